@@ -1,0 +1,45 @@
+# make app | test | install | check | fix | bench | lock
+PYTHON ?= python3
+PORT ?= 8501
+BIN := .venv/bin
+UV := $(BIN)/uv
+STAMP := .venv/.installed
+
+.PHONY: app test install check fix bench lock
+
+install: $(STAMP)
+
+# uv is bootstrapped with pip into the project's own environment: it resolves torch and torchvision as a
+# matching pair, and installs the pinned, hashed versions in well under a minute.
+$(UV):
+	$(PYTHON) -c "import sys; sys.exit(0 if sys.version_info >= (3, 11) else 'Crossmatch needs Python 3.11 or newer: make PYTHON=python3.12 ...')"
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q uv
+
+$(STAMP): requirements.lock pyproject.toml | $(UV)
+	VIRTUAL_ENV=.venv $(UV) pip sync --require-hashes requirements.lock
+	VIRTUAL_ENV=.venv $(UV) pip install --no-deps --no-build-isolation -e .
+	touch $(STAMP)
+
+app: install
+	$(BIN)/streamlit run app.py --server.port $(PORT)
+
+test: install
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+fix: install
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: install
+	$(BIN)/python -m benchmarks
+
+lock: $(UV)
+	$(UV) pip compile -q --upgrade --universal --python-version 3.11 --all-extras --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --no-annotate --no-header pyproject.toml -o requirements.lock
+	@! grep -nE '^--|https?://' requirements.lock || (echo "requirements.lock must hold no address" && exit 1)

@@ -1,0 +1,1 @@
+"""Crossmatch: everything that computes. Imports neither streamlit nor gradio."""

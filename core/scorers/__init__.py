@@ -1,0 +1,1 @@
+"""Scorers: anything that turns images and captions into scores (METHODS 4)."""
