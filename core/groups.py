@@ -35,7 +35,9 @@ def _decode(data: bytes, where: str) -> Image.Image:
     try:
         return Image.open(io.BytesIO(data)).convert("RGB")
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise InputError(f"The image {where} does not open ({error}); replace it or leave its group out.") from None
+        raise InputError(
+            f"The image {where} does not open ({error}); replace it or leave its group out."
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,9 @@ class FileImage:
         try:
             return self.path.read_bytes()
         except OSError as error:
-            raise InputError(f"The image {self.path} cannot be read ({error.strerror}); check the path.") from None
+            raise InputError(
+                f"The image {self.path} cannot be read ({error.strerror}); check the path."
+            ) from None
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,9 @@ def check_truth(truth: np.ndarray, n: int, m: int, k: int, ids: Sequence[str] | 
     """Validate caption indices of shape (n, m): integers in [0, k), distinct within a group."""
     array = np.asarray(truth)
     if array.shape != (n, m):
-        raise InputError(f"Truth has shape {array.shape}; the scores need ({n}, {m}), one caption index per image.")
+        raise InputError(
+            f"Truth has shape {array.shape}; the scores need ({n}, {m}), one caption index per image."
+        )
     if not np.issubdtype(array.dtype, np.integer):
         raise InputError(f"Truth holds {array.dtype} values; it needs integer caption indices.")
     ordered = np.sort(array, axis=1)
@@ -141,7 +147,9 @@ class GroupSet:
             raise InputError(f"The set {self.name!r} holds no groups; check the file or the filter.")
         repeated = [name for name, count in Counter(g.id for g in self.groups).items() if count > 1]
         if repeated:
-            raise InputError(f"The set {self.name!r} has several groups with id {repeated[0]!r}; make ids distinct.")
+            raise InputError(
+                f"The set {self.name!r} has several groups with id {repeated[0]!r}; make ids distinct."
+            )
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -172,7 +180,10 @@ class GroupSet:
 
     def buckets(self) -> dict[tuple[int, int], GroupSet]:
         """One set per shape, groups in their original order."""
-        return {s: self.select([i for i, g in enumerate(self.groups) if g.shape == s]) for s in sorted(self.shapes)}
+        return {
+            s: self.select([i for i, g in enumerate(self.groups) if g.shape == s])
+            for s in sorted(self.shapes)
+        }
 
     @property
     def truth(self) -> np.ndarray | None:
@@ -194,7 +205,9 @@ class GroupSet:
 
     def where(self, **tags: str) -> GroupSet:
         """The groups that carry all of these tags."""
-        return self.select([i for i, g in enumerate(self.groups) if all(g.tags.get(t) == v for t, v in tags.items())])
+        return self.select(
+            [i for i, g in enumerate(self.groups) if all(g.tags.get(t) == v for t, v in tags.items())]
+        )
 
     def tag_values(self) -> dict[str, list[str]]:
         """Every tag name with its sorted distinct values."""
@@ -208,24 +221,28 @@ class GroupSet:
         """Two random disjoint parts; the first holds `share` (0 < share < 1) of the groups."""
         count = round(share * len(self))
         if not 0 < count < len(self):
-            raise InputError(f"A share of {share} of {len(self)} groups leaves a part empty; choose another share.")
+            raise InputError(
+                f"A share of {share} of {len(self)} groups leaves a part empty; choose another share."
+            )
         order = np.random.default_rng(seed).permutation(len(self))
         return self.select(np.sort(order[:count])), self.select(np.sort(order[count:]))
 
     def permute_captions(self, seed: int = 0) -> GroupSet:
         """Every group with its captions (and truth) in another order: nothing that is measured may change."""
         rng = np.random.default_rng(seed)
-        return replace(self, groups=tuple(_permute_captions(g, rng.permutation(len(g.captions))) for g in self.groups))
+        return replace(
+            self, groups=tuple(_permute_captions(g, rng.permutation(len(g.captions))) for g in self.groups)
+        )
 
     def unique_images(self) -> tuple[list[ImageRef], np.ndarray]:
         """Distinct images by content, and the index of each group's images into them, int (n, m)."""
-        keys, index = _distinct((image.key for g in self.groups for image in g.images))
+        keys, index = _distinct(image.key for g in self.groups for image in g.images)
         first = {image.key: image for g in reversed(self.groups) for image in g.images}
         return [first[key] for key in keys], index.reshape(len(self), self.shape[0])
 
     def unique_captions(self) -> tuple[list[str], np.ndarray]:
         """Distinct captions, and the index of each group's captions into them, int (n, k)."""
-        captions, index = _distinct((caption for g in self.groups for caption in g.captions))
+        captions, index = _distinct(caption for g in self.groups for caption in g.captions)
         return captions, index.reshape(len(self), self.shape[1])
 
 

@@ -39,12 +39,16 @@ def check_scores(scores: np.ndarray, ids: list[str] | None = None) -> np.ndarray
     """Validate scores of shape (n, m, k), 1 <= m <= k, k >= 2, finite; return them in float32 or float64."""
     array = np.asarray(scores)
     if array.ndim != 3:
-        raise InputError(f"Scores have shape {array.shape}; they need three axes: (groups, images, captions).")
+        raise InputError(
+            f"Scores have shape {array.shape}; they need three axes: (groups, images, captions)."
+        )
     n, m, k = array.shape
     if n == 0:
         raise InputError("There are no groups in the scores; check the file or the filter.")
     if not 1 <= m <= k or k < 2:
-        raise InputError(f"Groups of {m} images and {k} captions: need 1 <= images <= captions and two captions or more.")
+        raise InputError(
+            f"Groups of {m} images and {k} captions: need 1 <= images <= captions and two captions or more."
+        )
     if not (np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)):
         raise InputError(f"Scores hold {array.dtype} values; they need numbers.")
     if array.dtype not in (np.float32, np.float64):
@@ -53,7 +57,9 @@ def check_scores(scores: np.ndarray, ids: list[str] | None = None) -> np.ndarray
     if not finite.all():
         row = int((~finite).argmax())
         name = ids[row] if ids is not None else row
-        raise InputError(f"Group {name!r} has a score that is not a finite number; score it again or leave it out.")
+        raise InputError(
+            f"Group {name!r} has a score that is not a finite number; score it again or leave it out."
+        )
     return array
 
 
@@ -139,8 +145,12 @@ def match_global(scores: np.ndarray) -> np.ndarray:
     """
     array = np.asarray(scores)
     if array.ndim != 2 or not 1 <= array.shape[0] <= array.shape[1]:
-        raise InputError(f"Global scores have shape {array.shape}; they need (images, captions) with images <= captions.")
+        raise InputError(
+            f"Global scores have shape {array.shape}; they need (images, captions) with images <= captions."
+        )
     finite = np.isfinite(array).all(axis=1)
     if not finite.all():
-        raise InputError(f"Image {int((~finite).argmax())} has a score that is not a finite number; score it again.")
+        raise InputError(
+            f"Image {int((~finite).argmax())} has a score that is not a finite number; score it again."
+        )
     return linear_sum_assignment(array, maximize=True)[1]

@@ -169,7 +169,10 @@ def chance(name: str, m: int, k: int) -> float:
 
 
 def outcomes(
-    scores: np.ndarray, truth: np.ndarray, names: Sequence[str] = tuple(METRICS), matches: Matches | None = None
+    scores: np.ndarray,
+    truth: np.ndarray,
+    names: Sequence[str] = tuple(METRICS),
+    matches: Matches | None = None,
 ) -> dict[str, Outcome]:
     """Each metric's outcome for every group.
 
@@ -204,7 +207,10 @@ def evaluate(
     """
     m, k = np.asarray(scores).shape[1:] if np.ndim(scores) == 3 else (0, 0)
     found = outcomes(scores, truth, names, matches)
-    return {name: estimate(o.value, 100 * chance(name, m, k), int(o.tied.sum()), seed) for name, o in found.items()}
+    return {
+        name: estimate(o.value, 100 * chance(name, m, k), int(o.tied.sum()), seed)
+        for name, o in found.items()
+    }
 
 
 def estimate(values: np.ndarray, chance_percent: float, ties: int = 0, seed: int = 0) -> Estimate:
@@ -213,7 +219,9 @@ def estimate(values: np.ndarray, chance_percent: float, ties: int = 0, seed: int
     return Estimate(100 * float(np.mean(values)), 100 * low, 100 * high, chance_percent, ties)
 
 
-def bootstrap(values: np.ndarray, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0) -> tuple[float, float]:
+def bootstrap(
+    values: np.ndarray, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[float, float]:
     """Percentile bootstrap interval for the mean of `values` (n,) over groups.
 
     Outcomes take few distinct values, so a resample is one multinomial draw of their counts: exactly the same
@@ -243,7 +251,9 @@ def compare(first: np.ndarray, second: np.ndarray, seed: int = 0) -> Comparison:
     """Paired comparison of 0/1 outcomes (n,) on the same groups: paired bootstrap and exact McNemar test."""
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.shape != b.shape:
-        raise InputError(f"Two runs can only be compared on the same groups; they have {a.shape} and {b.shape}.")
+        raise InputError(
+            f"Two runs can only be compared on the same groups; they have {a.shape} and {b.shape}."
+        )
     low, high = bootstrap(b - a, seed=seed)
     fixed, broken = int(((a < 1) & (b == 1)).sum()), int(((a == 1) & (b < 1)).sum())
     p = float(binomtest(fixed, fixed + broken).pvalue) if fixed + broken else 1.0

@@ -30,14 +30,18 @@ def ranks(scores: np.ndarray, relevant: np.ndarray) -> Ranks:
     """
     array, wanted = np.asarray(scores), np.asarray(relevant)
     if array.ndim != 2 or wanted.shape not in {(len(array),), array.shape}:
-        raise InputError(f"Retrieval needs scores (queries, candidates) and what is relevant; got {array.shape}, {wanted.shape}.")
+        raise InputError(
+            f"Retrieval needs scores (queries, candidates) and what is relevant; got {array.shape}, {wanted.shape}."
+        )
     rank, tied = np.empty(len(array), dtype=np.int64), np.empty(len(array), dtype=bool)
     for start in range(0, len(array), _BLOCK):
         block = array[start : start + _BLOCK]
         mask = _mask(wanted[start : start + _BLOCK], block.shape)
         best = np.where(mask, block, -np.inf).max(axis=1, keepdims=True)
         if not np.isfinite(best).all():
-            raise InputError(f"Query {start + int((~np.isfinite(best)).argmax())} has no relevant item or no finite score.")
+            raise InputError(
+                f"Query {start + int((~np.isfinite(best)).argmax())} has no relevant item or no finite score."
+            )
         rivals = ~mask
         before, level = ((block > best) & rivals).sum(axis=1), ((block == best) & rivals).sum(axis=1)
         rank[start : start + len(block)] = 1 + before + level

@@ -59,7 +59,11 @@ class Trainable(Scorer, Protocol):
         ...
 
     def loss(
-        self, data: Prepared, images: torch.Tensor, captions: torch.Tensor, augment: Callable[[torch.Tensor], torch.Tensor] | None = None
+        self,
+        data: Prepared,
+        images: torch.Tensor,
+        captions: torch.Tensor,
+        augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
     ) -> torch.Tensor:
         """The model's own contrastive loss over matched pairs (images[b], captions[b]), indices int64 (b,).
 

@@ -1,0 +1,25 @@
+"""`make bench`: every figure is a ratio measured within one run, so that it holds on another machine."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+
+from benchmarks import kernels
+
+PARTS = {"kernels": kernels.measure}
+
+
+def main() -> None:
+    wanted = sys.argv[1:] or list(PARTS)
+    unknown = [name for name in wanted if name not in PARTS]
+    if unknown:
+        sys.exit(f"no benchmark {unknown[0]!r}; known: {', '.join(PARTS)}")
+    print(f"Python {platform.python_version()}, {platform.machine()}")
+    for name in wanted:
+        for row in PARTS[name]():
+            print(json.dumps({"benchmark": name, **row}))
+
+
+main()

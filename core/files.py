@@ -1,0 +1,115 @@
+"""Files that are whole or absent: written aside, synced, renamed; folders with a manifest of checksums."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.errors import InputError
+
+if TYPE_CHECKING:  # a queued worker waits without numpy
+    import numpy as np
+
+MANIFEST = "manifest.json"
+
+
+@contextmanager
+def storage(path: Path) -> Iterator[None]:
+    """Turn what the disk refuses (full, read-only, not permitted) into one sentence about `path`."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(
+            f"{path} cannot be written ({reason}); free some space, make the folder writable, "
+            "or set CROSSMATCH_HOME to another folder."
+        ) from error
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file so that a reader, or a crash at any instant, finds the old content or all of the new."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(aside, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON, whole or not at all; NaN and infinities are refused, as other readers refuse them."""
+    write_bytes(path, (json.dumps(value, indent=1, allow_nan=False) + "\n").encode())
+
+
+def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Write a compressed NPZ, whole or not at all."""
+    import numpy as np
+
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    write_bytes(path, buffer.getvalue())
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames inside a folder last through a power cut, where the platform can open folders."""
+    with suppress(PermissionError, IsADirectoryError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def seal(folder: Path, **facts: Any) -> None:
+    """Sync every file of a folder, then write its manifest: a folder with a manifest is complete.
+
+    The manifest holds `facts` and, under `files`, the sha256 of every file by its path inside the folder.
+    """
+    sums = {}
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name != MANIFEST):
+        with open(path, "r+b") as file:
+            os.fsync(file.fileno())
+            sums[path.relative_to(folder).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
+    for inner in (p for p in folder.rglob("*") if p.is_dir()):
+        sync_folder(inner)
+    write_json(folder / MANIFEST, {**facts, "files": sums})
+
+
+def unseal(folder: Path) -> dict[str, Any]:
+    """A folder's manifest, once every file is there with its checksum; otherwise a sentence that names the file."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text())
+        files = dict(manifest["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{folder} has no readable {MANIFEST}; it is incomplete, start again.") from None
+    for name, expected in files.items():
+        path = folder / name
+        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != expected:
+            raise InputError(f"{path} is damaged or missing (its checksum differs); start again.")
+    return manifest
+
+
+def publish(aside: Path, final: Path) -> None:
+    """Give a sealed folder its name, in place of whatever had it."""
+    remove(final)
+    os.replace(aside, final)
+    sync_folder(final.parent)
+
+
+def remove(folder: Path) -> None:
+    """Delete a folder, if it is there, under another name first, so that nobody sees half of it."""
+    doomed = folder.with_name(f".{folder.name}.gone")
+    with suppress(FileNotFoundError):
+        os.replace(folder, doomed)
+    shutil.rmtree(doomed, ignore_errors=True)

@@ -1,0 +1,157 @@
+"""Random scenes: objects, places, camera and light, all from one generator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from core.scenes.camera import Camera
+from core.scenes.world import (
+    COLOURS,
+    HELD_OUT_COMBINATIONS,
+    HELD_OUT_PAIRS,
+    MATERIALS,
+    OVERLAP,
+    SHAPES,
+    SIZES,
+    SPLITS,
+    Light,
+    Scene,
+    SceneObject,
+    apart,
+    covered,
+    in_frame,
+    outline,
+    well_placed,
+)
+
+_COLOURS, _SIZES = tuple(COLOURS), tuple(SIZES)
+_WIDTH, _NEAR, _FAR = 2.3, -2.7, 3.2  # where centres may stand: |x| and the range of y, scene units
+
+
+def training_scenes(
+    n: int, seed: int = 0, counts: Sequence[int] = (2, 3, 4, 5, 6), weights: Sequence[float] | None = None
+) -> list[Scene]:
+    """`n` scenes of the train split, free of held-out compositions; object counts drawn from `counts`."""
+    rng = np.random.default_rng([seed, SPLITS.index("train"), n])
+    drawn = rng.choice(np.asarray(counts), size=n, p=weights)
+    return [sample_scene(rng, int(count), "train") for count in drawn]
+
+
+def sample_scene(rng: np.random.Generator, count: int, split: str = "train", seen: bool = True) -> Scene:
+    """One scene of `count` objects. With `seen` it holds no composition that is kept out of training.
+
+    Places are drawn symmetrically about x = 0, so left and right say nothing about near and far.
+    """
+    while True:
+        camera, light = _camera(rng), _light(rng)
+        objects = _objects(rng, count, camera, seen)
+        if objects is not None:
+            return Scene(objects, camera, light, _uniform(rng, 0.92, 1.08), _noise(rng, SPLITS.index(split)))
+
+
+def jitter(scene: Scene, rng: np.random.Generator, amount: float = 1.0) -> Scene | None:
+    """The same scene photographed again: camera, light, texture and places move a little.
+
+    None where the moved solids would collide, leave the frame or hide each other.
+    """
+    moved = tuple(_nudge(item, rng.uniform(-amount, amount, 3)) for item in scene.objects)
+    light = scene.light
+    d_azimuth, d_elevation = rng.uniform(-6, 6), rng.uniform(-3, 3)
+    again = Scene(
+        moved,
+        _camera(rng),
+        replace(_light(rng), azimuth=round(light.azimuth + d_azimuth), elevation=round(light.elevation + d_elevation)),
+        _uniform(rng, 0.92, 1.08),
+        _noise(rng, scene.noise % 4),
+    )
+    return again if well_placed(again) else None
+
+
+def _nudge(item: SceneObject, by: np.ndarray) -> SceneObject:
+    x, y, turn = round(item.x + 0.07 * by[0], 2), round(item.y + 0.09 * by[1], 2), round(10 * by[2])
+    return replace(item, x=float(x), y=float(y), rotation=int(item.rotation + turn) % 90)
+
+
+def _uniform(rng: np.random.Generator, low: float, high: float) -> float:
+    # Rounded so that the scene's JSON stays short and is exact.
+    return round(float(rng.uniform(low, high)), 2)
+
+
+def _camera(rng: np.random.Generator) -> Camera:
+    u = rng.random(5).tolist()
+    return Camera(
+        shift=round(0.2 * u[0] - 0.1, 2),
+        elevation=round(36 + 4 * u[1], 1),
+        distance=round(11.8 + 0.8 * u[2], 2),
+        zoom=round(4.4 + 0.3 * u[3], 2),
+        roll=round(3 * u[4] - 1.5, 1),
+    )
+
+
+def _light(rng: np.random.Generator) -> Light:
+    u = rng.random(5).tolist()
+    return Light(
+        azimuth=round(130 * u[0] - 65),
+        elevation=round(46 + 16 * u[1]),
+        strength=round(0.9 + 0.2 * u[2], 2),
+        warmth=round(2 * u[3] - 1, 2),
+        softness=round(0.05 + 0.15 * u[4], 2),
+    )
+
+
+def _noise(rng: np.random.Generator, split: int) -> int:
+    return int(rng.integers(2**30)) * 4 + split
+
+
+def _objects(rng: np.random.Generator, count: int, camera: Camera, seen: bool) -> tuple[SceneObject, ...] | None:
+    # What the objects are is settled before where they stand: a solid that does not fit is moved, not replaced,
+    # so large and small ones stay about equally frequent.
+    placed: list[SceneObject] = []
+    boxes: list[tuple[float, float, float, float]] = []
+    for item in _attributes(rng, count, seen):
+        for x, y in rng.random((14, 2)).tolist():
+            item = replace(item, x=round(_WIDTH * (2 * x - 1), 2), y=round(_NEAR + (_FAR - _NEAR) * y, 2))
+            box = outline(camera, item)
+            if in_frame(box) and _fits(item, box, placed, boxes):
+                placed.append(item)
+                boxes.append(box)
+                break
+        else:
+            return None
+    return tuple(placed)
+
+
+def _attributes(rng: np.random.Generator, count: int, seen: bool) -> list[SceneObject]:
+    """`count` objects that stand nowhere yet."""
+    chosen: list[SceneObject] = []
+    while len(chosen) < count:
+        u = rng.random(5).tolist()
+        item = SceneObject(
+            shape=SHAPES[int(u[0] * len(SHAPES))],
+            colour=_COLOURS[int(u[1] * len(_COLOURS))],
+            size=_SIZES[int(u[2] * len(_SIZES))],
+            material=MATERIALS[int(u[3] * len(MATERIALS))],
+            x=0.0,
+            y=0.0,
+            rotation=int(90 * u[4]),
+        )
+        if not seen or _allowed(item, chosen):
+            chosen.append(item)
+    return chosen
+
+
+def _allowed(item: SceneObject, placed: list[SceneObject]) -> bool:
+    if (item.colour, item.shape) in HELD_OUT_COMBINATIONS:
+        return False
+    return not any(frozenset((item.colour, other.colour)) in HELD_OUT_PAIRS for other in placed)
+
+
+def _fits(item: SceneObject, box: tuple, placed: list[SceneObject], boxes: list[tuple]) -> bool:
+    for other, other_box in zip(placed, boxes, strict=True):
+        near, far = (box, other_box) if item.y < other.y else (other_box, box)
+        if not apart(item, other) or covered(near, far) > OVERLAP:
+            return False
+    return True

@@ -1,0 +1,376 @@
+"""The one training loop: contrastive adaptation of a `Trainable` to matched pairs, reproducible to the byte.
+
+Everything random comes from (seed, iteration, epoch), so a run that is resumed needs no stored generator state.
+Sources: [TTM] section 4.1 and appendix C.1 (METHODS 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from fnmatch import fnmatchcase
+from math import ceil, cos, isfinite, pi
+from time import perf_counter
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from core.errors import InputError, unknown_name
+from core.scorers.base import Augment, Prepared, Trainable
+
+# A batch may grow by this share to spare a tiny last one: 102 groups in batches of 50 become 51 + 51 ([TTM] C.1).
+_ENLARGE = 0.1
+_PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+_FUSED = {"cpu", "cuda"}
+
+
+class Stopped(Exception):
+    """Training was asked to stop; the model is somewhere between two iterations."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """How to train on matched pairs. Defaults are those of [TTM] C.1."""
+
+    epochs: int = 20  # passes over the selected groups per iteration
+    lr: float = 1e-5  # learning rate at the first step of iteration 1
+    lr_restart: float = 0.95  # iteration t starts from lr * lr_restart^(t-1)
+    lr_final: float = 0.1  # share of the iteration's first learning rate that its last step uses; 1 = constant
+    weight_decay: float = 0.05
+    betas: tuple[float, float] = (0.9, 0.999)
+    batch: int | None = None  # groups per batch; None: 50, and 100 where a group has one image
+    augmentation: str = "none"  # a key of AUGMENTATIONS
+    keep_optimizer: bool = False  # carry AdamW's moments into the next iteration instead of resetting them
+    clip_norm: float | None = None  # largest gradient norm; None: no clipping
+    precision: str = "float32"  # or "bfloat16": autocast in forward and backward; weights and scores stay float32
+    parameters: tuple[str, ...] = ()  # patterns of parameter names to train, as "*projection*"; (): all
+    seed: int = 0
+
+    def validate(self) -> Self:
+        """Return self, or raise InputError for the first setting that makes no sense."""
+        for name in ("epochs", "seed"):
+            require(_is_int(getattr(self, name), int(name == "epochs")), self, name, "a positive whole number")
+        require(self.batch is None or _is_int(self.batch, 1), self, "batch", "a positive whole number, or left out")
+        require(is_number(self.lr) and self.lr > 0, self, "lr", "a positive number such as 1e-5")
+        for name in ("lr_restart", "lr_final"):
+            value = getattr(self, name)
+            require(is_number(value) and 0 < value <= 1, self, name, "above 0 and at most 1")
+        require(is_number(self.weight_decay) and self.weight_decay >= 0, self, "weight_decay", "0 or more")
+        clip = self.clip_norm
+        require(clip is None or (is_number(clip) and clip > 0), self, "clip_norm", "a positive number, or left out")
+        pair = isinstance(self.betas, tuple) and len(self.betas) == 2
+        require(pair and all(is_number(b) and 0 <= b < 1 for b in self.betas), self, "betas", "two numbers in [0, 1)")
+        require(isinstance(self.keep_optimizer, bool), self, "keep_optimizer", "true or false")
+        names = isinstance(self.parameters, tuple) and all(isinstance(p, str) for p in self.parameters)
+        require(names, self, "parameters", "a list of name patterns")
+        choice("augmentation", self.augmentation, AUGMENTATIONS)
+        choice("precision", self.precision, _PRECISIONS)
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every setting, ready for JSON."""
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, settings: dict[str, Any]) -> Self:
+        """The configuration with these settings, validated; the rest at their defaults.
+
+        Raises InputError for an unknown name (with the nearest known one) and for a value out of range.
+        """
+        known = [f.name for f in fields(cls)]
+        for name in settings:
+            if name not in known:
+                raise unknown_name("setting", str(name), known)
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}).validate()
+
+    def units(self, images_per_group: int) -> int:
+        """Groups per batch: the chosen number, or the paper's default for groups of this many images ([TTM] C.1)."""
+        return self.batch or (100 if images_per_group == 1 else 50)
+
+
+def require(valid: bool, config: TrainConfig, name: str, wanted: str) -> None:
+    """Raise the InputError of a setting unless it is valid."""
+    if not valid:
+        raise InputError(f"The setting {name} is {getattr(config, name)!r}; it must be {wanted}.")
+
+
+def choice(name: str, value: object, options: Sequence[str] | dict[str, Any]) -> None:
+    """Raise the InputError of a setting unless its value is one of the options."""
+    if value not in list(options):
+        raise unknown_name(name, str(value), options)
+
+
+def is_number(value: object) -> bool:
+    """A finite int or float (a bool is neither)."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def _is_int(value: object, low: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= low
+
+
+# Augmentation: pixels (b, 3, H, W), preprocessed; another offset for every image of the batch.
+
+
+def resize_crop(pixels: torch.Tensor, generator: torch.Generator, factor: float = 1.1) -> torch.Tensor:
+    """Enlarge by `factor`, then crop back at a random place ([TTM] C.1).
+
+    Works on the preprocessed tensor, so an image is decoded and resized once per run and not once per epoch;
+    what a model's own centre crop has cut away does not come back.
+    """
+    height, width = _sides(pixels)
+    larger = F.interpolate(pixels, (int(height * factor), int(width * factor)), mode="bicubic", align_corners=False)
+    return _random_crops(larger, height, width, generator)
+
+
+def jitter(pixels: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Shift by up to 5 % of the side, change brightness and add noise: left and right and colours stay.
+
+    Brightness (same for the three channels) and noise are in units of the model's normalised pixels.
+    """
+    height, width = _sides(pixels)
+    reach = max(1, round(height / 20))
+    shifted = _random_crops(F.pad(pixels, (reach,) * 4, mode="replicate"), height, width, generator)
+    light = 0.4 * torch.rand((len(pixels), 1, 1, 1), generator=generator) - 0.2
+    # Noise is drawn on the pixels' own device, from a generator that the run's generator seeds.
+    seed = int(torch.randint(2**62, (), generator=generator))
+    local = torch.Generator(pixels.device).manual_seed(seed)
+    noise = torch.randn(pixels.shape, generator=local, device=pixels.device, dtype=pixels.dtype)
+    return shifted + light.to(pixels) + 0.05 * noise
+
+
+def _random_crops(pixels: torch.Tensor, height: int, width: int, generator: torch.Generator) -> torch.Tensor:
+    count, _, tall, wide = pixels.shape
+    top = torch.randint(tall - height + 1, (count,), generator=generator).to(pixels.device)
+    left = torch.randint(wide - width + 1, (count,), generator=generator).to(pixels.device)
+    windows = pixels.unfold(2, height, 1).unfold(3, width, 1)  # a view, (b, 3, dy, dx, H, W)
+    return windows[torch.arange(count, device=pixels.device), :, top, left]
+
+
+def _sides(pixels: torch.Tensor) -> tuple[int, int]:
+    if pixels.ndim != 4:
+        raise InputError("Augmentation needs pixels and this model has none; set augmentation to 'none'.")
+    return pixels.shape[2], pixels.shape[3]
+
+
+AUGMENTATIONS: dict[str, Augment | None] = {"none": None, "resize-crop": resize_crop, "jitter": jitter}
+
+
+# The schedule of batches and learning rates
+
+
+def batch_size(count: int, batch: int) -> int:
+    """The batch to use for `count` groups: enlarged by at most 10 % where that spares a small last batch.
+
+    >>> [batch_size(102, 50), batch_size(100, 50), batch_size(75, 50), batch_size(20, 50)]
+    [51, 50, 50, 20]
+    """
+    if count <= batch:
+        return count
+    enlarged = ceil(count / (count // batch))
+    return enlarged if enlarged <= (1 + _ENLARGE) * batch else batch
+
+
+def batches(indices: np.ndarray, batch: int, generator: torch.Generator) -> list[np.ndarray]:
+    """The indices (s,) in a random order, cut into batches of `batch_size(s, batch)`; the last may be smaller."""
+    order = torch.randperm(len(indices), generator=generator).numpy()
+    size = batch_size(len(indices), batch)
+    return [indices[order[start : start + size]] for start in range(0, len(indices), size)]
+
+
+def learning_rate(config: TrainConfig, iteration: int, step: int, steps: int) -> float:
+    """Learning rate of one optimizer step ([TTM] C.1: cosine, restarted each iteration with a factor).
+
+    iteration : 1 for the first. step : 0 ... steps - 1 within the iteration. From lr * lr_restart^(iteration - 1)
+    at the first step down to lr_final of that at the last.
+    """
+    start = config.lr * config.lr_restart ** (iteration - 1)
+    share = step / (steps - 1) if steps > 1 else 0.0
+    return start * (config.lr_final + (1 - config.lr_final) * (1 + cos(pi * share)) / 2)
+
+
+def generator_for(seed: int, iteration: int, epoch: int) -> torch.Generator:
+    """A generator that depends on these three numbers alone (epoch -1: what the model itself draws, as dropout)."""
+    state = np.random.SeedSequence((seed, iteration, epoch + 1)).generate_state(1)[0]
+    return torch.Generator().manual_seed(int(state))
+
+
+def trained_parameters(module: torch.nn.Module, patterns: Sequence[str]) -> list[torch.nn.Parameter]:
+    """The trainable parameters whose names fit one of the patterns; all of them for no pattern."""
+    free = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+    chosen = [p for name, p in free if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)]
+    if not chosen:
+        some = ", ".join(name for name, _ in free[:3])
+        raise InputError(f"No parameter of this model fits {list(patterns)}; its parameters are named as {some}, ...")
+    return chosen
+
+
+class FitReport(NamedTuple):
+    """What one iteration of training did."""
+
+    losses: np.ndarray  # float64 (steps,)
+    loss: float  # their mean
+    lr: float  # at the first step
+    gradient_norm: float  # mean over steps, before clipping
+    gradient_norm_max: float
+    seconds: float
+    seconds_in_model: float  # forward, backward and optimizer step alone
+    optimizer: dict[str, Any] | None  # AdamW's state where it is kept; its tensors live on in the next call
+
+
+def fit(
+    model: Trainable,
+    data: Prepared,
+    images: np.ndarray,
+    captions: np.ndarray,
+    config: TrainConfig,
+    *,
+    batch: int,
+    iteration: int = 1,
+    optimizer: dict[str, Any] | None = None,
+    progress: Callable[[float, str], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> FitReport:
+    """Train `model` in place on matched pairs for `config.epochs` epochs.
+
+    Parameters
+    ----------
+    images, captions : int (n, r), indices into `data`; caption [g, i] is image [g, i]'s pseudo-label. A row (a group,
+        or one pair in the global variant) is never torn apart: its r pairs share a batch, in image order.
+    batch : rows per batch, before `batch_size` enlarges it.
+    optimizer : AdamW's state from the iteration before, where it is kept.
+    progress : called after every step with the share done and a message. stop : asked before every step.
+
+    Raises InputError where the loss is not finite, Stopped where `stop` says so. Same seed and same machine: same bytes.
+    Source: [TTM] Algorithm 1, line 8, and C.1.
+    """
+    started, clock = perf_counter(), _Clock()
+    rows = np.arange(len(images))
+    steps = config.epochs * ceil(len(rows) / batch_size(len(rows), batch))
+    losses: list[torch.Tensor] = []
+    norms: list[torch.Tensor] = []
+    with _training(model, config, iteration) as parameters:
+        adam = _adamw(parameters, config, model.device, optimizer)
+        for epoch in range(config.epochs):
+            generator = generator_for(config.seed, iteration, epoch)
+            augment = clock.around(AUGMENTATIONS[config.augmentation], generator)
+            for chosen in batches(rows, batch, generator):
+                if stop is not None and stop():
+                    raise Stopped
+                for group in adam.param_groups:
+                    group["lr"] = learning_rate(config, iteration, len(losses), steps)
+                pairs = (torch.from_numpy(index[chosen].ravel()) for index in (images, captions))
+                losses.append(_backward(model, data, *pairs, augment, config, clock))
+                norms.append(_gradient_norm(parameters, config.clip_norm))
+                with clock:
+                    adam.step()
+                    adam.zero_grad(set_to_none=True)
+                if progress is not None:
+                    progress(len(losses) / steps, f"epoch {epoch + 1} of {config.epochs}")
+            _check_finite(losses[-ceil(steps / config.epochs) :], config, clock)
+        state = adam.state_dict() if config.keep_optimizer else None
+    loss, norm = (torch.stack(values).double().cpu().numpy() for values in (losses, norms))
+    first, seconds = learning_rate(config, iteration, 0, steps), perf_counter() - started
+    return FitReport(loss, loss.mean(), first, norm.mean(), norm.max(), seconds, clock.seconds, state)
+
+
+class _Clock:
+    """Sums the time inside `with clock:`; augmentation, which the model calls from inside its loss, is taken out."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __enter__(self) -> None:
+        self._entered = perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += perf_counter() - self._entered
+
+    def around(self, augment: Augment | None, generator: torch.Generator) -> Callable[[torch.Tensor], torch.Tensor] | None:
+        """`augment` bound to its generator, its own time not counted; None for none."""
+        if augment is None:
+            return None
+
+        def timed(pixels: torch.Tensor) -> torch.Tensor:
+            started = perf_counter()
+            result = augment(pixels, generator)
+            self.seconds -= perf_counter() - started
+            return result
+
+        return timed
+
+
+def _backward(
+    model: Trainable,
+    data: Prepared,
+    images: torch.Tensor,
+    captions: torch.Tensor,
+    augment: Callable[[torch.Tensor], torch.Tensor] | None,
+    config: TrainConfig,
+    clock: _Clock,
+) -> torch.Tensor:
+    """Loss of one batch of pairs (b,), its gradients left on the parameters.
+
+    The only place that knows how a batch becomes a gradient: micro-batches with cached embedding gradients
+    (the same contrastive loss in less memory) belong here.
+    """
+    reduced = _PRECISIONS[config.precision] is not torch.float32
+    with clock:
+        with torch.autocast(model.device.type, torch.bfloat16, enabled=reduced):
+            loss = model.loss(data, images, captions, augment)
+        loss.backward()
+    return loss.detach()
+
+
+def _gradient_norm(parameters: list[torch.nn.Parameter], limit: float | None) -> torch.Tensor:
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    norm = torch.nn.utils.get_total_norm(gradients)
+    if limit is not None:
+        torch.nn.utils.clip_grads_with_norm_(parameters, limit, norm)
+    return norm
+
+
+def _check_finite(losses: list[torch.Tensor], config: TrainConfig, clock: _Clock) -> None:
+    # Once per epoch: reading the loss waits for an accelerator, and that wait is the model's own time.
+    with clock:
+        finite = bool(torch.isfinite(torch.stack(losses)).all())
+    if not finite:
+        raise InputError(
+            f"The training loss is no longer a finite number at a learning rate of {config.lr:g}; lower lr, or set clip_norm."
+        )
+
+
+def _adamw(
+    parameters: list[torch.nn.Parameter], config: TrainConfig, device: torch.device, state: dict[str, Any] | None
+) -> torch.optim.AdamW:
+    fused = device.type in _FUSED
+    adam = torch.optim.AdamW(
+        parameters, lr=config.lr, betas=config.betas, weight_decay=config.weight_decay, fused=fused
+    )
+    if state is not None:
+        adam.load_state_dict(state)
+    return adam
+
+
+@contextmanager
+def _training(model: Trainable, config: TrainConfig, iteration: int) -> Iterator[list[torch.nn.Parameter]]:
+    """Training mode with only the chosen parameters free and the model's own randomness seeded; undone at the end."""
+    module, before = model.module, model.module.training
+    chosen = trained_parameters(module, config.parameters)
+    frozen = [p for p in module.parameters() if p.requires_grad and not any(p is c for c in chosen)]
+    accelerators = [model.device] if model.device.type == "cuda" else []
+    with torch.random.fork_rng(accelerators):
+        torch.manual_seed(generator_for(config.seed, iteration, -1).initial_seed())
+        module.train()
+        for parameter in frozen:
+            parameter.requires_grad_(False)
+        try:
+            yield chosen
+        finally:
+            module.zero_grad(set_to_none=True)
+            module.train(before)
+            for parameter in frozen:
+                parameter.requires_grad_(True)

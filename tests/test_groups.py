@@ -1,0 +1,103 @@
+"""Groups and sets: validation, hiding truth, permuting captions, distinct images and captions."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from core.errors import InputError
+from core.groups import BytesImage, FileImage, Group, GroupSet, check_truth
+
+
+def picture(shade: int) -> BytesImage:
+    buffer = io.BytesIO()
+    Image.new("RGB", (4, 4), (shade, 0, 0)).save(buffer, "PNG")
+    return BytesImage(buffer.getvalue(), f"shade {shade}")
+
+
+def group(
+    name: str = "g", captions: tuple[str, ...] = ("a", "b"), shades: tuple[int, ...] = (1, 2), **more
+) -> Group:
+    return Group(name, tuple(picture(s) for s in shades), captions, **more)
+
+
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (lambda: group(captions=("a",)), "at least two captions"),
+        (lambda: group(shades=(1, 2, 3)), "no more images than captions"),
+        (lambda: group(shades=()), "at least one image"),
+        (lambda: group(captions=("a", "  ")), "Caption 1 of group 'g' is empty"),
+        (lambda: group(truth=(0, 0)), "distinct caption indices"),
+        (lambda: group(truth=(0, 2)), "from 0 to 1"),
+        (lambda: group(truth=(0,)), "shape"),
+        (lambda: GroupSet("s", ()), "holds no groups"),
+        (lambda: GroupSet("s", (group(), group())), "several groups with id 'g'"),
+        (lambda: GroupSet("s", (group("a"), group("b", shades=(1,)))).shape, "mixes the shapes"),
+    ],
+)
+def test_what_is_no_group_is_refused_in_one_sentence(build, says):
+    with pytest.raises(InputError, match=says):
+        build()
+
+
+def test_truth_must_be_integers():
+    with pytest.raises(InputError, match="integer"):
+        check_truth(np.array([[0.0, 1.0]]), 1, 2, 2)
+
+
+def test_a_blind_set_has_no_truth_and_a_partly_labelled_set_neither():
+    full = GroupSet("s", (group("a", truth=(1, 0)), group("b", truth=(0, 1))))
+    np.testing.assert_array_equal(full.truth, [[1, 0], [0, 1]])
+    assert full.blind().truth is None
+    assert GroupSet("s", (group("a", truth=(1, 0)), group("b"))).truth is None
+
+
+def test_permuting_captions_moves_truth_with_them():
+    captions = ("zero", "one", "two")
+    full = GroupSet("s", tuple(group(str(i), captions, truth=(2, 0)) for i in range(20)))
+    permuted = full.permute_captions(seed=1)
+    assert any(a.captions != b.captions for a, b in zip(full, permuted, strict=True))
+    for g in permuted:
+        assert [g.captions[j] for j in g.truth] == ["two", "zero"]
+
+
+def test_distinct_images_and_captions_are_found_by_content():
+    s = GroupSet("s", (group("a", ("x", "y"), (1, 2)), group("b", ("y", "z"), (2, 3))))
+    images, image_index = s.unique_images()
+    captions, caption_index = s.unique_captions()
+    assert [i.key for i in images] == [picture(x).key for x in (1, 2, 3)]
+    np.testing.assert_array_equal(image_index, [[0, 1], [1, 2]])
+    assert captions == ["x", "y", "z"]
+    np.testing.assert_array_equal(caption_index, [[0, 1], [1, 2]])
+
+
+def test_selecting_filtering_splitting_and_buckets():
+    s = GroupSet("s", tuple(group(str(i), tags={"half": "low" if i < 5 else "high"}) for i in range(10)))
+    assert s.where(half="low").ids == ["0", "1", "2", "3", "4"]
+    assert s.select(np.arange(10) % 2 == 0).ids == ["0", "2", "4", "6", "8"]
+    assert s.tag_values() == {"half": ["high", "low"]}
+    first, second = s.split(0.3, seed=2)
+    assert len(first) == 3
+    assert sorted(first.ids + second.ids) == sorted(s.ids)
+    mixed = GroupSet("m", (group("a"), group("b", shades=(1,)), group("c")))
+    assert {shape: part.ids for shape, part in mixed.buckets().items()} == {(1, 2): ["b"], (2, 2): ["a", "c"]}
+    with pytest.raises(InputError, match="leaves a part empty"):
+        s.split(0.01)
+
+
+def test_an_image_that_does_not_open_is_named(tmp_path):
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(picture(1).data[:30])
+    with pytest.raises(InputError, match=r"broken\.png does not open"):
+        FileImage(broken).open()
+    with pytest.raises(InputError, match="cannot be read"):
+        FileImage(tmp_path / "absent.png").open()
+
+
+def test_a_file_and_its_bytes_share_a_key_and_open_as_rgb(tmp_path):
+    path = tmp_path / "p.png"
+    path.write_bytes(picture(7).data)
+    assert FileImage(path).key == picture(7).key
+    assert FileImage(path).open().mode == "RGB"

@@ -1,0 +1,146 @@
+"""Induced matchings, exact margins and global assignment, against brute force over all matchings."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.errors import InputError
+from core.matching import check_scores, match, match_global
+
+SHAPES = [
+    (1, 2),
+    (1, 4),
+    (1, 5),
+    (2, 2),
+    (2, 4),
+    (3, 3),
+    (3, 5),
+    (4, 4),
+    (5, 5),
+    (6, 6),
+    (2, 28),
+    (7, 7),
+    (3, 12),
+]
+
+
+def brute_force(group: np.ndarray) -> tuple[tuple[int, ...] | None, float]:
+    """The best matching (None if tied) and its margin, by summing every one of them."""
+    m, k = group.shape
+    totals = sorted(
+        ((sum(group[i, p[i]] for i in range(m)), p) for p in permutations(range(k), m)), key=lambda t: -t[0]
+    )
+    margin = totals[0][0] - totals[1][0]
+    return (totals[0][1] if margin > 1e-12 else None), margin
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_matching_and_margin_equal_brute_force(shape):
+    scores = np.random.default_rng(0).normal(size=(4, *shape))
+    found = match(scores)
+    for g, group in enumerate(scores):
+        best, margin = brute_force(group)
+        assert tuple(found.matching[g]) == best
+        assert found.margin[g] == pytest.approx(margin, abs=1e-12)
+    assert not found.tied.any()
+
+
+def test_assignment_and_enumeration_agree():
+    scores = np.random.default_rng(1).normal(size=(20, 5, 5))
+    from core.matching import _assign, _enumerate
+
+    by_trial, by_assignment = _enumerate(scores), _assign(scores)
+    np.testing.assert_array_equal(by_trial[0], by_assignment[0])
+    np.testing.assert_allclose(by_trial[1], by_assignment[1], atol=1e-12)
+
+
+def test_margin_of_two_by_two_is_the_difference_of_the_diagonals():
+    found = match(np.array([[[2.0, 1.9], [1.5, 1.6]], [[0.1, 0.9], [0.4, 0.3]]]))
+    np.testing.assert_array_equal(found.matching, [[0, 1], [1, 0]])  # 3.6 > 3.4; 1.3 > 0.4
+    np.testing.assert_allclose(found.margin, [0.2, 0.9])
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 3), (1, 4), (2, 4), (7, 7)])
+def test_a_constant_scorer_ties_everywhere_and_gets_no_matching(shape):
+    found = match(np.full((3, *shape), 0.1))
+    assert found.tied.all()
+    assert (found.matching == -1).all()
+    assert (found.margin == 0).all()
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 7])
+def test_a_text_only_scorer_ties_on_square_groups_despite_rounding(k):
+    column = np.random.default_rng(2).normal(
+        size=(50, 1, k)
+    )  # float64: sums in another order round differently
+    assert match(np.repeat(column, k, axis=1)).tied.all()
+
+
+def test_a_large_common_offset_does_not_hide_a_float32_difference():
+    scores = np.full((1, 2, 2), 1e4, dtype=np.float32)
+    scores[0, 0, 0] = np.nextafter(np.float32(1e4), np.float32(2e4))
+    assert tuple(match(scores).matching[0]) == (0, 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 3).flatmap(lambda m: st.tuples(st.just(m), st.integers(max(m, 2), 4))),
+    st.integers(0, 2**32 - 1),
+    st.booleans(),
+)
+def test_permuting_captions_permutes_the_matching_and_keeps_the_margin(shape, seed, coarse):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(5, *shape))
+    if coarse:
+        scores = np.round(scores)  # many exact ties
+    order = rng.permutation(shape[1])
+    plain, permuted = match(scores), match(scores[:, :, order])
+    np.testing.assert_array_equal(permuted.margin, plain.margin)
+    np.testing.assert_array_equal(permuted.tied, plain.tied)
+    back = np.where(permuted.tied[:, None], -1, order[permuted.matching])
+    np.testing.assert_array_equal(back, plain.matching)
+
+
+def test_float16_and_integer_scores_are_accepted():
+    scores = [[[3, 1], [1, 2]]]
+    for dtype in (np.float16, np.int32):
+        assert tuple(match(np.array(scores, dtype=dtype)).matching[0]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("scores", "says"),
+    [
+        (np.zeros((2, 2)), "three axes"),
+        (np.zeros((0, 2, 2)), "no groups"),
+        (np.zeros((1, 3, 2)), "images <= captions"),
+        (np.zeros((1, 1, 1)), "two captions"),
+        (np.array([[[1.0, np.nan], [0.0, 1.0]]]), "Group 0"),
+        (np.array([[["a", "b"]]]), "numbers"),
+    ],
+)
+def test_bad_scores_are_one_sentence(scores, says):
+    with pytest.raises(InputError, match=says):
+        check_scores(scores)
+
+
+def test_a_non_finite_score_names_the_group():
+    scores = np.zeros((3, 2, 2))
+    scores[1, 0, 0] = np.inf
+    with pytest.raises(InputError, match="'second'"):
+        check_scores(scores, ids=["first", "second", "third"])
+
+
+def test_global_assignment_equals_brute_force():
+    scores = np.random.default_rng(3).normal(size=(4, 6))
+    best = max(permutations(range(6), 4), key=lambda p: sum(scores[i, p[i]] for i in range(4)))
+    assert tuple(match_global(scores)) == best
+
+
+def test_global_assignment_refuses_more_images_than_captions_and_nan():
+    with pytest.raises(InputError, match="images <= captions"):
+        match_global(np.zeros((3, 2)))
+    with pytest.raises(InputError, match="Image 1"):
+        match_global(np.array([[0.0, 1.0], [np.nan, 1.0]]))
