@@ -19,7 +19,7 @@ from PIL import Image
 
 from core.errors import InputError
 from core.scenes.shade import floor_colour, object_colour, tone
-from core.scenes.trace import hit, normal, primary_rays, screen_box
+from core.scenes.trace import Triple, along, hit, normal, pick, primary_rays, screen_box
 from core.scenes.world import Scene
 
 RENDERER = "crossmatch-scenes-1"  # part of every image's key: change it whenever pixels change
@@ -38,11 +38,13 @@ def render(scene: Scene, size: int = MODEL_SIZE) -> np.ndarray:
     where = np.flatnonzero(index >= 0)
     if where.size:
         which = index.ravel()[where]
-        rays = tuple(d.ravel()[where] for d in direction)
-        origin, t = scene.camera.position, depth.ravel()[where]
-        point = tuple(o + d * t for o, d in zip(origin, rays, strict=True))
+        x, y, z = direction
+        rays = pick((x.ravel(), y.ravel(), z.ravel()), where)
+        point = along(scene.camera.position, rays, depth.ravel()[where])
         colour[:, where] = object_colour(scene, which, point, _normals(scene, which, point), rays)
-    linear = colour.reshape(3, size, 2, size, 2).mean(axis=(2, 4))
+    colour = colour.reshape(3, side, side)
+    rows = colour[:, ::2] + colour[:, 1::2]
+    linear = 0.25 * (rows[..., ::2] + rows[..., 1::2])
     return np.ascontiguousarray(tone(linear).transpose(1, 2, 0))
 
 
@@ -51,24 +53,24 @@ def segment(scene: Scene, size: int = MODEL_SIZE) -> np.ndarray:
     return _visible(scene, primary_rays(scene.camera, size), size)[1]
 
 
-def _visible(scene: Scene, direction: tuple, side: int) -> tuple[np.ndarray, np.ndarray]:
+def _visible(scene: Scene, direction: Triple, side: int) -> tuple[np.ndarray, np.ndarray]:
     """Distance to the nearest solid, float32 (side, side), inf on the floor; and its index, int8, -1 there."""
     depth = np.full((side, side), np.inf, dtype=np.float32)
     index = np.full((side, side), -1, dtype=np.int8)
     for number, item in enumerate(scene.objects):
         box = screen_box(scene.camera, item, side)
-        t = hit(item, scene.camera.position, tuple(d[box] for d in direction))
+        t = hit(item, scene.camera.position, pick(direction, box))
         nearer = t < depth[box]
         depth[box][nearer] = t[nearer]
         index[box][nearer] = number
     return depth, index
 
 
-def _normals(scene: Scene, which: np.ndarray, point: tuple) -> tuple:
-    found = tuple(np.empty_like(p) for p in point)
+def _normals(scene: Scene, which: np.ndarray, point: Triple) -> Triple:
+    found = np.empty_like(point[0]), np.empty_like(point[0]), np.empty_like(point[0])
     for number, item in enumerate(scene.objects):
         mine = np.flatnonzero(which == number)
-        for target, values in zip(found, normal(item, tuple(p[mine] for p in point)), strict=True):
+        for target, values in zip(found, normal(item, pick(point, mine)), strict=True):
             target[mine] = values
     return found
 

@@ -40,14 +40,21 @@ def training_scenes(
     return [sample_scene(rng, int(count), "train") for count in drawn]
 
 
-def sample_scene(rng: np.random.Generator, count: int, split: str = "train", seen: bool = True) -> Scene:
+def sample_scene(
+    rng: np.random.Generator,
+    count: int,
+    split: str = "train",
+    seen: bool = True,
+    given: Sequence[SceneObject] = (),
+) -> Scene:
     """One scene of `count` objects. With `seen` it holds no composition that is kept out of training.
 
-    Places are drawn symmetrically about x = 0, so left and right say nothing about near and far.
+    The first objects have the attributes of the `given` ones. Places are drawn symmetrically about x = 0, so
+    left and right say nothing about near and far.
     """
     while True:
         camera, light = _camera(rng), _light(rng)
-        objects = _objects(rng, count, camera, seen)
+        objects = _placed(rng, draw_objects(rng, count, seen, given), camera)
         if objects is not None:
             return Scene(objects, camera, light, _uniform(rng, 0.92, 1.08), _noise(rng, SPLITS.index(split)))
 
@@ -63,7 +70,11 @@ def jitter(scene: Scene, rng: np.random.Generator, amount: float = 1.0) -> Scene
     again = Scene(
         moved,
         _camera(rng),
-        replace(_light(rng), azimuth=round(light.azimuth + d_azimuth), elevation=round(light.elevation + d_elevation)),
+        replace(
+            _light(rng),
+            azimuth=round(light.azimuth + d_azimuth),
+            elevation=round(light.elevation + d_elevation),
+        ),
         _uniform(rng, 0.92, 1.08),
         _noise(rng, scene.noise % 4),
     )
@@ -106,12 +117,14 @@ def _noise(rng: np.random.Generator, split: int) -> int:
     return int(rng.integers(2**30)) * 4 + split
 
 
-def _objects(rng: np.random.Generator, count: int, camera: Camera, seen: bool) -> tuple[SceneObject, ...] | None:
+def _placed(
+    rng: np.random.Generator, items: Sequence[SceneObject], camera: Camera
+) -> tuple[SceneObject, ...] | None:
     # What the objects are is settled before where they stand: a solid that does not fit is moved, not replaced,
     # so large and small ones stay about equally frequent.
     placed: list[SceneObject] = []
     boxes: list[tuple[float, float, float, float]] = []
-    for item in _attributes(rng, count, seen):
+    for item in items:
         for x, y in rng.random((14, 2)).tolist():
             item = replace(item, x=round(_WIDTH * (2 * x - 1), 2), y=round(_NEAR + (_FAR - _NEAR) * y, 2))
             box = outline(camera, item)
@@ -124,9 +137,11 @@ def _objects(rng: np.random.Generator, count: int, camera: Camera, seen: bool) -
     return tuple(placed)
 
 
-def _attributes(rng: np.random.Generator, count: int, seen: bool) -> list[SceneObject]:
-    """`count` objects that stand nowhere yet."""
-    chosen: list[SceneObject] = []
+def draw_objects(
+    rng: np.random.Generator, count: int, seen: bool = True, given: Sequence[SceneObject] = ()
+) -> list[SceneObject]:
+    """`count` objects that stand nowhere yet, the `given` ones first."""
+    chosen = list(given)
     while len(chosen) < count:
         u = rng.random(5).tolist()
         item = SceneObject(

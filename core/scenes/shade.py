@@ -11,11 +11,11 @@ import math
 
 import numpy as np
 
-from core.scenes.trace import Triple, hit, normal, pixel_box, to_local
+from core.scenes.trace import Triple, along, hit, normal, pick, pixel_box, to_local
 from core.scenes.world import COLOURS, Light, Scene, SceneObject
 
 _LINEAR = {name: tuple(c**2.2 for c in rgb) for name, rgb in COLOURS.items()}
-_FLOOR = 0.36  # linear albedo of the floor
+_FLOOR = 0.45  # linear albedo of the floor
 _SKY, _KEY = 0.42, 0.78  # ambient light and lamp
 _CURVE = (np.linspace(0.0, 1.0, 4096) ** (1 / 2.2) * 255 + 0.5).astype(np.uint8)
 
@@ -35,7 +35,9 @@ def lamp_direction(light: Light) -> tuple[float, float, float]:
 
 def lamp_colour(light: Light) -> np.ndarray:
     """Linear RGB (3, 1) of the lamp."""
-    return np.array([[1 + 0.06 * light.warmth], [1.0], [1 - 0.06 * light.warmth]], np.float32) * light.strength
+    return (
+        np.array([[1 + 0.06 * light.warmth], [1.0], [1 - 0.06 * light.warmth]], np.float32) * light.strength
+    )
 
 
 def floor_colour(scene: Scene, direction: Triple, side: int) -> np.ndarray:
@@ -52,15 +54,16 @@ def floor_colour(scene: Scene, direction: Triple, side: int) -> np.ndarray:
         sky[box] *= 1.0 - _contact(item, bx, by)
     base = floor_albedo(scene, x, y)
     key = lamp_colour(scene.light) * (_KEY * lamp[2])
-    lit, sky, base = (a.ravel() for a in (lit, sky, base))
-    return base * (key * lit + _SKY * sky)
+    return base.ravel() * (key * lit.ravel() + _SKY * sky.ravel())
 
 
 def floor_albedo(scene: Scene, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Grey of the bare floor at ground points: faint waves of the scene's own, lighter in the middle."""
     rng = np.random.default_rng(scene.noise)
     grey = 1.0 - 0.006 * (x * x + (y - 0.5) * (y - 0.5))
-    for angle, phase, pitch in zip(rng.uniform(0, np.pi, 4), rng.uniform(0, 6.28, 4), (0.9, 2.1, 5.3, 9.0), strict=True):
+    for angle, phase, pitch in zip(
+        rng.uniform(0, np.pi, 4), rng.uniform(0, 6.28, 4), (0.9, 2.1, 5.3, 9.0), strict=True
+    ):
         kx, ky = np.float32(pitch * math.cos(angle)), np.float32(pitch * math.sin(angle))
         grey += 0.014 * np.sin(kx * x + ky * y + np.float32(phase))
     return grey * np.float32(_FLOOR * scene.floor)
@@ -69,22 +72,27 @@ def floor_albedo(scene: Scene, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _shadow_box(scene: Scene, item: SceneObject, lamp: tuple, side: int) -> tuple[slice, slice]:
     """Pixels that the solid's shadow and contact shade can reach."""
     sx, sy = (-lamp[i] / lamp[2] * item.height for i in (0, 1))
-    reach = item.footprint + 0.55
+    reach = item.footprint + _reach(item)
     xs = (item.x - reach + min(sx, 0), item.x + reach + max(sx, 0))
     ys = (item.y - reach + min(sy, 0), item.y + reach + max(sy, 0))
     return pixel_box([scene.camera.project(a, b, 0.0)[:2] for a in xs for b in ys], side)
 
 
 def _contact(item: SceneObject, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """How much of the sky the solid hides from ground points, in [0, 0.6]."""
+    """How much of the sky the solid hides from ground points, in [0, 0.65]; none beyond `_reach`."""
     x, y = to_local(item, x - item.x, y - item.y)
+    if item.shape == "sphere":
+        return 0.65 * np.exp((x * x + y * y) * (-1.1 / item.radius**2))
     if item.shape == "cube":
-        gap = np.hypot(np.maximum(np.abs(x) - item.radius, 0), np.maximum(np.abs(y) - item.radius, 0))
-        return 0.5 * np.exp(gap * (-3.2 / item.height))
-    ring = np.sqrt(x * x + y * y)
-    if item.shape == "cylinder":
-        return 0.5 * np.exp(np.maximum(ring - item.radius, 0) * (-3.2 / item.height))
-    return 0.62 * np.exp(ring * ring * (-1.1 / item.radius**2))
+        x, y = np.maximum(np.abs(x) - item.radius, 0), np.maximum(np.abs(y) - item.radius, 0)
+        gap = np.sqrt(x * x + y * y)
+    else:
+        gap = np.maximum(np.sqrt(x * x + y * y) - item.radius, 0)
+    return 0.55 * np.maximum(1.0 - gap / _reach(item), 0.0) ** 3
+
+
+def _reach(item: SceneObject) -> float:
+    return 0.75 * item.height
 
 
 def shadow(
@@ -115,8 +123,8 @@ def _shadow_gap(item: SceneObject, x: np.ndarray, y: np.ndarray, sx: float, sy: 
         over = along - np.clip(along, 0.0, item.height * length)
         return np.sqrt(over * over + across * across) - r
     x, y = to_local(item, x, y)
-    ex, ey = to_local(item, -sx * item.height, -sy * item.height)
-    return _hexagon_gap(x, y, r, ex, ey)
+    end = to_local(item, np.float32(-sx * item.height), np.float32(-sy * item.height))
+    return _hexagon_gap(x, y, r, float(end[0]), float(end[1]))
 
 
 def _hexagon_gap(x: np.ndarray, y: np.ndarray, r: float, ex: float, ey: float) -> np.ndarray:
@@ -140,7 +148,7 @@ def object_colour(scene: Scene, which: np.ndarray, point: Triple, n: Triple, ray
     lit = _lit(scene, which, point, lamp)
     facing = n[0] * lamp[0] + n[1] * lamp[1] + n[2] * lamp[2]
     back = 2 * (n[0] * ray[0] + n[1] * ray[1] + n[2] * ray[2])
-    mirror = tuple(r - back * m for r, m in zip(ray, n, strict=True))
+    mirror = along(ray, n, -back)
     gloss = np.maximum(mirror[0] * lamp[0] + mirror[1] * lamp[1] + mirror[2] * lamp[2], 0.0)
     # Ambient light: sky from above, a little from the floor, less close to it.
     near_floor = np.minimum(point[2] * 1.6, 1.0)
@@ -150,13 +158,13 @@ def object_colour(scene: Scene, which: np.ndarray, point: Triple, n: Triple, ray
     colour = albedo * diffuse + lamp_rgb * (0.05 * lit * gloss**6)
     shiny = np.flatnonzero(metal)
     if shiny.size:
-        part = tuple(p[shiny] for p in point), tuple(m[shiny] for m in mirror)
-        seen = _mirrored(scene, which[shiny], *part, lamp)
-        rim = (1.0 + 0.5 * back[shiny]).clip(0, 1) ** 4  # back is twice the cosine to the viewer, negated
+        seen = _mirrored(scene, which[shiny], pick(point, shiny), pick(mirror, shiny), lamp)
+        rim = np.clip(1.0 + 0.5 * back[shiny], 0, 1) ** 4  # `back` is minus twice the cosine to the viewer
         tint = albedo[:, shiny]
-        tint = tint + (1.0 - tint) * (0.08 + 0.4 * rim)
-        spark = lamp_rgb * (lit[shiny] * (1.6 * gloss[shiny] ** 90 + 0.25 * gloss[shiny] ** 14))
-        colour[:, shiny] = 0.34 * tint * diffuse[:, shiny] + 0.95 * tint * seen + spark
+        tint = tint + (1.0 - tint) * (0.04 + 0.35 * rim)
+        glow, spark = gloss[shiny] ** 12, gloss[shiny] ** 70
+        colour[:, shiny] = 0.22 * tint * diffuse[:, shiny] + tint * seen
+        colour[:, shiny] += lamp_rgb * lit[shiny] * (2.2 * spark + 0.35 * tint * glow)
     return colour
 
 
@@ -166,7 +174,7 @@ def _lit(scene: Scene, which: np.ndarray, point: Triple, lamp: tuple) -> np.ndar
     for number, item in enumerate(scene.objects):
         others = np.flatnonzero(which != number)
         if others.size:
-            x, y, z = (p[others] for p in point)
+            x, y, z = pick(point, others)
             lit[others] *= 1.0 - shadow(item, x, y, z, lamp, scene.light.softness)
     return lit
 
@@ -174,21 +182,25 @@ def _lit(scene: Scene, which: np.ndarray, point: Triple, lamp: tuple) -> np.ndar
 def _mirrored(scene: Scene, which: np.ndarray, point: Triple, mirror: Triple, lamp: tuple) -> np.ndarray:
     """Linear RGB that metal sees along its mirror directions: sky, a window, the floor and the other solids."""
     up = mirror[2]
-    sky = 0.42 + 0.5 * np.clip(up, 0, 1) ** 1.5
-    # A long soft window beside the lamp makes metal look like metal.
-    window = np.clip((mirror[0] * lamp[0] + mirror[1] * lamp[1]) * 2.2 - 0.9, 0, 1) * np.clip(up * 5, 0, 1)
+    # A dark studio with a bright ceiling and a long soft window beside the lamp: contrast makes metal look like it.
+    sky = 0.10 + 0.95 * np.clip(up * 1.15, 0, 1) ** 2
+    window = np.clip((mirror[0] * lamp[0] + mirror[1] * lamp[1]) * 3.0 - 1.1, 0, 1) * np.clip(up * 6, 0, 1)
     far = np.clip(point[2] / np.maximum(-up, 0.05), 0, 3)
-    floor = _FLOOR * scene.floor * (0.25 + 0.75 * np.clip(far * 0.9, 0, 1))
-    blend = np.clip(up * 6 + 0.5, 0, 1)
-    colour = np.repeat((floor + blend * (sky + 0.7 * window - floor))[None], 3, axis=0)
+    floor = _FLOOR * scene.floor * (0.3 + 0.9 * np.clip(far * 0.8, 0, 1))
+    # Brushed metal: brighter where the side faces the lamp, darker across.
+    facing = (mirror[0] * lamp[0] + mirror[1] * lamp[1]) / (
+        math.hypot(lamp[0], lamp[1]) * np.sqrt(mirror[0] * mirror[0] + mirror[1] * mirror[1] + 1e-6)
+    )
+    floor = floor * (0.62 + 0.2 * np.abs(facing) + 1.1 * np.clip(facing, 0, 1) ** 10)
+    blend = np.clip(up * 8 + 0.5, 0, 1)
+    colour = np.repeat((floor + blend * (sky + 0.8 * window - floor))[None], 3, axis=0)
     nearest = np.full(up.shape, np.inf, np.float32)
     for number, item in enumerate(scene.objects):
         t = hit(item, point, mirror)
         nearer = np.flatnonzero((t < nearest) & (which != number))
         if nearer.size:
             nearest[nearer] = t[nearer]
-            at = tuple(p[nearer] + m[nearer] * t[nearer] for p, m in zip(point, mirror, strict=True))
-            n = normal(item, at)
+            n = normal(item, along(pick(point, nearer), pick(mirror, nearer), t[nearer]))
             shade = 0.35 + 0.45 * n[2] + 0.5 * np.maximum(n[0] * lamp[0] + n[1] * lamp[1] + n[2] * lamp[2], 0)
             colour[:, nearer] = np.array(_LINEAR[item.colour], np.float32)[:, None] * shade
     return colour

@@ -7,14 +7,15 @@ scalars stand for a shared value. Distances are along the ray, inf where it miss
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from core.scenes.camera import Camera
+from core.scenes.camera import Camera, Vector
 from core.scenes.world import SceneObject
 
 Triple = tuple[np.ndarray, np.ndarray, np.ndarray]
-_TINY = np.float32(1e-7)
+_TINY = np.float32(1e-7)  # keeps divisions finite; no ray of a random camera is that parallel
 _BEVEL = 0.10  # rounded rim of cubes and cylinders, relative to their half extent
 
 
@@ -28,7 +29,18 @@ def primary_rays(camera: Camera, side: int) -> Triple:
     return x, y, z
 
 
-def to_local(item: SceneObject, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def pick(triple: Triple, where: np.ndarray | tuple[slice, slice]) -> Triple:
+    """The rays or points at these places."""
+    return triple[0][where], triple[1][where], triple[2][where]
+
+
+def along(start: Triple | Vector, direction: Triple, t: np.ndarray) -> Triple:
+    """Points start + t * direction."""
+    x, y, z = (s + d * t for s, d in zip(start, direction, strict=True))
+    return x, y, z
+
+
+def to_local(item: SceneObject, x: Any, y: Any) -> tuple[Any, Any]:
     """Turn ground coordinates (or directions) into the cube's own axes; other solids need no turn."""
     if item.shape != "cube":
         return x, y
@@ -37,7 +49,7 @@ def to_local(item: SceneObject, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarra
     return c * x + s * y, c * y - s * x
 
 
-def hit(item: SceneObject, origin: Triple, direction: Triple) -> np.ndarray:
+def hit(item: SceneObject, origin: Triple | Vector, direction: Triple) -> np.ndarray:
     """Distance to the solid's surface, from rays that start outside it."""
     ox, oy = to_local(item, origin[0] - item.x, origin[1] - item.y)
     dx, dy = to_local(item, direction[0], direction[1])
@@ -64,7 +76,7 @@ def _quadratic(a: np.ndarray | float, b: np.ndarray, c: np.ndarray) -> tuple[np.
     return (-b - root) / a + miss, (-b + root) / a - miss
 
 
-def _slab(origin: np.ndarray, direction: np.ndarray, half: float) -> tuple[np.ndarray, np.ndarray]:
+def _slab(origin: np.ndarray | float, direction: np.ndarray, half: float) -> tuple[np.ndarray, np.ndarray]:
     """Interval in which the ray is between the planes at -half and +half."""
     inverse = 1.0 / (direction + _TINY)
     centre, reach = -origin * inverse, half * np.abs(inverse)
@@ -73,7 +85,11 @@ def _slab(origin: np.ndarray, direction: np.ndarray, half: float) -> tuple[np.nd
 
 def normal(item: SceneObject, point: Triple) -> Triple:
     """Outward unit normals at surface points; rims of cubes and cylinders are shaded as if rounded."""
-    x, y, z = (point[0] - item.x) / item.radius, (point[1] - item.y) / item.radius, point[2] / item.radius - 1.0
+    x, y, z = (
+        (point[0] - item.x) / item.radius,
+        (point[1] - item.y) / item.radius,
+        point[2] / item.radius - 1.0,
+    )
     if item.shape == "cube":
         x, y = to_local(item, x, y)
         x, y = _rim(x), _rim(y)
@@ -95,7 +111,9 @@ def _rim(x: np.ndarray) -> np.ndarray:
 def screen_box(camera: Camera, item: SceneObject, side: int) -> tuple[slice, slice]:
     """Rows and columns of pixels that surely hold the whole solid."""
     reach, top = item.footprint, item.height
-    corners = [(item.x + i * reach, item.y + j * reach, k * top) for i in (-1, 1) for j in (-1, 1) for k in (0, 1)]
+    corners = [
+        (item.x + i * reach, item.y + j * reach, k * top) for i in (-1, 1) for j in (-1, 1) for k in (0, 1)
+    ]
     return pixel_box([camera.project(*c)[:2] for c in corners], side)
 
 

@@ -36,7 +36,8 @@ HELD_OUT_COMBINATIONS = frozenset(
     {("cyan", "cube"), ("yellow", "sphere"), ("purple", "cylinder"), ("green", "cube")}
 )
 HELD_OUT_PAIRS = frozenset(
-    frozenset(pair) for pair in (("red", "cyan"), ("blue", "orange"), ("green", "purple"), ("yellow", "white"))
+    frozenset(pair)
+    for pair in (("red", "cyan"), ("blue", "orange"), ("green", "purple"), ("yellow", "white"))
 )
 
 RELATIONS = ("left of", "right of", "in front of", "behind")
@@ -77,12 +78,13 @@ class SceneObject:
         return self.radius * (math.sqrt(2.0) if self.shape == "cube" else 1.0)
 
     @property
-    def half_width(self) -> float:
-        """Half the extent along x (and along y)."""
-        if self.shape != "cube":
-            return self.radius
-        angle = math.radians(self.rotation)
-        return self.radius * (abs(math.cos(angle)) + abs(math.sin(angle)))
+    def corners(self) -> tuple[tuple[float, float], ...]:
+        """The cube's four corners, or the cylinder's outermost points, on the ground relative to (x, y)."""
+        angle = math.radians(self.rotation if self.shape == "cube" else 0.0)
+        a, b = self.radius * math.cos(angle), self.radius * math.sin(angle)
+        if self.shape == "cube":
+            return (a - b, b + a), (a + b, b - a), (b - a, -b - a), (-a - b, a - b)
+        return (a, 0.0), (0.0, a), (-a, 0.0), (0.0, -a)
 
 
 @dataclass(frozen=True)
@@ -195,9 +197,9 @@ def relation(scene: Scene, name: str, first: SceneObject, second: SceneObject) -
     if name == "left of":
         camera = scene.camera
         seen = [camera.project(o.x, o.y, o.height / 2)[0] / camera.unit for o in (first, second)]
-        gaps, axis = (second.x - first.x, seen[1] - seen[0]), 0
+        gaps, axis = [second.x - first.x, seen[1] - seen[0]], 0
     else:
-        gaps, axis = (second.y - first.y,), 1
+        gaps, axis = [second.y - first.y], 1
     if min(gaps) >= CLEAR[axis]:
         return True
     if max(gaps) <= -CLEAR[axis] or max(map(abs, gaps)) <= LEVEL[axis]:
@@ -223,22 +225,24 @@ def scene_graph(scene: Scene) -> dict[str, Any]:
         left, bottom, right, top = outline(scene.camera, item)
         box = [(left + 1) / 2, (1 - top) / 2, (right + 1) / 2, (1 - bottom) / 2]
         attributes = {name: getattr(item, name) for name in ATTRIBUTES}
-        objects.append({"id": index, **attributes, "position": [item.x, item.y], "box": [round(b, 4) for b in box]})
+        objects.append(
+            {"id": index, **attributes, "position": [item.x, item.y], "box": [round(b, 4) for b in box]}
+        )
     relations = [{"subject": i, "relation": name, "object": j} for i, name, j in clear_relations(scene)]
     return {"objects": objects, "relations": relations}
 
 
 def outline(camera: Camera, item: SceneObject) -> tuple[float, float, float, float]:
     """Box of the solid in the picture: (u low, v low, u high, v high), tight to about a pixel at 64 px."""
-    u, v, depth = camera.project(item.x, item.y, item.height / 2)
-    scale = camera.zoom / depth
     if item.shape == "sphere":
-        reach = item.radius * scale * 1.01
+        u, v, depth = camera.project(item.x, item.y, item.radius)
+        reach = 1.01 * item.radius * camera.zoom / depth
         return u - reach, v - reach, u + reach, v + reach
-    wide = item.half_width * scale * 1.05
-    low = camera.project(item.x, item.y - item.half_width, 0.0)[1]
-    high = camera.project(item.x, item.y + item.half_width, item.height)[1]
-    return u - wide, low, u + wide, high
+    points = [
+        camera.project(item.x + dx, item.y + dy, z) for dx, dy in item.corners for z in (0.0, item.height)
+    ]
+    us, vs = [p[0] for p in points], [p[1] for p in points]
+    return min(us), min(vs), max(us), max(vs)
 
 
 FRAME = 0.97  # solids stay this far inside the picture, |u| and |v|

@@ -1,0 +1,298 @@
+"""Claims about scenes, whether they hold, and how they are said in small, plain English.
+
+A `Claim` is the meaning; a `Wording` picks synonyms and the sentence around it; `say` puts both into lower-case
+words. Truth is always decided on claims, never on text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import permutations
+
+import numpy as np
+
+from core.scenes.world import (
+    ATTRIBUTES,
+    COLOURS,
+    HELD_OUT_COMBINATIONS,
+    HELD_OUT_PAIRS,
+    INVERSE,
+    Scene,
+    SceneObject,
+    clear_relations,
+    relation,
+)
+
+NUMBERS = ("one", "two", "three", "four", "five", "six")
+# The first word is the plain one. "metal" and "rubber" follow the colour, "shiny" and "matte" precede it.
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "cube": ("cube", "block"),
+    "sphere": ("sphere", "ball"),
+    "cylinder": ("cylinder",),
+    "object": ("object", "thing"),
+    "large": ("large", "big"),
+    "small": ("small", "little"),
+    "metal": ("metal", "shiny"),
+    "rubber": ("rubber", "matte"),
+    "left of": ("to the left of", "left of", "on the left of"),
+    "right of": ("to the right of", "right of", "on the right of"),
+    "in front of": ("in front of",),
+    "behind": ("behind",),
+}
+# `x` is a list of things, a relation between two, or a number of things.
+_FRAMES = ("{x}", "there {is} {x}", "a picture of {x}", "a photo of {x}", "an image of {x}", "we see {x}")
+_DEFINITE = len(_FRAMES)  # the frame "the red cube is behind the blue sphere", for relations alone
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """What is said about one object; None is left unsaid."""
+
+    colour: str | None = None
+    shape: str | None = None
+    size: str | None = None
+    material: str | None = None
+
+    def fits(self, item: SceneObject) -> bool:
+        """Whether everything that is said is true of this object."""
+        return all(said is None or said == getattr(item, name) for name, said in self.said())
+
+    def said(self) -> tuple[tuple[str, str | None], ...]:
+        """(attribute, value or None) in a fixed order."""
+        return tuple((name, getattr(self, name)) for name in ATTRIBUTES)
+
+    def covers(self, other: Phrase) -> bool:
+        """Whether every object that fits `other` fits this phrase too."""
+        return all(said is None or said == getattr(other, name) for name, said in self.said())
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One of three statements about a scene.
+
+    - `phrases` alone: the scene holds distinct objects, one for each phrase;
+    - with `relation`: the object of the first phrase is `relation` that of the second;
+    - with `count`: exactly that many objects fit the one phrase.
+    """
+
+    phrases: tuple[Phrase, ...]
+    relation: str | None = None
+    count: int | None = None
+
+    def inverse(self) -> Claim:
+        """The same relation told from the other side."""
+        assert self.relation is not None
+        return Claim(self.phrases[::-1], INVERSE[self.relation])
+
+
+def describe(item: SceneObject, *attributes: str) -> Phrase:
+    """The phrase that says these attributes of an object; colour and shape if none is named."""
+    return Phrase(**{name: getattr(item, name) for name in attributes or ("colour", "shape")})
+
+
+def holds(claim: Claim, scene: Scene) -> bool | None:
+    """Whether the claim is true of the scene; None where the eye could argue about a relation."""
+    if claim.count is not None:
+        return sum(claim.phrases[0].fits(o) for o in scene.objects) == claim.count
+    fitting = [[o for o in scene.objects if phrase.fits(o)] for phrase in claim.phrases]
+    if claim.relation is None:
+        return _distinct(fitting, ())
+    verdicts = [relation(scene, claim.relation, a, b) for a in fitting[0] for b in fitting[1] if a is not b]
+    return True if True in verdicts else None if None in verdicts else False
+
+
+def unique(claim: Claim, scene: Scene) -> bool:
+    """Whether every phrase fits one object of the scene alone, so that "the" can be said."""
+    return all(sum(phrase.fits(o) for o in scene.objects) == 1 for phrase in claim.phrases)
+
+
+def _distinct(fitting: list[list[SceneObject]], taken: tuple[int, ...]) -> bool:
+    """Whether each list can give an object that no other list gives."""
+    if not fitting:
+        return True
+    return any(_distinct(fitting[1:], (*taken, id(o))) for o in fitting[0] if id(o) not in taken)
+
+
+def unseen(claim: Claim) -> tuple[str, ...]:
+    """Kinds of held-out composition that the claim names: "colour-shape", "colour-pair"."""
+    colours = {p.colour for p in claim.phrases}
+    found = []
+    if any((p.colour, p.shape) in HELD_OUT_COMBINATIONS for p in claim.phrases):
+        found.append("colour-shape")
+    if any(pair <= colours for pair in HELD_OUT_PAIRS):
+        found.append("colour-pair")
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Wording:
+    """The choice of words for one caption, or for all captions of a group."""
+
+    words: Mapping[str, str] = field(default_factory=lambda: {key: said[0] for key, said in SYNONYMS.items()})
+    frame: int = 0  # index into the sentence frames; the last one is "the ... is ... the ..."
+
+    @property
+    def definite(self) -> bool:
+        """Whether relations are told with "the"."""
+        return self.frame == _DEFINITE
+
+    @classmethod
+    def draw(cls, rng: np.random.Generator, plain: float = 0.5, definite: bool = True) -> Wording:
+        """Random synonyms; with probability `plain` the bare sentence."""
+        u = dict(zip([*SYNONYMS, "frame", "plain"], rng.random(len(SYNONYMS) + 2).tolist(), strict=True))
+        # One style for both materials: "a shiny orange ball" moves the adjective, and with it "a" and "an".
+        u["rubber"] = u["metal"]
+        words = {key: said[int(u[key] * len(said))] for key, said in SYNONYMS.items()}
+        frame = 0 if u["plain"] < plain else 1 + int(u["frame"] * (len(_FRAMES) - 1 + definite))
+        return cls(words, frame)
+
+
+def say(claim: Claim, wording: Wording | None = None) -> str:
+    """The claim as a lower-case caption."""
+    wording = wording or Wording()
+    if claim.count is not None:
+        return _frame(
+            f"{NUMBERS[claim.count - 1]} {_noun(claim.phrases[0], wording, claim.count)}",
+            wording,
+            claim.count,
+        )
+    if claim.relation is None:
+        return _frame(_enumerate([_with_article(_noun(p, wording)) for p in claim.phrases]), wording)
+    first, second = (_noun(p, wording) for p in claim.phrases)
+    where = wording.words[claim.relation]
+    if wording.definite:
+        return f"the {first} is {where} the {second}"
+    return _frame(f"{_with_article(first)} {where} {_with_article(second)}", wording)
+
+
+def _noun(phrase: Phrase, wording: Wording, count: int = 1) -> str:
+    """Adjectives in their usual order and the noun, such as "large shiny red cube"."""
+    words = wording.words
+    material = words[phrase.material] if phrase.material else ""
+    before, after = (material, "") if material in ("shiny", "matte") else ("", material)
+    noun = words[phrase.shape or "object"] + ("s" if count != 1 else "")
+    size = words[phrase.size] if phrase.size else ""
+    return " ".join(word for word in (size, before, phrase.colour, after, noun) if word)
+
+
+def _with_article(noun: str) -> str:
+    return ("an " if noun[0] in "aeiou" else "a ") + noun
+
+
+def _enumerate(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+
+
+def _frame(text: str, wording: Wording, count: int = 1) -> str:
+    frame = _FRAMES[wording.frame % len(_FRAMES)]
+    return frame.format(x=text, **{"is": "is" if count == 1 else "are"})
+
+
+def words(caption: str) -> list[str]:
+    """Words and commas of a caption: what a word-level tokenizer sees."""
+    return re.findall(r"[a-z]+|,", caption)
+
+
+def _vocabulary() -> tuple[str, ...]:
+    text = " ".join([*COLOURS, *NUMBERS, *(w for said in SYNONYMS.values() for w in said), *_FRAMES])
+    nouns = [w for key in ("cube", "sphere", "cylinder", "object") for w in SYNONYMS[key]]
+    extra = ["a", "an", "the", "and", ",", "is", "are", *(f"{noun}s" for noun in nouns)]
+    return tuple(sorted({*words(text.replace("{x}", "").replace("{is}", "")), *extra}))
+
+
+VOCABULARY = _vocabulary()  # every word (and the comma) that a caption can hold
+
+KINDS = {"pair": 0.35, "relation": 0.4, "list": 0.1, "count": 0.1, "single": 0.05}
+
+
+def caption_scene(
+    scene: Scene,
+    rng: np.random.Generator,
+    kinds: Mapping[str, float] | None = None,
+    detail: float = 0.2,
+    omit: float = 0.15,
+    wording: Wording | None = None,
+) -> str:
+    """A random true caption of the scene (arguments as in `claim_scene`), in a random wording unless one is given."""
+    claim = claim_scene(scene, rng, kinds, detail, omit)
+    return say(claim, wording or Wording.draw(rng, definite=unique(claim, scene)))
+
+
+def claim_scene(
+    scene: Scene,
+    rng: np.random.Generator,
+    kinds: Mapping[str, float] | None = None,
+    detail: float = 0.2,
+    omit: float = 0.15,
+) -> Claim:
+    """A random true claim about the scene.
+
+    `kinds` weighs pair, relation, list (three objects or all), count and single; a kind the scene cannot give
+    falls back to a pair, then to a count. `detail` is the chance that size, and that material, is said of an
+    object; `omit` the chance that its colour or its shape is left out (0: two full objects in every pair).
+    """
+    weights = dict(kinds or KINDS)
+    kind = str(rng.choice(list(weights), p=np.array(list(weights.values())) / sum(weights.values())))
+    claim = _MAKERS[kind](scene, rng, detail, omit) or _pair(scene, rng, detail, omit) or _count(scene, rng)
+    assert holds(claim, scene)
+    return claim
+
+
+def _phrase(item: SceneObject, rng: np.random.Generator, detail: float, omit: float) -> Phrase:
+    u = rng.random(4)
+    phrase = describe(item)
+    if u[0] < omit:
+        phrase = replace(phrase, **{"colour" if u[1] < 0.5 else "shape": None})
+    return replace(
+        phrase,
+        size=item.size if u[2] < detail else None,
+        material=item.material if u[3] < detail else None,
+    )
+
+
+def _phrases(
+    items: list[SceneObject], rng: np.random.Generator, detail: float, omit: float
+) -> tuple[Phrase, ...] | None:
+    """One phrase each, none of which also covers another; None where that takes more than colour and shape."""
+    for leave_out in (omit, 0.0):
+        phrases = tuple(_phrase(item, rng, detail, leave_out) for item in items)
+        if not any(a.covers(b) for a, b in permutations(phrases, 2)):
+            return phrases
+    return None
+
+
+def _pair(scene: Scene, rng: np.random.Generator, detail: float, omit: float, size: int = 2) -> Claim | None:
+    if len(scene.objects) < size:
+        return None
+    chosen = [scene.objects[i] for i in rng.permutation(len(scene.objects))[:size]]
+    phrases = _phrases(chosen, rng, detail, omit)
+    return Claim(phrases) if phrases else None
+
+
+def _list(scene: Scene, rng: np.random.Generator, detail: float, omit: float) -> Claim | None:
+    return _pair(scene, rng, detail, omit, size=3)
+
+
+def _single(scene: Scene, rng: np.random.Generator, detail: float, omit: float) -> Claim | None:
+    return _pair(scene, rng, detail, omit, size=1)
+
+
+def _relation(scene: Scene, rng: np.random.Generator, detail: float, omit: float) -> Claim | None:
+    clear = list(clear_relations(scene))
+    if not clear:
+        return None
+    i, name, j = clear[int(rng.integers(len(clear)))]
+    phrases = _phrases([scene.objects[i], scene.objects[j]], rng, detail, omit)
+    return Claim(phrases, name) if phrases else None
+
+
+def _count(scene: Scene, rng: np.random.Generator, detail: float = 0.0, omit: float = 0.0) -> Claim:
+    item = scene.objects[int(rng.integers(len(scene.objects)))]
+    said = (("shape",), ("colour",), ("colour", "shape"))[int(rng.integers(3))]
+    phrase = describe(item, *said)
+    return Claim((phrase,), count=sum(phrase.fits(o) for o in scene.objects))
+
+
+_MAKERS = {"pair": _pair, "relation": _relation, "list": _list, "count": _count, "single": _single}

@@ -1,0 +1,148 @@
+"""Single-object queries over many scenes, as Cola asks them: attributes and a noun that one object must have."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.errors import InputError, unknown_name
+from core.scenes.captions import Claim, Phrase, Wording, say
+from core.scenes.render import SceneImage
+from core.scenes.rows import asset_path, damaged, read_rows, write_rows
+from core.scenes.sampler import sample_scene
+from core.scenes.world import (
+    ATTRIBUTES,
+    COLOURS,
+    HELD_OUT_COMBINATIONS,
+    MATERIALS,
+    SHAPES,
+    SIZES,
+    SPLITS,
+    Scene,
+)
+
+NAME = "scenes/retrieval"
+_IMAGES = {"train": 2000, "validation": 1000, "test": 2000}
+_SHIPPED = ("validation", "test")
+
+
+@dataclass(frozen=True)
+class RetrievalSet:
+    """q queries over n images. Relevance and the hard lists follow from the scene graphs (METHODS 6)."""
+
+    name: str
+    split: str
+    images: tuple[SceneImage, ...]
+    phrases: tuple[Phrase, ...]  # what each query asks for
+    queries: tuple[str, ...]  # the same in words
+
+    @cached_property
+    def _matches(self) -> np.ndarray:
+        """bool (a, q, n, o): whether object o of image n has attribute a as query q says; unsaid is True."""
+        objects = [image.scene.objects for image in self.images]
+        most = max(map(len, objects))
+        matches = np.zeros((len(ATTRIBUTES), len(self.phrases), len(objects), most), dtype=bool)
+        for a, name in enumerate(ATTRIBUTES):
+            values = np.array([[getattr(o, name) for o in row] + [""] * (most - len(row)) for row in objects])
+            said = np.array([getattr(phrase, name) or "*" for phrase in self.phrases])[:, None, None]
+            matches[a] = ((said == "*") | (said == values[None])) & (values != "")[None]
+        return matches
+
+    @cached_property
+    def _said(self) -> np.ndarray:
+        """bool (a, q, 1, 1): whether the query says anything of attribute a."""
+        said = [[getattr(phrase, name) is not None for phrase in self.phrases] for name in ATTRIBUTES]
+        return np.array(said)[:, :, None, None]
+
+    @cached_property
+    def relevant(self) -> np.ndarray:
+        """bool (q, n): one object of the image has everything the query says."""
+        return np.asarray(self._matches.all(axis=0).any(axis=-1))
+
+    @cached_property
+    def any_word(self) -> np.ndarray:
+        """bool (q, n): some object has something the query says. Cola's hard list; holds every relevant image."""
+        return np.asarray((self._matches & self._said).any(axis=(0, -1)))
+
+    @cached_property
+    def all_words(self) -> np.ndarray:
+        """bool (q, n): all that the query says is in the image, on one object or on several (QueryAll's list)."""
+        return np.asarray(self._matches.any(axis=-1).all(axis=0))
+
+    @property
+    def distractors(self) -> np.ndarray:
+        """bool (q, n): all the words, wrongly attached."""
+        return self.all_words & ~self.relevant
+
+    @cached_property
+    def unseen(self) -> np.ndarray:
+        """bool (q,): the query names a colour and shape that no training object has together."""
+        return np.array([(p.colour, p.shape) in HELD_OUT_COMBINATIONS for p in self.phrases])
+
+    @cached_property
+    def attributes(self) -> np.ndarray:
+        """int (q,): how many attributes are said besides the noun."""
+        return self._said.sum(axis=0).ravel() - 1
+
+
+def build_retrieval(split: str, n: int | None = None, seed: int = 0) -> RetrievalSet:
+    """`n` images of 2 to 6 objects and all 240 queries: a shape and any of colour, size and material."""
+    if split not in SPLITS:
+        raise unknown_name("split", split, SPLITS)
+    count = _IMAGES[split] if n is None else n
+    if count < 1:
+        raise InputError(f"Retrieval over {count} images cannot be drawn; ask for at least one.")
+    rng = np.random.default_rng([seed, SPLITS.index(split), zlib.crc32(NAME.encode())])
+    phrases = _phrases()
+    queries = tuple(say(Claim((phrase,)), Wording.draw(rng, plain=1.0)) for phrase in phrases)
+    counts = rng.integers(2, 7, size=count).tolist()
+    images = tuple(SceneImage(sample_scene(rng, c, split, seen=split == "train")) for c in counts)
+    return RetrievalSet(NAME, split, images, phrases, queries)
+
+
+def _phrases() -> tuple[Phrase, ...]:
+    options = product((None, *COLOURS), SHAPES, (None, *SIZES), (None, *MATERIALS))
+    phrases = (Phrase(*option) for option in options)
+    return tuple(p for p in phrases if p.colour or p.size or p.material)
+
+
+def load_retrieval(split: str = "test") -> RetrievalSet:
+    """The shipped validation or test set; a train split is drawn."""
+    if split not in _SHIPPED:
+        return build_retrieval(split)
+    path = asset_path(NAME, split)
+    rows = read_rows(path, NAME, split)
+    try:
+        phrases, queries, *scenes = rows
+        images = tuple(SceneImage(Scene.from_dict(row)) for row in scenes)
+        return RetrievalSet(
+            NAME, split, images, tuple(Phrase(*p) for p in phrases["phrases"]), tuple(queries["queries"])
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged(path, error) from None
+
+
+def to_rows(found: RetrievalSet) -> list[dict[str, Any]]:
+    """The set as plain data: what the queries ask, how they say it, then one scene a row."""
+    phrases = [[value for _, value in phrase.said()] for phrase in found.phrases]
+    return [
+        {"phrases": phrases},
+        {"queries": list(found.queries)},
+        *(i.scene.to_dict() for i in found.images),
+    ]
+
+
+def write_retrieval(folder: Path | None = None) -> list[Path]:
+    """Write the shipped splits anew."""
+    written = []
+    for split in _SHIPPED:
+        path = asset_path(NAME, split, folder)
+        write_rows(path, NAME, split, to_rows(build_retrieval(split)))
+        written.append(path)
+    return written

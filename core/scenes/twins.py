@@ -1,0 +1,137 @@
+"""Twins: a scene and the same scene with one property of two objects exchanged, photographed again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from core.errors import unknown_name
+from core.scenes.captions import Claim, Wording, describe, holds, say, unique
+from core.scenes.sampler import jitter, sample_scene
+from core.scenes.world import SPLITS, Scene, SceneObject
+
+# What two objects exchange, by kind of twin.
+SWAPPED = {
+    "attribute": "colour",
+    "left-right": "x",
+    "front-behind": "y",
+    "size": "size",
+    "material": "material",
+}
+RELATIVE = {"left-right": ("left of", "right of"), "front-behind": ("in front of", "behind")}
+
+
+@dataclass(frozen=True)
+class Twin:
+    """Two scenes that differ in what objects `pair` have exchanged, and a little in camera, light and places."""
+
+    first: Scene
+    second: Scene
+    kind: str
+    pair: tuple[int, int]  # indices into the objects of both scenes
+
+    def claims(self, said: Sequence[str] = (), turn: int = 0) -> tuple[Claim, Claim]:
+        """A claim true of the first scene alone and one true of the second alone, made of the same words.
+
+        `said` names the attributes to say of both objects (default: colour and shape, and what was exchanged);
+        `turn` 0 to 3 changes the order of mention (of the second claim as well) or the side a relation is told from.
+        """
+        names = tuple(said) or ("colour", "shape")
+        i, j = self.pair
+        if self.kind in RELATIVE:
+            name = RELATIVE[self.kind][turn % 2]
+            a, b = (describe(self.first.objects[k], *names) for k in (i, j))
+            ahead = Claim((a, b), name)
+            return (ahead, Claim((b, a), name)) if holds(ahead, self.first) else (Claim((b, a), name), ahead)
+        names = (*names, SWAPPED[self.kind]) if SWAPPED[self.kind] not in names else names
+        phrases = [tuple(describe(s.objects[k], *names) for k in (i, j)) for s in (self.first, self.second)]
+        step = (1, -1)
+        return Claim(phrases[0][:: step[turn % 2]]), Claim(phrases[1][:: step[turn // 2 % 2]])
+
+
+def twin(scene: Scene, kind: str, rng: np.random.Generator, seen: bool | None = None) -> Twin | None:
+    """The scene with a random fitting pair of objects exchanged; None where no pair fits.
+
+    A pair fits when its two claims (colour and shape of both) are each clearly true of one scene and clearly false
+    of the other, and the second scene is as well placed as any. With `seen` (default: whether the first scene is)
+    the second scene holds no composition kept out of training either.
+    """
+    if kind not in SWAPPED:
+        raise unknown_name("kind of twin", kind, SWAPPED)
+    seen = scene.seen if seen is None else seen
+    pairs = list(combinations(range(len(scene.objects)), 2))
+    for place in rng.permutation(len(pairs)):
+        i, j = pairs[place]
+        if not _differ(scene.objects[i], scene.objects[j], kind):
+            continue
+        other = jitter(exchange(scene, i, j, SWAPPED[kind]), rng)
+        if other is None or (seen and not other.seen):
+            continue
+        found = Twin(scene, other, kind, (i, j))
+        if tells_apart(found.claims(), (scene, other)):
+            return found
+    return None
+
+
+def exchange(scene: Scene, i: int, j: int, name: str) -> Scene:
+    """The scene after objects i and j have exchanged one field."""
+    objects = list(scene.objects)
+    a, b = objects[i], objects[j]
+    objects[i], objects[j] = replace(a, **{name: getattr(b, name)}), replace(b, **{name: getattr(a, name)})
+    return replace(scene, objects=tuple(objects))
+
+
+def tells_apart(claims: Sequence[Claim], scenes: Sequence[Scene]) -> bool:
+    """Whether claim i is clearly true of scene i and every claim clearly false of every other scene."""
+    return all(holds(c, s) is (i == j) for i, s in enumerate(scenes) for j, c in enumerate(claims))
+
+
+def _differ(a: SceneObject, b: SceneObject, kind: str) -> bool:
+    if kind == "attribute":
+        return a.colour != b.colour and a.shape != b.shape
+    if kind in RELATIVE:
+        return (a.colour, a.shape) != (b.colour, b.shape)
+    return getattr(a, kind) != getattr(b, kind) and (a.colour, a.shape) != (b.colour, b.shape)
+
+
+def twin_captions(
+    pair: Twin, rng: np.random.Generator, detail: float = 0.0, wording: Wording | None = None
+) -> tuple[str, str]:
+    """Captions of the first and the second scene: the same words, in an order that is true of one scene alone.
+
+    With probability `detail` each, both objects' size and both objects' material are said as well.
+    """
+    first, second = pair.claims(said=draw_said(rng, detail), turn=int(rng.integers(4)))
+    wording = wording or Wording.draw(rng, definite=unique(first, pair.first) and unique(second, pair.second))
+    return say(first, wording), say(second, wording)
+
+
+def draw_said(rng: np.random.Generator, detail: float) -> tuple[str, ...]:
+    """Colour and shape, and with probability `detail` each size and material."""
+    u = rng.random(2)
+    return ("colour", "shape", *(name for name, x in zip(("size", "material"), u, strict=True) if x < detail))
+
+
+def training_twins(
+    n: int,
+    kinds: Sequence[str] = ("attribute", "left-right", "front-behind"),
+    seed: int = 0,
+    counts: Sequence[int] = (2, 2, 3, 4),
+) -> list[Twin]:
+    """`n` twins of the train split, kinds in turn, object counts drawn evenly from `counts`."""
+    rng = np.random.default_rng([seed, SPLITS.index("train"), n, 2])
+    return [draw_twin(rng, kinds[i % len(kinds)], "train", True, counts) for i in range(n)]
+
+
+def draw_twin(
+    rng: np.random.Generator, kind: str, split: str, seen: bool = True, counts: Sequence[int] = (2, 2, 3, 4)
+) -> Twin:
+    """One twin of freshly drawn scenes."""
+    while True:
+        count = counts[int(rng.integers(len(counts)))]
+        found = twin(sample_scene(rng, count, split, seen), kind, rng, seen)
+        if found is not None:
+            return found
