@@ -8,108 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
 from fnmatch import fnmatchcase
-from math import ceil, cos, isfinite, pi
+from math import ceil
 from time import perf_counter
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch.nn import functional as F
 
-from core.errors import InputError, unknown_name
+from core.errors import InputError
+from core.presets import TrainConfig
 from core.scorers.base import Augment, Prepared, Trainable
 
 # A batch may grow by this share to spare a tiny last one: 102 groups in batches of 50 become 51 + 51 ([TTM] C.1).
 _ENLARGE = 0.1
-_PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 _FUSED = {"cpu", "cuda"}
 
 
 class Stopped(Exception):
     """Training was asked to stop; the model is somewhere between two iterations."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainConfig:
-    """How to train on matched pairs. Defaults are those of [TTM] C.1."""
-
-    epochs: int = 20  # passes over the selected groups per iteration
-    lr: float = 1e-5  # learning rate at the first step of iteration 1
-    lr_restart: float = 0.95  # iteration t starts from lr * lr_restart^(t-1)
-    lr_final: float = 0.1  # share of the iteration's first learning rate that its last step uses; 1 = constant
-    weight_decay: float = 0.05
-    betas: tuple[float, float] = (0.9, 0.999)
-    batch: int | None = None  # groups per batch; None: 50, and 100 where a group has one image
-    augmentation: str = "none"  # a key of AUGMENTATIONS
-    keep_optimizer: bool = False  # carry AdamW's moments into the next iteration instead of resetting them
-    clip_norm: float | None = None  # largest gradient norm; None: no clipping
-    precision: str = "float32"  # or "bfloat16": autocast in forward and backward; weights and scores stay float32
-    parameters: tuple[str, ...] = ()  # patterns of parameter names to train, as "*projection*"; (): all
-    seed: int = 0
-
-    def validate(self) -> Self:
-        """Return self, or raise InputError for the first setting that makes no sense."""
-        for name in ("epochs", "seed"):
-            require(_is_int(getattr(self, name), int(name == "epochs")), self, name, "a positive whole number")
-        require(self.batch is None or _is_int(self.batch, 1), self, "batch", "a positive whole number, or left out")
-        require(is_number(self.lr) and self.lr > 0, self, "lr", "a positive number such as 1e-5")
-        for name in ("lr_restart", "lr_final"):
-            value = getattr(self, name)
-            require(is_number(value) and 0 < value <= 1, self, name, "above 0 and at most 1")
-        require(is_number(self.weight_decay) and self.weight_decay >= 0, self, "weight_decay", "0 or more")
-        clip = self.clip_norm
-        require(clip is None or (is_number(clip) and clip > 0), self, "clip_norm", "a positive number, or left out")
-        pair = isinstance(self.betas, tuple) and len(self.betas) == 2
-        require(pair and all(is_number(b) and 0 <= b < 1 for b in self.betas), self, "betas", "two numbers in [0, 1)")
-        require(isinstance(self.keep_optimizer, bool), self, "keep_optimizer", "true or false")
-        names = isinstance(self.parameters, tuple) and all(isinstance(p, str) for p in self.parameters)
-        require(names, self, "parameters", "a list of name patterns")
-        choice("augmentation", self.augmentation, AUGMENTATIONS)
-        choice("precision", self.precision, _PRECISIONS)
-        return self
-
-    def to_dict(self) -> dict[str, Any]:
-        """Every setting, ready for JSON."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
-
-    @classmethod
-    def from_dict(cls, settings: dict[str, Any]) -> Self:
-        """The configuration with these settings, validated; the rest at their defaults.
-
-        Raises InputError for an unknown name (with the nearest known one) and for a value out of range.
-        """
-        known = [f.name for f in fields(cls)]
-        for name in settings:
-            if name not in known:
-                raise unknown_name("setting", str(name), known)
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}).validate()
-
-    def units(self, images_per_group: int) -> int:
-        """Groups per batch: the chosen number, or the paper's default for groups of this many images ([TTM] C.1)."""
-        return self.batch or (100 if images_per_group == 1 else 50)
-
-
-def require(valid: bool, config: TrainConfig, name: str, wanted: str) -> None:
-    """Raise the InputError of a setting unless it is valid."""
-    if not valid:
-        raise InputError(f"The setting {name} is {getattr(config, name)!r}; it must be {wanted}.")
-
-
-def choice(name: str, value: object, options: Sequence[str] | dict[str, Any]) -> None:
-    """Raise the InputError of a setting unless its value is one of the options."""
-    if value not in list(options):
-        raise unknown_name(name, str(value), options)
-
-
-def is_number(value: object) -> bool:
-    """A finite int or float (a bool is neither)."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
-
-
-def _is_int(value: object, low: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= low
 
 
 # Augmentation: pixels (b, 3, H, W), preprocessed; another offset for every image of the batch.
@@ -122,7 +40,9 @@ def resize_crop(pixels: torch.Tensor, generator: torch.Generator, factor: float 
     what a model's own centre crop has cut away does not come back.
     """
     height, width = _sides(pixels)
-    larger = F.interpolate(pixels, (int(height * factor), int(width * factor)), mode="bicubic", align_corners=False)
+    larger = F.interpolate(
+        pixels, (int(height * factor), int(width * factor)), mode="bicubic", align_corners=False
+    )
     return _random_crops(larger, height, width, generator)
 
 
@@ -156,10 +76,10 @@ def _sides(pixels: torch.Tensor) -> tuple[int, int]:
     return pixels.shape[2], pixels.shape[3]
 
 
-AUGMENTATIONS: dict[str, Augment | None] = {"none": None, "resize-crop": resize_crop, "jitter": jitter}
+_AUGMENT: dict[str, Augment | None] = {"none": None, "resize-crop": resize_crop, "jitter": jitter}
 
 
-# The schedule of batches and learning rates
+# Batches and what is trained
 
 
 def batch_size(count: int, batch: int) -> int:
@@ -181,17 +101,6 @@ def batches(indices: np.ndarray, batch: int, generator: torch.Generator) -> list
     return [indices[order[start : start + size]] for start in range(0, len(indices), size)]
 
 
-def learning_rate(config: TrainConfig, iteration: int, step: int, steps: int) -> float:
-    """Learning rate of one optimizer step ([TTM] C.1: cosine, restarted each iteration with a factor).
-
-    iteration : 1 for the first. step : 0 ... steps - 1 within the iteration. From lr * lr_restart^(iteration - 1)
-    at the first step down to lr_final of that at the last.
-    """
-    start = config.lr * config.lr_restart ** (iteration - 1)
-    share = step / (steps - 1) if steps > 1 else 0.0
-    return start * (config.lr_final + (1 - config.lr_final) * (1 + cos(pi * share)) / 2)
-
-
 def generator_for(seed: int, iteration: int, epoch: int) -> torch.Generator:
     """A generator that depends on these three numbers alone (epoch -1: what the model itself draws, as dropout)."""
     state = np.random.SeedSequence((seed, iteration, epoch + 1)).generate_state(1)[0]
@@ -201,10 +110,14 @@ def generator_for(seed: int, iteration: int, epoch: int) -> torch.Generator:
 def trained_parameters(module: torch.nn.Module, patterns: Sequence[str]) -> list[torch.nn.Parameter]:
     """The trainable parameters whose names fit one of the patterns; all of them for no pattern."""
     free = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
-    chosen = [p for name, p in free if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)]
+    chosen = [
+        p for name, p in free if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
+    ]
     if not chosen:
         some = ", ".join(name for name, _ in free[:3])
-        raise InputError(f"No parameter of this model fits {list(patterns)}; its parameters are named as {some}, ...")
+        raise InputError(
+            f"No parameter of this model fits {list(patterns)}; its parameters are named as {some}, ..."
+        )
     return chosen
 
 
@@ -244,7 +157,7 @@ def fit(
     optimizer : AdamW's state from the iteration before, where it is kept.
     progress : called after every step with the share done and a message. stop : asked before every step.
 
-    Raises InputError where the loss is not finite, Stopped where `stop` says so. Same seed and same machine: same bytes.
+    Raises InputError where the loss is not finite, Stopped where `stop` says so. Same seed, same machine: same bytes.
     Source: [TTM] Algorithm 1, line 8, and C.1.
     """
     started, clock = perf_counter(), _Clock()
@@ -256,14 +169,14 @@ def fit(
         adam = _adamw(parameters, config, model.device, optimizer)
         for epoch in range(config.epochs):
             generator = generator_for(config.seed, iteration, epoch)
-            augment = clock.around(AUGMENTATIONS[config.augmentation], generator)
+            augment = clock.around(_AUGMENT[config.augmentation], generator)
             for chosen in batches(rows, batch, generator):
                 if stop is not None and stop():
                     raise Stopped
                 for group in adam.param_groups:
-                    group["lr"] = learning_rate(config, iteration, len(losses), steps)
-                pairs = (torch.from_numpy(index[chosen].ravel()) for index in (images, captions))
-                losses.append(_backward(model, data, *pairs, augment, config, clock))
+                    group["lr"] = config.learning_rate(iteration, len(losses), steps)
+                seen, read = (torch.from_numpy(index[chosen].ravel()) for index in (images, captions))
+                losses.append(_backward(model, data, seen, read, augment, config, clock))
                 norms.append(_gradient_norm(parameters, config.clip_norm))
                 with clock:
                     adam.step()
@@ -273,7 +186,7 @@ def fit(
             _check_finite(losses[-ceil(steps / config.epochs) :], config, clock)
         state = adam.state_dict() if config.keep_optimizer else None
     loss, norm = (torch.stack(values).double().cpu().numpy() for values in (losses, norms))
-    first, seconds = learning_rate(config, iteration, 0, steps), perf_counter() - started
+    first, seconds = config.learning_rate(iteration, 0, steps), perf_counter() - started
     return FitReport(loss, loss.mean(), first, norm.mean(), norm.max(), seconds, clock.seconds, state)
 
 
@@ -289,7 +202,9 @@ class _Clock:
     def __exit__(self, *_: object) -> None:
         self.seconds += perf_counter() - self._entered
 
-    def around(self, augment: Augment | None, generator: torch.Generator) -> Callable[[torch.Tensor], torch.Tensor] | None:
+    def around(
+        self, augment: Augment | None, generator: torch.Generator
+    ) -> Callable[[torch.Tensor], torch.Tensor] | None:
         """`augment` bound to its generator, its own time not counted; None for none."""
         if augment is None:
             return None
@@ -317,7 +232,7 @@ def _backward(
     The only place that knows how a batch becomes a gradient: micro-batches with cached embedding gradients
     (the same contrastive loss in less memory) belong here.
     """
-    reduced = _PRECISIONS[config.precision] is not torch.float32
+    reduced = config.precision == "bfloat16"
     with clock:
         with torch.autocast(model.device.type, torch.bfloat16, enabled=reduced):
             loss = model.loss(data, images, captions, augment)
@@ -339,12 +254,16 @@ def _check_finite(losses: list[torch.Tensor], config: TrainConfig, clock: _Clock
         finite = bool(torch.isfinite(torch.stack(losses)).all())
     if not finite:
         raise InputError(
-            f"The training loss is no longer a finite number at a learning rate of {config.lr:g}; lower lr, or set clip_norm."
+            f"The training loss is no longer a finite number at a learning rate of {config.lr:g}; "
+            "lower lr, or set clip_norm."
         )
 
 
 def _adamw(
-    parameters: list[torch.nn.Parameter], config: TrainConfig, device: torch.device, state: dict[str, Any] | None
+    parameters: list[torch.nn.Parameter],
+    config: TrainConfig,
+    device: torch.device,
+    state: dict[str, Any] | None,
 ) -> torch.optim.AdamW:
     fused = device.type in _FUSED
     adam = torch.optim.AdamW(
@@ -360,7 +279,8 @@ def _training(model: Trainable, config: TrainConfig, iteration: int) -> Iterator
     """Training mode with only the chosen parameters free and the model's own randomness seeded; undone at the end."""
     module, before = model.module, model.module.training
     chosen = trained_parameters(module, config.parameters)
-    frozen = [p for p in module.parameters() if p.requires_grad and not any(p is c for c in chosen)]
+    kept = {id(p) for p in chosen}
+    frozen = [p for p in module.parameters() if p.requires_grad and id(p) not in kept]
     accelerators = [model.device] if model.device.type == "cuda" else []
     with torch.random.fork_rng(accelerators):
         torch.manual_seed(generator_for(config.seed, iteration, -1).initial_seed())
