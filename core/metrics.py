@@ -301,8 +301,10 @@ def global_match(scores: np.ndarray, truth: np.ndarray, per_group: int = 1, seed
     """Share of images that the one global assignment gives their own caption, in percent ([TTM] 3.2.1).
 
     scores : float (N, M), N <= M; truth : int (N,), the column that belongs to each image. `per_group` consecutive
-    images form one group, the unit that the interval resamples. Chance level 1/M. Ties of the assignment are not
-    counted (finding them means solving N further assignments).
+    images form one group, the unit that the interval resamples. Chance level 1/M. Columns are shuffled (seeded)
+    before they are assigned, so that ties fall at random and never to the file's order; they are not counted
+    (finding them means solving N further assignments).
     """
-    right = match_global(scores) == np.asarray(truth)
+    order = np.random.default_rng(seed).permutation(scores.shape[1])
+    right = order[match_global(scores[:, order])] == np.asarray(truth)
     return estimate(right.reshape(-1, per_group).mean(axis=1), 100 / scores.shape[1], seed=seed)

@@ -219,6 +219,10 @@ def test_global_match_by_hand():
     assert result.chance == pytest.approx(100 / 3)
 
 
+def test_a_global_tie_is_not_resolved_in_favour_of_the_file_order():
+    assert global_match(np.ones((200, 200)), np.arange(200)).value < 5
+
+
 def test_wrong_truth_and_unknown_metric_are_one_sentence():
     scores = np.zeros((2, 2, 2))
     with pytest.raises(InputError, match="distinct caption indices"):

@@ -21,7 +21,11 @@ class Scorer(Protocol):
     """Scores image-caption pairs. Never sees groups, and so never truth."""
 
     name: str  # as the user wrote it: "builtin/clip", "openai/clip-vit-base-patch32", a folder
-    key: str  # hash of weights and settings: together with image and caption it identifies a score
+
+    @property
+    def key(self) -> str:
+        """Hash of weights and settings: together with image and caption it identifies a score."""
+        ...
 
     def score(self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray) -> np.ndarray:
         """Scores of the wanted pairs, float32 (p,).

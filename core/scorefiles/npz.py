@@ -1,0 +1,67 @@
+"""Score files as NPZ, and NPZ files in general: plain arrays, never pickled objects."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from core.errors import InputError
+from core.scorefiles.common import ScoreFile, read_bytes
+
+_DAMAGE = (ValueError, OSError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+
+
+def load_npz(path: Path | str, data: bytes | None = None) -> dict[str, np.ndarray]:
+    """The arrays of an NPZ file. Pickled content is refused, a truncated file is an error."""
+    content = read_bytes(path, data)
+    try:
+        file = np.load(io.BytesIO(content), allow_pickle=False)
+        arrays = {"": file} if isinstance(file, np.ndarray) else {name: file[name] for name in file.files}
+    except _DAMAGE as error:
+        if "pickle" in str(error):
+            raise InputError(
+                f"{path} holds pickled objects or is no NPZ file; pickles can run code and are never loaded: save "
+                "plain number arrays with numpy.savez."
+            ) from None
+        raise InputError(f"{path} is damaged or no NPZ file ({error}); save or fetch it again.") from None
+    if "" in arrays:
+        raise InputError(f"{path} is a single array, not an NPZ of named ones; save it with numpy.savez.")
+    return arrays
+
+
+def read(path: Path | str, content: bytes) -> ScoreFile:
+    """A score file from an NPZ's bytes."""
+    arrays = load_npz(path, content)
+    if "scores" not in arrays:
+        raise InputError(f"{path} has no array 'scores' among: {', '.join(arrays) or 'no arrays'}; add it.")
+    scores = arrays["scores"]
+    if scores.ndim != 3:
+        raise InputError(f"{path}: scores have shape {scores.shape}; they need (groups, images, captions).")
+    n = len(scores)
+    texts = {name: arrays[name] for name in arrays if name == "ids" or name.startswith("tag_")}
+    for name, values in texts.items():
+        if values.shape != (n,):
+            raise InputError(
+                f"{path}: {name!r} has shape {values.shape}; it needs one entry per group, ({n},)."
+            )
+    ids = [str(name) for name in texts.pop("ids", np.arange(n))]
+    tags = pd.DataFrame({name.removeprefix("tag_"): values.astype(str) for name, values in texts.items()})
+    return ScoreFile(scores, arrays.get("truth"), ids, tags if len(tags.columns) else None)
+
+
+def write(file: ScoreFile) -> bytes:
+    """An NPZ's bytes of a score file."""
+    arrays: dict[str, Any] = {"scores": file.scores, "ids": np.array(file.ids, dtype=str)}
+    if file.truth is not None:
+        arrays["truth"] = file.truth
+    for name, values in {} if file.tags is None else file.tags.items():
+        arrays[f"tag_{name}"] = values.to_numpy(dtype=str)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()

@@ -1,0 +1,45 @@
+"""Benchmarks by name: what is listed loads, what is not is suggested."""
+
+import subprocess
+import sys
+
+import pytest
+
+from core import datasets
+from core.errors import InputError
+from core.groups import GroupSet
+
+BUILT_IN = ["scenes/attribute-swap", "scenes/left-right", "scenes/front-behind", "scenes/relations-1x4"]
+
+
+def test_the_built_in_sets_are_listed_and_every_name_has_a_reader():
+    names = datasets.names()
+    assert set(BUILT_IN) <= set(names)
+    assert len(set(names)) == len(names)
+    assert {name.partition("/")[0] for name in names} <= set(datasets.DATASETS)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_a_built_in_set_loads_with_its_truth_and_another_split_has_other_groups(name):
+    test, validation = datasets.load(name), datasets.load(name, "validation")
+    assert isinstance(test, GroupSet)
+    assert test.name.startswith(name)
+    assert test.shape == ((1, 4) if name.endswith("1x4") else (2, 2))
+    assert test.truth is not None
+    assert not set(test.ids) & set(validation.ids)
+
+
+def test_an_unknown_name_or_split_suggests_the_nearest():
+    with pytest.raises(
+        InputError, match=r"Unknown benchmark 'scenes/left-rigth'; did you mean 'scenes/left-right'\?"
+    ):
+        datasets.load("scenes/left-rigth")
+    with pytest.raises(InputError, match="Unknown benchmark 'nothing/like-it'"):
+        datasets.load("nothing/like-it")
+    with pytest.raises(InputError, match=r"Unknown split 'tset'; did you mean 'test'\?"):
+        datasets.load("scenes/left-right", "tset")
+
+
+def test_listing_benchmarks_imports_no_torch():
+    code = "import sys, core.datasets as d; d.names(); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,720 @@
+"""Scoring groups, the cache on disk, and files of scores, embeddings and tags: round trips and every bad input."""
+
+import io
+import json
+import multiprocessing
+import sqlite3
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core import paths
+from core.errors import InputError
+from core.groups import GroupSet
+from core.scorers import load_scorer
+from core.scores import (
+    ScoreCache,
+    parse_shape,
+    read_embeddings,
+    read_scores,
+    read_tags,
+    score_groups,
+    write_scores,
+)
+
+
+class Letters:
+    """A ten-line scorer: a number made of the image's and the caption's content. Notes what it was asked for."""
+
+    def __init__(self, key="letters", stream=False):
+        self.name, self.key, self.asked = key, key, []
+        if stream:
+            self.stream = self._stream
+
+    def score(self, images, captions, pairs):
+        assert len({image.key for image in images}) == len(images) > 0
+        assert len(set(captions)) == len(captions) > 0
+        self.asked += [(images[i].key, captions[j]) for i, j in pairs]
+        return np.array([letters(images[i], captions[j]) for i, j in pairs], dtype=np.float32)
+
+    def _stream(self, images, captions, pairs):
+        for rows in np.array_split(np.arange(len(pairs)), 3):
+            yield rows, self.score(images, captions, pairs[rows])
+
+
+def letters(image, caption) -> float:
+    return int(image.key[:6], 16) / 2**24 + len(caption) / 7
+
+
+def by_hand(groups) -> np.ndarray:
+    return np.array(
+        [[[letters(i, c) for c in g.captions] for i in g.images] for g in groups], dtype=np.float32
+    )
+
+
+# Scoring groups
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_scores_of_groups_by_hand_for_every_shape(toy_groups, toy_groups_1x4, stream):
+    for groups, shape in ((toy_groups, (6, 2, 2)), (toy_groups_1x4, (5, 1, 4))):
+        scores = score_groups(Letters(stream=stream), groups)
+        assert scores.shape == shape
+        assert scores.dtype == np.float32
+        np.testing.assert_array_equal(scores, by_hand(groups))
+
+
+def test_each_pair_is_asked_for_once_and_no_pair_across_groups(toy_groups):
+    scorer = Letters()
+    double = GroupSet("twice", (*toy_groups.groups, *renamed(toy_groups)))
+    scores = score_groups(scorer, double)
+    np.testing.assert_array_equal(scores[:6], scores[6:])
+    wanted = {(i.key, c) for g in toy_groups for i in g.images for c in g.captions}
+    assert len(scorer.asked) == len(wanted)
+    assert set(scorer.asked) == wanted
+
+
+def renamed(groups):
+    from dataclasses import replace
+
+    return [replace(g, id=f"again-{g.id}") for g in groups]
+
+
+def test_the_order_of_captions_only_reorders_the_scores(toy_groups):
+    turned = toy_groups.permute_captions(3)
+    scores, other = score_groups(Letters(), toy_groups), score_groups(Letters(), turned)
+    for g, group in enumerate(toy_groups):
+        places = [group.captions.index(c) for c in turned[g].captions]
+        np.testing.assert_array_equal(other[g], scores[g][:, places])
+
+
+def test_mixed_shapes_a_score_that_is_no_number_and_a_wrong_count_are_one_sentence(
+    toy_groups, toy_groups_mixed
+):
+    with pytest.raises(InputError, match="mixes the shapes"):
+        score_groups(Letters(), toy_groups_mixed)
+    scorer, cache = Letters(), ScoreCache()
+    scorer.score = lambda images, captions, pairs: np.where(np.arange(len(pairs)) == 5, np.nan, 1.0)
+    with pytest.raises(InputError, match=r"Group 'swap-1' has a score that is not a finite number"):
+        score_groups(scorer, toy_groups, cache)
+    assert cache.size().scores == 23  # 6 groups of 4 pairs, one of which is no score
+    scorer.score = lambda images, captions, pairs: np.ones(3)
+    with pytest.raises(InputError, match=r"gave scores of shape \(3,\) for 24 pairs"):
+        score_groups(scorer, toy_groups)
+
+
+def test_a_real_model_scores_groups_with_and_without_cache_alike(toy_groups, tiny_clip_folder):
+    model, cache = load_scorer(str(tiny_clip_folder), "cpu"), ScoreCache()
+    plain = score_groups(model, toy_groups)
+    pairs = np.array([(i, j) for i in range(2) for j in range(2)])
+    for g, group in enumerate(toy_groups):
+        wanted = model.score(group.images, group.captions, pairs).reshape(2, 2)
+        np.testing.assert_allclose(plain[g], wanted, atol=1e-5)
+    for _ in range(2):
+        np.testing.assert_array_equal(score_groups(model, toy_groups, cache), plain)
+    assert cache.size().scores == 24
+
+
+# The cache
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_cached_scores_are_the_plain_ones_and_are_not_computed_again(toy_groups, stream):
+    cache, seen = ScoreCache(), []
+    half = toy_groups.select([0, 1, 2])
+    first = Letters(stream=stream)
+    np.testing.assert_array_equal(score_groups(first, half, cache), by_hand(half))
+    second = Letters(stream=stream)
+    scores = score_groups(second, toy_groups, cache, lambda done, total: seen.append((done, total)))
+    np.testing.assert_array_equal(scores, by_hand(toy_groups))
+    assert not set(first.asked) & set(second.asked)
+    assert seen[-1] == (12, 12)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    third = Letters(stream=stream)
+    np.testing.assert_array_equal(score_groups(third, toy_groups, cache), by_hand(toy_groups))
+    assert third.asked == []
+
+
+def test_another_key_another_score(toy_groups):
+    cache = ScoreCache()
+    score_groups(Letters("a"), toy_groups, cache)
+    other = Letters("b")
+    score_groups(other, toy_groups, cache)
+    assert len(other.asked) == 24
+    assert cache.size().scores == 48
+
+
+def test_work_that_is_cut_short_is_not_lost(toy_groups):
+    cache, scorer = ScoreCache(), Letters(stream=True)
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        score_groups(scorer, toy_groups, cache, stop)
+    assert cache.size().scores == 8  # the first of three blocks
+
+
+def test_the_cache_lies_in_the_users_folder_and_can_be_cleared(toy_groups):
+    cache = ScoreCache()
+    assert cache.path == paths.home() / "cache" / "scores.sqlite"
+    assert cache.size() == (0, 0)
+    assert not cache.path.exists()
+    score_groups(Letters(), toy_groups, cache)
+    assert cache.size().scores == 24
+    assert cache.size().bytes > 4096
+    cache.clear()
+    assert cache.size().scores == 0
+    assert np.isnan(cache.get("letters", [("a", "b")])).all()
+
+
+def test_keys_are_told_apart_however_they_are_cut(tmp_path):
+    cache = ScoreCache(tmp_path / "c.sqlite")
+    keys = [("ab", "c"), ("a", "bc"), ("a", "b c"), ("a", ""), ("", "a"), ("é", "\ud800"), ("a", "Bc")]
+    cache.put("k", keys, np.arange(len(keys), dtype=np.float32))
+    np.testing.assert_array_equal(cache.get("k", keys), np.arange(len(keys)))
+    assert np.isnan(cache.get("ka", [("b", "c")])).all()
+
+
+def test_a_hundred_thousand_scores_go_in_and_out_quickly_and_exactly(tmp_path):
+    import time
+
+    cache = ScoreCache(tmp_path / "c.sqlite")
+    keys = [(f"image{i}", f"caption {j}") for i in range(1000) for j in range(100)]
+    values = np.random.default_rng(0).normal(size=len(keys)).astype(np.float32)
+    started = time.perf_counter()
+    cache.put("k", keys, values)
+    found = cache.get("k", [*keys, ("none", "none")])
+    assert time.perf_counter() - started < 10
+    np.testing.assert_array_equal(found[:-1], values)
+    assert np.isnan(found[-1])
+
+
+def _fill(path: str, start: int, count: int, barrier) -> None:
+    cache = ScoreCache(Path(path))
+    barrier.wait()
+    for i in range(start, start + count):
+        keys = [(str(i), str(j)) for j in range(20)]
+        cache.put("k", keys, np.full(20, i, dtype=np.float32))
+        assert (cache.get("k", keys) == i).all()
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_two_processes_write_one_cache(tmp_path, existing):
+    path = tmp_path / "c.sqlite"
+    if existing:
+        ScoreCache(path).put("k", [("x", "y")], np.ones(1))
+    context = multiprocessing.get_context("fork")
+    barrier = context.Barrier(2)
+    workers = [context.Process(target=_fill, args=(str(path), 50 * p, 60, barrier)) for p in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    assert ScoreCache(path).size().scores == 110 * 20 + existing
+
+
+@pytest.mark.parametrize(
+    "content", [b"this is no database, and long enough to be looked at" * 50, b"SQLite format 3\0" * 300]
+)
+def test_a_damaged_cache_is_moved_aside_with_a_warning(toy_groups, content):
+    cache = ScoreCache()
+    cache.path.parent.mkdir(parents=True)
+    cache.path.write_bytes(content)
+    with pytest.warns(UserWarning, match=r"scores\.sqlite was damaged .* moved to scores\.sqlite\.damaged"):
+        scores = score_groups(Letters(), toy_groups, cache)
+    np.testing.assert_array_equal(scores, by_hand(toy_groups))
+    assert cache.size().scores == 24
+    assert [p.read_bytes() for p in cache.path.parent.glob("*.damaged-*")] == [content]
+
+
+def test_a_cache_damaged_in_the_middle_is_moved_aside_too(tmp_path):
+    cache = ScoreCache(tmp_path / "c.sqlite")
+    keys = [(str(i), "caption") for i in range(20_000)]
+    cache.put("k", keys, np.ones(len(keys), dtype=np.float32))
+    with sqlite3.connect(cache.path) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    content = bytearray(cache.path.read_bytes())
+    content[8192:] = b"\xff" * (len(content) - 8192)
+    cache.path.write_bytes(content)
+    with pytest.warns(UserWarning, match="was damaged"):
+        assert np.isnan(cache.get("k", keys)).all()
+    cache.put("k", keys[:3], np.ones(3))
+    assert cache.size().scores == 3
+
+
+def test_a_cache_that_cannot_be_used_costs_no_scores(toy_groups, tmp_path):
+    (tmp_path / "file").write_text("")
+    cache = ScoreCache(tmp_path / "file" / "c.sqlite")  # no folder can be made there
+    with pytest.warns(UserWarning, match=r"c\.sqlite cannot be used now"):
+        scores = score_groups(Letters(), toy_groups, cache)
+    np.testing.assert_array_equal(scores, by_hand(toy_groups))
+
+
+def test_a_cache_that_another_process_holds_locked_costs_no_scores(toy_groups, monkeypatch):
+    monkeypatch.setattr(ScoreCache, "_PATIENCE", 0.1)
+    cache = ScoreCache()
+    score_groups(Letters(), toy_groups.select([0]), cache)
+    other = sqlite3.connect(cache.path)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.warns(UserWarning, match="locked"):
+        scores = score_groups(Letters(), toy_groups, cache)
+    other.close()
+    np.testing.assert_array_equal(scores, by_hand(toy_groups))
+
+
+# Score files
+
+ENDINGS = ["csv", "npz", "jsonl", "parquet"]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("shape", [(4, 2, 2), (3, 1, 4), (2, 2, 4), (1, 3, 3), (12, 12, 12)])
+def test_score_files_round_trip_exactly(tmp_path, ending, shape):
+    n, m, k = shape
+    rng = np.random.default_rng(n)
+    scores = rng.normal(size=shape) * 10.0 ** rng.integers(-300, 300, size=shape)
+    scores[0, 0, 0] = 0.1 + 0.2
+    truth = np.stack([rng.permutation(k)[:m] for _ in range(n)])
+    ids = [f'group, "{g}" ü\n' if ending == "npz" else f'{g:03d}, "ü"' for g in range(n)]
+    tags = pd.DataFrame({"kind": ["a", "007"] * 6, "note": ["x,y", ""] * 6})[:n]
+    file = tmp_path / f"scores.{ending}"
+    write_scores(file, scores, ids, truth, tags)
+    found = read_scores(file)
+    np.testing.assert_array_equal(found.scores, scores)
+    np.testing.assert_array_equal(found.truth, truth)
+    assert found.ids == ids
+    assert found.tags.to_dict("list") == tags.to_dict("list")
+    write_scores(file, np.full(shape, 0.1, dtype=np.float32))
+    bare = read_scores(file, file.read_bytes())
+    assert (bare.scores == np.float32(0.1)).all()
+    assert bare.truth is None
+    assert bare.tags is None
+    assert bare.ids == [str(g) for g in range(n)]
+
+
+@given(st.data())
+@settings(max_examples=20, deadline=None)
+def test_any_finite_scores_survive_csv_and_jsonl(tmp_path_factory, data):
+    number = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e307, max_value=1e307)
+    values = data.draw(st.lists(number, min_size=8, max_size=8))
+    scores = np.array(values).reshape(2, 2, 2)
+    folder = tmp_path_factory.mktemp("any")
+    for ending in ("csv", "jsonl"):
+        write_scores(folder / f"s.{ending}", scores)
+        np.testing.assert_array_equal(read_scores(folder / f"s.{ending}").scores, scores)
+
+
+CSV = """group,image,caption,score,kind
+a,0,0,1.5,x
+a,0,1,0.5,x
+a,1,0,0.25,x
+a,1,1,2,x
+b,0,0,1,y
+b,0,1,3,y
+b,1,0,4,y
+b,1,1,2e0,y
+"""
+WANTED = [[[1.5, 0.5], [0.25, 2]], [[1, 3], [4, 2]]]
+
+
+def read_text(text: str | bytes, name="scores.csv"):
+    return read_scores(name, text if isinstance(text, bytes) else text.encode())
+
+
+def shuffled(text: str) -> str:
+    head, *rows = text.splitlines()
+    return "\n".join([head, *sorted(rows, key=lambda r: r[::-1])])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        CSV,
+        CSV.replace("\n", "\r\n"),
+        "\ufeff" + CSV,
+        CSV.replace("\n", " \n", 1).replace("group,image", "group , image"),
+        CSV + "\n\n",
+        CSV.rstrip(),
+    ],
+    ids=["plain", "CRLF", "BOM", "blanks", "blank lines", "no last newline"],
+)
+def test_csv_in_long_form(content):
+    found = read_text(content)
+    np.testing.assert_array_equal(found.scores, WANTED)
+    assert found.ids == ["a", "b"]
+    assert found.truth is None
+    assert found.tags["kind"].tolist() == ["x", "y"]
+
+
+def test_numbered_images_and_captions_may_come_in_any_order_and_start_at_one():
+    np.testing.assert_array_equal(np.sort(read_text(shuffled(CSV)).scores, axis=0), np.sort(WANTED, axis=0))
+    found = read_text(shuffled(CSV))
+    assert dict(zip(found.ids, found.scores.tolist(), strict=True)) == dict(zip("ab", WANTED, strict=True))
+    frame = pd.read_csv(io.StringIO(CSV))
+    frame[["image", "caption"]] += 1
+    found = read_text(frame.sample(frac=1, random_state=1).to_csv(index=False))
+    assert dict(zip(found.ids, found.scores.tolist(), strict=True)) == dict(zip("ab", WANTED, strict=True))
+
+
+def test_other_labels_count_as_they_appear():
+    text = "group,image,caption,score\n" + "".join(
+        f"{g},{i}.png,{c},{s}\n"
+        for g, rows in (("a", "zy"), ("b", "xw"))
+        for i, line in zip(rows, WANTED["ab".index(g)], strict=True)
+        for c, s in zip((f"{g} second", f"{g} first"), line, strict=True)
+    )
+    np.testing.assert_array_equal(read_text(text).scores, WANTED)
+
+
+def test_the_column_match_is_the_truth():
+    frame = pd.read_csv(io.StringIO(CSV)).assign(match=[0, 1, 1, 0, "True", "false", "no", "YES"])
+    found = read_text(frame.to_csv(index=False))
+    np.testing.assert_array_equal(found.truth, [[1, 0], [0, 1]])
+    assert list(found.tags.columns) == ["kind"]
+
+
+def test_a_column_that_varies_inside_a_group_is_no_tag():
+    frame = pd.read_csv(io.StringIO(CSV)).assign(seconds=range(8))
+    assert list(read_text(frame.to_csv(index=False)).tags.columns) == ["kind"]
+
+
+def without(line: int) -> str:
+    return "\n".join(row for i, row in enumerate(CSV.splitlines()) if i != line)
+
+
+BAD_CSV = {
+    "empty": ("", "scores.csv is empty; choose another file"),
+    "blank": ("\n\n", "is empty"),
+    "no rows": ("group,image,caption,score\n", "has no rows"),
+    "missing column": (
+        CSV.replace("score", "sim"),
+        "has no column 'score' among: group, image, caption, sim, kind",
+    ),
+    "semicolons": (CSV.replace(",", ";"), "has no column 'group' among: group;image;caption;score;kind"),
+    "NaN": (CSV.replace("0.25", "nan"), r"the score in row 4 \(group 'a', image '1', caption '0'\) is 'nan'"),
+    "empty score": (CSV.replace("0.25", ""), r"the score in row 4 .* is ''; it must be a finite number"),
+    "infinite": (CSV.replace("0.25", "inf"), "'inf'; it must be a finite number"),
+    "word": (CSV.replace("0.25", "high"), "'high'; it must be a finite number"),
+    "decimal comma": (CSV.replace("0.25", '"0,25"'), "'0,25'; it must be a finite number"),
+    "duplicate": (CSV + "b,1,1,7,y\n", r"row 10 \(group 'b', image '1', caption '1'\) is there twice"),
+    "missing cell": (without(7), "group 'b' has no score for its image number 1 with its caption number 0"),
+    "missing last cell": (
+        without(8),
+        "group 'b' has no score for its image number 1 with its caption number 1",
+    ),
+    "missing image": (CSV.replace("b,1,", "b,0,")[:-24], "group 'b' has 1 images and group 'a' has 2"),
+    "other shape": (CSV + "b,0,2,1,y\nb,1,2,1,y\n", "group 'b' has 3 captions and group 'a' has 2"),
+    "ragged": (CSV + "b,1,1,7,y,9,9\n", "is no CSV table"),
+    "not text": (
+        CSV.replace("kind", "größe").encode("latin-1"),
+        r"is not UTF-8 text; save it as CSV \(UTF-8\)",
+    ),
+    "more images": (
+        "group,image,caption,score\na,0,0,1\na,1,0,1\n",
+        r"scores\.csv: Groups of 2 images and 1 captions: need 1 <= images <= captions",
+    ),
+    "match twice": (
+        pd.read_csv(io.StringIO(CSV)).assign(match=[1, 1, 0, 1, 1, 0, 0, 1]).to_csv(index=False),
+        "image number 0 of group 'a' has 2 captions with match = 1; it needs exactly one",
+    ),
+    "match not one to one": (
+        pd.read_csv(io.StringIO(CSV)).assign(match=[1, 0, 1, 0, 1, 0, 0, 1]).to_csv(index=False),
+        r"scores\.csv: Truth of group 'a' is \[0, 0\]; it needs distinct",
+    ),
+    "match a word": (
+        pd.read_csv(io.StringIO(CSV)).assign(match=["right", *"0010010"]).to_csv(index=False),
+        r"`match` in row 2 \(group 'a', image '0', caption '0'\) is 'right'; write 1 or 0",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CSV)
+def test_a_bad_csv_is_one_sentence(case):
+    content, sentence = BAD_CSV[case]
+    with pytest.raises(InputError, match=sentence) as caught:
+        read_text(content)
+    assert "\n" not in str(caught.value)
+
+
+def npz(**arrays) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def npy(array) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def pickled() -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, scores=np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    return buffer.getvalue()
+
+
+GOOD = npz(scores=np.random.default_rng(0).normal(size=(9, 2, 2)))
+BAD_NPZ = {
+    "empty": (b"", "is empty"),
+    "no NPZ": (b"hello, I am a text", "pickles can run code and are never loaded"),
+    "truncated": (GOOD[:-40], "is damaged or no NPZ file"),
+    "bits turned": (GOOD[:200] + bytes(50) + GOOD[250:], "is damaged or no NPZ file"),
+    "a pickle": (b"\x80\x04K\x01.", "pickles can run code and are never loaded"),
+    "pickled objects": (pickled(), "pickles can run code and are never loaded"),
+    "one array": (npy(np.zeros((1, 2, 2))), "is a single array, not an NPZ of named ones"),
+    "no scores": (npz(score=np.zeros((1, 2, 2))), "has no array 'scores' among: score"),
+    "two axes": (
+        npz(scores=np.zeros((2, 2))),
+        r"scores have shape \(2, 2\); they need \(groups, images, captions\)",
+    ),
+    "no groups": (npz(scores=np.zeros((0, 2, 2))), "scores.npz: There are no groups"),
+    "one caption": (npz(scores=np.zeros((2, 1, 1))), "scores.npz: Groups of 1 images and 1 captions"),
+    "NaN": (
+        npz(scores=np.full((2, 2, 2), np.nan), ids=["x", "y"]),
+        r"scores\.npz: Group 'x' has a score that is not",
+    ),
+    "text": (npz(scores=np.full((2, 2, 2), "a")), "Scores hold <U1 values; they need numbers"),
+    "ids": (
+        npz(scores=np.zeros((2, 2, 2)), ids=["a"]),
+        r"'ids' has shape \(1,\); it needs one entry per group, \(2,\)",
+    ),
+    "equal ids": (npz(scores=np.zeros((2, 2, 2)), ids=["a", "a"]), "several groups with id 'a'"),
+    "truth's shape": (
+        npz(scores=np.zeros((2, 2, 2)), truth=[0, 1]),
+        r"Truth has shape \(2,\); the scores need \(2, 2\)",
+    ),
+    "truth's type": (npz(scores=np.zeros((1, 2, 2)), truth=[[0.0, 1]]), "Truth holds float64 values"),
+    "truth's range": (npz(scores=np.zeros((1, 2, 2)), truth=[[0, 2]]), r"Truth of group '0' is \[0, 2\]"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_NPZ)
+def test_a_bad_npz_is_one_sentence(case):
+    content, sentence = BAD_NPZ[case]
+    with pytest.raises(InputError, match=sentence) as caught:
+        read_text(content, "scores.npz")
+    assert "\n" not in str(caught.value)
+
+
+def test_jsonl_as_winoground_has_it():
+    lines = [{"id": 7, "c0_i0": 1.5, "c1_i0": 0.5, "c0_i1": 0.25, "c1_i1": 2, "tag": "Object", "swaps": 1}]
+    lines += [{"id": 8, "c1_i1": 2, "c0_i1": 4, "c1_i0": 3, "c0_i0": 1, "tag": "Relation", "swaps": 2}]
+    text = "\ufeff" + "\r\n".join(json.dumps(line) for line in lines) + "\r\n\r\n"
+    found = read_text(text, "scores.jsonl")
+    np.testing.assert_array_equal(found.scores, WANTED)
+    assert found.ids == ["7", "8"]
+    assert found.tags.to_dict("list") == {"tag": ["Object", "Relation"], "swaps": ["1", "2"]}
+    assert found.truth is None
+
+
+def test_jsonl_of_another_shape_with_truth():
+    found = read_text('{"c0_i0": 1, "c1_i0": 2, "c2_i0": 3, "truth": [2]}', "scores.jsonl")
+    np.testing.assert_array_equal(found.scores, [[[1, 2, 3]]])
+    np.testing.assert_array_equal(found.truth, [[2]])
+    assert found.ids == ["0"]
+
+
+LINE = '{"c0_i0": 1, "c1_i0": 2}'
+BAD_JSONL = {
+    "empty": ("", "is empty"),
+    "no JSON": (f"{LINE}\nhello", "line 2 is no JSON"),
+    "truncated": (f"{LINE}\n{LINE[:-5]}", "line 2 is no JSON"),
+    "an array": ("[1, 2]", "line 1 is no JSON object"),
+    "no scores": ('{"id": 1}', "line 1 has no scores; name them c0_i0"),
+    "a cell missing": ('{"c0_i0": 1, "c1_i1": 2}', "line 1 has no 'c1_i0'; add it"),
+    "a far cell": ('{"c0_i0": 1, "c999999999_i0": 2}', "line 1 has no 'c1_i0'; add it"),
+    "NaN": ('{"c0_i0": NaN, "c1_i0": 2}', "line 1 has nan for 'c0_i0'; it must be a finite number"),
+    "null": ('{"c0_i0": null, "c1_i0": 2}', "line 1 has None for 'c0_i0'"),
+    "text": ('{"c0_i0": "1", "c1_i0": 2}', "line 1 has '1' for 'c0_i0'"),
+    "huge": (f'{{"c0_i0": 1{"0" * 400}, "c1_i0": 2}}', "for 'c0_i0'; it must be a finite number"),
+    "a key twice": ('{"c0_i0": 1, "c0_i0": 1, "c1_i0": 2}', "line 1 has the key 'c0_i0' twice"),
+    "other shape": (
+        f'{LINE}\n\n{{"c0_i0": 1, "c1_i0": 2, "c2_i0": 2}}',
+        "line 3 has 1 images and 3 captions",
+    ),
+    "equal ids": (
+        '{"id": 1, "c0_i0": 1, "c1_i0": 2}\n{"id": "1", "c0_i0": 1, "c1_i0": 2}',
+        "several groups with id '1'",
+    ),
+    "some truth": (
+        f'{{"truth": [0], {LINE[1:]}\n{LINE}',
+        "`truth` of group '1' is null; list the caption index",
+    ),
+    "truth too long": (
+        f'{{"truth": [0, 1], {LINE[1:]}',
+        r"`truth` of group '0' is \[0, 1\]; list the caption index",
+    ),
+    "truth out of range": (f'{{"truth": [2], {LINE[1:]}', r"Truth of group '0' is \[2\]"),
+    "more images": ('{"c0_i0": 1, "c0_i1": 1}', r"scores\.jsonl: Groups of 2 images and 1 captions"),
+    "not text": (b'{"id": "\xff"}', "is not UTF-8 text"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_JSONL)
+def test_a_bad_jsonl_is_one_sentence(case):
+    content, sentence = BAD_JSONL[case]
+    with pytest.raises(InputError, match=sentence) as caught:
+        read_text(content, "scores.jsonl")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_bad_parquet_is_one_sentence(tmp_path):
+    with pytest.raises(InputError, match="is no Parquet file"):
+        read_text(b"PAR1 and no more", "scores.parquet")
+    frame = pd.read_csv(io.StringIO(CSV))
+    for changed, sentence in (
+        (frame.drop(columns="caption"), "has no column 'caption'"),
+        (
+            frame.assign(score=frame["score"].where(frame["score"] != 0.25)),
+            "has an empty cell in column 'score'",
+        ),
+        (frame.assign(score=np.inf), "row 2 .* is 'inf'; it must be a finite number"),
+        (frame.iloc[1:], "group 'a' has no score for its image number 0 with its caption number 0"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            read_text(changed.to_parquet(), "scores.parquet")
+
+
+def test_unknown_endings_absent_files_and_places_that_cannot_be_written_are_one_sentence(tmp_path):
+    with pytest.raises(
+        InputError, match=r"scores\.xlsx is no score file; its name must end in \.csv, \.parquet"
+    ):
+        read_scores("scores.xlsx")
+    with pytest.raises(InputError, match=r"none\.csv cannot be read \(No such file or directory\)"):
+        read_scores(tmp_path / "none.csv")
+    with pytest.raises(InputError, match=r"its name must end in"):
+        write_scores(tmp_path / "scores.pkl", np.zeros((1, 2, 2)))
+    with pytest.raises(InputError, match=r"scores\.csv cannot be written"):
+        write_scores(tmp_path / "none" / "scores.csv", np.zeros((1, 2, 2)))
+    with pytest.raises(InputError, match="A tag cannot be called 'score'"):
+        write_scores(tmp_path / "scores.csv", np.zeros((1, 2, 2)), tags=pd.DataFrame({"score": ["a"]}))
+    with pytest.raises(InputError, match="A tag cannot be called 'c0_i7'"):
+        write_scores(tmp_path / "scores.jsonl", np.zeros((1, 2, 2)), tags=pd.DataFrame({"c0_i7": ["a"]}))
+    assert list(tmp_path.iterdir()) == []
+
+
+# Tags and shapes
+
+
+def test_tags_are_text_by_id():
+    table = read_tags("tags.csv", "\ufeffid,kind\r\n007,x\r\n8,\r\n".encode())
+    assert table.to_dict("list") == {"id": ["007", "8"], "kind": ["x", ""]}
+    for text, sentence in (
+        ("name,kind\n1,x", "has no column 'id' among: name, kind"),
+        ("id,kind\n1,x\n1,y", "several rows with id '1'"),
+        ("id,kind\n", "has no rows"),
+        ("", "is empty"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            read_tags("tags.csv", text.encode())
+
+
+def test_shapes_as_people_write_them():
+    assert [parse_shape(t) for t in ("2x2", "1x4", " 2 X 28", "3×3")] == [(2, 2), (1, 4), (2, 28), (3, 3)]
+    for text in ("", "2", "2x", "2x2x2", "4x1", "0x2", "1x1", "axb", "-1x2", "99999x99999"):
+        with pytest.raises(InputError, match="is no group shape; write images x captions, such as 2x2"):
+            parse_shape(text)
+
+
+# Embedding files
+
+
+def embeddings(n=3, m=2, k=2, d=5, seed=0, **names):
+    rng = np.random.default_rng(seed)
+    return {
+        names.get("img", "img"): rng.normal(size=(n * m, d)),
+        names.get("cap", "cap"): rng.normal(size=(n * k, d)),
+    }
+
+
+@pytest.mark.parametrize(("m", "k"), [(2, 2), (1, 4), (2, 4), (3, 3)])
+def test_scores_of_embeddings_by_hand(m, k):
+    arrays = embeddings(3, m, k)
+    file = read_embeddings("e.npz", (m, k), npz(**arrays))
+    assert (file.n, file.m, file.k) == (3, m, k)
+    assert file.images.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(file.images, axis=1), 1, atol=1e-6)
+    for g in range(3):
+        for i in range(m):
+            for j in range(k):
+                x, y = arrays["img"][g * m + i], arrays["cap"][g * k + j]
+                cosine = x @ y / np.linalg.norm(x) / np.linalg.norm(y)
+                assert file.group_scores()[g, i, j] == pytest.approx(cosine, abs=1e-6)
+                assert file.group_scores(50)[g, i, j] == pytest.approx(50 * cosine, abs=1e-4)
+                assert file.global_scores()[g * m + i, g * k + j] == pytest.approx(cosine, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("img", "cap"), [("images", "texts"), ("image_embeddings", "text_embeddings"), ("Image", "Text")]
+)
+def test_common_names_half_precision_and_further_arrays_are_understood(img, cap):
+    arrays = {name: a.astype(np.float16) for name, a in embeddings(img=img, cap=cap).items()}
+    file = read_embeddings("e.npz", "2x2", npz(ids=np.arange(3), **arrays))
+    np.testing.assert_allclose(np.linalg.norm(file.captions, axis=1), 1, atol=1e-6)
+
+
+def changed(name, place, value):
+    arrays = embeddings()
+    arrays[name][place] = value
+    return npz(**arrays)
+
+
+BAD_EMBEDDINGS = {
+    "no captions": (npz(img=np.ones((4, 3))), "needs one array named 'cap' and has none among: img"),
+    "two image arrays": (
+        npz(image=np.ones((4, 3)), **embeddings()),
+        r"named 'img' and has several candidates \(image, img\)",
+    ),
+    "one axis": (
+        npz(img=np.ones(4), cap=np.ones((4, 3))),
+        r"image embeddings in e\.npz are float64 of shape \(4,\)",
+    ),
+    "no rows": (npz(img=np.ones((0, 3)), cap=np.ones((0, 3))), r"of shape \(0, 3\)"),
+    "text": (npz(img=np.full((4, 3), "a"), cap=np.ones((4, 3))), "are <U1 of shape"),
+    "widths": (
+        npz(img=np.ones((4, 3)), cap=np.ones((4, 2))),
+        "image embeddings of 3 numbers and caption embeddings of 2",
+    ),
+    "zero row": (changed("img", 4, 0), "Row 4 of the image embeddings in e.npz is zero"),
+    "NaN": (changed("cap", (5, 1), np.nan), "Row 5 of the caption embeddings in e.npz is not finite"),
+    "odd count": (
+        npz(img=np.ones((5, 3)), cap=np.ones((5, 3))),
+        "has 5 images and 5 captions, which make no groups of 2",
+    ),
+    "uneven": (
+        npz(img=np.ones((4, 3)), cap=np.ones((6, 3))),
+        "has 4 images and 6 captions, which make no groups of 2",
+    ),
+    "a pickle": (pickled(), "pickles can run code and are never loaded"),
+    "truncated": (npz(**embeddings())[:-30], "is damaged or no NPZ file"),
+    "empty": (b"", "e.npz is empty"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_EMBEDDINGS)
+def test_bad_embeddings_are_one_sentence(case):
+    content, sentence = BAD_EMBEDDINGS[case]
+    with pytest.raises(InputError, match=sentence) as caught:
+        read_embeddings("e.npz", "2x2", content)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_published_winoground_embeddings_give_the_published_figures(winoground_embeddings):
+    from core.evaluation import Evaluation
+
+    file = read_embeddings(winoground_embeddings, "2x2")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = Evaluation.of(file.group_scores(), None, global_scores=file.global_scores()).metrics
+    wanted = {"text_score": 34.75, "image_score": 11.0, "group_score": 7.5, "group_match": 67.5}
+    wanted |= {"image_to_text_r1": 34.0, "text_to_image_r1": 30.375}
+    assert {name: found[name].value for name in wanted} == pytest.approx(wanted)
