@@ -19,7 +19,9 @@ def loop(scores: np.ndarray) -> list[tuple[tuple[int, ...], float]]:
     _, m, k = scores.shape
     found = []
     for group in scores.tolist():
-        totals = sorted(((sum(group[i][p[i]] for i in range(m)), p) for p in permutations(range(k), m)), reverse=True)
+        totals = sorted(
+            ((sum(group[i][p[i]] for i in range(m)), p) for p in permutations(range(k), m)), reverse=True
+        )
         found.append((totals[0][1], totals[0][0] - totals[1][0]))
     return found
 

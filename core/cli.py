@@ -44,6 +44,19 @@ def note(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+class Announcer:
+    """Progress on standard error, a line for every further per cent."""
+
+    def __init__(self) -> None:
+        self.last = ""
+
+    def __call__(self, what: str, share: float) -> None:
+        line = f"{share:4.0%}  {what}"
+        if line != self.last:
+            note(line)
+        self.last = line
+
+
 def format_metrics(record: dict[str, Any]) -> str:
     """Metrics as an aligned text table: value, interval, chance level, ties."""
     lines = [f"{'metric':<18}{'value':>8}{'95 % interval':>18}{'chance':>9}{'ties':>6}"]
@@ -299,8 +312,10 @@ def pretrain(
 ) -> None:
     """Train a built-in model on the built-in world, as the shipped one was."""
     from core.pretrain import pretrain as train
+    from core.scorers.contrastive import pick_device
 
-    note(f"wrote {train(name, out, seed=seed, steps=steps, device=device, progress=note)}")
+    tell = Announcer()
+    note(f"wrote {train(name, out, seed=seed, steps=steps, device=str(pick_device(device)), progress=tell)}")
 
 
 def list_models() -> list[dict[str, Any]]:

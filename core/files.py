@@ -57,7 +57,7 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
     import numpy as np
 
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
     write_bytes(path, buffer.getvalue())
 
 
@@ -80,10 +80,16 @@ def seal(folder: Path, **facts: Any) -> None:
     for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name != MANIFEST):
         with open(path, "r+b") as file:
             os.fsync(file.fileno())
-            sums[path.relative_to(folder).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
+        sums[path.relative_to(folder).as_posix()] = checksum(path)
     for inner in (p for p in folder.rglob("*") if p.is_dir()):
         sync_folder(inner)
     write_json(folder / MANIFEST, {**facts, "files": sums})
+
+
+def checksum(path: Path) -> str:
+    """sha256 of a file, hex."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def unseal(folder: Path) -> dict[str, Any]:
@@ -95,7 +101,7 @@ def unseal(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder} has no readable {MANIFEST}; it is incomplete, start again.") from None
     for name, expected in files.items():
         path = folder / name
-        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != expected:
+        if not path.is_file() or checksum(path) != expected:
             raise InputError(f"{path} is damaged or missing (its checksum differs); start again.")
     return manifest
 
@@ -110,6 +116,7 @@ def publish(aside: Path, final: Path) -> None:
 def remove(folder: Path) -> None:
     """Delete a folder, if it is there, under another name first, so that nobody sees half of it."""
     doomed = folder.with_name(f".{folder.name}.gone")
+    shutil.rmtree(doomed, ignore_errors=True)  # left by a delete that was cut short
     with suppress(FileNotFoundError):
         os.replace(folder, doomed)
     shutil.rmtree(doomed, ignore_errors=True)

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from core.scorers.hub import builtin_models, family, folder_key, locate, stamp
+from core.scorers.kinds import FAMILIES, KINDS, named_key
 
 if TYPE_CHECKING:
     from core.scorers.base import Scorer
@@ -48,6 +49,7 @@ SCORERS: dict[str, Callable[[str, str, str], Any]] = {
     "siglip2": _transformers,
     "open_clip": _open_clip,
     "crossmatch-embedding": _embedding,
+    **FAMILIES,  # matching heads, generative models, VQA, blind language models, endpoints
 }
 
 # Models kept in memory; the one that was used longest ago goes first.
@@ -60,7 +62,8 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
     """A scorer by name, kept in memory for the next call; never train it, train its copy.
 
     name : `builtin/NAME`, a model folder, a Hugging Face name, or `open_clip:ARCHITECTURE/PRETRAINED`, where PRETRAINED
-        is one of open_clip's tags or a safetensors file. device : `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
+        is one of open_clip's tags or a safetensors file. A kind of score before a colon asks for another score than the
+        model's own: `itc:NAME`, `vgpt:NAME`, ... (`kinds.KINDS`). device : `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
     Raises InputError, in one sentence, for whatever cannot be loaded.
     """
     chosen, source = _resolve(name)
@@ -81,6 +84,8 @@ def scorer_key(name: str) -> str | None:
     With it a page finds cached scores before anything imports torch.
     """
     chosen, source = _resolve(name)
+    if chosen in FAMILIES:
+        return named_key(chosen, source)
     hashed = Path(source).is_dir() and chosen != "crossmatch-embedding"
     return folder_key(Path(source)) if hashed else None
 
@@ -91,4 +96,4 @@ def _resolve(name: str) -> tuple[str, str]:
     if colon and prefix in SCORERS:
         return prefix, rest
     folder = locate(name)
-    return family(folder, SCORERS), str(folder)
+    return family(folder, SCORERS.keys() - KINDS.keys()), str(folder)

@@ -1,0 +1,120 @@
+"""Home: what this is, live numbers of the built-in model, three clicks to the first insight."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+import ui
+from core import browse, drawing, plots
+from core.evaluation import Evaluation
+from core.scorers import builtin_models
+
+SETS = ("scenes/attribute-swap", "scenes/left-right", "scenes/front-behind", "scenes/relations-1x4")
+LEAD = """
+A vision-language model scores every image of a group against every caption. **GroupScore** wants every single
+comparison in that table to be right; **GroupMatch** asks whether the best overall *matching* is right, and far more
+often it is. Here you look at both, group by group, and let a model learn from the matchings it is sure of:
+**test-time matching**.
+"""
+
+
+def insight(group: tuple[str, str | None], pick: dict[str, object]) -> None:
+    """The first way in: a group on which the two metrics disagree."""
+    label = "See a group where GroupScore says no and GroupMatch says yes"
+    state = {**pick, "set": group[0], "group": group[1]}
+    ui.jump(
+        label,
+        "pages/1_Groups.py",
+        state,
+        type="primary",
+        icon=":material/search:",
+        width="stretch",
+        wrap=True,
+    )
+    st.caption("The matching is right, although not every single comparison is.")
+
+
+def more_insights(pick: dict[str, object]) -> None:
+    """The two others, which wait for no scores."""
+    state = {**pick, "set": "scenes/left-right"}
+    ui.jump("See margins", "pages/2_Matching.py", state, icon=":material/bar_chart:", width="stretch")
+    st.caption("How sure the model is of its matchings, and how right it is when it is sure.")
+    page = "pages/3_Test-Time_Matching.py"
+    ui.jump(
+        "Run test-time matching", page, {**state, "run": None}, icon=":material/trending_up:", width="stretch"
+    )
+    st.caption("About a minute: watch accuracy move while the model learns from its own matchings.")
+
+
+def surprising(found: dict[str, Evaluation]) -> tuple[str, str | None]:
+    """The set and group where the two metrics disagree most clearly."""
+    clearest = {name: browse.clearest_disagreement(evaluation) for name, evaluation in found.items()}
+    name = max(clearest, key=lambda n: clearest[n][1])
+    index = clearest[name][0]
+    return name, None if index is None else found[name].ids[index]
+
+
+def numbers(found: dict[str, Evaluation]) -> None:
+    rows = {name.removeprefix("scenes/"): evaluation.metrics for name, evaluation in found.items()}
+    data = plots.bars_data(rows, ("group_score", "group_match"))
+    told = (f"{row}: {data.value[0, i]:.1f} and {data.value[1, i]:.1f} %" for i, row in enumerate(data.rows))
+    alt = f"Bars of GroupScore and GroupMatch with 95 % intervals and chance levels. {'; '.join(told)}."
+    ui.chart(plots.bars_figure(data), alt, key="home-numbers")
+    st.caption(
+        "Percent of test groups that count as right; thin lines are 95 % intervals, dotted marks what random scores "
+        "would get. GroupMatch's chance level on 2×2 groups is 50 %: look at the height above the mark."
+    )
+
+
+def page() -> None:
+    models = list(builtin_models())
+    if not models:
+        st.info(
+            "The built-in model is not in `assets/models` yet. Train it with `crossmatch pretrain clip`, or open "
+            "**Matching** and upload scores or embeddings of your own.",
+            icon=":material/model_training:",
+        )
+        return
+    pick: dict[str, object] = {"split": "test", "model": models[0], "tag": []}
+    left, right = st.columns([3, 2], gap="large")
+    with right:
+        st.subheader("Three ways in", anchor=False)
+        first = st.container()
+        more_insights(pick)
+    with left:
+        st.subheader(f"The built-in model, `{models[0]}`", anchor=False)
+        found = {name: ui.evaluate(everything(name, models[0])) for name in SETS}
+        numbers(found)
+    with first:
+        insight(surprising(found), pick)
+    tour(found)
+
+
+def everything(name: str, model: str) -> ui.Selection:
+    groups = ui.load_groups(name, "test")
+    return ui.Selection(name, "test", model, (), groups, np.ones(len(groups), bool))
+
+
+def tour(found: dict[str, Evaluation]) -> None:
+    """One group, drawn: why the two metrics disagree."""
+    name, group = surprising(found)
+    if not group:
+        return
+    evaluation, groups = found[name], ui.load_groups(name, "test")
+    index = evaluation.ids.index(group)
+    st.subheader("One group, two verdicts", anchor=False)
+    data, kinds = drawing.group_view(evaluation, index)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        ui.draw_group(groups[index], data)
+    with right:
+        chosen = {
+            metric: kinds[metric] for metric in ("text_score", "image_score", "group_score", "group_match")
+        }
+        st.html(drawing.verdicts_html(drawing.verdicts(data, chosen)))
+
+
+ui.start("Crossmatch", LEAD, pick=False)
+with ui.guard():
+    page()

@@ -1,0 +1,149 @@
+"""Checkpoints of a run and its final model: complete and checked, or not there.
+
+A checkpoint is a folder with the model in its own format, what `run_ttm` needs besides, the record of the iteration
+and, written last, a manifest of checksums.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core import files
+from core.errors import InputError
+
+if TYPE_CHECKING:  # a queued worker waits without numpy and torch
+    from core.ttm import TTMState, TTMStep
+
+log = logging.getLogger("crossmatch.worker")
+
+
+def save_checkpoint(folder: Path, step: TTMStep, record: Mapping[str, Any]) -> Path:
+    """Write `checkpoint-NNNN` into a run's folder, then drop every other one, whole or half."""
+    final = folder / f"checkpoint-{step.iteration:04d}"
+    aside = folder / f".{final.name}.new"
+    files.remove(aside)
+    aside.mkdir()
+    step.model.save(aside / "model")
+    _save_state(aside, step.state)
+    files.write_json(aside / "step.json", dict(record))
+    files.seal(aside, iteration=step.iteration)
+    files.publish(aside, final)
+    drop_checkpoints(folder, but=final)
+    return final
+
+
+def drop_checkpoints(folder: Path, but: Path | None = None) -> None:
+    """Remove all checkpoints but one from a run's folder, and whatever a killed worker left half written."""
+    for path in [*folder.glob("checkpoint-*"), *folder.glob(".*"), *folder.glob("steps/.*")]:
+        if path.is_file():
+            path.unlink()
+        elif path != but:
+            files.remove(path)
+
+
+def _save_state(folder: Path, state: TTMState) -> None:
+    """TTMState as NPZ and, for AdamW's moments, safetensors: no pickle, so nothing in a folder can run."""
+    arrays = {"thresholds": state.thresholds, "scores": state.scores}
+    if state.global_scores is not None:
+        arrays["global_scores"] = state.global_scores
+    files.write_arrays(folder / "state.npz", arrays)
+    if state.optimizer is not None:
+        from safetensors.torch import save_file
+
+        moments = state.optimizer["state"]
+        tensors = {f"{i}.{name}": t.contiguous() for i, one in moments.items() for name, t in one.items()}
+        save_file(tensors, folder / "optimizer.safetensors")
+        files.write_json(folder / "optimizer.json", state.optimizer["param_groups"])
+
+
+def load_record(folder: Path) -> dict[str, Any]:
+    """The record of a checkpoint's iteration."""
+    return json.loads((folder / "step.json").read_text())
+
+
+def load_state(folder: Path) -> TTMState:
+    """What `save_checkpoint` wrote beside the model."""
+    import numpy as np
+
+    from core.ttm import TTMState
+
+    optimizer = None
+    if (folder / "optimizer.json").exists():
+        from safetensors.torch import load_file
+
+        moments: dict[int, dict[str, Any]] = {}
+        for key, tensor in load_file(folder / "optimizer.safetensors").items():
+            index, _, name = key.partition(".")
+            moments.setdefault(int(index), {})[name] = tensor
+        optimizer = {"state": moments, "param_groups": json.loads((folder / "optimizer.json").read_text())}
+    iteration = json.loads((folder / files.MANIFEST).read_text())["iteration"]
+    with np.load(folder / "state.npz", allow_pickle=False) as found:
+        return TTMState(iteration, **{name: found[name] for name in found.files}, optimizer=optimizer)
+
+
+def newest_checkpoint(folder: Path) -> tuple[Path | None, str]:
+    """The newest checkpoint that passes its checksums, if any, and a note if one had to be passed over."""
+    note = ""
+    for path in sorted(folder.glob("checkpoint-*"), reverse=True):
+        try:
+            files.unseal(path)
+            return path, note
+        except InputError as error:
+            log.warning("%s", error)
+            note = f"The checkpoint of iteration {int(path.name[-4:])} was damaged; the run started again."
+    return None, note
+
+
+def publish_model(folder: Path, config: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> Path:
+    """Put the newest checkpoint's model, with a card and a manifest, at `model` in the run's folder."""
+    checkpoint, _ = newest_checkpoint(folder)
+    assert checkpoint is not None
+    aside, final = folder / ".model.new", folder / "model"
+    files.remove(aside)
+    shutil.copytree(checkpoint / "model", aside)
+    (aside / "README.md").write_text(card(config, steps), encoding="utf-8")
+    files.seal(aside, base=config["model"], benchmark=config["benchmark"], config=dict(config))
+    files.publish(aside, final)
+    return final
+
+
+def is_published(folder: Path) -> bool:
+    """Whether a run's folder holds its final model, complete; then nothing else is needed of it but the steps."""
+    try:
+        files.unseal(folder / "model")
+    except InputError:
+        return False
+    drop_checkpoints(folder)
+    return True
+
+
+def card(config: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> str:
+    """A model card: what was adapted to what, how, and what it measured before and after."""
+    first, last = steps[0], steps[-1]
+    title = f"# {config['model']} adapted to {config['benchmark']} by test-time matching"
+    oracle = "\n\n**Oracle run: it was trained with knowledge of the truth.**" if config.get("oracle") else ""
+    table = ["| metric | before | after | chance | ties after |", "| --- | --- | --- | --- | --- |"]
+    for name, after in last["metrics"].items():
+        before = first["metrics"][name]
+        cells = [f"{e['value']:.2f} [{e['low']:.2f}, {e['high']:.2f}]" for e in (before, after)]
+        table.append(f"| {name} | {cells[0]} | {cells[1]} | {after['chance']:.2f} | {after['ties']} |")
+    settings = json.dumps(config, indent=1, ensure_ascii=False)
+    return f"""{title}{oracle}
+
+- base model: `{config["model"]}`
+- groups: {last["n_groups"]} of {last["shape"]} from `{config["benchmark"]}`, split `{config.get("split") or "test"}`
+- iterations: {last["iteration"]}
+
+The model was adapted to the very groups it is measured on; percent, with 95 % bootstrap intervals over groups.
+
+{chr(10).join(table)}
+
+```json
+{settings}
+```
+"""

@@ -1,0 +1,69 @@
+"""A SQLite file that any number of processes share: one connection per transaction, numbered schema versions."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from itertools import chain
+from pathlib import Path
+
+from core.errors import InputError
+
+BUSY = 15.0  # seconds to wait for another writer
+
+# One list of statements per schema version; `PRAGMA user_version` says how many of them a file has seen.
+Migrations = Sequence[Sequence[str]]
+
+
+class Database:
+    """Opens the file anew for every transaction: safe in any thread, in any process and after a fork."""
+
+    def __init__(self, path: Path, migrations: Migrations) -> None:
+        """Create the tables, or bring those of an older version up to date; a newer one is an InputError."""
+        self.path = path
+        with self.transaction() as connection:
+            version = _version(connection)
+        if version > len(migrations):
+            raise InputError(
+                f"The run store {path} was written by a newer Crossmatch (schema {version}, this one knows "
+                f"{len(migrations)}); update Crossmatch, or set CROSSMATCH_HOME to another folder."
+            )
+        if version < len(migrations):
+            self._migrate(migrations)
+
+    def _migrate(self, migrations: Migrations) -> None:
+        with self.transaction() as connection:
+            connection.execute("PRAGMA journal_mode = WAL")  # readers never wait for a writer
+        with self.transaction(write=True) as connection:
+            for statement in chain.from_iterable(migrations[_version(connection) :]):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {len(migrations)}")
+
+    @contextmanager
+    def transaction(self, write: bool = False, patience: float = BUSY) -> Iterator[sqlite3.Connection]:
+        """A connection. With `write`, everything done on it happens at once or not at all, and nobody else writes
+        meanwhile: the lock is taken before the first read, so what was read stays true.
+
+        patience : seconds to wait for another writer before giving up with an InputError.
+        """
+        try:
+            with closing(sqlite3.connect(self.path, timeout=patience, isolation_level=None)) as connection:
+                connection.row_factory = sqlite3.Row
+                connection.execute("PRAGMA foreign_keys = ON")
+                if write:
+                    connection.execute("BEGIN IMMEDIATE")
+                yield connection
+                if write:
+                    connection.execute("COMMIT")
+        except sqlite3.IntegrityError:  # ours to avoid, not the disk's fault
+            raise
+        except sqlite3.DatabaseError as error:
+            raise InputError(
+                f"The run store {self.path} cannot be used ({error}); free some space, make its folder writable, "
+                "or set CROSSMATCH_HOME to another folder."
+            ) from error
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return connection.execute("PRAGMA user_version").fetchone()[0]

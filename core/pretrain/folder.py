@@ -1,0 +1,77 @@
+"""From a recipe to a model folder: weights, configuration, processor, training log, card."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from core.errors import InputError
+from core.pretrain.card import write_card
+from core.pretrain.data import training_data
+from core.pretrain.families import FAMILIES
+from core.pretrain.loop import Progress, Record, remeasure, seeded, train
+from core.pretrain.recipes import Recipe
+from core.pretrain.tokens import word_tokenizer
+
+LOG = "training_log.jsonl"
+
+
+def make(
+    name: str, recipe: Recipe, out: Path, seed: int, steps: int | None, device: str, progress: Progress
+) -> Path:
+    """Train and write everything; see `core.pretrain.pretrain`."""
+    count = recipe.steps if steps is None else steps
+    if count < 1:
+        raise InputError(f"A model cannot be trained for {count} steps; ask for at least one.")
+    if seed < 0:
+        raise InputError(f"The seed is {seed}; it must be a whole number, 0 or more.")
+    where = _device(device)
+    out.mkdir(parents=True, exist_ok=True)
+    started = perf_counter()
+    tokenizer, family = word_tokenizer(), FAMILIES[recipe.family]
+    data = training_data(recipe.data, seed, progress)
+    with seeded(seed):
+        module = family.build(recipe, len(tokenizer)).to(where)
+        records: list[Record] = []
+        with (out / LOG).open("w") as log:
+            for record in train(recipe, module, data, tokenizer, seed, count, progress):
+                records.append(record)
+                log.write(json.dumps(record) + "\n")
+                log.flush()
+        save(module, family.processor(tokenizer), out)
+        # The stored weights are rounded; the card tells what they measure, as the log's last line does.
+        records.append(remeasure(recipe, type(module).from_pretrained(out).to(where), tokenizer, count))
+        with (out / LOG).open("a") as log:
+            log.write(json.dumps(records[-1]) + "\n")
+    write_card(name, recipe, out, module, records, seed, perf_counter() - started)
+    return out
+
+
+def save(module: Any, processor: Any, out: Path) -> None:
+    """Weights in half precision, which is plenty for storage; the configuration says to compute in float32."""
+    halved = {key: value.detach().cpu().half().contiguous() for key, value in module.state_dict().items()}
+    module.config.dtype = torch.float32
+    module.save_pretrained(out, state_dict=halved)
+    config = json.loads((out / "config.json").read_text())
+    (out / "config.json").write_text(json.dumps(_float32(config), indent=2, sort_keys=True) + "\n")
+    processor.save_pretrained(out)
+
+
+def _float32(config: dict[str, Any]) -> dict[str, Any]:
+    """The configuration with every named data type set to float32: what from_pretrained then loads."""
+    found = {key: _float32(value) if isinstance(value, dict) else value for key, value in config.items()}
+    return {key: "float32" if key in ("dtype", "torch_dtype") else value for key, value in found.items()}
+
+
+def _device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"Training cannot run on {name!r} ({reason}); use 'cpu'.") from None
+    return device

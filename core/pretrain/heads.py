@@ -1,0 +1,55 @@
+"""Auxiliary losses for the two towers; their heads are thrown away after training.
+
+Real contrastive models see hundreds of millions of pairs. With some ten thousand pictures a pooled feature learns
+colours and then nothing for thousands of steps, so each tower is also told, from the scene graph, what is where.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from core.pretrain.data import LABELS
+from core.scenes import COLOURS, SHAPES
+
+_SPREAD = 1.5  # scene units: about the standard deviation of a place
+
+
+class SceneHeads(nn.Module):
+    """Linear heads on the pooled features of picture and caption and on the patch tokens."""
+
+    def __init__(self, pooled: int, patches: int) -> None:
+        super().__init__()
+        self.table = nn.Linear(pooled, len(COLOURS) * (3 + len(SHAPES)))
+        self.told = nn.Linear(pooled, len(COLOURS) * (3 + len(SHAPES)))
+        self.cells = nn.Linear(patches, len(LABELS))
+
+    def table_loss(self, pooled: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
+        """Which colours are there, and shape and place of the object of each colour that occurs once.
+
+        pooled : (b, d). objects : (b, colours, 6) as `core.pretrain.data.object_table` makes them.
+        """
+        once = objects[..., 1:-2].sum(dim=-1, keepdim=True)  # 1 where shape and place are known
+        scale = objects.new_tensor([1.0] * (objects.shape[-1] - 2) + [_SPREAD, _SPREAD])
+        return _table_loss(self.table, pooled, objects / scale, once.expand(*once.shape[:-1], 2))
+
+    def told_loss(self, pooled: torch.Tensor, told: torch.Tensor) -> torch.Tensor:
+        """The same of what the caption tells: (b, d) and (b, colours, 6) as `claim_table` makes them."""
+        return _table_loss(self.told, pooled, told, (told[..., -2:] != 0).float())
+
+    def cell_loss(self, patches: torch.Tensor, maps: torch.Tensor) -> torch.Tensor:
+        """Which attributes have an object centred in each patch: (b, patches, d) and (b, patches, labels)."""
+        return len(LABELS) * F.binary_cross_entropy_with_logits(self.cells(patches), maps)
+
+
+def _table_loss(
+    head: nn.Module, pooled: torch.Tensor, table: torch.Tensor, placed: torch.Tensor
+) -> torch.Tensor:
+    """Presence, shape where it is given, and place where `placed` (b, colours, 2) is 1."""
+    said = head(F.layer_norm(pooled, pooled.shape[-1:])).view(table.shape)
+    shapes = table[..., 1:-2]
+    present = F.binary_cross_entropy_with_logits(said[..., 0], table[..., 0])
+    shape = -(F.log_softmax(said[..., 1:-2], dim=-1) * shapes).sum() / shapes.sum().clamp(min=1)
+    error = (said[..., -2:] - table[..., -2:]).square()
+    return 4 * present + shape + (error * placed).sum() / placed.sum().clamp(min=1)

@@ -1,0 +1,282 @@
+"""VisualGPTScore: how likely a model is to write the caption for the image, and for null images (METHODS 4, 5).
+
+Score = mean over the caption's tokens of log P(t_k | t_<k, image), float32, in log space; its exponential is the
+paper's value. The tokens are those that the model's tokenizer makes of the caption, without the begin token and with
+the end token where it writes one (BLIP, T5), as in the models' own training loss.
+Source: [VGPT] Eq. 1, 12 and 13, appendices B and D.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from transformers.modeling_outputs import BaseModelOutput
+
+from core.debias import prior_from_samples
+from core.groups import ImageRef
+from core.scorers.decoding import ChatScorer, Prefix, text_log_probs
+from core.scorers.hub import read_json
+from core.scorers.kinds import DEFAULT_NULL_COUNT, null_pixels
+from core.scorers.nulls import NullImage, null_images
+from core.scorers.pairwise import Look, PairScorer, Parts, load_parts, masked_mean, token_log_probs, used
+
+# The released BLIP checkpoints have two tokens more than BERT's vocabulary: [DEC] 30522 and [ENC] 30523.
+BLIP_VOCABULARY = 30_524
+# What their captioners were fine-tuned to continue, and what InstructBLIP was asked for captions.
+BLIP_PROMPT = "a picture of"
+INSTRUCT_PROMPT = "A short image description."
+
+
+class Tokens(NamedTuple):
+    """A caption token by token: their texts and their log P, float32 (m,), whose mean is the score."""
+
+    tokens: list[str]
+    log_probs: np.ndarray
+
+
+class CaptionScorer(PairScorer):
+    """VisualGPTScore of any family: `_token_log_probs` is what a family adds."""
+
+    label = "Captioner"
+
+    @abstractmethod
+    def _token_log_probs(self, seen: Any, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        """log P of each token given the image, and the mask of those that count, (b, length) each."""
+
+    def _match(self, seen: Any, read: list[list[int]]) -> torch.Tensor:
+        return masked_mean(*self._token_log_probs(seen, read))
+
+    def token_log_probs(self, image: ImageRef, caption: str) -> Tokens:
+        """Every token of a caption with its log P given the image: for a token view."""
+        look = image if isinstance(image, NullImage) else image.open(self.side)
+        with self._lock, torch.no_grad():
+            ids = self._read([caption])[0]
+            values = self._token_log_probs(self._look(look), [ids])[0][0].float().cpu().numpy()
+        return Tokens(self._words(ids), values)
+
+    def blind_token_log_probs(self, caption: str, count: int = DEFAULT_NULL_COUNT, seed: int = 0) -> Tokens:
+        """The same without an image: log of the mean over `count` null images of each token's probability."""
+        found = [self.token_log_probs(image, caption) for image in self.nulls(count, seed)]
+        return Tokens(
+            found[0].tokens, prior_from_samples(np.stack([t.log_probs for t in found])).astype(np.float32)
+        )
+
+    def _words(self, ids: list[int]) -> list[str]:
+        return [self.tokenizer.decode([token]) for token in ids]
+
+    def nulls(self, count: int = DEFAULT_NULL_COUNT, seed: int = 0) -> list[NullImage]:
+        """This model's null images."""
+        return null_images(count, *null_pixels(self.config.to_dict()), seed)
+
+    def null_scores(
+        self, captions: Sequence[str], count: int = DEFAULT_NULL_COUNT, seed: int = 0
+    ) -> np.ndarray:
+        """log P(t | null image), float32 (count, captions): what priors and their stability are made of.
+
+        Each null image is encoded once for all captions.
+        """
+        pairs = np.stack(np.meshgrid(range(count), range(len(captions)), indexing="ij"), axis=-1).reshape(
+            -1, 2
+        )
+        return self.score(self.nulls(count, seed), captions, pairs).reshape(count, len(captions))
+
+    def prior(self, captions: Sequence[str], count: int = DEFAULT_NULL_COUNT, seed: int = 0) -> np.ndarray:
+        """log P_train(t) of each caption from null images, float64 (captions,). Source: [VGPT] Eq. 13, appendix B."""
+        return prior_from_samples(self.null_scores(captions, count, seed))
+
+
+class BlipCaptioner(CaptionScorer):
+    """BlipForConditionalGeneration: a text decoder with cross-attention to the image."""
+
+    label = "BLIP captioner"
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        text = self.config.text_config
+        self.prompt = BLIP_PROMPT if text.vocab_size == BLIP_VOCABULARY else ""
+        prompt = self._plain(self.prompt)[1:-1] if self.prompt else []
+        # The decoder was trained to begin with its own token, which transformers' `generate` puts in place, too.
+        self.start = [text.bos_token_id, *prompt]
+        self.context = text.max_position_embeddings - len(self.start)
+
+    def _plain(self, text: str) -> list[int]:
+        return self.tokenizer(text)["input_ids"]
+
+    def _read(self, captions: list[str]) -> list[list[int]]:
+        """Tokens after the begin token; the end token is one of them."""
+        special = set(self.tokenizer.all_special_ids)
+        return [ids[1:] if ids[0] in special and len(ids) > 1 else ids for ids in self._ids(captions)]
+
+    def _look(self, image: Look) -> torch.Tensor:
+        return self.module.vision_model(**self._pixels(image)).last_hidden_state  # (1, patches, d)
+
+    def _token_log_probs(self, seen: torch.Tensor, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        rows, mask = self._padded(ids)
+        inputs = torch.cat([torch.tensor([self.start] * len(ids), device=self.device), rows[:, :-1]], dim=1)
+        # A batch of one image: its keys and values are computed once and broadcast over the captions.
+        out = self.module.text_decoder(input_ids=inputs, encoder_hidden_states=seen, use_cache=False)
+        return token_log_probs(out.logits[:, len(self.start) - 1 :], rows), mask
+
+
+class Blip2Captioner(CaptionScorer):
+    """Blip2ForConditionalGeneration and InstructBlipForConditionalGeneration: query features, then a language model."""
+
+    label = "BLIP-2 captioner"
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self.language = self.module.language_model
+        self.decoder_only = self.config.use_decoder_only_language_model
+        self.instructed = self.config.model_type == "instructblip"
+        self.prompt = INSTRUCT_PROMPT if self.instructed else ""
+        limit = getattr(self.language.config, "max_position_embeddings", None)
+        self.context = limit - self.config.num_query_tokens - 32 if limit else None
+
+    def _read(self, captions: list[str]) -> list[list[int]]:
+        """T5 gets its end token; OPT and Vicuna continue the prompt, so no begin token."""
+        return self._ids(captions, add_special_tokens=not self.decoder_only)
+
+    def _look(self, image: Look) -> Any:
+        features = query_features(self, image_states(self, image), [self.prompt])
+        prompt = torch.tensor(
+            [self.tokenizer(self.prompt)["input_ids"]], dtype=torch.long, device=self.device
+        )
+        words = self.language.get_input_embeddings()(prompt)
+        embeds = torch.cat([features.to(words.dtype), words], dim=1)
+        if not self.decoder_only:
+            return self.language.get_encoder()(inputs_embeds=embeds).last_hidden_state
+        out = self.language(inputs_embeds=embeds, use_cache=True)
+        return Prefix(out.past_key_values, out.logits[:, -1].float(), None, {})
+
+    def _token_log_probs(self, seen: Any, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        rows, mask = self._padded(ids)
+        if self.decoder_only:
+            return text_log_probs(self.language, seen, rows), mask
+        return seq2seq_log_probs(self.language, seen, rows), mask
+
+
+class ChatCaptioner(ChatScorer, CaptionScorer):
+    """Any image-text-to-text model: the caption as the answer to an image without a question ([VGPT] appendix D)."""
+
+    def _read(self, captions: list[str]) -> list[list[int]]:
+        prompt = self.prompt()
+        # A caption follows a word ("ASSISTANT:") after a space, a line break or a special token without one.
+        bare = prompt[-1:].isspace() or prompt.endswith(tuple(self.tokenizer.all_special_tokens))
+        before = self._tail([prompt])[0]
+        whole = self._tail([f"{prompt}{'' if bare else ' '}{caption}" for caption in captions])
+        # Where prompt and caption share a token, the caption is taken by itself.
+        alone = self._ids(captions, add_special_tokens=False)
+        return [
+            ids[len(before) :] if ids[: len(before)] == before and len(ids) > len(before) else own
+            for ids, own in zip(whole, alone, strict=True)
+        ]
+
+    def _look(self, image: Look) -> Prefix:
+        return self._head(image, self.prompt(), 0)
+
+    def _token_log_probs(self, seen: Prefix, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        rows, mask = self._padded(ids)
+        return text_log_probs(self.module, seen, rows, self._follow), mask
+
+
+def image_states(scorer: PairScorer, image: Look) -> torch.Tensor:
+    """The vision tower's states of BLIP-2 and InstructBLIP, (1, patches, d)."""
+    return scorer.module.vision_model(**scorer._pixels(image)).last_hidden_state
+
+
+def query_features(scorer: PairScorer, states: torch.Tensor, instructions: list[str]) -> torch.Tensor:
+    """The Q-Former's queries, projected for the language model, (b, queries, d): one row per instruction.
+
+    BLIP-2's Q-Former reads no instruction: one row for all of them.
+    """
+    module = scorer.module
+    if scorer.config.model_type != "instructblip":
+        instructions = instructions[:1]
+    b, queries = len(instructions), module.query_tokens.expand(len(instructions), -1, -1)
+    inputs: dict[str, torch.Tensor] = {}
+    if scorer.config.model_type == "instructblip":
+        ids, mask = scorer._padded(scorer.processor.qformer_tokenizer(instructions)["input_ids"])
+        ones = torch.ones(queries.shape[:2], dtype=mask.dtype, device=mask.device)
+        inputs = {"input_ids": ids, "attention_mask": torch.cat([ones, mask], dim=1)}
+    out = module.qformer(query_embeds=queries, encoder_hidden_states=states.expand(b, -1, -1), **inputs)
+    found = out.last_hidden_state[:, : queries.shape[1]].to(module.language_projection.weight.dtype)
+    return module.language_projection(found)
+
+
+def seq2seq_log_probs(
+    language: Any, states: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor | None = None
+) -> torch.Tensor:
+    """log P of each token of `ids` (b, length) by a decoder over encoder states (1 or b, source, d): (b, length).
+
+    mask : of the encoder's states where they differ in length, int (b, source).
+    """
+    start = language.config.decoder_start_token_id
+    inputs = torch.cat([torch.full_like(ids[:, :1], start), ids[:, :-1]], dim=1)
+    source = BaseModelOutput(last_hidden_state=states.expand(len(ids), -1, -1))
+    out = language(encoder_outputs=source, attention_mask=mask, decoder_input_ids=inputs, use_cache=False)
+    return token_log_probs(out.logits, ids)
+
+
+class BlindScorer:
+    """P_train(t): a captioner on null images. The image of a pair is never opened; null images are encoded once."""
+
+    label = "Blind vision-language model"
+
+    def __init__(
+        self, captioner: CaptionScorer, name: str, count: int = DEFAULT_NULL_COUNT, seed: int = 0
+    ) -> None:
+        self.captioner, self.name, self.count, self.seed = captioner, name, count, seed
+
+    @property
+    def key(self) -> str:
+        """Hash of the captioner and of its null images."""
+        nulls = " ".join(image.key for image in self.captioner.nulls(self.count, self.seed))
+        return hashlib.sha256(f"{self.captioner.key} {nulls}".encode()).hexdigest()
+
+    def describe(self) -> str:
+        """One line for people."""
+        return f"{self.captioner.describe()}, on {self.count} null images"
+
+    def score(self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray) -> np.ndarray:
+        """log P_train(t) of each pair's caption, float32 (p,); see `Scorer.score`."""
+        _, texts, index = used(pairs, len(images), len(captions))
+        if not len(index):
+            return np.empty(0, dtype=np.float32)
+        found = self.captioner.prior([captions[j] for j in texts], self.count, self.seed)
+        return found[index[:, 1]].astype(np.float32)
+
+    def stream(
+        self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """As `score`: (all rows, their scores)."""
+        yield np.arange(len(pairs)), self.score(images, captions, pairs)
+
+
+_CLASSES: dict[str, tuple[type[CaptionScorer], str]] = {
+    "blip": (BlipCaptioner, "BlipForConditionalGeneration"),
+    "blip-2": (Blip2Captioner, "Blip2ForConditionalGeneration"),
+    "instructblip": (Blip2Captioner, "InstructBlipForConditionalGeneration"),
+}
+
+
+def load_captioner(name: str, folder: Path, device: str = "auto", kind: str = "vgpt") -> CaptionScorer:
+    """VisualGPTScore of the model in a folder: BLIP, BLIP-2, InstructBLIP, or any image-text-to-text model.
+
+    Raises InputError where the model does not fit into memory or does not load.
+    """
+    made, auto = _CLASSES.get(
+        read_json(folder / "config.json").get("model_type", ""),
+        (ChatCaptioner, "AutoModelForImageTextToText"),
+    )
+    return made(load_parts(name, folder, device, kind, auto))
+
+
+def load_blind(name: str, folder: Path, device: str = "auto") -> BlindScorer:
+    """The blind scorer of a generative model in a folder, with the paper's default of 3 null images."""
+    return BlindScorer(load_captioner(name, folder, device, "blind"), name)

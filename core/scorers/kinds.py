@@ -1,0 +1,205 @@
+"""What kinds of score there are, which one a model gives by itself, and how to ask for another. Imports no torch.
+
+A name may say the kind: `itm:Salesforce/blip-itm-base-coco`, `vgpt:builtin/blip-caption`, `lm:openai-community/gpt2`.
+Without one, the architecture in the model's config.json decides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from core.errors import InputError
+from core.scorers.hub import folder_key, locate, read_json
+
+if TYPE_CHECKING:
+    from core.scorers.base import Scorer
+
+Loader = Callable[[str, str, str], "Scorer"]
+
+
+def _same(scores: np.ndarray) -> np.ndarray:
+    return scores
+
+
+def _sigmoid(scores: np.ndarray) -> np.ndarray:
+    return 0.5 * (1 + np.tanh(0.5 * scores))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of score that can explain itself on a page."""
+
+    label: str
+    meaning: str
+    value: str  # what `shown` gives
+    shown: Callable[[np.ndarray], np.ndarray]  # scores as they are ranked -> the paper's value
+    reads_image: bool = True
+    log_prob: bool = False  # the score is log P(t|i) or log P(t): alpha-debiasing applies
+
+
+# Kind -> what its scores are. Ranking scores stay where they do not saturate: a logit for a matching head, a log for
+# likelihoods. VQAScore is P("Yes") as published, because matchings add up scores; `vqa-log` is its logarithm.
+KINDS: dict[str, Kind] = {
+    "itc": Kind("ITCScore", "Cosine of the image's and the caption's embedding.", "cosine", _same),
+    "itm": Kind(
+        "ITMScore", "A matching head reads image and caption together.", "probability of a match", _sigmoid
+    ),
+    "vgpt": Kind(
+        "VisualGPTScore",
+        "How likely the model is to write the caption for the image: mean log-likelihood of its tokens.",
+        "geometric mean of the token probabilities ([VGPT] Eq. 12)",
+        np.exp,
+        log_prob=True,
+    ),
+    "vqa": Kind("VQAScore", "How surely the model says yes to the caption.", 'P("Yes")', _same),
+    "vqa-log": Kind("log VQAScore", "The logarithm of VQAScore.", 'P("Yes")', np.exp),
+    "lm": Kind(
+        "Blind language model",
+        "How likely the caption is as text: mean log-likelihood of its tokens, no image.",
+        "geometric mean of the token probabilities",
+        np.exp,
+        reads_image=False,
+        log_prob=True,
+    ),
+    "blind": Kind(
+        "Blind vision-language model",
+        "How likely the model is to write the caption for noise: the P_train(t) of [VGPT] Eq. 13.",
+        "mean over noise images of the VisualGPTScore",
+        np.exp,
+        reads_image=False,
+        log_prob=True,
+    ),
+    "api": Kind("VQAScore of a served model", "As VQAScore, asked over the network.", 'P("Yes")', _same),
+}
+
+# Kind that a model gives by itself, by the architecture that its config.json names; by its type where it names none.
+NATURAL = {
+    "BlipForImageTextRetrieval": "itm",
+    "BlipForConditionalGeneration": "vgpt",
+    "BlipForQuestionAnswering": "vqa",
+    "Blip2ForImageTextRetrieval": "itm",
+    "Blip2ForConditionalGeneration": "vgpt",
+    "InstructBlipForConditionalGeneration": "vqa",
+    "FlavaForPreTraining": "itm",
+    "FlavaModel": "itc",
+    "BartModel": "lm",
+    "GPT2LMHeadModel": "lm",
+    "OPTForCausalLM": "lm",
+    "T5ForConditionalGeneration": "lm",
+    "blip": "vgpt",
+    "blip-2": "vgpt",
+    "instructblip": "vqa",
+    "flava": "itm",
+}
+# Model types of chat models: asked, unless the name says otherwise. Any other image-text-to-text model of transformers
+# with a chat template is reached by `vqa:NAME` and `vgpt:NAME`.
+CHAT_TYPES = (
+    *("llava", "llava_next", "llava_onevision", "vipllava", "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "smolvlm"),
+    *("idefics2", "idefics3", "internvl", "gemma3", "mistral3", "aya_vision", "lfm2_vl"),
+)
+# Model types of text-only models; any other causal or sequence-to-sequence model is reached by `lm:NAME`.
+TEXT_TYPES = ("gpt2", "gpt_neo", "gpt_neox", "opt", "llama", "qwen2", "qwen3", "bart", "t5")
+
+# Mean and standard deviation of null images in the model's normalised pixel space ([VGPT] appendix B; appendix D for
+# LLaVA), by model type; a model's config.json may hold its own pair as `null_images`.
+NULL_PIXELS = {"blip": (1.0, 0.25), "blip-2": (1.0, 0.25), "instructblip": (1.0, 0.25), "llava": (0.0, 0.25)}
+DEFAULT_NULL_PIXELS = (0.0, 0.25)
+# Null images per prior ([VGPT] appendix B), by benchmark; 3 elsewhere, 1 for LLaVA in its Table 4.
+NULL_COUNTS = {"winoground": 100, "eqben": 30, "imagenet": 1}
+DEFAULT_NULL_COUNT = 3
+
+# What VQAScore asks about a caption (METHODS 4; Lin et al. 2024).
+QUESTION = 'Does this figure show "{caption}"? Please answer yes or no.'
+
+# Raised when a prompt or a default changes what a kind computes: cached scores of the old one are then left alone.
+_VERSION = 1
+
+
+def natural_kind(folder: Path) -> str:
+    """The kind of score that the model in a folder gives by itself."""
+    config = read_json(folder / "config.json")
+    kind = str(config.get("model_type", ""))
+    for name in (*(config.get("architectures") or ()), kind):
+        if name in NATURAL:
+            return NATURAL[name]
+    if kind in TEXT_TYPES:
+        return "lm"
+    return "vqa"
+
+
+def null_pixels(config: dict[str, Any]) -> tuple[float, float]:
+    """Mean and standard deviation of a model's null images, from its configuration."""
+    own = config.get("null_images")
+    if own is not None:
+        return float(own[0]), float(own[1])
+    return NULL_PIXELS.get(str(config.get("model_type", "")), DEFAULT_NULL_PIXELS)
+
+
+def null_count(benchmark: str) -> int:
+    """How many null images the paper takes for a benchmark, by its name (`winoground/all` counts as `winoground`)."""
+    name = benchmark.lower().replace("-", "")
+    return next((n for key, n in NULL_COUNTS.items() if name.startswith(key)), DEFAULT_NULL_COUNT)
+
+
+def kind_key(kind: str, folder: Path, settings: str = "") -> str:
+    """Content hash (hex) of a model's files, the kind of score and its settings: the scorer's `key`."""
+    return hashlib.sha256(f"{_VERSION} {kind} {settings} {folder_key(folder)}".encode()).hexdigest()
+
+
+def named_key(family: str, source: str) -> str | None:
+    """The key of a scorer of `FAMILIES` without loading it; None where its files are not at hand."""
+    if family == "api":
+        return None
+    try:
+        folder = locate(source) if source.startswith("builtin/") else Path(source).expanduser()
+        return kind_key(family if family in KINDS else natural_kind(folder), folder)
+    except (InputError, OSError):
+        return None
+
+
+def load(kind: str, name: str, source: str, device: str) -> Scorer:
+    """The scorer of a kind from a folder, a built-in or a hub name; for `api` from the served model's name."""
+    if kind == "api":
+        from core.scorers.api import load_api
+
+        return load_api(name, source)
+    from core.scorers.memory import room_for
+
+    room_for(source, device)
+    folder = locate(source)
+    if kind == "lm":
+        from core.scorers.language import load_language
+
+        return load_language(name, folder, device)
+    if kind in ("itc", "itm"):
+        from core.scorers.matching_head import load_matcher
+
+        return load_matcher(name, folder, device, kind)
+    if kind in ("vqa", "vqa-log"):
+        from core.scorers.vqa import load_answerer
+
+        return load_answerer(name, folder, device, kind)
+    from core.scorers.generative import load_blind, load_captioner
+
+    return (load_blind if kind == "blind" else load_captioner)(name, folder, device)
+
+
+def _natural(name: str, source: str, device: str) -> Scorer:
+    return load(natural_kind(locate(source)), name, source, device)
+
+
+def _asked(kind: str) -> Loader:
+    return lambda name, source, device: load(kind, name, source, device)
+
+
+# Entries of `SCORERS`: a prefix for every kind, and the model types that are known without one.
+FAMILIES: dict[str, Loader] = {
+    **{kind: _asked(kind) for kind in KINDS},
+    **dict.fromkeys(("blip", "blip-2", "instructblip", "flava", *CHAT_TYPES, *TEXT_TYPES), _natural),
+}

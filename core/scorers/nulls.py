@@ -1,0 +1,48 @@
+"""Null images: Gaussian noise in a model's own pixel space, for estimating log P_train(t) ([VGPT] section 4)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from PIL import Image
+
+
+@dataclass(frozen=True)
+class NullImage:
+    """An image of independent Gaussian pixels; a model that gets it skips resizing and normalising.
+
+    mean, std : in normalised pixels (BLIP 1.0 and 0.25, LLaVA 0 and 0.25; [VGPT] appendices B and D).
+    seed, index : which one of a sample; equal fields mean equal pixels. It is an `ImageRef`, so its scores are cached.
+    """
+
+    mean: float
+    std: float
+    seed: int = 0
+    index: int = 0
+
+    @property
+    def key(self) -> str:
+        """Hash (hex) of the four fields."""
+        return hashlib.sha256(
+            f"null {self.mean!r} {self.std!r} {self.seed} {self.index}".encode()
+        ).hexdigest()
+
+    def draw(self, shape: Sequence[int]) -> torch.Tensor:
+        """Normalised pixels of this shape, float32."""
+        rng = np.random.default_rng([self.seed, self.index])
+        return torch.from_numpy(rng.normal(self.mean, self.std, tuple(shape)).astype(np.float32))
+
+    def open(self, size: int | None = None) -> Image.Image:
+        """What it looks like: with mean and standard deviation of natural images at 0.45 and 0.27 of the range."""
+        side = size or 224
+        shown = 0.45 + 0.27 * self.draw((3, side, side)).numpy().transpose(1, 2, 0)
+        return Image.fromarray((255 * shown.clip(0, 1)).astype(np.uint8))
+
+
+def null_images(count: int, mean: float, std: float, seed: int = 0) -> list[NullImage]:
+    """A sample of `count` null images; a larger sample of the same seed begins with the smaller one."""
+    return [NullImage(mean, std, seed, index) for index in range(count)]

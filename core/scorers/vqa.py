@@ -1,0 +1,161 @@
+"""VQAScore: P("Yes") given the image and a question that quotes the caption (METHODS 4; Lin et al. 2024).
+
+Softmax over the whole vocabulary at the answer's first place, in float64. Kind `vqa` is that probability in [0, 1],
+as published; `vqa-log` its logarithm, which stays apart where probabilities near 1 round to the same float32.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+
+from core.errors import InputError
+from core.scorers.decoding import ChatScorer, Prefix
+from core.scorers.generative import image_states, query_features
+from core.scorers.hub import read_json
+from core.scorers.kinds import QUESTION
+from core.scorers.matching_head import with_first_token
+from core.scorers.pairwise import Look, PairScorer, Parts, load_parts
+
+ANSWER = "Yes"
+
+
+def question(caption: str) -> str:
+    """What the model is asked about a caption."""
+    return QUESTION.format(caption=caption)
+
+
+class Answerer(PairScorer):
+    """VQAScore of any family: `_answer_logits` is what a family adds."""
+
+    label = "VQA"
+    log = False
+    answer = ANSWER
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        found = [
+            t
+            for t in self.tokenizer(self.answer, add_special_tokens=False)["input_ids"]
+            if t != self.tokenizer.unk_token_id
+        ]
+        if not found:
+            raise InputError(f"{self.name} has no token for {self.answer!r}; it cannot answer the question.")
+        self.yes = int(found[0])
+
+    @abstractmethod
+    def _answer_logits(self, seen: Any, read: list[Any]) -> torch.Tensor:
+        """Logits of the answer's first token, (b, vocabulary)."""
+
+    def _match(self, seen: Any, read: list[Any]) -> torch.Tensor:
+        logits = self._answer_logits(seen, read).double()
+        others = logits.clone()
+        others[:, self.yes] = -torch.inf
+        odds = logits[:, self.yes] - others.logsumexp(
+            dim=-1
+        )  # log P / (1 - P): exact however close P is to 1
+        return F.logsigmoid(odds) if self.log else torch.sigmoid(odds)
+
+
+class BlipAnswerer(Answerer):
+    """BlipForQuestionAnswering: the question is encoded with the image, a decoder answers."""
+
+    label = "BLIP VQA"
+    answer = "yes"
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self.context = self.config.text_config.max_position_embeddings
+
+    def _read(self, captions: list[str]) -> Sequence[list[int]]:
+        return with_first_token(self._ids([question(caption) for caption in captions]), self.config)
+
+    def _look(self, image: Look) -> torch.Tensor:
+        return image_states(self, image)
+
+    def _answer_logits(self, seen: torch.Tensor, read: list[list[int]]) -> torch.Tensor:
+        ids, mask = self._padded(read)
+        asked = self.module.text_encoder(input_ids=ids, attention_mask=mask, encoder_hidden_states=seen)
+        lengths = mask.sum(dim=1)
+        logits = torch.empty((len(read), self.config.text_config.vocab_size), device=self.device)
+        # transformers loses the mask of BLIP's cross-attention, so its decoder would attend to the padding: it gets
+        # questions of one length at a time, cut there.
+        for length in lengths.unique():
+            rows = lengths == length
+            begin = torch.full((int(rows.sum()), 1), self.config.text_config.bos_token_id, device=self.device)
+            states = asked.last_hidden_state[rows, : int(length)]
+            out = self.module.text_decoder(input_ids=begin, encoder_hidden_states=states, use_cache=False)
+            logits[rows] = out.logits[:, -1].float()
+        return logits
+
+
+class Blip2Answerer(Answerer):
+    """InstructBLIP, whose Q-Former reads the question too, and BLIP-2, asked in its papers' form."""
+
+    label = "BLIP-2 VQA"
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self.language = self.module.language_model
+        self.form = "{}" if self.config.model_type == "instructblip" else "Question: {} Answer:"
+
+    def _read(self, captions: list[str]) -> Sequence[str]:
+        return [self.form.format(question(caption)) for caption in captions]
+
+    def _look(self, image: Look) -> torch.Tensor:
+        return image_states(self, image)
+
+    def _answer_logits(self, seen: torch.Tensor, read: list[str]) -> torch.Tensor:
+        ids, mask = self._padded(self.tokenizer(read)["input_ids"])
+        words = self.language.get_input_embeddings()(ids)
+        features = query_features(self, seen, read).to(words.dtype).expand(len(read), -1, -1)
+        embeds = torch.cat([features, words], dim=1)
+        mask = torch.cat([torch.ones_like(mask[:, :1]).expand(-1, features.shape[1]), mask], dim=1)
+        if self.config.use_decoder_only_language_model:
+            logits = self.language(inputs_embeds=embeds, attention_mask=mask, use_cache=False).logits
+            return logits[torch.arange(len(read)), mask.sum(dim=1) - 1]
+        begin = torch.full_like(ids[:, :1], self.language.config.decoder_start_token_id)
+        out = self.language(
+            inputs_embeds=embeds, attention_mask=mask, decoder_input_ids=begin, use_cache=False
+        )
+        return out.logits[:, -1]
+
+
+class ChatAnswerer(ChatScorer, Answerer):
+    """Any image-text-to-text model: all up to the image is read once, then each caption's question."""
+
+    def _read(self, captions: list[str]) -> Sequence[list[int]]:
+        return self._tail([self.prompt(question(caption)) for caption in captions])
+
+    def _look(self, image: Look) -> Prefix:
+        prompt = self.prompt(question("a"))
+        return self._head(image, prompt, len(self._tail([prompt])[0]))
+
+    def _answer_logits(self, seen: Prefix, read: list[list[int]]) -> torch.Tensor:
+        ids, mask = self._padded(read)
+        return self._follow(self.module, seen, ids)[torch.arange(len(read)), mask.sum(dim=1) - 1]
+
+
+_CLASSES: dict[str, tuple[type[Answerer], str]] = {
+    "blip": (BlipAnswerer, "BlipForQuestionAnswering"),
+    "blip-2": (Blip2Answerer, "Blip2ForConditionalGeneration"),
+    "instructblip": (Blip2Answerer, "InstructBlipForConditionalGeneration"),
+}
+
+
+def load_answerer(name: str, folder: Path, device: str = "auto", kind: str = "vqa") -> Answerer:
+    """VQAScore of the model in a folder: BLIP-VQA, InstructBLIP, BLIP-2 or any image-text-to-text model.
+
+    kind : "vqa" for P("Yes"), "vqa-log" for its logarithm. Raises InputError where the model does not fit into memory,
+    does not load or cannot be asked.
+    """
+    model = str(read_json(folder / "config.json").get("model_type", ""))
+    made, auto = _CLASSES.get(model, (ChatAnswerer, "AutoModelForImageTextToText"))
+    scorer = made(load_parts(name, folder, device, kind, auto))
+    scorer.log = kind == "vqa-log"
+    return scorer

@@ -1,0 +1,271 @@
+"""Groups: a gallery with filters, and one group in detail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+import streamlit as st
+
+import ui
+from core import browse, drawing, metrics, plots
+from core.evaluation import Evaluation
+from core.groups import Group, GroupSet
+from core.metrics import METRICS
+
+PER_PAGE = 12
+
+
+def filters(evaluation: Evaluation, groups: GroupSet) -> np.ndarray:
+    """The indices of the groups to show, in order."""
+    first, second, third = st.columns([2, 3, 2])
+    words = first.text_input("Search captions", key="q", bind="query-params", placeholder="red cube")
+    options = list(browse.verdict_options(evaluation))
+    verdicts = second.multiselect("Verdicts", options, key="verdict", bind="query-params", placeholder="any")
+    order = third.selectbox("Sort by", list(browse.ORDERS), key="sort", bind="query-params")
+    return browse.find(groups, evaluation, words, verdicts, order)
+
+
+def show(group: str | None) -> None:
+    """Open a group (from a callback)."""
+    st.session_state["group"] = group
+
+
+def surprise_me(evaluation: Evaluation) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown("**Surprise me**", width="content")
+        for label, mask in browse.surprises(evaluation).items():
+            found = [evaluation.ids[i] for i in np.flatnonzero(mask)]
+            # Drawn when the button is pressed, not now.
+            st.button(
+                f"{label} ({len(found)})",
+                on_click=lambda ids=found: show(str(np.random.default_rng().choice(ids))),
+                disabled=not found,
+                key=f"surprise-{label}",
+            )
+
+
+def gallery(evaluation: Evaluation, groups: GroupSet) -> None:
+    indices = filters(evaluation, groups)
+    if not len(indices):
+        st.info(
+            "No group passes these filters. Take a verdict or a search word away.",
+            icon=":material/filter_alt_off:",
+        )
+        return
+    count = -(-len(indices) // PER_PAGE)
+    if st.session_state.get("page", 1) > count:
+        st.session_state["page"] = 1
+    start = (st.session_state.get("page", 1) - 1) * PER_PAGE
+    grid = st.grid(3, min_column_width=260, border=True)
+    for index in indices[start : start + PER_PAGE]:
+        with grid.cell():
+            card(evaluation, groups[int(index)], int(index))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.pagination(count, key="page", bind="query-params")
+        st.caption(f"{len(indices)} of {len(groups)} groups")
+
+
+def card(evaluation: Evaluation, group: Group, index: int) -> None:
+    kinds = {n: drawing.outcome_kind(evaluation.outcomes[n], index) for n in ("group_score", "group_match")}
+    marks = [(kind, METRICS[name].label) for name, kind in kinds.items()]
+    st.html(drawing.card_html(ui.pictures(group, 200), group.captions, marks))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            "Open",
+            key=f"open-{group.id}",
+            on_click=show,
+            args=(group.id,),
+            help=f"Open group {ui.plain(group.id)}",
+        )
+        st.caption(f"margin {evaluation.matches.margin[index]:.2f}")
+
+
+# --- one group ---------------------------------------------------------------------------------------------------
+
+
+def toolbar(ids: list[str], index: int) -> bool:
+    """Previous, next, close, and whether to predict first."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        before, after = ids[index - 1], ids[(index + 1) % len(ids)]
+        st.button("Gallery", on_click=show, args=(None,), icon=":material/grid_view:")
+        st.button("Previous", on_click=show, args=(before,), icon=":material/chevron_left:")
+        st.button("Next", on_click=show, args=(after,), icon=":material/chevron_right:")
+        return st.toggle(
+            "Predict first",
+            key="predict",
+            bind="query-params",
+            help="Match the images yourself, then reveal.",
+        )
+
+
+def detail(evaluation: Evaluation, groups: GroupSet, index: int) -> None:
+    group, (data, kinds) = groups[index], drawing.group_view(evaluation, index)
+    hide = toolbar(list(evaluation.ids), index)
+    revealed_ids = st.session_state.setdefault("revealed", set())
+    revealed = not hide or group.id in revealed_ids
+    st.subheader(ui.plain(group.id), anchor=False)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        student = guess(group, revealed) if hide else None
+        ui.draw_group(group, data, revealed, student)
+        if revealed:
+            st.markdown("##### Right or wrong, with this group's numbers")
+            st.html(drawing.verdicts_html(drawing.verdicts(data, kinds)))
+    with right:
+        if not revealed:
+            st.info(
+                "Which caption belongs to which image? Choose on the left, then reveal what the model thinks."
+            )
+            return
+        if student is not None:
+            judge(student, data)
+        matrix(group, data)
+    if not evaluation.truth_given:
+        st.caption(
+            "The data name no truth: image A is taken to belong to caption 1, image B to caption 2, and so on."
+        )
+    tags = " · ".join(f"{name}: {value}" for name, value in group.tags.items())
+    st.caption(ui.plain(tags))
+
+
+def guess(group: Group, revealed: bool) -> list[int | None]:
+    """The student's own matching, one caption number per image."""
+    numbers = [str(j + 1) for j in range(len(group.captions))]
+    found = []
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        for i in range(len(group.images)):
+            label, key = f"Image {drawing.image_name(i)} belongs to caption", f"guess-{group.id}-{i}"
+            found.append(st.segmented_control(label, numbers, key=key, disabled=revealed, width="content"))
+        if not revealed:
+            ready = None not in found and len(set(found)) == len(found)
+            why = None if ready else "Give every image a caption of its own first."
+            st.button(
+                "Reveal", type="primary", disabled=not ready, help=why, on_click=reveal, args=(group.id,)
+            )
+    return [None if value is None else int(value) - 1 for value in found]
+
+
+def reveal(group: str) -> None:
+    st.session_state["revealed"].add(group)
+
+
+def judge(student: list[int | None], data: drawing.GroupData) -> None:
+    """The student beside the model."""
+    own = np.array([[-1 if j is None else j for j in student]])
+    right = metrics.precision(own, np.ones(1, bool), np.array([data.truth])) == 1
+    kind = "right" if right else "wrong"
+    st.markdown(f"**You:** {plots.OUTCOME_SYMBOLS[kind]} {kind} (the wide pink lines)")
+
+
+def matrix(group: Group, data: drawing.GroupData) -> None:
+    """The score matrix; a click on a cell (or the list below it) explains the pair."""
+    m, k = data.scores.shape
+    pairs = [f"{drawing.image_name(i)}–{j + 1}" for i in range(m) for j in range(k)]
+    chart_key = f"cells-{group.id}"
+
+    def clicked() -> None:
+        cells = st.session_state[chart_key].selection.get("cell") or []
+        st.session_state["pair"] = f"{cells[0]['image']}–{cells[0]['caption']}" if cells else None
+
+    st.markdown("##### Scores: images × captions")
+    st.altair_chart(
+        heatmap(data),
+        key=chart_key,
+        on_select=clicked,
+        selection_mode="cell",
+        alt=f"Score matrix of {m} images and {k} captions; the list below reads every cell.",
+    )
+    st.caption("Outlined: the model's matching. ✓: the true pairs. Click a cell.")
+    if st.session_state.get("pair") not in (None, *pairs):
+        st.session_state["pair"] = None
+    pair = st.selectbox(
+        "Explain a pair", pairs, index=None, key="pair", bind="query-params", placeholder="choose or click"
+    )
+    if pair:
+        explain(group, data, *divmod(pairs.index(pair), k))
+
+
+def explain(group: Group, data: drawing.GroupData, i: int, j: int) -> None:
+    score, (m, k) = data.scores[i, j], data.scores.shape
+    row = 1 + int((data.scores[i] > score).sum())
+    column = 1 + int((data.scores[:, j] > score).sum())
+    chosen = data.matching is not None and data.matching[i] == j
+    st.markdown(
+        f"**Image {drawing.image_name(i)} with caption {j + 1}: {score:.3f}**, rank {row} of {k} for this image, "
+        f"rank {column} of {m} for this caption. "
+        f"{'In' if chosen else 'Not in'} the model's matching; {'' if data.truth[i] == j else 'not '}a true pair."
+    )
+    st.text(f"“{group.captions[j]}”")
+
+
+def heatmap(data: drawing.GroupData) -> alt.Chart:
+    """Clickable cells: selection `cell` names image and caption."""
+    m, k = data.scores.shape
+    spread = float(np.ptp(data.scores)) or 1.0
+    rows: list[dict[str, Any]] = []
+    for i in range(m):
+        for j in range(k):
+            score, name, true = float(data.scores[i, j]), drawing.image_name(i), data.truth[i] == j
+            shade = (score - float(data.scores.min())) / spread
+            said = f"image {name}, caption {j + 1}: {score:.2f}"
+            rows.append(
+                {
+                    "image": name,
+                    "caption": str(j + 1),
+                    "text": f"{score:.2f}{' ✓' if true else ''}",
+                    "said": f"{said}, a true pair" if true else said,
+                    "fill": plots.shade(shade),
+                    "ink": "#ffffff" if shade > 0.45 else "#1d1b3a",
+                    "edge": plots.MARK_COLOUR if data.matching and data.matching[i] == j else "rgba(0,0,0,0)",
+                }
+            )
+    cell = alt.selection_point(name="cell", fields=["image", "caption"], on="click", empty=False)
+    x = alt.X(
+        "caption:N",
+        title="caption",
+        axis=alt.Axis(orient="top", labelAngle=0),
+        scale=alt.Scale(paddingInner=0.06),
+    )
+    y = alt.Y("image:N", title="image", scale=alt.Scale(paddingInner=0.06))
+    base = alt.Chart(alt.Data(values=rows)).encode(x=x, y=y)
+    hand: dict[str, Any] = {"cursor": "pointer", "strokeWidth": 4, "cornerRadius": 5}
+    rects = base.mark_rect(**hand).encode(
+        fill=alt.Fill("fill:N", scale=None),
+        stroke=alt.Stroke("edge:N", scale=None),
+        tooltip=alt.value(None),
+        description="said:N",
+    )
+    texts = base.mark_text(fontSize=15, fontWeight=600, aria=False).encode(
+        text="text:N", color=alt.Color("ink:N", scale=None)
+    )
+    return alt.layer(rects.add_params(cell), texts).properties(height=max(56 * m + 30, 110))
+
+
+# --- the page ----------------------------------------------------------------------------------------------------
+
+
+def page(selection: ui.Selection) -> None:
+    evaluation = ui.evaluate(selection)
+    groups = selection.groups.select(selection.mask)
+    if st.session_state.get("group") not in (None, *evaluation.ids):
+        st.session_state["group"] = None
+    surprise_me(evaluation)
+    ids = list(evaluation.ids)
+    chosen = st.selectbox(
+        "Group", ids, index=None, key="group", bind="query-params", placeholder="open a group by its id"
+    )
+    if chosen is None:
+        gallery(evaluation, groups)
+    else:
+        detail(evaluation, groups, ids.index(chosen))
+    ui.take_away("groups", evaluation.table())
+    ui.cite(groups)
+
+
+picked = ui.start(
+    "Groups", "Every group of the set: what the model scores, what it matches, and who calls that right."
+)
+with ui.guard():
+    page(picked)

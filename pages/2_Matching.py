@@ -1,0 +1,235 @@
+"""Matching: GroupScore against GroupMatch over a set, margins and thresholds, slices by tag, files of one's own."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+import ui
+from core import metrics, plots
+from core.errors import InputError
+from core.evaluation import MAX_SLICES, Evaluation
+from core.metrics import METRICS
+from core.scores import read_embeddings, read_scores
+
+FILES = ["npz", "csv", "jsonl", "parquet"]
+MAIN = ("group_score", "group_match")
+LEAD = (
+    "The same scores under two rules. GroupScore asks every row and column to be right, GroupMatch the best matching "
+    "as a whole; the margin says how sure the matching is."
+)
+
+
+class Upload(NamedTuple):
+    """A file that replaces the benchmark until it is taken away; kept across pages."""
+
+    name: str
+    key: str  # content hash
+    evaluation: Evaluation
+
+
+def upload() -> Upload | None:
+    """The uploader, and the evaluation of what was uploaded last."""
+    with st.expander("Use your own embeddings or scores", icon=":material/upload_file:"):
+        st.markdown(
+            "Embeddings: NPZ with `img` and `cap`, rows in group order. Scores: CSV or Parquet "
+            "`group,image,caption,score`, NPZ `scores` (groups, images, captions), JSONL with `c0_i0`-style keys. "
+            "Files stay on the machine that runs this app."
+        )
+        left, right = st.columns([3, 1])
+        file = left.file_uploader("File", FILES, key="file", max_upload_size=100)
+        shape = right.text_input(
+            "Shape, images × captions", "2x2", key="upload_shape", help="For embeddings alone."
+        )
+        if file is not None:
+            data = file.getvalue()
+            key = hashlib.sha256(data + shape.encode()).hexdigest()
+            if key != getattr(st.session_state.get("upload"), "key", None):
+                st.session_state["upload"] = Upload(file.name, key, read(file.name, data, shape))
+        found: Upload | None = st.session_state.get("upload")
+        if found is not None:
+            st.button("Back to the benchmark", on_click=forget, icon=":material/undo:")
+    return found
+
+
+def forget() -> None:
+    for key in ("upload", "file"):
+        st.session_state.pop(key, None)
+
+
+def read(name: str, data: bytes, shape: str) -> Evaluation:
+    """Embeddings and scores are told apart by what an NPZ holds; every other file is scores."""
+    if name.lower().endswith(".npz") and not holds_scores(data):
+        file = read_embeddings(name, shape, data)
+        return Evaluation.of(file.group_scores(), None, global_scores=file.global_scores())
+    table = read_scores(name, data)
+    return Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags)
+
+
+def holds_scores(data: bytes) -> bool:
+    """Whether an NPZ has an array named `scores`; a damaged file is left to its reader to refuse."""
+    return b"scores.npy" in data
+
+
+# --- the sections ------------------------------------------------------------------------------------------------
+
+
+def cards(evaluation: Evaluation) -> None:
+    grid = st.grid(5, min_column_width=150)
+    order = (*MAIN, *(name for name in evaluation.metrics if name not in MAIN))
+    for name in order:
+        with grid.cell():
+            ui.metric_card(name, evaluation.metrics[name])
+
+
+def contingency(evaluation: Evaluation, browsable: bool) -> None:
+    """The two metrics on the same groups, in a 2x2 table."""
+    st.subheader("The same groups, twice judged", anchor=False)
+    match, score = (evaluation.outcomes[name].value == 1 for name in ("group_match", "group_score"))
+    n = len(match)
+    table = pd.DataFrame(
+        [
+            [cell(match & score, n), cell(match & ~score, n)],
+            [cell(~match & score, n), cell(~match & ~score, n)],
+        ],
+        index=["✓ GroupMatch right", "✗ GroupMatch wrong"],
+        columns=["✓ GroupScore right", "✗ GroupScore wrong"],
+    )
+    st.table(table)
+    gained = int((match & ~score).sum())
+    st.markdown(
+        f"**{gained} of {n} groups** are matched right although GroupScore calls them wrong. A right GroupScore always "
+        "means a right matching; the reverse does not hold."
+    )
+    if browsable and gained:
+        state = {"verdict": ["GroupMatch right", "GroupScore wrong"], "group": None, "q": "", "page": 1}
+        ui.jump("Browse these groups", "pages/1_Groups.py", state, icon=":material/grid_view:")
+
+
+def cell(mask: np.ndarray, n: int) -> str:
+    return f"{int(mask.sum())}  ({100 * mask.mean():.1f} %)" if n else "0"
+
+
+@st.fragment
+def thresholds(evaluation: Evaluation, name: str) -> None:
+    """Margins and the threshold slider, with what each threshold would select; moving it redraws this alone."""
+    st.subheader("Margins, and what a threshold selects", anchor=False)
+    matches, top = evaluation.matches, float(evaluation.matches.margin.max())
+    curve = metrics.threshold_curve(matches, evaluation.truth)
+    if not len(curve.threshold):
+        st.info(
+            "Every group is tied, so no margin is above 0 and no threshold selects anything.",
+            icon=":material/balance:",
+        )
+        return
+    step = 10 ** np.floor(np.log10(top / 100)) if top > 0 else 0.01
+    if st.session_state.get("tau", 0.0) > top:
+        st.session_state["tau"] = 0.0
+    tau = st.slider(
+        "Threshold τ", 0.0, float(np.ceil(top / step) * step), 0.0, step=float(step), key="tau", bind="query-params",
+        help="Test-time matching trains on the groups whose margin is at least τ.",
+    )  # fmt: skip
+    st.markdown(selected_line(evaluation, tau))
+    outcome = evaluation.outcomes["group_match"]
+    margins = plots.margins_figure(plots.margins_data(matches, outcome), tau)
+    steps = plots.threshold_figure(plots.threshold_data(curve), tau)
+    coverage, precision = plots.at_threshold(curve, tau)
+    said = f"At {tau:.3g}: coverage {coverage:.1f} %" + (
+        "" if precision is None else f", precision {precision:.1f} %"
+    )
+    left, right = st.columns(2, gap="large")
+    with left:
+        ui.chart(margins, f"Histogram of margins, right and wrong matchings stacked. {said}.", "margins")
+    with right:
+        ui.chart(steps, f"Coverage and precision over the threshold. {said}.", "threshold")
+    ui.take_away(f"threshold-{name}", None, {"margins": margins, "threshold": steps})
+
+
+def selected_line(evaluation: Evaluation, tau: float) -> str:
+    """What the threshold selects, exactly; precision with its interval and chance level."""
+    mask = (evaluation.matches.margin >= tau) & ~evaluation.matches.tied
+    n, chosen = len(mask), int(mask.sum())
+    start = f"**{chosen} of {n} groups** selected (coverage {100 * chosen / n:.1f} %)"
+    if not chosen:
+        return f"{start}; nothing would be trained."
+    values = evaluation.outcomes["group_match"].value[mask]
+    precision = metrics.estimate(values, evaluation.metrics["group_match"].chance)
+    return f"{start}; **{int(values.sum())} of them matched right**: precision {ui.metric_line(precision)}."
+
+
+def slices(evaluation: Evaluation) -> None:
+    """Both metrics for every value of a tag."""
+    tags = evaluation.tags
+    names = [] if tags is None else [str(c) for c in tags.columns if 2 <= tags[c].nunique() <= MAX_SLICES]
+    if not names:
+        return
+    st.subheader("By tag", anchor=False)
+    if st.session_state.get("by") not in names:
+        st.session_state.pop("by", None)
+    tag = st.selectbox("Tag", names, key="by", bind="query-params", width=320)
+    rows, looks = [], {}
+    for value, part in evaluation.slices(tag)[tag].items():
+        row: dict[str, object] = {tag: value, "groups": len(part.ids)}
+        for name in MAIN:
+            e, label = part.metrics[name], METRICS[name].label
+            row |= {label: e.value, f"{name} interval": f"{e.low:.1f}–{e.high:.1f}"}
+            row |= {f"{name} chance": e.chance, f"{name} ties": e.ties}
+            looks[label] = st.column_config.ProgressColumn(
+                format="%.1f %%", min_value=0, max_value=100, width="small"
+            )
+            looks[f"{name} interval"] = st.column_config.TextColumn("95 %", width="small")
+            looks[f"{name} chance"] = st.column_config.NumberColumn("chance", format="%.1f", width="small")
+            looks[f"{name} ties"] = st.column_config.NumberColumn("tied", width="small")
+        rows.append(row)
+    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=looks)
+
+
+def page(selection: ui.Selection) -> None:
+    try:
+        own = upload()
+    except InputError as error:
+        st.error(ui.plain(str(error)), icon=":material/error:")
+        own = st.session_state.get("upload")
+    if own is None:
+        evaluation, name = ui.evaluate(selection), selection.benchmark.replace("/", "-")
+    else:
+        evaluation, name = own.evaluation, "upload"
+        m, k = evaluation.shape
+        truth = (
+            "its own truth"
+            if evaluation.truth_given
+            else "**no truth in the file: image i is taken to belong to caption i**"
+        )
+        st.info(
+            f"Showing {ui.plain(own.name)}: {len(evaluation.ids)} groups of {m}×{k}, {truth}.",
+            icon=":material/upload_file:",
+        )
+    cards(evaluation)
+    left, right = st.columns(2, gap="large")
+    with left:
+        contingency(evaluation, own is None)
+    with right:
+        bars = plots.bars_figure(plots.bars_data({name: evaluation.metrics}, tuple(METRICS)), 320)
+        ui.chart(
+            bars,
+            "All group metrics as bars with intervals and chance levels; the cards above say the same.",
+            "metrics",
+        )
+    thresholds(evaluation, name)
+    slices(evaluation)
+    with st.container(horizontal=True):
+        st.download_button(
+            "groups.csv", lambda: evaluation.table().to_csv(index=False).encode(), "groups.csv", "text/csv",
+            on_click="ignore", icon=":material/table:", help="One row per group: verdicts, induced matching, margin.",
+        )  # fmt: skip
+        ui.take_away(f"matching-{name}", None, {"metrics": bars})
+    ui.cite(None if own else selection.groups)
+
+
+picked = ui.start("Matching", LEAD)
+with ui.guard():
+    page(picked)

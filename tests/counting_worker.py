@@ -1,0 +1,40 @@
+"""A worker process without models: its kind `count` counts, in small pauses, and can go on where it was killed.
+
+Started by the tests of the run store as `python -m counting_worker`, in place of `core.worker`.
+"""
+
+import json
+import os
+import sys
+import time
+
+from core import files, worker
+from core.errors import InputError
+
+
+def count(job: worker.Job) -> bool:
+    """Iteration i adds i times the total so far, modulo a prime: a wrong resume shows in every later number."""
+    config, saved = job.run.config, job.folder / "saved.json"
+    state = json.loads(saved.read_text()) if saved.exists() else {"iteration": 0, "value": 1}
+    job.plan(config["total"])
+    job.append(dict(state))
+    for iteration in range(state["iteration"] + 1, config["total"] + 1):
+        if iteration == config.get("fail_at"):
+            raise InputError("Seven is too many; use six.")
+        if iteration == config.get("crash_at"):
+            raise ZeroDivisionError("one over nothing\nand a second line")
+        for part in range(5):
+            if job.stopping():
+                return False
+            job.progress((iteration - 1 + part / 5) / config["total"], f"iteration {iteration}")
+            time.sleep(config.get("pause", 0.1) / 5)
+        state = {"iteration": iteration, "value": (state["value"] * (iteration + 1) + 7) % 1_000_003}
+        files.write_json(saved, state)
+        job.append(dict(state))
+    return True
+
+
+if __name__ == "__main__":
+    worker.KINDS["count"] = count
+    worker.BEAT = float(os.environ.get("TEST_BEAT", worker.BEAT))
+    sys.exit(worker.main(sys.argv[1:]))

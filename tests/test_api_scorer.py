@@ -1,0 +1,308 @@
+"""VQAScore of a served model, against a real HTTP server on this machine."""
+
+import base64
+import hashlib
+import io
+import json
+import logging
+import math
+import pickle
+import threading
+import time
+import traceback
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+from conftest import draw
+from PIL import Image
+
+from core.errors import InputError
+from core.scorers import load_scorer
+from core.scorers.api import ApiScorer, _image_tokens, yes_probability
+from core.scores import ScoreCache, score_groups
+
+CANARY = "sk-canary-0123456789abcdef"
+CAPTIONS = ["a red cube", "a blue ball", "a green cone"]
+IMAGES = [draw(("red", "cube"), ("blue", "ball")), draw(("green", "cone"), ("yellow", "ball"))]
+PAIRS = np.array([(i, j) for i in range(2) for j in range(3)])
+
+
+def true_probability(image_url: str, question: str) -> float:
+    """What the fake model believes: any number that depends on the pixels and on the question alone."""
+    data = base64.b64decode(image_url.split(",", 1)[1])
+    pixels = np.asarray(Image.open(io.BytesIO(data))).tobytes()
+    return int.from_bytes(hashlib.sha256(pixels + question.encode()).digest()[:4], "big") / 2**32
+
+
+def expected(image, caption: str) -> float:
+    question = f'Does this figure show "{caption}"? Please answer yes or no.'
+    pixels = np.asarray(image.open()).tobytes()
+    return int.from_bytes(hashlib.sha256(pixels + question.encode()).digest()[:4], "big") / 2**32
+
+
+class Endpoint(ThreadingHTTPServer):
+    """An OpenAI-compatible endpoint whose behaviour a test sets; it notes what it was sent."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.requests: list[dict] = []
+        self.keys: set[str | None] = set()
+        self.failures: list[tuple[int, str]] = []  # sent before any answer
+        self.after: tuple[int, int] | None = None  # (answers, status): fails for good after so many
+        self.pause, self.now, self.most = 0.0, 0, 0
+        self.answer = self.listing
+        self.lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+    @staticmethod
+    def listing(image_url: str, question: str) -> list[dict]:
+        p = true_probability(image_url, question)
+        return [
+            {"token": "Yes", "logprob": math.log(p * 0.75)},
+            {"token": " yes", "logprob": math.log(p * 0.25)},
+            {"token": "No", "logprob": math.log(1 - p)},
+        ]
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Endpoint
+
+    def do_POST(self) -> None:
+        server = self.server
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with server.lock:
+            server.now += 1
+            server.most = max(server.most, server.now)
+            server.keys.add(self.headers.get("Authorization"))
+            failure = server.failures.pop(0) if server.failures else None
+            if failure is None and server.after and len(server.requests) >= server.after[0]:
+                failure = (server.after[1], "no more")
+            if failure is None:
+                server.requests.append(body)
+        time.sleep(server.pause)
+        with server.lock:
+            server.now -= 1
+        if failure is None:
+            self.reply(200, self.completion(body))
+        else:
+            # An endpoint that repeats the caller's headers must not get the key into our messages.
+            self.reply(failure[0], {"error": {"message": f"{failure[1]} {self.headers['Authorization']}"}})
+
+    def completion(self, body: dict) -> dict:
+        picture, text = body["messages"][0]["content"]
+        listed = self.server.answer(picture["image_url"]["url"], text["text"])
+        logprobs = None
+        if listed is not None:
+            content = [{**listed[0], "bytes": None, "top_logprobs": [{**t, "bytes": None} for t in listed]}]
+            logprobs = {"content": content, "refusal": None}
+        message = {"role": "assistant", "content": "Yes"}
+        choice = {"index": 0, "finish_reason": "length", "message": message, "logprobs": logprobs}
+        return {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+
+    def reply(self, status: int, body: dict) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("retry-after-ms", "5")
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def endpoint(monkeypatch):
+    server = Endpoint()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    monkeypatch.setenv("CROSSMATCH_API_BASE", server.url)
+    monkeypatch.setenv("CROSSMATCH_API_KEY", CANARY)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def scorer(**settings) -> ApiScorer:
+    return ApiScorer("api:model-1", "model-1", **settings)
+
+
+def test_scores_are_the_probability_of_yes(endpoint):
+    scores = scorer().score(IMAGES, CAPTIONS, PAIRS)
+    assert scores == pytest.approx([expected(IMAGES[i], CAPTIONS[j]) for i, j in PAIRS], rel=1e-5)
+    assert scores.dtype == np.float32
+    assert endpoint.keys == {f"Bearer {CANARY}"}
+    sent = endpoint.requests[0]
+    assert (sent["model"], sent["logprobs"], sent["top_logprobs"]) == ("model-1", True, 20)
+    assert (sent["max_completion_tokens"], sent["temperature"]) == (1, 0)
+
+
+def test_the_scorer_is_made_from_a_name_and_the_environment(endpoint):
+    made = load_scorer("api:model-1")
+    assert made.name == "api:model-1" and made.model == "model-1"
+    assert made.score(IMAGES, CAPTIONS, PAIRS[:1])[0] == pytest.approx(expected(IMAGES[0], CAPTIONS[0]))
+
+
+def test_order_changes_nothing(endpoint):
+    order = np.array([5, 0, 3, 2, 4, 1])
+    plain = scorer().score(IMAGES, CAPTIONS, PAIRS)
+    assert scorer(concurrency=1).score(IMAGES, CAPTIONS, PAIRS[order]).tolist() == plain[order].tolist()
+
+
+def test_calls_run_at_once_up_to_the_limit(endpoint):
+    endpoint.pause = 0.1
+    start = time.perf_counter()
+    scorer(concurrency=3).score(IMAGES, CAPTIONS, PAIRS)
+    assert endpoint.most == 3 and time.perf_counter() - start < 0.1 * len(PAIRS)
+
+
+def test_failures_that_pass_are_tried_again(endpoint):
+    endpoint.failures = [(429, "slow down"), (500, "oops"), (503, "busy")]
+    scores = scorer(concurrency=1).score(IMAGES, CAPTIONS, PAIRS[:2])
+    assert scores == pytest.approx([expected(IMAGES[0], c) for c in CAPTIONS[:2]], rel=1e-5)
+
+
+def test_a_broken_run_resumes_from_the_cache(endpoint, toy_groups, tmp_path):
+    cache = ScoreCache(tmp_path / "scores.sqlite")
+    endpoint.after = (10, 401)
+    with pytest.raises(InputError):
+        score_groups(scorer(retries=0, concurrency=2), toy_groups, cache)
+    assert cache.size().scores == 10
+    endpoint.after = None
+    scores = score_groups(scorer(), toy_groups, cache)
+    assert len(endpoint.requests) == 24  # each pair was answered once over both runs
+    assert scores[0, 0, 0] == pytest.approx(
+        expected(toy_groups[0].images[0], toy_groups[0].captions[0]), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (401, "refused the key"),
+        (403, "refused the key"),
+        (404, "no model"),
+        (429, "rate limit"),
+        (400, "error 400"),
+    ],
+)
+def test_a_refusal_is_one_sentence_without_the_key(endpoint, status, words, caplog):
+    caplog.set_level(logging.DEBUG)
+    endpoint.after = (0, status)
+    with pytest.raises(InputError) as error:
+        scorer(retries=1).score(IMAGES, CAPTIONS, PAIRS)
+    text = "".join(traceback.format_exception(error.value))
+    assert words in str(error.value) and "\n" not in str(error.value)
+    assert CANARY not in text and CANARY not in caplog.text
+    assert error.value.__cause__ is None and error.value.__suppress_context__
+
+
+def test_the_key_is_in_nothing_that_is_shown_stored_or_compared(endpoint, tmp_path, toy_groups):
+    made = scorer()
+    shown = [repr(made), str(made), made.describe(), made.key, made.name, made.host, str(vars(made))]
+    assert not [text for text in shown if CANARY in text]
+    assert scorer(api_key="sk-another").key == made.key
+    with pytest.raises(TypeError) as error:
+        pickle.dumps(made)
+    assert CANARY not in str(error.value)
+    score_groups(made, toy_groups, ScoreCache(tmp_path / "scores.sqlite"))
+    assert not [p for p in tmp_path.rglob("*") if p.is_file() and CANARY.encode() in p.read_bytes()]
+
+
+def test_keys_tell_models_and_endpoints_apart(endpoint):
+    first = scorer().key
+    others = {
+        ApiScorer("api:m", "model-2").key,
+        scorer(base_url="http://127.0.0.1:9/v1").key,
+        scorer(base_url=f"{endpoint.url}/other").key,
+    }
+    assert first not in others and len(others) == 3
+
+
+def test_a_key_kept_for_one_provider_is_not_sent_to_another(endpoint, monkeypatch):
+    monkeypatch.delenv("CROSSMATCH_API_KEY")
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    scorer().score(IMAGES, CAPTIONS, PAIRS[:1])
+    assert endpoint.keys == {"Bearer none"}
+    monkeypatch.delenv("CROSSMATCH_API_BASE")
+    monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+    scorer().score(IMAGES, CAPTIONS, PAIRS[:1])
+    assert endpoint.keys == {"Bearer none", f"Bearer {CANARY}"}
+
+
+def test_an_answer_without_yes_is_bounded_and_counted(endpoint):
+    endpoint.answer = lambda *_: [
+        {"token": "No", "logprob": math.log(0.9)},
+        {"token": "A", "logprob": math.log(0.08)},
+    ]
+    made = scorer()
+    with pytest.warns(UserWarning, match="6 of 6 answers"):
+        scores = made.score(IMAGES, CAPTIONS, PAIRS)
+    assert scores == pytest.approx(0.02, abs=1e-6)  # at most what is left over
+    assert made.bounded == 6
+
+
+def test_yes_is_summed_over_its_spellings():
+    assert yes_probability({"Yes": math.log(0.5), " YES": math.log(0.25), "No": math.log(0.25)}) == (
+        0.75,
+        True,
+    )
+    assert yes_probability({"No": math.log(0.5), "Maybe": math.log(0.1)})[0] == pytest.approx(0.1)
+    assert yes_probability({"No": 0.0, "Yes": -9999.0}) == (0.0, True)
+    assert yes_probability({"No": 0.0}) == (0.0, False)
+
+
+def test_a_model_without_log_probabilities_is_one_sentence(endpoint):
+    endpoint.answer = lambda *_: None
+    with pytest.raises(InputError, match="no log-probabilities"):
+        scorer().score(IMAGES, CAPTIONS, PAIRS)
+
+
+def test_an_endpoint_that_is_not_there_is_one_sentence(endpoint):
+    with pytest.raises(InputError, match="cannot be reached"):
+        scorer(base_url="http://127.0.0.1:9/v1", retries=0).score(IMAGES, CAPTIONS, PAIRS)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"base_url": "http://example.com/v1"}, "unencrypted to example.com"),
+        ({"base_url": "example.com"}, "needs an address"),
+    ],
+)
+def test_unsafe_or_senseless_settings_are_refused(endpoint, settings, words):
+    with pytest.raises(InputError, match=words) as error:
+        scorer(**settings)
+    assert CANARY not in str(error.value)
+
+
+def test_what_is_missing_is_one_sentence(endpoint, monkeypatch):
+    with pytest.raises(InputError, match="after the colon"):
+        load_scorer("api:")
+    monkeypatch.delenv("CROSSMATCH_API_BASE")
+    monkeypatch.delenv("CROSSMATCH_API_KEY")
+    with pytest.raises(InputError, match="CROSSMATCH_API_KEY"):
+        scorer()
+    monkeypatch.setitem(__import__("sys").modules, "openai", None)
+    with pytest.raises(InputError, match=r"crossmatch\[api\]"):
+        scorer()
+
+
+def test_the_estimate_counts_calls_tokens_and_cost(endpoint):
+    found = scorer().estimate(IMAGES, CAPTIONS, PAIRS, price_in=2.0, price_out=8.0)
+    assert (found.calls, found.tokens_out) == (6, 6)
+    # 255 an image of one tile; 10 a message; a token for 4 of the question's 50 letters and the caption's.
+    assert found.tokens_in == pytest.approx(6 * (255 + 10 + 50 / 4) + 2 * sum(map(len, CAPTIONS)) / 4, abs=1)
+    assert (_image_tokens((1024, 1024)), _image_tokens((2048, 4096))) == (765, 1105)  # OpenAI's own examples
+    assert found.cost == pytest.approx((found.tokens_in * 2 + 6 * 8) / 1e6)
+    assert scorer().estimate(IMAGES, CAPTIONS, PAIRS).cost is None
+    assert endpoint.requests == []

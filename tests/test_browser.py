@@ -1,0 +1,233 @@
+"""The main journeys in a real headless browser, against a server of its own with an empty home.
+
+Skipped with one line where there is no Chromium, unless CI=true: then that is a failure.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).resolve().parent.parent
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+# Streamlit looks for its own health page below the page's path first, and the browser notes that it is not there.
+HARMLESS = re.compile(r"/_stcore/(health|host-config)$")
+PATIENCE = 60_000  # ms; the machine may be busy with other tests
+GROUP = "left-right/test/0007"
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None and os.environ.get("CI") == "true":
+        pytest.fail("CI needs Chromium for the browser tests: apt-get install chromium")
+    if found is None:
+        pytest.skip("the browser tests need Chromium (Debian: apt-get install chromium)")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, chromium):
+    """The address of a fresh app."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    home = tmp_path_factory.mktemp("browser")
+    address = f"http://127.0.0.1:{port}"
+    command = [
+        sys.executable,
+        "-m",
+        "streamlit",
+        "run",
+        "app.py",
+        f"--server.port={port}",
+        "--server.headless=true",
+    ]
+    with open(home / "server.log", "wb") as log:
+        environment = {**os.environ, "CROSSMATCH_HOME": str(home / "data")}
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            _wait(f"{address}/_stcore/health", process)
+            yield address
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+def _wait(address, process):
+    for _ in range(240):
+        assert process.poll() is None, "the server ended at once"
+        try:
+            with urllib.request.urlopen(address, timeout=5):
+                return
+        except OSError:
+            time.sleep(0.25)
+    raise AssertionError("the server did not answer within a minute")
+
+
+@pytest.fixture
+def visit(chromium, server):
+    """Opens an address in a fresh browser context; at the end the console must have been free of errors."""
+    contexts, troubles = [], []
+
+    def note(message):
+        if message.type == "error" and not HARMLESS.search(message.location.get("url", "")):
+            troubles.append(f"{message.text} at {message.location}")
+
+    def start(path="/", width=1366, height=900, scheme="light"):
+        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("console", note)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.goto(server + path)
+        return page
+
+    yield start
+    for context in contexts:
+        context.close()
+    assert not troubles
+
+
+def settle(page):
+    """Until Streamlit has nothing left to run."""
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+
+
+def no_error_box(page):
+    assert page.get_by_test_id("stException").count() == 0
+    assert page.get_by_test_id("stAlertContentError").count() == 0
+
+
+def test_from_the_first_page_to_the_first_insight_and_into_a_cell(visit):
+    page = visit("/")
+    page.get_by_role("button", name="See a group where GroupScore says no").click()
+    page.wait_for_url(re.compile("/Groups.*group="))
+    verdicts = page.locator(".cm-verdicts")
+    verdicts.wait_for()
+    rows = dict(
+        zip(verdicts.locator("td b").all_inner_texts(), verdicts.locator("th").all_inner_texts(), strict=True)
+    )
+    assert "right" in rows["GroupMatch"] and "wrong" in rows["GroupScore"]
+    cell = page.locator("[data-testid=stVegaLiteChart] path[aria-label^='image B, caption 1']")
+    cell.click()
+    page.get_by_text("Image B with caption 1").wait_for()
+    page.wait_for_url(re.compile("pair=B"))
+    no_error_box(page)
+
+
+def test_a_permalink_shows_the_same_group_in_another_browser(visit):
+    first = visit(f"/Groups?set=scenes/left-right&group={GROUP}")
+    first.locator(".cm-verdicts").wait_for()
+    first.get_by_role("button", name="Next").click()
+    first.get_by_role("heading", name="left-right/test/0008").wait_for()
+    first.wait_for_url(re.compile("0008"))
+    second = visit("/" + first.url.split("/", 3)[3])
+    second.get_by_role("heading", name="left-right/test/0008").wait_for()
+    assert (
+        second.locator(".cm-verdicts td").all_inner_texts()
+        == first.locator(".cm-verdicts td").all_inner_texts()
+    )
+
+
+def test_the_threshold_moves_line_and_numbers(visit):
+    page = visit("/Matching?set=scenes/left-right")
+    selected = page.get_by_text("selected (coverage")
+    selected.wait_for()
+    before = selected.inner_text()
+    thumb = page.get_by_role("slider", name="Threshold τ")
+    thumb.focus()
+    for _ in range(5):
+        thumb.press("ArrowRight")
+    page.wait_for_function("before => !document.body.innerText.includes(before)", arg=before)
+    page.wait_for_url(re.compile("tau="))
+    assert page.get_by_role("figure", name=re.compile("Coverage and precision")).count() == 1
+    no_error_box(page)
+
+
+def test_the_selection_follows_from_page_to_page_even_from_one_that_is_not_done(visit):
+    page = visit("/Groups?set=scenes/triples")
+    page.get_by_text("groups of 3×3").wait_for()  # the scores may take a while yet
+    page.get_by_role("link", name="Matching", exact=False).first.click()
+    page.get_by_role("heading", name="Matching", exact=True).wait_for()
+    page.get_by_text("groups of 3×3").wait_for()
+    page.wait_for_url(re.compile("Matching.*triples"))
+
+
+def iterations(page):
+    """How many iterations the live curve shows."""
+    figure = page.get_by_role("figure", name=re.compile("Accuracy over"))
+    figure.wait_for()
+    return int(re.search(r"over (\d+)", figure.get_attribute("aria-label"))[1])
+
+
+def wait_for_growth(page, above):
+    deadline = time.monotonic() + PATIENCE / 1000
+    while iterations(page) <= above:
+        assert time.monotonic() < deadline, "the curve does not grow"
+        page.wait_for_timeout(200)
+    return iterations(page)
+
+
+def status(page, name):
+    page.locator(".stMarkdownBadge", has_text=name).wait_for()
+
+
+def test_a_run_grows_survives_a_reload_stops_and_resumes(visit):
+    page = visit("/Test-Time_Matching?set=scenes/front-behind&T=8&epochs=6&n=60")
+    page.get_by_role("button", name="Start the run").click()
+    page.wait_for_url(re.compile("run=2"))
+    seen = wait_for_growth(page, 0)
+    page.reload()
+    seen = wait_for_growth(page, seen - 1)
+    page.get_by_role("button", name="Stop").click()
+    status(page, "stopped")
+    assert iterations(page) < 8
+    page.get_by_role("button", name="Resume").click()
+    status(page, "finished")
+    page.get_by_role("heading", name="What changed").wait_for()
+    assert iterations(page) == 8
+    page.get_by_role("link", name="Runs").click()
+    page.get_by_role("heading", name="Runs", exact=True).wait_for()
+    page.get_by_test_id("stDataFrame").wait_for()
+    no_error_box(page)
+
+
+@pytest.mark.parametrize(
+    "path", ["/", f"/Groups?group={GROUP}&set=scenes/left-right", "/Matching", "/Test-Time_Matching", "/Runs"]
+)
+def test_nothing_is_cut_off_on_a_phone_in_the_dark(visit, path):
+    page = visit(path, width=390, height=844, scheme="dark")
+    page.get_by_test_id("stHeading").first.wait_for()
+    settle(page)
+    wide = page.evaluate("""() => [...document.querySelectorAll('[data-testid=stMain] *')]
+        .filter(e => e.getBoundingClientRect().right > 392 && getComputedStyle(e).visibility !== 'hidden')
+        .filter(e => !e.closest('[data-testid=stDataFrame]') && !e.closest('svg'))
+        .map(e => e.className).slice(0, 3)""")
+    assert not wide
+    no_error_box(page)

@@ -1,0 +1,265 @@
+"""Debiasing and its exact curves, against hand calculation, dense grids and the plain metrics."""
+
+import time
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import logsumexp
+
+from core import debias
+from core.debias import prior_from_samples, prior_from_scores
+from core.errors import InputError
+from core.metrics import METRICS, bootstrap, outcomes
+from core.metrics_alpha import alpha_curve, best_alpha, interval, validate_alpha
+
+SHAPES = [(1, 2), (1, 4), (2, 2), (2, 4), (3, 3), (3, 5)]
+
+
+def case(n, m, k, seed=0, levels=None):
+    """Scores, prior and truth; `levels` draws from few values, so that ties and common crossing points occur."""
+    rng = np.random.default_rng(seed)
+    if levels:
+        scores, prior = rng.integers(-levels, 1, (n, m, k)) / 1.0, rng.integers(-levels, 1, (n, k)) / 1.0
+    else:
+        scores, prior = rng.normal(-3, 1, (n, m, k)), rng.normal(-3, 1, (n, k))
+    truth = np.stack([rng.permutation(k)[:m] for _ in range(n)])
+    return scores, prior, truth
+
+
+def plain(scores, prior, truth, metric, alpha):
+    return 100 * outcomes(debias.debias(scores, prior, alpha), truth, [metric])[metric].value.mean()
+
+
+def test_a_prior_is_the_log_of_a_mean_of_probabilities():
+    probabilities = np.array([[0.2, 0.01], [0.4, 0.03]])
+    assert prior_from_samples(np.log(probabilities)) == pytest.approx(np.log([0.3, 0.02]))
+
+
+def test_a_prior_survives_probabilities_below_the_smallest_float():
+    logs = np.array([[-5000.0, -2.0], [-5001.0, -9000.0]])
+    assert prior_from_samples(logs) == pytest.approx(logsumexp(logs, axis=0) - np.log(2))
+
+
+def test_the_test_set_prior_averages_over_a_groups_own_images():
+    scores = np.log(np.array([[[0.1, 0.2], [0.3, 0.4]]]))
+    assert prior_from_scores(scores) == pytest.approx(np.log([[0.2, 0.3]]))
+    assert debias.debias(scores[:, :1], prior_from_scores(scores[:, :1]), 1.0) == pytest.approx(0.0)
+
+
+def test_alpha_is_subtracted_times_the_captions_prior():
+    scores, prior = np.array([[[-1.0, -2.0], [-3.0, -4.0]]]), np.array([[-2.0, -6.0]])
+    assert debias.debias(scores, prior, 0.5).tolist() == [[[0.0, 1.0], [-2.0, -1.0]]]
+    assert debias.debias(scores, prior, 0.0).tolist() == scores.tolist()
+
+
+def test_priors_from_more_images_vary_less():
+    samples = np.random.default_rng(0).normal(-3, 1, (400, 20))
+    spread = [debias.sampled_priors(samples, size, 20).std(axis=0).mean() for size in (3, 30, 300)]
+    assert spread[0] > spread[1] > spread[2]
+    assert debias.sampled_priors(samples, 400, 1)[0] == pytest.approx(prior_from_samples(samples))
+
+
+def test_readings_of_alpha():
+    assert debias.pmi_exponent(0.25) == 4 and debias.pmi_alpha(4) == 0.25
+    assert debias.pmi_exponent(0.0) == float("inf")
+    assert debias.biased_alpha(3.0) == 0.75  # beta / (1 + beta)
+    assert debias.biased_alpha(1.0, wanted=0.5) == 0.75  # (0.5 + 1) / 2
+    assert debias.bias_from_alpha(0.75) == 3.0
+    assert debias.bias_from_alpha(1.0) == float("inf")
+
+
+@given(st.floats(0.05, 1), st.integers(0, 1000))
+def test_debiasing_ranks_captions_as_pmi_k_does(alpha, seed):
+    """PMI^k with k = 1/alpha over the captions of one image: log of P(t,i)^k / (P(i) P(t)), [VGPT] Eq. 9-11."""
+    rng = np.random.default_rng(seed)
+    scores, prior, image = rng.normal(-3, 1, (1, 1, 5)), rng.normal(-3, 1, (1, 5)), rng.normal()
+    joint = scores[0, 0] + image  # log P(t, i) = log P(t|i) + log P(i)
+    pmi = debias.pmi_exponent(alpha) * joint - image - prior[0]
+    assert np.argsort(pmi).tolist() == np.argsort(debias.debias(scores, prior, alpha)[0, 0]).tolist()
+
+
+def test_a_curve_steps_at_the_crossing_point():
+    """Text score of one image: true -2, other -1; priors -4 and -1. True wins once -2 + 4a > -1 + a: a > 1/3."""
+    curve = alpha_curve(np.array([[[-2.0, -1.0]]]), np.array([[-4.0, -1.0]]), np.array([[0]]), "text_score")
+    assert curve.edges == pytest.approx([0, 1 / 3, 1])
+    assert curve.values.tolist() == [0, 100]
+    assert curve.at.tolist() == [0, 0, 100]  # at the crossing point the two tie, which is wrong
+    assert curve.ties.tolist() == [0, 1, 0]
+    best = best_alpha(curve)
+    assert (best.value, best.low, best.high) == (100, pytest.approx(1 / 3), 1)
+    assert best.alpha == pytest.approx(2 / 3)
+
+
+def test_two_intervals_with_the_same_best_value_are_both_reported():
+    """One group is right below 1/4 and another above 3/4, so half of them are right on both sides."""
+    scores = np.array([[[1.0, 0.0]], [[0.0, 3.0]]])
+    prior = np.array([[4.0, 0.0], [0.0, 4.0]])
+    best = best_alpha(alpha_curve(scores, prior, np.zeros((2, 1), dtype=int), "text_score"))
+    assert best.value == 50
+    assert best.intervals.tolist() == [[0, 0.25], [0.75, 1]]
+
+
+@pytest.mark.parametrize(("shape", "metric", "levels"), product(SHAPES, METRICS, [None, 4]))
+def test_curves_equal_the_plain_metric_on_a_dense_grid(shape, metric, levels):
+    scores, prior, truth = case(60, *shape, seed=sum(shape), levels=levels)
+    curve = alpha_curve(scores, prior, truth, metric)
+    alphas = np.linspace(0, 1, 257)
+    if levels:  # on few levels the grid meets crossing points exactly; elsewhere rounding may decide there
+        alphas = np.array([0, 0.25, 0.5, 0.75, 1, 0.1, 0.3, 0.62, 0.9])
+    expected = [plain(scores, prior, truth, metric, alpha) for alpha in alphas]
+    assert curve.value(alphas) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_curves_hold_their_value_between_neighbouring_edges(shape):
+    """No step is missing: the plain metric at the middle of every piece is the piece's value."""
+    scores, prior, truth = case(25, *shape, seed=7)
+    for metric in METRICS:
+        curve = alpha_curve(scores, prior, truth, metric)
+        middles = (curve.edges[1:] + curve.edges[:-1]) / 2
+        expected = [plain(scores, prior, truth, metric, alpha) for alpha in middles]
+        assert curve.values == pytest.approx(expected, abs=1e-9)
+        assert curve.edges[0] == 0 and curve.edges[-1] == 1 and (np.diff(curve.edges) > 0).all()
+
+
+@pytest.mark.parametrize("metric", ["text_score", "group_score", "group_match"])
+def test_ties_on_an_edge_are_the_metrics_own_ties(metric):
+    scores, prior, truth = case(200, 2, 3, seed=3, levels=3)
+    curve = alpha_curve(scores, prior, truth, metric)
+    for alpha in (0.0, 0.5, 1.0):
+        tied = outcomes(debias.debias(scores, prior, alpha), truth, [metric])[metric].tied.sum()
+        assert curve.ties[np.flatnonzero(curve.edges == alpha)[0]] == tied
+
+
+def test_a_group_too_large_to_enumerate_has_the_same_span():
+    """3 x 11: 990 matchings, more than are enumerated, so its ends are walked to."""
+    scores, prior, truth = case(12, 3, 11, seed=5)
+    scores[np.arange(12)[:, None], np.arange(3)[None], truth] += 1.5
+    curve = alpha_curve(scores, prior, truth, "group_match")
+    assert len(curve.edges) > 2
+    alphas = np.concatenate([(curve.edges[1:] + curve.edges[:-1]) / 2, np.linspace(0, 1, 101)])
+    expected = [plain(scores, prior, truth, "group_match", alpha) for alpha in alphas]
+    assert curve.value(alphas) == pytest.approx(expected, abs=1e-9)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(2, 4), st.floats(0, 1))
+def test_group_match_on_square_groups_and_image_score_do_not_depend_on_alpha(seed, k, alpha):
+    scores, prior, truth = case(8, k, k, seed)
+    moved = debias.debias(scores, prior, alpha)
+    for metric in ("group_match", "image_score"):
+        before, after = (outcomes(s, truth, [metric])[metric].value for s in (scores, moved))
+        assert before.tolist() == after.tolist()
+        assert len(alpha_curve(scores, prior, truth, metric).values) == 1
+    image = [outcomes(s[:, :1], truth[:, :1], ["image_score"])["image_score"].value for s in (scores, moved)]
+    assert image[0].tolist() == image[1].tolist()  # m < k as well
+
+
+def test_group_match_with_fewer_images_than_captions_does_depend_on_alpha():
+    scores, prior = np.array([[[0.0, 0.0, 1.0], [0.0, 2.0, 0.0]]]), np.array([[0.0, 0.0, 4.0]])
+    curve = alpha_curve(scores, prior, np.array([[0, 1]]), "group_match")
+    assert curve.edges.tolist() == [0, 0.25, 1] and curve.values.tolist() == [0, 100]
+
+
+def test_group_match_does_depend_on_alpha_outside_log_space():
+    scores, prior = np.log([[[0.9, 0.5], [0.7, 0.31]]]), np.log([[0.9, 0.1]])
+    found = [
+        outcomes(np.exp(debias.debias(scores, prior, a)), np.array([[0, 1]]), ["group_match"]) for a in (0, 1)
+    ]
+    assert [f["group_match"].value[0] for f in found] == [1, 0]
+
+
+def test_permuting_captions_changes_no_curve():
+    scores, prior, truth = case(40, 2, 4, seed=2, levels=5)
+    order = np.random.default_rng(1).permutation(4)
+    for metric in METRICS:
+        one = alpha_curve(scores, prior, truth, metric)
+        other = alpha_curve(scores[:, :, order], prior[:, order], np.argsort(order)[truth], metric)
+        assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_intervals_equal_the_resampling_bootstrap():
+    scores, prior, truth = case(300, 2, 2, seed=4)
+    alphas = np.linspace(0.05, 0.95, 7)
+    for metric in METRICS:
+        curve = alpha_curve(scores, prior, truth, metric)
+        low, high = interval(curve, 300)
+        place = np.searchsorted(curve.edges, alphas) - 1
+        for alpha, i in zip(alphas, place, strict=True):
+            values = outcomes(debias.debias(scores, prior, alpha), truth, [metric])[metric].value
+            assert 100 * np.array(bootstrap(values)) == pytest.approx([low[i], high[i]], abs=0.7)
+
+
+def test_intervals_of_certain_outcomes_have_no_width():
+    curve = alpha_curve(np.array([[[0.0, -1.0]]] * 5), np.zeros((5, 2)), np.zeros((5, 1), int), "text_score")
+    assert [float(x[0]) for x in interval(curve, 5)] == [100, 100]
+
+
+def test_validation_finds_the_alpha_that_a_biased_model_needs():
+    """Scores are a clean signal plus 0.6 of the prior, so the best alpha is near 0.6 and 0 and 1 are worse."""
+    rng = np.random.default_rng(0)
+    n, truth = 1000, np.zeros((1000, 1), dtype=int)
+    prior = rng.normal(-20, 4, (n, 4))
+    scores = 0.6 * prior[:, None, :] + rng.normal(0, 0.5, (n, 1, 4))
+    scores[:, 0, 0] += 1.2
+    found = validate_alpha(scores, prior, truth, "text_score", step=0.01)
+    summary = found.summary
+    assert summary["alphas"][0] == pytest.approx(0.6, abs=0.05) and summary["alphas"][1] < 0.05
+    assert summary["values"][0] > max(summary["zero"][0], summary["one"][0]) + 10
+    best = best_alpha(alpha_curve(scores, prior, truth, "text_score"))
+    assert best.alpha == pytest.approx(0.6, abs=0.05) and best.value >= summary["values"][0]
+    again = validate_alpha(scores, prior, truth, "text_score", step=0.01)
+    assert all(np.array_equal(a, b) for a, b in zip(found, again, strict=True))
+    assert len(found.alphas) == 10
+
+
+def test_validation_splits_every_group_into_one_half():
+    for validation, held_out in debias.split_halves(7):
+        assert (len(validation), len(held_out)) == (3, 4)
+        assert sorted([*validation, *held_out]) == list(range(7))
+
+
+def test_the_longest_run_of_best_values_gives_its_centre():
+    assert debias.longest_best([1, 2, 2, 2, 0, 2]) == 2
+    assert debias.longest_best([5, 1, 1, 5, 1, 1, 5]) == 3  # runs of one: the middle one
+    assert debias.longest_best([3, 3, 3, 3, 3]) == 2
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (1, 4)])
+def test_a_quarter_of_a_million_groups_take_under_a_second(shape):
+    scores, prior, truth = case(1, *shape)
+    rng = np.random.default_rng(0)
+    scores, prior = rng.normal(-3, 1, (250_000, *shape)), rng.normal(-3, 1, (250_000, shape[1]))
+    truth = np.tile(np.arange(shape[0]), (250_000, 1))
+    slowest = 0.0
+    for metric in METRICS:
+        start = time.process_time()
+        alpha_curve(scores, prior, truth, metric)
+        slowest = max(slowest, time.process_time() - start)
+    assert slowest < 1.5  # 1 s on a machine that does nothing else
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: prior_from_samples(np.zeros(3)), "(images, captions)"),
+        (lambda: prior_from_samples(np.array([[0.0, -np.inf]])), "caption 1"),
+        (lambda: debias.debias(np.zeros((2, 2, 2)), np.zeros((2, 3)), 0.5), "(2, 2)"),
+        (lambda: debias.debias(np.zeros((2, 2, 2)), np.zeros((2, 2)), 1.5), "from 0"),
+        (lambda: debias.debias(np.zeros((1, 2, 2)), np.array([[0, np.nan]]), 0.5), "Group 0"),
+        (lambda: debias.sampled_priors(np.zeros((3, 2)), 4), "fewer images"),
+        (lambda: debias.pmi_alpha(0.5), "1 or more"),
+        (lambda: debias.biased_alpha(-1), "0 or more"),
+        (lambda: debias.grid(0.3), "0.001"),
+        (lambda: list(debias.split_halves(1)), "use more"),
+        (lambda: debias.group_prior(np.zeros(2), np.array([[0, 2]])), "distinct caption"),
+        (lambda: alpha_curve(*case(2, 2, 2), "text_scor"), "text_score"),
+    ],
+)
+def test_bad_input_is_one_sentence(call, words):
+    with pytest.raises(InputError) as error:
+        call()
+    assert words in str(error.value) and "\n" not in str(error.value)

@@ -1,0 +1,110 @@
+"""Blind language models on small random models, against transformers' own losses."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from tiny_models import counted, maker
+
+from core.errors import InputError
+from core.scorers import kinds, load_scorer
+
+CAPTIONS = [
+    "a red cube",
+    "a blue ball and a green cone in front of the yellow cube",
+    "the ball",
+    "cone left of the ball",
+]
+MODELS = ["gpt2", "opt", "t5", "bart"]
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory):
+    return maker(tmp_path_factory)
+
+
+def load(make, name):
+    return load_scorer(f"lm:{make(name)}", "cpu")
+
+
+def transformers_loss(scorer, name, caption):
+    words, module = scorer.tokenizer, scorer.module
+    with torch.no_grad():
+        if name in ("gpt2", "opt"):
+            ids = torch.tensor([[words.bos_token_id, *words(caption, add_special_tokens=False)["input_ids"]]])
+            return module(input_ids=ids, labels=ids).loss  # the begin token is a label that nothing predicts
+        source = words("", return_tensors="pt")["input_ids"].long()
+        return module(input_ids=source, labels=words(caption, return_tensors="pt")["input_ids"]).loss
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_score_is_minus_transformers_own_loss(make, name):
+    scorer = load(make, name)
+    scores = scorer.caption_log_probs(CAPTIONS)
+    assert scores == pytest.approx([-float(transformers_loss(scorer, name, c)) for c in CAPTIONS], abs=1e-5)
+    assert scores.dtype == np.float32
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_batching_order_and_images_change_nothing(make, name):
+    scorer = load(make, name)
+    scores = scorer.caption_log_probs(CAPTIONS)
+    pairs = np.array([[5, 3], [0, 0], [2, 3], [1, 1]])
+    assert scorer.score([None] * 6, CAPTIONS, pairs) == pytest.approx(scores[[3, 0, 3, 1]], abs=1e-5)
+    scorer.batch = 1
+    assert scorer.caption_log_probs(CAPTIONS[::-1]) == pytest.approx(scores[::-1], abs=1e-5)
+    scorer.batch = 32
+    assert scorer.score([], [], np.empty((0, 2), dtype=int)).shape == (0,)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_token_log_probs_average_to_the_score(make, name):
+    scorer = load(make, name)
+    tokens = scorer.token_log_probs(None, CAPTIONS[0])
+    assert tokens.log_probs.mean() == pytest.approx(scorer.caption_log_probs(CAPTIONS)[0], abs=1e-5)
+    words = tokens.tokens[1:] if name == "bart" else tokens.tokens  # BART's own loss counts its begin token
+    assert words[:3] == ["a", "red", "cube"]
+
+
+def test_the_empty_source_is_encoded_once(make):
+    scorer = load(make, "t5")
+    scorer._begun = None
+    with counted(scorer.module.get_encoder()) as calls:
+        scorer.caption_log_probs(CAPTIONS * 40)
+        scorer.caption_log_probs(CAPTIONS)
+    assert sum(calls) == 1
+
+
+def test_each_distinct_caption_is_scored_once(make):
+    scorer = load(make, "gpt2")
+    scorer.caption_log_probs(CAPTIONS)
+    with counted(scorer.module) as calls:
+        scorer.score([None] * 9, CAPTIONS, np.array([[i, j] for i in range(9) for j in (0, 2)]))
+    assert sum(calls) == 2
+
+
+def test_many_captions_come_in_blocks(make):
+    captions = [f"a red cube {'left of ' * (i % 9)}the ball" for i in range(9)] * 300
+    scorer = load(make, "gpt2")
+    pairs = np.column_stack([np.zeros(2700, dtype=int), np.arange(2700)])
+    blocks = list(scorer.stream([None], captions, pairs))
+    assert len(blocks) > 1
+    assert sorted(np.concatenate([rows for rows, _ in blocks]).tolist()) == list(range(2700))
+
+
+def test_language_models_are_known_by_their_type(make):
+    assert {kinds.natural_kind(make(name)) for name in MODELS} == {"lm"}
+    assert load_scorer(str(make("gpt2")), "cpu").key == load(make, "gpt2").key
+    assert not kinds.KINDS["lm"].reads_image
+
+
+def test_a_model_without_a_begin_token_is_refused(make):
+    from core.scorers.language import CausalScorer
+    from core.scorers.pairwise import Parts
+
+    scorer = load(make, "gpt2")
+    words = SimpleNamespace(bos_token_id=None, eos_token_id=None)
+    parts = Parts("nobody", scorer.module, words, scorer.device, lambda: "")
+    with pytest.raises(InputError, match="no begin token"):
+        CausalScorer(parts)

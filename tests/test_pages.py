@@ -1,0 +1,335 @@
+"""Every page, driven from app.py without a browser: visible content, interactions, no exception and no error box."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core import runs
+from core.metrics import METRICS
+from core.runs import RunStore
+from core.scorers import builtin_models
+
+ROOT = Path(__file__).resolve().parent.parent
+GROUPS, MATCHING = "pages/1_Groups.py", "pages/2_Matching.py"
+TTM, RUNS = "pages/3_Test-Time_Matching.py", "pages/4_Runs.py"
+
+
+@pytest.fixture(scope="module")
+def scored_home(tmp_path_factory):
+    """A home whose score cache the first page has filled: the other tests start from a copy of it."""
+    home = tmp_path_factory.mktemp("scored")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CROSSMATCH_HOME", str(home))
+        AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
+    return home
+
+
+@pytest.fixture
+def app(scored_home, tmp_path, monkeypatch):
+    """Opens a page with query parameters; every answer is checked for exceptions and error boxes."""
+    home = tmp_path / "home"
+    shutil.copytree(scored_home, home, dirs_exist_ok=True)
+    monkeypatch.setenv("CROSSMATCH_HOME", str(home))
+
+    def start(page=None, /, **query):
+        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        for name, value in query.items():
+            test.query_params[name] = value
+        if page:
+            test.switch_page(page)
+        return fine(test.run())
+
+    return start
+
+
+def fine(test):
+    assert not test.exception
+    assert not [e.value for e in test.error]
+    return test
+
+
+def text(test):
+    """Everything a reader sees as text."""
+    kinds = ("title", "header", "subheader", "markdown", "caption", "text", "info", "success", "warning")
+    return "\n".join(str(e.value) for kind in kinds for e in getattr(test, kind))
+
+
+def html(test):
+    return "\n".join(e.proto.body for e in test.get("html") if "<style>" not in e.proto.body)
+
+
+def button(test, label):
+    found = [b for b in test.button if b.label == label]
+    assert found, f"{label} is not among {[b.label for b in test.button]}"
+    return found[0]
+
+
+# --- home --------------------------------------------------------------------------------------------------------
+
+
+def test_home_says_what_it_is_and_shows_one_group_with_two_verdicts(app):
+    test = app()
+    assert test.title[0].value == "Crossmatch"
+    assert "GroupMatch" in text(test) and "Three ways in" in text(test)
+    assert "cm-match" in html(test) and "GroupScore" in html(test)
+    assert len(test.get("plotly_chart")) == 1
+
+
+def test_home_without_a_model_says_what_to_do(app, monkeypatch):
+    monkeypatch.setattr("core.scorers.builtin_models", dict)
+    assert "crossmatch pretrain" in text(app())
+
+
+def test_the_first_click_leads_to_a_group_that_is_matched_right_and_scored_wrong(app):
+    test = app()
+    state = (
+        button(test, "See a group where GroupScore says no and GroupMatch says yes")
+        .click()
+        .run()
+        .session_state
+    )
+    group, name = state["group"], state["set"]
+    shown = app(GROUPS, set=name, group=group)
+    assert group.replace("/", "") in text(shown).replace("\\", "").replace("/", "")
+    rows = html(shown)
+    assert "right</span></th><td><b>GroupMatch" in rows and "wrong</span></th><td><b>GroupScore" in rows
+
+
+# --- groups ------------------------------------------------------------------------------------------------------
+
+
+def test_the_gallery_filters_by_words_and_verdict_and_sorts(app):
+    test = app(GROUPS, set="scenes/left-right")
+    assert "300 of 300 groups" in text(test)
+    fine(test.text_input(key="q").set_value("red cube").run())
+    few = next(c.value for c in test.caption if "of 300 groups" in c.value)
+    assert 0 < int(few.split()[0]) < 300
+    fine(test.multiselect(key="verdict").set_value(["GroupMatch right", "GroupScore wrong"]).run())
+    fine(test.selectbox(key="sort").set_value("margin, largest first").run())
+    margins = [float(c.value.split()[1]) for c in test.caption if c.value.startswith("margin ")]
+    assert margins == sorted(margins, reverse=True) and margins
+
+
+def test_a_filter_that_leaves_nothing_says_so(app):
+    test = app(GROUPS, set="scenes/left-right", q="no such words anywhere")
+    assert "No group passes these filters" in text(test)
+
+
+@pytest.mark.parametrize(
+    "name", ["left-right", "relations-1x4", "triples", "two-of-four", "word-order", "replace"]
+)
+def test_one_group_of_every_shape_in_detail(app, name):
+    test = app(GROUPS, set=f"scenes/{name}", group=f"{name}/test/0003")
+    for metric in METRICS.values():
+        assert metric.label in html(test)
+    fine(test.selectbox(key="pair").set_value("A–2").run())
+    assert "Image A with caption 2" in text(test)
+    before = test.session_state["group"]
+    fine(button(test, "Next").click().run())
+    assert test.session_state["group"] != before
+
+
+def test_predict_first_hides_the_matching_until_it_is_revealed(app):
+    name = "left-right/test/0003"
+    test = app(GROUPS, set="scenes/left-right", group=name, predict="true")
+    assert "hidden until you reveal" in html(test) and "cm-verdicts" not in html(test)
+    assert button(test, "Reveal").disabled
+    for i, choice in enumerate("21"):
+        test.segmented_control(key=f"guess-{name}-{i}").set_value(choice)
+    fine(test.run())
+    fine(button(test, "Reveal").click().run())
+    assert "cm-verdicts" in html(test) and "**You:**" in text(test)
+
+
+def test_surprise_me_opens_a_group_of_its_kind(app):
+    test = app(GROUPS, set="scenes/left-right")
+    label = next(b.label for b in test.button if b.label.startswith("match right, score wrong"))
+    fine(button(test, label).click().run())
+    rows = html(test)
+    assert "right</span></th><td><b>GroupMatch" in rows and "wrong</span></th><td><b>GroupScore" in rows
+
+
+def test_tags_narrow_every_page_and_an_unknown_name_in_a_link_is_ignored(app):
+    test = app(GROUPS, set="scenes/left-right", tag="relation: left of", group="nowhere")
+    assert "only relation: left of" in text(test).replace("\\", "")
+    assert "300 groups" not in text(test).replace("\\", "").split("only")[0]
+    fine(test.switch_page(MATCHING).run())
+
+
+# --- matching ----------------------------------------------------------------------------------------------------
+
+
+def test_matching_shows_every_metric_with_interval_chance_and_ties(app):
+    test = app(MATCHING, set="scenes/left-right")
+    assert {m.label for m in test.metric} == {m.label for m in METRICS.values()}
+    cards = [c.value for c in test.caption if "chance" in c.value and "95 %" in c.value]
+    assert len(cards) >= len(METRICS) and all("tied" in c or "no ties" in c for c in cards)
+    assert "are matched right although GroupScore calls them wrong" in text(test)
+
+
+def test_the_threshold_slider_selects_exactly(app):
+    test = app(MATCHING, set="scenes/left-right")
+    everything = next(m.value for m in test.markdown if "selected (coverage" in m.value)
+    slider = test.slider(key="tau")
+    fine(slider.set_value(slider.max / 2).run())
+    some = next(m.value for m in test.markdown if "selected (coverage" in m.value)
+    assert int(some.split()[0].strip("*")) < int(everything.split()[0].strip("*"))
+    fine(test.slider(key="tau").set_value(test.slider(key="tau").max).run())
+    fine(test.selectbox(key="by").set_value("unseen").run())
+
+
+def upload(test, name, data):
+    test.get("file_uploader")[0].upload(name, data)
+    return test.run()
+
+
+def npz(tmp_path, **arrays):
+    np.savez(tmp_path / "file.npz", **arrays)
+    return (tmp_path / "file.npz").read_bytes()
+
+
+def test_an_uploaded_score_file_is_measured_and_its_missing_truth_is_said(app):
+    rows = ["group,image,caption,score"]
+    rows += [f"{g},{i},{j},{2 if i == j else g % 3}" for g in range(6) for i in range(2) for j in range(2)]
+    test = fine(upload(app(MATCHING), "mine.csv", "\n".join(rows).encode()))
+    assert "mine\\.csv" in text(test) and "no truth in the file" in text(test)
+    # the others score g % 3: 2 in groups 2 and 5, which tie; 0 or 1 elsewhere: 4 of 6 right
+    assert next(m.value for m in test.metric if m.label == "GroupMatch") == "66.7 %"
+    fine(button(test, "Back to the benchmark").click().run())
+    assert "mine" not in text(test)
+
+
+def test_uploaded_embeddings_bring_retrieval_along(app, tmp_path):
+    rng = np.random.default_rng(0)
+    images = rng.normal(size=(20, 8))
+    test = fine(upload(app(MATCHING), "e.npz", npz(tmp_path, img=images, cap=images + 0.01)))
+    assert next(m.value for m in test.metric if m.label == "Image to text R@1") == "100.0 %"
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("empty.csv", b""),
+        ("columns.csv", b"group,image,score\n0,0,1\n"),
+        ("nan.csv", b"group,image,caption,score\n0,0,0,nan\n0,0,1,1\n"),
+        ("cut.npz", b"PK\x03\x04 half of it"),
+        ("pickle.npz", b"\x80\x04\x95 not a zip"),
+        ("broken.jsonl", b"{"),
+    ],
+)
+def test_a_bad_file_gives_one_sentence_and_keeps_the_page(app, name, data):
+    test = upload(app(MATCHING), name, data)
+    assert not test.exception and len(test.error) == 1
+    assert "Traceback" not in test.error[0].value and "wrong on our side" not in test.error[0].value
+    assert len(test.metric) == len(METRICS)  # the benchmark is still there
+
+
+# --- test-time matching and runs -----------------------------------------------------------------------------------
+
+
+def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
+    test = app(TTM, set="scenes/left-right")
+    assert "selects 60 of 300 groups" in text(test)  # 20 %
+    fine(test.slider(key="share").set_value(50).run())
+    assert "selects 150 of 300 groups" in text(test)
+    fine(test.selectbox(key="preset").set_value("winoground/clip-b16").run())
+    assert test.number_input(key="tau1").value == 0.9 and test.number_input(key="epochs").value == 30
+    fine(test.number_input(key="T").set_value(3).run())
+
+
+def test_a_run_is_created_and_launched_with_the_settings_of_the_form(app, monkeypatch):
+    started = []
+    monkeypatch.setattr(runs, "launch", lambda store, run_id: started.append(run_id))
+    test = app(TTM, set="scenes/left-right", T="2", epochs="1", n="40", seed="7")
+    fine(test.toggle(key="oracle").set_value(True).run())
+    fine(button(test, "Start the run").click().run())
+    run = RunStore().list("ttm")[0]
+    assert started == [run.id] and test.query_params["run"] in (run.id, [run.id])
+    assert (run.config["groups"], run.config["oracle"]) == (40, True)
+    settings = run.config["ttm"]
+    assert (settings["iterations"], settings["epochs"], settings["seed"]) == (2, 1, 7)
+    assert settings["coverage_first"] == 0.2 and settings["tau_first"] is None
+    assert "oracle" in run.title
+
+
+def test_a_link_to_a_run_that_is_gone_is_answered_kindly(app):
+    assert "not on this machine" in text(app(TTM, run="20200101-000000000-abcdef"))
+
+
+def test_no_runs_yet_says_what_to_do(app):
+    test = app(RUNS)
+    assert "No runs yet" in text(test) and button(test, "Run test-time matching")
+
+
+@pytest.fixture
+def finished(app):
+    """Two finished runs of two iterations on the first 40 groups, their arrays made up, their records measured."""
+    from core.datasets import load
+    from core.evaluation import Evaluation, percent_record
+    from core.worker import ttm_job
+
+    app()
+    store, groups = RunStore(), load("scenes/left-right").select(range(40))
+    for seed in range(2):
+        job = ttm_job(
+            "scenes/left-right",
+            next(iter(builtin_models())),
+            groups=40,
+            options={"iterations": 2, "seed": seed},
+        )
+        run = store.create("ttm", f"scenes/left-right · *seed* <b>{seed}</b>", job)
+        attempt = store.queue_up(run.id)
+        store.try_start(run.id, attempt, 1)
+        rng = np.random.default_rng(seed)
+        for t in range(3):
+            scores = rng.normal(size=(40, 2, 2)).astype(np.float32)
+            scores[np.arange(40)[:, None], np.arange(2), groups.truth] += t
+            np.savez(store.arrays_path(run.id, t), scores=scores)
+            found = Evaluation.of(scores, groups.truth).metrics
+            record = {"iteration": t, "metrics": {n: percent_record(e) for n, e in found.items()}}
+            record |= {
+                "coverage": t / 2,
+                "precision": 0.5,
+                "loss": 1.0,
+                "threshold": 0.1,
+                "seconds": 1.0,
+                "n_groups": 40,
+            }
+            store.append_step(run.id, record, attempt)
+        store.conclude(run.id, attempt, "finished")
+    return [run.id for run in store.list("ttm")]
+
+
+def test_a_finished_run_shows_curves_and_what_changed(app, finished):
+    test = app(TTM, run=finished[0])
+    assert "finished" in text(test) and "What changed" in text(test)
+    assert "groups fixed" in text(test) and "McNemar" in text(test)
+    assert len(test.get("plotly_chart")) == 4
+    labels = [t.label for t in test.tabs]
+    assert labels[0].startswith("✓ Fixed") and labels[1].startswith("✗ Broken")
+    fine(test.selectbox(key="shown").set_value(finished[1]).run())
+    fine(test.selectbox(key="shown").set_value(None).run())
+    assert button(test, "Start the run")
+
+
+def test_runs_are_listed_compared_and_deleted_after_a_question(app, finished):
+    test = app(RUNS)
+    frame = test.dataframe[0].value
+    assert list(frame["status"]) == ["finished"] * 2 and "%" in frame["GroupMatch after"][0]
+    fine(test.multiselect(key="chosen_runs").set_value(finished).run())
+    assert "B minus A" in text(test) and len(test.get("plotly_chart")) == 1
+    fine(test.selectbox(key="compared_metric").set_value("text_score").run())
+    fine(test.multiselect(key="chosen_runs").set_value(finished[:1]).run())
+    fine(button(test, "Delete").click().run())
+    assert len(RunStore().list()) == 2
+    fine(test.button(key="really").click().run())
+    assert [run.id for run in RunStore().list()] == finished[1:]
+
+
+def test_a_name_from_data_is_never_markup(app, finished):
+    test = app(TTM, run=finished[0])
+    assert all("<b>" not in s.value for s in test.subheader)
+    assert any("\\*seed\\*" in s.value for s in test.subheader)

@@ -1,0 +1,543 @@
+"""The run store: what it keeps, what it notices, what it refuses."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from core import files, processes, runs
+from core.database import Database
+from core.errors import InputError
+from core.runs import RunStore, Superseded, parallel_runs, queue_of
+
+ROOT = Path(__file__).resolve().parent.parent
+ME = processes.identify(os.getpid())
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RunStore(tmp_path / "runs")
+
+
+def new(store, **config):
+    return store.create("ttm", "a run", config)
+
+
+def started(store, **config):
+    """A run that this very process works for."""
+    run = new(store, **config)
+    attempt = store.queue_up(run.id)
+    store.claim(run.id, attempt, ME)
+    assert store.try_start(run.id, attempt, limit=100) == 0
+    return store.get(run.id)
+
+
+def write(store, run_id, **values):
+    with store._database.transaction(write=True) as connection:
+        store._set(connection, run_id, **values)
+
+
+def stored_status(store, run_id):
+    with store._database.transaction() as connection:
+        return connection.execute("SELECT status FROM runs WHERE id = ?", [run_id]).fetchone()[0]
+
+
+# ---- what it keeps
+
+
+def test_the_default_store_is_in_the_home_folder(tmp_path):
+    assert RunStore().root == tmp_path / "home" / "runs"
+
+
+def test_a_new_run_is_queued_and_has_a_folder_with_its_config(store):
+    run = store.create("ttm", "  left \n and right ", {"ttm": {"iterations": 3}}, owner="visitor-1")
+    assert (run.status, run.title, run.owner, run.done) == ("queued", "left and right", "visitor-1", 0)
+    assert store.get(run.id) == run
+    assert json.loads((store.folder(run.id) / "config.json").read_text()) == run.config
+    assert json.loads(json.dumps(run.record()))["id"] == run.id
+
+
+def test_runs_are_listed_newest_first_by_kind_and_by_owner(store):
+    ids = [
+        store.create(kind, "t", {}, owner).id for kind, owner in [("ttm", "a"), ("sweep", "a"), ("ttm", "b")]
+    ]
+    assert [run.id for run in store.list()] == ids[::-1]
+    assert [run.id for run in store.list("ttm")] == [ids[2], ids[0]]
+    assert [run.id for run in store.list(owner="a")] == [ids[1], ids[0]]
+    assert [run.id for run in store.list("ttm", "a")] == [ids[0]]
+    assert sorted(ids) == ids
+
+
+@pytest.mark.parametrize("bad", ["../../etc", "", "x" * 500, "20250101-000000000-zzzzzz", "%2e%2e", "a\0b"])
+def test_an_id_from_an_address_never_becomes_a_path(store, bad):
+    with pytest.raises(InputError, match="run id"):
+        store.folder(bad)
+    with pytest.raises(InputError, match="There is no run"):
+        store.get(bad)
+    for act in (store.delete, store.request_stop, store.queue_up, lambda run_id: store.rename(run_id, "t")):
+        with pytest.raises(InputError):
+            act(bad)
+
+
+def test_a_run_is_renamed_but_not_to_nothing(store):
+    run = new(store)
+    store.rename(run.id, "x" * 1000)
+    assert store.get(run.id).title == "x" * 200
+    with pytest.raises(InputError, match="title"):
+        store.rename(run.id, " \t ")
+
+
+def test_steps_come_in_order_and_a_repeated_iteration_replaces_it_and_drops_what_followed(store):
+    run = new(store)
+    for iteration in range(4):
+        store.append_step(run.id, {"iteration": iteration, "value": iteration})
+    assert [step["value"] for step in store.steps(run.id)] == [0, 1, 2, 3]
+    assert store.get(run.id).done == 3
+    store.append_step(run.id, {"iteration": 1, "value": 10})
+    assert [step["value"] for step in store.steps(run.id)] == [0, 10]
+    assert store.get(run.id).done == 1
+
+
+def test_a_step_that_is_not_json_is_refused_and_nothing_of_it_kept(store):
+    run = new(store)
+    with pytest.raises(ValueError):
+        store.append_step(run.id, {"iteration": 0, "loss": float("nan")})
+    assert store.steps(run.id) == []
+
+
+def test_arrays_of_an_iteration_are_read_back_exactly(store):
+    run, scores = new(store), np.random.default_rng(0).normal(size=(5, 2, 3)).astype(np.float32)
+    files.write_arrays(store.arrays_path(run.id, 2), {"scores": scores, "selected": scores[:, 0, 0] > 0})
+    assert np.array_equal(store.scores(run.id, 2), scores) and store.scores(run.id, 2).dtype == np.float32
+    assert store.arrays(run.id, 2)["selected"].dtype == bool
+
+
+@pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04 cut short", b"no zip at all"])
+def test_unreadable_arrays_are_one_sentence(store, content):
+    run = new(store)
+    if content is not None:
+        store.arrays_path(run.id, 1).write_bytes(content)
+    with pytest.raises(InputError, match="no readable arrays of iteration 1"):
+        store.scores(run.id, 1)
+
+
+def test_a_pickle_in_place_of_arrays_is_refused(store):
+    run = new(store)
+    np.savez(store.arrays_path(run.id, 1), scores=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(InputError, match="no readable arrays"):
+        store.scores(run.id, 1)
+
+
+def test_the_log_is_its_end_and_empty_where_there_is_none(store):
+    run = new(store)
+    assert store.log(run.id) == ""
+    (store.folder(run.id) / "log.txt").write_text("first line\n" + "x" * 100)
+    assert store.log(run.id, 10) == "x" * 10
+
+
+def test_a_deleted_run_leaves_nothing(store):
+    run, other = new(store), new(store)
+    store.append_step(run.id, {"iteration": 0})
+    store.delete(run.id)
+    assert [r.id for r in store.list()] == [other.id] and store.steps(run.id) == []
+    assert {path.name for path in store.root.iterdir() if path.is_dir()} == {other.id}
+    with pytest.raises(InputError, match="no run"):
+        store.delete(run.id)
+
+
+# ---- what it notices
+
+
+def test_a_run_whose_worker_lives_is_running(store):
+    assert started(store).status == "running"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"heartbeat": 31},  # seconds ago
+        {"pid": 2**22 + 1},  # no such process
+        {"pid_created": 1.0},  # the number went to another process
+        {"host": "another-boot/pid:[1]"},  # the machine was restarted
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_run_without_its_worker_is_interrupted_and_whoever_looks_writes_it_down(store, change):
+    run = started(store)
+    if "heartbeat" in change:
+        change = {"heartbeat": time.time() - change["heartbeat"]}
+    write(store, run.id, **change, seconds_left=5.0)
+    assert stored_status(store, run.id) == "running"
+    found = store.list()[0]
+    assert (found.status, found.resumable, found.live, found.seconds_left) == (
+        "interrupted",
+        True,
+        False,
+        None,
+    )
+    assert found.ended is not None
+    assert stored_status(store, run.id) == "interrupted"
+
+
+def test_a_zombie_does_not_work(store):
+    run = started(store)
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    write(store, run.id, pid=child.pid, pid_created=psutil.Process(child.pid).create_time())
+    deadline = time.monotonic() + 20
+    while psutil.Process(child.pid).status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert store.get(run.id).status == "interrupted"
+    child.wait()
+
+
+def test_a_worker_in_another_container_counts_by_its_heartbeat(store):
+    run = started(store)
+    boot = processes.here().partition("/")[0]
+    write(store, run.id, host=f"{boot}/pid:[1]", pid=2**22 + 1)
+    assert store.get(run.id).status == "running"
+    write(store, run.id, heartbeat=time.time() - 31)
+    assert store.get(run.id).status == "interrupted"
+
+
+def test_a_run_that_was_to_stop_and_lost_its_worker_has_stopped(store):
+    run = started(store)
+    write(store, run.id, status="stopping", pid=2**22 + 1)
+    assert store.get(run.id).status == "stopped"
+
+
+def test_a_run_that_was_never_started_can_be_started_later(store):
+    run = new(store)
+    write(store, run.id, heartbeat=time.time() - 3600)
+    assert store.get(run.id).status == "interrupted"
+    assert store.queue_up(run.id) == 1
+
+
+def test_a_worker_given_up_for_dead_that_beats_again_is_running_again(store):
+    run = started(store)
+    write(store, run.id, heartbeat=time.time() - 3600)
+    assert store.get(run.id).status == "interrupted"
+    assert store.beat(run.id, run.attempt, "running", fraction=0.5) == "running"
+    found = store.get(run.id)
+    assert (found.status, found.fraction, found.ended) == ("running", 0.5, None)
+
+
+def test_a_worker_of_an_earlier_attempt_can_write_nothing(store):
+    run = started(store)
+    write(store, run.id, heartbeat=time.time() - 3600)
+    attempt = store.queue_up(run.id)
+    for act in (
+        lambda: store.beat(run.id, run.attempt, "running"),
+        lambda: store.append_step(run.id, {"iteration": 0}, run.attempt),
+        lambda: store.conclude(run.id, run.attempt, "finished"),
+        lambda: store.claim(run.id, run.attempt, ME),
+        lambda: store.try_start(run.id, run.attempt, 1),
+    ):
+        with pytest.raises(Superseded):
+            act()
+    assert attempt == run.attempt + 1 and store.get(run.id).status == "queued" and store.steps(run.id) == []
+
+
+def test_seconds_left_count_down_between_heartbeats(store):
+    run = started(store)
+    store.beat(run.id, run.attempt, "running", seconds_left=10.0)
+    write(store, run.id, heartbeat=time.time() - 4)
+    assert store.get(run.id).seconds_left == pytest.approx(6.0, abs=0.5)
+    write(store, run.id, heartbeat=time.time() - 20)
+    assert store.get(run.id).seconds_left == 0.0
+
+
+# ---- stop, resume, queue
+
+
+def test_a_queued_run_stops_at_once_and_a_running_one_is_asked(store):
+    waiting, working = new(store), started(store)
+    attempt = store.queue_up(waiting.id)
+    assert store.request_stop(waiting.id).status == "stopped"
+    with pytest.raises(Superseded):
+        store.try_start(waiting.id, attempt, 1)
+    write(store, working.id, pid=None)  # no signal for this test
+    assert store.request_stop(working.id).status == "stopping"
+    assert store.beat(working.id, working.attempt, "running") == "stopping"
+    store.conclude(working.id, working.attempt, "stopped")
+    assert store.request_stop(working.id).status == "stopped"
+
+
+@pytest.mark.parametrize("status", ["queued", "running", "stopping", "finished"])
+def test_only_what_has_ended_early_is_resumed(store, status):
+    run = started(store)
+    write(store, run.id, status=status)
+    with pytest.raises(InputError, match=f"is {status}; resume it once it is interrupted, stopped, failed"):
+        store.queue_up(run.id)
+
+
+def test_resuming_clears_the_error_and_keeps_the_steps(store):
+    run = started(store)
+    store.append_step(run.id, {"iteration": 0}, run.attempt)
+    store.conclude(run.id, run.attempt, "failed", "It broke; mend it.")
+    assert store.get(run.id).error == "It broke; mend it."
+    store.queue_up(run.id)
+    found = store.get(run.id)
+    assert (found.status, found.error, found.ended, found.attempt) == ("queued", None, None, 2)
+    assert len(store.steps(run.id)) == 1
+
+
+def queued(store, **config):
+    run = new(store, **config)
+    attempt = store.queue_up(run.id)
+    store.claim(run.id, attempt, ME)
+    return lambda limit=1: store.try_start(run.id, attempt, limit), run.id
+
+
+def test_first_come_first_served(store):
+    (first, one), (second, _), (third, _) = (queued(store) for _ in range(3))
+    assert (third(), second(), first()) == (2, 1, 0)
+    assert (third(), second()) == (2, 1)
+    store.conclude(one, 1, "finished")
+    assert (third(), second(), third()) == (1, 0, 1)
+
+
+def test_two_slots_hold_two_runs_and_devices_have_queues_of_their_own(store):
+    a, b, c = (queued(store, device="cuda:0")[0] for _ in range(3))
+    other, _ = queued(store, device="cpu")
+    assert (b(2), a(2), c(2), other(1)) == (0, 0, 1, 0)
+    assert (queue_of({"device": "cuda:0"}), queue_of({}), queue_of({"device": None})) == (
+        "cuda:0",
+        "auto",
+        "auto",
+    )
+
+
+@pytest.mark.parametrize("status", ["queued", "running", "stopping"])
+def test_the_slot_of_a_dead_worker_is_free(store, status):
+    (first, one), (second, _) = queued(store), queued(store)
+    assert first() == 0
+    write(store, one, status=status)
+    assert second() == 1
+    write(store, one, pid=2**22 + 1)
+    assert second() == 0
+
+
+def test_a_run_that_nobody_has_launched_holds_no_place(store):
+    new(store)
+    assert queued(store)[0]() == 0
+
+
+def test_many_starters_at_once_share_one_slot(store):
+    tries, won = [queued(store)[0] for _ in range(8)], []
+    threads = [threading.Thread(target=lambda act=act: won.append(act() == 0)) for act in tries]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(won) <= 1
+    assert sum(act() == 0 for act in tries if not sum(won)) <= 1
+
+
+def test_the_number_of_parallel_runs_is_set_by_the_environment(monkeypatch):
+    monkeypatch.delenv("CROSSMATCH_PARALLEL_RUNS", raising=False)
+    assert parallel_runs() == 1
+    monkeypatch.setenv("CROSSMATCH_PARALLEL_RUNS", "3")
+    assert parallel_runs() == 3
+    for bad in ("0", "-1", "two", "1.5", ""):
+        monkeypatch.setenv("CROSSMATCH_PARALLEL_RUNS", bad)
+        with pytest.raises(InputError, match="CROSSMATCH_PARALLEL_RUNS"):
+            parallel_runs()
+
+
+# ---- what it refuses, and what it survives
+
+
+def test_a_store_of_a_newer_version_is_one_sentence(store):
+    with sqlite3.connect(store.root / "runs.db") as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(InputError, match="newer Crossmatch"):
+        RunStore(store.root)
+
+
+def test_a_store_of_an_older_version_is_migrated_and_keeps_its_runs(store, monkeypatch):
+    run = new(store)
+    monkeypatch.setattr(
+        runs, "MIGRATIONS", (*runs.MIGRATIONS, ("ALTER TABLE runs ADD COLUMN colour TEXT DEFAULT 'red'",))
+    )
+    again = RunStore(store.root)
+    assert again.get(run.id).title == "a run"
+    with again._database.transaction() as connection:
+        assert connection.execute("SELECT colour FROM runs").fetchone()[0] == "red"
+        assert connection.execute("PRAGMA user_version").fetchone()[0] == len(runs.MIGRATIONS)
+
+
+def test_a_migration_that_fails_leaves_the_old_version(tmp_path):
+    Database(tmp_path / "x.db", [["CREATE TABLE a (b)"]])
+    with pytest.raises(InputError, match="cannot be used"):
+        Database(tmp_path / "x.db", [["CREATE TABLE a (b)"], ["CREATE TABLE c (d)", "NO SQL"]])
+    Database(tmp_path / "x.db", [["CREATE TABLE a (b)"], ["CREATE TABLE c (d)"]])
+
+
+def test_a_file_that_is_no_store_is_one_sentence(tmp_path):
+    (tmp_path / "runs.db").write_bytes(b"not a database, but long enough to be taken for one" * 100)
+    with pytest.raises(InputError, match="cannot be used"):
+        RunStore(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        RunStore(tmp_path / "file" / "runs")
+
+
+def test_a_store_that_stays_locked_is_one_sentence(store, monkeypatch):
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda path, timeout, **how: connect(path, timeout=0.1, **how))
+    with store._database.transaction(write=True), pytest.raises(InputError, match="locked"):
+        new(store)
+    assert new(store).status == "queued"
+
+
+def run_python(code, *arguments, **how):
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False, **how)
+
+
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+from core.errors import InputError
+from core.runs import RunStore
+store = RunStore(Path(sys.argv[1]))
+run = store.create("ttm", "before", {})
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))  # as a disk that takes no more
+large = {"iteration": 0, "text": "x" * 9000}
+for act in (lambda: store.create("ttm", "after", large), lambda: store.append_step(run.id, large)):
+    try:
+        act()
+    except InputError as error:
+        print(error)
+"""
+
+
+def test_a_full_disk_is_one_sentence_and_the_store_stays_whole(tmp_path):
+    result = run_python(FULL, tmp_path)
+    assert result.returncode == 0, result.stderr
+    sentences = result.stdout.splitlines()
+    assert len(sentences) == 2 and all("free some space" in sentence for sentence in sentences)
+    store = RunStore(tmp_path)
+    assert len([path for path in tmp_path.iterdir() if path.is_dir()]) == 1
+    assert [run.title for run in store.list()] == ["before"]
+    store.append_step(store.list()[0].id, {"iteration": 0})
+
+
+READ_ONLY = """
+import os, sys
+from pathlib import Path
+from core.errors import InputError
+from core.runs import RunStore
+if os.geteuid() == 0:  # root may write anywhere
+    os.setgroups([]), os.setgid(65534), os.setuid(65534)
+try:
+    print(RunStore(Path(sys.argv[1])).create("ttm", "x", {}).id)
+except InputError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("used_before", [True, False])
+def test_a_read_only_store_is_one_sentence(used_before):
+    folder = Path(tempfile.mkdtemp())  # below tmp_path another user may not even look
+    try:
+        store = folder / "runs"
+        store.mkdir()
+        if used_before:
+            RunStore(store)
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o555)
+        result = run_python(READ_ONLY, store)
+        assert result.returncode == 0, result.stderr
+        assert str(store) in result.stdout and "writable" in result.stdout
+        assert len(result.stdout.splitlines()) == 1
+    finally:
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+CREATE = """
+import sys
+from pathlib import Path
+from core.runs import RunStore
+for i in range(10):
+    RunStore(Path(sys.argv[1])).create("ttm", f"{sys.argv[2]}-{i}", {})
+"""
+
+
+def test_several_apps_create_one_store_at_once(tmp_path):
+    command = [sys.executable, "-c", CREATE, str(tmp_path / "runs")]
+    apps = [
+        subprocess.Popen([*command, str(i)], cwd=ROOT, stderr=subprocess.PIPE, text=True) for i in range(4)
+    ]
+    assert [app.communicate(timeout=60)[1] for app in apps] == [""] * 4
+    store = RunStore(tmp_path / "runs")
+    assert len({run.id for run in store.list()}) == 40
+    with store._database.transaction() as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+
+
+def test_a_store_that_cannot_be_written_still_shows_who_was_interrupted(store, monkeypatch):
+    run = started(store)
+    write(store, run.id, pid=2**22 + 1)
+    transaction = store._database.transaction
+
+    def full(write=False, patience=0.0):
+        if write:
+            raise InputError("The disk is full.")
+        return transaction()
+
+    monkeypatch.setattr(store._database, "transaction", full)
+    assert store.get(run.id).status == "interrupted"
+
+
+# ---- files and folders that are whole or absent
+
+
+def test_a_write_that_is_cut_short_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "a.json"
+    files.write_json(path, {"old": 1})
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(InputError, match="No space left on device"), files.storage(path):
+        files.write_json(path, {"new": 2})
+    assert json.loads(path.read_text()) == {"old": 1} and os.listdir(tmp_path) == ["a.json"]
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "delete", "manifest", "no manifest"])
+def test_a_sealed_folder_that_is_damaged_is_noticed(tmp_path, damage):
+    folder = tmp_path / "sealed"
+    (folder / "inner").mkdir(parents=True)
+    path, manifest = folder / "inner" / "weights", folder / files.MANIFEST
+    path.write_bytes(bytes(1000))
+    files.seal(folder, iteration=3)
+    assert files.unseal(folder)["iteration"] == 3
+    {
+        "flip": lambda: path.write_bytes(bytes(500) + b"\1" + bytes(499)),
+        "cut": lambda: path.write_bytes(bytes(999)),
+        "delete": path.unlink,
+        "manifest": lambda: manifest.write_bytes(manifest.read_bytes()[:-20]),
+        "no manifest": manifest.unlink,
+    }[damage]()
+    with pytest.raises(InputError, match="manifest" if "manifest" in damage else "weights"):
+        files.unseal(folder)
+
+
+def test_publishing_replaces_a_folder_as_a_whole(tmp_path):
+    for text in ("old", "new"):
+        aside = tmp_path / "aside"
+        aside.mkdir()
+        (aside / text).write_text(text)
+        files.publish(aside, tmp_path / "final")
+    assert [path.name for path in (tmp_path / "final").iterdir()] == ["new"]
+    assert [path.name for path in tmp_path.iterdir()] == ["final"]

@@ -1,0 +1,528 @@
+"""Real worker processes: they outlive their starter, stop, die at any instant, and go on where they were."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from core import files, processes, runs, worker
+from core.errors import InputError
+from core.runs import RunStore, launch, resume
+
+TESTS = Path(__file__).resolve().parent
+COUNTING = "counting_worker"  # tests/counting_worker.py
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """A store whose workers can import the tests' own kind; whatever still runs at the end is ended."""
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.chdir(tmp_path)  # not the checkout: a worker must find `core` from anywhere
+    store = RunStore(tmp_path / "runs")
+    yield store
+    for run in store.list():
+        store.delete(run.id)
+
+
+def wait(store, run_id, until, seconds=30.0):
+    """The run as soon as `until` holds for it."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        run = store.get(run_id)
+        if until(run):
+            return run
+        time.sleep(0.02)
+    raise AssertionError(f"{store.get(run_id)}\n{store.log(run_id)}")
+
+
+def ended(run):
+    return not run.live
+
+
+def counting(store, total=6, **config):
+    return store.create("count", "counting", {"total": total, **config})
+
+
+def expected(total):
+    value, values = 1, [1]
+    for iteration in range(1, total + 1):
+        value = (value * (iteration + 1) + 7) % 1_000_003
+        values.append(value)
+    return values
+
+
+def values(store, run_id):
+    return [step["value"] for step in store.steps(run_id)]
+
+
+def test_a_run_finishes_and_its_steps_appear_while_it_works(store):
+    run = counting(store)
+    assert launch(store, run.id, COUNTING).live
+    early = wait(store, run.id, lambda run: 1 <= run.done < 6)
+    assert early.status == "running" and early.total == 6
+    run = wait(store, run.id, ended)
+    assert (run.status, run.done, run.fraction, run.error, run.seconds_left) == (
+        "finished",
+        6,
+        1.0,
+        None,
+        None,
+    )
+    assert values(store, run.id) == expected(6)
+    assert run.created <= run.started <= run.ended
+    assert "iteration 6 done" in store.log(run.id)
+
+
+def test_a_worker_leaves_no_zombie_and_is_in_a_session_of_its_own(store):
+    run = counting(store)
+    pid = launch(store, run.id, COUNTING).pid
+    assert os.getsid(pid) == pid
+    wait(store, run.id, ended)
+    deadline = time.monotonic() + 10
+    while psutil.pid_exists(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not psutil.pid_exists(pid)
+
+
+LAUNCH = """
+import os, sys
+from pathlib import Path
+from core.runs import RunStore, launch
+store = RunStore(Path(sys.argv[1]))
+launch(store, sys.argv[2], "counting_worker")
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_run_outlives_a_starter_that_is_killed(store):
+    run = counting(store)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)])}
+    starter = subprocess.run(
+        [sys.executable, "-c", LAUNCH, str(store.root), run.id], env=environment, check=False
+    )
+    assert starter.returncode == -signal.SIGKILL
+    assert wait(store, run.id, ended).status == "finished"
+
+
+def test_a_stopped_run_goes_on_where_it_was(store):
+    run = counting(store)
+    launch(store, run.id, COUNTING)
+    wait(store, run.id, lambda run: run.done >= 2)
+    assert store.request_stop(run.id).status in ("stopping", "stopped")
+    run = wait(store, run.id, ended, seconds=3)
+    assert run.status == "stopped" and 2 <= run.done < 6 and run.ended is not None
+    assert launch(store, run.id, COUNTING).attempt == 2
+    assert wait(store, run.id, ended).status == "finished"
+    assert values(store, run.id) == expected(6)
+
+
+def test_sigterm_stops_politely(store):
+    run = counting(store)
+    launch(store, run.id, COUNTING)
+    os.kill(wait(store, run.id, lambda run: run.done >= 1).pid, signal.SIGTERM)
+    assert wait(store, run.id, ended, seconds=3).status == "stopped"
+
+
+def test_a_run_killed_at_any_instant_is_interrupted_and_ends_as_if_it_had_not_been(store):
+    run, dice = counting(store, pause=0.1), random.Random(0)
+    kills, run = 0, launch(store, run.id, COUNTING)
+    while kills < 5 and run.status != "finished":
+        time.sleep(dice.uniform(0.0, 0.6))
+        run = store.get(run.id)
+        if run.live:
+            os.kill(run.pid, signal.SIGKILL)
+            kills += 1
+            run = wait(store, run.id, ended, seconds=2)
+            assert run.status in ("interrupted", "finished")
+        if run.resumable:
+            run = launch(store, run.id, COUNTING)
+    assert wait(store, run.id, ended).status == "finished" and kills
+    assert values(store, run.id) == expected(6)
+
+
+def test_a_second_run_waits_for_the_first_and_starts_when_that_is_killed(store):
+    first, second, third = (counting(store, total=1, pause=pause).id for pause in (60, 0.1, 0.1))
+    pid = launch(store, first, COUNTING).pid
+    wait(store, first, lambda run: run.status == "running")
+    launch(store, second, COUNTING)
+    launch(store, third, COUNTING)
+    waiting = wait(store, third, lambda run: "waiting" in run.message)
+    assert waiting.status == "queued" and waiting.message == "waiting for 2 runs to end"
+    loaded = {name.path.rpartition("/")[2] for name in psutil.Process(waiting.pid).memory_maps()}
+    assert not any("torch" in name or "numpy" in name for name in loaded)
+    os.kill(pid, signal.SIGKILL)
+    assert wait(store, second, ended).status == wait(store, third, ended).status == "finished"
+    assert store.get(first).status == "interrupted"
+    assert store.get(second).ended <= store.get(third).started
+
+
+def test_a_queued_run_can_be_stopped_and_its_process_goes_away(store):
+    first, second = (counting(store, total=1, pause=60).id for _ in range(2))
+    launch(store, first, COUNTING)
+    wait(store, first, lambda run: run.status == "running")
+    launch(store, second, COUNTING)
+    pid = wait(store, second, lambda run: "waiting" in run.message).pid
+    assert store.request_stop(second).status == "stopped"
+    psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], timeout=10)
+    assert store.get(second).status == "stopped" and not psutil.pid_exists(pid)
+
+
+def test_deleting_a_running_run_ends_its_process_and_leaves_nothing(store):
+    run = counting(store, pause=60)
+    pid = launch(store, run.id, COUNTING).pid
+    wait(store, run.id, lambda run: run.status == "running")
+    store.delete(run.id)
+    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    assert store.list() == [] and [path for path in store.root.iterdir() if path.is_dir()] == []
+
+
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        ({"fail_at": 2}, "Seven is too many; use six."),
+        ({"crash_at": 2}, "ZeroDivisionError: one over nothing"),
+    ],
+)
+def test_a_failure_is_one_sentence_in_the_store_and_a_traceback_in_the_log(store, config, sentence):
+    run = counting(store, **config)
+    launch(store, run.id, COUNTING)
+    run = wait(store, run.id, ended)
+    assert (run.status, run.error, run.done) == ("failed", sentence, 1)
+    assert "Traceback" in store.log(run.id)
+
+
+def test_a_kind_that_nobody_knows_fails_with_a_suggestion(store):
+    run = store.create("ttn", "t", {})
+    launch(store, run.id)
+    assert "did you mean 'ttm'?" in wait(store, run.id, ended).error
+
+
+def test_a_wrong_setting_of_the_environment_fails_with_a_sentence(store, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_PARALLEL_RUNS", "many")
+    run = counting(store)
+    launch(store, run.id, COUNTING)
+    assert "CROSSMATCH_PARALLEL_RUNS" in wait(store, run.id, ended).error
+
+
+def test_a_worker_that_dies_before_its_first_word_is_noticed_at_once(store):
+    run = counting(store)
+    launch(store, run.id, "no_such_module")
+    assert wait(store, run.id, ended, seconds=5).status == "interrupted"
+    assert "no_such_module" in store.log(run.id)
+
+
+def test_a_launched_run_is_not_launched_again(store):
+    run = counting(store, pause=60)
+    launch(store, run.id, COUNTING)
+    with pytest.raises(InputError, match="resume it once"):
+        launch(store, run.id, COUNTING)
+    with pytest.raises(InputError, match="resume it once"):
+        resume(store, run.id)
+
+
+def test_a_frozen_worker_is_interrupted_and_running_again_when_it_thaws(store, monkeypatch):
+    monkeypatch.setattr(runs, "SILENCE", 2.5)
+    monkeypatch.setenv("TEST_BEAT", "0.2")
+    run = counting(store, total=1, pause=60)
+    launch(store, run.id, COUNTING)
+    pid = wait(store, run.id, lambda run: run.total).pid
+    os.kill(pid, signal.SIGSTOP)
+    assert wait(store, run.id, ended, seconds=10).status == "interrupted"
+    os.kill(pid, signal.SIGCONT)
+    assert wait(store, run.id, lambda run: run.live, seconds=10).status == "running"
+
+
+def test_resuming_ends_a_worker_that_was_given_up_but_lives(store, monkeypatch):
+    monkeypatch.setattr(runs, "SILENCE", 2.5)
+    run = counting(store, pause=0.5)
+    launch(store, run.id, COUNTING)
+    pid = wait(store, run.id, lambda run: run.done >= 1).pid
+    os.kill(pid, signal.SIGSTOP)
+    assert wait(store, run.id, ended, seconds=10).status == "interrupted"
+    launch(store, run.id, COUNTING)
+    assert not processes.alive(processes.Identity(pid, 0.0, processes.here()))
+    assert wait(store, run.id, ended).status == "finished"
+    assert values(store, run.id) == expected(6)
+
+
+def test_a_worker_that_waits_has_imported_neither_torch_nor_numpy():
+    code = "import core.worker, sys; sys.exit(bool({'torch', 'numpy', 'pandas', 'transformers'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=TESTS.parent, check=False).returncode == 0
+
+
+# ---- test-time matching, with a tiny model
+
+
+@pytest.fixture(scope="module")
+def job(tiny_clip_folder):
+    """Three short iterations; AdamW's moments are kept, so that they too must survive a restart."""
+    options = {"iterations": 3, "epochs": 2, "lr": 1e-3, "keep_optimizer": True}
+    return worker.ttm_job("scenes/left-right", str(tiny_clip_folder), groups=12, options=options)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(job):
+    """The records of the loop itself, as the command line prints them."""
+    return [timeless(item.record) for item in worker.execute_ttm(job)]
+
+
+def timeless(record):
+    return {
+        name: value
+        for name, value in json.loads(json.dumps(record)).items()
+        if not name.startswith("seconds")
+    }
+
+
+def records(store, run_id):
+    return [timeless(step) for step in store.steps(run_id)]
+
+
+def queued_job(store, run_id):
+    """A job of this very process."""
+    return worker.Job(store, run_id, store.queue_up(run_id))
+
+
+def begin(store, run_id):
+    """The same, past the queue."""
+    job = queued_job(store, run_id)
+    assert job.wait_for_turn()
+    return job
+
+
+def test_ttm_as_a_run_has_the_records_of_the_foreground_and_keeps_arrays_and_model(store, job, uninterrupted):
+    run = store.create("ttm", "t", job)
+    assert worker.run_ttm_job(begin(store, run.id))
+    assert records(store, run.id) == uninterrupted and [step["iteration"] for step in uninterrupted] == [
+        0,
+        1,
+        2,
+        3,
+    ]
+    arrays = store.arrays(run.id, 3)
+    assert {
+        name: arrays[name].shape for name in ("scores", "selected", "matching", "margin", "thresholds")
+    } == {
+        "scores": (12, 2, 2),
+        "selected": (12,),
+        "matching": (12, 2),
+        "margin": (12,),
+        "thresholds": (3,),
+    }
+    folder = store.folder(run.id)
+    assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model", "steps"]
+    assert files.unseal(folder / "model")["benchmark"] == "scenes/left-right"
+    assert "adapted to scenes/left-right" in (folder / "model" / "README.md").read_text()
+    assert np.array_equal(scored(folder / "model", job), arrays["scores"])
+
+
+def scored(folder, job):
+    from core.scorers import load_scorer
+    from core.scores import score_groups
+
+    return score_groups(load_scorer(str(folder)), worker.load_groups(job).blind())
+
+
+def test_a_record_says_what_the_command_line_promises(uninterrupted):
+    first, last = uninterrupted[0], uninterrupted[-1]
+    assert (first["threshold"], first["coverage"], first["precision"], first["selected"]) == (
+        None,
+        None,
+        None,
+        0,
+    )
+    assert (last["n_groups"], last["shape"]) == (12, "2x2") and 0 <= last["precision"] <= 1
+    assert last["coverage"] == last["selected"] / 12
+    assert set(last["metrics"]["group_match"]) == {"value", "low", "high", "chance", "ties"}
+    margins = last["margins"]
+    assert len(margins["edges"]) == worker.BINS + 1 and sum(margins["counts"]) + margins["tied"] == 12
+    assert sum(margins["right"]) / 12 == pytest.approx(
+        last["metrics"]["group_match"]["value"] / 100, abs=1e-4
+    )
+
+
+@pytest.mark.parametrize("crash", ["checkpoint", "record", "model", "last word"])
+def test_a_crash_between_any_two_writes_changes_nothing(store, job, uninterrupted, monkeypatch, crash):
+    """Before the checkpoint of iteration 2, between it and its record, before the final model, and after it."""
+    run = store.create("ttm", "t", job)
+    with monkeypatch.context() as patch:
+        if crash == "checkpoint":
+            patch.setattr(
+                worker, "save_checkpoint", fail_at(2, worker.save_checkpoint, lambda _, step, record: step)
+            )
+        elif crash == "record":
+            patch.setattr(worker.Job, "append", fail_at(2, worker.Job.append, lambda _, record: record))
+        elif crash == "model":
+            patch.setattr(worker, "publish_model", fail_at(3, worker.publish_model, lambda *_: 3))
+        with pytest.raises(KeyboardInterrupt):
+            worker.run_ttm_job(begin(store, run.id))
+            raise KeyboardInterrupt
+    if crash in ("model", "last word"):  # nothing is trained again
+        monkeypatch.setattr("core.ttm.fit", None)
+    write_dead(store, run.id)
+    assert worker.run_ttm_job(begin(store, run.id))
+    assert records(store, run.id) == uninterrupted
+
+
+def fail_at(iteration, function, which):
+    def act(*arguments):
+        at = which(*arguments)
+        at = at["iteration"] if isinstance(at, dict) else getattr(at, "iteration", at)
+        if at == iteration:
+            raise KeyboardInterrupt
+        return function(*arguments)
+
+    return act
+
+
+def write_dead(store, run_id):
+    with store._database.transaction(write=True) as connection:
+        store._set(connection, run_id, heartbeat=0.0)
+
+
+def test_a_stop_in_the_middle_of_an_iteration_drops_that_iteration_only(store, job, uninterrupted):
+    run = store.create("ttm", "t", job)
+    first = begin(store, run.id)
+    tell = first.progress
+
+    def progress(fraction, message):
+        first.asked = first.asked or message.startswith("iteration 2 of 3: epoch 1")
+        tell(fraction, message)
+
+    first.progress = progress
+    assert not worker.run_ttm_job(first)
+    assert records(store, run.id) == uninterrupted[:2]
+    store.conclude(run.id, first.attempt, "stopped")
+    assert worker.run_ttm_job(begin(store, run.id))
+    assert records(store, run.id) == uninterrupted
+
+
+def test_a_damaged_checkpoint_is_noticed_and_the_run_starts_again_with_a_note(store, job, uninterrupted):
+    run = store.create("ttm", "t", job)
+    first = begin(store, run.id)
+    first.stopping = lambda: store.get(run.id).done >= 2
+    assert not worker.run_ttm_job(first)
+    store.conclude(run.id, first.attempt, "stopped")
+    weights = store.folder(run.id) / "checkpoint-0002" / "model" / "model.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(data)
+    assert worker.run_ttm_job(begin(store, run.id))
+    found = records(store, run.id)
+    assert found[0].pop("note") == "The checkpoint of iteration 2 was damaged; the run started again."
+    assert found[0] == {name: value for name, value in uninterrupted[0].items() if name != "note"}
+    assert found[1:] == uninterrupted[1:]
+
+
+@pytest.mark.slow
+def test_a_real_run_killed_at_work_goes_on_to_the_same_end(store, job, uninterrupted, monkeypatch):
+    run = store.create("ttm", "t", job)
+    launch(store, run.id)
+    pid = wait(store, run.id, lambda run: run.done >= 1, seconds=120).pid
+    os.kill(pid, signal.SIGKILL)
+    assert wait(store, run.id, ended, seconds=2).status in ("interrupted", "finished")
+    if store.get(run.id).resumable:
+        resume(store, run.id)
+    run = wait(store, run.id, ended, seconds=120)
+    assert (run.status, run.error, run.total) == ("finished", None, 3)
+    assert records(store, run.id) == uninterrupted
+
+
+def test_a_full_disk_fails_the_run_with_one_sentence_and_the_run_goes_on_when_there_is_room(
+    store, job, uninterrupted, monkeypatch
+):
+    run = store.create("ttm", "t", job)
+
+    def full(path, arrays):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(worker.files, "write_arrays", full)
+        status, error = worker.work(queued_job(store, run.id))
+    assert status == "failed" and "No space left on device" in error and "free some space" in error
+    store.conclude(run.id, 1, status, error)
+    assert worker.run_ttm_job(begin(store, run.id))
+    assert records(store, run.id) == uninterrupted
+
+
+def test_the_oracle_trains_on_exactly_the_right_groups(job):
+    steps = list(worker.execute_ttm({**job, "oracle": True}))
+    assert [item.record["threshold"] for item in steps] == [None] * 4
+    assert all(item.record["precision"] in (1.0, None) for item in steps)
+    assert steps[1].record["selected"] == round(12 * steps[0].record["metrics"]["group_match"]["value"] / 100)
+
+
+def test_the_global_variant_is_recorded_with_its_own_metrics_and_precision(job):
+    options = {"variant": "global", "iterations": 1, "coverage_first": 1.0}
+    item = list(worker.execute_ttm({**job, "ttm": {**job["ttm"], "tau_last": None, **options}}))[-1]
+    truth = worker.load_groups(job).truth
+    right = item.step.matching == truth + 2 * np.arange(12)[:, None]
+    assert item.record["selected"] == 24 and item.record["precision"] == right.mean()
+    assert {"global_match", "image_to_text_r1", "text_to_image_r1"} <= set(item.record["metrics"])
+
+
+def test_a_job_names_its_settings_its_model_folder_for_good_and_refuses_what_makes_no_sense(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "models" / "mine").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    made = worker.ttm_job(
+        "scenes/left-right", "models/mine", options={"tau_first": 2.0, "lr": None, "seed": 3}
+    )
+    assert made["model"] == str(tmp_path / "models" / "mine") and json.loads(json.dumps(made)) == made
+    assert (made["ttm"]["tau_first"], made["ttm"]["coverage_first"], made["ttm"]["seed"]) == (2.0, None, 3)
+    assert worker.ttm_job("b", "openai/clip")["model"] == "openai/clip"
+    for wrong, sentence in [
+        ({"preset": "builtim"}, "did you mean 'builtin'"),
+        ({"preset": "simplematch/builtin"}, "not one of test-time matching"),
+        ({"options": {"epochz": 1}}, "did you mean 'epochs'"),
+        ({"options": {"lr": -1.0}}, "lr"),
+    ]:
+        with pytest.raises(InputError, match=sentence):
+            worker.ttm_job("b", "m", **wrong)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"benchmark": "scenes/left-rigt"}, "did you mean 'scenes/left-right'"),
+        ({"groups": 10**6}, "1000000 groups were asked for"),
+        ({"groups": 0}, "0 groups were asked for"),
+        ({"model": "builtin/nothing"}, "nknown built-in model"),
+    ],
+)
+def test_what_cannot_be_loaded_is_one_sentence(job, change, sentence):
+    with pytest.raises(InputError, match=sentence):
+        next(iter(worker.execute_ttm({**job, **change})))
+
+
+def test_the_plan_knows_that_late_iterations_take_longer():
+    plan = worker.Plan(4)
+    assert [plan.fraction(share) for share in (0.0, 0.25, 0.5, 1.0)] == [0.0, 0.25, 0.5, 1.0]
+    plan = worker.Plan(4)
+    # One of four groups was trained on; the next thresholds take two, three and four of them.
+    plan.update([0.25], np.array([4.0, 3.0, 2.0, 1.0]), np.array([1.0, 2.0, 3.0, 4.0]))
+    scoring = worker.Plan.SCORING
+    assert plan.fraction(0.25) == pytest.approx((scoring + 0.25) / (4 * scoring + 2.5))
+    assert plan.fraction(0.5) == pytest.approx((2 * scoring + 0.75) / (4 * scoring + 2.5))
+    assert plan.fraction(0.1) == plan.fraction(0.5)  # a bar never goes back
+    assert plan.fraction(1.0) == pytest.approx(1.0)
+
+
+def test_time_left_comes_from_the_pace_of_this_attempt(store, monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(worker.time, "monotonic", lambda: clock[0])
+    job = worker.Job(store, counting(store).id, 0)
+    job.progress(0.5, "resumed half way")
+    assert job._progress["seconds_left"] is None
+    clock[0] += 10
+    job.progress(0.75, "ten seconds for a quarter")
+    assert job._progress["seconds_left"] == pytest.approx(10.0)
