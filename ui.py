@@ -5,10 +5,9 @@ from __future__ import annotations
 import base64
 import io
 import logging
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +15,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from core import browse, datasets, drawing
 from core.errors import InputError
@@ -25,6 +25,7 @@ from core.metrics import METRICS, Estimate
 from core.papers import CITATIONS
 from core.scorers import builtin_models, scorer_key
 from core.scores import ScoreCache, score_groups
+from core.texts import duration, name_and_meaning, plain, ties
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,14 +43,6 @@ PAGES = {
     "pages/4_Runs.py": ("Runs", ":material/list_alt:"),
 }
 SPLITS = ("test", "validation", "train")
-GLOBAL = {  # of a file with embeddings: over all its images and captions, regardless of groups
-    "global_match": (
-        "Global match",
-        "One assignment over all images and captions gives an image its own caption.",
-    ),
-    "image_to_text_r1": ("Image to text R@1", "An image's own caption scores highest among all captions."),
-    "text_to_image_r1": ("Text to image R@1", "A caption's own image scores highest among all images."),
-}
 # What the sidebar picks; bound to the address, so every link carries it.
 SHARED = ("set", "split", "shape", "model", "tag")
 
@@ -93,6 +86,7 @@ def start(title: str, lead: str = "", pick: bool = True) -> Selection | None:
     if not pick:
         return None
     with guard():
+        _restore(title)
         selection = _pick()
     st.caption(plain(selection.line))
     return selection
@@ -116,20 +110,35 @@ def guard() -> Iterator[None]:
 
 def jump(label: str, page: str, state: Mapping[str, Any], **look: Any) -> None:
     """A button that opens a page with these widget values set (also those that the address holds)."""
-    if st.button(label, on_click=lambda: st.session_state.update(state), **look):
+    if st.button(label, on_click=_set, args=(state,), **look):
         # Never query_params=None: that clears the sidebar's parameters too, which Streamlit refuses.
         own = {k: v if isinstance(v, list) else str(v) for k, v in state.items() if k not in SHARED and v}
         st.switch_page(page, query_params=own)
 
 
+def _set(state: Mapping[str, Any]) -> None:
+    st.session_state.update(state)
+    st.session_state.setdefault("kept", {}).update({k: v for k, v in state.items() if k in SHARED})
+
+
 # --- the one selection -------------------------------------------------------------------------------------------
 
 
-def _pick() -> Selection:
-    # Streamlit carries bound widgets from page to page, but forgets them when the page is left before it is done.
+def _restore(page: str) -> None:
+    """On another page than before: picks come along, into widgets and address.
+
+    Streamlit does so by itself for bound widgets, but not from a page that was left before it was done.
+    """
     kept = st.session_state.setdefault("kept", {})
-    for key in kept.keys() - st.session_state.keys() - st.query_params.keys():
-        st.session_state[key] = kept[key]
+    if st.session_state.get("picked_on") != page:
+        for key in kept.keys() - st.query_params.keys():
+            with suppress(StreamlitAPIException):  # a parameter that a widget holds already
+                st.query_params[key] = kept[key]
+            st.session_state[key] = kept[key]
+    st.session_state["picked_on"] = page
+
+
+def _pick() -> Selection:
     with st.sidebar:
         names = datasets.names()
         benchmark = st.selectbox(
@@ -157,7 +166,7 @@ def _pick() -> Selection:
             st.multiselect(
                 "Only groups with", list(options), key="tag", bind="query-params", placeholder="all groups"
             )
-        kept.update({key: st.session_state[key] for key in SHARED if key in st.session_state})
+        st.session_state["kept"] |= {key: st.session_state[key] for key in SHARED if key in st.session_state}
         st.button("Reset selection", on_click=_reset, icon=":material/restart_alt:", type="tertiary")
     if model is None:
         raise InputError(
@@ -168,7 +177,16 @@ def _pick() -> Selection:
 
 
 def _reset() -> None:
-    for key in (*SHARED, "kept", "group", "upload"):
+    """Every pick at its default; the widgets want to be told, not only forgotten."""
+    _set(
+        {
+            "set": datasets.names()[0],
+            "split": SPLITS[0],
+            "model": next(iter(builtin_models()), None),
+            "tag": [],
+        }
+    )
+    for key in ("shape", "group", "upload"):
         st.session_state.pop(key, None)
 
 
@@ -277,22 +295,9 @@ def draw_group(
 # --- formats -----------------------------------------------------------------------------------------------------
 
 
-def plain(text: str) -> str:
-    """Text from data or from an error, with everything that Markdown would act upon escaped."""
-    return re.sub(r"([\\`*_{}\[\]()#+\-.!|<>~$:&])", r"\\\1", text)
-
-
-def metric_line(estimate: Estimate) -> str:
-    """An accuracy as it is always shown: with its interval, its chance level and its ties."""
-    return (
-        f"{estimate.value:.1f} % (95 % interval {estimate.low:.1f}–{estimate.high:.1f}), "
-        f"chance {estimate.chance:.1f} %, {ties(estimate)}"
-    )
-
-
 def metric_card(name: str, estimate: Estimate) -> None:
     """An accuracy as a card; the tooltip is the glossary."""
-    label, meaning = GLOBAL[name] if name in GLOBAL else (METRICS[name].label, METRICS[name].meaning)
+    label, meaning = name_and_meaning(name)
     more = f"\n\n$${METRICS[name].formula}$$\n\n{METRICS[name].reference}." if name in METRICS else ""
     with st.container(border=True, gap="xxsmall"):
         note = "Below: 95 % interval over groups, chance level, tied groups (a tie is wrong)."
@@ -300,22 +305,6 @@ def metric_card(name: str, estimate: Estimate) -> None:
         st.caption(
             f"95 %: {estimate.low:.1f}–{estimate.high:.1f}  \nchance {estimate.chance:.1f} · {ties(estimate)}"
         )
-
-
-def ties(estimate: Estimate) -> str:
-    return f"{estimate.ties} tied" if estimate.ties else "no ties"
-
-
-def duration(seconds: float | None) -> str:
-    """5 s, 2 min 10 s, 1 h 5 min."""
-    if seconds is None:
-        return "–"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def run_label(run: Run) -> str:

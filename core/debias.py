@@ -110,6 +110,21 @@ def debias(scores: np.ndarray, prior: np.ndarray, alpha: float) -> np.ndarray:
     return array - check_alpha(alpha) * check_prior(prior, array)[:, None, :]
 
 
+def debias_matrix(scores: np.ndarray, prior: np.ndarray, alpha: float) -> np.ndarray:
+    """The same for all images with all captions (retrieval, classification): float64 (N, M).
+
+    scores : float (N, M), log P(t|i), any N and M. prior : float (M,). Source: [VGPT] section 5 (COCO, ImageNet).
+    """
+    array, known = np.asarray(scores, dtype=np.float64), np.asarray(prior, dtype=np.float64)
+    if array.ndim != 2 or known.shape != array.shape[1:]:
+        raise InputError(
+            f"Scores of shape {array.shape} need one prior per column; the prior has {known.shape}."
+        )
+    if not (np.isfinite(array).all() and np.isfinite(known).all()):
+        raise InputError("A score or a prior is not a finite number; compute it again.")
+    return array - check_alpha(alpha) * known
+
+
 def group_prior(prior: np.ndarray, caption_index: np.ndarray) -> np.ndarray:
     """A prior over distinct captions (c,) laid out per group: float64 (n, k).
 

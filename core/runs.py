@@ -179,7 +179,8 @@ class RunStore:
         now = time.time()
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now)) + f"{int(now % 1 * 1000):03d}"
         run_id = f"{stamp}-{secrets.token_hex(3)}"
-        row = (run_id, kind, _title(title), json.dumps(config), now, now, owner, queue_of(config))
+        device = config.get("device") or "auto"  # to say what that is would mean importing torch
+        row = (run_id, kind, _title(title), json.dumps(config), now, now, owner, str(device))
         folder = self.folder(run_id)
         try:
             with files.storage(self.root):
@@ -362,11 +363,6 @@ def launch(store: RunStore, run_id: str, module: str = "core.worker") -> Run:
 def resume(store: RunStore, run_id: str) -> Run:
     """Go on with an interrupted, stopped or failed run after its last finished iteration."""
     return launch(store, run_id)
-
-
-def queue_of(config: dict[str, Any]) -> str:
-    """The queue a run joins: its device's name. `auto` stays `auto`: asking torch would mean importing it."""
-    return str(config.get("device") or "auto")
 
 
 def parallel_runs() -> int:

@@ -20,7 +20,6 @@ LEAD = (
     "The model matches every group, keeps the matchings it is sure of, trains on them, and starts over with a lower "
     "threshold. No label is used. Runs go on when you close this page."
 )
-SETTINGS = ("T", "epochs", "lr", "schedule", "start", "share", "tau1", "tauT", "seed", "oracle", "n")
 STATUS = {
     "queued": (":material/hourglass_empty:", "gray"),
     "running": (":material/play_arrow:", "violet"),
@@ -38,10 +37,24 @@ SHOWN = 6
 # --- set up ------------------------------------------------------------------------------------------------------
 
 
-def forget_settings() -> None:
-    """Another preset: its values, not mine."""
-    for key in SETTINGS:
-        st.session_state.pop(key, None)
+def use_preset() -> None:
+    """Another preset: its values in every field of the form, not mine."""
+    base = PRESETS[st.session_state["preset"]].config
+    assert isinstance(base, TTMConfig)
+    fields = {
+        "T": base.iterations,
+        "epochs": base.epochs,
+        "lr": base.lr,
+        "schedule": base.schedule,
+        "seed": base.seed,
+    }
+    fields |= {"start": WAYS[0 if base.tau_first is None else 1], "share": first_share(base)}
+    st.session_state.update(fields, tau1=base.tau_first or 1.0, tauT=base.tau_last or 0.0)
+
+
+def first_share(config: TTMConfig) -> int:
+    """Percent of the groups that are selected at first, where the preset says it so."""
+    return round(100 * (config.coverage_first or 0.2))
 
 
 HELP = {
@@ -58,9 +71,7 @@ def settings(total: int) -> tuple[str, dict[str, Any], int, bool]:
     names = [name for name, preset in PRESETS.items() if isinstance(preset.config, TTMConfig)]
     bind: dict[str, Any] = {"bind": "query-params"}
     first, second, third = st.columns(3)
-    preset = first.selectbox(
-        "Preset", names, key="preset", on_change=forget_settings, help=HELP["preset"], **bind
-    )
+    preset = first.selectbox("Preset", names, key="preset", on_change=use_preset, help=HELP["preset"], **bind)
     base = PRESETS[preset].config
     assert isinstance(base, TTMConfig)
     options: dict[str, Any] = {
@@ -79,8 +90,9 @@ def settings(total: int) -> tuple[str, dict[str, Any], int, bool]:
     place = 0 if base.tau_first is None else 1
     way = first.radio("First threshold τ₁ as", WAYS, place, key="start", horizontal=True, **bind)
     if way == WAYS[0]:
-        share = round(100 * (base.coverage_first or 0.2))
-        share = second.slider("Selected at first, % of groups", 1, 100, share, key="share", **bind)
+        share = second.slider(
+            "Selected at first, % of groups", 1, 100, first_share(base), key="share", **bind
+        )
         options["coverage_first"] = share / 100
     else:
         tau = base.tau_first or 1.0

@@ -205,7 +205,7 @@ def test_a_run_grows_survives_a_reload_stops_and_resumes(visit):
     seen = wait_for_growth(page, 0)
     page.reload()
     seen = wait_for_growth(page, seen - 1)
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Stop").click()
     status(page, "stopped")
     assert iterations(page) < 8
     page.get_by_role("button", name="Resume").click()

@@ -18,7 +18,7 @@ import pytest
 from core import files, processes, runs
 from core.database import Database
 from core.errors import InputError
-from core.runs import RunStore, Superseded, parallel_runs, queue_of
+from core.runs import RunStore, Superseded, parallel_runs
 
 ROOT = Path(__file__).resolve().parent.parent
 ME = processes.identify(os.getpid())
@@ -310,11 +310,8 @@ def test_two_slots_hold_two_runs_and_devices_have_queues_of_their_own(store):
     a, b, c = (queued(store, device="cuda:0")[0] for _ in range(3))
     other, _ = queued(store, device="cpu")
     assert (b(2), a(2), c(2), other(1)) == (0, 0, 1, 0)
-    assert (queue_of({"device": "cuda:0"}), queue_of({}), queue_of({"device": None})) == (
-        "cuda:0",
-        "auto",
-        "auto",
-    )
+    configs = ({"device": "cuda:0"}, {"device": None}, {})
+    assert [new(store, **config).device for config in configs] == ["cuda:0", "auto", "auto"]
 
 
 @pytest.mark.parametrize("status", ["queued", "running", "stopping"])

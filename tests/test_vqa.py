@@ -10,7 +10,7 @@ from tiny_models import counted, everything, maker
 
 from core.errors import InputError
 from core.scorers import load_scorer
-from core.scorers.vqa import question
+from core.scorers.vqa import Answerer, question
 
 CAPTIONS = [
     "a red cube",
@@ -139,6 +139,36 @@ def test_the_logarithm_keeps_apart_what_the_probability_ties(make, images):
 
 def test_the_question_quotes_the_caption():
     assert question("a red cube") == 'Does this figure show "a red cube"? Please answer yes or no.'
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "token"),
+    [
+        ("bytes", "Question: is it? Answer:", "\u0120Yes"),
+        ("bytes", "assistant\n", "Yes"),
+        ("bytes", "", "Yes"),
+        ("pieces", "USER: is it? ASSISTANT:", "\u2581Yes"),
+        ("pieces", "", "\u2581Yes"),
+    ],
+)
+def test_the_answer_is_the_token_that_would_follow_the_prompt(kind, before, token):
+    """GPT-2 and OPT write " Yes" after a colon and "Yes" on a new line; Llama and T5 have one piece for both."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    made = Tokenizer(models.BPE(unk_token="<unk>"))
+    split = (
+        pre_tokenizers.ByteLevel(add_prefix_space=False) if kind == "bytes" else pre_tokenizers.Metaspace()
+    )
+    made.pre_tokenizer, made.decoder = split, decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet() if kind == "bytes" else []
+    trainer = trainers.BpeTrainer(vocab_size=600, special_tokens=["<unk>"], initial_alphabet=alphabet)
+    made.train_from_iterator(
+        ["Yes\nYes it is Yes", "USER: is it? ASSISTANT: Yes", "Question: Answer: Yes"] * 9, trainer
+    )
+    words = PreTrainedTokenizerFast(tokenizer_object=made, unk_token="<unk>")
+    fake = SimpleNamespace(tokenizer=words, answer="Yes", name="fake")
+    assert words.convert_ids_to_tokens(Answerer._answer_token(fake, before)) == token
 
 
 def test_llava_is_told_what_it_was_told_in_training(make):

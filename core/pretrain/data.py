@@ -36,17 +36,10 @@ class DataRecipe:
 
     singles: int = 16_000  # scenes on their own
     twins: int = 9_000  # pairs of scenes that differ in one exchange: the hard negatives
-    kinds: tuple[str, ...] = (
-        "left-right",
-        "attribute",
-        "left-right",
-        "front-behind",
-    )  # what twins exchange, in turn
+    # What twins exchange, in turn.
+    kinds: tuple[str, ...] = ("attribute", "left-right", "attribute", "front-behind")
     counts: tuple[int, ...] = (2, 2, 2, 3)  # objects per scene, drawn evenly from this list
-    captions: int = 4  # of each scene; the second half of a single scene's tell a relation, the first half none
-        ("pair", 0.5),
-        ("relation", 0.5),
-    )  # kinds of caption of a single scene
+    captions: int = 4  # per scene; of a single scene the second half tell a relation, the first half none
     detail: float = 0.0  # chance that a caption says size, and material
     omit: float = 0.0  # chance that a caption of a single scene leaves out a colour or shape
 

@@ -24,7 +24,7 @@ from core.scorers.decoding import ChatScorer, Prefix, text_log_probs
 from core.scorers.hub import read_json
 from core.scorers.kinds import DEFAULT_NULL_COUNT, null_pixels
 from core.scorers.nulls import NullImage, null_images
-from core.scorers.pairwise import Look, PairScorer, Parts, load_parts, masked_mean, token_log_probs, used
+from core.scorers.pairwise import Look, PairScorer, Parts, gap, load_parts, masked_mean, token_log_probs, used
 
 # The released BLIP checkpoints have two tokens more than BERT's vocabulary: [DEC] 30522 and [ENC] 30523.
 BLIP_VOCABULARY = 30_524
@@ -166,10 +166,8 @@ class ChatCaptioner(ChatScorer, CaptionScorer):
 
     def _read(self, captions: list[str]) -> list[list[int]]:
         prompt = self.prompt()
-        # A caption follows a word ("ASSISTANT:") after a space, a line break or a special token without one.
-        bare = prompt[-1:].isspace() or prompt.endswith(tuple(self.tokenizer.all_special_tokens))
         before = self._tail([prompt])[0]
-        whole = self._tail([f"{prompt}{'' if bare else ' '}{caption}" for caption in captions])
+        whole = self._tail([f"{prompt}{gap(prompt, self.tokenizer)}{caption}" for caption in captions])
         # Where prompt and caption share a token, the caption is taken by itself.
         alone = self._ids(captions, add_special_tokens=False)
         return [

@@ -111,7 +111,8 @@ class Seq2SeqScorer(LanguageScorer):
         return self._ids(captions)
 
     def _begin(self) -> torch.Tensor:
-        source = torch.tensor([self.tokenizer("")["input_ids"]], dtype=torch.long, device=self.device)
+        empty = self.tokenizer("")["input_ids"] or [self.tokenizer.eos_token_id]
+        source = torch.tensor([empty], dtype=torch.long, device=self.device)
         return self.module.get_encoder()(input_ids=source).last_hidden_state
 
     def _token_log_probs(self, seen: torch.Tensor, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,16 +47,24 @@ def weights_in(folder: Path) -> dict[str, int]:
     counts: dict[str, int] = {}
     for path in sorted(folder.glob("model*.safetensors")):
         try:
-            with open(path, "rb") as file:
-                header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        except (OSError, ValueError) as error:
+            for kind, size in _tensors(path):
+                counts[kind] = counts.get(kind, 0) + size // _SIZES.get(kind, 1)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{path} cannot be read ({error}); fetch the model again.") from None
-        for name, tensor in header.items():
-            if name != "__metadata__":
-                start, stop = tensor["data_offsets"]
-                kind = tensor["dtype"]
-                counts[kind] = counts.get(kind, 0) + (stop - start) // _SIZES.get(kind, 1)
     return counts
+
+
+def _tensors(path: Path) -> Iterator[tuple[str, int]]:
+    """Type and bytes of every tensor in a safetensors file."""
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > path.stat().st_size:
+            raise ValueError("its header is longer than the file")
+        header = json.loads(file.read(length))
+    for name, tensor in header.items():
+        if name != "__metadata__":
+            start, stop = tensor["data_offsets"]
+            yield tensor["dtype"], stop - start
 
 
 def weights_on_hub(name: str) -> dict[str, int] | None:

@@ -171,6 +171,11 @@ class PairScorer(ABC):
                 "rest of them was cut off.",
                 stacklevel=4,
             )
+        empty = next((c for c, ids in zip(captions, found, strict=True) if not ids), None)
+        if empty is not None:
+            raise InputError(
+                f"{self.name} has no token for anything in the caption {empty!r}; give it other words."
+            )
         return [list(ids[:limit]) for ids in found]
 
     def _padded(self, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -182,6 +187,12 @@ class PairScorer(ABC):
         rows = torch.tensor([[*row, *row[-1:] * (length - len(row))] for row in ids], device=self.device)
         sizes = torch.tensor([len(row) for row in ids], device=self.device)
         return rows, (torch.arange(length, device=self.device) < sizes[:, None]).long()
+
+
+def gap(before: str, tokenizer: Any) -> str:
+    """What stands between a text and its continuation: nothing after white space or a special token, else a space."""
+    bare = not before or before[-1].isspace() or before.endswith(tuple(tokenizer.all_special_tokens))
+    return "" if bare else " "
 
 
 def used(pairs: np.ndarray, images: int, captions: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -20,7 +20,7 @@ from core.scorers.generative import image_states, query_features
 from core.scorers.hub import read_json
 from core.scorers.kinds import QUESTION
 from core.scorers.matching_head import with_first_token
-from core.scorers.pairwise import Look, PairScorer, Parts, load_parts
+from core.scorers.pairwise import Look, PairScorer, Parts, gap, load_parts
 
 ANSWER = "Yes"
 
@@ -39,14 +39,18 @@ class Answerer(PairScorer):
 
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
-        found = [
-            t
-            for t in self.tokenizer(self.answer, add_special_tokens=False)["input_ids"]
-            if t != self.tokenizer.unk_token_id
-        ]
-        if not found:
+        self.yes = self._answer_token("")
+
+    def _answer_token(self, before: str) -> int:
+        """The first token of the answer where it follows a text: byte-level tokenizers tell " Yes" from "Yes"."""
+        plain: dict[str, Any] = {"add_special_tokens": False}
+        known = self.tokenizer(before, **plain)["input_ids"] if before else []
+        whole = self.tokenizer(f"{before}{gap(before, self.tokenizer)}{self.answer}", **plain)["input_ids"]
+        alone = self.tokenizer(self.answer, **plain)["input_ids"]
+        found = whole[len(known) :] if whole[: len(known)] == known and len(whole) > len(known) else alone
+        if not found or found[0] == self.tokenizer.unk_token_id:
             raise InputError(f"{self.name} has no token for {self.answer!r}; it cannot answer the question.")
-        self.yes = int(found[0])
+        return int(found[0])
 
     @abstractmethod
     def _answer_logits(self, seen: Any, read: list[Any]) -> torch.Tensor:
@@ -103,6 +107,8 @@ class Blip2Answerer(Answerer):
         super().__init__(parts)
         self.language = self.module.language_model
         self.form = "{}" if self.config.model_type == "instructblip" else "Question: {} Answer:"
+        if self.config.use_decoder_only_language_model:
+            self.yes = self._answer_token(self.form.format(question("a")))
 
     def _read(self, captions: list[str]) -> Sequence[str]:
         return [self.form.format(question(caption)) for caption in captions]
@@ -128,6 +134,10 @@ class Blip2Answerer(Answerer):
 
 class ChatAnswerer(ChatScorer, Answerer):
     """Any image-text-to-text model: all up to the image is read once, then each caption's question."""
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self.yes = self._answer_token(self.prompt(question("a")))
 
     def _read(self, captions: list[str]) -> Sequence[list[int]]:
         return self._tail([self.prompt(question(caption)) for caption in captions])
