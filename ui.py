@@ -140,9 +140,8 @@ def _restore(page: str) -> None:
 
 def _pick() -> Selection:
     with st.sidebar:
-        names = datasets.names()
         benchmark = st.selectbox(
-            "Benchmark", names, key="set", bind="query-params", help="A named list of groups."
+            "Benchmark", benchmarks(), key="set", bind="query-params", help="Those at hand come first."
         )
         split = st.selectbox("Split", SPLITS, key="split", bind="query-params")
         groups = load_groups(benchmark, split)
@@ -188,6 +187,12 @@ def _reset() -> None:
     )
     for key in ("shape", "group", "upload"):
         st.session_state.pop(key, None)
+
+
+@st.cache_data(ttl=30, max_entries=1, show_spinner=False)
+def benchmarks() -> list[str]:
+    """All of them; those whose data are here first. Choosing another says what it needs."""
+    return sorted(datasets.names(), key=lambda name: datasets.state(name).startswith("needs"))
 
 
 def model_names() -> list[str]:

@@ -106,6 +106,11 @@ def settings(total: int) -> tuple[str, dict[str, Any], int, bool]:
 
 def preview(config: TTMConfig, evaluation: Evaluation) -> None:
     """The thresholds that the first scores resolve to, and what they would select today."""
+    if config.variant == "global":
+        st.caption(
+            "This preset matches all images with all captions at once; its thresholds resolve when it starts."
+        )
+        return
     taus = thresholds(config, evaluation.matches.margin)
     curve = metrics.threshold_curve(evaluation.matches, evaluation.truth)
     data = plots.schedule_data(taus, curve)
@@ -114,9 +119,11 @@ def preview(config: TTMConfig, evaluation: Evaluation) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         alt = f"The threshold falls from {taus[0]:.3g} to {taus[-1]:.3g} over {len(taus)} iterations."
+        st.caption("Threshold per iteration")
         ui.chart(plots.ttm_panel_figure(data, "threshold", 210), alt, "preview-threshold")
     with right:
         alt = f"With today's margins coverage goes from {data.coverage[0]:.0f} to {data.coverage[-1]:.0f} %."
+        st.caption("Share of groups above it, with the margins of today")
         ui.chart(plots.ttm_panel_figure(data, "selection", 210), alt, "preview-coverage")
 
 

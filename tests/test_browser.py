@@ -149,6 +149,7 @@ def test_a_permalink_shows_the_same_group_in_another_browser(visit):
     first.wait_for_url(re.compile("0008"))
     second = visit("/" + first.url.split("/", 3)[3])
     second.get_by_role("heading", name="left-right/test/0008").wait_for()
+    second.locator(".cm-verdicts").wait_for()
     assert (
         second.locator(".cm-verdicts td").all_inner_texts()
         == first.locator(".cm-verdicts td").all_inner_texts()

@@ -16,7 +16,7 @@ CAPTIONS = [
     "the ball",
     "cone left of the ball",
 ]
-MODELS = ["gpt2", "opt", "t5", "bart"]
+MODELS = ["gpt2", "gpt2-framed", "opt", "t5", "bart"]
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +31,9 @@ def load(make, name):
 def transformers_loss(scorer, name, caption):
     words, module = scorer.tokenizer, scorer.module
     with torch.no_grad():
-        if name in ("gpt2", "opt"):
-            ids = torch.tensor([[words.bos_token_id, *words(caption, add_special_tokens=False)["input_ids"]]])
+        if name in ("gpt2", "gpt2-framed", "opt"):
+            ids = words(caption)["input_ids"]
+            ids = torch.tensor([[words.bos_token_id, *ids[ids[0] == words.bos_token_id :]]])
             return module(input_ids=ids, labels=ids).loss  # the begin token is a label that nothing predicts
         source = words("", return_tensors="pt")["input_ids"].long()
         return module(input_ids=source, labels=words(caption, return_tensors="pt")["input_ids"]).loss

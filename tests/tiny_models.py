@@ -220,12 +220,12 @@ def build_flava(folder: Path, architecture: str = "FlavaForPreTraining", seed: i
     return save(getattr(transformers, architecture)(config), FlavaProcessor(images, words), folder, seed)
 
 
-def build_language(folder: Path, kind: str, seed: int = 0) -> Path:
+def build_language(folder: Path, kind: str, seed: int = 0, frame: str | None = None) -> Path:
     """GPT2LMHeadModel, OPTForCausalLM, T5ForConditionalGeneration or BartForConditionalGeneration."""
     import transformers
     from transformers import BartConfig, GPT2Config
 
-    words = tokenizer({"gpt2": "$A", "bart": "<s> $A </s>"}.get(kind) or FRAMES[kind])
+    words = tokenizer(frame or {"gpt2": "$A", "bart": "<s> $A </s>"}.get(kind) or FRAMES[kind])
     if kind == "gpt2":
         config = GPT2Config(n_embd=32, n_layer=2, n_head=2, n_positions=POSITIONS, **ids(words))
     elif kind == "bart":
@@ -314,6 +314,7 @@ BUILDERS: dict[str, Callable[..., Path]] = {
     "flava": build_flava,
     "flava-model": partial(build_flava, architecture="FlavaModel"),
     "gpt2": partial(build_language, kind="gpt2"),
+    "gpt2-framed": partial(build_language, kind="gpt2", frame="<s> $A </s>"),
     "opt": partial(build_language, kind="opt"),
     "t5": partial(build_language, kind="t5"),
     "bart": partial(build_language, kind="bart"),

@@ -1,32 +1,145 @@
-"""Benchmarks by name. One file per source, with `names()` and `load(name, split)`; what they need is imported then."""
+"""Benchmarks by name. One file per source; what a source needs is looked for when it is asked for, never downloaded.
+
+Data of `sugarcrepe/swap_obj` are looked for in the folder `sugarcrepe` of `$CROSSMATCH_DATA`, then of the user's data
+folder (`core.datasets.reading.data_roots`); any other folder can be named. `core/downloads.py` fetches what is public.
+"""
 
 from __future__ import annotations
 
-from types import ModuleType
+from pathlib import Path
+from typing import Any, Protocol
 
-from core.datasets import builtin
-from core.errors import unknown_name
+from core.datasets import (
+    aro,
+    builtin,
+    captions,
+    cola,
+    colorswap,
+    crepe,
+    eqben,
+    graphs,
+    imagenet,
+    mmvp,
+    sugarcrepe,
+    vlchecklist,
+    whatsup,
+    winoground,
+)
+from core.datasets.base import GRAPHS, GROUPS, RETRIEVAL, Benchmark, Family
+from core.datasets.sets import GraphSet, Retrieval
+from core.errors import InputError, unknown_name
 from core.groups import GroupSet
 
-__all__ = ["DATASETS", "load", "names"]
+__all__ = [
+    "DATASETS",
+    "Benchmark",
+    "entry",
+    "load",
+    "load_graphs",
+    "load_retrieval",
+    "names",
+    "state",
+]
 
-# First part of a benchmark's name (`scenes/left-right`) -> the module that reads the source.
-DATASETS: dict[str, ModuleType] = {
+
+class Source(Protocol):
+    """What the registry holds: a family of benchmarks, or the module of the built-in ones."""
+
+    def names(self, kind: str = GROUPS) -> list[str]: ...
+    def state(self, name: str) -> str: ...
+    def load(
+        self,
+        name: str,
+        split: str | None,
+        folder: Path | None = None,
+        images: bool = True,
+        partial: bool = False,
+    ) -> Any: ...
+
+
+# First part of a benchmark's name (`scenes/left-right`) -> its source.
+DATASETS: dict[str, Source] = {
     "scenes": builtin,
+    "winoground": Family(winoground.BENCHMARKS),
+    "mmvp-vlm": Family(mmvp.BENCHMARKS),
+    "colorswap": Family(colorswap.BENCHMARKS),
+    "sugarcrepe": Family(sugarcrepe.BENCHMARKS),
+    "whatsup": Family(whatsup.BENCHMARKS),
+    "cola": Family(cola.BENCHMARKS),
+    "crepe": Family(crepe.BENCHMARKS),
+    "aro": Family(aro.BENCHMARKS),
+    "vl-checklist": Family(vlchecklist.BENCHMARKS),
+    "eqben": Family(eqben.BENCHMARKS),
+    "coco": Family(captions.COCO),
+    "flickr30k": Family(captions.FLICKR30K),
+    "imagenet": Family(imagenet.BENCHMARKS),
+    "gqa": Family(graphs.GQA),
+    "visual-genome": Family(graphs.VISUAL_GENOME),
 }
 
 
-def names() -> list[str]:
-    """Names of all benchmarks."""
-    return [name for source in DATASETS.values() for name in source.names()]
+def names(kind: str | None = GROUPS) -> list[str]:
+    """Names of all benchmarks of a kind: groups, retrieval, scene graphs; None is every kind. Touches no disk."""
+    kinds = (GROUPS, RETRIEVAL, GRAPHS) if kind is None else (kind,)
+    return [name for source in DATASETS.values() for each in kinds for name in source.names(each)]
 
 
-def load(name: str, split: str = "test") -> GroupSet:
+def entry(name: str) -> Benchmark | None:
+    """The facts of a benchmark (licence, counts, metric, layout, ...); None for the built-in ones."""
+    source = _source(name, None)
+    return source.benchmarks[name] if isinstance(source, Family) else None
+
+
+def state(name: str) -> str:
+    """`built in`, `found at PATH`, or `needs: ` and the exact next step."""
+    return _source(name, None).state(name)
+
+
+def load(
+    name: str,
+    split: str = "test",
+    folder: Path | None = None,
+    images: bool = True,
+    partial: bool = False,
+) -> GroupSet:
     """A benchmark's groups.
 
-    name : one of `names()`. split : the built-in sets have train, validation and test.
-    Raises InputError for an unknown name (suggesting the nearest) or split, or data that are missing here.
+    name : one of `names()`. split : the built-in sets have train, validation and test, most others test alone.
+    folder : a folder with the data in upstream's layout, instead of the usual places. images : False accepts that
+    image files are not there, for scoring captions alone. partial : accept another number of groups than upstream's.
+    Raises InputError for an unknown name or split (suggesting the nearest), and for data that are missing or damaged,
+    naming the first missing file.
     """
-    if name not in names():
-        raise unknown_name("benchmark", name, names())
-    return DATASETS[name.partition("/")[0]].load(name, split)
+    return _source(name, GROUPS).load(name, split, folder, images, partial)
+
+
+def load_retrieval(
+    name: str,
+    split: str = "test",
+    folder: Path | None = None,
+    images: bool = True,
+    partial: bool = False,
+) -> Retrieval:
+    """A benchmark's queries and images; arguments as for `load`, names are `names("retrieval")`."""
+    return _source(name, RETRIEVAL).load(name, split, folder, images, partial)
+
+
+def load_graphs(
+    name: str,
+    split: str | None = None,
+    folder: Path | None = None,
+    images: bool = True,
+    partial: bool = False,
+) -> GraphSet:
+    """Images with scene graphs; arguments as for `load`, names are `names("scene graphs")`, no split is the first."""
+    return _source(name, GRAPHS).load(name, split, folder, images, partial)
+
+
+def _source(name: str, kind: str | None) -> Source:
+    """The source of a benchmark that exists and is of the wanted kind."""
+    if name in names(kind):
+        return DATASETS[name.partition("/")[0]]
+    for other in (GROUPS, RETRIEVAL, GRAPHS):
+        if kind is not None and name in names(other):
+            raise InputError(f"{name} is a benchmark of {other}, not of {kind}; choose one of {kind}.")
+    raise unknown_name("benchmark", name, names(kind))

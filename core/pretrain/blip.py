@@ -26,7 +26,9 @@ def config(recipe: Recipe, words: int) -> BlipConfig:
     """Both towers; the text tower reads the picture by cross-attention."""
     ids = {"bos_token_id": BOS, "eos_token_id": EOS, "sep_token_id": EOS, "pad_token_id": PAD}
     dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    text = tower(recipe.text) | ids | dropout | {"vocab_size": words, "max_position_embeddings": recipe.length}
+    text = (
+        tower(recipe.text) | ids | dropout | {"vocab_size": words, "max_position_embeddings": recipe.length}
+    )
     text |= {"encoder_hidden_size": recipe.vision.width, "projection_dim": recipe.projection}
     vision = tower(recipe.vision) | {"image_size": MODEL_SIZE, "patch_size": recipe.patch}
     return BlipConfig(
@@ -139,9 +141,7 @@ def build_captioner(recipe: Recipe, words: int) -> BlipForConditionalGeneration:
 
 
 def _decoded(module: Any, tokens: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    return module.text_decoder(
-        input_ids=ids, attention_mask=_mask(ids), encoder_hidden_states=tokens, return_logits=True
-    )
+    return module.text_decoder(input_ids=ids, attention_mask=_mask(ids), encoder_hidden_states=tokens).logits
 
 
 def captioner_loss(module: BlipForConditionalGeneration, batch: Batch) -> Passed:
@@ -185,8 +185,7 @@ def _answered(
         attention_mask=torch.ones_like(begun),
         encoder_hidden_states=read,
         encoder_attention_mask=_mask(asked),
-        return_logits=True,
-    )
+    ).logits
 
 
 def vqa_logit(module: BlipForQuestionAnswering, tokens: torch.Tensor, asked: torch.Tensor) -> torch.Tensor:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import torch
+from safetensors import safe_open
 
 from core.pretrain.recipes import Recipe
 
-_HEAD = """---
+LOG = "training_log.jsonl"
+_PROSE = ("title", "use", "notes", "limits")
+# Kind of score -> set -> metric -> value, low, high in percent.
+Found = dict[str, dict[str, dict[str, list[float]]]]
+
+_CARD = """---
 license: apache-2.0
 library_name: transformers
 ---
@@ -46,7 +52,7 @@ same for every {every} steps, and its last line these numbers of the stored weig
 
 {table}
 
-Training curve ({curve_of}):
+GroupScore / GroupMatch during training:
 
 {curve}
 
@@ -56,74 +62,64 @@ Training curve ({curve_of}):
 """
 
 
-def write_card(
-    name: str,
-    recipe: Recipe,
-    out: Path,
-    module: torch.nn.Module,
-    records: Sequence[dict[str, Any]],
-    seed: int,
-    seconds: float,
-) -> None:
-    """Write README.md; every number of it comes from `records`, the lines of the log."""
+def write_card(name: str, recipe: Recipe, folder: Path) -> None:
+    """Write README.md of a model folder; every measured number of it comes from the training log beside it."""
+    records = [json.loads(line) for line in (folder / LOG).read_text().splitlines()]
+    config = json.loads((folder / "config.json").read_text())
     data, last = recipe.data, records[-1]
-    parameters = sum(p.numel() for p in module.parameters())
-    text = _HEAD.format(
+    text = _CARD.format(
         title=recipe.title,
-        kind=type(module).__name__,
-        millions=parameters / 1e6,
+        kind=config["architectures"][0],
+        millions=_parameters(folder) / 1e6,
         name=name,
-        words=module.config.get_text_config().vocab_size,
+        words=config.get("text_config", config)["vocab_size"],
         use=recipe.use,
         steps=last["step"],
         batch=recipe.batch,
-        seed=seed,
-        minutes=seconds / 60,
-        machine=_machine(module),
+        seed=last["seed"],
+        minutes=last["total_seconds"] / 60,
+        machine=last["machine"],
         images=data.singles + 2 * data.twins,
         captions=data.captions,
         share=200 * recipe.pairs / recipe.batch,
-        kinds=" / ".join(data.kinds),
-        recipe=json.dumps(asdict(recipe) | {"notes": None, "use": None, "limits": None}, indent=1),
+        kinds=" / ".join(dict.fromkeys(data.kinds)),
+        recipe=json.dumps({k: v for k, v in asdict(recipe).items() if k not in _PROSE}),
         notes=f"\n{recipe.notes}\n" if recipe.notes else "",
         groups=recipe.groups,
         every=recipe.every,
         table=metrics_table(last["validation"]),
-        curve_of="GroupScore / GroupMatch",
         curve=curve_table(records[:-1]),
         limits=recipe.limits,
     )
-    (out / "README.md").write_text(text)
+    (folder / "README.md").write_text(text)
 
 
-def _machine(module: torch.nn.Module) -> str:
-    device = next(module.parameters()).device
-    return (
-        torch.cuda.get_device_name(device)
-        if device.type == "cuda"
-        else f"{torch.get_num_threads()} CPU threads"
-    )
+def _parameters(folder: Path) -> int:
+    with safe_open(folder / "model.safetensors", "np") as weights:
+        return sum(math.prod(weights.get_slice(key).get_shape()) for key in weights.keys())  # noqa: SIM118
 
 
-def metrics_table(found: dict[str, dict[str, list[float]]]) -> str:
-    """One row per set; value [low, high]."""
-    names = list(next(iter(found.values())))
-    rows = [f"| set | {' | '.join(names)} |", "| --- |" + " --- |" * len(names)]
-    for name, metrics in found.items():
-        cells = (f"{value} [{low}, {high}]" for value, low, high in (metrics[n] for n in names))
+def metrics_table(found: Found) -> str:
+    """One row per set; value [low, high] for every kind of score and metric."""
+    columns = [(kind, metric) for kind, sets in found.items() for metric in next(iter(sets.values()))]
+    rows = ["| set | " + " | ".join(f"{metric} ({kind})" for kind, metric in columns) + " |"]
+    rows.append("| --- |" + " --- |" * len(columns))
+    for name in next(iter(found.values())):
+        cells = (f"{v} [{low}, {high}]" for v, low, high in (found[k][name][m] for k, m in columns))
         rows.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
 def curve_table(records: Sequence[dict[str, Any]], most: int = 16) -> str:
-    """GroupScore / GroupMatch of every set against steps; about `most` rows of the log."""
+    """GroupScore / GroupMatch of every set against steps, for the first kind of score; about `most` rows."""
     kept = list(records[:: max(1, len(records) // most)])
-    if records and kept[-1] is not records[-1]:
+    if kept[-1] is not records[-1]:
         kept.append(records[-1])
-    sets = list(kept[0]["validation"])
-    rows = ["| step | loss | " + " | ".join(s.removeprefix("scenes/") for s in sets) + " |"]
+    kind, sets = next(iter(kept[0]["validation"].items()))
+    rows = ["| step | loss | " + " | ".join(name.removeprefix("scenes/") for name in sets) + " |"]
     rows.append("| --- | --- |" + " --- |" * len(sets))
     for record in kept:
-        cells = [" / ".join(f"{m[0]:.0f}" for m in record["validation"][s].values()) for s in sets]
+        found = record["validation"][kind]
+        cells = [" / ".join(f"{m[0]:.0f}" for m in found[name].values()) for name in sets]
         rows.append(f"| {record['step']} | {record['loss']} | {' | '.join(cells)} |")
     return "\n".join(rows)

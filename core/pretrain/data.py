@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from core.scenes.world import COLOURS, MATERIALS, SHAPES, SIZES, Scene
 _SIDES = {"left of": (-2, -1), "right of": (-2, 1), "in front of": (-1, -1), "behind": (-1, 1)}
 Progress = Callable[[str, float], None]  # (what is being done, share done in [0, 1])
 
-_CHUNK = 4096  # pictures between two progress reports
+_CHUNK = 8192  # pictures between two progress reports
 _ARRAYS = ("images", "maps", "objects", "told")
 _PROCESSES = min(8, os.cpu_count() or 1)
 GRID = 8  # cells a side of the label maps
@@ -72,13 +72,20 @@ def training_data(
     recipe: DataRecipe, seed: int, progress: Progress | None = None, cache: Path | None = None
 ) -> TrainingData:
     """The recipe's pictures and captions; drawn on the first call, read from the cache afterwards."""
-    described = json.dumps({**asdict(recipe), "seed": seed, "renderer": RENDERER}, sort_keys=True)
-    name = hashlib.sha256(described.encode()).hexdigest()[:16]
-    folder = (home() / "cache" / "pretrain" if cache is None else cache) / name
+    folder = (home() / "cache" / "pretrain" if cache is None else cache) / _key(recipe, seed)
     if not (folder / "captions.json").is_file():  # written last
         _draw(recipe, seed, folder, progress or (lambda what, share: None))
-    arrays = [np.load(folder / f"{part}.npy", mmap_mode="r") for part in _ARRAYS]
-    return TrainingData(*arrays, json.loads((folder / "captions.json").read_text()), recipe.singles)
+    images, maps, objects, told = (np.load(folder / f"{part}.npy", mmap_mode="r") for part in _ARRAYS)
+    captions = json.loads((folder / "captions.json").read_text())
+    return TrainingData(images, maps, objects, told, captions, recipe.singles)
+
+
+def _key(recipe: DataRecipe, seed: int) -> str:
+    """A name for the cache that changes with the recipe and with whatever changes scenes, captions or pixels."""
+    scenes, said = _sampled(replace(recipe, singles=6, twins=min(6, recipe.twins)), seed)
+    sample = [[scene.to_json() for scene in scenes], [[text for text, _ in variants] for variants in said]]
+    described = json.dumps([asdict(recipe), seed, RENDERER, sample], sort_keys=True)
+    return hashlib.sha256(described.encode() + render_many(scenes).tobytes()).hexdigest()[:16]
 
 
 def object_table(scene: Scene) -> np.ndarray:
@@ -147,9 +154,8 @@ def _of_twin(pair: Twin, rng: np.random.Generator, recipe: DataRecipe) -> list[t
     return _said(claims, Wording.draw(rng))
 
 
-def _draw(recipe: DataRecipe, seed: int, folder: Path, progress: Progress) -> None:
-    """Sample, caption and render everything; the files appear under their names only when complete."""
-    progress("drawing scenes", 0.0)
+def _sampled(recipe: DataRecipe, seed: int) -> tuple[list[Scene], list[list[tuple[str, np.ndarray]]]]:
+    """Scenes, singles before twins, and what each one's captions say."""
     rng = np.random.default_rng([seed, 1])
     scenes = training_scenes(recipe.singles, seed, recipe.counts)
     pairs = training_twins(recipe.twins, recipe.kinds, seed, recipe.counts) if recipe.twins else []
@@ -158,9 +164,15 @@ def _draw(recipe: DataRecipe, seed: int, folder: Path, progress: Progress) -> No
         both = [_of_twin(pair, rng, recipe) for _ in range(recipe.captions)]
         said += [list(side) for side in zip(*both, strict=True)]
         scenes += [pair.first, pair.second]
+    return scenes, said
+
+
+def _draw(recipe: DataRecipe, seed: int, folder: Path, progress: Progress) -> None:
+    """Sample, caption and render everything; the folder is complete once the captions are there."""
+    progress("drawing scenes", 0.0)
+    scenes, said = _sampled(recipe, seed)
     folder.mkdir(parents=True, exist_ok=True)
-    part = folder / "images.part.npy"
-    images = np.lib.format.open_memmap(part, "w+", np.uint8, (len(scenes), 64, 64, 3))
+    images = np.lib.format.open_memmap(folder / "images.npy", "w+", np.uint8, (len(scenes), 64, 64, 3))
     for start in range(0, len(scenes), _CHUNK):
         progress("rendering", start / len(scenes))
         images[start : start + _CHUNK] = render_many(scenes[start : start + _CHUNK], processes=_PROCESSES)
@@ -168,7 +180,6 @@ def _draw(recipe: DataRecipe, seed: int, folder: Path, progress: Progress) -> No
     np.save(folder / "maps.npy", np.stack([label_map(scene) for scene in scenes]))
     np.save(folder / "told.npy", np.stack([[table for _, table in variants] for variants in said]))
     np.save(folder / "objects.npy", np.stack([object_table(scene) for scene in scenes]))
-    part.replace(folder / "images.npy")
     written = folder / "captions.part.json"
     written.write_text(json.dumps([[text for text, _ in variants] for variants in said]))
     written.replace(folder / "captions.json")

@@ -10,14 +10,12 @@ from typing import Any
 import torch
 
 from core.errors import InputError
-from core.pretrain.card import write_card
+from core.pretrain.card import LOG, write_card
 from core.pretrain.data import training_data
 from core.pretrain.families import FAMILIES
-from core.pretrain.loop import Progress, Record, remeasure, seeded, train
+from core.pretrain.loop import Progress, remeasure, seeded, train
 from core.pretrain.recipes import Recipe
 from core.pretrain.tokens import word_tokenizer
-
-LOG = "training_log.jsonl"
 
 
 def make(
@@ -32,23 +30,30 @@ def make(
     where = _device(device)
     out.mkdir(parents=True, exist_ok=True)
     started = perf_counter()
-    tokenizer, family = word_tokenizer(), FAMILIES[recipe.family]
+    family = FAMILIES[recipe.family]
+    tokenizer = word_tokenizer(recipe.length, family.asks)
     data = training_data(recipe.data, seed, progress)
     with seeded(seed):
         module = family.build(recipe, len(tokenizer)).to(where)
-        records: list[Record] = []
         with (out / LOG).open("w") as log:
             for record in train(recipe, module, data, tokenizer, seed, count, progress):
-                records.append(record)
                 log.write(json.dumps(record) + "\n")
                 log.flush()
         save(module, family.processor(tokenizer), out)
-        # The stored weights are rounded; the card tells what they measure, as the log's last line does.
-        records.append(remeasure(recipe, type(module).from_pretrained(out).to(where), tokenizer, count))
-        with (out / LOG).open("a") as log:
-            log.write(json.dumps(records[-1]) + "\n")
-    write_card(name, recipe, out, module, records, seed, perf_counter() - started)
+        # The stored weights are rounded: they are read again and measured, and the card tells those numbers.
+        stored = type(module).from_pretrained(out).to(where)
+        last = remeasure(recipe, stored, tokenizer, count)
+    last |= {"seed": seed, "total_seconds": round(perf_counter() - started), "machine": _machine(where)}
+    with (out / LOG).open("a") as log:
+        log.write(json.dumps(last) + "\n")
+    write_card(name, recipe, out)
     return out
+
+
+def _machine(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{torch.get_num_threads()} threads of a CPU"
 
 
 def save(module: Any, processor: Any, out: Path) -> None:
@@ -59,6 +64,7 @@ def save(module: Any, processor: Any, out: Path) -> None:
     config = json.loads((out / "config.json").read_text())
     (out / "config.json").write_text(json.dumps(_float32(config), indent=2, sort_keys=True) + "\n")
     processor.save_pretrained(out)
+    (out / "model.safetensors").chmod(0o644)  # safetensors writes it for its owner alone
 
 
 def _float32(config: dict[str, Any]) -> dict[str, Any]:

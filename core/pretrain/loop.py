@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from math import cos, log, pi
 from time import perf_counter
@@ -13,15 +13,17 @@ import torch
 
 from core.metrics import evaluate
 from core.pretrain.data import TrainingData
-from core.pretrain.families import FAMILIES, Batch, Passed
+from core.pretrain.families import FAMILIES
 from core.pretrain.heads import SceneHeads
 from core.pretrain.recipes import Recipe
+from core.pretrain.shared import Batch, Passed
 from core.pretrain.tokens import pixels, token_ids
 from core.scenes import SceneImage, build, render_many
 from core.scenes.twins import RELATIVE
 
 Record = dict[str, Any]
 Progress = Callable[[str, float], None]
+Score = Callable[[Any, torch.Tensor, torch.Tensor], torch.Tensor]
 METRICS = ("group_score", "group_match")
 _SCORED = 100  # groups scored at once
 
@@ -39,7 +41,7 @@ class Measure:
         self.ids = token_ids(tokenizer, texts).reshape(count, k, -1)
         self.truth = groups.truth
 
-    def scores(self, family: str, module: torch.nn.Module) -> np.ndarray:
+    def scores(self, score: Score, module: torch.nn.Module) -> np.ndarray:
         """float32 (n, m, k)."""
         device, found = next(module.parameters()).device, []
         module.eval()
@@ -48,14 +50,23 @@ class Measure:
                 images, ids = self.images[start : start + _SCORED], self.ids[start : start + _SCORED]
                 flat = pixels(images.reshape(-1, *images.shape[2:])).to(device)
                 views = flat.view(*images.shape[:2], *flat.shape[1:])
-                found.append(FAMILIES[family].scores(module, views, torch.from_numpy(ids).to(device)).cpu())
+                found.append(score(module, views, torch.from_numpy(ids).to(device)).cpu())
         return torch.cat(found).float().numpy()
 
-    def metrics(self, family: str, module: torch.nn.Module) -> Record:
+    def metrics(self, score: Score, module: torch.nn.Module) -> Record:
         """Each metric as value, low, high in percent."""
         assert self.truth is not None
-        estimates = evaluate(self.scores(family, module), self.truth, METRICS)
+        estimates = evaluate(self.scores(score, module), self.truth, METRICS)
         return {n: [round(x, 2) for x in (e.value, e.low, e.high)] for n, e in estimates.items()}
+
+
+def measured(recipe: Recipe, measures: Mapping[str, Measure], module: torch.nn.Module) -> Record:
+    """Metrics by kind of score and by set."""
+    scores = FAMILIES[recipe.family].scores
+    return {
+        kind: {name: measure.metrics(score, module) for name, measure in measures.items()}
+        for kind, score in scores.items()
+    }
 
 
 def train(
@@ -68,7 +79,7 @@ def train(
     progress: Progress,
 ) -> Iterator[Record]:
     """Train `module` in place; yields a record at step 0, every `recipe.every` steps and at the last step."""
-    measures = {name: Measure(name, "validation", recipe.groups, tokenizer) for name in recipe.sets}
+    measures = _measures(recipe, tokenizer)
     batches = _Batches(recipe, data, tokenizer, seed, next(module.parameters()).device)
     heads = SceneHeads(FAMILIES[recipe.family].pooled(recipe), recipe.vision.width).to(batches.device)
     adam = _adamw(module, heads, recipe)
@@ -95,11 +106,15 @@ def train(
 
 def remeasure(recipe: Recipe, module: torch.nn.Module, tokenizer: Any, step: int) -> Record:
     """The log's last line: the stored weights, read again."""
-    found = {
-        name: Measure(name, "validation", recipe.groups, tokenizer).metrics(recipe.family, module)
-        for name in recipe.sets
+    return {
+        "step": step,
+        "stored": True,
+        "validation": measured(recipe, _measures(recipe, tokenizer), module),
     }
-    return {"step": step, "stored": True, "validation": found}
+
+
+def _measures(recipe: Recipe, tokenizer: Any) -> dict[str, Measure]:
+    return {name: Measure(name, "validation", recipe.groups, tokenizer) for name in recipe.sets}
 
 
 def learning_rate(recipe: Recipe, step: int) -> float:
@@ -205,7 +220,7 @@ def _record(
 ) -> Record:
     """One line of the training log."""
     seconds = round(perf_counter() - started, 1)
-    found = {name: measure.metrics(recipe.family, module) for name, measure in measures.items()}
+    found = measured(recipe, measures, module)
     loss = round(float(np.mean(losses)), 4) if losses else None
     return {"step": step, "loss": loss, "seconds": seconds, "validation": found}
 

@@ -30,7 +30,9 @@ class Passed(NamedTuple):
 
 def sincos_grid(side: int, width: int) -> torch.Tensor:
     """Sine and cosine of both coordinates of a side x side grid, float32 (side * side, width)."""
-    frequency = 1.0 / 100 ** (torch.arange(width // 4) / (width // 4))  # a grid of few cells needs few octaves
+    frequency = 1.0 / 100 ** (
+        torch.arange(width // 4) / (width // 4)
+    )  # a grid of few cells needs few octaves
     y, x = torch.meshgrid(torch.arange(side), torch.arange(side), indexing="ij")
     angles = [coordinate.flatten()[:, None] * frequency[None] for coordinate in (y, x)]
     return torch.cat([wave(angle) for angle in angles for wave in (torch.sin, torch.cos)], dim=1)

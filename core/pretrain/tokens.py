@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -14,23 +15,47 @@ from core.scenes.captions import VOCABULARY
 # The end token must not have id 2: transformers' CLIP takes a configured 2 for its old, wrong default and
 # pools at the largest id instead of the end token.
 SPECIAL = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<start>", "eos_token": "<end>"}
+_SPECIAL = ("<pad>", "<unk>", "<mask>", "<start>", "<end>")
 PAD, BOS, EOS = 0, 3, 4
-_IDS = {"<pad>": 0, "<unk>": 1, "<mask>": 2, "<start>": 3, "<end>": 4}
+QUESTION = 'does this figure show "{caption}"? please answer yes or no.'  # VQAScore's, lower-cased
+_QUESTION_WORDS = ('"', "?", ".", "does", "this", "figure", "show", "please", "answer", "yes", "or", "no")
 LENGTH = 24  # tokens, begin and end included; the longest caption of the world has fewer
 MEAN = STD = 0.5  # pixels in [0, 1] become (x - MEAN) / STD
 
 
-def word_tokenizer(length: int = LENGTH) -> PreTrainedTokenizerFast:
-    """Lower-cased words and commas of the built-in world, framed by begin and end."""
-    vocabulary = dict(_IDS)
-    for word in VOCABULARY:
-        vocabulary[word] = len(vocabulary)
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+def vocabulary(asks: bool = False) -> dict[str, int]:
+    """Every token and its id; `asks` adds the words of the question."""
+    tokens = (*_SPECIAL, *VOCABULARY, *(w for w in _QUESTION_WORDS if asks and w not in VOCABULARY))
+    return {token: index for index, token in enumerate(tokens)}
+
+
+YES, NO = (vocabulary(True)[word] for word in ("yes", "no"))
+
+
+def word_tokenizer(length: int = LENGTH, asks: bool = False) -> PreTrainedTokenizerFast:
+    """Lower-cased words and marks of the built-in world, framed by begin and end."""
+    ids = vocabulary(asks)
+    tokenizer = Tokenizer(models.WordLevel(ids, unk_token="<unk>"))
     tokenizer.normalizer = normalizers.Lowercase()
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    frame = [(name, vocabulary[name]) for name in ("<start>", "<end>")]
+    split = [pre_tokenizers.Whitespace(), pre_tokenizers.Punctuation()]
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(split)
+    frame = [(name, ids[name]) for name in ("<start>", "<end>")]
     tokenizer.post_processor = processors.TemplateProcessing(single="<start> $A <end>", special_tokens=frame)
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=length, **SPECIAL)
+
+
+def questions(ids: torch.Tensor) -> torch.Tensor:
+    """Captions as yes-or-no questions: int64 (n, length) -> (n, longer), framed and padded like captions."""
+    known = vocabulary(True)
+    before, after = ([known[w] for w in _marks(part)] for part in QUESTION.split("{caption}"))
+    rows = [[BOS, *before, *row[1 : row.index(EOS)], *after, EOS] for row in ids.tolist()]
+    longest = max(map(len, rows))
+    padded = [row + [PAD] * (longest - len(row)) for row in rows]
+    return torch.tensor(padded, dtype=torch.int64, device=ids.device)
+
+
+def _marks(text: str) -> list[str]:
+    return re.findall(r"[a-z]+|[^a-z\s]", text)
 
 
 def image_settings(side: int = 64) -> dict[str, Any]:
@@ -41,7 +66,7 @@ def image_settings(side: int = 64) -> dict[str, Any]:
 
 def pixels(images: np.ndarray) -> torch.Tensor:
     """uint8 (n, H, W, 3) -> float32 (n, 3, H, W), normalised."""
-    scaled = torch.from_numpy(np.ascontiguousarray(images)).permute(0, 3, 1, 2).float()
+    scaled = torch.from_numpy(np.array(images)).permute(0, 3, 1, 2).float()
     return (scaled / 255 - MEAN) / STD
 
 

@@ -31,6 +31,10 @@ TRANSFORMERS_FILES = (
     "model.safetensors.index.json",
     "preprocessor_config.json",
     "processor_config.json",
+    "chat_template.jinja",
+    "chat_template.json",
+    "qformer_tokenizer/*",
+    "video_preprocessor_config.json",
     *TOKENIZER_FILES,
 )
 OPEN_CLIP_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors")
@@ -90,6 +94,8 @@ def snapshot(name: str, patterns: Sequence[str], need: str) -> Path:
     """
     from huggingface_hub import HfApi, errors, snapshot_download
 
+    from core.scorers import memory  # it needs this module's PATIENCE
+
     try:
         folder = Path(snapshot_download(name, allow_patterns=list(patterns), local_files_only=True))
         if any(folder.glob(need)):
@@ -101,8 +107,13 @@ def snapshot(name: str, patterns: Sequence[str], need: str) -> Path:
             f"{name!r} is neither a folder here nor a possible hub name; check its spelling."
         ) from None
     try:
-        HfApi().model_info(name, timeout=PATIENCE)
+        info = HfApi().model_info(name, timeout=PATIENCE)
+        if info.safetensors is not None:
+            counts = dict(info.safetensors.parameters)
+            memory.check_room(name, memory.plan(counts), memory.free_bytes("auto"))
         return Path(snapshot_download(name, allow_patterns=list(patterns)))
+    except InputError:
+        raise
     except errors.GatedRepoError:
         raise InputError(
             f"The hub gives {name!r} only to users who accepted its terms; accept them on "

@@ -94,7 +94,8 @@ class CausalScorer(LanguageScorer):
             self.context -= 1
 
     def _read(self, captions: list[str]) -> list[list[int]]:
-        return self._ids(captions, add_special_tokens=False)
+        """Tokens after the begin token, which is read beforehand; an end token, where one is written, counts."""
+        return [ids[1:] if ids[0] == self.begin and len(ids) > 1 else ids for ids in self._ids(captions)]
 
     def _begin(self) -> Prefix:
         return read_prefix(self.module, {"input_ids": torch.tensor([[self.begin]], device=self.device)})

@@ -1,0 +1,129 @@
+"""ARO: who does what to whom (VG-Relation), which attribute is whose (VG-Attribution), and word order.
+
+Layout: github.com/mertyg/vision-language-models-are-bows (dataset_zoo/aro_datasets.py). `visual_genome_relation.json`
+and `visual_genome_attribution.json`: lists of `{image_path, bbox_x, bbox_y, bbox_w, bbox_h, true_caption,
+false_caption}` with `relation_name`, or `attributes` of the two objects; images in `images`, cropped to the box; the
+false caption comes first.
+COCO-Order and Flickr30k-Order: upstream shuffles the captions anew in every run (spaCy, NLTK, no file). A fixed copy
+is read instead: `coco-order/data/test-*.parquet` as huggingface.co/datasets/gowitheflow/ARO-COCO-order has it
+(columns images, correct_caption, hard_text_1 to 4), or upstream's `test_cases` written as JSON: `{image,
+caption_options}`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from core.datasets.base import Benchmark
+from core.datasets.reading import Images, caption, find, laid_out, need, read_json, read_parquet
+from core.groups import Group, GroupSet
+
+_GENOME = "images | gqa:images"
+_ORDER_IMAGES = {
+    "coco": "val2014 | coco:val2014 | coco:images/val2014",
+    "flickr30k": "flickr30k-images | flickr30k:flickr30k-images | flickr30k:images",
+}
+_TEXTS = ("correct_caption", *(f"hard_text_{i}" for i in range(1, 5)))
+
+
+def read_genome(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
+    """One cropped image, the false caption, the true one; tag `relation` or `attributes`."""
+    path = need(folder, f"visual_genome_{part}.json")
+    image = Images(folder, _GENOME, images)
+    rows = read_json(path)
+    with laid_out(path, f"ARO's VG-{part.capitalize()}"):
+        groups = tuple(
+            Group(
+                f"aro-{part}-{i}",
+                (image(row["image_path"], _box(row)),),
+                (caption(row["false_caption"]), caption(row["true_caption"])),
+                (1,),
+                {"relation": row["relation_name"]}
+                if part == "relation"
+                else {"attributes": "_".join(row["attributes"][:2])},
+            )
+            for i, row in enumerate(rows)
+        )
+    return GroupSet(f"aro/vg-{part}", groups)
+
+
+def _box(row: dict[str, Any]) -> tuple[int, int, int, int]:
+    x, y, width, height = (int(row[f"bbox_{side}"]) for side in "xywh")
+    return x, y, x + width, y + height
+
+
+def read_order(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
+    """One image, its caption first, then four shuffles of its words."""
+    parquet = find(folder, f"{part}-order/data/test-*.parquet")
+    path = parquet or need(folder, f"{part}_order.json | {part}-order/{part}_order.json")
+    rows: list[tuple[Any, list[str]]]
+    if parquet:
+        table = read_parquet(sorted(path.parent.glob("test-*.parquet")), _TEXTS, ("images",))
+        rows = [(row["images"], [row[c] for c in _TEXTS]) for row in table]
+    else:
+        image = Images(folder, _ORDER_IMAGES[part], images)
+        with laid_out(path, "a list of ARO's test cases"):
+            rows = [(image(PurePosixPath(r["image"]).name), r["caption_options"]) for r in read_json(path)]
+    with laid_out(path, "ARO's shuffled captions"):
+        groups = tuple(
+            Group(f"aro-{part}-order-{i}", (picture,), tuple(caption(c) for c in captions), (0,))
+            for i, (picture, captions) in enumerate(rows)
+        )
+    return GroupSet(f"aro/{part}-order", groups)
+
+
+def _genome(part: str, count: int, tag: str, note: str) -> Benchmark:
+    return Benchmark(
+        name=f"aro/vg-{part}",
+        title=f"ARO: VG-{part.capitalize()}",
+        source="https://github.com/mertyg/vision-language-models-are-bows",
+        licence="MIT (captions); images: Visual Genome, CC BY 4.0",
+        citation="ARO",
+        metric="text_score",
+        read=partial(read_genome, part=part),
+        layout=(f"visual_genome_{part}.json", _GENOME),
+        shape=(1, 2),
+        counts={"test": (count,)},
+        note=note,
+        tags=(tag,),
+        reference=("ARO", f"VG-{part.capitalize()}"),
+        download="aro/vg",
+    )
+
+
+def _order(part: str, title: str, count: int, licence: str) -> Benchmark:
+    table = f"{part}-order/data/test-*.parquet"
+    return Benchmark(
+        name=f"aro/{part}-order",
+        title=f"ARO: {title}-Order",
+        source="https://github.com/mertyg/vision-language-models-are-bows",
+        licence=licence,
+        citation="ARO",
+        metric="text_score",
+        read=partial(read_order, part=part),
+        layout=(
+            f"{table} | {part}_order.json | {part}-order/{part}_order.json",
+            f"{table} | {_ORDER_IMAGES[part]}",
+        ),
+        shape=(1, 5),
+        counts={"test": (count,)},
+        note="ARO draws the shuffles anew in every run; these are one fixed draw, so results differ a little from "
+        "published ones.",
+        reference=("ARO", f"{title}-Order"),
+        download=f"aro/{part}-order",
+    )
+
+
+BENCHMARKS = (
+    _genome("relation", 23937, "relation", "ARO's paper averages over relations, not over images."),
+    _genome(
+        "attribution",
+        28748,
+        "attributes",
+        "ARO's paper averages over pairs of attributes of 25 and more images.",
+    ),
+    _order("coco", "COCO", 25010, "images: COCO, Flickr's terms of use"),
+    _order("flickr30k", "Flickr30k", 5000, "research and education alone (Flickr30k)"),
+)

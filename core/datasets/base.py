@@ -1,0 +1,148 @@
+"""What a benchmark from outside is: an entry of facts with its reader, and families of entries that share a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from core.datasets.reading import data_roots, find
+from core.datasets.sets import GraphSet, RetrievalSet
+from core.errors import InputError, unknown_name
+from core.groups import GroupSet
+
+# read(folder, split, images): a set from a folder. `images=False` accepts that image files are not there.
+Read = Callable[[Path, str, bool], GroupSet | RetrievalSet | GraphSet]
+
+GROUPS, RETRIEVAL, GRAPHS = "groups", "retrieval", "scene graphs"
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One benchmark: facts about it, and how it is read. Reading never downloads."""
+
+    name: str
+    title: str
+    source: str  # where upstream describes it
+    licence: str
+    citation: str  # a key of core.papers.CITATIONS
+    metric: str  # the official one: a key of core.papers.UNITS; "" for scene graphs
+    read: Read
+    layout: tuple[
+        str, ...
+    ]  # what the folder must hold; `|` and `name:path` as in core.datasets.reading.places
+    shape: tuple[int, int] | None = None  # (m, k) of every group; None where it varies
+    counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # split -> right numbers of items
+    queries: int | None = None  # of a retrieval set, where published
+    note: str = ""  # what a reader of results must know: deviations, corrections, what is left out
+    tags: tuple[str, ...] = ()
+    splits: tuple[str, ...] = ("test",)
+    reference: tuple[str, str] | None = None  # dataset and subset in core.papers' tables
+    kind: str = GROUPS
+    global_variant: bool = False  # the paper also matches all images with all captions, without groups
+    download: str = ""  # key in the manifest of core.downloads; "" is the family's
+
+    @property
+    def family(self) -> str:
+        """The first part of the name: its key in the registry and its folder in a data root."""
+        return self.name.partition("/")[0]
+
+    def folder(self) -> Path | None:
+        """Where its data lie here: the first folder that has everything, else the first that exists."""
+        present = [path for root in data_roots() if (path := root / self.family).is_dir()]
+        return next((path for path in present if not self.missing(path)), present[0] if present else None)
+
+    def missing(self, folder: Path) -> list[str]:
+        """The parts of the layout that a folder does not have."""
+        return [need for need in self.layout if find(folder, need) is None]
+
+    def state(self) -> str:
+        """`found at PATH`, or `needs: ` and the exact next step."""
+        from core.downloads import next_step
+
+        folder = self.folder()
+        missing = self.missing(folder) if folder else []
+        if folder and not missing:
+            return f"found at {folder}"
+        target = folder or data_roots()[0] / self.family
+        what = f"{' and '.join(part.partition('|')[0].strip() for part in missing)}; " if missing else ""
+        return f"needs: {what}{next_step(self.download or self.family, target)}"
+
+    def load(self, split: str | None, folder: Path | None, images: bool, partial: bool) -> Any:
+        """The set from `folder` or where it was found, checked against the published counts, with its facts."""
+        split = split or self.splits[0]
+        if split not in self.splits:
+            raise unknown_name("split", split, self.splits)
+        place = folder or self.folder()
+        if place is None:
+            raise InputError(f"{self.title} is not here; it {self.state()}")
+        if not place.is_dir():
+            raise InputError(f"The folder {place} does not exist; check the path.")
+        found = self.read(place, split, images)
+        if not partial:
+            self._check(found, split, place)
+        return self._described(found, split)
+
+    def _check(self, found: GroupSet | RetrievalSet | GraphSet, split: str, place: Path) -> None:
+        expected = self.counts.get(split, ())
+        if expected and len(found) not in expected:
+            raise InputError(
+                f"{place} gives {len(found)} items for {self.name} ({split}), upstream has {expected[0]}; "
+                "complete the folder, or ask for a partial set."
+            )
+        if (
+            self.queries is not None
+            and isinstance(found, RetrievalSet)
+            and len(found.queries) != self.queries
+        ):
+            raise InputError(
+                f"{place} gives {len(found.queries)} queries for {self.name}, upstream has {self.queries}; "
+                "download its annotation file again."
+            )
+        if self.shape is not None and isinstance(found, GroupSet) and set(found.shapes) != {self.shape}:
+            raise InputError(
+                f"{place} gives groups of shapes {sorted(found.shapes)} for {self.name}, upstream has {self.shape} "
+                "alone; download its annotation file again."
+            )
+
+    def _described(self, found: GroupSet | RetrievalSet | GraphSet, split: str) -> Any:
+        from core.papers import CITATIONS
+
+        facts: dict[str, Any] = {
+            "name": self.name if split == "test" else f"{self.name} ({split})",
+            "title": self.title,
+            "description": self.note,
+            "source": self.source,
+            "licence": self.licence,
+            "citation": CITATIONS[self.citation],
+        }
+        return replace(found, **facts)
+
+
+class Family:
+    """Benchmarks that share a folder: what stands in the registry under the first part of their names."""
+
+    def __init__(self, benchmarks: Sequence[Benchmark]) -> None:
+        self.benchmarks = {b.name: b for b in benchmarks}
+        assert len(self.benchmarks) == len(benchmarks)
+        assert len({b.family for b in benchmarks}) == 1
+
+    def names(self, kind: str = GROUPS) -> list[str]:
+        """Names of the benchmarks of one kind."""
+        return [name for name, b in self.benchmarks.items() if b.kind == kind]
+
+    def state(self, name: str) -> str:
+        """`found at PATH`, or `needs: ` and the exact next step."""
+        return self.benchmarks[name].state()
+
+    def load(
+        self,
+        name: str,
+        split: str | None,
+        folder: Path | None = None,
+        images: bool = True,
+        partial: bool = False,
+    ) -> Any:
+        """A set of the benchmark's kind; no split means its first."""
+        return self.benchmarks[name].load(split, folder, images, partial)

@@ -1,0 +1,128 @@
+"""Scene graphs of GQA and Visual Genome: objects with attributes and boxes, and their relations.
+
+Layouts: `train_sceneGraphs.json`, `val_sceneGraphs.json` as cs.stanford.edu/people/dorarad/gqa/download.html describes
+them; `scene_graphs.json` with `attributes.json` of Visual Genome as github.com/ranjaykrishna/
+visual_genome_python_driver (visual_genome/local.py) reads them. As there, a relation of an object that is not listed is
+left out. Visual Genome's file takes several gigabytes of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from core.datasets.base import GRAPHS, Benchmark
+from core.datasets.reading import Images, find, laid_out, need, read_json
+from core.datasets.sets import GraphSet, Relation, SceneGraph, SceneObject
+
+_GQA_FILES = {"validation": "val_sceneGraphs.json", "train": "train_sceneGraphs.json"}
+_GQA_IMAGES = "images | visual-genome:VG_100K | visual-genome:VG_100K_2"
+_VG_IMAGES = "VG_100K | VG_100K_2"
+
+
+def read_gqa(folder: Path, split: str, images: bool = True) -> GraphSet:
+    """GQA's graphs: one name per object, ids as GQA's."""
+    file = _GQA_FILES[split]
+    path = need(folder, f"{file} | sceneGraphs/{file}")
+    image = Images(folder, _GQA_IMAGES, images)
+    value = read_json(path)
+    with laid_out(path, "GQA's scene graphs"):
+        graphs = tuple(_gqa_graph(key, graph, image) for key, graph in value.items())
+    return GraphSet("gqa", split, graphs)
+
+
+def _gqa_graph(name: str, graph: Mapping[str, Any], image: Images) -> SceneGraph:
+    objects = tuple(
+        SceneObject(key, (o["name"],), tuple(o["attributes"]), _box(o)) for key, o in graph["objects"].items()
+    )
+    relations = tuple(
+        Relation(key, r["name"], r["object"])
+        for key, o in graph["objects"].items()
+        for r in o["relations"]
+        if r["object"] in graph["objects"]
+    )
+    return SceneGraph(f"gqa-{name}", image(f"{name}.jpg"), objects, relations)
+
+
+def read_visual_genome(folder: Path, split: str, images: bool = True) -> GraphSet:
+    """Visual Genome's graphs; attributes from `attributes.json` where the graphs have none."""
+    path = need(folder, "scene_graphs.json")
+    image = Images(folder, _VG_IMAGES, images)
+    attributes = _vg_attributes(folder)
+    value = read_json(path)
+    with laid_out(path, "Visual Genome's scene graphs"):
+        graphs = tuple(_vg_graph(graph, image, attributes) for graph in value)
+    return GraphSet("visual-genome", split, graphs)
+
+
+def _vg_attributes(folder: Path) -> dict[int, tuple[str, ...]]:
+    """Object id -> attributes."""
+    path = find(folder, "attributes.json")
+    if path is None:
+        return {}
+    value = read_json(path)
+    with laid_out(path, "Visual Genome's attributes"):
+        return {
+            o["object_id"]: tuple(o.get("attributes", ())) for entry in value for o in entry["attributes"]
+        }
+
+
+def _vg_graph(
+    graph: Mapping[str, Any], image: Images, attributes: Mapping[int, tuple[str, ...]]
+) -> SceneGraph:
+    objects = tuple(
+        SceneObject(
+            str(o["object_id"]),
+            tuple(o["names"]),
+            tuple(o["attributes"]) if "attributes" in o else attributes.get(o["object_id"], ()),
+            _box(o),
+        )
+        for o in graph["objects"]
+    )
+    known = {o.id for o in objects}
+    triples = [(str(r["subject_id"]), r["predicate"], str(r["object_id"])) for r in graph["relationships"]]
+    relations = tuple(Relation(*t) for t in triples if t[0] in known and t[2] in known)
+    name = graph["image_id"]
+    return SceneGraph(f"vg-{name}", image(f"{name}.jpg"), objects, relations)
+
+
+def _box(o: Mapping[str, Any]) -> tuple[int, int, int, int]:
+    return int(o["x"]), int(o["y"]), int(o["w"]), int(o["h"])
+
+
+GQA = (
+    Benchmark(
+        name="gqa",
+        title="GQA scene graphs",
+        source="https://cs.stanford.edu/people/dorarad/gqa/download.html",
+        licence="CC BY 4.0",
+        citation="GQA",
+        metric="",
+        read=read_gqa,
+        layout=(
+            "val_sceneGraphs.json | sceneGraphs/val_sceneGraphs.json",
+            _GQA_IMAGES,
+        ),
+        counts={"train": (74942,)},
+        note="Material for Cola's queries and swaps; the test images have no graphs.",
+        splits=("validation", "train"),
+        kind=GRAPHS,
+    ),
+)
+VISUAL_GENOME = (
+    Benchmark(
+        name="visual-genome",
+        title="Visual Genome scene graphs",
+        source="https://homes.cs.washington.edu/~ranjay/visualgenome/api.html",
+        licence="CC BY 4.0",
+        citation="Visual Genome",
+        metric="",
+        read=read_visual_genome,
+        layout=("scene_graphs.json", _VG_IMAGES),
+        counts={"all": (108077, 108249)},
+        note="108077 images since version 1.2, 108249 before.",
+        splits=("all",),
+        kind=GRAPHS,
+    ),
+)

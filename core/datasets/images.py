@@ -1,0 +1,88 @@
+"""Images of data sets that are not simply a file: a crop, an array, a cell of a Parquet table. All open lazily."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from core.errors import InputError
+from core.groups import BytesImage, FileImage
+
+
+@dataclass(frozen=True)
+class CroppedImage:
+    """Part of an image file. Parts outside the image are black, as in the ARO and CREPE code."""
+
+    path: Path
+    box: tuple[int, int, int, int]  # left, top, right, bottom in pixels of the file's image
+
+    @cached_property
+    def key(self) -> str:
+        return hashlib.sha256(f"{FileImage(self.path).key}{self.box}".encode()).hexdigest()
+
+    def open(self, size: int | None = None) -> Image.Image:
+        return FileImage(self.path).open().crop(self.box)
+
+
+@dataclass(frozen=True)
+class ArrayImage:
+    """A NumPy file of a video frame, uint8 (height, width, 3), channels blue, green, red (EqBen's YouCook2 part)."""
+
+    path: Path
+
+    @cached_property
+    def key(self) -> str:
+        return FileImage(self.path).key
+
+    def open(self, size: int | None = None) -> Image.Image:
+        try:
+            pixels = np.load(io.BytesIO(self.path.read_bytes()), allow_pickle=False)
+            return Image.fromarray(np.ascontiguousarray(pixels[:, :, ::-1]), "RGB")
+        except (OSError, ValueError, EOFError, IndexError, TypeError) as error:
+            raise InputError(
+                f"The image array {self.path} does not open ({error}); replace it or leave its group out."
+            ) from None
+
+
+@dataclass(frozen=True)
+class ParquetImage:
+    """An image in a Parquet file as Hugging Face writes it: a struct with the encoded file under `bytes`."""
+
+    path: Path
+    column: str
+    group: int  # row group of the file
+    row: int  # row within that group
+
+    @cached_property
+    def key(self) -> str:
+        return self._image().key
+
+    def open(self, size: int | None = None) -> Image.Image:
+        return self._image().open(size)
+
+    def _image(self) -> BytesImage:
+        where = f"{self.column!r} of row {self.row} in group {self.group} of {self.path}"
+        cell = _column(self.path, self.column, self.group)[self.row].as_py()
+        data = cell.get("bytes") if isinstance(cell, dict) else None
+        if not isinstance(data, bytes):
+            raise InputError(f"{where} holds no image; download the file again.")
+        return BytesImage(data, where)
+
+
+@lru_cache(maxsize=2)  # neighbouring rows are read one after the other; a group holds some 100 images
+def _column(path: Path, column: str, group: int) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            return file.read_row_group(group, columns=[column]).column(0)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path} cannot be read ({error}); download it again.") from None

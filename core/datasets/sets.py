@@ -1,0 +1,137 @@
+"""What readers return besides group sets: queries over many images, and images with scene graphs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from core.errors import InputError
+from core.groups import ImageRef
+
+
+class Retrieval(Protocol):
+    """What every retrieval set offers, the built-in one (`core.scenes.retrieval`) included."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def split(self) -> str: ...
+    @property
+    def images(self) -> tuple[ImageRef, ...]: ...
+    @property
+    def queries(self) -> tuple[str, ...]: ...
+    @property
+    def relevant(self) -> np.ndarray:
+        """bool (q, n)"""
+        ...
+
+    @property
+    def any_word(self) -> np.ndarray | None:
+        """bool (q, n): each query's hard list, which holds every relevant image; None where there is none."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class RetrievalSet:
+    """q queries (captions) over n images, and which belong together."""
+
+    name: str
+    split: str
+    images: tuple[ImageRef, ...]
+    queries: tuple[str, ...]
+    links: np.ndarray  # int (p, 2): query index, image index; one row per relevant pair
+    any_word: np.ndarray | None = None  # bool (q, n): Cola's hard lists
+    title: str = ""
+    description: str = ""
+    source: str = ""
+    licence: str = ""
+    citation: str = ""
+
+    def __post_init__(self) -> None:
+        q, n = len(self.queries), len(self.images)
+        if not q or not n:
+            raise InputError(
+                f"The set {self.name!r} has {q} queries and {n} images; check the file or the folder."
+            )
+        assert self.links.ndim == 2
+        assert ((self.links >= 0) & (self.links < (q, n))).all()
+        assert self.any_word is None or self.any_word.shape == (q, n)
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    @cached_property
+    def relevant(self) -> np.ndarray:
+        """bool (q, n)"""
+        mask = np.zeros((len(self.queries), len(self.images)), dtype=bool)
+        mask[self.links[:, 0], self.links[:, 1]] = True
+        return mask
+
+    @property
+    def image_of(self) -> np.ndarray | None:
+        """int (q,): the one image of every query, None unless each has exactly one. `core.retrieval.ranks` takes it."""
+        return _only(self.links[:, 0], self.links[:, 1], len(self.queries))
+
+    @property
+    def query_of(self) -> np.ndarray | None:
+        """int (n,): the one query of every image, None unless each has exactly one."""
+        return _only(self.links[:, 1], self.links[:, 0], len(self.images))
+
+
+def _only(owners: np.ndarray, things: np.ndarray, count: int) -> np.ndarray | None:
+    if len(owners) != count or len(np.unique(owners)) != count:
+        return None
+    return things[np.argsort(owners)]
+
+
+@dataclass(frozen=True)
+class SceneObject:
+    """A thing in an image: its names (the first is the usual one), attributes and box."""
+
+    id: str
+    names: tuple[str, ...]
+    attributes: tuple[str, ...]
+    box: tuple[int, int, int, int]  # x, y (top left), width, height in pixels
+
+
+@dataclass(frozen=True)
+class Relation:
+    """`subject` and `object` are ids of objects of the same image."""
+
+    subject: str
+    predicate: str
+    object: str
+
+
+@dataclass(frozen=True)
+class SceneGraph:
+    """An image with its objects and their relations."""
+
+    id: str
+    image: ImageRef
+    objects: tuple[SceneObject, ...]
+    relations: tuple[Relation, ...]
+
+
+@dataclass(frozen=True)
+class GraphSet:
+    """A named list of scene graphs."""
+
+    name: str
+    split: str
+    graphs: tuple[SceneGraph, ...]
+    title: str = ""
+    description: str = ""
+    source: str = ""
+    licence: str = ""
+    citation: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.graphs:
+            raise InputError(f"The set {self.name!r} holds no scene graphs; check the file.")
+
+    def __len__(self) -> int:
+        return len(self.graphs)

@@ -1,0 +1,141 @@
+"""What'sUp: photographs of two household objects in four arrangements; as 1x4 groups and as 2x2 groups of opposites.
+
+Layout: `controlled_images_dataset.json` with `controlled_images/*.jpeg` (A) and `controlled_clevr_dataset.json` with
+`controlled_clevr/*.jpeg` (B) of github.com/amitakamath/whatsup_vlms (dataset_zoo/aro_datasets.py): a list of
+`{"image_path": "data/controlled_images/mug_on_table.jpeg", "caption_options": [true, ...]}`, the true caption first.
+The 2x2 variants of Li et al. (2025) are formed as github.com/yinglunz/test-time-matching does (dataset.py): images of
+the same objects in opposite relations, with their true captions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from core.datasets.base import Benchmark
+from core.datasets.reading import Images, caption, laid_out, need, read_json
+from core.groups import Group, GroupSet, ImageRef
+
+RELATIONS = ("on", "under", "left_of", "right_of", "in-front_of", "behind")
+FILES = {"a": "controlled_images", "b": "controlled_clevr"}
+# Variant -> the two relations of a 2x2 group.
+PAIRS = {
+    "a-left-right": ("left_of", "right_of"),
+    "a-on-under": ("on", "under"),
+    "b-left-right": ("left_of", "right_of"),
+    "b-front-behind": ("in-front_of", "behind"),
+}
+# These two files show each other's arrangement (whatsup_vlms issue 4); TTM swaps them, and so do we.
+_SWAPPED = {
+    "pillow_left_of_chair.jpeg": "pillow_right_of_chair.jpeg",
+    "pillow_right_of_chair.jpeg": "pillow_left_of_chair.jpeg",
+}
+
+
+class _Item(NamedTuple):
+    name: str  # the file's name without ending: mug_on_table
+    objects: str  # mug, table
+    relation: str
+    image: ImageRef
+    captions: tuple[str, ...]  # the true one first
+
+
+def _items(folder: Path, part: str, images: bool) -> tuple[Path, list[_Item]]:
+    path = need(folder, f"{FILES[part]}_dataset.json | data/{FILES[part]}_dataset.json")
+    image = Images(folder, f"{FILES[part]} | data/{FILES[part]}", images)
+    rows = read_json(path)
+    with laid_out(path, "a list of What'sUp's items"):
+        return path, [_item(row["image_path"], row["caption_options"], image) for row in rows]
+
+
+def _item(place: str, captions: list[str], image: Images) -> _Item:
+    file = PurePosixPath(place).name
+    stem = PurePosixPath(file).stem
+    relation = next((r for r in RELATIONS if f"_{r}_" in stem), None)
+    if relation is None:
+        raise ValueError(f"the image name {file!r} holds none of the relations")
+    objects = stem.replace(f"_{relation}_", ", ", 1)
+    ref = image(_SWAPPED.get(file, file))
+    return _Item(stem, objects, relation, ref, tuple(caption(c) for c in captions))
+
+
+def read_four(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
+    """One image, four captions; tag `relation`."""
+    path, items = _items(folder, part, images)
+    with laid_out(path, "a list of What'sUp's items"):
+        groups = tuple(
+            Group(
+                f"whatsup-{part}-{item.name}",
+                (item.image,),
+                item.captions,
+                (0,),
+                {"relation": item.relation},
+            )
+            for item in items
+        )
+    return GroupSet(f"whatsup/{part}-1x4", groups)
+
+
+def read_pairs(folder: Path, split: str, images: bool = True, *, variant: str) -> GroupSet:
+    """Two images of the same objects in opposite relations, and their two true captions."""
+    path, items = _items(folder, variant[0], images)
+    sides: dict[str, tuple[list[_Item], list[_Item]]] = defaultdict(lambda: ([], []))
+    for item in items:
+        if item.relation in PAIRS[variant]:
+            sides[item.objects][PAIRS[variant].index(item.relation)].append(item)
+    with laid_out(path, "a list of What'sUp's items"):
+        groups = []
+        for objects, (ones, others) in sides.items():
+            if len(ones) != len(others):
+                raise ValueError(f"{objects} has {len(ones)} and {len(others)} images of opposite relations")
+            for one, other in zip(ones, others, strict=True):
+                captions = (one.captions[0], other.captions[0])
+                groups.append(
+                    Group(
+                        f"whatsup-{variant}-{one.name}",
+                        (one.image, other.image),
+                        captions,
+                        (0, 1),
+                        {"objects": objects},
+                    )
+                )
+    return GroupSet(f"whatsup/{variant}", tuple(groups))
+
+
+_SETS = {
+    "a-1x4": ("A", (1, 4), 412, "A"),
+    "b-1x4": ("B", (1, 4), 408, "B"),
+    "a-left-right": ("A, left and right", (2, 2), 103, "A-Left-Right"),
+    "a-on-under": ("A, on and under", (2, 2), 103, "A-On-Under"),
+    "b-left-right": ("B, left and right", (2, 2), 102, "B-Left-Right"),
+    "b-front-behind": ("B, in front and behind", (2, 2), 102, "B-Front-Behind"),
+}
+
+
+def _benchmark(variant: str) -> Benchmark:
+    title, shape, count, reference = _SETS[variant]
+    part, four = variant[0], variant.endswith("1x4")
+    file = FILES[part]
+    return Benchmark(
+        name=f"whatsup/{variant}",
+        title=f"What'sUp {title}",
+        source="https://github.com/amitakamath/whatsup_vlms",
+        licence="MIT",
+        citation="WhatsUp",
+        metric="text_score" if four else "group_score",
+        read=partial(read_four, part=part) if four else partial(read_pairs, variant=variant),
+        layout=(f"{file}_dataset.json | data/{file}_dataset.json", f"{file} | data/{file}"),
+        shape=shape,
+        counts={"test": (count,)},
+        note="The images pillow_left_of_chair and pillow_right_of_chair are exchanged upstream (whatsup_vlms issue 4) "
+        "and put right here, as in TTM."
+        if part == "a"
+        else "",
+        tags=("relation",) if four else ("objects",),
+        reference=("WhatsUp", reference),
+    )
+
+
+BENCHMARKS = tuple(_benchmark(variant) for variant in _SETS)

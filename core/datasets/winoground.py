@@ -1,0 +1,122 @@
+"""Winoground, with the tags of Diwan et al.
+
+Layout: huggingface.co/datasets/facebook/winoground, as a Parquet file (`data/test-*.parquet`, columns as its card lists
+them) or as before (`examples.jsonl` and `images/ex_0_img_0.png`). The tags: `new_tag_assignments.json` of
+github.com/ajd12342/why-winoground-hard, which calls NonCompositional of the paper "Non Minimal".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from core.datasets.base import Benchmark
+from core.datasets.reading import (
+    Images,
+    caption,
+    find,
+    laid_out,
+    need,
+    read_csv,
+    read_json,
+    read_jsonl,
+    read_parquet,
+)
+from core.groups import Group, GroupSet
+
+TAGS = (
+    "AmbiguouslyCorrect",
+    "ComplexReasoning",
+    "NoTag",
+    "NonCompositional",
+    "UnusualImage",
+    "UnusualText",
+    "VisuallyDifficult",
+)
+_RENAMED = {"NonMinimal": "NonCompositional"}
+_PARQUET = "data/test-*.parquet | test-*.parquet"
+_ROWS = "examples.jsonl | data/examples.jsonl | captions_and_tags.csv"
+_TAGS = "new_tag_assignments.json | diwan_tags.json | why_winoground_hard.json"
+_COLUMNS = (
+    "id",
+    "caption_0",
+    "caption_1",
+    "tag",
+    "secondary_tag",
+    "collapsed_tag",
+    "num_main_preds",
+)
+
+
+def read(folder: Path, split: str, images: bool = True) -> GroupSet:
+    """400 groups of two images and two captions with the same words; image i belongs to caption i."""
+    path = find(folder, _PARQUET)
+    rows = _from_parquet(path) if path else _from_rows(folder, images)
+    tags_path = find(folder, _TAGS)
+    tags = _read_tags(tags_path) if tags_path else None
+    with laid_out(path or need(folder, _ROWS), "Winoground's examples"):
+        return GroupSet("winoground", tuple(_group(row, tags) for row in rows))
+
+
+def _from_parquet(path: Path) -> list[dict[str, Any]]:
+    return read_parquet(sorted(path.parent.glob("test-*.parquet")), _COLUMNS, ("image_0", "image_1"))
+
+
+def _from_rows(folder: Path, images: bool) -> list[dict[str, Any]]:
+    path = need(folder, _ROWS)
+    rows: list[dict[str, Any]] = list(read_csv(path, _COLUMNS) if path.suffix == ".csv" else read_jsonl(path))
+    image = Images(folder, "images | data/images", images)
+    with laid_out(path, "Winoground's examples"):
+        for row in rows:
+            for i in range(2):  # a table without image names follows upstream's naming
+                stem = row.get(f"image_{i}") or f"ex_{row['id']}_img_{i}"
+                row[f"image_{i}"] = image(f"{stem}.png")
+    return rows
+
+
+def _read_tags(path: Path) -> dict[str, list[str]]:
+    found = read_json(path)
+    with laid_out(path, "the tags of Diwan et al."):
+        named = {key: [tag.replace(" ", "") for tag in tags] for key, tags in found.items()}
+        result = {key: [_RENAMED.get(t, t) for t in tags] or ["NoTag"] for key, tags in named.items()}
+        unknown = {tag for tags in result.values() for tag in tags} - set(TAGS)
+        if unknown:
+            raise ValueError(f"it has the unknown tag {min(unknown)!r}")
+        return result
+
+
+def _group(row: Mapping[str, Any], extra: Mapping[str, list[str]] | None) -> Group:
+    name = str(row["id"])
+    tags = {key: str(row[key]) for key in ("collapsed_tag", "tag", "num_main_preds")}
+    tags |= {"secondary_tag": str(row["secondary_tag"])} if row.get("secondary_tag") else {}
+    if extra is not None:  # one tag each, a group may carry several
+        tags |= {tag: "yes" if tag in extra[name] else "no" for tag in TAGS}
+    return Group(
+        f"winoground-{name}",
+        (row["image_0"], row["image_1"]),
+        (caption(row["caption_0"]), caption(row["caption_1"])),
+        (0, 1),
+        tags,
+    )
+
+
+BENCHMARKS = (
+    Benchmark(
+        name="winoground",
+        title="Winoground",
+        source="https://huggingface.co/datasets/facebook/winoground",
+        licence="Meta's research licence: no redistribution of the images (Getty); tags of Diwan et al.: MIT",
+        citation="Winoground",
+        metric="group_score",
+        read=read,
+        layout=(f"{_PARQUET} | {_ROWS}", f"images | data/images | {_PARQUET}"),
+        shape=(2, 2),
+        counts={"test": (400,)},
+        note="Tags of Diwan et al. (2022) appear where new_tag_assignments.json lies beside the data; their file gives "
+        "172 groups no tag, their paper counts 171.",
+        tags=("collapsed_tag", "tag", "secondary_tag", "num_main_preds", *TAGS),
+        reference=("Winoground", ""),
+        global_variant=True,
+    ),
+)
