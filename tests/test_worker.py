@@ -32,7 +32,7 @@ def store(tmp_path, monkeypatch):
         store.delete(run.id)
 
 
-def wait(store, run_id, until, seconds=30.0):
+def wait(store, run_id, until, seconds=120.0):
     """The run as soon as `until` holds for it."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -117,7 +117,7 @@ def test_a_stopped_run_goes_on_where_it_was(store):
     launch(store, run.id, COUNTING)
     wait(store, run.id, lambda run: run.done >= 2)
     assert store.request_stop(run.id).status in ("stopping", "stopped")
-    run = wait(store, run.id, ended, seconds=3)
+    run = wait(store, run.id, ended, seconds=30)
     assert run.status == "stopped" and 2 <= run.done < 6 and run.ended is not None
     assert launch(store, run.id, COUNTING).attempt == 2
     assert wait(store, run.id, ended).status == "finished"
@@ -128,7 +128,7 @@ def test_sigterm_stops_politely(store):
     run = counting(store)
     launch(store, run.id, COUNTING)
     os.kill(wait(store, run.id, lambda run: run.done >= 1).pid, signal.SIGTERM)
-    assert wait(store, run.id, ended, seconds=3).status == "stopped"
+    assert wait(store, run.id, ended, seconds=30).status == "stopped"
 
 
 def test_a_run_killed_at_any_instant_is_interrupted_and_ends_as_if_it_had_not_been(store):
@@ -140,7 +140,7 @@ def test_a_run_killed_at_any_instant_is_interrupted_and_ends_as_if_it_had_not_be
         if run.live:
             os.kill(run.pid, signal.SIGKILL)
             kills += 1
-            run = wait(store, run.id, ended, seconds=2)
+            run = wait(store, run.id, ended, seconds=30)
             assert run.status in ("interrupted", "finished")
         if run.resumable:
             run = launch(store, run.id, COUNTING)
@@ -215,7 +215,7 @@ def test_a_wrong_setting_of_the_environment_fails_with_a_sentence(store, monkeyp
 def test_a_worker_that_dies_before_its_first_word_is_noticed_at_once(store):
     run = counting(store)
     launch(store, run.id, "no_such_module")
-    assert wait(store, run.id, ended, seconds=5).status == "interrupted"
+    assert wait(store, run.id, ended, seconds=30).status == "interrupted"
     assert "no_such_module" in store.log(run.id)
 
 
@@ -235,9 +235,9 @@ def test_a_frozen_worker_is_interrupted_and_running_again_when_it_thaws(store, m
     launch(store, run.id, COUNTING)
     pid = wait(store, run.id, lambda run: run.total).pid
     os.kill(pid, signal.SIGSTOP)
-    assert wait(store, run.id, ended, seconds=10).status == "interrupted"
+    assert wait(store, run.id, ended, seconds=30).status == "interrupted"
     os.kill(pid, signal.SIGCONT)
-    assert wait(store, run.id, lambda run: run.live, seconds=10).status == "running"
+    assert wait(store, run.id, lambda run: run.live, seconds=30).status == "running"
 
 
 def test_resuming_ends_a_worker_that_was_given_up_but_lives(store, monkeypatch):
@@ -246,7 +246,7 @@ def test_resuming_ends_a_worker_that_was_given_up_but_lives(store, monkeypatch):
     launch(store, run.id, COUNTING)
     pid = wait(store, run.id, lambda run: run.done >= 1).pid
     os.kill(pid, signal.SIGSTOP)
-    assert wait(store, run.id, ended, seconds=10).status == "interrupted"
+    assert wait(store, run.id, ended, seconds=30).status == "interrupted"
     launch(store, run.id, COUNTING)
     assert not processes.alive(processes.Identity(pid, 0.0, processes.here()))
     assert wait(store, run.id, ended).status == "finished"
@@ -428,7 +428,7 @@ def test_a_real_run_killed_at_work_goes_on_to_the_same_end(store, job, uninterru
     launch(store, run.id)
     pid = wait(store, run.id, lambda run: run.done >= 1, seconds=120).pid
     os.kill(pid, signal.SIGKILL)
-    assert wait(store, run.id, ended, seconds=2).status in ("interrupted", "finished")
+    assert wait(store, run.id, ended, seconds=30).status in ("interrupted", "finished")
     if store.get(run.id).resumable:
         resume(store, run.id)
     run = wait(store, run.id, ended, seconds=120)
