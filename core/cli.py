@@ -325,9 +325,9 @@ def list_models() -> list[dict[str, Any]]:
 
 
 def list_benchmarks() -> list[dict[str, Any]]:
-    from core.datasets import names
+    from core.datasets import names, state
 
-    return [{"name": name, "state": "built in"} for name in names()]
+    return [{"name": name, "state": state(name)} for name in names(None)]
 
 
 def list_metrics() -> list[dict[str, Any]]:

@@ -237,11 +237,11 @@ def _receive(
         raise _Failed(f"it offers {total} bytes, {size} were expected")
     name, most = part.name.removesuffix(".part"), size if size is not None else total
     with storage(part):
-        _validator(part).write_text(answer.headers.get("ETag", ""))
         file = open(part, "r+b" if start else "wb")  # noqa: SIM115 - closed below; only writing may blame the disk
-    with file:
+        file.truncate(start)
         file.seek(start)
-        file.truncate()
+        _validator(part).write_text(answer.headers.get("ETag", ""))  # last: old bytes never get a new version
+    with file:
         while chunk := answer.read(CHUNK):
             with storage(part):
                 file.write(chunk)

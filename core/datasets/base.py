@@ -74,7 +74,7 @@ class Benchmark:
         split = split or self.splits[0]
         if split not in self.splits:
             raise unknown_name("split", split, self.splits)
-        place = folder or self.folder()
+        place = Path(folder).expanduser() if folder else self.folder()
         if place is None:
             raise InputError(f"{self.title} is not here; it {self.state()}")
         if not place.is_dir():

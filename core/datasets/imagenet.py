@@ -19,6 +19,7 @@ from core.groups import FileImage
 
 _NAMES = "classnames.txt | LOC_synset_mapping.txt | imagenet_class_index.json"
 _IMAGES = "images/val | val | ILSVRC/Data/CLS-LOC/val"
+_ENDINGS = {".jpeg", ".jpg", ".png"}
 TEMPLATE = "a photo of a {}."
 
 
@@ -29,7 +30,7 @@ def read(folder: Path, split: str, images: bool = True) -> RetrievalSet:
     pictures: list[FileImage] = []
     links: list[tuple[int, int]] = []
     for query, synset in enumerate(classes):
-        files = sorted(path for path in (root / synset).glob("*.*") if path.is_file())
+        files = sorted(path for path in (root / synset).glob("*") if path.suffix.lower() in _ENDINGS)
         if not files:
             raise InputError(
                 f"{root / synset} holds no images; sort the validation images into one folder per class."

@@ -22,7 +22,7 @@ VARIABLE = "CROSSMATCH_DATA"
 def data_roots() -> list[Path]:
     """Folders that hold data sets, one folder each: `$CROSSMATCH_DATA`, then `data` in the user's own folder."""
     chosen = os.environ.get(VARIABLE)
-    return [*([Path(chosen)] if chosen else []), home() / "data"]
+    return [*([Path(chosen).expanduser()] if chosen else []), home() / "data"]
 
 
 def places(folder: Path, where: str) -> list[Path]:

@@ -30,7 +30,7 @@ class Retrieval(Protocol):
 
     @property
     def any_word(self) -> np.ndarray | None:
-        """bool (q, n): each query's hard list, which holds every relevant image; None where there is none."""
+        """bool (q, n): the images of each query's hard list; None where a set has no such lists."""
         ...
 
 

@@ -54,7 +54,7 @@ def read(folder: Path, split: str, images: bool = True) -> GroupSet:
     path = find(folder, _PARQUET)
     rows = _from_parquet(path) if path else _from_rows(folder, images)
     tags_path = find(folder, _TAGS)
-    tags = _read_tags(tags_path) if tags_path else None
+    tags = _read_tags(tags_path, {str(row.get("id")) for row in rows}) if tags_path else None
     with laid_out(path or need(folder, _ROWS), "Winoground's examples"):
         return GroupSet("winoground", tuple(_group(row, tags) for row in rows))
 
@@ -75,7 +75,7 @@ def _from_rows(folder: Path, images: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def _read_tags(path: Path) -> dict[str, list[str]]:
+def _read_tags(path: Path, ids: set[str]) -> dict[str, list[str]]:
     found = read_json(path)
     with laid_out(path, "the tags of Diwan et al."):
         named = {key: [tag.replace(" ", "") for tag in tags] for key, tags in found.items()}
@@ -83,6 +83,8 @@ def _read_tags(path: Path) -> dict[str, list[str]]:
         unknown = {tag for tags in result.values() for tag in tags} - set(TAGS)
         if unknown:
             raise ValueError(f"it has the unknown tag {min(unknown)!r}")
+        if ids - set(result):
+            raise ValueError(f"it says nothing of example {min(ids - set(result))}")
         return result
 
 

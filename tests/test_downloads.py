@@ -1,0 +1,372 @@
+"""Downloads against a server on this machine: resuming, checksums, mirrors, unsafe archives. Nothing leaves it."""
+
+import hashlib
+import io
+import json
+import re
+import tarfile
+import threading
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from core import datasets, downloads
+from core.downloads import Item, Listing, Source, download, fetch, next_step, sources, unpack
+from core.errors import InputError
+
+CONTENT = bytes(range(256)) * 400  # 102,400 bytes
+SUM = hashlib.sha256(CONTENT).hexdigest()
+
+
+class Site:
+    """What a server has, how it misbehaves, and what was asked of it."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.etags: dict[str, str] = {}
+        self.types: dict[str, str] = {}
+        self.break_after: int | None = None  # close the connection after so many bytes of a body
+        self.ranges = True
+        self.asked: list[tuple[str, str | None]] = []
+        self.url = ""
+
+
+@pytest.fixture
+def site():
+    found = Site()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            name, wanted = self.path.lstrip("/"), self.headers.get("Range")
+            found.asked.append((name, wanted))
+            if name not in found.files:
+                self.send_error(404)
+                return
+            data, start, etag = found.files[name], 0, found.etags.get(name, "")
+            same = self.headers.get("If-Range") in (None, etag)
+            if wanted and found.ranges and same:
+                start = int(re.fullmatch(r"bytes=(\d+)-", wanted)[1])
+                if start >= len(data):
+                    self.send_error(416)
+                    return
+            self.send_response(206 if start else 200)
+            if start:
+                self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
+            if etag:
+                self.send_header("ETag", etag)
+            self.send_header("Content-Type", found.types.get(name, "application/octet-stream"))
+            self.send_header("Content-Length", str(len(data) - start))
+            self.end_headers()
+            body = data[start:]
+            if found.break_after is not None:
+                body, found.break_after = body[: found.break_after], None
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    found.url = f"http://127.0.0.1:{server.server_port}"
+    yield found
+    server.shutdown()
+    server.server_close()
+
+
+def left(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+# --- one file --------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_arrives_whole_and_leaves_no_part(site, tmp_path):
+    site.files["a.bin"] = CONTENT
+    shares: list[float] = []
+    path = download(
+        [f"{site.url}/a.bin"], tmp_path / "deep/a.bin", SUM, progress=lambda _, share: shares.append(share)
+    )
+    assert path.read_bytes() == CONTENT
+    assert left(tmp_path) == ["deep/a.bin"]
+    assert shares[-1] == 1.0
+
+
+@pytest.mark.parametrize(("etag", "checksum"), [('"v1"', None), ("", SUM), ('"v1"', SUM)])
+def test_a_broken_download_continues_where_it_broke(site, tmp_path, etag, checksum):
+    site.files["a.bin"], site.etags["a.bin"], site.break_after = CONTENT, etag, 70_000
+    with pytest.raises(InputError, match=r"the connection broke after \d+ of 102400 bytes"):
+        download([f"{site.url}/a.bin"], tmp_path / "a.bin", checksum)
+    assert not (tmp_path / "a.bin").exists()
+    download([f"{site.url}/a.bin"], tmp_path / "a.bin", checksum)
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+    start = int(site.asked[1][1].removeprefix("bytes=").rstrip("-"))
+    assert 0 < start <= 70_000
+    assert left(tmp_path) == ["a.bin"]
+
+
+def test_without_a_version_or_a_checksum_a_broken_download_starts_again(site, tmp_path):
+    site.files["a.bin"], site.break_after = CONTENT, 70_000
+    with pytest.raises(InputError):
+        download([f"{site.url}/a.bin"], tmp_path / "a.bin")
+    download([f"{site.url}/a.bin"], tmp_path / "a.bin")
+    assert site.asked == [("a.bin", None)] * 2
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+
+
+def test_a_file_that_changed_meanwhile_is_not_mixed_with_the_old_one(site, tmp_path):
+    site.files["a.bin"], site.etags["a.bin"], site.break_after = CONTENT, '"v1"', 70_000
+    with pytest.raises(InputError):
+        download([f"{site.url}/a.bin"], tmp_path / "a.bin")
+    site.files["a.bin"], site.etags["a.bin"] = CONTENT[::-1], '"v2"'
+    download([f"{site.url}/a.bin"], tmp_path / "a.bin")
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT[::-1]
+
+
+def test_a_server_that_ignores_ranges_is_read_from_the_start(site, tmp_path):
+    site.files["a.bin"], site.ranges = CONTENT, False
+    (tmp_path / "a.bin.part").write_bytes(CONTENT[:1000])
+    download([f"{site.url}/a.bin"], tmp_path / "a.bin", SUM)
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+
+
+def test_a_part_that_is_complete_already_gets_its_name(site, tmp_path):
+    site.files["a.bin"] = CONTENT
+    (tmp_path / "a.bin.part").write_bytes(CONTENT)
+    download([f"{site.url}/a.bin"], tmp_path / "a.bin", SUM)
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+
+
+def test_a_wrong_checksum_is_a_sentence_and_leaves_nothing(site, tmp_path):
+    site.files["a.bin"] = CONTENT[:-1] + b"x"
+    with pytest.raises(
+        InputError, match=r"a.bin could not be fetched \(127.0.0.1:\d+: .*another checksum"
+    ) as told:
+        download([f"{site.url}/a.bin"], tmp_path / "a.bin", SUM)
+    assert f"save {site.url}/a.bin as {tmp_path / 'a.bin'}" in str(told.value)
+    assert left(tmp_path) == []
+
+
+def test_mirrors_are_tried_in_order_until_one_delivers(site, tmp_path):
+    site.files |= {"bad.bin": b"something else", "good.bin": CONTENT, "later.bin": CONTENT}
+    names = ("gone.bin", "bad.bin", "good.bin", "later.bin")
+    download([f"{site.url}/{name}" for name in names], tmp_path / "a.bin", SUM, len(CONTENT))
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+    assert [name for name, _ in site.asked] == ["gone.bin", "bad.bin", "good.bin"]
+
+
+def test_a_break_is_continued_at_the_next_mirror(site, tmp_path):
+    site.files |= {"one.bin": CONTENT, "two.bin": CONTENT}
+    site.break_after = 50_000
+    download([f"{site.url}/one.bin", f"{site.url}/two.bin"], tmp_path / "a.bin", SUM)
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+    assert site.asked[1][0] == "two.bin"
+    assert site.asked[1][1] is not None
+
+
+def test_what_no_server_delivers_is_one_sentence_with_every_reason(site, tmp_path):
+    site.files["page"], site.types["page"] = b"<html>quota</html>", "text/html; charset=utf-8"
+    site.files["long"] = CONTENT
+    urls = [
+        "http://127.0.0.1:9/x",
+        f"{site.url}/none",
+        f"{site.url}/page",
+        f"{site.url}/long",
+        "file:///etc/hosts",
+    ]
+    with pytest.raises(InputError) as told:
+        download(urls, tmp_path / "a.bin", None, 10)
+    message = str(told.value)
+    reasons = (
+        "refused",
+        "HTTP 404",
+        "a web page",
+        "it offers 102400 bytes, 10 were expected",
+        "neither http nor https",
+    )
+    assert all(reason in message for reason in reasons)
+    assert "\n" not in message
+    assert left(tmp_path) == []
+
+
+# --- archives --------------------------------------------------------------------------------------------------------
+
+
+def zipped(path: Path, members: dict[str, bytes], links: tuple[str, ...] = ()) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+        for name in links:
+            info = zipfile.ZipInfo(name)
+            info.external_attr = 0o120777 << 16
+            archive.writestr(info, "/etc/passwd")
+    return path
+
+
+def taped(path: Path, members: dict[str, bytes], links: tuple[str, ...] = ()) -> Path:
+    with tarfile.open(path, "w:gz") as archive:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+        for name in links:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
+            archive.addfile(info)
+    return path
+
+
+@pytest.mark.parametrize(("pack", "ending"), [(zipped, "zip"), (taped, "tar.gz")])
+def test_an_archive_is_unpacked_beside_what_is_there(tmp_path, pack, ending):
+    archive = pack(
+        tmp_path / f"a.{ending}", {"images/1.jpg": b"one", "images/deep/2.jpg": b"two", "top.txt": b""}
+    )
+    (tmp_path / "out/images").mkdir(parents=True)
+    (tmp_path / "out/images/0.jpg").write_bytes(b"zero")
+    unpack(archive, tmp_path / "out")
+    assert left(tmp_path / "out") == ["images/0.jpg", "images/1.jpg", "images/deep/2.jpg", "top.txt"]
+    assert (tmp_path / "out/images/deep/2.jpg").read_bytes() == b"two"
+
+
+@pytest.mark.parametrize(("pack", "ending"), [(zipped, "zip"), (taped, "tar.gz")])
+@pytest.mark.parametrize(
+    "name", ["../evil.txt", "/evil.txt", "a/../../evil.txt", "a\\..\\evil.txt", "C:evil.txt"]
+)
+def test_names_that_lead_out_of_the_folder_are_refused_and_leave_nothing(tmp_path, pack, ending, name):
+    archive = pack(tmp_path / f"a.{ending}", {"good.txt": b"x", name: b"evil"})
+    with pytest.raises(InputError, match="unsafe to unpack"):
+        unpack(archive, tmp_path / "out")
+    assert left(tmp_path) == [archive.name]
+
+
+@pytest.mark.parametrize(("pack", "ending"), [(zipped, "zip"), (taped, "tar.gz")])
+def test_links_are_refused(tmp_path, pack, ending):
+    archive = pack(tmp_path / f"a.{ending}", {"good.txt": b"x"}, links=("passwd",))
+    with pytest.raises(InputError, match="'passwd', which is unsafe"):
+        unpack(archive, tmp_path / "out")
+    assert left(tmp_path) == [archive.name]
+
+
+@pytest.mark.parametrize(("pack", "ending"), [(zipped, "zip"), (taped, "tar.gz")])
+def test_a_bomb_is_refused_before_it_fills_the_disk(tmp_path, pack, ending, monkeypatch):
+    """A thousand to one: ten members of 1 MB of zeros each, where only 100 times the archive's size may come out."""
+    monkeypatch.setattr(downloads, "SLACK", 0)
+    archive = pack(tmp_path / f"a.{ending}", {f"{i}.bin": bytes(1 << 20) for i in range(10)})
+    assert archive.stat().st_size < 50_000
+    with pytest.raises(InputError, match=r"unpacks to more than \d+ bytes"):
+        unpack(archive, tmp_path / "out")
+    assert left(tmp_path) == [archive.name]
+
+
+def test_a_damaged_or_encrypted_archive_is_a_sentence(tmp_path):
+    whole = zipped(tmp_path / "a.zip", {"a.txt": bytes(range(256)) * 100})
+    data = bytearray(whole.read_bytes())
+    data[60] ^= 0xFF
+    (tmp_path / "b.zip").write_bytes(data)
+    (tmp_path / "c.zip").write_bytes(data[:50])
+    tape = taped(tmp_path / "d.tar.gz", {"a.txt": CONTENT}).read_bytes()
+    (tmp_path / "d.tar.gz").write_bytes(tape[: len(tape) // 2])
+    for name in ("b.zip", "c.zip", "d.tar.gz"):
+        with pytest.raises(InputError, match="damaged or no archive"):
+            unpack(tmp_path / name, tmp_path / "out")
+    locked = bytearray(whole.read_bytes())
+    central = locked.index(b"PK\x01\x02")
+    locked[6] |= 1  # the flag of encryption, in the member's own header and in the directory
+    locked[central + 8] |= 1
+    (tmp_path / "e.zip").write_bytes(locked)
+    with pytest.raises(InputError, match="unsafe to unpack"):
+        unpack(tmp_path / "e.zip", tmp_path / "out")
+    assert not left(tmp_path / "out")
+
+
+# --- whole data sets -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def toy(site, tmp_path, monkeypatch) -> Source:
+    """A data set of a list, an archive, and images whose addresses stand in the list."""
+    listed = [[f"{site.url}/img/{i}.jpg", "a caption"] for i in (1, 2, 1)] + [f"{site.url}/img/../x.jpg"]
+    site.files["list.json"] = json.dumps(listed).encode()
+    site.files |= {f"img/{i}.jpg": b"image" for i in (1, 2)}
+    site.files["pack.zip"] = zipped(tmp_path / "pack.zip", {"val/3.jpg": b"three"}).read_bytes()
+    source = Source(
+        "main",
+        (
+            Item(
+                "list.json", (f"{site.url}/list.json",), hashlib.sha256(site.files["list.json"]).hexdigest()
+            ),
+            Item("pack.zip", (f"{site.url}/pack.zip",), unpack="", makes="val"),
+        ),
+        Listing("list.json", f"{site.url}/img/", "images"),
+    )
+    known = {"toy": source, "gated": Source("main", (), step="accept https://example.org into {folder}")}
+    monkeypatch.setattr(downloads, "sources", lambda: known)
+    return source
+
+
+def test_fetching_gets_files_archives_and_listed_images_once(site, tmp_path, toy):
+    folder = tmp_path / "toy"
+    fetch("toy", folder)
+    assert left(folder) == ["images/1.jpg", "images/2.jpg", "list.json", "val/3.jpg"]
+    asked = len(site.asked)
+    fetch("toy", folder)
+    assert len(site.asked) == asked
+    assert next_step("toy", folder) == ""
+    (folder / "val/3.jpg").unlink()
+    (folder / "val").rmdir()
+    assert next_step("toy", folder) == f"download {site.url}/pack.zip into {folder}, archives unpacked"
+
+
+def test_an_archive_saved_by_hand_is_used(site, tmp_path, toy):
+    folder = tmp_path / "toy"
+    folder.mkdir()
+    (tmp_path / "pack.zip").rename(folder / "pack.zip")
+    fetch("toy", folder)
+    assert "pack.zip" not in [name for name, _ in site.asked]
+    assert (folder / "val/3.jpg").read_bytes() == b"three"
+
+
+def test_an_archive_that_lacks_what_it_should_leave_is_kept_and_told(site, tmp_path, toy):
+    site.files["pack.zip"] = zipped(tmp_path / "other.zip", {"other/3.jpg": b"three"}).read_bytes()
+    with pytest.raises(InputError, match="does not hold val; unpack it by hand"):
+        fetch("toy", tmp_path / "toy")
+    assert (tmp_path / "toy/pack.zip").is_file()
+
+
+def test_what_only_a_person_can_get_says_the_step_and_an_unknown_name_the_nearest(tmp_path, toy):
+    with pytest.raises(
+        InputError, match=f"gated cannot be fetched from here: accept https://example.org into {tmp_path}"
+    ):
+        fetch("gated", tmp_path)
+    with pytest.raises(InputError, match="Unknown data set 'toyy'; did you mean 'toy'"):
+        fetch("toyy", tmp_path)
+
+
+def test_the_manifest_has_an_entry_for_every_benchmark_and_says_what_is_checked():
+    manifest = sources()
+    entries = [datasets.entry(name) for name in datasets.names(None)]
+    keys = {e.download or e.family for e in entries if e is not None}
+    assert keys == set(manifest)
+    for key, source in manifest.items():
+        assert source.items or source.step, key
+        for item in source.items:
+            assert item.urls, item.file
+            assert all(re.match(r"https?://[\w.-]+/", url) for url in item.urls)
+            assert item.sha256 is None or re.fullmatch(r"[0-9a-f]{64}", item.sha256)
+            assert (item.unpack is None) == (item.makes is None)
+        text = next_step(key, Path("/data/x"))
+        assert "/data/x" in text
+        assert "\n" not in text
+
+
+def test_pinned_checksums_are_those_of_the_real_files():
+    place = Path(__file__).resolve().parents[2] / "shared/data"
+    if not place.is_dir():
+        pytest.skip(f"needs the real annotation files in {place}")
+    pinned = [item for source in sources().values() for item in source.items if item.sha256]
+    assert len(pinned) == 9
+    sums = {hashlib.sha256(path.read_bytes()).hexdigest() for path in place.rglob("*.json")}
+    assert {item.sha256 for item in pinned} <= sums
