@@ -1,7 +1,7 @@
 """Test-time matching of the built-in CLIP on the test groups, four seeds a set: `python -m benchmarks.ttm`.
 
-Writes assets/results/ttm_builtin.csv, one row per set, seed and iteration, and rewrites README's table. A set whose rows
-are there already is not run again (delete the file to start over). The final iteration is the result, whatever came before.
+Writes assets/results/ttm_builtin.csv, one row per set, seed and iteration, and rewrites README's table. A run whose
+rows are there already is not repeated (delete the file to start over). The final iteration is the result.
 """
 
 from __future__ import annotations
@@ -63,7 +63,10 @@ def markdown(rows: list[dict[str, str]]) -> str:
     for name in dict.fromkeys(r["benchmark"] for r in rows):
         match, score = ends(rows, name, "group_match"), ends(rows, name, "group_score")
         gains = [after - before for before, after in zip(*match, strict=True)]
-        times = [sum(float(r["seconds"]) for r in rows if (r["benchmark"], r["seed"]) == (name, str(s))) for s in SEEDS]
+        times = [
+            sum(float(r["seconds"]) for r in rows if (r["benchmark"], r["seed"]) == (name, str(s)))
+            for s in SEEDS
+        ]
         cells = [f"{match[0][0]:.1f}", spread(match[1]), f"{min(gains):+.1f} to {max(gains):+.1f}"]
         cells += [f"{score[0][0]:.1f}", spread(score[1]), f"{statistics.median(times):.0f}"]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")

@@ -14,6 +14,7 @@ from core import metrics
 from core.errors import InputError, unknown_name
 from core.groups import check_truth
 from core.matching import Matches, check_scores, match
+from core.metrics import Estimate
 from core.retrieval import ranks, recall_at
 
 # A tag column with more values than this names groups rather than slicing them.
@@ -41,7 +42,8 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         self.scores = check_scores(self.scores, list(self.ids))
-        self.truth = check_truth(self.truth, *self.scores.shape, ids=self.ids)
+        n, m, k = self.scores.shape
+        self.truth = check_truth(self.truth, n, m, k, ids=self.ids)
 
     @classmethod
     def of(
@@ -67,7 +69,7 @@ class Evaluation:
         return metrics.outcomes(self.scores, self.truth, matches=self.matches)
 
     @cached_property
-    def metrics(self) -> dict[str, metrics.Estimate]:
+    def metrics(self) -> dict[str, Estimate]:
         """Every metric with interval, chance level and ties; the global ones where global scores exist."""
         m, k = self.shape
         found = {
@@ -76,7 +78,7 @@ class Evaluation:
         }
         return found if self.global_scores is None else {**found, **self._global_metrics(self.global_scores)}
 
-    def _global_metrics(self, scores: np.ndarray) -> dict[str, metrics.Estimate]:
+    def _global_metrics(self, scores: np.ndarray) -> dict[str, Estimate]:
         n, m, k = self.scores.shape
         own = (self.truth + k * np.arange(n)[:, None]).ravel()  # the column of each image's caption
         to_text = ranks(scores, own)
@@ -87,7 +89,7 @@ class Evaluation:
             "text_to_image_r1": self._recall(to_image, 100 / (n * m)),
         }
 
-    def _recall(self, found: Any, chance: float) -> metrics.Estimate:
+    def _recall(self, found: Any, chance: float) -> Estimate:
         n, m, _ = self.scores.shape
         per_group = recall_at(found, 1).reshape(n, m).mean(axis=1)
         return metrics.estimate(per_group, chance, int(found.tied.reshape(n, m).any(axis=1).sum()), self.seed)

@@ -96,8 +96,8 @@ def _single(v: _View) -> Outcome:
 
 
 def _all(strict: np.ndarray, loose: np.ndarray) -> Outcome:
-    value = strict.all(axis=1)
-    return Outcome(value.astype(float), loose.all(axis=1) & ~value)
+    value, almost = np.asarray(strict.all(axis=1)), np.asarray(loose.all(axis=1))
+    return Outcome(value.astype(float), almost & ~value)
 
 
 def _chance_both(m: int, k: int) -> float:

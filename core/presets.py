@@ -262,12 +262,12 @@ _ROWS: tuple[tuple[int, str, str, float, float, str, float, dict[str, Any]], ...
     (3, "colorswap", "clip-b16", 2.3, 0.0, "cosine", 4e-5, {}),
     (3, "colorswap", "siglip-b16", 1.0, 0.0, "cosine", 4e-5, _CROP),
     (3, "colorswap", "siglip-l16", 2.5, 0.0, "cosine", 4e-5, {}),
-    (4, "sugarcrepe/replace-relation", "siglip-b16", 2.1, 0.0, "cosine", 1e-5, {}),
-    (4, "sugarcrepe/swap-attribute", "siglip-b16", 1.8, 0.0, "cosine", 1e-5, {}),
-    (4, "sugarcrepe/swap-object", "siglip-b16", 2.0, 0.0, "cosine", 1e-5, {}),
-    (4, "sugarcrepe/add-attribute", "siglip-b16", 2.5, 0.0, "cosine", 1e-5, {}),
-    (4, "whatsup/a", "clip-b32", 0.55, 0.0, "linear", 1e-5, {}),
-    (4, "whatsup/b", "clip-b32", 0.80, 0.0, "linear", 1e-5, {}),
+    (4, "sugarcrepe/replace_rel", "siglip-b16", 2.1, 0.0, "cosine", 1e-5, {}),
+    (4, "sugarcrepe/swap_att", "siglip-b16", 1.8, 0.0, "cosine", 1e-5, {}),
+    (4, "sugarcrepe/swap_obj", "siglip-b16", 2.0, 0.0, "cosine", 1e-5, {}),
+    (4, "sugarcrepe/add_att", "siglip-b16", 2.5, 0.0, "cosine", 1e-5, {}),
+    (4, "whatsup/a-1x4", "clip-b32", 0.55, 0.0, "linear", 1e-5, {}),
+    (4, "whatsup/b-1x4", "clip-b32", 0.80, 0.0, "linear", 1e-5, {}),
     (4, "whatsup/a-left-right", "clip-b32", 0.25, 0.0, "linear", 1e-5, _CROP),
     (4, "whatsup/a-on-under", "clip-b32", 0.85, 0.0, "linear", 1e-5, {}),
     (4, "whatsup/b-left-right", "clip-b32", 0.50, 0.0, "cosine", 2e-5, {}),
@@ -295,8 +295,9 @@ def _paper_presets() -> dict[str, Preset]:
 
 _BUILTIN = TTMConfig(epochs=5, lr=3e-4, coverage_first=0.2, tau_last=0.0, batch=50, augmentation="jitter")
 
-# "builtin" holds for every built-in set of scenes; for any other data and model, TTMConfig's defaults are a start.
+# "builtin" holds for every built-in set of scenes; "default" is a start for any other data and model.
 PRESETS: dict[str, Preset] = {
+    "default": Preset("any", "any", TTMConfig(), "[TTM] C.1; 20 % of the groups at first, all at the end"),
     "builtin": Preset("scenes/*", "builtin/clip", _BUILTIN, "prototype runs on fresh scenes"),
     "embeddings": Preset(
         "any", "embeddings file", TTMConfig(lr=1e-3, epochs=5), "frozen features, one map each"
@@ -309,3 +310,18 @@ PRESETS: dict[str, Preset] = {
     ),
     **_paper_presets(),
 }
+
+
+def default_preset(kind: str, dataset: str | None, model: str) -> str:
+    """The preset to start from where nobody names one.
+
+    kind : "ttm" or "simplematch". dataset : a benchmark, or None for an embeddings file. The paper's own row where it
+    has this model on this data set, else what suits the built-in models, embeddings, or any model.
+    """
+    prefix = "" if kind == "ttm" else f"{kind}/"
+    if dataset is None:
+        return f"{prefix}embeddings"
+    if model.startswith("builtin/") or kind != "ttm":
+        return f"{prefix}builtin"
+    rows = (name for name, p in PRESETS.items() if (p.dataset, p.model) == (dataset, model))
+    return next((name for name in rows if not name.endswith("/global")), "default")

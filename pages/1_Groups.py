@@ -13,6 +13,7 @@ from core import browse, drawing, metrics, plots
 from core.evaluation import Evaluation
 from core.groups import Group, GroupSet
 from core.metrics import METRICS
+from core.texts import plain
 
 PER_PAGE = 12
 
@@ -77,7 +78,7 @@ def card(evaluation: Evaluation, group: Group, index: int) -> None:
             key=f"open-{group.id}",
             on_click=show,
             args=(group.id,),
-            help=f"Open group {ui.plain(group.id)}",
+            help=f"Open group {plain(group.id)}",
         )
         st.caption(f"margin {evaluation.matches.margin[index]:.2f}")
 
@@ -105,7 +106,7 @@ def detail(evaluation: Evaluation, groups: GroupSet, index: int) -> None:
     hide = toolbar(list(evaluation.ids), index)
     revealed_ids = st.session_state.setdefault("revealed", set())
     revealed = not hide or group.id in revealed_ids
-    st.subheader(ui.plain(group.id), anchor=False)
+    st.subheader(plain(group.id), anchor=False)
     left, right = st.columns([3, 2], gap="large")
     with left:
         student = guess(group, revealed) if hide else None
@@ -127,7 +128,7 @@ def detail(evaluation: Evaluation, groups: GroupSet, index: int) -> None:
             "The data name no truth: image A is taken to belong to caption 1, image B to caption 2, and so on."
         )
     tags = " · ".join(f"{name}: {value}" for name, value in group.tags.items())
-    st.caption(ui.plain(tags))
+    st.caption(plain(tags))
 
 
 def guess(group: Group, revealed: bool) -> list[int | None]:

@@ -15,6 +15,7 @@ from core.errors import InputError
 from core.evaluation import MAX_SLICES, Evaluation
 from core.metrics import METRICS
 from core.scores import read_embeddings, read_scores
+from core.texts import metric_line, plain
 
 FILES = ["npz", "csv", "jsonl", "parquet"]
 MAIN = ("group_score", "group_match")
@@ -116,7 +117,13 @@ def cell(mask: np.ndarray, n: int) -> str:
 
 @st.fragment
 def thresholds(evaluation: Evaluation, name: str) -> None:
-    """Margins and the threshold slider, with what each threshold would select; moving it redraws this alone."""
+    """Margins and the threshold slider; moving it redraws this alone."""
+    with ui.guard():
+        threshold_section(evaluation, name)
+
+
+def threshold_section(evaluation: Evaluation, name: str) -> None:
+    """What each threshold would select."""
     st.subheader("Margins, and what a threshold selects", anchor=False)
     matches, top = evaluation.matches, float(evaluation.matches.margin.max())
     curve = metrics.threshold_curve(matches, evaluation.truth)
@@ -158,7 +165,7 @@ def selected_line(evaluation: Evaluation, tau: float) -> str:
         return f"{start}; nothing would be trained."
     values = evaluation.outcomes["group_match"].value[mask]
     precision = metrics.estimate(values, evaluation.metrics["group_match"].chance)
-    return f"{start}; **{int(values.sum())} of them matched right**: precision {ui.metric_line(precision)}."
+    return f"{start}; **{int(values.sum())} of them matched right**: precision {metric_line(precision)}."
 
 
 def slices(evaluation: Evaluation) -> None:
@@ -192,7 +199,7 @@ def page(selection: ui.Selection) -> None:
     try:
         own = upload()
     except InputError as error:
-        st.error(ui.plain(str(error)), icon=":material/error:")
+        st.error(plain(str(error)), icon=":material/error:")
         own = st.session_state.get("upload")
     if own is None:
         evaluation, name = ui.evaluate(selection), selection.benchmark.replace("/", "-")
@@ -205,7 +212,7 @@ def page(selection: ui.Selection) -> None:
             else "**no truth in the file: image i is taken to belong to caption i**"
         )
         st.info(
-            f"Showing {ui.plain(own.name)}: {len(evaluation.ids)} groups of {m}×{k}, {truth}.",
+            f"Showing {plain(own.name)}: {len(evaluation.ids)} groups of {m}×{k}, {truth}.",
             icon=":material/upload_file:",
         )
     cards(evaluation)

@@ -12,8 +12,9 @@ import ui
 from core import drawing, metrics, plots
 from core.evaluation import Evaluation
 from core.metrics import METRICS
-from core.presets import PRESETS, SCHEDULES, TTMConfig, thresholds
+from core.presets import PRESETS, SCHEDULES, TTMConfig, default_preset, thresholds
 from core.runs import Run, RunStore, launch, resume
+from core.texts import duration, metric_line, plain
 from core.worker import ttm_job
 
 LEAD = (
@@ -66,12 +67,15 @@ HELP = {
 WAYS = ("share of groups", "margin")
 
 
-def settings(total: int) -> tuple[str, dict[str, Any], int, bool]:
-    """The form: preset, the settings that the run takes, number of groups, oracle."""
+def settings(total: int, suited: str) -> tuple[str, dict[str, Any], int, bool]:
+    """The form: preset (at first the one that suits set and model), the settings that the run takes, number of groups,
+    oracle."""
     names = [name for name, preset in PRESETS.items() if isinstance(preset.config, TTMConfig)]
     bind: dict[str, Any] = {"bind": "query-params"}
     first, second, third = st.columns(3)
-    preset = first.selectbox("Preset", names, key="preset", on_change=use_preset, help=HELP["preset"], **bind)
+    preset = first.selectbox(
+        "Preset", names, names.index(suited), key="preset", on_change=use_preset, help=HELP["preset"], **bind
+    )
     base = PRESETS[preset].config
     assert isinstance(base, TTMConfig)
     options: dict[str, Any] = {
@@ -144,7 +148,9 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
     evaluation = ui.evaluate(selection._replace(mask=np.ones(len(selection.groups), bool), tags=()))
     if selection.tags:
         st.caption("A run uses all groups of the split; the tag filter of the sidebar is for looking only.")
-    preset, options, count, oracle = settings(len(selection.groups))
+    preset, options, count, oracle = settings(
+        len(selection.groups), default_preset("ttm", selection.benchmark, selection.model)
+    )
     job = ttm_job(
         selection.benchmark, ui.model_source(selection.model), split=selection.split, preset=preset,
         groups=None if count == len(selection.groups) else int(count), oracle=oracle, options=options,
@@ -160,7 +166,7 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
             launch(store, run.id)
             open_run(run.id)
             st.rerun()
-        st.caption(f"About {ui.duration(seconds)} on this machine.")
+        st.caption(f"About {duration(seconds)} on this machine.")
 
 
 def open_run(run_id: str | None) -> None:
@@ -180,11 +186,11 @@ def show_chosen() -> None:
 
 
 def live(run_id: str, polled: bool) -> None:
-    """Everything that grows. Polled while the run lives; one full rerun when it ends."""
+    """Everything that grows. Polled while the run lives; one full rerun when it ends, or lives again."""
     with ui.guard():
         store = RunStore()
         run, steps = store.get(run_id), store.steps(run_id)
-        if polled and not run.live:
+        if polled != run.live:
             st.rerun()
         controls(store, run)
         if not steps:
@@ -208,11 +214,11 @@ def controls(store: RunStore, run: Run) -> None:
             again = (lambda run_id: resume(store, run_id), run.id)
             st.button("Resume", icon=":material/play_arrow:", type="primary", on_click=act, args=again)
     if run.live:
-        left = f", {ui.duration(run.seconds_left)} left" if run.seconds_left is not None else ""
-        text = f"iteration {min(run.done + 1, run.total or 1)} of {run.total or '…'}{left} {run.message}"
-        st.progress(min(max(run.fraction, 0.0), 1.0), text=ui.plain(text))
+        left = f", {duration(run.seconds_left)} left" if run.seconds_left is not None else ""
+        text = f"{run.message or 'starting'}{left}"
+        st.progress(min(max(run.fraction, 0.0), 1.0), text=plain(text))
     if run.error:
-        st.error(ui.plain(run.error), icon=":material/error:")
+        st.error(plain(run.error), icon=":material/error:")
 
 
 def act(action: Any, run_id: str) -> None:
@@ -248,7 +254,7 @@ def curves(data: plots.TTMData, steps: list[dict[str, Any]]) -> None:
                     delta_color="off",
                     help=METRICS[name].meaning,
                 )
-                st.caption(f"Now {ui.metric_line(now)}.  \nBefore {ui.metric_line(first)}.")
+                st.caption(f"Now {metric_line(now)}.  \nBefore {metric_line(first)}.")
 
 
 # --- what changed ------------------------------------------------------------------------------------------------
@@ -312,7 +318,7 @@ def changed(run: Run, after: Evaluation, indices: np.ndarray) -> None:
 def view(run_id: str, store: RunStore) -> None:
     """A run: live or over."""
     run = store.get(run_id)
-    st.subheader(ui.plain(run.title), anchor=False)
+    st.subheader(plain(run.title), anchor=False)
     st.fragment(live, run_every=1.0 if run.live else None)(run_id, run.live)
     if not run.live and run.done:
         changes(run)

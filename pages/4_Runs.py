@@ -13,6 +13,7 @@ from core import metrics, plots
 from core.evaluation import Evaluation
 from core.metrics import METRICS
 from core.runs import Run, RunStore
+from core.texts import duration, metric_line, plain
 
 TTM_PAGE = "pages/3_Test-Time_Matching.py"
 COMPARABLE = ("benchmark", "split", "groups")  # two runs with these in common have the same groups
@@ -33,7 +34,7 @@ def table(runs: list[Run], store: RunStore) -> pd.DataFrame:
                 "iterations": f"{run.done} of {run.total or run.config['ttm']['iterations']}",
                 "GroupMatch before": first,
                 "GroupMatch after": last,
-                "time": ui.duration(sum(s["seconds"] for s in steps)) if steps else "–",
+                "time": duration(sum(s["seconds"] for s in steps)) if steps else "–",
                 "oracle": "reads the truth" if run.config.get("oracle") else "",
                 "id": run.id,
             }
@@ -153,7 +154,7 @@ def difference(first: Run, second: Run, metric: str, store: RunStore) -> None:
         f"only A; McNemar p = {found.p_value:.2g}."
     )
     for letter, e in zip("AB", ends, strict=True):
-        st.caption(f"{letter}: {ui.plain(ui.metric_line(e.metrics[metric]))}")
+        st.caption(f"{letter}: {plain(metric_line(e.metrics[metric]))}")
 
 
 def page() -> None:

@@ -31,7 +31,7 @@ FLAGS = [
 ]
 # Streamlit looks for its own health page below the page's path first, and the browser notes that it is not there.
 HARMLESS = re.compile(r"/_stcore/(health|host-config)$")
-PATIENCE = 60_000  # ms; the machine may be busy with other tests
+PATIENCE = 120_000  # ms; the machine may be busy with other tests
 GROUP = "left-right/test/0007"
 
 
@@ -167,7 +167,7 @@ def test_the_threshold_moves_line_and_numbers(visit):
         thumb.press("ArrowRight")
     page.wait_for_function("before => !document.body.innerText.includes(before)", arg=before)
     page.wait_for_url(re.compile("tau="))
-    assert page.get_by_role("figure", name=re.compile("Coverage and precision")).count() == 1
+    page.get_by_role("figure", name=re.compile("Coverage and precision")).wait_for()
     no_error_box(page)
 
 
@@ -200,7 +200,7 @@ def status(page, name):
 
 
 def test_a_run_grows_survives_a_reload_stops_and_resumes(visit):
-    page = visit("/Test-Time_Matching?set=scenes/front-behind&T=8&epochs=6&n=60")
+    page = visit("/Test-Time_Matching?set=scenes/front-behind&T=6&epochs=4&n=40")
     page.get_by_role("button", name="Start the run").click()
     page.wait_for_url(re.compile("run=2"))
     seen = wait_for_growth(page, 0)
@@ -208,11 +208,11 @@ def test_a_run_grows_survives_a_reload_stops_and_resumes(visit):
     seen = wait_for_growth(page, seen - 1)
     page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Stop").click()
     status(page, "stopped")
-    assert iterations(page) < 8
+    assert iterations(page) < 6
     page.get_by_role("button", name="Resume").click()
     status(page, "finished")
     page.get_by_role("heading", name="What changed").wait_for()
-    assert iterations(page) == 8
+    assert iterations(page) == 6
     page.get_by_role("link", name="Runs").click()
     page.get_by_role("heading", name="Runs", exact=True).wait_for()
     page.get_by_test_id("stDataFrame").wait_for()

@@ -53,7 +53,8 @@ def read_scores(path: Path | str, data: bytes | None = None) -> ScoreFile:
         raise InputError(f"{path} has several groups with id {repeated[0]!r}; make ids distinct.")
     try:
         scores = check_scores(found.scores, found.ids)
-        truth = None if found.truth is None else check_truth(found.truth, *scores.shape, ids=found.ids)
+        n, m, k = scores.shape
+        truth = None if found.truth is None else check_truth(found.truth, n, m, k, ids=found.ids)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     return ScoreFile(scores, truth, found.ids, found.tags)

@@ -44,8 +44,9 @@ PATIENCE = 5
 
 
 def builtin_models() -> dict[str, Path]:
-    """The models in `assets/models`, by name (`builtin/clip`), each with its folder."""
-    folders = sorted((paths.assets() / "models").glob("*/config.json"))
+    """The models in `assets/models`, by name, each with its folder; `builtin/clip` first, which pages open with."""
+    found = (paths.assets() / "models").glob("*/config.json")
+    folders = sorted(found, key=lambda config: (config.parent.name != "clip", config.parent.name))
     return {f"builtin/{config.parent.name}": config.parent for config in folders}
 
 
