@@ -18,7 +18,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from core import browse, datasets, drawing
-from core.errors import InputError
+from core.errors import InputError, unknown_name
 from core.evaluation import Evaluation, tags_frame
 from core.groups import Group, GroupSet, ImageRef
 from core.metrics import METRICS, Estimate
@@ -87,6 +87,9 @@ def start(title: str, lead: str = "", pick: bool = True) -> Selection | None:
         return None
     with guard():
         _restore(title)
+        for key, kind, known in (("set", "benchmark", benchmarks()), ("split", "split", SPLITS)):
+            if (asked := st.query_params.get(key, known[0])) not in known:  # the widget falls back by itself
+                st.warning(plain(str(unknown_name(kind, asked, known))), icon=":material/link_off:")
         selection = _pick()
     st.caption(plain(selection.line))
     return selection

@@ -15,5 +15,6 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a name that is in no registry, with the nearest known one as a suggestion."""
     options = sorted(known)
     match = process.extractOne(name, options, scorer=fuzz.ratio, score_cutoff=60)
-    hint = f"did you mean {match[0]!r}?" if match else f"known: {', '.join(options) or 'none'}."
+    some = ", ".join(options[:12]) + (" …" if len(options) > 12 else "")
+    hint = f"did you mean {match[0]!r}?" if match else f"known: {some or 'none'}."
     return InputError(f"Unknown {kind} {name!r}; {hint}")

@@ -333,3 +333,10 @@ def test_a_name_from_data_is_never_markup(app, finished):
     test = app(TTM, run=finished[0])
     assert all("<b>" not in s.value for s in test.subheader)
     assert any("\\*seed\\*" in s.value for s in test.subheader)
+
+
+def test_a_link_to_a_set_that_is_not_there_says_so_and_falls_back(app):
+    page = app("pages/1_Groups.py", set="scenes/left-rihgt")
+    said = [warning.value.replace("\\", "") for warning in page.warning]
+    assert said == ["Unknown benchmark 'scenes/left-rihgt'; did you mean 'scenes/left-right'?"]
+    assert page.selectbox(key="set").value == "scenes/attribute-swap"
