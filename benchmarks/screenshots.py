@@ -1,4 +1,4 @@
-"""Pictures of every page: `python -m benchmarks.screenshots [--out DIR] [--only TEXT]`.
+"""Pictures of every page, to look at and for the README: `python -m benchmarks.screenshots [--out DIR] [--only NAME]`.
 
 Starts the app on a home of its own, runs test-time matching once so that there is something to see, and photographs
 every page at laptop and phone width, in light and dark: `<page>-<width>-<scheme>.png`.

@@ -15,11 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from core import files
 from core.errors import InputError
+from core.export import card, public
 
 if TYPE_CHECKING:  # a queued worker waits without numpy and torch
     from core.ttm import TTMState, TTMStep
 
 log = logging.getLogger("crossmatch.worker")
+
+_ADAPTER = "adapter.safetensors"
+_KEPT = "kept."  # before the names of `TTMState.kept`
 
 
 def save_checkpoint(folder: Path, step: TTMStep, record: Mapping[str, Any]) -> Path:
@@ -51,7 +55,12 @@ def _save_state(folder: Path, state: TTMState) -> None:
     arrays = {"thresholds": state.thresholds, "scores": state.scores}
     if state.global_scores is not None:
         arrays["global_scores"] = state.global_scores
+    arrays |= {_KEPT + name: value for name, value in state.kept.items()}
     files.write_arrays(folder / "state.npz", arrays)
+    if state.adapter is not None:
+        from safetensors.torch import save_file
+
+        save_file(state.adapter, folder / _ADAPTER)
     if state.optimizer is not None:
         from safetensors.torch import save_file
 
@@ -72,7 +81,11 @@ def load_state(folder: Path) -> TTMState:
 
     from core.ttm import TTMState
 
-    optimizer = None
+    optimizer, adapter = None, None
+    if (folder / _ADAPTER).exists():
+        from safetensors.torch import load_file
+
+        adapter = load_file(folder / _ADAPTER)
     if (folder / "optimizer.json").exists():
         from safetensors.torch import load_file
 
@@ -83,7 +96,9 @@ def load_state(folder: Path) -> TTMState:
         optimizer = {"state": moments, "param_groups": json.loads((folder / "optimizer.json").read_text())}
     iteration = json.loads((folder / files.MANIFEST).read_text())["iteration"]
     with np.load(folder / "state.npz", allow_pickle=False) as found:
-        return TTMState(iteration, **{name: found[name] for name in found.files}, optimizer=optimizer)
+        arrays = {name: found[name] for name in found.files}
+    kept = {name.removeprefix(_KEPT): arrays.pop(name) for name in list(arrays) if name.startswith(_KEPT)}
+    return TTMState(iteration, **arrays, optimizer=optimizer, adapter=adapter, kept=kept)
 
 
 def newest_checkpoint(folder: Path) -> tuple[Path | None, str]:
@@ -106,8 +121,9 @@ def publish_model(folder: Path, config: Mapping[str, Any], steps: Sequence[Mappi
     aside, final = folder / ".model.new", folder / "model"
     files.remove(aside)
     shutil.copytree(checkpoint / "model", aside)
-    (aside / "README.md").write_text(card(config, steps), encoding="utf-8")
-    files.seal(aside, base=config["model"], benchmark=config["benchmark"], config=dict(config))
+    (aside / "README.md").write_text(card(config, steps, _library(aside)), encoding="utf-8")
+    shown = public(config)
+    files.seal(aside, base=shown["model"], benchmark=shown["benchmark"], config=shown)
     files.publish(aside, final)
     return final
 
@@ -122,28 +138,9 @@ def is_published(folder: Path) -> bool:
     return True
 
 
-def card(config: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> str:
-    """A model card: what was adapted to what, how, and what it measured before and after."""
-    first, last = steps[0], steps[-1]
-    title = f"# {config['model']} adapted to {config['benchmark']} by test-time matching"
-    oracle = "\n\n**Oracle run: it was trained with knowledge of the truth.**" if config.get("oracle") else ""
-    table = ["| metric | before | after | chance | ties after |", "| --- | --- | --- | --- | --- |"]
-    for name, after in last["metrics"].items():
-        before = first["metrics"][name]
-        cells = [f"{e['value']:.2f} [{e['low']:.2f}, {e['high']:.2f}]" for e in (before, after)]
-        table.append(f"| {name} | {cells[0]} | {cells[1]} | {after['chance']:.2f} | {after['ties']} |")
-    settings = json.dumps(config, indent=1, ensure_ascii=False)
-    return f"""{title}{oracle}
-
-- base model: `{config["model"]}`
-- groups: {last["n_groups"]} of {last["shape"]} from `{config["benchmark"]}`, split `{config.get("split") or "test"}`
-- iterations: {last["iteration"]}
-
-The model was adapted to the very groups it is measured on; percent, with 95 % bootstrap intervals over groups.
-
-{chr(10).join(table)}
-
-```json
-{settings}
-```
-"""
+def _library(folder: Path) -> str:
+    """What loads a model folder without Crossmatch; Crossmatch where nothing does."""
+    if (folder / "open_clip_config.json").is_file():
+        return "open_clip"
+    known = ("processor_config.json", "preprocessor_config.json")
+    return "transformers" if any((folder / name).is_file() for name in known) else "crossmatch"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from core.errors import InputError
+from core.groups import Group, GroupSet
 from core.scorefiles import load_npz
 
 # Names under which people store the two arrays; the first is ours.
@@ -39,6 +43,17 @@ CAPTION_NAMES = (
 
 
 @dataclass(frozen=True)
+class RowImage:
+    """An image of which only its row in an embeddings file is known: it has a key and no pixels."""
+
+    key: str
+
+    def open(self, size: int | None = None) -> Image.Image:
+        """Always an InputError: the file holds no pixels."""
+        raise InputError(f"The image {self.key!r} is a row of an embeddings file; it has no pixels to show.")
+
+
+@dataclass(frozen=True)
 class EmbeddingFile:
     """Embeddings of n groups of m images and k captions.
 
@@ -60,6 +75,34 @@ class EmbeddingFile:
         images = self.images.reshape(self.n, self.m, -1)
         captions = self.captions.reshape(self.n, self.k, -1)
         return np.float32(scale) * np.einsum("nmd,nkd->nmk", images, captions)
+
+    @cached_property
+    def image_keys(self) -> list[str]:
+        """A name per image row, from its content: equal rows, equal names."""
+        return _row_keys(self.images, "image")
+
+    @cached_property
+    def caption_keys(self) -> list[str]:
+        """A name per caption row, from its content: nothing of a row's place in the file is in it."""
+        return _row_keys(self.captions, "caption")
+
+    def groups(self, name: str = "embeddings") -> GroupSet:
+        """The groups as a set, with `RowImage`s, names for captions, and the file's order as the truth.
+
+        Truth is the convention of such files: caption i of a group belongs to its image i. Groups are numbered from 0.
+        """
+        images = [RowImage(key) for key in self.image_keys]
+        own = tuple(range(self.m))
+        groups = (
+            Group(
+                str(g),
+                tuple(images[g * self.m : (g + 1) * self.m]),
+                tuple(self.caption_keys[g * self.k : (g + 1) * self.k]),
+                own,
+            )
+            for g in range(self.n)
+        )
+        return GroupSet(name, tuple(groups))
 
     def global_scores(self) -> np.ndarray:
         """Cosines of all images with all captions, float32 (n*m, n*k)."""
@@ -140,3 +183,7 @@ def _unit_rows(array: np.ndarray, kind: str, path: Path | str) -> np.ndarray:
                 "its group out."
             )
     return (rows / length).astype(np.float32)
+
+
+def _row_keys(rows: np.ndarray, kind: str) -> list[str]:
+    return [f"{kind} {hashlib.sha256(row.tobytes()).hexdigest()[:16]}" for row in np.ascontiguousarray(rows)]

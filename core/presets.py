@@ -6,9 +6,9 @@ Sources: [TTM] sections 3.2, 3.2.1, appendix C.1 and Tables 3-5 (METHODS 3).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from math import cos, isfinite, pi
+from math import cos, isfinite, isnan, pi
 from typing import Any, Self
 
 import numpy as np
@@ -40,6 +40,10 @@ class TrainConfig:
     clip_norm: float | None = None  # largest gradient norm; None: no clipping
     precision: str = "float32"  # or "bfloat16": autocast while training; weights and scores stay float32
     parameters: tuple[str, ...] = ()  # patterns of parameter names to train, as "*projection*"; (): all
+    micro_batch: int | None = None  # pairs that pass the model at once, same loss; None: as many as fit
+    lora_rank: int | None = None  # rank of low-rank adapters, the model itself frozen; None: train it whole
+    lora_alpha: float | None = None  # their weight is alpha / rank; None: twice the rank
+    lora_targets: tuple[str, ...] = ()  # names of the layers that get one; (): those of the model's family
     seed: int = 0
 
     def validate(self) -> Self:
@@ -60,9 +64,26 @@ class TrainConfig:
         self._require(isinstance(self.keep_optimizer, bool), "keep_optimizer", "true or false")
         names = isinstance(self.parameters, tuple) and all(isinstance(p, str) for p in self.parameters)
         self._require(names, "parameters", "a list of name patterns")
+        self._validate_size()
         _choice("augmentation", self.augmentation, AUGMENTATIONS)
         _choice("precision", self.precision, PRECISIONS)
         return self
+
+    def _validate_size(self) -> None:
+        """What makes large models fit."""
+        for name in ("micro_batch", "lora_rank"):
+            value = getattr(self, name)
+            self._require(value is None or _is_whole(value, 1), name, "a positive whole number")
+        alpha, targets = self.lora_alpha, self.lora_targets
+        self._require(alpha is None or (_is_number(alpha) and alpha > 0), "lora_alpha", "a positive number")
+        names = isinstance(targets, tuple) and all(isinstance(t, str) for t in targets)
+        self._require(names, "lora_targets", "a list of layer names")
+        if self.lora_rank is None and (alpha is not None or targets):
+            raise InputError("lora_alpha and lora_targets shape low-rank adapters; set lora_rank too.")
+
+    def updated(self, settings: Mapping[str, Any]) -> Self:
+        """These settings in place of mine, validated; None leaves one as it is."""
+        return self.from_dict({**self.to_dict(), **{k: v for k, v in settings.items() if v is not None}})
 
     def to_dict(self) -> dict[str, Any]:
         """Every setting, ready for JSON."""
@@ -138,11 +159,17 @@ class TTMConfig(TrainConfig):
         return self
 
     def updated(self, settings: Mapping[str, Any]) -> Self:
-        """These settings in place of mine, validated; None leaves one as it is, a tau replaces a coverage and back."""
+        """These settings in place of mine, validated; None leaves one as it is, a tau replaces a coverage and back.
+
+        Another variant or threshold mode counts thresholds in other units: mine are then dropped.
+        """
         wanted = {k: v for k, v in settings.items() if v is not None}
         rivals = {f"tau_{end}": f"coverage_{end}" for end in ("first", "last")}
         rivals |= {coverage: tau for tau, coverage in rivals.items()}
-        cleared = {rivals[k]: None for k in wanted if k in rivals}
+        units = any(
+            wanted.get(k, getattr(self, k)) != getattr(self, k) for k in ("variant", "threshold_mode")
+        )
+        cleared = dict.fromkeys(k for k in rivals if units or rivals[k] in wanted)
         return self.from_dict({**self.to_dict(), **cleared, **wanted})
 
     def _validate_end(self, tau: str, coverage: str) -> None:
@@ -172,6 +199,19 @@ class SimpleMatchConfig(TrainConfig):
         for name in ("rounds", "patience"):
             self._require(_is_whole(getattr(self, name), 1), name, "a positive whole number")
         return self
+
+    def is_over(self, history: Sequence[float | None]) -> bool:
+        """Whether SimpleMatch has ended, from the share of pseudo-labels that passed the strict test after each round.
+
+        It ends when all pass, when nothing could be trained (None or NaN), when the share has not risen for `patience`
+        rounds, and after `rounds`. None of it needs to know which matchings are right.
+        """
+        best, waited = -1.0, 0
+        for share in history:
+            if share is None or isnan(share) or share == 1.0:
+                return True
+            best, waited = (share, 0) if share > best else (best, waited + 1)
+        return waited >= self.patience or len(history) >= self.rounds
 
 
 def _choice(name: str, value: object, options: Iterable[str]) -> None:
@@ -244,7 +284,7 @@ class Preset:
         return {"dataset": self.dataset, "model": self.model, "source": self.source, **self.config.changed()}
 
 
-_MODELS = {
+MODELS = {
     "clip-b32": "openai/clip-vit-base-patch32",
     "clip-b16": "openai/clip-vit-base-patch16",
     "siglip-b16": "google/siglip-base-patch16-224",
@@ -289,7 +329,7 @@ def _paper_presets() -> dict[str, Preset]:
         if table == _GLOBAL_TABLE:
             settings |= {"variant": "global", "threshold_mode": "relative"}
             name += "/global"
-        found[name] = Preset(dataset, _MODELS[model], TTMConfig(**settings), f"[TTM] Table {table}, C.1")
+        found[name] = Preset(dataset, MODELS[model], TTMConfig(**settings), f"[TTM] Table {table}, C.1")
     return found
 
 
@@ -298,6 +338,7 @@ _BUILTIN = TTMConfig(epochs=5, lr=3e-4, coverage_first=0.2, tau_last=0.0, batch=
 # "builtin" holds for every built-in set of scenes; "default" is a start for any other data and model.
 PRESETS: dict[str, Preset] = {
     "default": Preset("any", "any", TTMConfig(), "[TTM] C.1; 20 % of the groups at first, all at the end"),
+    "simplematch": Preset("any", "any", SimpleMatchConfig(), "[TTM] section 3.1"),
     "builtin": Preset("scenes/*", "builtin/clip", _BUILTIN, "prototype runs on fresh scenes"),
     "embeddings": Preset(
         "any", "embeddings file", TTMConfig(lr=1e-3, epochs=5), "frozen features, one map each"
@@ -321,7 +362,8 @@ def default_preset(kind: str, dataset: str | None, model: str) -> str:
     prefix = "" if kind == "ttm" else f"{kind}/"
     if dataset is None:
         return f"{prefix}embeddings"
-    if model.startswith("builtin/") or kind != "ttm":
+    if model.startswith("builtin/"):
         return f"{prefix}builtin"
     rows = (name for name, p in PRESETS.items() if (p.dataset, p.model) == (dataset, model))
-    return next((name for name in rows if not name.endswith("/global")), "default")
+    own = next((name for name in rows if not name.endswith("/global")), None) if kind == "ttm" else None
+    return own or ("default" if kind == "ttm" else kind)

@@ -18,12 +18,14 @@ import torch
 from torch.nn import functional as F
 
 from core.errors import InputError
+from core.microbatch import Fitting, backward, check_divisible, same_draws
 from core.presets import TrainConfig
-from core.scorers.base import Augment, Prepared, Trainable
+from core.scorers.base import Augment, Prepared, Trainable, TwoTower
 
 # A batch may grow by this share to spare a tiny last one: 102 groups in batches of 50 become 51 + 51 ([TTM] C.1).
 _ENLARGE = 0.1
 _FUSED = {"cpu", "cuda"}
+_PAIRS = "pairs of a batch"
 
 
 class Stopped(Exception):
@@ -132,6 +134,8 @@ class FitReport(NamedTuple):
     seconds: float
     seconds_in_model: float  # forward, backward and optimizer step alone
     optimizer: dict[str, Any] | None  # AdamW's state where it is kept; its tensors live on in the next call
+    micro_batch: int | None  # pairs that passed the model at once; None: whole batches
+    note: str  # where memory ran out
 
 
 def fit(
@@ -144,6 +148,7 @@ def fit(
     batch: int,
     iteration: int = 1,
     optimizer: dict[str, Any] | None = None,
+    micro: int | None = None,
     progress: Callable[[float, str], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> FitReport:
@@ -155,6 +160,8 @@ def fit(
         or one pair in the global variant) is never torn apart: its r pairs share a batch, in image order.
     batch : rows per batch, before `batch_size` enlarges it.
     optimizer : AdamW's state from the iteration before, where it is kept.
+    micro : pairs that pass the model at once, found in an iteration before; None: `config.micro_batch`, and half of it
+        for as long as memory runs out. The loss is that of the whole batch all the same.
     progress : called after every step with the share done and a message. stop : asked before every step.
 
     Raises InputError where the loss is not finite, Stopped where `stop` says so. Same seed, same machine: same bytes.
@@ -163,6 +170,7 @@ def fit(
     started, clock = perf_counter(), _Clock()
     rows = np.arange(len(images))
     steps = config.epochs * ceil(len(rows) / batch_size(len(rows), batch))
+    fitting = Fitting(_PAIRS, micro or config.micro_batch)
     losses: list[torch.Tensor] = []
     norms: list[torch.Tensor] = []
     with _training(model, config, iteration) as parameters:
@@ -176,7 +184,7 @@ def fit(
                 for group in adam.param_groups:
                     group["lr"] = config.learning_rate(iteration, len(losses), steps)
                 seen, read = (torch.from_numpy(index[chosen].ravel()) for index in (images, captions))
-                losses.append(_backward(model, data, seen, read, augment, config, clock))
+                losses.append(_backward(model, data, (seen, read), augment, config, clock, fitting))
                 norms.append(_gradient_norm(parameters, config.clip_norm))
                 with clock:
                     adam.step()
@@ -187,7 +195,10 @@ def fit(
         state = adam.state_dict() if config.keep_optimizer else None
     loss, norm = (torch.stack(values).double().cpu().numpy() for values in (losses, norms))
     first, seconds = config.learning_rate(iteration, 0, steps), perf_counter() - started
-    return FitReport(loss, loss.mean(), first, norm.mean(), norm.max(), seconds, clock.seconds, state)
+    times = (seconds, clock.seconds)
+    return FitReport(
+        loss, loss.mean(), first, norm.mean(), norm.max(), *times, state, fitting.size, fitting.note
+    )
 
 
 class _Clock:
@@ -221,23 +232,34 @@ class _Clock:
 def _backward(
     model: Trainable,
     data: Prepared,
-    images: torch.Tensor,
-    captions: torch.Tensor,
+    pairs: tuple[torch.Tensor, torch.Tensor],
     augment: Callable[[torch.Tensor], torch.Tensor] | None,
     config: TrainConfig,
     clock: _Clock,
+    fitting: Fitting,
 ) -> torch.Tensor:
-    """Loss of one batch of pairs (b,), its gradients left on the parameters.
-
-    The only place that knows how a batch becomes a gradient: micro-batches with cached embedding gradients
-    (the same contrastive loss in less memory) belong here.
-    """
+    """Loss of one batch of pairs (images (b,), captions (b,)), its gradients left on the parameters."""
     reduced = config.precision == "bfloat16"
     with clock:
-        with torch.autocast(model.device.type, torch.bfloat16, enabled=reduced):
-            loss = model.loss(data, images, captions, augment)
-        loss.backward()
-    return loss.detach()
+        if not isinstance(model, TwoTower):
+            with torch.autocast(model.device.type, torch.bfloat16, enabled=reduced):
+                loss = model.loss(data, *pairs, augment)
+            loss.backward()
+            return loss.detach()
+        batch = model.batch(data, *pairs, augment)
+
+        def attempt(size: int | None) -> torch.Tensor:
+            if size is not None and size < len(batch):
+                check_divisible(model.module)
+            return backward(model, batch, size, reduced)
+
+        with same_draws(model.device) as again:
+
+            def undo() -> None:
+                again()
+                model.module.zero_grad(set_to_none=True)
+
+            return fitting.run(attempt, len(batch), undo)
 
 
 def _gradient_norm(parameters: list[torch.nn.Parameter], limit: float | None) -> torch.Tensor:

@@ -1,28 +1,28 @@
-"""Test-time matching and SimpleMatch: adapt a model to the matchings that it induces itself, right or wrong.
+"""Test-time matching: adapt a model to the matchings that it induces itself, right or wrong.
 
-Captions are kept in an order of their own (by hash), and so are scored pairs and batches: the order of the captions
-within a group cannot reach a score, a selection or a training batch. A group whose best matching is tied carries no
-information, and picking one of the tied matchings could favour the order of the file, so it is never selected.
+What is scored, labelled and selected is in `pseudolabels.py`. SimpleMatch, on the same engine, is in `simplematch.py`.
 Sources: [TTM] sections 3.1, 3.2, 3.2.1, Algorithm 1, C.1 (METHODS 3).
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
+from core import lora
 from core.errors import InputError
 from core.groups import GroupSet
-from core.matching import Matches, match, match_global
-from core.presets import SimpleMatchConfig, TrainConfig, TTMConfig, share_of, thresholds
-from core.scorers.base import Prepared, Trainable
-from core.train import FitReport, Stopped, fit
+from core.matching import Matches
+from core.presets import TrainConfig, TTMConfig, thresholds
+from core.pseudolabels import Inputs, fitted_groups, is_global, look, pairs_of, prepare, seen_as, select
+from core.scorers.base import Trainable
+from core.train import FitReport, Stopped, fit, generator_for
 
 Selector = Callable[[Matches], np.ndarray]
 Progress = Callable[[float, str], None]
@@ -41,6 +41,9 @@ class TTMState:
     scores: np.ndarray  # float32 (n, m, k) after that iteration
     global_scores: np.ndarray | None = None  # float32 (n m, n k), global variant
     optimizer: dict[str, Any] | None = None  # AdamW's state, where it is kept
+    # Low-rank adapters; to resume takes the first model then, not the merged one that was saved beside them.
+    adapter: dict[str, torch.Tensor] | None = None
+    kept: dict[str, np.ndarray] = field(default_factory=dict)  # what the algorithm itself remembers
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class TTMStep:
     )  # int64 (n, m), the pseudo-labels, -1 where tied; global: caption j of group g is g k + j
     scores: np.ndarray  # float32 (n, m, k) after training, the model's own logits
     matches: Matches  # induced by them: evaluates this iteration and labels the next
+    labels: np.ndarray  # int64 (n, m), induced by `scores`: the pseudo-labels of the next iteration
     global_scores: np.ndarray | None  # float32 (n m, n k), global variant
     report: FitReport | None  # losses, lr, gradient norms; None where nothing was trained
     fitted: float | None  # share of the trained groups whose pseudo-label now passes GroupScore's strict test
@@ -69,11 +73,13 @@ class TTMStep:
     thresholds: np.ndarray  # float64 (T,), of the whole run
     model: Trainable
     optimizer: dict[str, Any] | None  # AdamW's state, where it is kept
+    kept: dict[str, np.ndarray]  # see TTMState
 
     @property
     def state(self) -> TTMState:
-        """What `run_ttm(resume=...)` needs, with the model saved beside it."""
-        return TTMState(self.iteration, self.thresholds, self.scores, self.global_scores, self.optimizer)
+        """What `resume` needs, with the model saved beside it, or with the first one where `adapter` is not None."""
+        adapter, scores = lora.adapter_state(self.model.module), (self.scores, self.global_scores)
+        return TTMState(self.iteration, self.thresholds, *scores, self.optimizer, adapter, self.kept)
 
     def record(self) -> dict[str, Any]:
         """The numbers of this step, ready for JSON; what needs to know the right answers is added elsewhere."""
@@ -89,105 +95,7 @@ class TTMStep:
 _TRAINED = ("loss", "lr", "gradient_norm", "gradient_norm_max")
 
 
-class _Inputs(NamedTuple):
-    """Everything about the groups that training and scoring need, prepared once per run."""
-
-    data: Prepared
-    images: np.ndarray  # (n, m) into data
-    captions: np.ndarray  # (n, k) into data, whose captions are in the order of their hashes
-    pairs: np.ndarray  # (p, 2) to score: distinct, sorted
-    place: np.ndarray  # (n, m, k) into pairs; global variant (n m, n k)
-
-
-def _prepare(model: Trainable, groups: GroupSet, config: TrainConfig) -> _Inputs:
-    blind = groups.blind()
-    pictures, images = blind.unique_images()
-    texts, captions = blind.unique_captions()
-    # By hash: an alphabetical order may be the file's own, and would then break ties in favour of what is right.
-    digests = [hashlib.sha256(text.encode(errors="replace")).digest() for text in texts]
-    order = sorted(range(len(texts)), key=digests.__getitem__)
-    captions = np.argsort(order)[captions]
-    width = len(texts)
-    if _is_global(config):
-        place = images.ravel()[:, None] * width + captions.ravel()[None, :]
-        wanted = np.arange(len(pictures) * width)
-    else:
-        wanted, place = np.unique(images[:, :, None] * width + captions[:, None, :], return_inverse=True)
-    pairs = np.stack([wanted // width, wanted % width], axis=1)
-    data = model.prepare(pictures, [texts[i] for i in order])
-    shape = (*images.shape, captions.shape[1])
-    return _Inputs(data, images, captions, pairs, place if _is_global(config) else place.reshape(shape))
-
-
-def _is_global(config: TrainConfig) -> bool:
-    return isinstance(config, TTMConfig) and config.variant == "global"
-
-
-class _Seen(NamedTuple):
-    """One scoring pass: it evaluates an iteration and labels the next."""
-
-    scores: np.ndarray  # (n, m, k)
-    matches: Matches
-    global_scores: np.ndarray | None
-    labels: np.ndarray  # (n, m) pseudo-labels, as TTMStep.matching
-    confidence: np.ndarray  # (n,) margins, or (n, m) scores of the matched pairs
-    usable: np.ndarray  # as confidence, bool
-    seconds: float  # in the model
-
-
-def _look(model: Trainable, inputs: _Inputs, config: TrainConfig) -> _Seen:
-    started = perf_counter()
-    found = model.score_prepared(inputs.data, inputs.pairs)
-    seconds = perf_counter() - started
-    scores = found[inputs.place]
-    return _seen(inputs, scores, scores if _is_global(config) else None, seconds)
-
-
-def _seen(inputs: _Inputs, scores: np.ndarray, everything: np.ndarray | None, seconds: float = 0.0) -> _Seen:
-    if everything is None:
-        matches = match(scores)
-        return _Seen(scores, matches, None, matches.matching, matches.margin, ~matches.tied, seconds)
-    (n, m), k = inputs.images.shape, inputs.captions.shape[1]
-    own = everything.reshape(n, m, n, k)[np.arange(n), :, np.arange(n)]  # (n, m, k)
-    # Columns in the hashes' order, so that equal totals are not decided by the place in the file or in a group.
-    order = np.argsort(inputs.captions.ravel(), kind="stable")
-    labels = order[match_global(everything[:, order])]
-    confidence = everything[np.arange(n * m), labels].reshape(n, m)
-    usable = np.ones((n, m), dtype=bool)
-    return _Seen(own, match(own), everything, labels.reshape(n, m), confidence, usable, seconds)
-
-
-def _select(config: TTMConfig, tau: float, seen: _Seen) -> np.ndarray:
-    """S_t as a mask like `seen.confidence`: at or above the threshold, or among the top 1 - tau in relative mode."""
-    level = tau
-    if config.threshold_mode == "relative":
-        keep = share_of(1.0 - tau, seen.confidence.size)
-        level = np.sort(seen.confidence, axis=None)[-keep] if keep else np.inf
-    return seen.usable & (seen.confidence >= level)
-
-
-def _pairs(inputs: _Inputs, labels: np.ndarray, selected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Images and captions to train on, each (s, r): whole groups, or single pairs in the global variant."""
-    if selected.ndim == 2:
-        captions = inputs.captions.ravel()[labels[selected]]
-        return inputs.images[selected][:, None], captions[:, None]
-    return inputs.images[selected], np.take_along_axis(inputs.captions[selected], labels[selected], axis=1)
-
-
-def _fitted(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Where the labelled pairs pass GroupScore's strict test ([TTM] Eq. 1; rows alone for m < k), bool (n,)."""
-    n, m, k = scores.shape
-    at = np.arange(n)[:, None], np.arange(m)[None, :], labels
-    own, rest = scores[at], scores.copy()
-    rest[at] = -np.inf
-    rows = own > rest.max(axis=2)
-    if m < k:
-        return rows.all(axis=1)
-    columns = own > np.take_along_axis(rest.max(axis=1), labels, axis=1)
-    return (rows & columns).all(axis=1)
-
-
-class _Plan(NamedTuple):
+class Round(NamedTuple):
     """What one iteration is to train on."""
 
     iteration: int
@@ -199,8 +107,11 @@ class _Plan(NamedTuple):
     empty: str  # the note where none was
 
 
-class _Run:
-    """The adapted copy of the model and what it last scored; one `iterate` per iteration."""
+class Adaptation:
+    """The adapted copy of the model and what it last scored; one `iterate` per iteration.
+
+    What the algorithms share: `run_ttm` and `simple_match` only decide what each `Round` trains on.
+    """
 
     def __init__(
         self,
@@ -211,24 +122,35 @@ class _Run:
         resume: TTMState | None = None,
     ) -> None:
         self.started, self.config, self.total = perf_counter(), config, total
-        self.model, self.inputs = model.copy(), _prepare(model, groups, config)
+        self.model, self.inputs = _adapted(model, config, resume), prepare(model, groups, config)
         self.optimizer = None if resume is None else resume.optimizer
+        self.kept = {} if resume is None else dict(resume.kept)
         if resume is None:
-            self.seen = _look(self.model, self.inputs, config)
+            self.seen = look(self.model, self.inputs, config)
         else:
-            _check_resume(resume, self.inputs, _is_global(config), total)
-            self.seen = _seen(self.inputs, resume.scores, resume.global_scores)
+            _check_resume(resume, self.inputs, config)
+            self.seen = seen_as(self.inputs, resume.scores, resume.global_scores)
         m = self.inputs.images.shape[1]
-        self.batch = config.units(m) * (m if _is_global(config) else 1)  # the pairs of as many groups
+        self.batch = config.units(m) * (m if is_global(config) else 1)  # the pairs of as many groups
+
+    def pool(self, wanted: np.ndarray | None) -> np.ndarray:
+        """The groups that may be trained on, as a mask like the confidences."""
+        allowed = np.ones_like(self.seen.usable) if wanted is None else np.asarray(wanted, dtype=bool)
+        if allowed.shape != self.seen.usable.shape:
+            raise InputError(
+                f"The pool has shape {allowed.shape}; it needs one true or false for each of "
+                f"{len(self.seen.usable)} groups."
+            )
+        return allowed
 
     def first(self, taus: np.ndarray) -> TTMStep:
         """The step before adaptation."""
         nothing = np.zeros_like(self.seen.usable)
         return self._step(
-            _Plan(0, taus, None, self.seen.labels, nothing, nothing.size, ""), None, self.seen.seconds
+            Round(0, taus, None, self.seen.labels, nothing, nothing.size, ""), None, self.seen.seconds
         )
 
-    def iterate(self, plan: _Plan, stop: Stop | None, progress: Progress | None) -> TTMStep | None:
+    def iterate(self, plan: Round, stop: Stop | None, progress: Progress | None) -> TTMStep | None:
         """Train on the plan's pseudo-labels and score once; None if stopped, the model then as it was before."""
         self.started = perf_counter()
 
@@ -244,15 +166,18 @@ class _Run:
         if report is None:
             return None
         tell(_TRAINING, "scoring")
-        self.seen, self.optimizer = _look(self.model, self.inputs, self.config), report.optimizer
+        self.seen, self.optimizer = look(self.model, self.inputs, self.config), report.optimizer
+        if report.micro_batch is not None:  # what fits now fits in all iterations to come
+            self.kept = {**self.kept, "micro_batch": np.array(report.micro_batch)}
         tell(1.0, "done")
         return self._step(plan, report, report.seconds_in_model + self.seen.seconds)
 
-    def _train(self, plan: _Plan, stop: Stop | None, progress: Progress) -> FitReport | None:
+    def _train(self, plan: Round, stop: Stop | None, progress: Progress) -> FitReport | None:
         module = self.model.module
         # A stop may come in the middle: the last step's model and optimizer must then still be what it reported.
-        before = None if stop is None else {k: v.clone() for k, v in module.state_dict().items()}
-        images, captions = _pairs(self.inputs, plan.labels, plan.selected)
+        before = None if stop is None else _snapshot(module)
+        images, captions = pairs_of(self.inputs, plan.labels, plan.selected)
+        micro = self.kept.get("micro_batch")
         try:
             return fit(
                 self.model,
@@ -263,20 +188,22 @@ class _Run:
                 batch=self.batch,
                 iteration=plan.iteration,
                 optimizer=deepcopy(self.optimizer),
+                micro=None if micro is None else int(micro),
                 progress=progress,
                 stop=stop,
             )
         except Stopped:
             assert before is not None
-            module.load_state_dict(before)
+            module.load_state_dict(before, strict=False)
             return None
 
-    def _step(self, plan: _Plan, report: FitReport | None, seconds_in_model: float) -> TTMStep:
+    def _step(self, plan: Round, report: FitReport | None, seconds_in_model: float) -> TTMStep:
         seen, chosen = self.seen, plan.selected
         fitted = None
         if report is not None and chosen.ndim == 1:
-            fitted = float(_fitted(seen.scores[chosen], plan.labels[chosen]).mean())
+            fitted = float(fitted_groups(seen.scores[chosen], plan.labels[chosen]).mean())
         skipped = plan.iteration > 0 and report is None
+        told = "" if report is None else report.note
         return TTMStep(
             iteration=plan.iteration,
             threshold=plan.threshold,
@@ -285,23 +212,43 @@ class _Run:
             matching=plan.labels,
             scores=seen.scores,
             matches=seen.matches,
+            labels=seen.labels,
             global_scores=seen.global_scores,
             report=report,
             fitted=fitted,
             skipped=skipped,
-            note=f"{plan.empty}; nothing was trained." if skipped else "",
+            note=f"{plan.empty}; nothing was trained." if skipped else told,
             seconds=perf_counter() - self.started,
             seconds_in_model=seconds_in_model,
             thresholds=plan.thresholds,
             model=self.model,
             optimizer=self.optimizer,
+            kept=self.kept,
         )
 
 
-def _check_resume(state: TTMState, inputs: _Inputs, everything: bool, total: int) -> None:
+def _adapted(model: Trainable, config: TrainConfig, resume: TTMState | None) -> Trainable:
+    """The copy that is trained, with the low-rank adapters that the settings ask for."""
+    own = model.copy()
+    if config.lora_rank is not None:
+        seed = generator_for(config.seed, 0, -1).initial_seed()
+        lora.attach(own.module, config.lora_rank, config.lora_alpha, config.lora_targets, seed)
+        if resume is not None:
+            lora.load_adapter(own.module, resume.adapter or {})
+    return own
+
+
+def _snapshot(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """A copy of whatever training can change."""
+    frozen = {name for name, p in module.named_parameters() if not p.requires_grad}
+    return {k: v.clone() for k, v in module.state_dict().items() if k not in frozen}
+
+
+def _check_resume(state: TTMState, inputs: Inputs, config: TrainConfig) -> None:
+    total = config.iterations if isinstance(config, TTMConfig) else 0
     shape = (*inputs.images.shape, inputs.captions.shape[1])
-    fits = state.scores.shape == shape and len(state.thresholds) == total and 0 <= state.iteration <= total
-    if not fits or everything != (state.global_scores is not None):
+    fits = state.scores.shape == shape and len(state.thresholds) == total
+    if not fits or is_global(config) != (state.global_scores is not None):
         raise InputError(
             "The saved state belongs to other groups or other settings; resume with those the run was started with."
         )
@@ -322,7 +269,8 @@ def run_ttm(
 
     Parameters
     ----------
-    model : copied; the copy is adapted and is each step's `model`. To resume: the model saved beside `resume`.
+    model : copied; the copy is adapted and is each step's `model`. To resume: the model saved beside `resume`, or the
+        first one again where low-rank adapters are trained.
     groups : of one shape (m, k); only their blind version is looked at.
     selector : decides, in place of the threshold, which groups are trained on: from the induced matchings to bool
         (n,). The oracle skyline passes the one that the metrics make ([TTM] 4.5). Tied groups stay out.
@@ -342,57 +290,20 @@ def run_ttm(
         raise InputError(
             "A selector or pool chooses groups, the global variant has none; set variant to 'group'."
         )
-    run = _Run(model, groups, config, config.iterations, resume)
-    allowed = np.ones_like(run.seen.usable) if pool is None else np.asarray(pool, dtype=bool)
-    if allowed.shape != run.seen.usable.shape:
-        raise InputError(
-            f"The pool has shape {allowed.shape}; it needs one true or false for each of {len(groups)} groups."
-        )
+    run = Adaptation(model, groups, config, config.iterations, resume)
+    allowed = run.pool(pool)
     taus = thresholds(config, run.seen.confidence[allowed]) if resume is None else resume.thresholds
     if resume is None:
         yield run.first(taus)
     for iteration in range(1 if resume is None else resume.iteration + 1, config.iterations + 1):
         tau, seen = float(taus[iteration - 1]), run.seen
         if selector is None:
-            chosen, empty = _select(config, tau, seen), f"Nothing reaches the threshold {tau:.4g}"
+            chosen, empty = select(config, tau, seen), f"Nothing reaches the threshold {tau:.4g}"
         else:
             chosen, empty = seen.usable & selector(seen.matches), "The selector chose no group"
         threshold = tau if selector is None else None
-        plan = _Plan(iteration, taus, threshold, seen.labels, chosen & allowed, int(allowed.sum()), empty)
+        plan = Round(iteration, taus, threshold, seen.labels, chosen & allowed, int(allowed.sum()), empty)
         step = None if stop is not None and stop() else run.iterate(plan, stop, progress)
         if step is None:
             return
         yield step
-
-
-def simple_match(
-    model: Trainable,
-    groups: GroupSet,
-    config: SimpleMatchConfig,
-    *,
-    stop: Stop | None = None,
-    progress: Progress | None = None,
-) -> Iterator[TTMStep]:
-    """SimpleMatch as a generator: induce the matchings once and overfit to all of them that are not tied.
-
-    Ends when every pseudo-label passes GroupScore's strict test, when their share (`TTMStep.fitted`) has not risen for
-    `config.patience` rounds, or after `config.rounds`; none of it needs to know which matchings are right. Step 0 is
-    the model before; every further step is a round of `config.epochs` epochs; the last one is the result. `stop` and
-    `progress` as in `run_ttm`. Source: [TTM] section 3.1; B.2 for m < k.
-    """
-    config.validate()
-    run, none = _Run(model, groups, config, config.rounds), np.zeros(0)
-    labels, usable = run.seen.labels, run.seen.usable
-    yield run.first(none)
-    best, waited = -1.0, 0
-    for iteration in range(1, config.rounds + 1):
-        plan = _Plan(iteration, none, None, labels, usable, len(usable), "Every group is tied")
-        step = None if stop is not None and stop() else run.iterate(plan, stop, progress)
-        if step is None:
-            return
-        yield step
-        if step.fitted is None or step.fitted == 1.0:
-            return
-        best, waited = (step.fitted, 0) if step.fitted > best else (best, waited + 1)
-        if waited >= config.patience:
-            return

@@ -3,10 +3,12 @@
 import json
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from core.cli import app, format_step
 
@@ -17,6 +19,23 @@ def crossmatch(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "core.cli", *map(str, arguments)], capture_output=True, text=True, check=False
     )
+
+
+def here(*arguments: object) -> str:
+    """The same in this process, which has torch at hand already: standard output."""
+    done = CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.stdout
+
+
+@pytest.fixture
+def embeddings(tmp_path):
+    """An embeddings file of 12 groups of 2x2."""
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=(24, 8))
+    path = tmp_path / "small.npz"
+    np.savez(path, img=shared + 0.9 * rng.normal(size=(24, 8)), cap=shared)
+    return path
 
 
 @pytest.fixture
@@ -73,7 +92,7 @@ def test_without_json_the_output_is_a_table_with_chance_and_ties(score_file):
     assert "ties" in text
 
 
-@pytest.mark.parametrize("what", ["models", "benchmarks", "metrics", "presets"])
+@pytest.mark.parametrize("what", ["models", "benchmarks", "metrics", "presets", "tables"])
 def test_lists(what):
     rows = json.loads(crossmatch("list", what, "--json").stdout)
     assert all("name" in row for row in rows)
@@ -99,6 +118,14 @@ def test_no_runs_yet_is_an_empty_list():
         (["list", "metricz"], "did you mean 'metrics'"),
         (["ttm", "--benchmark", "scenes/left-right", "--schedule", "liner"], "linear"),
         (["ttm", "--benchmark", "scenes/left-right", "--preset", "bultin"], "did you mean 'builtin'"),
+        (["ttm"], "exactly one of --benchmark NAME or --embeddings FILE"),
+        (["ttm", "--benchmark", "scenes/add", "--adapt-on", "1.5"], "between 0 and 1"),
+        (["ttm", "--benchmark", "scenes/add", "--seeds", "0"], "0 seeds"),
+        (["simplematch", "--embeddings", "absent.npz"], "absent.npz"),
+        (["simplematch", "--benchmark", "scenes/add", "--preset", "builtin"], "not one of SimpleMatch"),
+        (["reproduce", "ttm/3"], "did you mean"),
+        (["runs", "seeds", "g-none"], "no group of runs"),
+        (["runs", "export", "nothing", "x.zip"], "nothing"),
         (["runs", "show", "nothing"], "nothing"),
         (["pretrain", "klip", "--out", "x"], "clip"),
     ],
@@ -129,8 +156,11 @@ def test_a_truncated_npz_and_a_pickle_are_refused(score_file, tmp_path):
 
 
 def test_every_command_has_help_with_an_example():
-    for command in (["evaluate"], ["ttm"], ["runs", "list"], ["runs", "show"], ["pretrain"], ["list"]):
-        assert "Example: crossmatch" in " ".join(crossmatch(*command, "--help").stdout.split())
+    top = [c.name or c.callback.__name__ for c in app.registered_commands]
+    runs = [["runs", c.name] for c in app.registered_groups[0].typer_instance.registered_commands]
+    for command in [*([name] for name in top), *runs]:
+        text = " ".join(here(*command, "--help").split())
+        assert "Example: " in text and f"crossmatch {' '.join(command)}" in text
 
 
 def test_ttm_prints_one_json_line_per_iteration_with_iteration_zero_first():
@@ -151,7 +181,118 @@ def test_ttm_prints_one_json_line_per_iteration_with_iteration_zero_first():
 def test_the_app_object_offers_the_documented_commands():
     assert {c.callback.__name__ for c in app.registered_commands} == {
         "evaluate",
+        "simplematch",
         "ttm",
+        "reproduce",
         "pretrain",
         "list_things",
     }
+
+
+def test_simplematch_on_the_winoground_embeddings_by_command_line(winoground_embeddings):
+    done = crossmatch("simplematch", "--embeddings", winoground_embeddings, "--shape", "2x2", "--json")
+    found = json.loads(done.stdout)
+    for when in ("before", "after"):
+        assert (found[when]["n_groups"], found[when]["shape"]) == (400, "2x2")
+        assert "identity" in found[when]["truth"]
+        assert found[when]["metrics"].keys() == set(NAMES)
+    assert found["before"]["metrics"]["group_score"]["value"] == 7.5
+    assert found["before"]["metrics"]["group_match"]["value"] == 67.5
+    assert found["after"]["metrics"]["group_score"]["value"] >= 60
+    assert found["fitted"] > 0.9
+
+
+def test_simplematch_on_a_benchmark_and_model(tiny_clip_folder, tmp_path):
+    out = here(
+        *("simplematch", "--benchmark", "scenes/left-right", "--model", tiny_clip_folder, "--groups", 8),
+        *("--rounds", 1, "--epochs", 1, "--json", "--save", tmp_path / "model"),
+    )
+    found = json.loads(out)
+    assert found["before"]["truth"] == "given"
+    assert found["rounds"] == 1
+    assert (tmp_path / "model" / "config.json").exists()
+
+
+def test_simplematch_in_words(embeddings):
+    text = here("simplematch", "--embeddings", embeddings, "--rounds", 2, "--adapt-on", 0.5)
+    for part in ("before: 12 groups of 2x2", "after, untouched: 6 groups", "pseudo-labels pass"):
+        assert part in text
+
+
+def test_ttm_over_seeds_ends_with_mean_and_deviation(embeddings, tmp_path):
+    out = here(
+        *("ttm", "--embeddings", embeddings, "--seeds", 2, "--iterations", 2, "--epochs", 1, "--json"),
+        *("--save", tmp_path / "models"),
+    )
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [(line["seed"], line["iteration"]) for line in lines[:-1]] == [
+        (s, i) for s in (0, 1) for i in (0, 1, 2)
+    ]
+    last = [line["metrics"]["group_match"]["value"] for line in lines[:-1] if line["iteration"] == 2]
+    final = lines[-1]["final"]["metrics"]["group_match"]
+    assert final["mean"] == pytest.approx(np.mean(last), abs=1e-3)
+    assert final["std"] == pytest.approx(np.std(last, ddof=1), abs=1e-3)
+    assert len(lines[-1]["summary"]) == 3
+    assert {p.name for p in (tmp_path / "models").iterdir()} == {"seed-0", "seed-1"}
+    assert "± " in here("ttm", "--embeddings", embeddings, "--seeds", 2, "--iterations", 1, "--epochs", 1)
+
+
+def test_the_global_variant_by_command_line(embeddings):
+    out = here(
+        *("ttm", "--embeddings", embeddings, "--variant", "global", "--threshold-mode", "relative"),
+        *("--tau-first", 0.5, "--tau-last", 0, "--iterations", 3, "--epochs", 1, "--json"),
+    )
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [line["threshold"] for line in lines] == [None, 0.5, 0.25, 0.0]
+    assert [line["selected"] for line in lines] == [0, 12, 18, 24]
+    assert "global_match" in lines[-1]["metrics"]
+    assert "global_match" in format_step(lines[-1])
+
+
+def test_a_group_of_seeds_runs_in_the_background_and_is_reported_explained_and_exported(
+    embeddings, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("CROSSMATCH_PARALLEL_RUNS", "2")
+    made = json.loads(
+        here(
+            *("ttm", "--embeddings", embeddings, "--seeds", 2, "--iterations", 2, "--epochs", 1),
+            *("--adapt-on", 0.5, "--background", "--json"),
+        )
+    )
+    runs, deadline = made["runs"], time.monotonic() + 120
+    while any(r["status"] in ("queued", "running") for r in json.loads(here("runs", "list", "--json"))):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    found = json.loads(here("runs", "seeds", made["group"], "--json"))
+    assert [run["status"] for run in found["runs"]] == ["finished", "finished"]
+    assert found["final"]["seeds"] == 2
+    assert found["final"]["parts"]["untouched"]["group_match"]["seeds"] == 2
+    assert "result of 2 complete seeds" in here("runs", "seeds", made["group"])
+    table = tmp_path / "groups.csv"
+    told = json.loads(here("runs", "explain", runs[0], "--json", "--out", table))
+    assert len(told["groups"]) == len(pd.read_csv(table)) == 12
+    assert told["fixed"] == len(told["fixed_ids"])
+    assert "wrong before and after" in here("runs", "explain", runs[0])
+    here("runs", "export", runs[1], tmp_path / "model.zip")
+    assert (tmp_path / "model.zip").stat().st_size > 1000
+    here("runs", "delete", made["group"])
+    assert json.loads(here("runs", "list", "--json")) == []
+
+
+def test_a_table_of_the_paper_without_data_says_what_to_do():
+    text = here("reproduce", "ttm/7")
+    for part in (
+        "WhatsUp, A, CLIP-B32: cannot run yet",
+        "paper 56.80 ± 1.84",
+        "hf download openai/",
+        "nothing can run",
+    ):
+        assert part in text
+    record = json.loads(here("reproduce", "ttm/1", "--json"))
+    assert (record["table"], record["seeds"], len(record["lines"])) == ("ttm/1", 4, 11)
+
+
+def test_a_table_of_the_built_in_world_has_a_time():
+    text = here("reproduce", "world/oracle")
+    assert "ready to run, about" in text and "(a guess)" in text
+    assert "what can run takes about" in text

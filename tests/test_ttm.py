@@ -1,4 +1,4 @@
-"""Thresholds, selection, test-time matching in its variants, resume, stop, and SimpleMatch."""
+"""Thresholds, selection, test-time matching in its variants, resume and stop."""
 
 import json
 from dataclasses import replace
@@ -6,52 +6,20 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from worlds import percent, weights, world
 
 from core import metrics
 from core.errors import InputError
 from core.groups import Group, GroupSet
 from core.matching import match
-from core.presets import PRESETS, SimpleMatchConfig, TTMConfig, thresholds
+from core.presets import SimpleMatchConfig, TTMConfig, thresholds
 from core.scorers.embedding import EmbeddingModel, RowImage
-from core.ttm import _fitted, run_ttm, simple_match
+from core.simplematch import simple_match
+from core.ttm import run_ttm
 
 # A setting under which TTM works on `world`: 2x2 GroupMatch from about 84 to 100.
 GOOD = TTMConfig(lr=0.03, epochs=10, iterations=5, coverage_first=0.3)
 FAST = TTMConfig(lr=0.01, epochs=2, iterations=3, coverage_first=0.3, batch=10)
-
-
-def world(n=60, m=2, k=2, seed=0, size=12, useful=4, signal=0.6):
-    """Groups on embeddings whose first `useful` numbers say what belongs together, and the rest is noise.
-
-    A map that turns the noise down is better on every group: the case test-time matching is made for.
-    """
-    rng = np.random.default_rng(seed)
-    meaning = rng.normal(size=(n, k, useful))
-    if (m, k) == (2, 2):
-        meaning[:, 1] = -meaning[:, 0]
-
-    def rows(part):
-        noise = rng.normal(size=(n, part.shape[1], size - useful))
-        return np.concatenate([signal * part, noise], axis=2).reshape(-1, size)
-
-    captions, images = rows(meaning), rows(meaning[:, :m])
-    names = [f"caption {i}" for i in rng.permutation(n * k)]
-    keys = [f"image {i}" for i in range(n * m)]
-    groups = []
-    for g in range(n):
-        order = rng.permutation(k)
-        texts = tuple(names[g * k + j] for j in order)
-        own = tuple(int(np.flatnonzero(order == i)[0]) for i in range(m))
-        groups.append(Group(str(g), tuple(RowImage(key) for key in keys[g * m : (g + 1) * m]), texts, own))
-    return EmbeddingModel(images, captions, keys, names, scale=10.0), GroupSet("world", tuple(groups))
-
-
-def percent(step, groups, name="group_match"):
-    return 100 * metrics.outcomes(step.scores, groups.truth)[name].value.mean()
-
-
-def weights(model):
-    return b"".join(t.detach().cpu().numpy().tobytes() for t in model.module.state_dict().values())
 
 
 def texts(groups, matching):
@@ -200,9 +168,9 @@ class Spy(EmbeddingModel):
         self.log.append(pairs.tolist())
         return super().score_prepared(data, pairs, batch)
 
-    def loss(self, data, images, captions, augment=None):
+    def batch(self, data, images, captions, augment=None):
         self.log.append((images.tolist(), captions.tolist()))
-        return super().loss(data, images, captions, augment)
+        return super().batch(data, images, captions, augment)
 
 
 @pytest.mark.parametrize("variant", ["group", "global"])
@@ -433,50 +401,3 @@ def test_the_global_variant_has_no_selector_and_no_pool():
     for more in ({"selector": lambda matches: ~matches.tied}, {"pool": np.ones(5, dtype=bool)}):
         with pytest.raises(InputError, match="the global variant has none"):
             next(run_ttm(model, groups, wide, **more))
-
-
-# SimpleMatch
-
-
-@pytest.mark.parametrize("shape", [(1, 4), (2, 2), (2, 4), (3, 3)])
-def test_the_strict_test_on_pseudo_labels_is_group_score(shape):
-    scores = np.random.default_rng(0).normal(size=(200, *shape)).astype(np.float32)
-    labels = match(scores).matching
-    expected = metrics.outcomes(scores, labels)["group_score"].value
-    np.testing.assert_array_equal(_fitted(scores, labels), expected.astype(bool))
-
-
-def test_simple_match_raises_group_score_to_group_match():
-    model, groups = world(60, size=40, useful=8)
-    steps = list(simple_match(model, groups, SimpleMatchConfig(lr=0.01)))
-    assert percent(steps[0], groups, "group_score") < percent(steps[0], groups) - 10
-    assert steps[-1].fitted == 1.0  # every pseudo-label passes, so GroupScore is what GroupMatch was
-    assert percent(steps[-1], groups, "group_score") == percent(steps[0], groups)
-    for step in steps[1:]:
-        np.testing.assert_array_equal(step.matching, steps[0].matches.matching)
-        assert step.selected.all()
-
-
-def test_simple_match_gives_up_when_the_pseudo_labels_fit_no_better():
-    model, groups = world(60, size=12)
-    steps = list(simple_match(model, groups, SimpleMatchConfig(lr=1e-9, patience=2, rounds=9)))
-    assert len(steps) == 1 + 1 + 2
-    assert len(list(simple_match(model, groups, SimpleMatchConfig(lr=1e-9, patience=9, rounds=3)))) == 4
-
-
-def test_simple_match_on_the_winoground_embeddings(winoground_embeddings):
-    with np.load(winoground_embeddings, allow_pickle=False) as arrays:
-        images, captions = arrays["img"], arrays["cap"]
-    keys, names = ([f"{kind} {i:03}" for i in range(800)] for kind in ("image", "caption"))
-    model = EmbeddingModel(images, captions, keys, names)
-    pairs = [((2 * g, 2 * g + 1)) for g in range(400)]
-    blind = GroupSet(
-        "winoground",
-        tuple(Group(str(a), (RowImage(keys[a]), RowImage(keys[b])), (names[a], names[b])) for a, b in pairs),
-    )
-    steps = list(simple_match(model, blind, PRESETS["simplematch/embeddings"].config))
-    identity = np.tile([0, 1], (400, 1))
-    before, after = (metrics.outcomes(s.scores, identity) for s in (steps[0], steps[-1]))
-    assert 100 * before["group_score"].value.mean() == 7.5
-    assert 100 * before["group_match"].value.mean() == 67.5
-    assert 100 * after["group_score"].value.mean() >= 60

@@ -13,8 +13,9 @@ import numpy as np
 import psutil
 import pytest
 
-from core import files, processes, runs, worker
+from core import files, jobs, processes, runs, worker
 from core.errors import InputError
+from core.records import BINS
 from core.runs import RunStore, launch, resume
 
 TESTS = Path(__file__).resolve().parent
@@ -265,13 +266,13 @@ def test_a_worker_that_waits_has_imported_neither_torch_nor_numpy():
 def job(tiny_clip_folder):
     """Three short iterations; AdamW's moments are kept, so that they too must survive a restart."""
     options = {"iterations": 3, "epochs": 2, "lr": 1e-3, "keep_optimizer": True}
-    return worker.ttm_job("scenes/left-right", str(tiny_clip_folder), groups=12, options=options)
+    return jobs.ttm_job("scenes/left-right", str(tiny_clip_folder), groups=12, options=options)
 
 
 @pytest.fixture(scope="module")
 def uninterrupted(job):
     """The records of the loop itself, as the command line prints them."""
-    return [timeless(item.record) for item in worker.execute_ttm(job)]
+    return [timeless(item.record) for item in jobs.execute(job)]
 
 
 def timeless(record):
@@ -300,7 +301,7 @@ def begin(store, run_id):
 
 def test_ttm_as_a_run_has_the_records_of_the_foreground_and_keeps_arrays_and_model(store, job, uninterrupted):
     run = store.create("ttm", "t", job)
-    assert worker.run_ttm_job(begin(store, run.id))
+    assert worker.run_job(begin(store, run.id))
     assert records(store, run.id) == uninterrupted and [step["iteration"] for step in uninterrupted] == [
         0,
         1,
@@ -328,7 +329,7 @@ def scored(folder, job):
     from core.scorers import load_scorer
     from core.scores import score_groups
 
-    return score_groups(load_scorer(str(folder)), worker.load_groups(job).blind())
+    return score_groups(load_scorer(str(folder)), jobs.load_groups(job).blind())
 
 
 def test_a_record_says_what_the_command_line_promises(uninterrupted):
@@ -343,7 +344,7 @@ def test_a_record_says_what_the_command_line_promises(uninterrupted):
     assert last["coverage"] == last["selected"] / 12
     assert set(last["metrics"]["group_match"]) == {"value", "low", "high", "chance", "ties"}
     margins = last["margins"]
-    assert len(margins["edges"]) == worker.BINS + 1 and sum(margins["counts"]) + margins["tied"] == 12
+    assert len(margins["edges"]) == BINS + 1 and sum(margins["counts"]) + margins["tied"] == 12
     assert sum(margins["right"]) / 12 == pytest.approx(
         last["metrics"]["group_match"]["value"] / 100, abs=1e-4
     )
@@ -363,12 +364,12 @@ def test_a_crash_between_any_two_writes_changes_nothing(store, job, uninterrupte
         elif crash == "model":
             patch.setattr(worker, "publish_model", fail_at(3, worker.publish_model, lambda *_: 3))
         with pytest.raises(KeyboardInterrupt):
-            worker.run_ttm_job(begin(store, run.id))
+            worker.run_job(begin(store, run.id))
             raise KeyboardInterrupt
     if crash in ("model", "last word"):  # nothing is trained again
         monkeypatch.setattr("core.ttm.fit", None)
     write_dead(store, run.id)
-    assert worker.run_ttm_job(begin(store, run.id))
+    assert worker.run_job(begin(store, run.id))
     assert records(store, run.id) == uninterrupted
 
 
@@ -398,10 +399,10 @@ def test_a_stop_in_the_middle_of_an_iteration_drops_that_iteration_only(store, j
         tell(fraction, message)
 
     first.progress = progress
-    assert not worker.run_ttm_job(first)
+    assert not worker.run_job(first)
     assert records(store, run.id) == uninterrupted[:2]
     store.conclude(run.id, first.attempt, "stopped")
-    assert worker.run_ttm_job(begin(store, run.id))
+    assert worker.run_job(begin(store, run.id))
     assert records(store, run.id) == uninterrupted
 
 
@@ -409,17 +410,73 @@ def test_a_damaged_checkpoint_is_noticed_and_the_run_starts_again_with_a_note(st
     run = store.create("ttm", "t", job)
     first = begin(store, run.id)
     first.stopping = lambda: store.get(run.id).done >= 2
-    assert not worker.run_ttm_job(first)
+    assert not worker.run_job(first)
     store.conclude(run.id, first.attempt, "stopped")
     weights = store.folder(run.id) / "checkpoint-0002" / "model" / "model.safetensors"
     data = bytearray(weights.read_bytes())
     data[-1] ^= 1
     weights.write_bytes(data)
-    assert worker.run_ttm_job(begin(store, run.id))
+    assert worker.run_job(begin(store, run.id))
     found = records(store, run.id)
     assert found[0].pop("note") == "The checkpoint of iteration 2 was damaged; the run started again."
     assert found[0] == {name: value for name, value in uninterrupted[0].items() if name != "note"}
     assert found[1:] == uninterrupted[1:]
+
+
+SORTS = {
+    "simplematch": {"rounds": 3, "epochs": 2, "lr": 1e-3, "patience": 3},
+    "adapters": {"lora_rank": 2, "lr": 1e-2, "keep_optimizer": True},
+    "global": {"variant": "global", "threshold_mode": "relative", "coverage_first": 0.5},
+    "transfer": {"keep_optimizer": True},
+    "parts": {"micro_batch": 5},
+}
+
+
+def sort_of_job(sort, folder):
+    """A short run of every sort there is."""
+    options = SORTS[sort]
+    if sort == "simplematch":
+        return jobs.simplematch_job("scenes/left-right", str(folder), groups=12, options=options)
+    options = {"iterations": 3, "epochs": 2, "lr": 1e-3, **options}
+    share = 0.5 if sort == "transfer" else None
+    return jobs.ttm_job("scenes/left-right", str(folder), groups=12, options=options, adapt_on=share)
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_every_sort_of_run_killed_at_any_iteration_ends_as_if_it_had_not_been(
+    store, tiny_clip_folder, monkeypatch, sort
+):
+    job = sort_of_job(sort, tiny_clip_folder)
+    whole = [timeless(item.record) for item in jobs.execute(job)]
+    assert len(whole) > 2
+    run = store.create(jobs.kind_of(job), "t", job)
+    for iteration in range(1, len(whole)):  # before each checkpoint, then before each record
+        for name, at in (("save_checkpoint", worker), ("append", worker.Job)):
+            which = (
+                (lambda _, step, record: step) if name == "save_checkpoint" else (lambda _, record: record)
+            )
+            with monkeypatch.context() as patch:
+                patch.setattr(at, name, fail_at(iteration, getattr(at, name), which))
+                with pytest.raises(KeyboardInterrupt):
+                    worker.KINDS[run.kind](begin(store, run.id))
+            write_dead(store, run.id)
+    assert worker.KINDS[run.kind](begin(store, run.id))
+    assert records(store, run.id) == whole
+    arrays = store.arrays(run.id, len(whole) - 1)
+    np.testing.assert_allclose(scored(store.folder(run.id) / "model", job), arrays["scores"], atol=1e-4)
+
+
+def test_simple_match_as_a_run_ends_when_it_is_over_and_not_before(store, tiny_clip_folder):
+    job = jobs.simplematch_job(
+        "scenes/left-right",
+        str(tiny_clip_folder),
+        groups=12,
+        options={"rounds": 9, "patience": 1, "lr": 1e-9},
+    )
+    run = store.create("simplematch", "t", job)
+    assert worker.work(queued_job(store, run.id)) == ("finished", None)
+    assert [step["iteration"] for step in store.steps(run.id)] == [0, 1, 2]
+    assert store.get(run.id).total == 9
 
 
 @pytest.mark.slow
@@ -449,12 +506,12 @@ def test_a_full_disk_fails_the_run_with_one_sentence_and_the_run_goes_on_when_th
         status, error = worker.work(queued_job(store, run.id))
     assert status == "failed" and "No space left on device" in error and "free some space" in error
     store.conclude(run.id, 1, status, error)
-    assert worker.run_ttm_job(begin(store, run.id))
+    assert worker.run_job(begin(store, run.id))
     assert records(store, run.id) == uninterrupted
 
 
 def test_the_oracle_trains_on_exactly_the_right_groups(job):
-    steps = list(worker.execute_ttm({**job, "oracle": True}))
+    steps = list(jobs.execute({**job, "oracle": True}))
     assert [item.record["threshold"] for item in steps] == [None] * 4
     assert all(item.record["precision"] in (1.0, None) for item in steps)
     assert steps[1].record["selected"] == round(12 * steps[0].record["metrics"]["group_match"]["value"] / 100)
@@ -462,8 +519,8 @@ def test_the_oracle_trains_on_exactly_the_right_groups(job):
 
 def test_the_global_variant_is_recorded_with_its_own_metrics_and_precision(job):
     options = {"variant": "global", "iterations": 1, "coverage_first": 1.0}
-    item = list(worker.execute_ttm({**job, "ttm": {**job["ttm"], "tau_last": None, **options}}))[-1]
-    truth = worker.load_groups(job).truth
+    item = list(jobs.execute({**job, "ttm": {**job["ttm"], "tau_last": None, **options}}))[-1]
+    truth = jobs.load_groups(job).truth
     right = item.step.matching == truth + 2 * np.arange(12)[:, None]
     assert item.record["selected"] == 24 and item.record["precision"] == right.mean()
     assert {"global_match", "image_to_text_r1", "text_to_image_r1"} <= set(item.record["metrics"])
@@ -474,12 +531,10 @@ def test_a_job_names_its_settings_its_model_folder_for_good_and_refuses_what_mak
 ):
     (tmp_path / "models" / "mine").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
-    made = worker.ttm_job(
-        "scenes/left-right", "models/mine", options={"tau_first": 2.0, "lr": None, "seed": 3}
-    )
+    made = jobs.ttm_job("scenes/left-right", "models/mine", options={"tau_first": 2.0, "lr": None, "seed": 3})
     assert made["model"] == str(tmp_path / "models" / "mine") and json.loads(json.dumps(made)) == made
     assert (made["ttm"]["tau_first"], made["ttm"]["coverage_first"], made["ttm"]["seed"]) == (2.0, None, 3)
-    assert worker.ttm_job("b", "openai/clip")["model"] == "openai/clip"
+    assert jobs.ttm_job("b", "openai/clip")["model"] == "openai/clip"
     for wrong, sentence in [
         ({"preset": "builtim"}, "did you mean 'builtin'"),
         ({"preset": "simplematch/builtin"}, "not one of test-time matching"),
@@ -487,7 +542,7 @@ def test_a_job_names_its_settings_its_model_folder_for_good_and_refuses_what_mak
         ({"options": {"lr": -1.0}}, "lr"),
     ]:
         with pytest.raises(InputError, match=sentence):
-            worker.ttm_job("b", "m", **wrong)
+            jobs.ttm_job("b", "m", **wrong)
 
 
 @pytest.mark.parametrize(
@@ -501,7 +556,7 @@ def test_a_job_names_its_settings_its_model_folder_for_good_and_refuses_what_mak
 )
 def test_what_cannot_be_loaded_is_one_sentence(job, change, sentence):
     with pytest.raises(InputError, match=sentence):
-        next(iter(worker.execute_ttm({**job, **change})))
+        next(iter(jobs.execute({**job, **change})))
 
 
 def test_the_plan_knows_that_late_iterations_take_longer():
@@ -509,7 +564,7 @@ def test_the_plan_knows_that_late_iterations_take_longer():
     assert [plan.fraction(share) for share in (0.0, 0.25, 0.5, 1.0)] == [0.0, 0.25, 0.5, 1.0]
     plan = worker.Plan(4)
     # One of four groups was trained on; the next thresholds take two, three and four of them.
-    plan.update([0.25], np.array([4.0, 3.0, 2.0, 1.0]), np.array([1.0, 2.0, 3.0, 4.0]))
+    plan.update([0.25], [0.5, 0.75, 1.0])
     scoring = worker.Plan.SCORING
     assert plan.fraction(0.25) == pytest.approx((scoring + 0.25) / (4 * scoring + 2.5))
     assert plan.fraction(0.5) == pytest.approx((2 * scoring + 0.75) / (4 * scoring + 2.5))

@@ -65,15 +65,19 @@ def build_retrieval(recipe: Recipe, words: int) -> BlipForImageTextRetrieval:
     return _placed(BlipForImageTextRetrieval(config(recipe, words)), recipe)
 
 
-def itm_logit(module: BlipForImageTextRetrieval, tokens: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    """Logit of "matches" minus that of "does not", for image tokens (p, t, d) and ids (p, length): (p,)."""
-    read = module.text_encoder(
+def _read(module: Any, tokens: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """The text encoder's words ids (p, length) after looking at the image tokens (p, t, d): (p, length, d)."""
+    return module.text_encoder(
         input_ids=ids,
         attention_mask=_mask(ids),
         encoder_hidden_states=tokens,
         encoder_attention_mask=torch.ones(tokens.shape[:2], dtype=torch.long, device=tokens.device),
-    ).last_hidden_state[:, 0]
-    no, yes = module.itm_head(read).unbind(-1)
+    ).last_hidden_state
+
+
+def _itm_logit(module: BlipForImageTextRetrieval, read: torch.Tensor) -> torch.Tensor:
+    """Logit of "matches" minus that of "does not", (p,)."""
+    no, yes = module.itm_head(read[:, 0]).unbind(-1)
     return yes - no
 
 
@@ -95,9 +99,10 @@ def retrieval_loss(module: BlipForImageTextRetrieval, batch: Batch) -> Passed:
     images = torch.cat([own, own, _draw(other.T)])
     captions = torch.cat([own, _draw(other), own])
     tokens, ids = _paired(seen.last_hidden_state, batch.ids, images, captions)
-    match = itm_logit(module, tokens, ids)
-    itm = F.binary_cross_entropy_with_logits(match, (images == captions).float())
-    return Passed(itc + itm, pooled, seen.last_hidden_state[:, 1:], told)
+    read = _read(module, tokens, ids)
+    itm = F.binary_cross_entropy_with_logits(_itm_logit(module, read), (images == captions).float())
+    words = (read[: len(own)], ids[: len(own)])
+    return Passed(itc + itm, pooled, seen.last_hidden_state[:, 1:], told, words)
 
 
 ITC_SCALE = 20.0  # BlipForImageTextRetrieval has no temperature of its own: its ITC score is the bare cosine
@@ -129,7 +134,8 @@ def itm_scores(module: BlipForImageTextRetrieval, pixels: torch.Tensor, ids: tor
     """Matching logits, (b, m, k)."""
     tokens = module.vision_model(pixel_values=pixels.flatten(0, 1)).last_hidden_state
     images, captions, shape = _crossed(pixels, ids)
-    return itm_logit(module, *_paired(tokens, ids.flatten(0, 1), images, captions)).view(shape)
+    read = _read(module, *_paired(tokens, ids.flatten(0, 1), images, captions))
+    return _itm_logit(module, read).view(shape)
 
 
 # Captioning
@@ -141,15 +147,19 @@ def build_captioner(recipe: Recipe, words: int) -> BlipForConditionalGeneration:
 
 
 def _decoded(module: Any, tokens: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    return module.text_decoder(input_ids=ids, attention_mask=_mask(ids), encoder_hidden_states=tokens).logits
+    """The decoder's words ids (p, length), each of which saw those before it and the image tokens: (p, length, d)."""
+    return module.text_decoder.bert(
+        input_ids=ids, attention_mask=_mask(ids), encoder_hidden_states=tokens, is_decoder=True
+    ).last_hidden_state
 
 
 def captioner_loss(module: BlipForConditionalGeneration, batch: Batch) -> Passed:
     """Cross-entropy of the caption's tokens."""
     seen = module.vision_model(pixel_values=batch.pixels)
     ids = trimmed(batch.ids)
-    loss = next_word_loss(_decoded(module, seen.last_hidden_state, ids), ids)
-    return Passed(loss, seen.pooler_output, seen.last_hidden_state[:, 1:])
+    read = _decoded(module, seen.last_hidden_state, ids)
+    loss = next_word_loss(module.text_decoder.cls(read), ids)
+    return Passed(loss, seen.pooler_output, seen.last_hidden_state[:, 1:], words=(read, ids))
 
 
 def captioner_scores(
@@ -159,7 +169,8 @@ def captioner_scores(
     tokens = module.vision_model(pixel_values=pixels.flatten(0, 1)).last_hidden_state
     images, captions, shape = _crossed(pixels, ids)
     seen, read = _paired(tokens, ids.flatten(0, 1), images, captions)
-    return mean_log_probability(_decoded(module, seen, read), read).view(shape)
+    logits = module.text_decoder.cls(_decoded(module, seen, read))
+    return mean_log_probability(logits, read).view(shape)
 
 
 # Question answering
@@ -171,26 +182,28 @@ def build_vqa(recipe: Recipe, words: int) -> BlipForQuestionAnswering:
 
 
 def _answered(
-    module: BlipForQuestionAnswering, tokens: torch.Tensor, asked: torch.Tensor, begun: torch.Tensor
+    module: BlipForQuestionAnswering, read: torch.Tensor, asked: torch.Tensor, begun: torch.Tensor
 ) -> torch.Tensor:
-    """Logits of the words of the answer, (p, length, words), given its words so far."""
-    read = module.text_encoder(
-        input_ids=asked,
-        attention_mask=_mask(asked),
-        encoder_hidden_states=tokens,
-        encoder_attention_mask=torch.ones(tokens.shape[:2], dtype=torch.long, device=tokens.device),
-    ).last_hidden_state
-    return module.text_decoder(
-        input_ids=begun,
-        attention_mask=torch.ones_like(begun),
-        encoder_hidden_states=read,
-        encoder_attention_mask=_mask(asked),
-    ).logits
+    """Logits of the words of the answer, (p, words so far, vocabulary).
+
+    Questions of one length at a time, cut there: transformers drops the mask of the decoder's cross-attention, so
+    it would look at the padding too.
+    """
+    lengths = (asked != PAD).sum(dim=1)
+    settings: Any = module.config.text_config
+    logits = read.new_empty((*begun.shape, settings.vocab_size))
+    for length in lengths.unique():
+        rows = lengths == length
+        logits[rows] = module.text_decoder(
+            input_ids=begun[rows], encoder_hidden_states=read[rows, : int(length)]
+        ).logits
+    return logits
 
 
 def vqa_logit(module: BlipForQuestionAnswering, tokens: torch.Tensor, asked: torch.Tensor) -> torch.Tensor:
     """Logit of "yes" minus that of "no" as the first word of the answer, (p,)."""
-    logits = _answered(module, tokens, asked, torch.full((len(asked), 1), BOS, device=asked.device))
+    begun = torch.full((len(asked), 1), BOS, device=asked.device)
+    logits = _answered(module, _read(module, tokens, asked), asked, begun)
     return logits[:, -1, YES] - logits[:, -1, NO]
 
 
@@ -199,13 +212,17 @@ def vqa_loss(module: BlipForQuestionAnswering, batch: Batch) -> Passed:
     seen = module.vision_model(pixel_values=batch.pixels)
     own = torch.arange(len(batch.ids), device=batch.ids.device)
     other = _others(len(own), batch.pairs).to(own.device)
-    asked = questions(batch.ids)
-    tokens, ids = _paired(seen.last_hidden_state, asked, torch.cat([own, own]), torch.cat([own, other]))
+    tokens, asked = _paired(
+        seen.last_hidden_state, questions(batch.ids), torch.cat([own, own]), torch.cat([own, other])
+    )
+    read = _read(module, tokens, asked)
     answers = torch.cat([torch.full_like(own, YES), torch.full_like(own, NO)])
-    begun = torch.full_like(answers, BOS)
-    labels = torch.stack([begun, answers, torch.full_like(answers, EOS)], dim=1)
-    loss = next_word_loss(_answered(module, tokens, ids, labels), labels)
-    return Passed(loss, seen.pooler_output, seen.last_hidden_state[:, 1:])
+    labels = torch.stack([torch.full_like(answers, BOS), answers, torch.full_like(answers, EOS)], dim=1)
+    loss = next_word_loss(_answered(module, read, asked, labels), labels)
+    # What a caption tells is asked of the reading beside a wrong picture, which cannot give it away.
+    told = read[len(own) :, 0][other.argsort()]
+    words = (read[: len(own)], asked[: len(own)])
+    return Passed(loss, seen.pooler_output, seen.last_hidden_state[:, 1:], told, words)
 
 
 def _others(rows: int, pairs: int) -> torch.Tensor:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from core.paths import home
 from core.scenes.captions import Claim, Wording, claim_scene, say, unique
-from core.scenes.render import RENDERER, render_many
+from core.scenes.render import MODEL_SIZE, RENDERER, render_many
 from core.scenes.sampler import training_scenes
 from core.scenes.twins import Twin, draw_said, training_twins
 from core.scenes.world import COLOURS, MATERIALS, SHAPES, SIZES, Scene
@@ -24,7 +23,6 @@ _SIDES = {"left of": (-2, -1), "right of": (-2, 1), "in front of": (-1, -1), "be
 Progress = Callable[[str, float], None]  # (what is being done, share done in [0, 1])
 
 _CHUNK = 8192  # pictures between two progress reports
-_ARRAYS = ("images", "maps", "objects", "told")
 _PROCESSES = min(8, os.cpu_count() or 1)
 GRID = 8  # cells a side of the label maps
 LABELS = (*COLOURS, *SHAPES, *SIZES, *MATERIALS)  # what a label map says of a cell, in this order
@@ -69,23 +67,49 @@ class TrainingData(NamedTuple):
 
 
 def training_data(
-    recipe: DataRecipe, seed: int, progress: Progress | None = None, cache: Path | None = None
+    recipe: DataRecipe,
+    seed: int,
+    progress: Progress | None = None,
+    cache: Path | None = None,
+    pictures: bool = True,
 ) -> TrainingData:
-    """The recipe's pictures and captions; drawn on the first call, read from the cache afterwards."""
-    folder = (home() / "cache" / "pretrain" if cache is None else cache) / _key(recipe, seed)
-    if not (folder / "captions.json").is_file():  # written last
-        _draw(recipe, seed, folder, progress or (lambda what, share: None))
-    images, maps, objects, told = (np.load(folder / f"{part}.npy", mmap_mode="r") for part in _ARRAYS)
-    captions = json.loads((folder / "captions.json").read_text())
-    return TrainingData(images, maps, objects, told, captions, recipe.singles)
+    """The recipe's pictures and captions. Pictures are rendered on the first call and read from the cache after.
+
+    Without `pictures` all of them are black: for a model that sees none.
+    """
+    tell = progress or (lambda what, share: None)
+    tell("drawing scenes", 0.0)
+    scenes, said = _sampled(recipe, seed)
+    images = np.broadcast_to(np.zeros(1, np.uint8), (len(scenes), MODEL_SIZE, MODEL_SIZE, 3))
+    if pictures:
+        images = _pictures(scenes, home() / "cache" / "pretrain" if cache is None else cache, tell)
+    return TrainingData(
+        images=images,
+        maps=np.stack([label_map(scene) for scene in scenes]),
+        objects=np.stack([object_table(scene) for scene in scenes]),
+        told=np.stack([[table for _, table in variants] for variants in said]),
+        captions=[[text for text, _ in variants] for variants in said],
+        singles=recipe.singles,
+    )
 
 
-def _key(recipe: DataRecipe, seed: int) -> str:
-    """A name for the cache that changes with the recipe and with whatever changes scenes, captions or pixels."""
-    scenes, said = _sampled(replace(recipe, singles=6, twins=min(6, recipe.twins)), seed)
-    sample = [[scene.to_json() for scene in scenes], [[text for text, _ in variants] for variants in said]]
-    described = json.dumps([asdict(recipe), seed, RENDERER, sample], sort_keys=True)
-    return hashlib.sha256(described.encode() + render_many(scenes).tobytes()).hexdigest()[:16]
+def _pictures(scenes: Sequence[Scene], cache: Path, progress: Progress) -> np.ndarray:
+    """uint8 (scenes, side, side, 3), mapped from a file named after scenes and renderer."""
+    described = RENDERER + "".join(scene.to_json() for scene in scenes)
+    # The first pixels are part of the name: a renderer that changed without saying so must not find old pictures.
+    name = hashlib.sha256(described.encode() + render_many(scenes[:4]).tobytes()).hexdigest()[:24]
+    path, part = cache / f"{name}.npy", cache / f"{name}.part.npy"
+    if not path.is_file():
+        cache.mkdir(parents=True, exist_ok=True)
+        shape = (len(scenes), MODEL_SIZE, MODEL_SIZE, 3)
+        pictures = np.lib.format.open_memmap(part, "w+", np.uint8, shape)
+        for start in range(0, len(scenes), _CHUNK):
+            progress("rendering", start / len(scenes))
+            some = scenes[start : start + _CHUNK]
+            pictures[start : start + _CHUNK] = render_many(some, processes=_PROCESSES)
+        pictures.flush()
+        part.replace(path)
+    return np.load(path, mmap_mode="r")
 
 
 def object_table(scene: Scene) -> np.ndarray:
@@ -165,21 +189,3 @@ def _sampled(recipe: DataRecipe, seed: int) -> tuple[list[Scene], list[list[tupl
         said += [list(side) for side in zip(*both, strict=True)]
         scenes += [pair.first, pair.second]
     return scenes, said
-
-
-def _draw(recipe: DataRecipe, seed: int, folder: Path, progress: Progress) -> None:
-    """Sample, caption and render everything; the folder is complete once the captions are there."""
-    progress("drawing scenes", 0.0)
-    scenes, said = _sampled(recipe, seed)
-    folder.mkdir(parents=True, exist_ok=True)
-    images = np.lib.format.open_memmap(folder / "images.npy", "w+", np.uint8, (len(scenes), 64, 64, 3))
-    for start in range(0, len(scenes), _CHUNK):
-        progress("rendering", start / len(scenes))
-        images[start : start + _CHUNK] = render_many(scenes[start : start + _CHUNK], processes=_PROCESSES)
-    images.flush()
-    np.save(folder / "maps.npy", np.stack([label_map(scene) for scene in scenes]))
-    np.save(folder / "told.npy", np.stack([[table for _, table in variants] for variants in said]))
-    np.save(folder / "objects.npy", np.stack([object_table(scene) for scene in scenes]))
-    written = folder / "captions.part.json"
-    written.write_text(json.dumps([[text for text, _ in variants] for variants in said]))
-    written.replace(folder / "captions.json")

@@ -23,6 +23,7 @@ class Family:
     scores: dict[str, Callable[[Any, torch.Tensor, torch.Tensor], torch.Tensor]]
     processor: Callable[[Any], Any]  # tokenizer -> what is saved beside the weights
     pooled: Callable[[Recipe], int]  # width of the towers' summaries
+    sees: bool = True  # whether pictures play a part
     asks: bool = False  # whether captions become questions
 
 
@@ -72,5 +73,6 @@ FAMILIES: dict[str, Family] = {
         {"blind": language.language_scores},
         language.language_processor,
         _width,
+        sees=False,
     ),
 }

@@ -29,10 +29,10 @@ def make(
         raise InputError(f"The seed is {seed}; it must be a whole number, 0 or more.")
     where = _device(device)
     out.mkdir(parents=True, exist_ok=True)
-    started = perf_counter()
     family = FAMILIES[recipe.family]
     tokenizer = word_tokenizer(recipe.length, family.asks)
-    data = training_data(recipe.data, seed, progress)
+    data = training_data(recipe.data, seed, progress, pictures=family.sees)
+    started = perf_counter()
     with seeded(seed):
         module = family.build(recipe, len(tokenizer)).to(where)
         with (out / LOG).open("w") as log:

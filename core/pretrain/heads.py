@@ -1,7 +1,8 @@
 """Auxiliary losses for the two towers; their heads are thrown away after training.
 
 Real contrastive models see hundreds of millions of pairs. With some ten thousand pictures a pooled feature learns
-colours and then nothing for thousands of steps, so each tower is also told, from the scene graph, what is where.
+colours and then nothing for thousands of steps, so each tower is also told, from the scene graph, what is where. A
+text tower that looks at the picture does not find the object that a word means by itself either, so it is asked.
 """
 
 from __future__ import annotations
@@ -11,19 +12,22 @@ from torch import nn
 from torch.nn import functional as F
 
 from core.pretrain.data import LABELS
+from core.pretrain.tokens import vocabulary
 from core.scenes import COLOURS, SHAPES
 
+_COLOUR_IDS = [vocabulary()[colour] for colour in COLOURS]
 _SPREAD = 1.5  # scene units: about the standard deviation of a place
 
 
 class SceneHeads(nn.Module):
-    """Linear heads on the pooled features of picture and caption and on the patch tokens."""
+    """Linear heads on the pooled features of picture and caption, on the patch tokens and on words."""
 
-    def __init__(self, pooled: int, patches: int) -> None:
+    def __init__(self, pooled: int, patches: int, words: int) -> None:
         super().__init__()
         self.table = nn.Linear(pooled, len(COLOURS) * (3 + len(SHAPES)))
         self.told = nn.Linear(pooled, len(COLOURS) * (3 + len(SHAPES)))
         self.cells = nn.Linear(patches, len(LABELS))
+        self.words = nn.Linear(words, 2 + len(SHAPES))
 
     def table_loss(self, pooled: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
         """Which colours are there, and shape and place of the object of each colour that occurs once.
@@ -41,6 +45,18 @@ class SceneHeads(nn.Module):
     def cell_loss(self, patches: torch.Tensor, maps: torch.Tensor) -> torch.Tensor:
         """Which attributes have an object centred in each patch: (b, patches, d) and (b, patches, labels)."""
         return len(LABELS) * F.binary_cross_entropy_with_logits(self.cells(patches), maps)
+
+    def words_loss(self, states: torch.Tensor, ids: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
+        """Shape and place of the object of a colour, asked of that colour's word once it has seen the picture.
+
+        states : (b, length, d) of the words ids (b, length). objects : (b, colours, 6) of the picture.
+        """
+        said = ids[..., None] == torch.tensor(_COLOUR_IDS, device=ids.device)  # (b, length, colours)
+        row, place, colour = (said & (objects[:, None, :, 1:-2].sum(dim=-1) > 0)).nonzero(as_tuple=True)
+        found, wanted = self.words(states[row, place]), objects[row, colour]
+        shape = -(F.log_softmax(found[:, :-2], dim=-1) * wanted[:, 1:-2]).sum(dim=-1)
+        error = (found[:, -2:] - wanted[:, -2:] / _SPREAD).square().sum(dim=-1)
+        return (shape + error).sum() / max(1, len(row))
 
 
 def _table_loss(

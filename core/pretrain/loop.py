@@ -81,7 +81,9 @@ def train(
     """Train `module` in place; yields a record at step 0, every `recipe.every` steps and at the last step."""
     measures = _measures(recipe, tokenizer)
     batches = _Batches(recipe, data, tokenizer, seed, next(module.parameters()).device)
-    heads = SceneHeads(FAMILIES[recipe.family].pooled(recipe), recipe.vision.width).to(batches.device)
+    heads = SceneHeads(FAMILIES[recipe.family].pooled(recipe), recipe.vision.width, recipe.text.width).to(
+        batches.device
+    )
     adam = _adamw(module, heads, recipe)
     parameters = [p for group in adam.param_groups for p in group["params"]]
     started, losses = perf_counter(), []
@@ -184,6 +186,8 @@ def _auxiliary(recipe: Recipe, heads: SceneHeads, passed: Passed, labels: Labels
         loss = loss + recipe.told_loss * heads.told_loss(passed.told, labels.told)
     if recipe.cell_loss and passed.patches is not None:
         loss = loss + recipe.cell_loss * heads.cell_loss(passed.patches, labels.cells)
+    if recipe.words_loss and passed.words is not None:
+        loss = loss + recipe.words_loss * heads.words_loss(*passed.words, labels.objects)
     return loss
 
 

@@ -26,6 +26,8 @@ class Passed(NamedTuple):
     pooled: torch.Tensor | None = None  # (b, d), the vision tower's summary
     patches: torch.Tensor | None = None  # (b, patches, d), its tokens
     told: torch.Tensor | None = None  # (b, d), the text tower's summary
+    # The caption's words (b, length, d) after looking at the picture, and which they are (b, length).
+    words: tuple[torch.Tensor, torch.Tensor] | None = None
 
 
 def sincos_grid(side: int, width: int) -> torch.Tensor:

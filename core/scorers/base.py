@@ -44,12 +44,36 @@ class Prepared:
     tokens: dict[str, torch.Tensor]  # each (captions, length); padded as the model's family needs
 
 
+@dataclass
+class Batch:
+    """Matched pairs as a two-tower model's inputs, on its device: pair b is image b with caption b."""
+
+    images: dict[str, torch.Tensor]  # each (b, ...), augmented
+    captions: dict[str, torch.Tensor]  # each (b, ...)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.images.values())))
+
+    def split(self, size: int) -> list[Batch]:
+        """The same pairs in order, at most `size` in each part."""
+        return [self._part(slice(start, start + size)) for start in range(0, len(self), size)]
+
+    def _part(self, rows: slice) -> Batch:
+        return Batch(
+            {k: t[rows] for k, t in self.images.items()}, {k: t[rows] for k, t in self.captions.items()}
+        )
+
+
 @runtime_checkable
 class Trainable(Scorer, Protocol):
     """A scorer with weights that can be adapted: what `core/ttm.py` and `core/train.py` work on."""
 
-    module: torch.nn.Module
     device: torch.device
+
+    @property
+    def module(self) -> torch.nn.Module:
+        """The weights; training changes them in place."""
+        ...
 
     def prepare(self, images: Sequence[ImageRef], captions: Sequence[str]) -> Prepared:
         """Decode and preprocess every image, tokenise every caption, once."""
@@ -81,4 +105,30 @@ class Trainable(Scorer, Protocol):
 
     def save(self, folder: Path) -> None:
         """Write the model in its own format (weights as safetensors); `load_scorer(folder)` reads it again."""
+        ...
+
+
+@runtime_checkable
+class TwoTower(Trainable, Protocol):
+    """A trainable whose loss needs nothing of a pair but its two embeddings: `loss` is the three in a row.
+
+    So the loss of a large batch can be had in parts (`core/microbatch.py`).
+    """
+
+    def batch(
+        self,
+        data: Prepared,
+        images: torch.Tensor,
+        captions: torch.Tensor,
+        augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    ) -> Batch:
+        """The inputs of these pairs, augmented once; arguments as for `loss`."""
+        ...
+
+    def embed(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        """Embeddings of a batch's images and captions, (b, d) each, with gradients; no pair looks at another."""
+        ...
+
+    def contrast(self, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
+        """The contrastive loss of embeddings (b, d) and (b, d): a scalar with gradients."""
         ...

@@ -26,7 +26,7 @@ from torch.nn import functional as F
 
 from core.errors import InputError
 from core.groups import ImageRef
-from core.scorers.base import Prepared
+from core.scorers.base import Batch, Prepared
 
 # Images per block of `score`: what is decoded, preprocessed and encoded at once, and all that is held of the pixels.
 IMAGE_BATCH = 64
@@ -187,12 +187,29 @@ class ContrastiveModel(ABC):
         b*b pairs, summed and divided by b (Zhai et al. 2023, Algorithm 1). Only the batch moves to the device; an
         image or caption that occurs twice in a batch is encoded twice and is a negative of its other copy.
         """
+        return self.contrast(*self.embed(self.batch(data, images, captions, augment)))
+
+    def batch(
+        self,
+        data: Prepared,
+        images: torch.Tensor,
+        captions: torch.Tensor,
+        augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    ) -> Batch:
+        """The inputs of these pairs on the device, captions cut to the batch's longest; see `TwoTower.batch`."""
         inputs = self._to_device(_inputs(data, images))
         if augment is not None:
             inputs["pixel_values"] = augment(inputs["pixel_values"])
         ids = data.tokens["input_ids"][captions]
-        ids = ids[:, : int(self._lengths(ids).max())].to(self.device)
-        logits = self._logits(self._embed_images(inputs), self._embed_captions(ids))  # (b, b)
+        return Batch(inputs, {"input_ids": ids[:, : int(self._lengths(ids).max())].to(self.device)})
+
+    def embed(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        """Pooled, projected embeddings of a batch's images and captions, (b, d) each, not normalised."""
+        return self._embed_images(batch.images), self._embed_captions(batch.captions["input_ids"])
+
+    def contrast(self, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
+        """The loss of embeddings (b, d) and (b, d) that belong together row by row: a scalar; see `loss`."""
+        logits = self._logits(images, captions)  # (b, b)
         if self.bias is not None:
             signs = 2 * torch.eye(len(logits), device=logits.device) - 1
             return -F.logsigmoid(signs * logits).sum() / len(logits)

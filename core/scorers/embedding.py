@@ -9,34 +9,24 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import torch
-from PIL import Image
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch.nn import functional as F
 
+from core.embeddings import EmbeddingFile, RowImage
 from core.errors import InputError
 from core.groups import ImageRef
-from core.scorers.base import Prepared
+from core.scorers.base import Batch, Prepared
+
+__all__ = ["EmbeddingModel", "Maps", "RowImage"]
 
 _WEIGHTS, _CONFIG = "model.safetensors", "config.json"
 _KIND = "crossmatch-embedding"
-
-
-@dataclass(frozen=True)
-class RowImage:
-    """An image of which only its row in an embeddings file is known: it has a key and no pixels."""
-
-    key: str
-
-    def open(self, size: int | None = None) -> Image.Image:
-        """Always an InputError: the file holds no pixels."""
-        raise InputError(f"The image {self.key!r} is a row of an embeddings file; it has no pixels to show.")
 
 
 class Maps(torch.nn.Module):
@@ -84,6 +74,13 @@ class EmbeddingModel:
         self._caption_row = _places(caption_keys, len(self._captions), "caption")
         self.module = Maps(self._images.shape[1]).to(self.device)
 
+    @classmethod
+    def of(
+        cls, file: EmbeddingFile, scale: float = 100.0, name: str = "embeddings", device: str = "cpu"
+    ) -> Self:
+        """The model of an embeddings file, whose groups are `file.groups()`; arguments as for the class."""
+        return cls(file.images, file.captions, file.image_keys, file.caption_keys, scale, name, device=device)
+
     @property
     def key(self) -> str:
         """Hash of embeddings, maps and scale."""
@@ -119,11 +116,30 @@ class EmbeddingModel:
         augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
     ) -> torch.Tensor:
         """Symmetric cross-entropy over the matched pairs (images[b], captions[b]), as in CLIP: a scalar."""
+        return self.contrast(*self.embed(self.batch(data, images, captions, augment)))
+
+    def batch(
+        self,
+        data: Prepared,
+        images: torch.Tensor,
+        captions: torch.Tensor,
+        augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    ) -> Batch:
+        """The rows of these pairs on the device; see `TwoTower.batch`."""
         features = data.pixels[images]
-        x = _mapped((augment(features) if augment else features).to(self.device), self.module.image)
-        y = _mapped(data.tokens["features"][captions].to(self.device), self.module.caption)
+        chosen = (augment(features) if augment else features).to(self.device)
+        texts = data.tokens["features"][captions].to(self.device)
+        return Batch({"features": chosen}, {"features": texts})
+
+    def embed(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        """Mapped rows of length 1, (b, d) each."""
+        images, captions = batch.images["features"], batch.captions["features"]
+        return _mapped(images, self.module.image), _mapped(captions, self.module.caption)
+
+    def contrast(self, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
+        """Symmetric cross-entropy of rows (b, d) and (b, d), as in CLIP: a scalar."""
         with torch.autocast(self.device.type, enabled=False):
-            logits = self.scale * x.float() @ y.float().T  # (b, b)
+            logits = self.scale * images.float() @ captions.float().T  # (b, b)
         target = torch.arange(len(logits), device=self.device)
         return (F.cross_entropy(logits, target) + F.cross_entropy(logits.T, target)) / 2
 

@@ -10,6 +10,7 @@ import torch
 from PIL import Image
 
 from core.errors import InputError
+from core.lora import merged_state
 from core.scorers.contrastive import ContrastiveModel, Vision, pick_device
 from core.scorers.hub import VOCABULARIES, has_weights, key_of_unchanged, model_files, one_sentence, written
 
@@ -64,7 +65,7 @@ class TransformersModel(ContrastiveModel):
     def save(self, folder: Path) -> None:
         """Write config, safetensors, preprocessing and tokenizer as `from_pretrained` reads them."""
         with written(folder) as aside:
-            self.module.save_pretrained(aside)  # type: ignore[operator]
+            self.module.save_pretrained(aside, state_dict=merged_state(self.module))  # type: ignore[operator]
             self.processor.save_pretrained(aside)
 
     def check(self, folder: Path) -> None:

@@ -12,6 +12,7 @@ import torch
 from PIL import Image
 
 from core.errors import InputError, unknown_name
+from core.lora import merged_state
 from core.scorers.contrastive import ContrastiveModel, Vision, pick_device
 from core.scorers.hub import (
     OPEN_CLIP_WEIGHTS,
@@ -88,7 +89,7 @@ class OpenClipModel(ContrastiveModel):
         with written(folder) as aside:
             if hasattr(self.tokenizer, "save_pretrained"):
                 self.tokenizer.save_pretrained(aside)
-            weights = {name: tensor.contiguous().cpu() for name, tensor in self.module.state_dict().items()}
+            weights = {name: tensor.contiguous().cpu() for name, tensor in merged_state(self.module).items()}
             save_file(weights, aside / OPEN_CLIP_WEIGHTS[0])
             settings = {"model_cfg": self.config, "preprocess_cfg": self._preprocess_settings()}
             (aside / "open_clip_config.json").write_text(json.dumps(settings, indent=2), encoding="utf-8")

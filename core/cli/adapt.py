@@ -1,0 +1,232 @@
+"""`crossmatch ttm` and `crossmatch simplematch`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from core.cli import options as o
+from core.cli.say import format_metrics, format_spread, format_step, note, show_json
+from core.errors import InputError
+
+_WHERE = ("benchmark", "embeddings", "shape", "scale", "model", "split")
+_HOW = ("groups", "preset", "adapt_on", "split_seed", "device")
+_TRAINING = ("epochs", "lr", "batch", "micro_batch", "augmentation", "precision", "seed")
+_LORA = ("lora_rank", "lora_alpha", "lora_targets")
+_TTM = ("iterations", "variant", "threshold_mode", "schedule", "keep_optimizer")
+_ENDS = ("tau_first", "coverage_first", "tau_last", "coverage_last")
+
+
+def ttm(
+    benchmark: o.Benchmark = None,
+    embeddings: o.Embeddings = None,
+    shape: o.Shape = "2x2",
+    scale: o.Scale = 100.0,
+    model: o.Model = "builtin/clip",
+    split: o.Split = "test",
+    groups: o.Groups = None,
+    preset: o.Preset = None,
+    variant: o.Variant = None,
+    threshold_mode: o.Mode = None,
+    iterations: o.Iterations = None,
+    schedule: o.Schedule = None,
+    tau_first: o.TauFirst = None,
+    coverage_first: o.CoverageFirst = None,
+    tau_last: o.TauLast = None,
+    coverage_last: o.CoverageLast = None,
+    epochs: o.Epochs = None,
+    lr: o.Rate = None,
+    batch: o.Batch = None,
+    micro_batch: o.MicroBatch = None,
+    augmentation: o.Augmentation = None,
+    precision: o.Precision = None,
+    keep_optimizer: o.KeepOptimizer = None,
+    lora_rank: o.LoraRank = None,
+    lora_alpha: o.LoraAlpha = None,
+    lora_targets: o.LoraTargets = None,
+    oracle: o.Oracle = False,
+    adapt_on: o.AdaptOn = None,
+    split_seed: o.SplitSeed = 0,
+    device: o.Device = "auto",
+    seed: o.Seed = 0,
+    seeds: o.Seeds = 1,
+    save: o.Save = None,
+    background: o.Background = False,
+    as_json: o.Json = False,
+) -> None:
+    """Adapt a model to a benchmark by test-time matching; one line per iteration, 0 being the model before."""
+    job = _job("ttm", locals(), (*_TRAINING, *_LORA, *_TTM, *_ENDS), {"oracle": oracle})
+    if background:
+        _start(job, seeds, as_json)
+        return
+    done = []
+    for each, save_to in _seeded(job, seeds, save):
+        done.append(_run(each, save_to, seeds > 1, as_json))
+    if seeds > 1:
+        _show_summary(done, job, as_json)
+
+
+def simplematch(
+    benchmark: o.Benchmark = None,
+    embeddings: o.Embeddings = None,
+    shape: o.Shape = "2x2",
+    scale: o.Scale = 100.0,
+    model: o.Model = "builtin/clip",
+    split: o.Split = "test",
+    groups: o.Groups = None,
+    preset: o.Preset = None,
+    rounds: o.Rounds = None,
+    patience: o.Patience = None,
+    epochs: o.Epochs = None,
+    lr: o.Rate = None,
+    batch: o.Batch = None,
+    micro_batch: o.MicroBatch = None,
+    augmentation: o.Augmentation = None,
+    precision: o.Precision = None,
+    lora_rank: o.LoraRank = None,
+    lora_alpha: o.LoraAlpha = None,
+    lora_targets: o.LoraTargets = None,
+    adapt_on: o.AdaptOn = None,
+    split_seed: o.SplitSeed = 0,
+    device: o.Device = "auto",
+    seed: o.Seed = 0,
+    seeds: o.Seeds = 1,
+    save: o.Save = None,
+    background: o.Background = False,
+    as_json: o.Json = False,
+) -> None:
+    """Overfit a model to the matchings that it induces once; its metrics before and after. No label is read for it."""
+    job = _job("simplematch", locals(), (*_TRAINING, *_LORA, "rounds", "patience"), {})
+    if background:
+        _start(job, seeds, as_json)
+        return
+    found = [_before_and_after(each, save_to) for each, save_to in _seeded(job, seeds, save)]
+    if as_json:
+        show_json(found[0] if seeds == 1 else {"seeds": found})
+        return
+    for record in found:
+        head = f"seed {record['seed']}: " if seeds > 1 else ""
+        share = "nothing" if record["fitted"] is None else f"{100 * record['fitted']:.1f} %"
+        print(
+            f"{head}{record['rounds']} rounds, {record['seconds']:.1f} s; {share} of the pseudo-labels pass"
+        )
+        for when in ("before", "after"):
+            print(f"\n{when}: {record[when]['n_groups']} groups of {record[when]['shape']}")
+            print(format_metrics(record[when]))
+            for name, part in record[when].get("parts", {}).items():
+                print(f"\n{when}, {name}: {part['n_groups']} groups\n{format_metrics(part)}")
+
+
+def _job(
+    kind: str, given: Mapping[str, Any], names: tuple[str, ...], more: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The description of a run from a command's arguments."""
+    from core.jobs import embeddings_job, simplematch_job, ttm_job
+
+    if (given["benchmark"] is None) == (given["embeddings"] is None):
+        raise InputError("Give exactly one of --benchmark NAME or --embeddings FILE.")
+    settings = {name: given[name] for name in names}
+    if settings["lora_targets"] is not None:
+        settings["lora_targets"] = [part.strip() for part in settings["lora_targets"].split(",")]
+    common = {**{name: given[name] for name in _HOW}, **more, "options": settings}
+    if given["embeddings"] is not None:
+        return embeddings_job(kind, given["embeddings"], given["shape"], scale=given["scale"], **common)
+    make = ttm_job if kind == "ttm" else simplematch_job
+    return make(given["benchmark"], given["model"], split=given["split"], **common)
+
+
+def _seeded(
+    job: dict[str, Any], seeds: int, save: Path | None
+) -> Iterator[tuple[dict[str, Any], Path | None]]:
+    """The description for every seed, and the folder for its model."""
+    from core.jobs import kind_of
+    from core.seeds import seed_jobs
+
+    for each in seed_jobs(job, seeds):
+        folder = save and (save if seeds == 1 else save / f"seed-{each[kind_of(each)]['seed']}")
+        yield each, folder
+
+
+def _run(job: dict[str, Any], save: Path | None, several: bool, as_json: bool) -> list[dict[str, Any]]:
+    """One foreground run of test-time matching; its records."""
+    from core.jobs import execute
+
+    records, last, seed = [], None, job["ttm"]["seed"]
+    for last in execute(job):
+        records.append(last.record)
+        shown = {**last.record, "seed": seed} if several else last.record
+        head = f"seed {seed}  " if several else ""
+        show_json(shown) if as_json else print(head + format_step(last.record), flush=True)
+    _save(last, save)
+    return records
+
+
+def _save(last: Any, folder: Path | None) -> None:
+    """Write the last iteration's model, where that is asked for."""
+    if folder is not None and last is not None:
+        last.model.save(folder)
+        note(f"wrote the adapted model to {folder}")
+
+
+def _show_summary(done: list[list[dict[str, Any]]], job: dict[str, Any], as_json: bool) -> None:
+    from core.seeds import final, summary
+
+    rows = summary(done)
+    if as_json:
+        show_json({"summary": rows, "final": final(done, [job] * len(done))})
+        return
+    print(f"\nmean and standard deviation over {len(done)} seeds; the last iteration is the result")
+    for row in rows:
+        print(format_spread(row))
+
+
+def _before_and_after(job: dict[str, Any], save: Path | None) -> dict[str, Any]:
+    """One foreground SimpleMatch."""
+    from core.jobs import execute
+
+    records, last = [], None
+    for last in execute(job):
+        note(f"round {last.record['iteration']}: {last.record['seconds']:.1f} s")
+        records.append(last.record)
+    _save(last, save)
+    told = _truth(job, records[0])
+    return {
+        "before": _metrics_record(records[0], told),
+        "after": _metrics_record(records[-1], told),
+        "rounds": records[-1]["iteration"],
+        "fitted": records[-1]["fitted"],
+        "seconds": round(sum(record["seconds"] for record in records), 2),
+        "seed": job["simplematch"]["seed"],
+        "note": " ".join(dict.fromkeys(r["note"] for r in records if r["note"])),
+    }
+
+
+def _metrics_record(record: Mapping[str, Any], told: str) -> dict[str, Any]:
+    """As `crossmatch evaluate` reports scores."""
+    names = [name for name in ("n_groups", "shape", "metrics", "parts") if name in record]
+    return {"truth": told, **{name: record[name] for name in names}}
+
+
+def _truth(job: Mapping[str, Any], record: Mapping[str, Any]) -> str:
+    if job.get("embeddings"):
+        return "identity (the file names none: image i belongs to caption i)"
+    return "given" if record["metrics"] else "unknown"
+
+
+def _start(job: dict[str, Any], seeds: int, as_json: bool) -> None:
+    """One background run, or a group of them."""
+    from core.jobs import kind_of
+    from core.runs import RunStore, launch
+    from core.seeds import launch_seeds
+
+    store, title = RunStore(), f"{job['model']} on {job['benchmark']}"
+    if seeds == 1:
+        run = store.create(kind_of(job), title, job)
+        launch(store, run.id)
+        text = f"started run {run.id}; see `crossmatch runs show {run.id}`"
+        show_json({"id": run.id}) if as_json else print(text)
+        return
+    group, runs = launch_seeds(store, title, job, seeds)
+    text = f"started {seeds} runs as group {group}; see `crossmatch runs seeds {group}`"
+    show_json({"group": group, "runs": [run.id for run in runs]}) if as_json else print(text)

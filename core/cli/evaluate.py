@@ -1,0 +1,107 @@
+"""`crossmatch evaluate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from core.cli.options import Json, Seed
+from core.cli.say import format_metrics, note, show_json
+from core.errors import InputError
+
+
+def evaluate(
+    embeddings: Annotated[
+        Path | None, typer.Option(help="NPZ with `img` and `cap`, rows in group order.")
+    ] = None,
+    scores: Annotated[Path | None, typer.Option(help="Score file: CSV, Parquet, NPZ or JSONL.")] = None,
+    benchmark: Annotated[
+        str | None, typer.Option(help="A benchmark by name, such as scenes/left-right.")
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="Model for --benchmark: a built-in or hub name, or a folder.")
+    ] = "builtin/clip",
+    split: Annotated[str, typer.Option(help="Split of the benchmark.")] = "test",
+    shape: Annotated[str, typer.Option(help="Group shape of --embeddings, images x captions.")] = "2x2",
+    tags: Annotated[Path | None, typer.Option(help="CSV with an `id` column; slices the metrics.")] = None,
+    by: Annotated[
+        str | None, typer.Option(help="The tag column to slice by (default: every column with few values).")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for groups.csv and metrics.json.")] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Measure scores, embeddings or a model on a benchmark."""
+    found = load_evaluation(embeddings, scores, benchmark, model, split, shape, seed)
+    if tags is not None:
+        from core.evaluation import align_tags
+        from core.scores import read_tags
+
+        found.tags = align_tags(read_tags(tags), found.ids)
+    elif by is not None and found.tags is None:
+        raise InputError(
+            "--by needs tags: give a tag file with --tags, or a benchmark whose groups carry tags."
+        )
+    record = found.record(by)
+    if out is not None:
+        write_evaluation(found, record, out)
+    if as_json:
+        show_json(record)
+    else:
+        print(
+            f"{record['n_groups']} groups of {record['shape']}; truth: {record['truth']}\n{format_metrics(record)}"
+        )
+        for column, values in record.get("slices", {}).items():
+            for value, part in values.items():
+                print(f"\n{column} = {value} ({part['n_groups']} groups)\n{format_metrics(part)}")
+
+
+def load_evaluation(
+    embeddings: Path | None,
+    scores: Path | None,
+    benchmark: str | None,
+    model: str,
+    split: str,
+    shape: str,
+    seed: int,
+) -> Any:
+    """The Evaluation of whichever one source was given."""
+    from core.evaluation import Evaluation, tags_frame
+
+    if sum(source is not None for source in (embeddings, scores, benchmark)) != 1:
+        raise InputError("Give exactly one of --embeddings FILE, --scores FILE or --benchmark NAME.")
+    if embeddings is not None:
+        from core.scores import parse_shape, read_embeddings
+
+        file = read_embeddings(embeddings, parse_shape(shape))
+        return Evaluation.of(file.group_scores(), None, seed=seed, global_scores=file.global_scores())
+    if scores is not None:
+        from core.scores import read_scores
+
+        table = read_scores(scores)
+        return Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags, seed=seed)
+    from core.datasets import load
+    from core.scorers import load_scorer
+    from core.scores import ScoreCache, score_groups
+
+    groups = load(benchmark or "", split)
+    found = score_groups(load_scorer(model), groups, ScoreCache())
+    return Evaluation.of(
+        found, groups.truth, groups.ids, tags=tags_frame([g.tags for g in groups]), seed=seed
+    )
+
+
+def write_evaluation(found: Any, record: dict[str, Any], out: Path) -> None:
+    """groups.csv (one row per group) and metrics.json in a folder that is made if need be."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        found.table().to_csv(out / "groups.csv", index=False)
+        (out / "metrics.json").write_text(json.dumps(record, indent=2, allow_nan=False) + "\n")
+    except OSError as error:
+        raise InputError(
+            f"The folder {out} cannot be written ({error.strerror}); choose another --out."
+        ) from None
+    note(f"wrote {out / 'groups.csv'} and {out / 'metrics.json'}")

@@ -1,0 +1,64 @@
+"""The options that several commands share, each with its help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+Text: TypeAlias = str | None
+Number: TypeAlias = float | None
+Whole: TypeAlias = int | None
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+
+# What is adapted
+Benchmark = Annotated[Text, typer.Option(help="A benchmark by name, such as scenes/left-right.")]
+Embeddings = Annotated[
+    Path | None, typer.Option(help="NPZ with `img` and `cap`, rows in group order, instead of a benchmark.")
+]
+Shape = Annotated[str, typer.Option(help="Group shape of --embeddings, images x captions.")]
+Scale = Annotated[
+    float, typer.Option(help="Factor on the cosine of --embeddings, as the model's logit scale.")
+]
+Model = Annotated[str, typer.Option(help="Model to adapt: a built-in or hub name, or a folder.")]
+Split = Annotated[str, typer.Option(help="Split of the benchmark.")]
+Groups = Annotated[Whole, typer.Option(help="Use only the first so many groups.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
+AdaptOn = Annotated[
+    Number, typer.Option(help="Transfer check: adapt on this share of the groups, report the rest apart.")
+]
+SplitSeed = Annotated[int, typer.Option(help="Seed that draws the groups of --adapt-on.")]
+Seeds = Annotated[int, typer.Option(help="So many seeds, from --seed on, with mean and deviation.")]
+Save = Annotated[Path | None, typer.Option(help="Folder for the adapted model.")]
+Background = Annotated[bool, typer.Option(help="Start as a background run and print its id.")]
+
+# Settings of core.presets, by the same names
+Preset = Annotated[Text, typer.Option(help="Settings to start from (`list presets`; default: what suits).")]
+Epochs = Annotated[Whole, typer.Option(help="Epochs per iteration (round).")]
+Rate = Annotated[Number, typer.Option(help="Learning rate of the first iteration.")]
+Batch = Annotated[Whole, typer.Option(help="Groups per batch.")]
+MicroBatch = Annotated[Whole, typer.Option(help="Pairs that pass the model at once; the loss stays.")]
+Augmentation = Annotated[Text, typer.Option(help="none, resize-crop or jitter.")]
+Precision = Annotated[Text, typer.Option(help="float32 or bfloat16 (training alone).")]
+LoraRank = Annotated[Whole, typer.Option(help="Train low-rank adapters of this rank, not the whole model.")]
+LoraAlpha = Annotated[Number, typer.Option(help="Their weight is alpha / rank (default: twice the rank).")]
+LoraTargets = Annotated[Text, typer.Option(help="Names of the layers that get one, with commas.")]
+Iterations = Annotated[Whole, typer.Option(help="Number of iterations T.")]
+Variant = Annotated[Text, typer.Option(help="group, or global: all images against all captions.")]
+Mode = Annotated[Text, typer.Option(help="absolute, or relative: the top 1 - tau pairs (global).")]
+Schedule = Annotated[Text, typer.Option(help="linear, cosine, constant or ascending.")]
+TauFirst = Annotated[
+    Number, typer.Option(help="First threshold: a margin; a pair's score or rank if global.")
+]
+CoverageFirst = Annotated[Number, typer.Option(help="First threshold as a share selected, 0 to 1.")]
+TauLast = Annotated[Number, typer.Option(help="Last threshold, as --tau-first.")]
+CoverageLast = Annotated[Number, typer.Option(help="Last threshold as a share selected, 0 to 1.")]
+KeepOptimizer = Annotated[
+    bool | None, typer.Option(help="Carry AdamW's state into the next iteration (default: the preset's).")
+]
+Oracle = Annotated[bool, typer.Option(help="Skyline: train on exactly the right matchings. READS THE TRUTH.")]
+Rounds = Annotated[Whole, typer.Option(help="Rounds at most.")]
+Patience = Annotated[Whole, typer.Option(help="Rounds without a rise before it ends.")]

@@ -1,0 +1,191 @@
+"""`crossmatch runs ...`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from core.cli.options import Json
+from core.cli.say import format_spread, format_step, note, show_json
+from core.errors import InputError
+
+if TYPE_CHECKING:
+    from core.runs import RunStore
+
+runs_app = typer.Typer(
+    no_args_is_help=True,
+    help="Background runs: list, show, seeds, explain, stop, resume, delete, export, push.",
+)
+RunId = Annotated[str, typer.Argument(help="Run id.")]
+Either = Annotated[str, typer.Argument(help="Run id, or the id of a group of seeds (g-...).")]
+
+
+def _ids(store: RunStore, name: str) -> list[str]:
+    """The runs that a run's or a group's id stands for."""
+    from core.seeds import group_runs
+
+    return [run.id for run in group_runs(store, name)] if name.startswith("g-") else [name]
+
+
+@runs_app.command("list", epilog="Example: crossmatch runs list --json")
+def runs_list(as_json: Json = False) -> None:
+    """All runs, newest first."""
+    from core.runs import RunStore
+
+    runs = RunStore().list()
+    if as_json:
+        show_json([run.record() for run in runs])
+        return
+    for run in runs:
+        print(f"{run.id}  {run.status:<12}{run.done}/{run.total}  {run.title}")
+    if not runs:
+        print("no runs yet; start one with `crossmatch ttm --background` or on the test-time matching page")
+
+
+@runs_app.command("show", epilog="Example: crossmatch runs show RUN --json")
+def runs_show(run: RunId, as_json: Json = False) -> None:
+    """One run with all its iterations."""
+    from core.runs import RunStore
+
+    store = RunStore()
+    found, steps = store.get(run), store.steps(run)
+    if as_json:
+        show_json({**found.record(), "steps": steps})
+        return
+    print(
+        f"{found.id}  {found.status}  {found.done}/{found.total}  {found.title}"
+        + (f"\n{found.error}" if found.error else "")
+    )
+    for step in steps:
+        print(format_step(step))
+
+
+@runs_app.command("seeds", epilog="Example: crossmatch runs seeds GROUP --json")
+def runs_seeds(
+    group: Annotated[str, typer.Argument(help="Group id (g-...).")], as_json: Json = False
+) -> None:
+    """A group of seeds: every run's state, mean and standard deviation per iteration, and the result."""
+    from core.runs import RunStore
+    from core.seeds import final, group_runs, seed_of, summary
+
+    store = RunStore()
+    runs = group_runs(store, group)
+    steps = [store.steps(run.id) for run in runs]
+    rows, result = summary(steps), final(steps, [run.config for run in runs])
+    if as_json:
+        show_json({"runs": [run.record() for run in runs], "summary": rows, "final": result})
+        return
+    for run in runs:
+        print(f"seed {seed_of(run):>3}  {run.id}  {run.status:<12}{run.done}/{run.total}")
+    for row in rows:
+        print(format_spread(row))
+    if result is not None:
+        print(f"result of {result['seeds']} complete seeds:  {format_spread(result)}")
+
+
+@runs_app.command("explain", epilog="Example: crossmatch runs explain RUN --json")
+def runs_explain(
+    run: RunId,
+    metric: Annotated[
+        str, typer.Option(help="What counts as right: group_match, group_score, ..., global_match.")
+    ] = "group_match",
+    out: Annotated[Path | None, typer.Option(help="CSV file for the table, one row per group.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Which groups a run fixed and broke, when it trained on them, and with which pseudo-label."""
+    from core.explain import broken, fixed, rows, summary
+
+    table = _explained(run, metric)
+    if out is not None:
+        try:
+            table.to_csv(out, index=False)
+        except OSError as error:
+            raise InputError(f"{out} cannot be written ({error.strerror}); choose another --out.") from None
+        note(f"wrote {out}")
+    record: dict[str, Any] = {"metric": metric, **summary(table)}
+    record |= {"fixed_ids": fixed(table), "broken_ids": broken(table)}
+    if as_json:
+        show_json({**record, "groups": rows(table)})
+        return
+    kept = f"{record['right']} right and {record['wrong']} wrong before and after"
+    print(f"{metric}: {record['fixed']} fixed, {record['broken']} broken, {kept}")
+    for name in ("fixed", "broken"):
+        print(f"\n{name}:")
+        print(table[table["change"] == name].to_string(index=False) if record[name] else "none")
+
+
+def _explained(run_id: str, metric: str) -> Any:
+    from core.explain import explain
+    from core.jobs import load_groups
+    from core.runs import RunStore
+
+    store = RunStore()
+    run = store.get(run_id)
+    if not store.steps(run_id):
+        raise InputError(f"Run {run_id} has not finished an iteration yet; wait for one.")
+    groups = load_groups(run.config)
+    if groups.truth is None:
+        raise InputError(f"Nobody knows what is right in {groups.name}, so nothing can be called fixed.")
+    arrays = [store.arrays(run_id, i) for i in range(run.done + 1)]
+    return explain(arrays, groups.truth, groups.ids, metric)
+
+
+@runs_app.command("stop", epilog="Example: crossmatch runs stop RUN")
+def runs_stop(run: Either) -> None:
+    """Ask a run (or a group's) to stop; it can be resumed."""
+    from core.runs import RunStore
+
+    store = RunStore()
+    for run_id in _ids(store, run):
+        store.request_stop(run_id)
+
+
+@runs_app.command("resume", epilog="Example: crossmatch runs resume RUN")
+def runs_resume(run: Either) -> None:
+    """Go on with a stopped, interrupted or failed run after its last finished iteration."""
+    from core.runs import RunStore, resume
+    from core.seeds import resume_group
+
+    store = RunStore()
+    if run.startswith("g-"):
+        resume_group(store, run)
+    else:
+        resume(store, run)
+
+
+@runs_app.command("delete", epilog="Example: crossmatch runs delete RUN")
+def runs_delete(run: Either) -> None:
+    """Delete a run (or a group's) and everything it saved."""
+    from core.runs import RunStore
+
+    store = RunStore()
+    for run_id in _ids(store, run):
+        store.delete(run_id)
+
+
+@runs_app.command("export", epilog="Example: crossmatch runs export RUN adapted.zip")
+def runs_export(
+    run: RunId, out: Annotated[Path, typer.Argument(help="New folder, or a file that ends in .zip.")]
+) -> None:
+    """Write a finished run's adapted model, with its card, to a folder or zip."""
+    from core.export import export_model
+    from core.runs import RunStore
+
+    note(f"wrote {export_model(RunStore(), run, out)}")
+
+
+@runs_app.command("push", epilog="Example: HF_TOKEN=... crossmatch runs push RUN ada/clip-adapted")
+def runs_push(
+    run: RunId,
+    repository: Annotated[str, typer.Argument(help="Repository on the Hugging Face hub: USER/NAME.")],
+    public: Annotated[bool, typer.Option(help="Make a new repository public (default: private).")] = False,
+) -> None:
+    """Upload a finished run's adapted model to the Hugging Face hub, with the token in HF_TOKEN."""
+    from core.export import adapted_model, push_model
+    from core.runs import RunStore
+
+    folder = adapted_model(RunStore(), run)
+    print(push_model(folder, repository, os.environ.get("HF_TOKEN"), private=not public))

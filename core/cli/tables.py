@@ -1,0 +1,67 @@
+"""`crossmatch reproduce`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from core.cli.options import Json
+from core.cli.say import duration, note, show_json
+
+if TYPE_CHECKING:
+    from core.reproduce import Plan, Status
+
+_STATES = {
+    "done": "done",
+    "running": "running",
+    "stopped": "cut short; --run goes on",
+    "ready": "ready to run",
+    "missing": "cannot run yet",
+}
+
+
+def reproduce(
+    table: Annotated[str, typer.Argument(help="ttm/1, ttm/2, ttm/6 ... ttm/9, world, ... (`list tables`).")],
+    seeds: Annotated[int, typer.Option(help="Seeds a line.")] = 4,
+    run: Annotated[
+        bool, typer.Option("--run", help="Run what can run, and wait; cut short, it goes on next time.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """A table cell by cell: the paper's number and yours, what is missing, and how long the rest will take."""
+    from core.reproduce import plan, work_through
+    from core.runs import RunStore
+
+    store = RunStore()
+    found = work_through(store, table, seeds, tell=note) if run else plan(store, table, seeds)
+    show_json(found.record()) if as_json else print(format_plan(found))
+
+
+def format_plan(found: Plan) -> str:
+    """A plan as text, one block a line of the table."""
+    blocks = [_format_line(status, found.seeds) for status in found.lines]
+    left = found.seconds
+    end = f"what can run takes about {duration(left)}" if left else "nothing can run now"
+    done = all(status.state == "done" for status in found.lines)
+    head = f"{found.name}: {found.title}; {found.seeds} seeds a line"
+    return "\n\n".join([head, *blocks, "all done" if done else end])
+
+
+def _format_line(status: Status, seeds: int) -> str:
+    state = _STATES[status.state]
+    if status.complete:
+        state += f", {len(status.complete)} of {seeds} seeds complete"
+    if status.seconds is not None and status.state != "done":
+        state += f", about {duration(status.seconds)} ({status.pace})"
+    lines = [f"{status.line.label}: {state}"]
+    for cell, value in zip(status.line.cells, status.values, strict=True):
+        paper = "" if cell.paper is None else f"paper {_number(cell.paper, cell.std):<16}"
+        yours = "-" if value is None else _number(value.mean, value.std)
+        where = f" on the {cell.part}" if cell.part else ""
+        lines.append(f"  {f'{cell.method} {cell.metric}{where}':<42}{paper}yours {yours}")
+    return "\n".join([*lines, *(f"  {what}" for what in status.missing)])
+
+
+def _number(mean: float, std: float | None) -> str:
+    return f"{mean:.2f}" + ("" if std is None else f" ± {std:.2f}")

@@ -1,0 +1,297 @@
+"""A run of adaptation: its JSON-safe description, and the one loop that command line, worker and sweeps share.
+
+Truth is read here, to measure, and never passed on: but for the oracle's mask. Torch, numpy and the rest are imported
+inside functions: a worker that waits in the queue is 20 MB, not 400.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from core.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from core.groups import GroupSet
+    from core.presets import SimpleMatchConfig, TTMConfig
+    from core.scorers.base import Trainable
+    from core.ttm import TTMState, TTMStep
+
+KINDS = ("ttm", "simplematch")
+
+
+class Executed(NamedTuple):
+    """One finished iteration: its JSON-safe record, and the step itself with scores and model."""
+
+    record: dict[str, Any]
+    step: TTMStep
+
+    @property
+    def model(self) -> Trainable:
+        return self.step.model
+
+
+# ---- descriptions
+
+
+def ttm_job(
+    benchmark: str,
+    model: str,
+    *,
+    split: str = "test",
+    groups: int | None = None,
+    preset: str | None = None,
+    oracle: bool = False,
+    adapt_on: float | None = None,
+    split_seed: int = 0,
+    device: str = "auto",
+    options: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The description of test-time matching that `execute` takes, checked as far as that needs no model.
+
+    groups : only so many, the first ones. preset : None chooses one (`core.presets.default_preset`). oracle : the
+    skyline, which trains on what truth says is right. adapt_on : the transfer check: adapt on this share of the
+    groups, drawn with `split_seed`, and report the others apart. options : settings of `TTMConfig` that differ from
+    the preset's; None leaves a setting as it is.
+    """
+    source = _benchmark_source(benchmark, model, split, groups)
+    more = {"oracle": oracle, "adapt_on": adapt_on, "split_seed": split_seed, "device": device}
+    return _job("ttm", source, preset, options, more)
+
+
+def simplematch_job(
+    benchmark: str,
+    model: str,
+    *,
+    split: str = "test",
+    groups: int | None = None,
+    preset: str | None = None,
+    adapt_on: float | None = None,
+    split_seed: int = 0,
+    device: str = "auto",
+    options: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """As `ttm_job`, for SimpleMatch; `options` are settings of `SimpleMatchConfig`."""
+    source = _benchmark_source(benchmark, model, split, groups)
+    more = {"oracle": False, "adapt_on": adapt_on, "split_seed": split_seed, "device": device}
+    return _job("simplematch", source, preset, options, more)
+
+
+def embeddings_job(
+    kind: str,
+    path: Path | str,
+    shape: str = "2x2",
+    *,
+    scale: float = 100.0,
+    groups: int | None = None,
+    preset: str | None = None,
+    oracle: bool = False,
+    adapt_on: float | None = None,
+    split_seed: int = 0,
+    device: str = "auto",
+    options: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """As `ttm_job` or `simplematch_job` (`kind`), for an embeddings file: one trainable map per modality.
+
+    shape : of the groups, `2x2`. scale : factor on the cosine, as exp(logit_scale) of the model that made the file.
+    """
+    from core.embeddings import parse_shape
+
+    if not isfinite(scale) or scale <= 0:
+        raise InputError(f"The scale is {scale}; it must be a positive number, 100 for most models.")
+    parse_shape(shape)
+    # A file is named for good: the run may be resumed from another working directory.
+    file = {"embeddings": str(Path(path).resolve()), "shape": shape, "scale": scale}
+    source = {"benchmark": Path(path).name, "split": "test", "model": "embeddings", "groups": groups, **file}
+    more = {"oracle": oracle, "adapt_on": adapt_on, "split_seed": split_seed, "device": device}
+    return _job(kind, source, preset, options, more)
+
+
+def _benchmark_source(benchmark: str, model: str, split: str, groups: int | None) -> dict[str, Any]:
+    name = str(Path(model).resolve()) if Path(model).is_dir() else model
+    return {"benchmark": benchmark, "split": split, "model": name, "groups": groups}
+
+
+def _job(
+    kind: str,
+    source: dict[str, Any],
+    preset: str | None,
+    options: Mapping[str, Any] | None,
+    more: dict[str, Any],
+) -> dict[str, Any]:
+    from core.presets import PRESETS, TTMConfig, default_preset
+
+    if kind not in KINDS:
+        raise unknown_name("kind of adaptation", kind, KINDS)
+    dataset = None if "embeddings" in source else source["benchmark"]
+    chosen = preset or default_preset(kind, dataset, source["model"])
+    if chosen not in PRESETS:
+        raise unknown_name("preset", chosen, PRESETS)
+    base = PRESETS[chosen].config
+    if isinstance(base, TTMConfig) != (kind == "ttm"):
+        what = "test-time matching" if kind == "ttm" else "SimpleMatch"
+        raise InputError(f"The preset {chosen!r} is not one of {what}; choose another (`list presets`).")
+    config = base.updated(options or {})
+    share = more["adapt_on"]
+    if share is not None and not 0 < share < 1:
+        raise InputError(f"adapt_on is {share}; give a share of the groups between 0 and 1, such as 0.5.")
+    if isinstance(config, TTMConfig) and config.variant == "global" and (share is not None or more["oracle"]):
+        raise InputError(
+            "The global variant knows no groups, so it has no oracle and no share of groups to adapt on; "
+            "set variant to 'group'."
+        )
+    return {**source, **more, "preset": chosen, kind: config.to_dict()}
+
+
+def kind_of(config: Mapping[str, Any]) -> str:
+    """Which of `KINDS` a description is of."""
+    return next(kind for kind in KINDS if kind in config)
+
+
+def settings_of(config: Mapping[str, Any]) -> TTMConfig | SimpleMatchConfig:
+    """The settings in a description."""
+    from core.presets import SimpleMatchConfig, TTMConfig
+
+    kind = kind_of(config)
+    return TTMConfig.from_dict(config[kind]) if kind == "ttm" else SimpleMatchConfig.from_dict(config[kind])
+
+
+def total_of(config: Mapping[str, Any]) -> int:
+    """Iterations, or the largest number of rounds."""
+    kind = kind_of(config)
+    return config[kind]["iterations" if kind == "ttm" else "rounds"]
+
+
+def is_over(config: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether these records of finished iterations, from iteration 0 on, are those of a complete run."""
+    from core.presets import SimpleMatchConfig
+
+    if not records:
+        return False
+    settings = settings_of(config)
+    shares = [record.get("fitted") for record in records[1:]]
+    return (
+        settings.is_over(shares)
+        if isinstance(settings, SimpleMatchConfig)
+        else len(shares) >= settings.iterations
+    )
+
+
+# ---- execution
+
+
+def execute(
+    config: Mapping[str, Any],
+    checkpoint: Path | None = None,
+    stop: Callable[[], bool] | None = None,
+    progress: Callable[[float, str], None] | None = None,
+) -> Iterator[Executed]:
+    """Load what a description names and adapt, one item per finished iteration, from 0, the state before, on.
+
+    checkpoint : a folder of `save_checkpoint`, to go on after its iteration. stop, progress : as in `run_ttm`.
+    """
+    from core.checkpoints import load_state
+    from core.records import step_record
+
+    settings = settings_of(config)
+    groups = load_groups(config)
+    truth, blind = groups.truth, groups.blind()
+    selector = None
+    if config.get("oracle"):
+        from core import metrics
+
+        if truth is None:
+            raise InputError(
+                f"The oracle needs to know what is right, and {config['benchmark']!r} has no truth."
+            )
+        selector = metrics.oracle_mask(truth)
+    pool = pool_of(config, blind)
+    state = None if checkpoint is None else load_state(checkpoint)
+    model = _load_model(config, checkpoint, state)
+    for step in _steps(model, blind, settings, selector, pool, state, stop, progress):
+        yield Executed(step_record(step, truth, pool), step)
+
+
+def _steps(
+    model: Trainable,
+    blind: GroupSet,
+    settings: TTMConfig | SimpleMatchConfig,
+    selector: Any,
+    pool: np.ndarray | None,
+    state: TTMState | None,
+    stop: Callable[[], bool] | None,
+    progress: Callable[[float, str], None] | None,
+) -> Iterator[TTMStep]:
+    from core.presets import TTMConfig
+    from core.simplematch import simple_match
+    from core.ttm import run_ttm
+
+    common: dict[str, Any] = {"pool": pool, "resume": state, "stop": stop, "progress": progress}
+    if isinstance(settings, TTMConfig):
+        return run_ttm(model, blind, settings, selector=selector, **common)
+    return simple_match(model, blind, settings, **common)
+
+
+def _load_model(config: Mapping[str, Any], checkpoint: Path | None, state: TTMState | None) -> Trainable:
+    from core.scorers.base import Trainable
+
+    device = config.get("device") or "auto"
+    # Low-rank adapters go on from the model that they were put on; the checkpoint's is merged, for use.
+    merged = state is not None and state.adapter is not None
+    if checkpoint is None or merged:
+        if config.get("embeddings"):
+            from core.scorers.contrastive import pick_device
+            from core.scorers.embedding import EmbeddingModel
+
+            return EmbeddingModel.of(
+                _embeddings(config), config["scale"], config["benchmark"], str(pick_device(device))
+            )
+        source = config["model"]
+    else:
+        source = str(checkpoint / "model")
+    from core.scorers import load_scorer
+
+    model = load_scorer(source, device)
+    if not isinstance(model, Trainable):
+        raise InputError(
+            f"The model {config['model']!r} has no weights to adapt; choose a contrastive model."
+        )
+    return model
+
+
+def _embeddings(config: Mapping[str, Any]) -> Any:
+    from core.embeddings import read_embeddings
+
+    return read_embeddings(config["embeddings"], config["shape"])
+
+
+def load_groups(config: Mapping[str, Any]) -> GroupSet:
+    """The groups a description names, with their truth: all of a benchmark's split or file, or only the first so many.
+
+    An embeddings file's truth is its order: caption i of a group belongs to its image i.
+    """
+    if config.get("embeddings"):
+        groups = _embeddings(config).groups(config["benchmark"])
+    else:
+        from core.datasets import load
+
+        groups = load(config["benchmark"], config.get("split") or "test")
+    wanted = config.get("groups")
+    if wanted is None:
+        return groups
+    if not 1 <= wanted <= len(groups):
+        raise InputError(f"{wanted} groups were asked for; {groups.name} has 1 to {len(groups)} to give.")
+    return groups.select(range(wanted))
+
+
+def pool_of(config: Mapping[str, Any], groups: GroupSet) -> np.ndarray | None:
+    """The groups that a transfer check adapts on, bool (n,); None where a run takes all."""
+    if config.get("adapt_on") is None:
+        return None
+    from core.transfer import adapted_pool
+
+    return adapted_pool(groups, config["adapt_on"], config.get("split_seed") or 0)

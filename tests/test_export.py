@@ -1,0 +1,189 @@
+"""The adapted model to take away: folder, zip, card, and a hub that is only asked on request."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from core import checkpoints, export, files
+from core.errors import InputError
+from core.jobs import embeddings_job, execute, load_groups
+from core.records import step_arrays
+from core.runs import RunStore
+from core.scorers import load_scorer
+from core.scores import score_groups
+
+
+@pytest.fixture
+def finished(tmp_path):
+    """A store with one finished run on an embeddings file."""
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=(24, 8))
+    np.savez(tmp_path / "small.npz", img=shared + 0.9 * rng.normal(size=(24, 8)), cap=shared)
+    job = embeddings_job("ttm", tmp_path / "small.npz", options={"iterations": 2, "epochs": 1}, adapt_on=0.5)
+    store = RunStore(tmp_path / "runs")
+    run = store.create("ttm", "small", job)
+    attempt = store.queue_up(run.id)
+    for item in execute(job):
+        files.write_arrays(store.arrays_path(run.id, item.step.iteration), step_arrays(item.step))
+        checkpoints.save_checkpoint(store.folder(run.id), item.step, item.record)
+        store.append_step(run.id, item.record, attempt)
+    checkpoints.publish_model(store.folder(run.id), job, store.steps(run.id))
+    store.conclude(run.id, attempt, "finished")
+    return store, run.id, job
+
+
+def test_a_folder_loads_as_the_adapted_model(finished, tmp_path):
+    store, run, job = finished
+    out = export.export_model(store, run, tmp_path / "taken" / "model")
+    found = score_groups(load_scorer(str(out)), load_groups(job).blind())
+    np.testing.assert_array_equal(found, store.scores(run, 2))
+    assert files.unseal(out)["benchmark"] == "small.npz"
+
+
+def test_a_zip_holds_the_same_files_and_the_same_bytes_each_time(finished, tmp_path):
+    store, run, _ = finished
+    one, two = (export.export_model(store, run, tmp_path / f"{name}" / "m.zip") for name in "ab")
+    assert one.read_bytes() == two.read_bytes()
+    with zipfile.ZipFile(one) as archive:
+        archive.extractall(tmp_path / "out")
+    assert {p.name for p in (tmp_path / "out" / "m").iterdir()} == {
+        "README.md", "config.json", "manifest.json", "model.safetensors",
+    }  # fmt: skip
+    files.unseal(tmp_path / "out" / "m")
+    assert list(tmp_path.glob("*/.*")) == []
+
+
+def test_nothing_is_overwritten(finished, tmp_path):
+    store, run, _ = finished
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").write_text("mine")
+    with pytest.raises(InputError, match="exists already"):
+        export.export_model(store, run, tmp_path / "there")
+    assert (tmp_path / "there" / "file").read_text() == "mine"
+
+
+def test_a_run_without_a_final_model_says_what_to_do(finished, tmp_path):
+    store, run, job = finished
+    other = store.create("ttm", "not started", job)
+    with pytest.raises(InputError, match="has no final model yet; wait for its end"):
+        export.export_model(store, other.id, tmp_path / "x")
+    weights = store.folder(run) / "model" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1])
+    with pytest.raises(InputError, match="damaged"):
+        export.export_model(store, run, tmp_path / "y")
+    assert not (tmp_path / "y").exists()
+
+
+def test_the_card_tells_both_parts_of_a_transfer_check_and_no_path_of_this_machine(finished, tmp_path):
+    store, run, _ = finished
+    folder = store.folder(run) / "model"
+    text = (folder / "README.md").read_text() + (folder / "manifest.json").read_text()
+    assert "On the 6 groups it was adapted to" in text
+    assert "On the 6 groups it never trained on" in text
+    assert str(tmp_path) not in text
+    assert text.startswith("---\nlibrary_name: crossmatch\n")
+
+
+def record(**more):
+    estimate = {"value": 50.0, "low": 40.0, "high": 60.0, "chance": 50.0, "ties": 0}
+    metrics = {"metrics": {"group_match": estimate}}
+    return {"iteration": 3, "n_groups": 10, "shape": "2x2", **metrics, **more}
+
+
+@pytest.mark.parametrize(
+    ("model", "line"),
+    [
+        ("openai/clip-vit-base-patch32", "base_model: openai/clip-vit-base-patch32"),
+        ("builtin/clip", None),
+        ("/home/ada/model", None),
+        ("open_clip:ViT-B-32/laion2b", None),
+    ],
+)
+def test_the_front_matter_names_a_base_only_where_the_hub_has_it(model, line):
+    text = export.card({"model": model, "benchmark": "b", "ttm": {}}, [record(), record()], "transformers")
+    head = text.split("---")[1]
+    assert (line in head) if line else ("base_model" not in head)
+    assert "library_name: transformers" in head
+
+
+def test_the_card_of_an_oracle_says_so_and_that_of_others_says_no_label_was_used():
+    made = {"model": "m", "benchmark": "b", "simplematch": {}}
+    plain, oracle = (export.card({**made, "oracle": o}, [record(), record()]) for o in (False, True))
+    assert "no label was used\n" in plain and "by SimpleMatch" in plain and "rounds: 3" in plain
+    assert "**Oracle run: it was trained with knowledge of the truth.**" in oracle
+
+
+# The hub
+
+
+class Hub:
+    """What `push_model` asks of `HfApi`, written down; no network."""
+
+    calls: list
+
+    def __init__(self, token):
+        self.calls.append(("token", token))
+
+    def create_repo(self, name, private, exist_ok):
+        self.calls.append(("create", name, private))
+        return f"https://huggingface.co/{name}"
+
+    def upload_folder(self, folder_path, repo_id, commit_message):
+        self.calls.append(("upload", folder_path, repo_id))
+
+
+def online(monkeypatch, hub):
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub, "HfApi", hub)
+
+
+def test_a_push_makes_a_private_repository_and_uploads_the_folder(monkeypatch, tmp_path):
+    Hub.calls = []
+    online(monkeypatch, Hub)
+    assert export.push_model(tmp_path, "ada/m", "secret") == "https://huggingface.co/ada/m"
+    assert Hub.calls == [("token", "secret"), ("create", "ada/m", True), ("upload", tmp_path, "ada/m")]
+
+
+def test_without_a_token_or_a_network_a_push_is_refused_politely(monkeypatch, tmp_path):
+    for token in (None, ""):
+        with pytest.raises(InputError, match="needs your token"):
+            export.push_model(tmp_path, "ada/m", token)
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(InputError, match="while HF_HUB_OFFLINE is set"):
+        export.push_model(tmp_path, "ada/m", "secret")
+
+
+def test_a_hub_that_cannot_be_reached_or_a_name_that_cannot_be_is_one_sentence(monkeypatch, tmp_path):
+    class Away(Hub):
+        def create_repo(self, *_, **__):
+            raise ConnectionError("no route to host")
+
+    Hub.calls = []
+    online(monkeypatch, Away)
+    with pytest.raises(
+        InputError, match=r"cannot be reached \(ConnectionError\); nothing was pushed"
+    ) as caught:
+        export.push_model(tmp_path, "ada/m", "secret")
+    assert "secret" not in str(caught.value)
+    import huggingface_hub
+
+    class Picky(Hub):
+        def create_repo(self, *_, **__):
+            raise huggingface_hub.errors.HFValidationError("bad")
+
+    online(monkeypatch, Picky)
+    with pytest.raises(InputError, match="write USER/NAME"):
+        export.push_model(tmp_path, "a/b/c", "secret")
+
+
+def test_settings_in_the_card_are_the_run_s(finished):
+    store, run, job = finished
+    text = (store.folder(run) / "model" / "README.md").read_text()
+    shown = json.loads(text.split("```json")[1].split("```")[0])
+    assert shown["ttm"] == job["ttm"]

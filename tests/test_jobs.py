@@ -1,0 +1,207 @@
+"""Descriptions of runs, and the loop that executes them: embeddings files, SimpleMatch, parts, variants, adapters."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from worlds import weights, world
+
+from core import jobs, lora
+from core.checkpoints import load_state, save_checkpoint
+from core.embeddings import read_embeddings
+from core.errors import InputError
+from core.presets import PRESETS, TTMConfig, default_preset
+from core.records import coverage_ahead
+from core.scorers import load_scorer
+from core.ttm import run_ttm
+
+SMALL = {"iterations": 2, "epochs": 1}
+
+
+@pytest.fixture
+def file(tmp_path):
+    """An embeddings file of 12 groups of 2x2."""
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=(24, 8))
+    path = tmp_path / "small.npz"
+    np.savez(path, img=shared + 0.9 * rng.normal(size=(24, 8)), cap=shared)
+    return path
+
+
+def ends(job, **more):
+    items = list(jobs.execute(job, **more))
+    return [item.record for item in items], items[-1].step
+
+
+# Descriptions
+
+
+@pytest.mark.parametrize(
+    ("kind", "dataset", "model", "expected"),
+    [
+        ("ttm", "scenes/left-right", "builtin/clip", "builtin"),
+        ("ttm", "winoground", "google/siglip-base-patch16-224", "winoground/siglip-b16"),
+        ("ttm", "winoground", "openai/clip-vit-large-patch14", "default"),
+        ("ttm", None, "embeddings", "embeddings"),
+        ("simplematch", "scenes/left-right", "builtin/clip", "simplematch/builtin"),
+        ("simplematch", None, "embeddings", "simplematch/embeddings"),
+        ("simplematch", "winoground", "google/siglip-base-patch16-224", "simplematch"),
+    ],
+)
+def test_settings_start_from_what_suits_data_and_model(kind, dataset, model, expected):
+    assert default_preset(kind, dataset, model) == expected
+    assert (expected in PRESETS) and isinstance(PRESETS[expected].config, TTMConfig) is (kind == "ttm")
+
+
+def test_a_description_is_json_and_holds_its_whole_configuration(file):
+    made = jobs.embeddings_job("simplematch", file, options={"rounds": 3}, adapt_on=0.5)
+    assert json.loads(json.dumps(made)) == made
+    assert (jobs.kind_of(made), jobs.total_of(made)) == ("simplematch", 3)
+    assert made["embeddings"] == str(file)  # absolute: it may be resumed from elsewhere
+    assert jobs.settings_of(made).lr == PRESETS["simplematch/embeddings"].config.lr
+
+
+def test_another_variant_drops_the_preset_s_thresholds():
+    made = jobs.ttm_job(
+        "scenes/add", "builtin/clip", options={"variant": "global", "threshold_mode": "relative"}
+    )
+    assert (made["ttm"]["coverage_first"], made["ttm"]["tau_last"]) == (None, None)
+    own = {"variant": "global", "coverage_first": 0.4}
+    assert jobs.ttm_job("scenes/add", "builtin/clip", options=own)["ttm"]["coverage_first"] == 0.4
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: jobs.ttm_job("b", "m", adapt_on=1.0), "adapt_on is 1.0"),
+        (lambda: jobs.ttm_job("b", "m", adapt_on=0.5, options={"variant": "global"}), "knows no groups"),
+        (lambda: jobs.ttm_job("b", "m", oracle=True, options={"variant": "global"}), "knows no groups"),
+        (lambda: jobs.ttm_job("b", "m", options={"lora_alpha": 8.0}), "set lora_rank too"),
+        (lambda: jobs.simplematch_job("b", "m", preset="builtin"), "not one of SimpleMatch"),
+        (lambda: jobs.embeddings_job("ttn", "f", "2x2"), "did you mean 'ttm'"),
+    ],
+)
+def test_a_description_that_makes_no_sense_is_one_sentence(make, sentence, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=sentence):
+        make()
+
+
+@pytest.mark.parametrize(("shape", "scale"), [("2x", 100.0), ("2x2", 0.0), ("2x2", float("nan"))])
+def test_a_wrong_shape_or_scale_of_embeddings_is_one_sentence(file, shape, scale):
+    with pytest.raises(InputError):
+        jobs.embeddings_job("ttm", file, shape, scale=scale)
+
+
+# Execution
+
+
+@pytest.mark.parametrize("kind", jobs.KINDS)
+def test_an_embeddings_file_is_adapted_and_its_model_loads_as_a_scorer(kind, file, tmp_path):
+    options = SMALL if kind == "ttm" else {"rounds": 2, "epochs": 1}
+    records, last = ends(jobs.embeddings_job(kind, file, options=options))
+    assert [r["iteration"] for r in records] == [0, 1, 2]
+    assert jobs.is_over({kind: {**jobs.embeddings_job(kind, file, options=options)[kind]}}, records)
+    last.model.save(tmp_path / "model")
+    groups = read_embeddings(file, "2x2").groups()
+    from core.scores import score_groups
+
+    again = score_groups(load_scorer(str(tmp_path / "model")), groups.blind())
+    np.testing.assert_array_equal(again, last.scores)
+
+
+def test_shuffled_captions_of_an_embeddings_file_give_the_same_model_bytes(file, tmp_path):
+    """Only the file's order says what is right; nothing of it may reach the model."""
+    with np.load(file) as arrays:
+        images, captions = arrays["img"], arrays["cap"]
+    order = np.arange(24).reshape(12, 2)
+    order[::2] = order[::2, ::-1]
+    shuffled = tmp_path / "shuffled.npz"
+    np.savez(shuffled, img=images, cap=captions[order.ravel()])
+    for kind in jobs.KINDS:
+        last = [ends(jobs.embeddings_job(kind, path))[1] for path in (file, shuffled)]
+        assert weights(last[0].model) == weights(last[1].model)
+
+
+def test_a_transfer_check_reports_both_parts_and_trains_on_one(file):
+    job = jobs.embeddings_job("ttm", file, options=SMALL, adapt_on=0.5)
+    pool = jobs.pool_of(job, jobs.load_groups(job))
+    assert pool.sum() == 6
+    items = list(jobs.execute(job))
+    for record, step in items:
+        assert record["parts"]["adapted"]["n_groups"] == record["parts"]["untouched"]["n_groups"] == 6
+        assert not (step.selected & ~pool).any()
+        whole = record["metrics"]["group_match"]["value"]
+        sides = [record["parts"][name]["metrics"]["group_match"]["value"] for name in record["parts"]]
+        assert whole == pytest.approx(np.mean(sides), abs=1e-3)
+    assert items[-1].record["coverage"] == 1.0
+    assert "parts" not in ends(jobs.embeddings_job("ttm", file, options=SMALL))[0][0]
+
+
+@pytest.mark.parametrize("mode", ["absolute", "relative"])
+def test_what_is_still_to_come_is_foreseen_in_every_variant(file, mode):
+    options = {"variant": "global", "threshold_mode": mode, "coverage_first": 0.25, **SMALL}
+    job = jobs.embeddings_job("ttm", file, options={**options, "iterations": 3})
+    steps = [item.step for item in jobs.execute(job)]
+    assert coverage_ahead(job, steps[0]) == []  # no threshold has been used yet
+    assert len(coverage_ahead(job, steps[1])) == 2
+    if mode == "relative":
+        assert coverage_ahead(job, steps[1]) == pytest.approx([s.coverage for s in steps[2:]], abs=0.05)
+    # The thresholds of an absolute run meet the scores of today: exact for the very next iteration.
+    assert coverage_ahead(job, steps[1])[0] == pytest.approx(steps[2].coverage, abs=0.05)
+
+
+@pytest.mark.parametrize("schedule", ["linear", "cosine", "constant", "ascending"])
+@pytest.mark.parametrize("iterations", [1, 3])
+def test_every_schedule_runs_for_every_number_of_iterations(file, schedule, iterations):
+    job = jobs.embeddings_job(
+        "ttm", file, options={"schedule": schedule, "iterations": iterations, "epochs": 1}
+    )
+    records, step = ends(job)
+    assert len(records) == iterations + 1
+    assert [r["threshold"] for r in records[1:]] == step.thresholds.tolist()
+
+
+# Low-rank adapters
+
+
+LORA = {"lora_rank": 2, "lr": 1e-2, "batch": 3, "coverage_first": 0.5, "iterations": 3, "epochs": 2}
+
+
+@pytest.mark.parametrize("family", ["clip", "siglip", "open_clip"])
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_run_with_adapters_goes_on_from_a_checkpoint_to_the_same_bytes(
+    request, toy_groups, tmp_path, family, kept
+):
+    model = load_scorer(str(request.getfixturevalue(f"tiny_{family}_folder")), device="cpu")
+    config = TTMConfig(keep_optimizer=kept, **LORA)
+    steps, saved = [], None
+    for step in run_ttm(model, toy_groups, config):
+        steps.append(step)
+        if step.iteration == 1:
+            saved = save_checkpoint(tmp_path, step, {"iteration": 1})
+            scores = step.scores
+    state = load_state(saved)
+    assert state.adapter.keys() == lora.adapter_state(steps[-1].model.module).keys()
+    rest = list(run_ttm(model, toy_groups, config, resume=state))
+    assert weights(rest[-1].model) == weights(steps[-1].model)
+    # What was saved for use is merged: it scores as the model with its adapters did.
+    merged = load_scorer(str(saved / "model"), device="cpu")
+    first = next(run_ttm(merged, toy_groups, replace(config, lora_rank=None)))
+    np.testing.assert_allclose(first.scores, scores, atol=1e-4)
+    with pytest.raises(InputError, match="another model or rank"):
+        next(run_ttm(model, toy_groups, replace(config, lora_rank=3), resume=state))
+
+
+def test_adapters_of_embeddings_are_refused(file):
+    with pytest.raises(InputError, match="lora_targets"):
+        ends(jobs.embeddings_job("ttm", file, options={"lora_rank": 2}))
+
+
+def test_a_run_that_fell_back_to_smaller_parts_starts_with_them_when_resumed(tmp_path):
+    model, groups = world(20)
+    config = TTMConfig(iterations=2, epochs=1, lr=0.01, coverage_first=0.9, micro_batch=7)
+    steps = list(run_ttm(model, groups, config))
+    save_checkpoint(tmp_path, steps[1], {"iteration": 1})
+    assert int(load_state(tmp_path / "checkpoint-0001").kept["micro_batch"]) == 7

@@ -1,0 +1,277 @@
+"""Tables cell by cell: which run fills which cell, what is missing, how long it takes, and going on."""
+
+import json
+
+import pytest
+
+from core import datasets, pace, reproduce, seeds
+from core.errors import InputError
+from core.jobs import kind_of, simplematch_job, ttm_job
+from core.papers import reference
+from core.presets import PRESETS
+from core.reproduce.tables import SEEDS, TABLES, lines
+from core.runs import RunStore
+
+
+def estimate(value):
+    return {"value": value, "low": value, "high": value, "chance": 50.0, "ties": 0}
+
+
+def step(iteration, score, match, seconds=6.0):
+    metrics = {
+        "group_score": estimate(score),
+        "group_match": estimate(match),
+        "global_match": estimate(match),
+    }
+    return {
+        "iteration": iteration, "metrics": metrics, "n_groups": 300, "seconds": seconds, "fitted": None,
+        "parts": {"adapted": {"metrics": metrics}, "untouched": {"metrics": metrics}},
+    }  # fmt: skip
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RunStore(tmp_path / "runs")
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Launched runs finish at once."""
+
+    def launch(store, run_id, module="core.worker"):
+        attempt = store.queue_up(run_id)
+        finish(store, run_id, attempt)
+        return store.get(run_id)
+
+    monkeypatch.setattr(seeds, "launch", launch)
+    monkeypatch.setattr(reproduce, "resume", launch)
+
+
+def finish(store, run_id, attempt=None, first=(10.0, 60.0), last=(70.0, 80.0), upto=None):
+    run = store.get(run_id)
+    attempt = store.queue_up(run_id) if attempt is None else attempt
+    kind = kind_of(run.config)
+    total = run.config[kind]["iterations"] if kind == "ttm" else 1
+    seed = run.config[kind]["seed"]
+    for i in range(total + 1 if upto is None else upto + 1):
+        values = first if i == 0 else (last[0] + seed, last[1] + seed)
+        store.append_step(run_id, step(i, *values), attempt)
+    store.conclude(run_id, attempt, "finished" if upto is None else "stopped")
+
+
+def run_of(store, job, seed=0, **more):
+    kind = kind_of(job)
+    run = store.create(kind, "t", {**job, kind: {**job[kind], "seed": seed}})
+    finish(store, run.id, **more)
+    return run
+
+
+# The tables
+
+
+def test_every_number_of_the_paper_s_tables_of_results_has_its_cell():
+    for number, rows in ((1, 54), (2, 18), (6, 20), (7, 10), (8, 24), (9, 42)):
+        cells = [cell for line in lines(f"ttm/{number}") for cell in line.cells]
+        table = reference("TTM", f"Table {number}")
+        assert len(table) == rows
+        paper = {(c.method, c.metric, c.paper) for c in cells}
+        assert paper == set(zip(table["method"], table["metric"], table["value"], strict=True))
+
+
+def test_every_line_of_the_paper_s_tables_is_its_preset_on_a_benchmark_that_exists():
+    for name in ("ttm/1", "ttm/2", "ttm/6", "ttm/7", "ttm/8", "ttm/9"):
+        for line in lines(name):
+            if line.job is None:
+                assert "GPT-4.1" in line.label
+                continue
+            assert line.job["benchmark"] in datasets.names()
+            preset = PRESETS[line.job["preset"]]
+            assert (preset.dataset, preset.model) == (line.job["benchmark"], line.job["model"])
+            changed = {k for k, v in preset.config.to_dict().items() if line.job["ttm"][k] != v}
+            assert changed <= ({"iterations"} if name == "ttm/9" else set())
+
+
+def test_every_preset_of_the_paper_is_used_by_a_table():
+    used = {
+        line.job["preset"] for name in TABLES if name.startswith("ttm/") for line in lines(name) if line.job
+    }
+    assert used == {name for name, preset in PRESETS.items() if "Table" in preset.source}
+
+
+def test_table_2_is_the_global_variant_and_table_9_varies_the_iterations():
+    assert all(line.job["ttm"]["variant"] == "global" for line in lines("ttm/2"))
+    assert [line.job["ttm"]["iterations"] for line in lines("ttm/9")] == [3, 5, 10] * 3
+
+
+def test_the_world_s_tables_cover_every_set_and_every_model_that_can_be_adapted():
+    sets = [name for name in datasets.names() if name.startswith("scenes/")]
+    jobs = [line.job for line in lines("world") if line.job["model"] == "builtin/clip"]
+    assert [(j["benchmark"], kind_of(j)) for j in jobs] == [
+        (s, k) for s in sets for k in ("ttm", "simplematch")
+    ]
+    assert not any("blind" in line.label for line in lines("world"))
+    assert [line.job["ttm"]["schedule"] for line in lines("world/schedules")] == [
+        "linear", "cosine", "constant", "ascending",
+    ]  # fmt: skip
+    assert [line.job["ttm"]["iterations"] for line in lines("world/iterations")] == [1, 3, 5, 10]
+    assert [line.job["oracle"] for line in lines("world/oracle")] == [False, True]
+    assert all(line.job["adapt_on"] == 0.5 for line in lines("world/transfer"))
+    assert all(line.job["ttm"]["threshold_mode"] == "relative" for line in lines("world/global"))
+
+
+def test_an_unknown_table_suggests_the_nearest(store):
+    with pytest.raises(InputError, match="did you mean 'ttm/1'"):
+        reproduce.plan(store, "ttm/11")
+
+
+# Cells
+
+
+def cell(line, method, metric):
+    return next(c for c in line.cells if (c.method, c.metric) == (method, metric))
+
+
+def test_gains_are_over_what_the_paper_says_they_are_over():
+    records = [step(0, 10.0, 60.0), step(1, 30.0, 80.0)]
+    line = lines("ttm/1")[1]
+    assert cell(line, "raw", "group_score").read(records) == 10.0
+    assert cell(line, "SimpleMatch", "group_match").read(records) == 60.0
+    assert cell(line, "TTM", "group_match").read(records) == 80.0
+    assert cell(line, "TTM", "absolute_gain").read(records) == 20.0
+    assert cell(line, "TTM", "relative_gain").read(records) == pytest.approx(100 * 20 / 60)
+    assert cell(line, "TTM", "error_reduction").read(records) == pytest.approx(50.0)
+    over_raw = lines("ttm/7")[0]
+    assert cell(over_raw, "TTM", "absolute_gain").read(records) == 20.0  # 10 -> 30, GroupScore
+    assert cell(over_raw, "TTM", "relative_gain").read(records) == pytest.approx(200.0)
+
+
+def test_a_gain_over_nothing_or_of_no_error_is_left_empty():
+    line = lines("ttm/8")[0]
+    assert cell(line, "TTM", "relative_gain").read([step(0, 0, 0.0), step(1, 0, 5.0)]) is None
+    assert cell(line, "TTM", "error_reduction").read([step(0, 0, 100.0), step(1, 0, 100.0)]) is None
+
+
+def test_cells_of_a_part_read_that_part():
+    records = [step(0, 1.0, 2.0), step(1, 3.0, 4.0)]
+    records[1]["parts"]["untouched"]["metrics"] = {"group_match": estimate(9.0)}
+    cells = lines("world/transfer")[0].cells
+    found = {(c.part, c.method, c.metric): c.read(records) for c in cells}
+    assert found["untouched", "TTM", "group_match"] == 9.0
+    assert found["adapted", "TTM", "group_match"] == 4.0
+    assert found["untouched", "TTM", "group_score"] is None
+
+
+def test_the_paper_s_own_gains_follow_from_its_numbers_by_the_same_formulas():
+    """The formulas against every row of Table 1, as printed."""
+    for line in lines("ttm/1"):
+        if line.job is None:
+            continue
+        base, after = (cell(line, m, "group_match").paper for m in ("SimpleMatch", "TTM"))
+        records = [step(0, 0.0, base), step(1, 0.0, after)]
+        for metric in ("absolute_gain", "relative_gain", "error_reduction"):
+            mine = cell(line, "TTM", metric)
+            assert mine.read(records) == pytest.approx(mine.paper, abs=0.11)
+
+
+# Plans
+
+
+def test_a_plan_sets_yours_beside_the_paper_s_and_says_what_is_missing(store):
+    line = lines("ttm/1")[1]
+    for seed in (0, 1):
+        run_of(store, line.job, seed)
+    found = reproduce.plan(store, "ttm/1")
+    status = found.lines[1]
+    assert (status.state, status.complete) == ("missing", (0, 1))  # neither data nor weights are here
+    assert status.missing[0].startswith("data of winoground: accept the conditions")
+    assert "run `hf download openai/clip-vit-base-patch16`" in status.missing[1]
+    mine = dict(zip([(c.method, c.metric) for c in status.line.cells], status.values, strict=True))
+    assert mine["TTM", "group_match"] == (80.5, 0.7071, 2)  # 80 and 81
+    assert mine["raw", "group_score"] == (10.0, 0.0, 2)
+    assert "api:NAME" in found.lines[0].missing[0]
+    record = found.record()
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
+    assert record["lines"][1]["cells"][2]["paper"] == 65.44
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"oracle": True}, {"groups": 100}, {"adapt_on": 0.5}, {"model": "builtin/other"}, {"split": "validation"},
+        {"ttm": {"lr": 1.0}}, {"ttm": {"iterations": 3}}, {"ttm": {"lora_rank": 4}},
+    ],
+)  # fmt: skip
+def test_runs_with_other_settings_do_not_count(store, change):
+    job = ttm_job("scenes/left-right", "builtin/clip")
+    other = {**job, **change, "ttm": {**job["ttm"], **change.get("ttm", {})}}
+    run_of(store, other)
+    assert reproduce.plan(store, "world/oracle").lines[0].complete == ()
+    assert not reproduce.matches(other, job)
+    same = {**job, "group": "g-1", "device": "cpu", "ttm": {**job["ttm"], "seed": 9, "micro_batch": 10}}
+    assert reproduce.matches(same, job)
+
+
+def test_a_stopped_run_counts_for_nothing_yet_and_a_line_is_done_with_all_seeds(store):
+    job = lines("world/schedules")[0].job
+    run_of(store, job, 0, upto=3)
+    first = reproduce.plan(store, "world/schedules").lines[0]
+    assert (first.state, first.complete, first.values[0]) == ("stopped", (), None)
+    for seed in range(SEEDS):
+        run_of(store, job, seed)
+    done = reproduce.plan(store, "world/schedules").lines[0]
+    assert (done.state, done.seconds, done.values[2].seeds) == ("done", None, 4)
+    # The same run is a line of other tables too.
+    assert reproduce.plan(store, "world/oracle").lines[0].state == "done"
+
+
+def test_a_table_is_worked_through_and_goes_on_where_it_was(store, quick):
+    job = lines("world/schedules")[0].job
+    cut = run_of(store, job, 1, upto=3)
+    told = []
+    found = reproduce.work_through(store, "world/schedules", seeds=2, tell=told.append, pause=0)
+    assert [status.state for status in found.lines] == ["done"] * 4
+    assert store.get(cut.id).attempt == 2  # resumed, not begun anew
+    assert len(store.list()) == 8
+    assert sum(line.startswith("finished") for line in told) == 8
+    groups = [{store.get(i).config.get("group") for i in status.runs} for status in found.lines]
+    assert all(len(g - {None}) == 1 for g in groups)  # a line's seeds belong together
+    again = reproduce.work_through(store, "world/schedules", seeds=2, tell=told.append, pause=0)
+    assert again.record()["lines"] == found.record()["lines"] and len(store.list()) == 8
+
+
+def test_what_is_missing_is_not_started(store, quick):
+    status = reproduce.plan(store, "ttm/7").lines[0]
+    assert reproduce.start(store, status) == []
+    assert reproduce.work_through(store, "ttm/7", pause=0).lines[0].state == "missing"
+    assert store.list() == []
+
+
+# Time
+
+
+def test_time_comes_from_the_most_similar_finished_run(store):
+    job = ttm_job("scenes/left-right", "builtin/clip", options={"iterations": 2, "epochs": 3})
+    assert pace.pace(store, job).source == "a guess"
+    assert pace.expected_seconds(store, ttm_job("b", "openai/nothing-here"), 10) == (
+        None,
+        "no earlier run says",
+    )
+    other = ttm_job("scenes/add", "builtin/clip", options={"iterations": 2, "epochs": 1})
+    run_of(store, other)
+    # 2 iterations of 6 s, 300 groups, 1 epoch: 0.02 s for a group and epoch.
+    assert pace.pace(store, job) == (pytest.approx(0.02), "this model")
+    run_of(store, job)
+    assert pace.pace(store, job) == (pytest.approx(0.02 / 3), "this model and set")
+    assert pace.expected_seconds(store, job, 150) == (pytest.approx(6.0), "this model and set")
+    assert pace.pace(store, simplematch_job("scenes/add", "builtin/clip")).source == "a guess"
+
+
+def test_another_model_s_pace_is_scaled_by_the_size_of_the_weights(store, tmp_path):
+    for name, size in (("small", 1000), ("large", 5000)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.safetensors").write_bytes(b"0" * size)
+    small, large = (
+        ttm_job("b", str(tmp_path / n), options={"iterations": 2, "epochs": 1}) for n in ("small", "large")
+    )
+    run_of(store, small)
+    assert pace.pace(store, large) == (pytest.approx(0.1), "another model, by size")

@@ -1,0 +1,108 @@
+"""Several seeds as one thing: started together, summed up by mean and standard deviation, never by the best."""
+
+import json
+
+import pytest
+
+from core import seeds
+from core.errors import InputError
+from core.jobs import simplematch_job, ttm_job
+from core.runs import RunStore
+
+
+def record(iteration, value, part=None, **more):
+    def metrics(v):
+        return {"group_match": {"value": v, "low": 0.0, "high": 100.0, "chance": 50.0, "ties": 0}}
+
+    own = {"coverage": 0.5, "precision": None, "loss": None, "fitted": None, "seconds": 1.0, "threshold": 1.0}
+    found = {"iteration": iteration, "metrics": metrics(value), **own, **more}
+    if part is not None:
+        found["parts"] = {"adapted": {"metrics": metrics(part)}, "untouched": {"metrics": metrics(value)}}
+    return found
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """A store whose runs are written down and queued, but have no worker."""
+    store = RunStore(tmp_path / "runs")
+
+    def launch(store, run_id, module="core.worker"):
+        store.queue_up(run_id)
+        return store.get(run_id)
+
+    monkeypatch.setattr(seeds, "launch", launch)
+    monkeypatch.setattr(seeds, "resume", launch)
+    return store
+
+
+JOB = ttm_job("scenes/add", "builtin/clip", options={"iterations": 2, "seed": 5})
+
+
+def test_mean_and_deviation_by_hand():
+    rows = seeds.summary([[record(0, 50), record(1, v)] for v in (60, 70, 80, 90)])
+    match = rows[1]["metrics"]["group_match"]
+    assert match == {"mean": 75.0, "std": 12.9099, "seeds": 4, "chance": 50.0}  # sqrt(500 / 3)
+    assert rows[0]["metrics"]["group_match"]["std"] == 0.0
+    assert rows[1]["coverage"] == {"mean": 0.5, "std": 0.0, "seeds": 4}
+    assert rows[1]["loss"] is None
+    assert json.loads(json.dumps(rows, allow_nan=False)) == rows
+
+
+def test_one_seed_has_no_deviation_and_no_seed_no_rows():
+    assert seeds.summary([[record(0, 50)]])[0]["metrics"]["group_match"]["std"] is None
+    assert seeds.summary([]) == seeds.summary([[]]) == []
+
+
+def test_seeds_at_work_count_as_far_as_they_have_come():
+    rows = seeds.summary([[record(0, 50), record(1, 60)], [record(0, 50)]])
+    assert [row["seeds"] for row in rows] == [2, 1]
+
+
+def test_parts_of_a_transfer_check_are_summed_up_apart():
+    row = seeds.summary([[record(0, 40, 60)], [record(0, 50, 80)]])[0]
+    assert row["parts"]["adapted"]["group_match"]["mean"] == 70.0
+    assert row["parts"]["untouched"]["group_match"]["mean"] == 45.0
+
+
+def test_the_result_is_the_last_iteration_of_complete_seeds_not_the_best():
+    falling = [record(0, 50), record(1, 99), record(2, 60)]
+    half = [record(0, 50), record(1, 90)]
+    found = seeds.final([falling, half], [JOB, JOB])
+    assert (found["iteration"], found["seeds"], found["metrics"]["group_match"]["mean"]) == (2, 1, 60.0)
+    assert seeds.final([half], [JOB]) is None
+
+
+def test_simple_match_seeds_may_end_after_different_rounds():
+    job = simplematch_job("scenes/add", "builtin/clip", options={"rounds": 5})
+    runs = [
+        [record(0, 50), record(1, 70, fitted=1.0)],
+        [record(0, 50), record(1, 60, fitted=0.9), record(2, 80, fitted=1.0)],
+    ]
+    assert seeds.final(runs, [job, job])["metrics"]["group_match"]["mean"] == 75.0
+
+
+def test_one_action_starts_consecutive_seeds_that_know_their_group(store):
+    group, runs = seeds.launch_seeds(store, "t", JOB, 4)
+    assert [run.config["ttm"]["seed"] for run in runs] == [5, 6, 7, 8]
+    assert {run.config["group"] for run in runs} == {group}
+    assert all(run.status == "queued" for run in runs)
+    assert runs[0].title == "t · seed 5"
+    store.create("ttm", "another", JOB)
+    assert [run.id for run in seeds.group_runs(store, group)] == [run.id for run in runs]
+    same = {k: v for k, v in runs[1].config.items() if k != "group"}
+    assert same == {**JOB, "ttm": {**JOB["ttm"], "seed": 6}}
+
+
+def test_a_group_goes_on_where_its_runs_were_cut_short(store):
+    group, runs = seeds.launch_seeds(store, "t", JOB, 2)
+    store.request_stop(runs[1].id)
+    assert [run.status for run in seeds.resume_group(store, group)] == ["queued", "queued"]
+    assert [store.get(run.id).attempt for run in runs] == [1, 2]
+
+
+def test_an_unknown_group_and_a_senseless_number_are_one_sentence(store):
+    with pytest.raises(InputError, match="no group of runs 'g-none'"):
+        seeds.group_runs(store, "g-none")
+    for count in (0, seeds.MOST + 1):
+        with pytest.raises(InputError, match="seeds were asked for"):
+            seeds.seed_jobs(JOB, count)
