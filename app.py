@@ -40,7 +40,7 @@ def more_insights(pick: dict[str, object]) -> None:
     state = {**pick, "set": "scenes/left-right"}
     ui.jump("See margins", "pages/2_Matching.py", state, icon=":material/bar_chart:", width="stretch")
     st.caption("How sure the model is of its matchings, and how right it is when it is sure.")
-    page = "pages/3_Test-Time_Matching.py"
+    page = "pages/4_Test-Time_Matching.py"
     ui.jump(
         "Run test-time matching", page, {**state, "run": None}, icon=":material/trending_up:", width="stretch"
     )

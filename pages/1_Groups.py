@@ -13,6 +13,7 @@ from core import browse, drawing, metrics, plots
 from core.evaluation import Evaluation
 from core.groups import Group, GroupSet
 from core.metrics import METRICS
+from core.plots import style
 from core.texts import plain
 
 PER_PAGE = 12
@@ -219,7 +220,7 @@ def heatmap(data: drawing.GroupData) -> alt.Chart:
                     "said": f"{said}, a true pair" if true else said,
                     "fill": plots.shade(shade),
                     "ink": "#ffffff" if shade > 0.45 else "#1d1b3a",
-                    "edge": plots.MARK_COLOUR if data.matching and data.matching[i] == j else "rgba(0,0,0,0)",
+                    "edge": style.MARK_COLOUR if data.matching and data.matching[i] == j else "rgba(0,0,0,0)",
                 }
             )
     cell = alt.selection_point(name="cell", fields=["image", "caption"], on="click", empty=False)

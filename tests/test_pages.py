@@ -14,7 +14,7 @@ from core.scorers import builtin_models
 
 ROOT = Path(__file__).resolve().parent.parent
 GROUPS, MATCHING = "pages/1_Groups.py", "pages/2_Matching.py"
-TTM, RUNS = "pages/3_Test-Time_Matching.py", "pages/4_Runs.py"
+TTM, RUNS = "pages/4_Test-Time_Matching.py", "pages/9_Runs.py"
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import pytest
 from core import plots
 from core.matching import Matches
 from core.metrics import METRICS, Estimate, Outcome, ThresholdCurve, threshold_curve
+from core.plots import style
 
 # Five groups: margins 3, 2, 2, 1 and one tie; the matching of the first, the third and the fourth is right.
 MATCHES = Matches(
@@ -66,7 +67,7 @@ def test_a_long_curve_is_thinned_but_keeps_its_ends_and_its_first_hundred_steps(
     n = 10_000
     curve = ThresholdCurve(np.arange(n, 0, -1.0), np.arange(1, n + 1) / n, np.full(n, 0.5))
     data = plots.threshold_data(curve)
-    assert len(data.threshold) <= plots.MAX_STEPS
+    assert len(data.threshold) <= style.MAX_STEPS
     assert data.threshold[0] == 1 and data.coverage[0] == 100
     assert data.threshold[-100:].tolist() == np.arange(n - 99, n + 1.0).tolist()
 
@@ -148,8 +149,8 @@ def contrast(colour, ground):
 
 @pytest.mark.parametrize("ground", ["#fcfbf8", "#12111f"])
 def test_the_palette_is_readable_on_the_light_and_on_the_dark_page(ground):
-    single = [plots.COVERAGE_COLOUR, plots.PRECISION_COLOUR, plots.THRESHOLD_COLOUR]
-    several = [*plots.OUTCOME_COLOURS.values(), *plots.METRIC_COLOURS.values(), *(c for c, _ in plots.SERIES)]
+    single = [style.COVERAGE_COLOUR, style.PRECISION_COLOUR, style.THRESHOLD_COLOUR]
+    several = [*plots.OUTCOME_COLOURS.values(), *style.METRIC_COLOURS.values(), *(c for c, _ in plots.SERIES)]
     weak = {c: round(contrast(c, ground), 2) for c in (*single, *several) if contrast(c, ground) < 3}
     assert not weak
 

@@ -15,7 +15,7 @@ from core.metrics import METRICS
 from core.runs import Run, RunStore
 from core.texts import duration, metric_line, plain
 
-TTM_PAGE = "pages/3_Test-Time_Matching.py"
+TTM_PAGE = "pages/4_Test-Time_Matching.py"
 COMPARABLE = ("benchmark", "split", "groups")  # two runs with these in common have the same groups
 
 

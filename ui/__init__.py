@@ -1,0 +1,31 @@
+"""The only shared page code: pages say `import ui` and use these names."""
+
+from ui.formats import metric_card, progress_bar, run_label
+from ui.loaders import evaluate, load_groups, model_source
+from ui.page import PAGES, guard, start
+from ui.pictures import draw_group, image_uri, pictures
+from ui.selection import Selection, benchmarks, jump, model_names
+from ui.takeaway import chart, cite, link, take_away
+
+__all__ = [
+    "PAGES",
+    "Selection",
+    "benchmarks",
+    "chart",
+    "cite",
+    "draw_group",
+    "evaluate",
+    "guard",
+    "image_uri",
+    "jump",
+    "link",
+    "load_groups",
+    "metric_card",
+    "model_names",
+    "model_source",
+    "pictures",
+    "progress_bar",
+    "run_label",
+    "start",
+    "take_away",
+]

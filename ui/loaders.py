@@ -1,0 +1,79 @@
+"""Groups, scores and models, loaded once and kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from core import datasets
+from core.errors import InputError
+from core.evaluation import Evaluation, tags_frame
+from core.groups import GroupSet
+from core.scorers import scorer_key
+from core.scores import ScoreCache, score_groups
+from core.texts import plain
+from ui.formats import progress_bar
+
+if TYPE_CHECKING:
+    from ui.selection import Selection
+
+
+@st.cache_resource(max_entries=16, show_spinner="Loading groups …")
+def load_groups(benchmark: str, split: str) -> GroupSet:
+    return datasets.load(benchmark, split)
+
+
+def evaluate(selection: Selection) -> Evaluation:
+    """The picked model's evaluation on the picked groups: from memory, the score cache, or the model itself."""
+    groups, source = selection.groups, model_source(selection.model)
+    address = (selection.benchmark, selection.split, groups.shape, selection.model, scorer_key(source))
+    found = _score(address, groups, source)
+    if selection.mask.all():
+        return found
+    if not selection.mask.any():
+        raise InputError("No group carries all of these tags; take one of them out of the sidebar's filter.")
+    return _filter((*address, selection.tags), found, selection.mask)
+
+
+class LazyScorer:
+    """Knows its key; loads its model, and with it torch, only when a score is in no cache."""
+
+    def __init__(self, source: str, place: Any) -> None:
+        self.name, self._place = source, place
+        self.key = scorer_key(source) or self.__getattr__("key")
+
+    def __getattr__(self, name: str) -> Any:
+        from core.scorers import load_scorer
+
+        with self._place, st.spinner(f"Loading {plain(self.name)} …"):
+            return getattr(load_scorer(self.name), name)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _score(address: tuple, _groups: GroupSet, _source: str) -> Evaluation:
+    place = st.empty()
+    bar = progress_bar(place, "Scoring")
+    found = score_groups(
+        LazyScorer(_source, place), _groups, ScoreCache(), lambda done, total: bar(done / total)
+    )
+    place.empty()
+    return Evaluation.of(found, _groups.truth, _groups.ids, tags=tags_frame([g.tags for g in _groups]))
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _filter(address: tuple, _evaluation: Evaluation, _mask: np.ndarray) -> Evaluation:
+    return _evaluation.select(_mask)
+
+
+def model_source(name: str) -> str:
+    """What `load_scorer` takes: the name itself, or the folder of a run's adapted model."""
+    if not name.startswith("run/"):
+        return name
+    from core.runs import RunStore
+
+    folder = RunStore().folder(name.removeprefix("run/")) / "model"
+    if not folder.is_dir():
+        raise InputError(f"There is no finished {name}; choose another model.")
+    return str(folder)

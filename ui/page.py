@@ -1,0 +1,65 @@
+"""Opening a page: browser title, look, navigation, heading, the shared selection; errors as one sentence."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import streamlit as st
+
+from core.errors import InputError, unknown_name
+from core.texts import plain
+from ui.selection import SPLITS, Selection, benchmarks, pick_selection, restore
+
+log = logging.getLogger("crossmatch.pages")
+
+PAGES = {
+    "app.py": ("Home", ":material/home:"),
+    "pages/1_Groups.py": ("Groups", ":material/grid_view:"),
+    "pages/2_Matching.py": ("Matching", ":material/join_inner:"),
+    "pages/4_Test-Time_Matching.py": ("Test-time matching", ":material/trending_up:"),
+    "pages/9_Runs.py": ("Runs", ":material/list_alt:"),
+}
+LOOK = Path(__file__).parent.parent / ".streamlit"
+
+
+def start(title: str, lead: str = "", pick: bool = True) -> Selection | None:
+    """Open a page: browser title, look, navigation, heading and, with `pick`, the shared selection."""
+    name = "Crossmatch" if title == "Crossmatch" else f"{title} · Crossmatch"
+    st.set_page_config(page_title=name, page_icon=str(LOOK / "icon.svg"), layout="wide")
+    st.html(LOOK / "style.css")
+    st.logo(str(LOOK / "logo.svg"), size="large")
+    with st.container(key="nav", horizontal=True, gap="xxsmall"):
+        for page, (label, icon) in PAGES.items():
+            st.page_link(page, label=label, icon=icon)
+    st.title(title, anchor=False)
+    if lead:
+        st.markdown(lead)
+    if not pick:
+        return None
+    with guard():
+        restore(title)
+        for key, kind, known in (("set", "benchmark", benchmarks()), ("split", "split", SPLITS)):
+            if (asked := st.query_params.get(key, known[0])) not in known:  # the widget falls back by itself
+                st.warning(plain(str(unknown_name(kind, asked, known))), icon=":material/link_off:")
+        selection = pick_selection()
+    st.caption(plain(selection.line))
+    return selection
+
+
+@contextmanager
+def guard() -> Iterator[None]:
+    """A user's mistake becomes one sentence; a mistake of ours too, and its traceback goes to the terminal alone."""
+    try:
+        yield
+    except InputError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+        st.stop()
+    except Exception:
+        log.exception("a page failed")
+        st.error(
+            "Something went wrong on our side; the terminal has the details. Reload the page, or reset the selection."
+        )
+        st.stop()

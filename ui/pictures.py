@@ -1,0 +1,44 @@
+"""Images of a group, and the group drawn with its matching."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core import drawing
+from core.groups import Group, ImageRef
+
+
+@st.cache_data(max_entries=4000, show_spinner=False)
+def image_uri(key: str, size: int, _image: ImageRef) -> str:
+    """A picture as a data address, at most `size` pixels on a side; `key` is its content hash."""
+    picture = _image.open(size)
+    picture.thumbnail((size, size))
+    buffer = io.BytesIO()
+    picture.save(buffer, "WEBP", quality=88)
+    return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode()
+
+
+def pictures(group: Group, size: int) -> list[str]:
+    """The group's images as markup; the alternative text names them and gives nothing away."""
+    names = [f"Image {drawing.image_name(i)}" for i in range(len(group.images))]
+    return [
+        f'<img src="{image_uri(ref.key, size, ref)}" alt="{n}">'
+        for n, ref in zip(names, group.images, strict=True)
+    ]
+
+
+def draw_group(
+    group: Group,
+    data: drawing.GroupData,
+    revealed: bool = True,
+    student: Sequence[int | None] | None = None,
+    size: int = 320,
+) -> None:
+    """Images, captions and the lines between them."""
+    lines = drawing.edges(data, revealed, student)
+    alt = drawing.matching_alt(data, revealed)
+    st.html(drawing.matching_html(pictures(group, size), group.captions, lines, alt))

@@ -1,0 +1,132 @@
+"""The one selection of all pages: benchmark, split, shape, model and tags, in the sidebar and in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+import streamlit as st
+from streamlit.errors import StreamlitAPIException
+
+from core import browse, datasets
+from core.errors import InputError
+from core.groups import GroupSet
+from core.scorers import builtin_models
+from ui.loaders import load_groups
+
+SPLITS = ("test", "validation", "train")
+# What the sidebar picks; bound to the address, so every link carries it.
+SHARED = ("set", "split", "shape", "model", "tag")
+
+
+class Selection(NamedTuple):
+    """What the sidebar has picked; `groups` are the picked groups, of one shape, with images."""
+
+    benchmark: str
+    split: str
+    model: str
+    tags: tuple[str, ...]
+    groups: GroupSet  # before the tag filter
+    mask: np.ndarray  # bool (n,), the tag filter
+
+    @property
+    def line(self) -> str:
+        m, k = self.groups.shape
+        tags = f" · only {', '.join(self.tags)}" if self.tags else ""
+        return (
+            f"{self.benchmark} · {self.split} · {int(self.mask.sum())} groups of {m}×{k} · {self.model}{tags}"
+        )
+
+
+def jump(label: str, page: str, state: Mapping[str, Any], **look: Any) -> None:
+    """A button that opens a page with these widget values set (also those that the address holds)."""
+    if st.button(label, on_click=set_state, args=(state,), **look):
+        # Never query_params=None: that clears the sidebar's parameters too, which Streamlit refuses.
+        own = {k: v if isinstance(v, list) else str(v) for k, v in state.items() if k not in SHARED and v}
+        st.switch_page(page, query_params=own)
+
+
+def set_state(state: Mapping[str, Any]) -> None:
+    st.session_state.update(state)
+    st.session_state.setdefault("kept", {}).update({k: v for k, v in state.items() if k in SHARED})
+
+
+def restore(page: str) -> None:
+    """On another page than before: picks come along, into widgets and address.
+
+    Streamlit does so by itself for bound widgets, but not from a page that was left before it was done.
+    """
+    kept = st.session_state.setdefault("kept", {})
+    if st.session_state.get("picked_on") != page:
+        for key in kept.keys() - st.query_params.keys():
+            with suppress(StreamlitAPIException):  # a parameter that a widget holds already
+                st.query_params[key] = kept[key]
+            st.session_state[key] = kept[key]
+    st.session_state["picked_on"] = page
+
+
+def pick_selection() -> Selection:
+    with st.sidebar:
+        benchmark = st.selectbox(
+            "Benchmark", benchmarks(), key="set", bind="query-params", help="Those at hand come first."
+        )
+        split = st.selectbox("Split", SPLITS, key="split", bind="query-params")
+        groups = load_groups(benchmark, split)
+        if len(groups.shapes) > 1:
+            shapes = {f"{m}x{k}": part for (m, k), part in groups.buckets().items()}
+            groups = shapes[
+                st.selectbox("Shape (images x captions)", list(shapes), key="shape", bind="query-params")
+            ]
+        model = st.selectbox(
+            "Model",
+            model_names(),
+            key="model",
+            bind="query-params",
+            accept_new_options=True,
+            help="Built in, adapted by one of your runs (`run/…`), a Hugging Face or open_clip name, or a folder.",
+        )
+        options = browse.tag_options(groups)
+        if options:
+            if "tag" in st.session_state:  # of another set, perhaps
+                st.session_state["tag"] = [t for t in st.session_state["tag"] if t in options]
+            st.multiselect(
+                "Only groups with", list(options), key="tag", bind="query-params", placeholder="all groups"
+            )
+        st.session_state["kept"] |= {key: st.session_state[key] for key in SHARED if key in st.session_state}
+        st.button("Reset selection", on_click=_reset, icon=":material/restart_alt:", type="tertiary")
+    if model is None:
+        raise InputError(
+            "No model is at hand: train the built-in one with `crossmatch pretrain clip`, or type a name."
+        )
+    tags = tuple(st.session_state.get("tag", ())) if options else ()
+    return Selection(benchmark, split, model, tags, groups, browse.tag_mask(options, tags, len(groups)))
+
+
+def _reset() -> None:
+    """Every pick at its default; the widgets want to be told, not only forgotten."""
+    set_state(
+        {
+            "set": datasets.names()[0],
+            "split": SPLITS[0],
+            "model": next(iter(builtin_models()), None),
+            "tag": [],
+        }
+    )
+    for key in ("shape", "group", "upload"):
+        st.session_state.pop(key, None)
+
+
+@st.cache_data(ttl=30, max_entries=1, show_spinner=False)
+def benchmarks() -> list[str]:
+    """All of them; those whose data are here first. Choosing another says what it needs."""
+    return sorted(datasets.names(), key=lambda name: datasets.state(name).startswith("needs"))
+
+
+def model_names() -> list[str]:
+    """Built-in models and the adapted ones of finished runs."""
+    from core.runs import RunStore
+
+    finished = [run for run in RunStore().list("ttm") if run.status == "finished"]
+    return [*builtin_models(), *(f"run/{run.id}" for run in finished[:10])]
