@@ -17,6 +17,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 
 import pytest
+from driving import app, open_page, scored_home  # noqa: F401  fixtures of the page tests
 from PIL import Image, ImageDraw
 
 from core.groups import BytesImage, Group, GroupSet

@@ -1,70 +1,16 @@
 """Every page, driven from app.py without a browser: visible content, interactions, no exception and no error box."""
 
-import shutil
-from pathlib import Path
-
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
+from driving import button, fine, html, text
 
 from core import runs
 from core.metrics import METRICS
 from core.runs import RunStore
 from core.scorers import builtin_models
 
-ROOT = Path(__file__).resolve().parent.parent
 GROUPS, MATCHING = "pages/1_Groups.py", "pages/2_Matching.py"
 TTM, RUNS = "pages/4_Test-Time_Matching.py", "pages/9_Runs.py"
-
-
-@pytest.fixture(scope="module")
-def scored_home(tmp_path_factory):
-    """A home whose score cache the first page has filled: the other tests start from a copy of it."""
-    home = tmp_path_factory.mktemp("scored")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CROSSMATCH_HOME", str(home))
-        AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
-    return home
-
-
-@pytest.fixture
-def app(scored_home, tmp_path, monkeypatch):
-    """Opens a page with query parameters; every answer is checked for exceptions and error boxes."""
-    home = tmp_path / "home"
-    shutil.copytree(scored_home, home, dirs_exist_ok=True)
-    monkeypatch.setenv("CROSSMATCH_HOME", str(home))
-
-    def start(page=None, /, **query):
-        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        for name, value in query.items():
-            test.query_params[name] = value
-        if page:
-            test.switch_page(page)
-        return fine(test.run())
-
-    return start
-
-
-def fine(test):
-    assert not test.exception
-    assert not [e.value for e in test.error]
-    return test
-
-
-def text(test):
-    """Everything a reader sees as text."""
-    kinds = ("title", "header", "subheader", "markdown", "caption", "text", "info", "success", "warning")
-    return "\n".join(str(e.value) for kind in kinds for e in getattr(test, kind))
-
-
-def html(test):
-    return "\n".join(e.proto.body for e in test.get("html") if "<style>" not in e.proto.body)
-
-
-def button(test, label):
-    found = [b for b in test.button if b.label == label]
-    assert found, f"{label} is not among {[b.label for b in test.button]}"
-    return found[0]
 
 
 # --- home --------------------------------------------------------------------------------------------------------

@@ -25,10 +25,12 @@ def load_groups(benchmark: str, split: str) -> GroupSet:
     return datasets.load(benchmark, split)
 
 
-def evaluate(selection: Selection) -> Evaluation:
-    """The picked model's evaluation on the picked groups: from memory, the score cache, or the model itself."""
-    groups, source = selection.groups, model_source(selection.model)
-    address = (selection.benchmark, selection.split, groups.shape, selection.model, scorer_key(source))
+def evaluate(selection: Selection, model: str | None = None) -> Evaluation:
+    """The picked model's (or another one's) evaluation on the picked groups: from memory, the score cache, or the
+    model itself."""
+    name = model or selection.model
+    groups, source = selection.groups, model_source(name)
+    address = (selection.benchmark, selection.split, groups.shape, name, scorer_key(source))
     found = _score(address, groups, source)
     if selection.mask.all():
         return found
@@ -68,12 +70,13 @@ def _filter(address: tuple, _evaluation: Evaluation, _mask: np.ndarray) -> Evalu
 
 
 def model_source(name: str) -> str:
-    """What `load_scorer` takes: the name itself, or the folder of a run's adapted model."""
-    if not name.startswith("run/"):
+    """What `load_scorer` takes: the name itself, or the folder of a run's adapted model (`run/ID`, `itc:run/ID`)."""
+    prefix, found, run_id = name.rpartition("run/")
+    if not found or (prefix and not prefix.endswith(":")):
         return name
     from core.runs import RunStore
 
-    folder = RunStore().folder(name.removeprefix("run/")) / "model"
+    folder = RunStore().folder(run_id) / "model"
     if not folder.is_dir():
         raise InputError(f"There is no finished {name}; choose another model.")
-    return str(folder)
+    return f"{prefix}{folder}"

@@ -20,13 +20,18 @@ PAGES = {
     "pages/1_Groups.py": ("Groups", ":material/grid_view:"),
     "pages/2_Matching.py": ("Matching", ":material/join_inner:"),
     "pages/4_Test-Time_Matching.py": ("Test-time matching", ":material/trending_up:"),
+    "pages/6_Compare.py": ("Compare", ":material/compare:"),
+    "pages/7_Papers.py": ("Papers", ":material/article:"),
     "pages/9_Runs.py": ("Runs", ":material/list_alt:"),
 }
 LOOK = Path(__file__).parent.parent / ".streamlit"
 
 
-def start(title: str, lead: str = "", pick: bool = True) -> Selection | None:
-    """Open a page: browser title, look, navigation, heading and, with `pick`, the shared selection."""
+def start(title: str, lead: str = "", pick: bool = True, line: str = "") -> Selection | None:
+    """Open a page: browser title, look, navigation, heading and, with `pick`, the shared selection.
+
+    line : what the page shows, where that is not the selection (an opened run).
+    """
     name = "Crossmatch" if title == "Crossmatch" else f"{title} · Crossmatch"
     st.set_page_config(page_title=name, page_icon=str(LOOK / "icon.svg"), layout="wide")
     st.html(LOOK / "style.css")
@@ -45,7 +50,7 @@ def start(title: str, lead: str = "", pick: bool = True) -> Selection | None:
             if (asked := st.query_params.get(key, known[0])) not in known:  # the widget falls back by itself
                 st.warning(plain(str(unknown_name(kind, asked, known))), icon=":material/link_off:")
         selection = pick_selection()
-    st.caption(plain(selection.line))
+    st.caption(plain(line or selection.line))
     return selection
 
 

@@ -13,7 +13,8 @@ from streamlit.errors import StreamlitAPIException
 from core import browse, datasets
 from core.errors import InputError
 from core.groups import GroupSet
-from core.scorers import builtin_models
+from core.scorers import builtin_models, scorer_names
+from core.scorers.kinds import KINDS
 from ui.loaders import load_groups
 
 SPLITS = ("test", "validation", "train")
@@ -33,11 +34,12 @@ class Selection(NamedTuple):
 
     @property
     def line(self) -> str:
+        """The selection in one line."""
         m, k = self.groups.shape
         tags = f" · only {', '.join(self.tags)}" if self.tags else ""
-        return (
-            f"{self.benchmark} · {self.split} · {int(self.mask.sum())} groups of {m}×{k} · {self.model}{tags}"
-        )
+        kind = scorer_names().get(self.model)
+        model = f"{self.model} ({KINDS[kind].label})" if kind else self.model
+        return f"{self.benchmark} · {self.split} · {int(self.mask.sum())} groups of {m}×{k} · {model}{tags}"
 
 
 def jump(label: str, page: str, state: Mapping[str, Any], **look: Any) -> None:
@@ -85,7 +87,8 @@ def pick_selection() -> Selection:
             key="model",
             bind="query-params",
             accept_new_options=True,
-            help="Built in, adapted by one of your runs (`run/…`), a Hugging Face or open_clip name, or a folder.",
+            help="Built in, adapted by one of your runs (`run/…`), a Hugging Face or open_clip name, or a folder. "
+            "A kind before a colon asks for another of its scores: `itc:`, `itm:`, `vgpt:`, `blind:`, `vqa:`, `lm:`.",
         )
         options = browse.tag_options(groups)
         if options:
@@ -125,8 +128,13 @@ def benchmarks() -> list[str]:
 
 
 def model_names() -> list[str]:
-    """Built-in models and the adapted ones of finished runs."""
+    """Every score that the built-in models give, and the models that finished runs have adapted."""
     from core.runs import RunStore
 
-    finished = [run for run in RunStore().list("ttm") if run.status == "finished"]
-    return [*builtin_models(), *(f"run/{run.id}" for run in finished[:10])]
+    store = RunStore()
+    adapted = [
+        run.id
+        for run in store.list()
+        if run.status == "finished" and (store.folder(run.id) / "model").is_dir()
+    ]
+    return [*scorer_names(), *(f"run/{run_id}" for run_id in adapted[:12])]

@@ -1,0 +1,148 @@
+"""Compare: two models on the same groups, or one before and after adaptation; where they differ, group by group."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+import ui
+from core import comparison, drawing, plots
+from core.evaluation import Evaluation
+from core.groups import GroupSet
+from core.metrics import METRICS
+from core.texts import plain
+
+PER_PAGE = 6
+MAIN = ("group_match", "group_score", "text_score", "image_score")
+LEAD = (
+    "A is the model in the sidebar, B the one you choose here. Both see the same groups, so the difference is paired: "
+    "what counts is the groups that only one of them has right."
+)
+
+
+def other_model(first: str) -> str:
+    """B: chosen here, by default the first model that is not A."""
+    names = ui.model_names()
+    if "other" not in st.session_state and "other" not in st.query_params:
+        st.session_state["other"] = next((name for name in names if name != first), first)
+    return st.selectbox(
+        "Model B", names, key="other", bind="query-params", accept_new_options=True,
+        help="For before and after: the built-in model in the sidebar, and `run/…`, the model a run has adapted, here.",
+    )  # fmt: skip
+
+
+def overview(a: Evaluation, b: Evaluation) -> None:
+    """All metrics of both, with the paired difference."""
+    data = plots.bars_data({"A": a.metrics, "B": b.metrics}, MAIN)
+    figure = plots.bars_figure(data)
+    told = "; ".join(
+        f"{METRICS[name].label}: A {a.metrics[name].value:.1f}, B {b.metrics[name].value:.1f} %"
+        for name in MAIN
+    )
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        ui.chart(figure, f"Bars of A and B with intervals and chance levels. {told}.", "compare-models")
+    table = comparison.comparison_table(a, b, ("A", "B"))
+    number, points = (
+        st.column_config.NumberColumn(format="%.1f"),
+        st.column_config.NumberColumn(format="%+.1f"),
+    )
+    p_value = st.column_config.NumberColumn(
+        format="%.2g", help="Exact McNemar test on the groups where they differ."
+    )
+    looks = {"A": number, "B": number, "chance": number, "B − A": points, "McNemar p": p_value}
+    with right:
+        order = [
+            "metric",
+            "A",
+            "B",
+            "chance",
+            "B − A",
+            "B − A: 95 %",
+            "only B right",
+            "only A right",
+            "McNemar p",
+        ]
+        st.dataframe(table, hide_index=True, column_config=looks, column_order=order)
+        st.caption(
+            "Percent of groups; B − A in percentage points with its paired 95 % interval. The download below has the "
+            "intervals and tie counts of A and B as well."
+        )
+    ui.take_away("compare", table, {"metrics": figure})
+
+
+def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
+    """The groups on one side of the comparison, widest margin of B first."""
+    st.subheader("Where they differ", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        metric = st.selectbox(
+            "By", list(MAIN), format_func=lambda name: METRICS[name].label, key="by_metric", width=200
+        )
+        found = comparison.sides(a, b, metric)
+        side = st.segmented_control(
+            "Groups", list(found), default="only B right", key="side", bind="query-params", width="content"
+        )
+    if side is None:
+        return
+    indices = np.flatnonzero(found[side])
+    if not len(indices):
+        st.info("No group is on this side; choose another one.", icon=":material/filter_alt_off:")
+        return
+    indices = indices[np.argsort(-np.maximum(a.matches.margin, b.matches.margin)[indices], kind="stable")]
+    st.caption(f"{len(indices)} of {len(groups)} groups, clearest first")
+    grid = st.grid(3, min_column_width=260, border=True)
+    for index in map(int, indices[:PER_PAGE]):
+        with grid.cell():
+            marks = [
+                (drawing.outcome_kind(e.outcomes[metric], index), f"{letter}: {METRICS[metric].label}")
+                for letter, e in (("A", a), ("B", b))
+            ]
+            group = groups[index]
+            st.html(drawing.card_html(ui.pictures(group, 200), group.captions, marks))
+            st.button(
+                "Compare", key=f"side-{group.id}", on_click=show, args=(group.id,), help=plain(group.id)
+            )
+
+
+def show(group: str | None) -> None:
+    st.session_state["group"] = group
+
+
+def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, names: tuple[str, str]) -> None:
+    """One group under both models, side by side."""
+    group = groups[index]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader(plain(group.id), anchor=False, width="content")
+        st.button("Close", on_click=show, args=(None,), icon=":material/close:")
+        ui.jump("Open in Groups", "pages/1_Groups.py", {"group": group.id}, icon=":material/grid_view:")
+    for column, letter, name, evaluation in zip(st.columns(2, gap="large"), "AB", names, (a, b), strict=True):
+        with column:
+            data, kinds = drawing.group_view(evaluation, index)
+            st.markdown(f"**{letter}: {plain(name)}**")
+            ui.draw_group(group, data, size=220)
+            st.html(drawing.verdicts_html(drawing.verdicts(data, {n: kinds[n] for n in MAIN})))
+
+
+def page(selection: ui.Selection) -> None:
+    other = other_model(selection.model)
+    a, b = ui.evaluate(selection), ui.evaluate(selection, other)
+    groups = selection.groups.select(selection.mask)
+    comparison.check_same(a, b)
+    if other == selection.model:
+        st.info("A and B are the same model: choose another one for B.", icon=":material/difference:")
+    overview(a, b)
+    ids = list(a.ids)
+    if st.session_state.get("group") not in (None, *ids):
+        st.session_state["group"] = None
+    chosen = st.selectbox(
+        "Group", ids, index=None, key="group", bind="query-params", placeholder="open a group by its id"
+    )
+    if chosen is not None:
+        one_group(a, b, groups, ids.index(chosen), (selection.model, other))
+    differing(a, b, groups)
+    ui.cite(groups)
+
+
+picked = ui.start("Compare", LEAD)
+with ui.guard():
+    page(picked)

@@ -1,0 +1,56 @@
+"""Two scorers on the same groups, counted by hand."""
+
+import numpy as np
+import pytest
+
+from core.comparison import SIDES, comparison_table, differences, sides
+from core.errors import InputError
+from core.evaluation import Evaluation
+
+RIGHT, WRONG = [[2.0, 0.0], [0.0, 2.0]], [[0.0, 2.0], [2.0, 0.0]]
+TRUTH = np.tile([0, 1], (4, 1))
+
+
+def evaluation(*groups, ids=("p", "q", "r", "s")):
+    return Evaluation.of(np.array(groups), TRUTH, ids)
+
+
+@pytest.fixture
+def two():
+    return evaluation(RIGHT, RIGHT, WRONG, WRONG), evaluation(RIGHT, WRONG, RIGHT, RIGHT)
+
+
+def test_every_group_is_on_one_side(two):
+    found = sides(*two, "group_match")
+    assert {name: np.flatnonzero(mask).tolist() for name, mask in found.items()} == {
+        "both right": [0],
+        "only A right": [1],
+        "only B right": [2, 3],
+        "both wrong": [],
+    }
+    assert (sum(mask.astype(int) for mask in found.values()) == 1).all() and list(found) == list(SIDES)
+
+
+def test_the_difference_is_b_minus_a_in_points(two):
+    found = differences(*two)["group_match"]
+    assert (found.difference, found.fixed, found.broken) == (25.0, 2, 1)
+    assert found.p_value == 1.0  # two-sided binomial test of 2 in 3
+    assert differences(*two[::-1])["group_match"].difference == -25.0
+
+
+def test_the_table_says_values_intervals_chance_and_ties_of_both(two):
+    row = comparison_table(*two, ("A", "B")).set_index("metric").loc["GroupMatch"]
+    assert (row["A"], row["B"], row["chance"], row["B − A"]) == (50.0, 75.0, 50.0, 25.0)
+    assert row["A: tied"] == row["B: tied"] == 0
+    assert "–" in row["A: 95 %"] and "to" in row["B − A: 95 %"]
+
+
+def test_a_tie_is_right_for_nobody():
+    tied = evaluation(*[[[1.0, 1.0], [1.0, 1.0]]] * 4)
+    assert sides(tied, tied, "group_score")["both wrong"].all()
+
+
+def test_different_groups_are_refused_with_a_sentence(two):
+    other = evaluation(RIGHT, RIGHT, RIGHT, RIGHT, ids=("p", "q", "r", "t"))
+    with pytest.raises(InputError, match="different groups"):
+        differences(two[0], other)

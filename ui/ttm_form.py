@@ -1,0 +1,385 @@
+"""The form of the test-time matching page: what is adapted, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import streamlit as st
+
+from core.evaluation import Evaluation
+from core.groups import GroupSet
+from core.jobs import embeddings_job, keep_embeddings, simplematch_job, ttm_job
+from core.presets import (
+    AUGMENTATIONS,
+    PRECISIONS,
+    PRESETS,
+    SCHEDULES,
+    THRESHOLD_MODES,
+    SimpleMatchConfig,
+    TrainConfig,
+    TTMConfig,
+    default_preset,
+)
+from core.transfer import adapted_pool
+from core.weights import weights_bytes
+from ui.loaders import evaluate, model_source
+from ui.selection import Selection
+
+METHODS = {"Test-time matching": "ttm", "SimpleMatch": "simplematch"}
+SOURCES = ("benchmark and model", "embeddings file")
+VARIANTS = ("group", "global", "oracle (reads the truth)")
+ENDS = ("share selected", "value")
+DEVICES = ("auto", "cpu", "cuda", "mps")
+LARGE = 300e6  # bytes of weights from which low-rank adapters are worth looking at
+HELP = {
+    "preset": "Rows of the paper's Tables 3 to 5, and starts for other data. Choosing one resets the fields.",
+    "variant": "Group: match inside every group. Global: one assignment of all images to all captions. Oracle: trains "
+    "on exactly the groups that are matched right, an upper bound to compare with and never a result.",
+    "schedule": "How τ moves from its first to its last value. Constant and ascending should not help: try them.",
+    "mode": "Absolute: pairs whose score reaches τ. Relative: the top 1 − τ of all pairs.",
+    "end": "A share is turned into a threshold with the margins before adaptation.",
+    "seeds": "Each seed is a run of its own; the result is their mean and standard deviation.",
+    "n": "Fewer groups make a quicker run.",
+    "adapt_on": "Adapt on a share of the groups and report the others, which training never sees, apart.",
+    "optimizer": "Carry AdamW's moments into the next iteration instead of resetting them.",
+    "micro": "The loss of a batch stays what it is; only so many pairs pass the model at once.",
+    "lora": "Trains small low-rank adapters and leaves the model as it is: for models too large to train whole.",
+    "patience": "Rounds without a rise of GroupScore on the pseudo-labels after which it ends.",
+}
+
+
+class Planned(NamedTuple):
+    """What the form describes: a run of its first seed, and what it is of."""
+
+    job: dict[str, Any]  # core.jobs
+    title: str
+    groups: int
+    seeds: int  # of a sweep
+
+
+class Subject(NamedTuple):
+    """What is adapted."""
+
+    title: str
+    benchmark: str | None  # None: an embeddings file
+    model: str
+    groups: GroupSet
+    evaluation: Evaluation  # before adaptation, all groups
+    file: dict[str, Any]  # arguments of `embeddings_job`
+
+
+# ---- what is adapted
+
+
+def subject(selection: Selection) -> Subject | None:
+    """The sidebar's benchmark and model, or an uploaded file; None while there is nothing to adapt."""
+    source = st.segmented_control(
+        "Adapt", SOURCES, default=SOURCES[0], key="source", required=True, bind="query-params"
+    )
+    if source == SOURCES[1]:
+        return _embeddings()
+    if selection.tags:
+        st.caption("A run uses all groups of the split; the tag filter of the sidebar is for looking only.")
+    everything = np.ones(len(selection.groups), bool)
+    evaluation = evaluate(selection._replace(mask=everything, tags=()))
+    model = model_source(selection.model)
+    title = f"{selection.benchmark} · {selection.model}"
+    return Subject(title, selection.benchmark, model, selection.groups, evaluation, {})
+
+
+def _embeddings() -> Subject | None:
+    """Frozen features from a file: one small trainable map per modality, adapted in seconds."""
+    from core.embeddings import read_embeddings
+
+    first, second, third = st.columns([3, 1, 1])
+    found = first.file_uploader(
+        "Embeddings: NPZ with `img` and `cap`, rows in group order", type="npz", key="embeddings"
+    )
+    shape = second.text_input("Shape, images x captions", "2x2", key="emb_shape", bind="query-params")
+    scale = third.number_input("Logit scale", 0.01, None, 100.0, key="scale", bind="query-params")
+    if found is not None:
+        st.session_state["embeddings_file"] = str(keep_embeddings(found.name, found.getvalue()))
+    path = st.session_state.get("embeddings_file")
+    if path is None:
+        st.info(
+            "Choose a file. Image i of a group belongs to its caption i; that is read to measure alone.",
+            icon=":material/upload_file:",
+        )
+        return None
+    file = read_embeddings(path, shape)
+    groups = file.groups()
+    evaluation = Evaluation.of(scale * file.group_scores(), None, groups.ids)
+    more = {"path": path, "shape": shape, "scale": scale}
+    name = path.rpartition("/")[2]
+    return Subject(f"{name} · embeddings", None, "embeddings", groups, evaluation, more)
+
+
+# ---- settings
+
+
+class Fields:
+    """Widgets whose defaults are a preset's; every one of them is in the address."""
+
+    def __init__(self, base: TrainConfig) -> None:
+        self.values = values_of(base)
+
+    def number(self, place: Any, key: str, label: str, low: Any, high: Any = None, **more: Any) -> Any:
+        return place.number_input(label, low, high, self.values[key], key=key, bind="query-params", **more)
+
+    def choice(self, place: Any, key: str, label: str, options: Sequence[str], **more: Any) -> Any:
+        index = list(options).index(self.values[key])
+        return place.selectbox(label, options, index, key=key, bind="query-params", **more)
+
+    def switch(self, place: Any, key: str, label: str, **more: Any) -> bool:
+        return place.toggle(label, self.values[key], key=key, bind="query-params", **more)
+
+
+def values_of(config: TrainConfig) -> dict[str, Any]:
+    """Every field of the form, by key, as this configuration has it."""
+    own = {
+        name: getattr(config, name) for name in ("epochs", "lr", "seed", "batch", "augmentation", "precision")
+    }
+    own |= {"micro": config.micro_batch, "keep": config.keep_optimizer, "lora": config.lora_rank is not None}
+    own |= {
+        "rank": config.lora_rank or 8,
+        "alpha": config.lora_alpha,
+        "targets": ",".join(config.lora_targets),
+    }
+    if isinstance(config, TTMConfig):
+        wide = config.variant == "global"
+        own |= {"T": config.iterations, "schedule": config.schedule, "mode": config.threshold_mode}
+        own |= {
+            "variant": config.variant,
+            "start": ENDS[config.tau_first is not None],
+            "share": round(100 * (config.coverage_first or (0.5 if wide else 0.2))),
+            "tau1": config.tau_first if config.tau_first is not None else 1.0,
+            "end": ENDS[config.coverage_last is None],
+            "share_end": round(100 * (config.coverage_last or 1.0)),
+            "tauT": config.tau_last or 0.0,
+        }
+    if isinstance(config, SimpleMatchConfig):
+        own |= {"rounds": config.rounds, "patience": config.patience}
+    return own
+
+
+def use_preset() -> None:
+    """Another preset: its values in every field of the form, not mine."""
+    st.session_state.update(values_of(PRESETS[st.session_state["preset"]].config))
+
+
+def presets_of(kind: str, found: Subject) -> tuple[list[str], str]:
+    """Names of the presets of a kind, and the one that suits data and model; that and its neighbours come first."""
+    suited = default_preset(kind, found.benchmark, found.model)
+    names = [n for n, p in PRESETS.items() if isinstance(p.config, TTMConfig) == (kind == "ttm")]
+
+    def distance(name: str) -> tuple[bool, bool]:
+        preset = PRESETS[name]
+        return name != suited, found.benchmark != preset.dataset and found.model != preset.model
+
+    return sorted(names, key=distance), suited
+
+
+def pick_preset(place: Any, kind: str, found: Subject) -> TrainConfig:
+    """The chosen preset's settings; another data set, model or method brings the one that suits it."""
+    names, suited = presets_of(kind, found)
+    known = st.session_state.get("suited")
+    st.session_state["suited"] = suited
+    if st.session_state.get("preset", suited) not in names or known not in (None, suited):
+        st.session_state["preset"] = suited
+        use_preset()
+    label = lambda name: f"{name} ({PRESETS[name].source})"  # noqa: E731
+    more: dict[str, Any] = {"format_func": label, "on_change": use_preset, "help": HELP["preset"]}
+    name = place.selectbox("Preset", names, key="preset", bind="query-params", **more)
+    return PRESETS[name].config
+
+
+def basics(kind: str, fields: Fields, columns: Sequence[Any]) -> dict[str, Any]:
+    """The settings that every run is described by."""
+    first, second, third = columns
+    if kind == "ttm":
+        options = {
+            "iterations": fields.number(second, "T", "Iterations T", 1, 50),
+            "epochs": fields.number(third, "epochs", "Epochs per iteration", 1, 200),
+        }
+    else:
+        options = {
+            "rounds": fields.number(second, "rounds", "Rounds at most", 1, 200),
+            "epochs": fields.number(third, "epochs", "Epochs per round", 1, 200),
+        }
+    options["lr"] = fields.number(first, "lr", "Learning rate", 1e-7, 1e-1, step=1e-5, format="%.1e")
+    if kind == "simplematch":
+        options["patience"] = fields.number(second, "patience", "Patience", 1, 50, help=HELP["patience"])
+    options["seed"] = fields.number(third, "seed", "Seed", 0, 2**31 - 1)
+    return options
+
+
+def threshold_settings(fields: Fields, second: Any) -> tuple[dict[str, Any], bool]:
+    """Variant, schedule and both ends of the threshold; whether it is the oracle's run."""
+    variants = {"group": 0, "global": 1}
+    names = dict(zip((*variants, "oracle"), VARIANTS, strict=True))
+    more = {
+        "format_func": names.__getitem__,
+        "help": HELP["variant"],
+        "key": "variant",
+        "bind": "query-params",
+    }
+    variant = second.selectbox("Variant", list(names), variants[fields.values["variant"]], **more)
+    wide = variant == "global"
+    options: dict[str, Any] = {"variant": "global" if wide else "group"}
+    if variant == "oracle":
+        # The preset's thresholds stay in the description; nothing reads them.
+        return options, True
+    left, middle, right = st.columns(3)
+    options["schedule"] = fields.choice(
+        left, "schedule", "Threshold schedule", SCHEDULES, help=HELP["schedule"]
+    )
+    relative = False
+    if wide:
+        mode = fields.choice(left, "mode", "Threshold mode", THRESHOLD_MODES, help=HELP["mode"])
+        options["threshold_mode"], relative = mode, mode == "relative"
+    for place, keys, name, which in (
+        (middle, ("start", "share", "tau1"), "First", "first"),
+        (right, ("end", "share_end", "tauT"), "Last", "last"),
+    ):
+        options |= _threshold_end(fields, place, keys, name, which, wide, relative)
+    return options, False
+
+
+def _threshold_end(
+    fields: Fields, place: Any, keys: tuple[str, str, str], name: str, which: str, wide: bool, relative: bool
+) -> dict[str, Any]:
+    way, share, tau = keys
+    index = ENDS.index(fields.values[way])
+    label = f"{name} threshold τ{'₁' if which == 'first' else 'ᴛ'} as"
+    more: dict[str, Any] = {"key": way, "horizontal": True, "help": HELP["end"], "bind": "query-params"}
+    chosen = place.radio(label, ENDS, index, **more)
+    if chosen == ENDS[0]:
+        what = "pairs" if wide else "groups"
+        value = place.slider(
+            f"{name}: % of {what} selected", 1, 100, fields.values[share], key=share, bind="query-params"
+        )
+        return {f"coverage_{which}": value / 100}
+    low, high = (0.0, 1.0) if relative else (None if wide else 0.0, None)
+    unit = "rank τ, 0 to 1" if relative else "score τ" if wide else "margin τ"
+    text = f"{name}: {unit}"
+    value = place.number_input(
+        text, low, high, fields.values[tau], key=tau, format="%.3f", bind="query-params"
+    )
+    return {f"tau_{which}": value}
+
+
+def training(fields: Fields) -> dict[str, Any]:
+    """Batch, augmentation, precision, optimizer."""
+    with st.expander("Training: batch, augmentation, precision, optimizer", icon=":material/tune:"):
+        first, second, third = st.columns(3)
+        batch = fields.number(
+            first, "batch", "Groups per batch", 1, None, step=1, placeholder="50; of one image 100"
+        )
+        micro = fields.number(
+            second,
+            "micro",
+            "Pairs at once",
+            1,
+            None,
+            step=1,
+            placeholder="as many as fit",
+            help=HELP["micro"],
+        )
+        return {
+            "batch": batch,
+            "micro_batch": micro,
+            "augmentation": fields.choice(third, "augmentation", "Augmentation", AUGMENTATIONS),
+            "precision": fields.choice(first, "precision", "Precision while training", PRECISIONS),
+            "keep_optimizer": fields.switch(
+                second, "keep", "Keep the optimizer's state", help=HELP["optimizer"]
+            ),
+        }
+
+
+def adapters(fields: Fields, model: str) -> dict[str, Any]:
+    """Low-rank adapters: open where the model is large."""
+    size = None if model == "embeddings" else weights_bytes(model)
+    large = size is not None and size > LARGE
+    told = f" (this model: {size / 1e9:.1f} GB of weights)" if size is not None and large else ""
+    with st.expander(f"Low-rank adapters (LoRA){told}", expanded=large, icon=":material/layers:"):
+        if not fields.switch(
+            st, "lora", "Train low-rank adapters instead of the whole model", help=HELP["lora"]
+        ):
+            return {}
+        first, second, third = st.columns(3)
+        rank = fields.number(first, "rank", "Rank", 1, 512)
+        alpha = fields.number(second, "alpha", "Alpha", 0.1, None, step=1.0, placeholder="twice the rank")
+        names = third.text_input(
+            "Layers, with commas",
+            fields.values["targets"],
+            key="targets",
+            bind="query-params",
+            placeholder="those of the model's family",
+        )
+        targets = [part.strip() for part in names.split(",") if part.strip()]
+        return {"lora_rank": rank, "lora_alpha": alpha, "lora_targets": targets or None}
+
+
+def data_settings(found: Subject, grouped: bool) -> tuple[dict[str, Any], np.ndarray]:
+    """How many groups, the transfer check, the device; and which groups may be trained on, bool (n,)."""
+    total = len(found.groups)
+    bind: dict[str, Any] = {"bind": "query-params"}
+    with st.expander("Groups, transfer check, device", icon=":material/call_split:"):
+        first, second, third = st.columns(3)
+        count = first.number_input("Use the first … groups", 1, total, total, key="n", help=HELP["n"], **bind)
+        device = second.selectbox("Device", DEVICES, key="device", accept_new_options=True, **bind)
+        allowed = np.arange(total) < count
+        options = {"groups": None if count == total else int(count), "device": device}
+        if grouped and third.toggle("Transfer check", key="transfer", help=HELP["adapt_on"], **bind):
+            share = first.slider("Adapt on … % of the groups", 5, 95, 50, 5, key="adapt_on", **bind)
+            seed = second.number_input("Seed of the split", 0, 2**31 - 1, 0, key="split_seed", **bind)
+            options |= {"adapt_on": share / 100, "split_seed": int(seed)}
+            chosen = found.groups if count == total else found.groups.select(range(int(count)))
+            allowed[: int(count)] = adapted_pool(chosen.blind(), share / 100, int(seed))
+            size = int(allowed.sum())
+            st.caption(
+                f"Adapts on {size} groups; {len(chosen) - size} stay untouched. Groups that share an image stay on "
+                "one side."
+            )
+    return options, allowed
+
+
+def plan(selection: Selection) -> tuple[Planned, Evaluation] | None:
+    """The whole form, and the evaluation of the groups that would be trained on; None while nothing is adapted."""
+    method = st.segmented_control(
+        "Method", list(METHODS), default=next(iter(METHODS)), key="method", required=True, bind="query-params"
+    )
+    kind = METHODS[method or "Test-time matching"]
+    found = subject(selection)
+    if found is None:
+        return None
+    columns = st.columns(3)
+    fields = Fields(pick_preset(columns[0], kind, found))
+    options, oracle = basics(kind, fields, columns), False
+    if kind == "ttm":
+        more, oracle = threshold_settings(fields, columns[1])
+        options |= more
+    options |= training(fields) | adapters(fields, found.model)
+    common, allowed = data_settings(found, options.get("variant") != "global" and not oracle)
+    job = _job(kind, found, options, common, oracle)
+    count = common["groups"] or len(found.groups)
+    seeds = st.number_input(
+        "Seeds of a sweep", 2, 64, 4, key="seeds", help=HELP["seeds"], width=160, bind="query-params"
+    )
+    title = f"{found.title}{' · SimpleMatch' if kind == 'simplematch' else ''}{' · oracle' if oracle else ''}"
+    evaluation = found.evaluation if allowed.all() else found.evaluation.select(allowed)
+    return Planned(job, title, count, int(seeds)), evaluation
+
+
+def _job(
+    kind: str, found: Subject, options: dict[str, Any], common: dict[str, Any], oracle: bool
+) -> dict[str, Any]:
+    more = {**common, "preset": st.session_state["preset"], "options": options}
+    if kind == "ttm":
+        more["oracle"] = oracle
+    if found.benchmark is None:
+        return embeddings_job(kind, **found.file, **more)
+    make = ttm_job if kind == "ttm" else simplematch_job
+    return make(found.benchmark, found.model, split=st.session_state["split"], **more)

@@ -1,0 +1,59 @@
+"""What the settings of the test-time matching form would do today, before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from core import metrics, plots
+from core.evaluation import Evaluation
+from core.presets import TTMConfig, thresholds
+from core.texts import plain
+from ui.takeaway import chart
+
+
+def preview(job: Mapping[str, Any], evaluation: Evaluation) -> None:
+    """The thresholds that the first scores resolve to, and what they would select today."""
+    total = len(evaluation.ids)
+    if "simplematch" in job:
+        tied = int(evaluation.matches.tied.sum())
+        st.markdown(
+            f"Overfits to the induced matchings of **{total - tied}** groups; {tied} are tied and stay out."
+        )
+        return
+    config = TTMConfig.from_dict(job["ttm"])
+    if job["oracle"]:
+        right = int((evaluation.outcomes["group_match"].value == 1).sum())
+        st.markdown(
+            f"The oracle **reads the truth**: it trains on the {right} of {total} groups that are right now."
+        )
+        return
+    if config.variant == "global" and config.threshold_mode == "absolute":
+        st.caption(
+            "All images are matched with all captions at once when it starts; thresholds resolve then."
+        )
+        return
+    taus = thresholds(config, evaluation.matches.margin)
+    if config.variant == "global":
+        st.markdown(f"Starts with the best {100 * (1 - taus[0]):.0f} % of all pairs.")
+        alt = f"The rank threshold goes from {taus[0]:.2f} to {taus[-1]:.2f} over {len(taus)} iterations."
+        chart(
+            plots.ttm_panel_figure(plots.schedule_data(taus, None), "threshold", 210),
+            alt,
+            "preview-threshold",
+        )
+        return
+    data = plots.schedule_data(taus, metrics.threshold_curve(evaluation.matches, evaluation.truth))
+    chosen = round(data.coverage[0] * total / 100)
+    st.markdown(plain(f"τ₁ resolves to {taus[0]:.3g} and selects {chosen} of {total} groups."))
+    left, right = st.columns(2, gap="large")
+    with left:
+        alt = f"The threshold goes from {taus[0]:.3g} to {taus[-1]:.3g} over {len(taus)} iterations."
+        st.caption("Threshold per iteration")
+        chart(plots.ttm_panel_figure(data, "threshold", 210), alt, "preview-threshold")
+    with right:
+        alt = f"With today's margins coverage goes from {data.coverage[0]:.0f} to {data.coverage[-1]:.0f} %."
+        st.caption("Share of groups above it, with the margins of today")
+        chart(plots.ttm_panel_figure(data, "selection", 210), alt, "preview-coverage")
