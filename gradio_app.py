@@ -1,0 +1,187 @@
+"""The small demo: two images and two captions of your own, the score matrix, both metrics, the matching.
+
+`python gradio_app.py` starts it on port 7860, with an API and MCP tools that answer in JSON. It is a Gradio Space as
+it stands: on ZeroGPU the scoring functions borrow a GPU, elsewhere they run on what there is.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from PIL import Image
+
+from core import datasets, drawing, plots
+from core.errors import InputError
+from core.evaluation import Evaluation
+from core.groups import Group
+from core.plots import style
+from core.quick import evaluate_group, own_group, record
+from core.scorers import load_scorer, scorer_names
+
+STYLE = Path(__file__).parent / ".streamlit" / "style.css"
+SET = "scenes/left-right"
+PICTURE = 320  # pixels a side, of the rendered examples
+VERDICTS = ("text_score", "image_score", "group_score", "group_match")
+INTRO = """
+# Crossmatch
+A model scores both images against both captions. **GroupScore** wants all four comparisons in that table to be right;
+**GroupMatch** asks only whether the best overall *matching* is right. Image A belongs to caption 1, image B to
+caption 2. Chance levels: GroupScore 16.7 %, GroupMatch 50 %.
+
+The built-in models are small and know rendered scenes of cubes, spheres and cylinders, not photographs.
+"""
+TABLE = """
+.prose .cm-verdicts, .prose .cm-verdicts th, .prose .cm-verdicts td, .prose .cm-scores, .prose .cm-scores th
+  {border: 0 !important;}
+.prose .cm-verdicts tr {border-bottom: 1px solid rgba(134,140,155,.28) !important;}
+.cm-scores {border-collapse: separate; border-spacing: 6px; width: 100%;}
+.cm-scores td {border-radius: 6px; padding: 10px; text-align: center; font-weight: 600; border: 4px solid transparent;}
+"""
+
+
+def borrow_gpu(function: Callable) -> Callable:
+    """On ZeroGPU a function asks for the GPU while it runs; elsewhere nothing changes."""
+    try:
+        import spaces
+    except ImportError:
+        return function
+    return spaces.GPU(function)
+
+
+@borrow_gpu
+def _scored(group: Group, model: str) -> Evaluation:
+    if model not in scorer_names():  # nobody's name reaches a disk or a hub from here
+        raise InputError(f"Unknown model {model!r}; choose one of {', '.join(scorer_names())}.")
+    return evaluate_group(group, load_scorer(model))
+
+
+def score_group(
+    image_a: Image.Image, image_b: Image.Image, caption_1: str, caption_2: str, model: str = "builtin/clip"
+) -> dict[str, Any]:
+    """Score two images against two captions and say whether the model gets the group right.
+
+    Args:
+        image_a: the image that belongs to caption 1.
+        image_b: the image that belongs to caption 2.
+        caption_1: text that describes image A and not image B.
+        caption_2: text that describes image B and not image A.
+        model: a built-in scorer, such as builtin/clip or vgpt:builtin/blip-caption.
+
+    Returns:
+        scores (2 rows of 2), matching (caption index per image, null for a tie), margin, verdict of every metric
+        (right, wrong or tie), chance levels in percent.
+    """
+    return record(_answer(image_a, image_b, caption_1, caption_2, model)[1])
+
+
+def list_models() -> dict[str, str]:
+    """The built-in scorers that score_group takes, and the kind of score that each gives."""
+    return scorer_names()
+
+
+def _answer(
+    image_a: Image.Image | None, image_b: Image.Image | None, caption_1: str, caption_2: str, model: str
+) -> tuple[Group, Evaluation]:
+    try:
+        if image_a is None or image_b is None:
+            raise InputError("Give both images, then compare.")
+        group = own_group((image_a, image_b), (caption_1, caption_2))
+        return group, _scored(group, model)
+    except InputError as error:
+        raise gr.Error(str(error), print_exception=False) from None
+
+
+def compare(
+    image_a: Image.Image | None, image_b: Image.Image | None, caption_1: str, caption_2: str, model: str
+) -> tuple[str, str]:
+    """For the page: the drawn matching with verdicts, and the score matrix."""
+    group, evaluation = _answer(image_a, image_b, caption_1, caption_2, model)
+    data, kinds = drawing.group_view(evaluation, 0)
+    pictures = [_picture(ref.open(), f"Image {drawing.image_name(i)}") for i, ref in enumerate(group.images)]
+    drawn = drawing.matching_html(
+        pictures, group.captions, drawing.edges(data, True), drawing.matching_alt(data, True)
+    )
+    verdicts = drawing.verdicts_html(drawing.verdicts(data, {name: kinds[name] for name in VERDICTS}))
+    return drawn + verdicts, _matrix(data)
+
+
+def _picture(image: Image.Image, alt: str) -> str:
+    image.thumbnail((PICTURE, PICTURE))
+    buffer = io.BytesIO()
+    image.save(buffer, "WEBP", quality=88)
+    return f'<img src="data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}" alt="{escape(alt)}">'
+
+
+def _matrix(data: drawing.GroupData) -> str:
+    """The score matrix; the model's matching is outlined, true pairs carry a mark."""
+    low, spread = float(data.scores.min()), float(data.scores.max() - data.scores.min()) or 1.0
+    m, k = data.scores.shape
+    head = "<tr><td></td>" + "".join(f"<th scope='col'>caption {j + 1}</th>" for j in range(k)) + "</tr>"
+    rows = []
+    for i in range(m):
+        cells = []
+        for j in range(k):
+            level = (float(data.scores[i, j]) - low) / spread
+            ink = "#ffffff" if level > 0.45 else "#1d1b3a"
+            edge = style.MARK_COLOUR if data.matching and data.matching[i] == j else "transparent"
+            mark = " ✓" if data.truth[i] == j else ""
+            look = f"background:{plots.shade(level)};color:{ink};border-color:{edge}"
+            cells.append(f"<td style='{look}'>{data.scores[i, j]:.3f}{mark}</td>")
+        rows.append(f"<tr><th scope='row'>image {drawing.image_name(i)}</th>{''.join(cells)}</tr>")
+    note = "<p>Outlined: the model's matching. ✓: the true pairs.</p>"
+    return f"<table class='cm-scores'><tbody>{head}{''.join(rows)}</tbody></table>{note}"
+
+
+def examples(count: int = 4) -> list[list[Any]]:
+    """Groups of the built-in world, rendered."""
+    groups = datasets.load(SET, "test")
+    return [[*(ref.open(PICTURE) for ref in groups[i].images), *groups[i].captions] for i in range(count)]
+
+
+def build() -> gr.Blocks:
+    """The page, its API and its tools."""
+    names = list(scorer_names())
+    shown = examples()
+    with gr.Blocks(title="Crossmatch", analytics_enabled=False) as demo:
+        gr.Markdown(INTRO)
+        with gr.Row():
+            with gr.Column():
+                with gr.Row():
+                    first = gr.Image(shown[0][0], type="pil", label="Image A", height=220)
+                    second = gr.Image(shown[0][1], type="pil", label="Image B", height=220)
+                one = gr.Textbox(shown[0][2], label="Caption 1, of image A", max_length=400)
+                two = gr.Textbox(shown[0][3], label="Caption 2, of image B", max_length=400)
+                model = gr.Dropdown(names, value=names[0], label="Model and kind of score")
+                button = gr.Button("Compare", variant="primary")
+            with gr.Column():
+                drawn, matrix = gr.HTML(), gr.HTML()
+                with gr.Accordion("As JSON", open=False):
+                    answer = gr.JSON(show_label=False)
+        gr.Examples(shown, [first, second, one, two], label="From the built-in world", cache_examples=False)
+        fields = [first, second, one, two, model]
+        for event in (button.click, demo.load):
+            event(compare, fields, [drawn, matrix], api_visibility="private")
+        button.click(score_group, fields, answer, api_name="score_group")
+        gr.api(list_models, api_name="list_models")
+    return demo
+
+
+def main() -> None:
+    build().queue(default_concurrency_limit=1, max_size=40).launch(
+        server_name=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"),
+        mcp_server=True,
+        max_file_size="10mb",
+        css=STYLE.read_text() + TABLE,
+        theme=gr.themes.Default(primary_hue="indigo", neutral_hue="slate"),
+    )
+
+
+if __name__ == "__main__":
+    main()
