@@ -6,10 +6,12 @@ from ui.page import PAGES, guard, start
 from ui.pictures import draw_group, image_uri, pictures
 from ui.selection import Selection, benchmarks, jump, model_names
 from ui.takeaway import chart, cite, link, take_away
+from ui.visitor import VisitorStore
 
 __all__ = [
     "PAGES",
     "Selection",
+    "VisitorStore",
     "benchmarks",
     "chart",
     "cite",

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from core import datasets
+from core import datasets, public
 from core.errors import InputError
 from core.evaluation import Evaluation, tags_frame
 from core.groups import GroupSet
-from core.scorers import scorer_key
+from core.scorers import scorer_key, scorer_names
 from core.scores import ScoreCache, score_groups
 from core.texts import plain
 from ui.formats import progress_bar
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @st.cache_resource(max_entries=16, show_spinner="Loading groups …")
 def load_groups(benchmark: str, split: str) -> GroupSet:
-    return datasets.load(benchmark, split)
+    return datasets.load(public.check_benchmark(benchmark), split)
 
 
 def evaluate(selection: Selection, model: str | None = None) -> Evaluation:
     """The picked model's (or another one's) evaluation on the picked groups: from memory, the score cache, or the
     model itself."""
-    name = model or selection.model
+    name = public.check_model(model or selection.model, scorer_names())
     groups, source = selection.groups, model_source(name)
     address = (selection.benchmark, selection.split, groups.shape, name, scorer_key(source))
     found = _score(address, groups, source)

@@ -13,9 +13,11 @@ from streamlit.errors import StreamlitAPIException
 from core import browse, datasets
 from core.errors import InputError
 from core.groups import GroupSet
+from core.public import public
 from core.scorers import builtin_models, scorer_names
 from core.scorers.kinds import KINDS
 from ui.loaders import load_groups
+from ui.visitor import VisitorStore
 
 SPLITS = ("test", "validation", "train")
 # What the sidebar picks; bound to the address, so every link carries it.
@@ -86,7 +88,7 @@ def pick_selection() -> Selection:
             model_names(),
             key="model",
             bind="query-params",
-            accept_new_options=True,
+            accept_new_options=not public(),
             help="Built in, adapted by one of your runs (`run/…`), a Hugging Face or open_clip name, or a folder. "
             "A kind before a colon asks for another of its scores: `itc:`, `itm:`, `vgpt:`, `blind:`, `vqa:`, `lm:`.",
         )
@@ -124,14 +126,13 @@ def _reset() -> None:
 @st.cache_data(ttl=30, max_entries=1, show_spinner=False)
 def benchmarks() -> list[str]:
     """All of them; those whose data are here first. Choosing another says what it needs."""
-    return sorted(datasets.names(), key=lambda name: datasets.state(name).startswith("needs"))
+    names = [name for name in datasets.names() if name.startswith("scenes/") or not public()]
+    return sorted(names, key=lambda name: datasets.state(name).startswith("needs"))
 
 
 def model_names() -> list[str]:
     """Every score that the built-in models give, and the models that finished runs have adapted."""
-    from core.runs import RunStore
-
-    store = RunStore()
+    store = VisitorStore()
     adapted = [
         run.id
         for run in store.list()

@@ -1,0 +1,73 @@
+"""Whose browser this is, in public mode: a visitor sees, stops and deletes only the runs that this browser started."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import Any
+
+import streamlit as st
+
+from core.errors import InputError
+from core.public import admit, public, surplus
+from core.runs import Run, RunStore
+
+_COOKIE = "_streamlit_xsrf"  # Streamlit sets it in every browser; it lives as long as the browser is open
+
+
+def owner() -> str | None:
+    """An opaque name for this browser; None outside public mode, where all runs are everybody's."""
+    if not public():
+        return None
+    token = _token(st.context.cookies.get(_COOKIE, ""))
+    if token is None:  # a browser without cookies: at least this session keeps its own runs
+        token = st.session_state.setdefault("visitor", secrets.token_hex(16)).encode()
+    return hashlib.sha256(b"visitor " + token).hexdigest()[:20]
+
+
+def _token(cookie: str) -> bytes | None:
+    """The token inside the cookie, which is masked anew on every page load (`2|mask|masked token|time`)."""
+    try:
+        _, mask, masked, _ = cookie.split("|")
+        key, token = bytes.fromhex(mask), bytes.fromhex(masked)
+    except ValueError:
+        return None
+    return bytes(byte ^ key[i % len(key)] for i, byte in enumerate(token)) if key and token else None
+
+
+class VisitorStore(RunStore):
+    """The run store as this visitor may use it: sees the own runs in lists, opens any by its link, changes the own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._owner = owner()
+
+    def list(self, kind: str | None = None, owner: str | None = None) -> list[Run]:
+        return super().list(kind, owner or self._owner)
+
+    def create(self, kind: str, title: str, config: dict[str, Any], owner: str | None = None) -> Run:
+        everybody = super().list()
+        admit(everybody, self._owner, config)
+        for run in surplus(everybody, self._owner):
+            super().delete(run.id)
+        return super().create(kind, title, config, owner or self._owner)
+
+    def queue_up(self, run_id: str) -> int:
+        self._check_mine(run_id)
+        return super().queue_up(run_id)
+
+    def request_stop(self, run_id: str) -> Run:
+        self._check_mine(run_id)
+        return super().request_stop(run_id)
+
+    def rename(self, run_id: str, title: str) -> None:
+        self._check_mine(run_id)
+        super().rename(run_id, title)
+
+    def delete(self, run_id: str) -> None:
+        self._check_mine(run_id)
+        super().delete(run_id)
+
+    def _check_mine(self, run_id: str) -> None:
+        if public() and self.get(run_id).owner != self._owner:
+            raise InputError("This run was started in another browser; here you can only look at it.")
