@@ -1,0 +1,55 @@
+"""Lessons: predict, then see; every number is computed from the built-in world, here and now."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+import ui
+from ui.lessons import LESSONS
+
+LEAD = (
+    "Seven short lessons. Predict first, then look; each ends with a question and a link into the live page."
+)
+
+
+def overview() -> None:
+    grid = st.grid(3, min_column_width=260, border=True)
+    for number, (name, lesson) in enumerate(LESSONS.items(), 1):
+        with grid.cell():
+            st.markdown(f"**{number}. {lesson.title}**")
+            st.markdown(lesson.asks)
+            st.caption(f"about {lesson.minutes} minutes")
+            st.button(
+                "Open", key=f"open-{name}", on_click=choose, args=(name,), help=f"Open “{lesson.title}”"
+            )
+
+
+def choose(name: str | None) -> None:
+    st.session_state["lesson"] = name
+
+
+def page() -> None:
+    names = list(LESSONS)
+    name = st.segmented_control(
+        "Lesson", names, key="lesson", bind="query-params", label_visibility="collapsed"
+    )
+    if name is None:
+        overview()
+        return
+    lesson = LESSONS[name]
+    st.header(f"{names.index(name) + 1}. {lesson.title}", anchor=False)
+    st.markdown(f"*{lesson.asks}*")
+    lesson.show()
+    following = names[names.index(name) + 1 :]
+    with st.container(horizontal=True):
+        st.button("All lessons", on_click=choose, args=(None,), icon=":material/menu_book:")
+        if following:
+            st.button(
+                f"Next: {LESSONS[following[0]].title}", on_click=choose, args=(following[0],),
+                icon=":material/arrow_forward:",
+            )  # fmt: skip
+
+
+ui.start("Lessons", LEAD, pick=False)
+with ui.guard():
+    page()

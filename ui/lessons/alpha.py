@@ -1,0 +1,94 @@
+"""Lesson 4: alpha, and why bijective matching does not need it."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from core import drawing
+from core.alpha import AlphaStudy, pmi_text
+from core.debias import prior_from_scores
+from core.metrics import METRICS
+from core.plots.alpha import alpha_data, alpha_figure
+from ui.lessons import parts
+from ui.lessons.live import evaluate
+from ui.takeaway import chart
+
+MODEL = "vgpt:builtin/blip-caption"
+BLIND = "blind:builtin/blip-caption"
+SET = "scenes/attribute-swap"
+SHOWN = ("text_score", "group_score", "image_score", "group_match")
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def study(benchmark: str) -> AlphaStudy:
+    """The captioner's scores with its own blind ones, for noise instead of the image, as the prior."""
+    found, blind = evaluate(benchmark, MODEL), evaluate(benchmark, BLIND)
+    return AlphaStudy(found.scores, prior_from_scores(blind.scores), found.truth, found.ids)
+
+
+def show() -> None:
+    st.markdown(
+        "A captioner scores a caption by how likely it would write it for the image. That mixes two things: does it "
+        "fit the image, and is it likely English anyway? The second part is the **language prior**. alpha-debiasing "
+        "takes it out: log P(t | i) − **α** · log P(t)."
+    )
+    found = study(SET)
+    choice = parts.predict(
+        "alpha",
+        "on 2×2 groups, which of these cannot change at all, whatever α is?",
+        tuple(METRICS[name].label for name in ("text_score", "group_score", "group_match")),
+    )
+    if choice is None:
+        return
+    still = [
+        METRICS[name].label
+        for name in ("text_score", "group_score", "group_match")
+        if np.ptp(found.curve(name).values) == 0
+    ]
+    parts.verdict(choice, still[0] if len(still) == 1 else " and ".join(still) or "none of them")
+    alpha = st.slider("α", 0.0, 1.0, 0.5, step=0.01, key="lesson_alpha", bind="query-params")
+    chances = {name: found.evaluation(0.0).metrics[name].chance for name in SHOWN}
+    curves = {name: found.curve(name) for name in SHOWN}
+    figure = alpha_figure(alpha_data(curves, len(found.ids), chances, "text_score"), alpha)
+    now = found.evaluation(alpha).metrics
+    told = "; ".join(f"{METRICS[name].label} {now[name].value:.1f} %" for name in SHOWN)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        chart(figure, f"Metrics over alpha, exact. At {alpha:.2f}: {told}.", "lesson-alpha")
+    with right:
+        one_group(found, alpha)
+    st.markdown(
+        f"At α = {alpha:.2f} ({pmi_text(alpha)}): {told}. Subtracting α · log P(t) takes the **same** amount from "
+        "every score in a caption's column. Both ways to match two images with two captions use each column exactly "
+        "once, so both totals fall equally: **GroupMatch never needed debiasing**. Nor does ImageScore, which compares "
+        "within a column. It holds for square groups and for logarithms."
+    )
+    parts.question(
+        "alpha",
+        "A 1×5 group: one image, five captions. Does α change GroupMatch there?",
+        {
+            "No, never": "With fewer images than captions, matchings use different columns; their totals change "
+            "by different amounts.",
+            "It can": "Each matching uses one column of five, so α takes a different amount from each.",
+        },
+        "It can",
+    )
+    parts.onwards("Move alpha on any set", "pages/3_Debias.py", parts.picked(SET, MODEL))
+
+
+def one_group(found: AlphaStudy, alpha: float) -> None:
+    """The first group that alpha flips for TextScore, with its table at this alpha."""
+    flips = found.flips(1.0, "text_score")
+    changed = np.flatnonzero(flips.fixed | flips.broken)
+    index = int(changed[0]) if len(changed) else 0
+    scores = found.evaluation(alpha).scores[index]
+    st.markdown(f"One group at α = {alpha:.2f}, images × captions")
+    st.table({f"caption {j + 1}": {f"image {drawing.image_name(i)}": f"{v:.2f}" for i, v in enumerate(column)}
+              for j, column in enumerate(scores.T)})  # fmt: skip
+    straight, crossed = scores.trace(), scores[0, 1] + scores[1, 0]
+    st.markdown(
+        f"straight {straight:.2f} − crossed {crossed:.2f} = **{straight - crossed:.2f}**, whatever α is.".replace(
+            "-", "−"
+        )
+    )

@@ -1,0 +1,75 @@
+"""Lesson 7: attribute binding: knowing the words of a picture, and knowing whose they are."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core import plots
+from core.evaluation import Evaluation
+from core.texts import metric_line
+from ui.lessons import parts
+from ui.lessons.live import evaluate
+from ui.takeaway import chart
+
+# What changed in the wrong caption -> the set whose groups are sliced by it.
+CHANGES = {
+    "replace colour": "scenes/replace",
+    "swap colour": "scenes/swap",
+    "swap relation": "scenes/swap",
+}
+SAID = {
+    "replace colour": "a colour that is not in the picture",
+    "swap colour": "two colours exchanged",
+    "swap relation": "who stands where exchanged",
+}
+
+
+def show() -> None:
+    st.markdown(
+        "*A red cube and a blue ball* or *a blue cube and a red ball*: the same words, the same colours, the same "
+        "shapes. Only **binding** tells them apart: which word belongs to which object. Pooled embeddings can know "
+        "every word of a picture and lose exactly that."
+    )
+    found = {change: sliced(change) for change in CHANGES}
+    choice = parts.predict(
+        "binding",
+        "which mistake in a caption does the built-in CLIP notice most often?",
+        tuple(SAID.values()),
+    )
+    if choice is None:
+        return
+    value = {change: e.metrics["text_score"].value for change, e in found.items()}
+    parts.verdict(choice, SAID[max(value, key=value.__getitem__)])
+    rows = {change: e.metrics for change, e in found.items()}
+    told = "; ".join(f"{SAID[c]}: {metric_line(e.metrics['text_score'])}" for c, e in found.items())
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        figure = plots.bars_figure(plots.bars_data(rows, ("text_score",)), 300)
+        chart(figure, f"TextScore by what is wrong with the other caption. {told}.", "binding")
+    with right:
+        for change, e in found.items():
+            st.markdown(f"**{SAID[change]}**: {metric_line(e.metrics['text_score'])}, {len(e.ids)} groups")
+    st.markdown(
+        "Cola asks the question as a search: find the *red cube* among pictures that have something red **or** a cube, "
+        "and as exchanged pairs, two pictures and two captions. Its answer is to let a small **multimodal adapter** "
+        "look at patches and words together, on top of frozen features. Whether that helps here, on combinations never "
+        "seen in training above all, is measured on the Retrieval page, with intervals."
+    )
+    parts.question(
+        "binding",
+        "Why can a bag of words solve “a colour that is not in the picture”, but not “two colours exchanged”?",
+        {
+            "Colours are easier than shapes": "Both cases are about colours. The words differ in the first, in the "
+            "second only their order does.",
+            "Exchanged captions contain the same words": "A bag of words gives both captions the same score: a tie.",
+        },
+        "Exchanged captions contain the same words",
+    )
+    parts.onwards(
+        "Search by attribute and object", "pages/5_Retrieval.py", parts.picked("scenes/attribute-swap")
+    )
+
+
+def sliced(change: str) -> Evaluation:
+    """The groups whose wrong caption has this change."""
+    return evaluate(CHANGES[change], parts.MODEL).slices("change")["change"][change]

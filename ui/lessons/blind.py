@@ -1,0 +1,78 @@
+"""Lesson 3: the blind model that solves a benchmark."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core import plots
+from core.evaluation import Evaluation
+from core.texts import metric_line
+from ui.lessons import parts
+from ui.lessons.live import evaluate
+from ui.takeaway import chart
+
+BLIND = "builtin/blind-lm"
+ORDER, SWAP = "scenes/word-order", "scenes/swap"
+SETS = {ORDER: "one English sentence, four shuffled ones", SWAP: "two plausible sentences"}
+
+
+def show() -> None:
+    st.markdown(
+        "Some benchmarks ask for the right caption among wrong ones. If the wrong ones are not even English, a model "
+        "can win without looking at the image. The **blind language model** here has never seen one."
+    )
+    found = {name: evaluate(name, BLIND) for name in SETS}
+    choice = parts.predict(
+        "blind",
+        "on which set does a model without eyes find the caption far more often than chance?",
+        ("shuffled words (1×5)", "plausible swaps (1×2)", "both", "neither"),
+    )
+    if choice is None:
+        return
+    parts.verdict(choice, _outcome(found))
+    rows = {name.removeprefix("scenes/"): e.metrics for name, e in found.items()}
+    told = "; ".join(f"{name} {metric_line(row['text_score'])}" for name, row in rows.items())
+    left, right = st.columns(2, gap="large")
+    with left:
+        chart(
+            plots.bars_figure(plots.bars_data(rows, ("text_score",)), 300),
+            f"TextScore of the blind model on both sets: {told}.",
+            "blind",
+        )
+    with right:
+        for name, what in SETS.items():
+            st.markdown(f"**{name}** ({what}): {metric_line(found[name].metrics['text_score'])}")
+        groups = live_example(found[ORDER])
+        st.markdown("What the blind model chooses from, first its favourite:")
+        for caption, score in groups:
+            st.text(f"{score:8.2f}   {caption}")
+        st.caption("Mean log-likelihood per token. No image went in.")
+    parts.question(
+        "blind",
+        "A vision-language model reaches 95 % on such a shuffled-words benchmark. What have you learned?",
+        {
+            "It understands images well": "A blind model does about as well: the score may be language alone.",
+            "Nothing yet about its eyes": "First subtract what a blind model gets; that is what the blind check does.",
+        },
+        "Nothing yet about its eyes",
+    )
+    parts.onwards("Check any benchmark with a blind model", "pages/3_Debias.py", parts.picked(ORDER, BLIND))
+
+
+def live_example(evaluation: Evaluation) -> list[tuple[str, float]]:
+    """Captions of the set's first group with the blind model's scores, likeliest first."""
+    from ui.loaders import load_groups
+
+    captions = load_groups(ORDER, "test")[0].captions
+    scores = evaluation.scores[0, 0]
+    return [(captions[j], float(scores[j])) for j in scores.argsort()[::-1]]
+
+
+def _outcome(found: dict[str, Evaluation]) -> str:
+    """Far above chance: the interval lies above the middle between chance and 100 %."""
+    high = []
+    for name, label in ((ORDER, "shuffled words (1×5)"), (SWAP, "plausible swaps (1×2)")):
+        e = found[name].metrics["text_score"]
+        if e.low > (e.chance + 100) / 2:
+            high.append(label)
+    return {0: "neither", 2: "both"}.get(len(high), high[0] if high else "neither")

@@ -1,0 +1,78 @@
+"""Lesson 2: random guessing, against Propositions 1 to 4."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core import lessons, plots
+from core.metrics import METRICS
+from core.texts import metric_line
+from ui.lessons import parts
+from ui.takeaway import chart
+
+SHAPES = [(2, 2), (3, 3), (4, 4), (1, 2), (1, 4), (2, 4), (3, 5)]
+
+
+def show() -> None:
+    st.markdown(
+        "A model that knows nothing gives random scores. What it gets depends on the shape of the groups and on the "
+        "metric, so an accuracy without its chance level says little."
+    )
+    options = ("1 in 4", "1 in 6", "1 in 2")
+    choice = parts.predict("chance", "on 2×2 groups, how often is GroupMatch right by pure luck?", options)
+    if choice is None:
+        return
+    exact = lessons.guessing_table([(2, 2)]).iloc[0]["GroupMatch"]
+    parts.verdict(choice, f"1 in {100 / exact:.0f}")
+    st.markdown(
+        "There are only two ways to match two images with two captions: one half. **GroupMatch is not free accuracy**: "
+        "look at the height above its chance level, never at the height alone. Now let chance play."
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        names = [f"{m}×{k}" for m, k in SHAPES]
+        shape = st.selectbox(
+            "Shape (images × captions)", names, key="shape_drawn", bind="query-params", width=240
+        )
+        n = st.select_slider(
+            "Random groups", [100, 300, 1000, 3000, 10_000], 1000, key="drawn", bind="query-params", width=300
+        )
+        st.button("Draw again", on_click=_again, icon=":material/casino:")
+    m, k = SHAPES[names.index(shape)]
+    found = lessons.simulate(m, k, n, st.session_state.get("draw", 0))
+    data = plots.bars_data(
+        {shape: {one.metric: one.estimate for one in found}}, [one.metric for one in found]
+    )
+    said = "; ".join(f"{METRICS[one.metric].label} {metric_line(one.estimate)}" for one in found)
+    left, right = st.columns(2, gap="large")
+    with left:
+        chart(plots.bars_figure(data, 300), f"Accuracy of {n} random groups of {shape}. {said}.", "chance")
+    with right:
+        for one in found:
+            agree = "holds" if one.agrees else "misses, as one interval in twenty does,"
+            st.markdown(
+                f"**{METRICS[one.metric].label}** {one.estimate.value:.1f} %; its 95 % interval "
+                f"{one.estimate.low:.1f}–{one.estimate.high:.1f} {agree} the exact {one.estimate.chance:.2f} %"
+            )
+        table = lessons.guessing_table(SHAPES)
+        number = st.column_config.NumberColumn(format="%.2f %%")
+        st.dataframe(table, hide_index=True, column_config={"GroupScore": number, "GroupMatch": number})
+        st.caption(
+            "Exact chance levels: [TTM] Propositions 1 and 2 for k×k, 3 and 4 for fewer images than captions."
+        )
+    parts.question(
+        "chance",
+        "Model X: GroupScore 25 % on 2×2. Model Y: GroupMatch 45 % on 2×2. Which one certainly knows more than chance?",
+        {
+            "X": "Given enough groups: 25 is above its chance level of 16.7, while 45 is below 50.",
+            "Y": "45 is below GroupMatch's chance level of 50.",
+            "Both": "45 is below GroupMatch's chance level of 50.",
+        },
+        "X",
+    )
+    parts.onwards(
+        "See a model's metrics with their chance levels", "pages/2_Matching.py", parts.picked(parts.SET)
+    )
+
+
+def _again() -> None:
+    st.session_state["draw"] = st.session_state.get("draw", 0) + 1

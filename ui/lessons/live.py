@@ -1,0 +1,20 @@
+"""A model's evaluation on a whole test set, for the lessons: every number is computed here and now, or was cached."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.evaluation import Evaluation
+from ui import loaders
+from ui.selection import Selection
+
+
+def everything(benchmark: str, model: str) -> Selection:
+    """All test groups of a set."""
+    groups = loaders.load_groups(benchmark, "test")
+    return Selection(benchmark, "test", model, (), groups, np.ones(len(groups), bool))
+
+
+def evaluate(benchmark: str, model: str) -> Evaluation:
+    """That model on these groups."""
+    return loaders.evaluate(everything(benchmark, model))

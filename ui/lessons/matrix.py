@@ -1,0 +1,85 @@
+"""Lesson 1: a score matrix to edit, where GroupScore says no and GroupMatch says yes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core import drawing
+from core.errors import InputError
+from core.evaluation import Evaluation
+from ui.lessons import parts
+
+START = [[6.4, 5.0], [10.1, 9.6]]
+SHOWN = ("text_score", "image_score", "group_score", "group_match")
+
+
+def edited() -> np.ndarray:
+    """The matrix as the student has set it."""
+    frame = pd.DataFrame(START, index=["image A", "image B"], columns=["caption 1", "caption 2"])
+    number = st.column_config.NumberColumn(format="%.2f", required=True, min_value=-100.0, max_value=100.0)
+    table = st.data_editor(frame, column_config=dict.fromkeys(frame.columns, number), key="matrix")
+    values = table.to_numpy(dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise InputError("Every cell of the matrix needs a number; fill the empty one.")
+    return values
+
+
+def show() -> None:
+    st.markdown(
+        "Two images, two captions, four scores. Image A belongs to caption 1, image B to caption 2. A model gave the "
+        "scores below: it likes image B with everything."
+    )
+    st.dataframe(
+        pd.DataFrame(START, index=["image A", "image B"], columns=["caption 1", "caption 2"]), width=420
+    )
+    choice = parts.predict(
+        "matrix",
+        "does this model know which caption belongs to which image?",
+        ("no metric will say so", "GroupScore says yes", "GroupMatch says yes, GroupScore says no"),
+    )
+    if choice is None:
+        return
+    start = _kinds(np.array(START))
+    said = {name: kind == "right" for name, kind in start.items()}
+    outcome = (
+        "GroupMatch says yes, GroupScore says no"
+        if said["group_match"] and not said["group_score"]
+        else "GroupScore says yes" if said["group_score"] else "no metric will say so"
+    )  # fmt: skip
+    parts.verdict(choice, outcome)
+    st.markdown(
+        "GroupScore compares single cells, so an image that scores high with everything spoils it. GroupMatch compares "
+        "whole assignments: A–1 and B–2 together, against A–2 and B–1. **Change the numbers** and watch the verdicts; "
+        "add 4 to the whole row of image A, for instance."
+    )
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        values = edited()
+    with right:
+        data, kinds = drawing.group_view(_evaluation(values), 0)
+        st.html(drawing.verdicts_html(drawing.verdicts(data, {name: kinds[name] for name in SHOWN})))
+    st.caption(
+        "One made-up group: chance levels are 25, 25, 16.7 and 50 % on random scores, from top to bottom."
+    )
+    parts.question(
+        "matrix",
+        "You add the same number to both scores of image A. What can change?",
+        {
+            "GroupMatch": "Both assignments contain image A exactly once, so both totals grow by the same number.",
+            "ImageScore": "Columns compare image A with image B, and only A moved. GroupMatch cannot change: both "
+            "assignments contain A once.",
+            "Nothing": "Columns compare A with B, and only A moved: ImageScore, and with it GroupScore, can change.",
+        },
+        "ImageScore",
+    )
+    parts.onwards("See real groups like this one", "pages/1_Groups.py", parts.picked(parts.SET))
+
+
+def _evaluation(values: np.ndarray) -> Evaluation:
+    return Evaluation.of(values[None], np.array([[0, 1]]), ["yours"])
+
+
+def _kinds(values: np.ndarray) -> dict[str, str]:
+    return drawing.group_view(_evaluation(values), 0)[1]

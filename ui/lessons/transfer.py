@@ -1,0 +1,70 @@
+"""Lesson 6: memorising or learning: the transfer check."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core import lessons, plots
+from core.texts import metric_line
+from ui.lessons import parts
+from ui.loaders import load_groups
+from ui.takeaway import chart
+
+SHOWN = ("group_score", "group_match")
+
+
+@st.cache_data(max_entries=4, show_spinner="Training a map per modality on half of the groups …")
+def halves(benchmark: str, model: str) -> tuple[lessons.Half, lessons.Half]:
+    return lessons.memorise(load_groups(benchmark, "test"), model, 0.5)
+
+
+def show() -> None:
+    st.markdown(
+        "**SimpleMatch** overfits a model to its own matchings. No label is read, and GroupScore soars. Has the model "
+        "learned something about *left* and *right*, or about these pictures? Adapt on **half** of the groups and "
+        "measure the other half, which it never saw."
+    )
+    choice = parts.predict(
+        "transfer",
+        "GroupScore of the adapted half will rise by tens of points. And of the untouched half?",
+        ("it rises as much", "it rises far less", "it falls"),
+    )
+    if choice is None:
+        return
+    adapted, untouched = halves(parts.SET, parts.MODEL)
+    gains = [
+        h.after.metrics["group_score"].value - h.before.metrics["group_score"].value
+        for h in (adapted, untouched)
+    ]
+    outcome = (
+        "it falls" if gains[1] < 0 else "it rises far less" if gains[1] < gains[0] / 2 else "it rises as much"
+    )
+    parts.verdict(choice, outcome)
+    rows = {
+        f"{name}, {when}": getattr(half, when).metrics
+        for name, half in (("adapted", adapted), ("untouched", untouched))
+        for when in ("before", "after")
+    }
+    told = "; ".join(f"{name} {metric_line(row['group_score'])}" for name, row in rows.items())
+    chart(plots.bars_figure(plots.bars_data(rows, SHOWN)), f"GroupScore and GroupMatch. {told}.", "transfer")
+    st.markdown(
+        f"Adapted half: GroupScore {gains[0]:+.1f} points. Untouched half: {gains[1]:+.1f}. The gap is memory of the "
+        "test set, not skill. GroupMatch of the adapted half hardly moves: the labels *are* its matchings. That is why "
+        "Crossmatch offers the check wherever a model adapts. (One map per modality on frozen embeddings, trained just "
+        "now; test-time matching trains the whole model, and how much of its gain carries over is measured there.)"
+    )
+    parts.question(
+        "transfer",
+        "When is memorising the test groups acceptable?",
+        {
+            "Never": "In the transductive setting, where exactly these groups have to be matched, it is the point.",
+            "When these groups are all that has to be matched": "Transductive use: the gain is real for these groups, "
+            "and says nothing about others.",
+        },
+        "When these groups are all that has to be matched",
+    )
+    parts.onwards(
+        "Run test-time matching with a transfer check",
+        "pages/4_Test-Time_Matching.py",
+        parts.picked(parts.SET),
+    )
