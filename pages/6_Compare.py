@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 import ui
-from core import comparison, drawing, plots
+from core import drawing, plots, versus
 from core.evaluation import Evaluation
 from core.groups import GroupSet
 from core.metrics import METRICS
@@ -42,7 +42,7 @@ def overview(a: Evaluation, b: Evaluation) -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
         ui.chart(figure, f"Bars of A and B with intervals and chance levels. {told}.", "compare-models")
-    table = comparison.comparison_table(a, b, ("A", "B"))
+    table = versus.comparison_table(a, b, ("A", "B"))
     number, points = (
         st.column_config.NumberColumn(format="%.1f"),
         st.column_config.NumberColumn(format="%+.1f"),
@@ -78,7 +78,7 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
         metric = st.selectbox(
             "By", list(MAIN), format_func=lambda name: METRICS[name].label, key="by_metric", width=200
         )
-        found = comparison.sides(a, b, metric)
+        found = versus.sides(a, b, metric)
         side = st.segmented_control(
             "Groups", list(found), default="only B right", key="side", bind="query-params", width="content"
         )
@@ -127,7 +127,7 @@ def page(selection: ui.Selection) -> None:
     other = other_model(selection.model)
     a, b = ui.evaluate(selection), ui.evaluate(selection, other)
     groups = selection.groups.select(selection.mask)
-    comparison.check_same(a, b)
+    versus.check_same(a, b)
     if other == selection.model:
         st.info("A and B are the same model: choose another one for B.", icon=":material/difference:")
     overview(a, b)

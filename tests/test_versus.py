@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.comparison import SIDES, comparison_table, differences, sides
+from core.versus import SIDES, comparison_table, differences, sides
 from core.errors import InputError
 from core.evaluation import Evaluation
 
