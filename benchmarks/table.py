@@ -1,58 +1,121 @@
-"""Every built-in model on every built-in set: `python -m benchmarks.table` measures and rewrites README's table."""
+"""Every score of every built-in model on every built-in test set: `python -m benchmarks.table`.
+
+Rewrites assets/results/builtin.csv (all metrics, all parts) and README's tables. Group scores come from assets/scores
+where they are current (`python -m benchmarks.ready` first, then no model is loaded for them); the flattened sets are
+scored here, by contrastive models alone: others read each of the up to 110,000 pairs of a set by itself.
+"""
 
 from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from core.datasets import load, names
-from core.evaluation import Evaluation, percent_record
-from core.scorers import builtin_models, load_scorer
-from core.scores import ScoreCache, score_groups
+from core.evaluation import Evaluation, percent_record, tags_frame
+from core.groups import GroupSet
+from core.scenes import FLAT, SETS, is_flat
+from core.scorers import load_scorer, scorer_key, scorer_names
+from core.scores import ScoreCache, score_all, score_groups
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "assets" / "results" / "builtin.csv"
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
-COLUMNS = ["model", "benchmark", "shape", "groups", "metric", "value", "low", "high", "chance", "ties"]
+COLUMNS = [
+    *("model", "kind", "benchmark", "shape", "part", "groups"),
+    *("metric", "value", "low", "high", "chance", "ties"),
+]
+# Values of the tag `unseen`: whether a caption names a composition that no training scene holds.
+PARTS = {"no": "seen", "yes": "unseen"}
+# Left out of README: kinds that read no image by design, and VQAScore's logarithm.
+ASIDE = ("blind", "vqa-log")
+Row = dict[str, Any]
 
 
-def measure() -> list[dict[str, object]]:
-    """One row per model, set and metric, on the test split."""
-    rows: list[dict[str, object]] = []
-    for model in builtin_models():
-        scorer = load_scorer(model)
-        for name in names():
-            if not name.startswith("scenes/"):
+class Lazy:
+    """Knows its key; loads its model when a score is nowhere yet."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.key = scorer_key(name) or load_scorer(name, "cpu").key
+
+    def score(self, images: Any, captions: Any, pairs: np.ndarray) -> np.ndarray:
+        return load_scorer(self.name, "cpu").score(images, captions, pairs)
+
+
+def measure() -> list[Row]:
+    """One row per scorer, set, part of the set (all, seen, unseen) and metric, on the test split."""
+    rows: list[Row] = []
+    sets = {name: load(name, "test") for name in names() if name in (*SETS, *FLAT)}
+    for model, kind in scorer_names().items():
+        scorer = Lazy(model)
+        for name, groups in sets.items():
+            if is_flat(name) and kind != "itc":
                 continue
-            groups = load(name, "test")
-            found = Evaluation.of(score_groups(scorer, groups, ScoreCache()), groups.truth, groups.ids)
-            what = {
-                "model": model,
-                "benchmark": name,
-                "shape": "x".join(map(str, found.shape)),
-                "groups": len(groups),
-            }
-            rows += [{**what, "metric": metric, **percent_record(e)} for metric, e in found.metrics.items()]
+            what = {"model": model, "kind": kind, "benchmark": name}
+            rows += [{**what, **row} for row in measured(scorer, groups)]
     return rows
 
 
-def markdown(rows: list[dict[str, object]]) -> str:
-    """GroupScore and GroupMatch side by side, with intervals and chance levels."""
-    lines = [
-        "| model | set | shape | GroupScore | chance | GroupMatch | chance |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    by_key = {(r["model"], r["benchmark"], r["metric"]): r for r in rows}
-    for model, name in dict.fromkeys((r["model"], r["benchmark"]) for r in rows):
-        score, match = by_key[model, name, "group_score"], by_key[model, name, "group_match"]
-        cells = [cell(score), f"{score['chance']:.1f}", cell(match), f"{match['chance']:.1f}"]
-        lines.append(f"| {model} | {name} | {score['shape']} | " + " | ".join(cells) + " |")
+def measured(scorer: Any, groups: GroupSet) -> list[Row]:
+    """All metrics of one scorer on one set; of a flattened one those without groups."""
+    found = score_groups(scorer, groups, ScoreCache())
+    wide = score_all(scorer, groups, ScoreCache()) if is_flat(groups.name) else None
+    tags = tags_frame([g.tags for g in groups])
+    whole = Evaluation.of(found, groups.truth, groups.ids, tags=tags, global_scores=wide)
+    if wide is not None:
+        own = {name: e for name, e in whole.metrics.items() if name not in whole.outcomes}
+        return rows_of(whole, "all", own)
+    parts = {PARTS[value]: part for value, part in whole.slices("unseen")["unseen"].items()}
+    return [row for part, e in {"all": whole, **parts}.items() for row in rows_of(e, part, e.metrics)]
+
+
+def rows_of(found: Evaluation, part: str, metrics: dict[str, Any]) -> list[Row]:
+    what = {"shape": "x".join(map(str, found.shape)), "part": part, "groups": len(found.scores)}
+    return [{**what, "metric": metric, **percent_record(e)} for metric, e in metrics.items()]
+
+
+def markdown(rows: list[Row]) -> str:
+    """Sets as rows, scores as columns; then the same for the flattened sets."""
+    shown = [r for r in rows if r["part"] == "all" and r["kind"] not in ASIDE]
+    plain = pivot([r for r in shown if not is_flat(r["benchmark"])], ("group_score", "group_match"))
+    flat = pivot([r for r in shown if is_flat(r["benchmark"])], ("global_match",))
+    return (
+        "GroupScore, below it GroupMatch; one number where they are the same metric:\n\n"
+        f"{plain}\n\n"
+        "The flattened sets, all images with all captions and no groups given: share of images that the best "
+        "assignment gives their own caption:\n\n"
+        f"{flat}\n\n"
+        "All metrics, the language priors, and seen and unseen compositions apart: `assets/results/builtin.csv`."
+    )
+
+
+def pivot(rows: list[Row], metrics: tuple[str, ...]) -> str:
+    """A Markdown table: a row per set, a column per scorer, a line in the cell per metric."""
+    at = {(r["benchmark"], r["model"], r["metric"]): r for r in rows}
+    heads = {r["model"]: heading(r) for r in rows}
+    lines = [f"| set | chance | {' | '.join(heads.values())} |", "| --- |" + " --- |" * (len(heads) + 1)]
+    for name, shape in dict.fromkeys((r["benchmark"], r["shape"]) for r in rows):
+        told = metrics[:1] if shape.startswith("1x") else metrics
+        first = next(iter(heads))
+        chances = "<br>".join(f"{at[name, first, m]['chance']:.1f}" for m in told)
+        cells = ["<br>".join(cell(at[name, model, m]) for m in told) for model in heads]
+        label = f"{name.removeprefix('scenes/')}, {shape.replace('x', '×')}"
+        lines.append(f"| {label} | {chances} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def cell(row: dict[str, object]) -> str:
+def heading(row: Row) -> str:
+    """`clip`; with the kind of score where it is no embedding's."""
+    name = row["model"].rpartition(":")[2].removeprefix("builtin/")
+    return name if row["kind"] == "itc" and ":" not in row["model"] else f"{name}, {row['kind'].upper()}"
+
+
+def cell(row: Row) -> str:
     ties = f", {row['ties']} tied" if row["ties"] else ""
-    return f"{row['value']:.1f} [{row['low']:.1f}, {row['high']:.1f}]{ties}"
+    return f"{row['value']:.1f} <sub>[{row['low']:.0f}, {row['high']:.0f}]{ties}</sub>"
 
 
 def main() -> None:
@@ -65,6 +128,7 @@ def main() -> None:
     readme = ROOT / "README.md"
     before, rest = readme.read_text().split(BEGIN)
     readme.write_text(f"{before}{BEGIN}\n{markdown(rows)}\n{END}{rest.split(END)[1]}")
+    print(f"{len(rows)} rows in {OUT.relative_to(ROOT)}, tables in README.md")
 
 
 if __name__ == "__main__":

@@ -334,12 +334,22 @@ def _paper_presets() -> dict[str, Preset]:
 
 
 _BUILTIN = TTMConfig(epochs=5, lr=3e-4, coverage_first=0.2, tau_last=0.0, batch=50, augmentation="jitter")
+_GLOBAL: dict[str, Any] = {
+    "variant": "global",
+    "threshold_mode": "relative",
+    "tau_first": 0.5,
+    "tau_last": 0.0,
+}
 
 # "builtin" holds for every built-in set of scenes; "default" is a start for any other data and model.
 PRESETS: dict[str, Preset] = {
     "default": Preset("any", "any", TTMConfig(), "[TTM] C.1; 20 % of the groups at first, all at the end"),
     "simplematch": Preset("any", "any", SimpleMatchConfig(), "[TTM] section 3.1"),
     "builtin": Preset("scenes/*", "builtin/clip", _BUILTIN, "prototype runs on fresh scenes"),
+    "builtin/global": Preset(
+        "scenes/*@global", "builtin/clip", _BUILTIN.updated(_GLOBAL), "[TTM] 3.2.1, on pairs"
+    ),
+    "default/global": Preset("any", "any", TTMConfig(**_GLOBAL), "[TTM] 3.2.1, on pairs"),
     "embeddings": Preset(
         "any", "embeddings file", TTMConfig(lr=1e-3, epochs=5), "frozen features, one map each"
     ),
@@ -357,13 +367,15 @@ def default_preset(kind: str, dataset: str | None, model: str) -> str:
     """The preset to start from where nobody names one.
 
     kind : "ttm" or "simplematch". dataset : a benchmark, or None for an embeddings file. The paper's own row where it
-    has this model on this data set, else what suits the built-in models, embeddings, or any model.
+    has this model on this data set, else what suits the built-in models, embeddings, or any model; for a flattened
+    set (`scenes/left-right@global`) the global variant.
     """
     prefix = "" if kind == "ttm" else f"{kind}/"
     if dataset is None:
         return f"{prefix}embeddings"
+    wide = "/global" if kind == "ttm" and dataset.endswith("@global") else ""
     if model.startswith("builtin/"):
-        return f"{prefix}builtin"
+        return f"{prefix}builtin{wide}"
     rows = (name for name, p in PRESETS.items() if (p.dataset, p.model) == (dataset, model))
     own = next((name for name in rows if not name.endswith("/global")), None) if kind == "ttm" else None
-    return own or ("default" if kind == "ttm" else kind)
+    return own or (f"default{wide}" if kind == "ttm" else kind)

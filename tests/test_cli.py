@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core.cli import app, format_step
+from core.errors import InputError
 
 NAMES = ["text_score", "image_score", "group_score", "group_match", "individual_match"]
 
@@ -99,6 +100,32 @@ def test_lists(what):
     assert rows
 
 
+def test_listed_lines_are_short_and_aligned_and_one_entry_is_told_in_full():
+    lines = here("list", "benchmarks").splitlines()
+    assert max(map(len, lines)) <= 100
+    starts = {line.index(" built in") for line in lines if line.endswith(" built in")}
+    assert len(starts) == 1 and "scenes/left-right@global" in "\n".join(lines)
+    assert "needs: " in here("list", "benchmarks", "winoground")
+    with pytest.raises(InputError, match="did you mean 'winoground'"):
+        here("list", "benchmarks", "winogrund")
+
+
+def test_models_are_listed_with_kinds_parameters_and_size():
+    head, *lines = here("list", "models").splitlines()
+    assert head.split() == ["name", "kinds", "parameters", "size", "state"]
+    rows = {row["name"]: row for row in json.loads(here("list", "models", "--json"))}
+    clip = rows["builtin/clip"]
+    assert clip["kinds"] == ["itc"] and clip["state"] == "built in"
+    assert clip["parameters"] == 1_266_849 and 2e6 < clip["bytes"] < 3e6
+    assert rows["builtin/blind-lm"]["kinds"] == ["lm"] and len(lines) == len(rows)
+
+
+def test_a_flattened_set_is_measured_without_groups_too():
+    found = json.loads(here("evaluate", "--benchmark", "scenes/triples@global", "--json"))["metrics"]
+    assert {"global_match", "image_to_text_r1", "text_to_image_r1"} <= set(found)
+    assert found["global_match"]["chance"] == pytest.approx(100 / 102, abs=1e-3)
+
+
 def test_no_runs_yet_is_an_empty_list():
     assert json.loads(crossmatch("runs", "list", "--json").stdout) == []
 
@@ -157,8 +184,9 @@ def test_a_truncated_npz_and_a_pickle_are_refused(score_file, tmp_path):
 
 def test_every_command_has_help_with_an_example():
     top = [c.name or c.callback.__name__ for c in app.registered_commands]
-    runs = [["runs", c.name] for c in app.registered_groups[0].typer_instance.registered_commands]
-    for command in [*([name] for name in top), *runs]:
+    groups = app.registered_groups
+    inner = [[g.name, c.name] for g in groups for c in g.typer_instance.registered_commands]
+    for command in [*([name] for name in top), *inner]:
         text = " ".join(here(*command, "--help").split())
         assert "Example: " in text and f"crossmatch {' '.join(command)}" in text
 

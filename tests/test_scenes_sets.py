@@ -11,19 +11,25 @@ import pytest
 
 from core.errors import InputError
 from core.scenes import (
+    FLAT,
     SETS,
     VOCABULARY,
     build,
     build_retrieval,
+    holds,
     load,
+    load_flat,
     load_retrieval,
     scene_graph,
     words,
     write_assets,
 )
 from core.scenes import sets as sets_file
+from core.scenes.flat import independent, keep
 from core.scenes.rows import asset_path, read_rows
+from core.scenes.sets import drawn
 from core.scenes.shuffles import grammatical
+from core.scores import score_all, score_groups
 
 SHAPES = {
     "scenes/attribute-swap": (2, 2), "scenes/left-right": (2, 2), "scenes/front-behind": (2, 2),
@@ -259,6 +265,80 @@ def test_unknown_names_get_a_suggestion():
         build("scenes/swap", "valid")
     with pytest.raises(InputError, match="at least one"):
         build("scenes/swap", "test", 0)
+
+
+# Flattened
+
+
+@pytest.mark.parametrize("split", ["validation", "test"])
+@pytest.mark.parametrize("name", FLAT)
+def test_a_caption_of_a_flattened_set_is_true_of_its_own_image_alone(name, split):
+    """Read by the tests' own reader of captions, on a sample of the pairs of different groups."""
+    groups, rng = load_flat(name, split), np.random.default_rng(0)
+    n, (m, k) = len(groups), groups.shape
+    captions = [caption for group in groups for caption in group.captions]
+    assert n * m >= 100 and len(set(captions)) == n * k
+    graphs = [[scene_graph(image.scene) for image in group.images] for group in groups]
+    for i, j in rng.integers(n, size=(1200, 2)):
+        if i == j:
+            continue
+        graph, caption = graphs[i][rng.integers(m)], groups[j].captions[rng.integers(k)]
+        assert verdict(caption, graph) is False, (groups[i].id, caption)
+
+
+def test_a_flattened_set_is_a_part_of_its_set_and_names_itself():
+    whole, part = load("scenes/left-right"), load_flat("scenes/left-right@global")
+    assert part.name == "scenes/left-right@global" and set(part.ids) < set(whole.ids)
+    assert all(group == whole[whole.ids.index(group.id)] for group in part)
+    assert {g.tags["unseen"] for g in part} == {"yes", "no"}
+    with pytest.raises(InputError, match="did you mean 'scenes/left-right@global'"):
+        load_flat("scenes/left-rigth@global")
+
+
+def test_the_shipped_flattened_set_is_what_choosing_gives():
+    whole, part = load("scenes/material-swap"), load_flat("scenes/material-swap@global")
+    assert part.ids == whole.select(keep("scenes/material-swap", "test")).ids
+
+
+def test_without_flattening_most_images_fit_several_captions():
+    """Why the flattened sets are parts: the whole sets have no one right assignment."""
+    groups = load("scenes/left-right").select(range(80))
+    graphs = [scene_graph(image.scene) for group in groups for image in group.images]
+    captions = [caption for group in groups for caption in group.captions]
+    fitting = np.array([sum(verdict(c, graph) is True for c in captions) for graph in graphs])
+    assert (fitting > 1).mean() > 0.25
+
+
+def test_drafts_without_conflicts_are_chosen_and_no_further_one_fits_in():
+    drafts = [draft for draft, _ in drawn("scenes/left-right", "test", 40)]
+    kept = independent(drafts).tolist()
+
+    def clash(a, b):
+        return any(holds(c, s) is not False for c in a.claims for s in b.scenes)
+
+    for i in range(len(drafts)):
+        rivals = [j for j in kept if j != i and (clash(drafts[i], drafts[j]) or clash(drafts[j], drafts[i]))]
+        assert bool(rivals) is (i not in kept)
+
+
+def test_all_images_are_scored_with_all_captions():
+    groups = load_flat("scenes/triples@global").select(range(5))
+
+    class Lengths:
+        name = key = "lengths"
+
+        def score(self, images, captions, pairs):
+            keys = np.array([int(image.key[:4], 16) for image in images])
+            return keys[pairs[:, 0]] + np.array([len(c) for c in captions])[pairs[:, 1]] / 128
+
+    found = score_all(Lengths(), groups)
+    images = [image for g in groups for image in g.images]
+    captions = [caption for g in groups for caption in g.captions]
+    expected = [[int(i.key[:4], 16) + len(c) / 128 for c in captions] for i in images]
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, np.array(expected, dtype=np.float32))
+    own = score_groups(Lengths(), groups)
+    np.testing.assert_array_equal(own, found.reshape(5, 3, 5, 3)[range(5), :, range(5)])
 
 
 # Retrieval

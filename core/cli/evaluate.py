@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from core.cli.calls import confirm_calls
 from core.cli.options import Json, Seed
 from core.cli.say import format_metrics, note, show_json
 from core.errors import InputError
@@ -85,13 +86,14 @@ def load_evaluation(
         return Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags, seed=seed)
     from core.datasets import load
     from core.scorers import load_scorer
-    from core.scores import ScoreCache, score_groups
+    from core.scores import ScoreCache, score_all, score_groups
 
-    groups = load(benchmark or "", split)
-    found = score_groups(load_scorer(model), groups, ScoreCache())
-    return Evaluation.of(
-        found, groups.truth, groups.ids, tags=tags_frame([g.tags for g in groups]), seed=seed
-    )
+    groups, scorer = load(benchmark or "", split), load_scorer(model)
+    confirm_calls(scorer, groups)
+    # A flattened set is matched as a whole; what its groups need is then in the cache.
+    wide = score_all(scorer, groups, ScoreCache()) if groups.name.endswith("@global") else None
+    found, tags = score_groups(scorer, groups, ScoreCache()), tags_frame([g.tags for g in groups])
+    return Evaluation.of(found, groups.truth, groups.ids, tags=tags, seed=seed, global_scores=wide)
 
 
 def write_evaluation(found: Any, record: dict[str, Any], out: Path) -> None:

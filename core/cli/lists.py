@@ -28,15 +28,64 @@ def pretrain(
 
 
 def list_models() -> list[dict[str, Any]]:
-    from core.scorers import builtin_models
+    """The built-in models, with every kind of score each gives, and the models of the paper's tables."""
+    from core.presets import MODELS
+    from core.scorers import builtin_models, scorer_names
+    from core.weights import weights_bytes, weights_folder, weights_state
 
-    return [{"name": name, "state": "built in"} for name in builtin_models()]
+    scores = scorer_names()
+    rows = []
+    for name in [*builtin_models(), *MODELS.values()]:
+        kinds = [kind for each, kind in scores.items() if each.rpartition(":")[2] == name] or ["itc"]
+        folder = weights_folder(name)
+        count = None if folder is None else _parameters(folder)
+        size = weights_bytes(name)
+        rows.append(
+            {"name": name, "kinds": kinds, "parameters": count, "bytes": size, "state": weights_state(name)}
+        )
+    return rows
+
+
+def _parameters(folder: Path) -> int | None:
+    """Number of weights in a folder's safetensors files, from their headers; None where one does not read."""
+    from math import prod
+
+    from safetensors import SafetensorError, safe_open
+
+    count = 0
+    try:
+        for path in folder.glob("*.safetensors"):
+            with safe_open(path, "np") as weights:
+                count += sum(prod(weights.get_slice(key).get_shape()) for key in list(weights.keys()))
+    except (OSError, SafetensorError):
+        return None
+    return count
 
 
 def list_benchmarks() -> list[dict[str, Any]]:
-    from core.datasets import names, state
+    """Every benchmark: kind, shape of its groups where that is one and known, and what it needs."""
+    from core.datasets import DATASETS, entry, state
+    from core.datasets.base import GRAPHS, GROUPS, RETRIEVAL
 
-    return [{"name": name, "state": state(name)} for name in names(None)]
+    rows = []
+    for kind in (GROUPS, RETRIEVAL, GRAPHS):
+        for name in [name for source in DATASETS.values() for name in source.names(kind)]:
+            known = entry(name)
+            shape = known.shape if known is not None else _built_in_shape(name)
+            told = "x".join(map(str, shape)) if shape else ""
+            rows.append({"name": name, "kind": kind, "shape": told, "state": state(name)})
+    return rows
+
+
+def _built_in_shape(name: str) -> tuple[int, int] | None:
+    from core.scenes.flat import MARK
+    from core.scenes.sets import SETS
+
+    spec = SETS.get(name.removesuffix(MARK))
+    if spec is None:
+        return None
+    first, _, second = spec.description.partition(":")[0].partition("x")
+    return int(first), int(second)
 
 
 def list_metrics() -> list[dict[str, Any]]:
@@ -60,6 +109,9 @@ def list_tables() -> list[dict[str, Any]]:
     return [{"name": name, "shows": title} for name, (title, _) in TABLES.items()]
 
 
+_HEADS = {"bytes": "size"}
+_WIDEST = 45  # characters up to which a column is filled up
+
 LISTINGS = {
     "models": list_models,
     "benchmarks": list_benchmarks,
@@ -71,14 +123,58 @@ LISTINGS = {
 
 def list_things(
     what: Annotated[str, typer.Argument(help="models, benchmarks, metrics, presets or tables.")],
+    name: Annotated[
+        str | None, typer.Argument(help="One of them: everything about it, such as its next step in full.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """What is at hand here."""
+    """What is at hand here: one line each, or everything about one."""
     if what not in LISTINGS:
         raise unknown_name("listing", what, LISTINGS)
     rows = LISTINGS[what]()
+    if name is not None:
+        known = {row["name"]: row for row in rows}
+        if name not in known:
+            raise unknown_name(what.removesuffix("s"), name, known)
+        rows = [known[name]]
     if as_json:
-        show_json(rows)
-        return
-    for row in rows:
-        print("  ".join(f"{value}" for value in row.values()))
+        show_json(rows if name is None else rows[0])
+    elif name is not None:
+        print("\n".join(f"{key}: {_told(key, value)}" for key, value in rows[0].items()))
+    else:
+        print("\n".join(_lines(rows)) or "nothing")
+        if any(str(row.get("state", "")).startswith("needs") for row in rows):
+            note(f"what is not here, and the next step: `crossmatch list {what} NAME`")
+
+
+def _lines(rows: list[dict[str, Any]]) -> list[str]:
+    """A head and the rows as aligned columns; a column with long texts is not filled up."""
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    common = [key for key in keys if all(key in row for row in rows)]
+    head = [[_HEADS.get(key, key) for key in common]] if rows else []
+    cells = [*head, *([_short(key, row[key]) for key in common] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    # What only some rows have, such as the settings of a preset, stands behind with its name.
+    rest = ["", *(" ".join(f"{k}={v}" for k, v in row.items() if k not in common) for row in rows)]
+    lines = []
+    for row, more in zip(cells, rest, strict=False):
+        filled = (cell.ljust(w) if w <= _WIDEST else cell for cell, w in zip(row, widths, strict=True))
+        lines.append("  ".join([*filled, more]).rstrip())
+    return lines
+
+
+def _short(key: str, value: Any) -> str:
+    return "not here" if key == "state" and str(value).startswith("needs: ") else _told(key, value)
+
+
+def _told(key: str, value: Any) -> str:
+    """A value for people: lists with commas, numbers of weights and bytes in millions, nothing as a dash."""
+    if value is None:
+        return "-"
+    if key == "kinds":
+        return ",".join(value)
+    if key == "parameters":
+        return f"{value / 1e6:.2f} M" if value < 1e8 else f"{value / 1e6:.0f} M"
+    if key == "bytes":
+        return f"{value / 1e6:.1f} MB"
+    return str(value)

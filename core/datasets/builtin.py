@@ -10,11 +10,11 @@ from core.errors import InputError
 
 
 def names(kind: str = GROUPS) -> list[str]:
-    """`scenes/attribute-swap`, `scenes/left-right`, ...; of kind retrieval `scenes/retrieval`."""
-    from core.scenes import SETS
+    """`scenes/attribute-swap`, ..., then the flattened `scenes/attribute-swap@global`, ...; one retrieval set."""
+    from core.scenes import FLAT, SETS
     from core.scenes.retrieval import NAME
 
-    return {GROUPS: list(SETS), RETRIEVAL: [NAME]}.get(kind, [])
+    return {GROUPS: [*SETS, *FLAT], RETRIEVAL: [NAME]}.get(kind, [])
 
 
 def state(name: str) -> str:
@@ -26,10 +26,13 @@ def load(
     name: str, split: str | None, folder: Path | None = None, images: bool = True, partial: bool = False
 ) -> Any:
     """The shipped validation or test set; the train split is drawn from its seed."""
+    from core.scenes import is_flat, load_flat
     from core.scenes import load as load_scenes
     from core.scenes.retrieval import NAME, load_retrieval
 
     if folder is not None:
         raise InputError(f"{name} is built in and reads no folder; leave the folder out.")
     split = split or "test"
-    return load_retrieval(split) if name == NAME else load_scenes(name, split)
+    if name == NAME:
+        return load_retrieval(split)
+    return load_flat(name, split) if is_flat(name) else load_scenes(name, split)

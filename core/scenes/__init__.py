@@ -14,6 +14,7 @@
     segment(scene, size)                   int8 (size, size): which object a pixel shows, -1 for the floor
     SceneImage(scene)                      the ImageRef of a group: .key without drawing, .open(size=None)
     SETS, build(name, split, n, seed), load(name, split="test"), write_assets()      group sets
+    FLAT, load_flat(name, split)           the flattened global variants, such as scenes/left-right@global
     build_retrieval(split, n, seed), load_retrieval(split), RetrievalSet             single-object queries
 
 Scenes of different splits are disjoint by construction (`scene.noise % 4` is the split). Compositions in
@@ -34,6 +35,7 @@ from core.scenes.captions import (
     say,
     words,
 )
+from core.scenes.flat import FLAT, is_flat, load_flat
 from core.scenes.render import MODEL_SIZE, RENDERER, SceneImage, render, render_many, segment
 from core.scenes.retrieval import RetrievalSet, build_retrieval, load_retrieval
 from core.scenes.sampler import jitter, sample_scene, training_scenes
@@ -56,6 +58,7 @@ from core.scenes.world import (
 
 __all__ = [
     "COLOURS",
+    "FLAT",
     "HELD_OUT_COMBINATIONS",
     "HELD_OUT_PAIRS",
     "MATERIALS",
@@ -85,8 +88,10 @@ __all__ = [
     "describe",
     "draw_twin",
     "holds",
+    "is_flat",
     "jitter",
     "load",
+    "load_flat",
     "load_retrieval",
     "render",
     "render_many",

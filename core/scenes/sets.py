@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,11 @@ SETS: dict[str, Spec] = {
 
 def build(name: str, split: str, n: int | None = None, seed: int = 0) -> GroupSet:
     """Draw `n` groups (default: the set's own size) of a split from a seed; a pure function of its arguments."""
+    return _group_set(name, split, tuple(group for _, group in drawn(name, split, n, seed)))
+
+
+def drawn(name: str, split: str, n: int | None = None, seed: int = 0) -> Iterator[tuple[Draft, Group]]:
+    """The groups of `build` one by one, each with the draft that knows what its captions mean."""
     spec = _spec(name)
     _check_split(split)
     count = spec.sizes[split] if n is None else n
@@ -109,8 +115,9 @@ def build(name: str, split: str, n: int | None = None, seed: int = 0) -> GroupSe
         raise InputError(f"A set of {count} groups cannot be drawn; ask for at least one.")
     rng = np.random.default_rng([seed, SPLITS.index(split), zlib.crc32(name.encode())])
     mark = f"{name.removeprefix('scenes/')}/{split}" + (f"/seed{seed}" if seed else "")
-    groups = tuple(_group(f"{mark}/{i:04d}", _draw(spec.build, rng, split), rng) for i in range(count))
-    return _group_set(name, split, groups)
+    for i in range(count):
+        draft = _draw(spec.build, rng, split)
+        yield draft, _group(f"{mark}/{i:04d}", draft, rng)
 
 
 def load(name: str, split: str = "test") -> GroupSet:

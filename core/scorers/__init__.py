@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from core.scorers.hub import builtin_models, family, folder_key, locate, stamp
-from core.scorers.kinds import FAMILIES, KINDS, named_key
+from core.scorers.kinds import FAMILIES, KINDS, kinds_of, named_key, natural_kind
 
 if TYPE_CHECKING:
+    from core.scorers.adapted import AdaptedModel
     from core.scorers.base import Scorer
     from core.scorers.embedding import EmbeddingModel
     from core.scorers.huggingface import TransformersModel
     from core.scorers.openclip import OpenClipModel
 
-__all__ = ["SCORERS", "builtin_models", "load_scorer", "scorer_key"]
+__all__ = [
+    "SCORERS",
+    "builtin_models",
+    "load_scorer",
+    "model_folder",
+    "scorer_key",
+    "scorer_kind",
+    "scorer_names",
+]
 
 
 def _transformers(name: str, source: str, device: str) -> TransformersModel:
@@ -41,6 +52,18 @@ def _embedding(name: str, source: str, device: str) -> EmbeddingModel:
     return model
 
 
+def _plugin(name: str, source: str, device: str) -> Any:
+    from core.scorers.plugins import load_plugin
+
+    return load_plugin(name, source, device)
+
+
+def _adapted(name: str, source: str, device: str) -> AdaptedModel:
+    from core.scorers.adapted import AdaptedModel
+
+    return AdaptedModel.load(name, locate(source), device)
+
+
 # Family -> loader(name as the user wrote it, source, device). A family is the `model_type` of a model's config.json, or
 # a prefix of the name (`open_clip:ViT-B-32/laion2b_s34b_b79k`); the source is what follows the prefix, or a folder.
 SCORERS: dict[str, Callable[[str, str, str], Any]] = {
@@ -49,13 +72,17 @@ SCORERS: dict[str, Callable[[str, str, str], Any]] = {
     "siglip2": _transformers,
     "open_clip": _open_clip,
     "crossmatch-embedding": _embedding,
+    "crossmatch-adapted": _adapted,  # one of Cola's strategies on a base that it names
+    "python": _plugin,  # scorers of installed packages (plugins.py)
     **FAMILIES,  # matching heads, generative models, VQA, blind language models, endpoints
 }
 
-# Models kept in memory; the one that was used longest ago goes first.
+# Models kept in memory; the one that was used longest ago goes first. Beside one that is being loaded only small ones
+# stay: a large one is freed before, so that two never have to fit.
 KEPT = 2
+SMALL = 500_000_000  # bytes of weights, all kept models together
 _kept: OrderedDict[tuple, Any] = OrderedDict()
-_lock = Lock()
+_lock = RLock()  # an adapted model loads its base
 
 
 def load_scorer(name: str, device: str = "auto") -> Scorer:
@@ -71,11 +98,29 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
     state = (name, chosen, device, stamp(folder) if folder.is_dir() else ())
     with _lock:
         if state not in _kept:
+            _make_room()
             _kept[state] = SCORERS[chosen](name, source, device)
         _kept.move_to_end(state)
-        while len(_kept) > KEPT:
-            _kept.popitem(last=False)
         return _kept[state]
+
+
+def _make_room() -> None:
+    """Free kept models until another may be loaded."""
+    freed = False
+    while len(_kept) >= KEPT or sum(map(_weight, _kept.values())) > SMALL:
+        _kept.popitem(last=False)
+        freed = True
+    if freed:
+        gc.collect()
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+def _weight(scorer: Any) -> int:
+    """Bytes of a scorer's weights; 0 for one without any, such as a served model."""
+    module = getattr(getattr(scorer, "captioner", scorer), "module", None)
+    return 0 if module is None else sum(p.numel() * p.element_size() for p in module.parameters())
 
 
 def scorer_key(name: str) -> str | None:
@@ -88,6 +133,37 @@ def scorer_key(name: str) -> str | None:
         return named_key(chosen, source)
     hashed = Path(source).is_dir() and chosen != "crossmatch-embedding"
     return folder_key(Path(source)) if hashed else None
+
+
+def scorer_kind(name: str) -> str:
+    """The kind of score (a key of `KINDS`) that `load_scorer(name)` gives, without loading it.
+
+    `itc` for every contrastive model. Raises InputError as `load_scorer` does for a name that stands for nothing.
+    """
+    prefix, colon, _ = name.partition(":")
+    if colon and prefix in KINDS:
+        return prefix
+    chosen, source = _resolve(name)
+    return natural_kind(Path(source)) if chosen in FAMILIES else "itc"
+
+
+def scorer_names() -> dict[str, str]:
+    """Every score that the built-in models give: name for `load_scorer` -> its kind; for a picker.
+
+    A model's own kind goes by its plain name, any other by a prefix: `builtin/blip-itm`, `itc:builtin/blip-itm`.
+    """
+    found: dict[str, str] = {}
+    for name, folder in builtin_models().items():
+        own = scorer_kind(name)
+        found[name] = own
+        if own != "itc":
+            found |= {f"{kind}:{name}": kind for kind in kinds_of(folder) if kind != own}
+    return found
+
+
+def model_folder(name: str) -> Path:
+    """The folder of the model that a name stands for; raises InputError as `load_scorer` does."""
+    return locate(_resolve(name)[1])
 
 
 def _resolve(name: str) -> tuple[str, str]:

@@ -173,6 +173,8 @@ class EmbeddingModel:
                 device,
             )
             model.module.load_state_dict({n: tensors[f"map.{n}"] for n in ("image", "caption")})
+            # As they were saved: normalised once more they could differ in the last bit, and so a resumed run.
+            model._images, model._captions = tensors["images"], tensors["captions"]
         except (KeyError, TypeError, RuntimeError) as error:
             raise InputError(f"The model in {folder} is incomplete ({error}); save it again.") from None
         return model

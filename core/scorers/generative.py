@@ -8,7 +8,6 @@ Source: [VGPT] Eq. 1, 12 and 13, appendices B and D.
 
 from __future__ import annotations
 
-import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from core.debias import prior_from_samples
 from core.groups import ImageRef
 from core.scorers.decoding import ChatScorer, Prefix, text_log_probs
 from core.scorers.hub import read_json
-from core.scorers.kinds import DEFAULT_NULL_COUNT, null_pixels
+from core.scorers.kinds import DEFAULT_NULL_COUNT, blind_key, null_pixels
 from core.scorers.nulls import NullImage, null_images
 from core.scorers.pairwise import Look, PairScorer, Parts, gap, load_parts, masked_mean, token_log_probs, used
 
@@ -234,8 +233,7 @@ class BlindScorer:
     @property
     def key(self) -> str:
         """Hash of the captioner and of its null images."""
-        nulls = " ".join(image.key for image in self.captioner.nulls(self.count, self.seed))
-        return hashlib.sha256(f"{self.captioner.key} {nulls}".encode()).hexdigest()
+        return blind_key(self.captioner.key, self.captioner.nulls(self.count, self.seed))
 
     def describe(self) -> str:
         """One line for people."""

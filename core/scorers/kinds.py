@@ -7,7 +7,7 @@ Without one, the architecture in the model's config.json decides.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from core.errors import InputError
 from core.scorers.hub import folder_key, locate, read_json
+from core.scorers.nulls import NullImage, null_images
 
 if TYPE_CHECKING:
     from core.scorers.base import Scorer
@@ -133,6 +134,15 @@ def natural_kind(folder: Path) -> str:
     return "vqa"
 
 
+# What else a model of a kind can be asked for.
+_ALSO = {"itm": ("itm", "itc"), "vgpt": ("vgpt", "blind"), "vqa": ("vqa", "vqa-log"), "lm": ("lm",)}
+
+
+def kinds_of(folder: Path) -> tuple[str, ...]:
+    """The kinds of score that the model in a folder can give, its own first."""
+    return _ALSO.get(natural_kind(folder), (natural_kind(folder),))
+
+
 def null_pixels(config: dict[str, Any]) -> tuple[float, float]:
     """Mean and standard deviation of a model's null images, from its configuration."""
     own = config.get("null_images")
@@ -152,13 +162,23 @@ def kind_key(kind: str, folder: Path, settings: str = "") -> str:
     return hashlib.sha256(f"{_VERSION} {kind} {settings} {folder_key(folder)}".encode()).hexdigest()
 
 
+def blind_key(captioner: str, nulls: Sequence[NullImage]) -> str:
+    """The key of a captioner on null images: a hash (hex) of its own key and of theirs."""
+    return hashlib.sha256(f"{captioner} {' '.join(image.key for image in nulls)}".encode()).hexdigest()
+
+
 def named_key(family: str, source: str) -> str | None:
     """The key of a scorer of `FAMILIES` without loading it; None where its files are not at hand."""
     if family == "api":
         return None
     try:
         folder = locate(source) if source.startswith("builtin/") else Path(source).expanduser()
-        return kind_key(family if family in KINDS else natural_kind(folder), folder)
+        kind = family if family in KINDS else natural_kind(folder)
+        own = kind_key(kind, folder)
+        if kind != "blind":
+            return own
+        pixels = null_pixels(read_json(folder / "config.json"))
+        return blind_key(own, null_images(DEFAULT_NULL_COUNT, *pixels))
     except (InputError, OSError):
         return None
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from PIL import Image
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class NullImage:
 
     def draw(self, shape: Sequence[int]) -> torch.Tensor:
         """Normalised pixels of this shape, float32."""
+        import torch
+
         rng = np.random.default_rng([self.seed, self.index])
         return torch.from_numpy(rng.normal(self.mean, self.std, tuple(shape)).astype(np.float32))
 

@@ -1,0 +1,70 @@
+"""`python -m benchmarks.ready`: scores of every built-in model on every built-in test set, into assets/scores.
+
+What is current is skipped, so it may run again after each new model; files of models that are gone are removed.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+from core import ready
+from core.datasets import load, names
+from core.groups import GroupSet
+from core.scenes import SETS
+from core.scorers import load_scorer, scorer_key, scorer_names
+from core.scores import score_groups
+
+
+def sets() -> dict[str, GroupSet]:
+    """The built-in test sets; flattened variants are parts of them."""
+    return {name: load(name, "test").blind() for name in names() if name in SETS}
+
+
+def keys_of(groups: GroupSet) -> list[ready.Key]:
+    """(image key, caption) of every score in (n, m, k), in order."""
+    return [(image.key, caption) for g in groups for image in g.images for caption in g.captions]
+
+
+def main() -> None:
+    tests = sets()
+    keys = [key for groups in tests.values() for key in keys_of(groups)]
+    pairs = ready.Pairs.of(keys)
+    ready.folder().mkdir(parents=True, exist_ok=True)
+    kept = [write_pairs(pairs)]
+    for name in scorer_names():
+        known = scorer_key(name)
+        if known is None or not ready.current(known, pairs):
+            known = measure(name, tests, keys, pairs)
+        kept.append(ready.score_path(known))
+    for path in set(ready.folder().glob("*.npz")) - set(kept):
+        path.unlink()
+        print(f"removed {path.name}")
+    print(f"{len(kept) - 1} scorers, {sum(path.stat().st_size for path in kept) / 1e6:.2f} MB")
+
+
+def write_pairs(pairs: ready.Pairs) -> Path:
+    """The file with the pairs, written only where it changes."""
+    path = ready.folder() / ready.PAIRS
+    found = ready.read_pairs(path, (0, time.time_ns())) if path.is_file() else None
+    if found is None or found.key != pairs.key:
+        pairs.write(path)
+    return path
+
+
+def measure(name: str, tests: dict[str, GroupSet], keys: list[ready.Key], pairs: ready.Pairs) -> str:
+    """Score all sets without any cache and write the file; the scorer's key."""
+    started = time.perf_counter()
+    scorer = load_scorer(name, "cpu")
+    found = np.concatenate([score_groups(scorer, groups).ravel() for groups in tests.values()])
+    values = np.empty(len(pairs.codes), dtype=np.float32)
+    values[pairs.places(keys)] = found
+    ready.write(scorer.key, name, pairs, values)
+    print(f"{name}: {len(values)} scores in {time.perf_counter() - started:.0f} s", flush=True)
+    return scorer.key
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""Scorers from other packages: ten lines of Python, found by entry point, scored by the name `python:NAME`.
+
+A package names its scorer in the group `crossmatch.scorers` of its pyproject.toml
+
+    [project.entry-points."crossmatch.scorers"]
+    word-count = "my_package:WordCount"
+
+and that is a class (or a function without arguments that makes one) with two things:
+
+    import numpy as np
+
+    class WordCount:
+        key = "1"  # change it when the scores change: cached scores go by it
+
+        def score(self, images, captions, pairs):
+            # images: open lazily, image.open() is RGB (PIL); captions: str; pairs: int (p, 2), image and caption
+            pixels = [image.open().resize((8, 8)) for image in images]
+            return np.array([len(captions[j].split()) for i, j in pairs], dtype=np.float32)  # (p,)
+
+It sees images, captions and pairs, never groups, and so never what is right. Only installed packages are asked:
+no file that somebody uploads is ever loaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import numpy as np
+
+from core.errors import InputError, unknown_name
+from core.groups import ImageRef
+
+GROUP = "crossmatch.scorers"
+PREFIX = "python"
+
+
+def plugins() -> dict[str, EntryPoint]:
+    """Scorers of installed packages, by name; nothing of them is imported."""
+    return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name)}
+
+
+class PluginScorer:
+    """A package's scorer with its answers checked."""
+
+    def __init__(self, name: str, inner: Any, origin: str) -> None:
+        self.name, self._inner = name, inner
+        self.key = hashlib.sha256(f"plugin\0{origin}\0{inner.key}".encode()).hexdigest()
+
+    def score(self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray) -> np.ndarray:
+        """Scores of the wanted pairs, float32 (p,); InputError where the package fails or gives something else."""
+        try:
+            found = np.asarray(self._inner.score(images, captions, pairs))
+        except InputError:
+            raise
+        except Exception as error:  # whatever a package raises
+            raise InputError(
+                f"The scorer {self.name!r} failed ({type(error).__name__}: {error}); mend it."
+            ) from error
+        if (
+            found.shape != (len(pairs),)
+            or not np.issubdtype(found.dtype, np.number)
+            or np.iscomplexobj(found)
+        ):
+            raise InputError(
+                f"The scorer {self.name!r} gave {found.dtype} of shape {found.shape} for {len(pairs)} pairs; its "
+                "`score` must return one number per pair."
+            )
+        return found.astype(np.float32)
+
+
+def load_plugin(name: str, source: str, device: str) -> PluginScorer:
+    """The scorer that an installed package registers as `source`; `name` is what the user wrote.
+
+    Raises InputError for a name that no package registers, and for one that cannot be imported or is no scorer.
+    """
+    known = plugins()
+    if source not in known:
+        raise unknown_name("scorer", source, known)
+    entry = known[source]
+    try:
+        inner = entry.load()()
+    except Exception as error:  # whatever a package raises
+        raise InputError(
+            f"The scorer {name!r} ({entry.value}) cannot be loaded ({type(error).__name__}: {error}); mend or "
+            "reinstall its package."
+        ) from error
+    if not callable(getattr(inner, "score", None)) or not isinstance(getattr(inner, "key", None), str):
+        raise InputError(
+            f"The scorer {name!r} ({entry.value}) needs a method `score(images, captions, pairs)` and a text `key`."
+        )
+    version = entry.dist.version if entry.dist is not None else ""
+    return PluginScorer(name, inner, f"{entry.value} {version}")

@@ -1,0 +1,176 @@
+"""Shipped scores: they are what the models compute, are found by content alone, and spare the first start a model."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core import paths, ready
+from core.datasets import load
+from core.groups import GroupSet
+from core.scenes import FLAT, SETS
+from core.scorers import load_scorer, scorer_key, scorer_names
+from core.scores import ScoreCache, score_groups
+
+ROOT = Path(__file__).resolve().parent.parent
+RENEW = "renew assets/scores with `python -m benchmarks.ready`"
+
+
+def keys_of(groups: GroupSet) -> list[ready.Key]:
+    return [(image.key, caption) for g in groups for image in g.images for caption in g.captions]
+
+
+class Unloaded:
+    """Knows a model's key, and fails when somebody asks it for a score."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.key = name, scorer_key(name)
+
+    def score(self, images, captions, pairs):
+        raise AssertionError(f"{len(pairs)} scores of {self.name} are not shipped; {RENEW}")
+
+
+@pytest.mark.parametrize("scorer", scorer_names())
+def test_every_score_of_every_built_in_set_ships(scorer):
+    for name in (*SETS, *FLAT):
+        groups = load(name)
+        found = score_groups(Unloaded(scorer), groups, ScoreCache())
+        assert found.shape == (len(groups), *groups.shape)
+
+
+@pytest.mark.parametrize("scorer", scorer_names())
+def test_shipped_scores_are_what_the_model_computes(scorer):
+    pytest.importorskip("torch")
+    model = load_scorer(scorer, "cpu")
+    assert model.key == scorer_key(scorer)
+    for number, name in enumerate(SETS):
+        groups = load(name).select([number, 150 + number, 299 - number])
+        shipped = score_groups(Unloaded(scorer), groups, ScoreCache())
+        np.testing.assert_allclose(score_groups(model, groups), shipped, atol=1e-4, rtol=0)
+
+
+def test_nothing_else_lies_there_and_it_is_small():
+    kept = {ready.score_path(scorer_key(name)) for name in scorer_names()} | {ready.folder() / ready.PAIRS}
+    files = set(ready.folder().iterdir())
+    assert files == kept, RENEW
+    assert sum(file.stat().st_size for file in files) < 5e6
+
+
+# Never stale
+
+
+@pytest.fixture
+def model_copy(tmp_path) -> Path:
+    return Path(shutil.copytree(paths.assets() / "models" / "clip", tmp_path / "clip"))
+
+
+def change_weight(folder: Path) -> None:
+    file = folder / "model.safetensors"
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+
+
+def change_tokenizer(folder: Path) -> None:
+    file = folder / "tokenizer.json"
+    file.write_text(file.read_text() + "\n")
+
+
+@pytest.mark.parametrize("change", [change_weight, change_tokenizer])
+def test_a_changed_model_is_never_answered_with_old_scores(model_copy, change):
+    keys = keys_of(load("scenes/left-right").select(range(5)))
+    before = scorer_key(str(model_copy))
+    assert np.isfinite(ScoreCache().get(before, keys)).all()  # a copy is the same model
+    change(model_copy)
+    assert scorer_key(str(model_copy)) != before
+    assert np.isnan(ScoreCache().get(scorer_key(str(model_copy)), keys)).all()
+
+
+def test_another_caption_or_image_has_no_shipped_score():
+    key = scorer_key("builtin/clip")
+    (image, caption), *_ = keys_of(load("scenes/left-right"))
+    other = keys_of(load("scenes/left-right", "validation"))[0]
+    asked = [(image, caption), (image, caption + "."), (image[::-1], caption), other, (image, other[1])]
+    assert np.isfinite(ready.find(key, asked)).tolist() == [True, False, False, False, False]
+
+
+def copied_assets(tmp_path: Path, monkeypatch) -> tuple[str, list[ready.Key]]:
+    """A copy of the shipped scores to do harm to; the key of a scorer, and keys that it has scores of."""
+    key, keys = scorer_key("builtin/clip"), keys_of(load("scenes/swap").select(range(4)))
+    shutil.copytree(ready.folder(), tmp_path / "scores")
+    monkeypatch.setattr("core.paths.assets", lambda: tmp_path)
+    assert np.isfinite(ready.find(key, keys)).all()
+    return key, keys
+
+
+def test_scores_of_other_pairs_are_not_used(tmp_path, monkeypatch):
+    key, keys = copied_assets(tmp_path, monkeypatch)
+    pairs = ready.Pairs.of(keys)
+    assert not ready.current(key, pairs)
+    pairs.write(ready.folder() / ready.PAIRS)
+    assert np.isnan(ready.find(key, keys)).all()
+
+
+@pytest.mark.parametrize("harm", ["cut", "no archive", "another scorer's"])
+def test_a_damaged_file_is_as_good_as_none(tmp_path, monkeypatch, harm):
+    key, keys = copied_assets(tmp_path, monkeypatch)
+    path = ready.score_path(key)
+    bad = {
+        "cut": path.read_bytes()[:500],
+        "no archive": b"version https://git-lfs.github.com/spec/v1",
+        "another scorer's": ready.score_path("x").parent.joinpath(other_file(path)).read_bytes(),
+    }
+    path.write_bytes(bad[harm])
+    with pytest.warns(UserWarning, match="cannot be read"):
+        assert np.isnan(ready.find(key, keys)).all()
+
+
+def other_file(path: Path) -> str:
+    return next(p.name for p in sorted(path.parent.iterdir()) if p.name not in (path.name, ready.PAIRS))
+
+
+def test_what_is_written_is_found_pair_by_pair(tmp_path, monkeypatch):
+    monkeypatch.setattr("core.paths.assets", lambda: tmp_path)
+    keys = [(f"image {i}", f"caption {j}") for i in range(7) for j in range(5) if (i + j) % 3]
+    pairs = ready.Pairs.of(keys + keys[:4])
+    assert len(pairs.codes) == len(keys)
+    ready.folder().mkdir()
+    pairs.write(ready.folder() / ready.PAIRS)
+    values = np.empty(len(keys), dtype=np.float32)
+    values[pairs.places(keys)] = np.arange(len(keys))
+    ready.write("a key", "a name", pairs, values)
+    assert ready.current("a key", pairs) and not ready.current("another key", pairs)
+    order = np.random.default_rng(0).permutation(len(keys))
+    assert ready.find("a key", [keys[i] for i in order]).tolist() == order.tolist()
+    assert np.isnan(ready.find("a key", [("image 0", "caption 0"), ("image 9", "caption 1")])).all()
+    assert np.isnan(ready.find("another key", keys)).all() and len(ready.find("a key", [])) == 0
+
+
+# The first start
+
+
+def run(code: str) -> None:
+    """Run code in a process of its own; fails where it fails or has imported torch."""
+    code += "; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_scores_of_a_built_in_set_are_found_without_torch():
+    run(
+        "import sys; from tests.test_ready import Unloaded, load, score_groups, ScoreCache; "
+        "score_groups(Unloaded('builtin/clip'), load('scenes/left-right'), ScoreCache())"
+    )
+
+
+def test_the_home_page_starts_without_torch():
+    pytest.importorskip("streamlit")
+    run(
+        "import sys; from streamlit.testing.v1 import AppTest; "
+        "page = AppTest.from_file('app.py', default_timeout=60).run(); assert not page.exception, page.exception"
+    )
