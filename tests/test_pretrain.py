@@ -11,11 +11,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+from safetensors.torch import load_file  # noqa: E402
 
 from core import paths  # noqa: E402
 from core.errors import InputError  # noqa: E402
 from core.pretrain import RECIPES, pretrain, pretrain_recipe  # noqa: E402
 from core.pretrain.data import DataRecipe, claim_table, object_table, training_data  # noqa: E402
+from core.pretrain.heads import agreement  # noqa: E402
 from core.pretrain.recipes import Recipe, Tower  # noqa: E402
 from core.pretrain.tokens import EOS, PAD, questions, token_ids, word_tokenizer  # noqa: E402
 from core.scenes import COLOURS, SETS, Claim, Phrase, build, training_scenes  # noqa: E402
@@ -40,7 +42,9 @@ def tiny(recipe: Recipe) -> Recipe:
     """The recipe on a handful of scenes: the same code, a hundredth of a second a step."""
     data = replace(recipe.data, singles=24, twins=12)
     small = {"vision": Tower(32, 1, 2), "text": Tower(32, 1, 2), "projection": 16, "batch": 12, "pairs": 3}
-    return replace(recipe, **small, data=data, steps=3, relations_from=2, groups=4, every=2, warmup=2)
+    return replace(
+        recipe, **small, data=data, start="", steps=3, relations_from=2, groups=4, every=2, warmup=2
+    )
 
 
 @pytest.mark.parametrize("name", sorted(RECIPES))
@@ -70,6 +74,38 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Pa
         folder = pretrain_recipe("clip", recipe, tmp_path / name, seed=seed)
         weights.append((folder / "model.safetensors").read_bytes())
     assert weights[0] == weights[1] != weights[2]
+
+
+@pytest.mark.parametrize("name", ["blip-itm", "blip-vqa"])
+def test_a_model_that_starts_from_the_captioner_has_its_towers(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "assets", lambda: tmp_path)
+    captioner = tiny(RECIPES["blip-caption"])
+    before = load_file(pretrain_recipe("c", captioner, tmp_path / "models" / "c") / "model.safetensors")
+    recipe = replace(tiny(RECIPES[name]), start="c", lr=0.0)
+    after = load_file(pretrain_recipe(name, recipe, tmp_path / name, seed=1) / "model.safetensors")
+    shared = 0
+    for key, weight in after.items():
+        key = key if key in before else key.replace("text_encoder.", "text_decoder.bert.")
+        if key in before and not key.startswith("itm"):
+            assert torch.equal(weight[: len(before[key])], before[key])
+            shared += 1
+    assert shared > 0.6 * len(after)
+    assert any("crossattention" in key for key in before)
+
+
+def test_a_start_that_is_missing_or_of_another_size_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "assets", lambda: tmp_path)
+    recipe = replace(tiny(RECIPES["blip-itm"]), start="c")
+    with pytest.raises(InputError, match="crossmatch pretrain c --out"):
+        pretrain_recipe("blip-itm", recipe, tmp_path / "a")
+    small = replace(tiny(RECIPES["blip-caption"]), text=Tower(16, 1, 2))
+    pretrain_recipe("c", small, tmp_path / "models" / "c", steps=1)
+    with pytest.raises(InputError, match="must have the towers"):
+        pretrain_recipe("blip-itm", recipe, tmp_path / "b")
 
 
 def test_training_does_not_disturb_the_callers_random_numbers(tmp_path: Path) -> None:
@@ -148,6 +184,41 @@ def test_claim_table_by_hand() -> None:
     assert table.sum() == 4
     behind = claim_table(Claim((Phrase("red", "cube"), Phrase("red", "sphere")), "behind"))
     assert behind[colours.index("red")].tolist() == [1, 0, 0, 0, 0, 0]  # which red one would be unclear
+
+
+def test_agreement_by_hand() -> None:
+    """A red cube left of a blue sphere, and behind a green one; captions right and wrong in one thing each."""
+    objects = np.zeros((8, 6), dtype=np.float32)
+    red, blue, green = (list(COLOURS).index(c) for c in ("red", "blue", "green"))
+    objects[red], objects[blue] = (1, 1, 0, 0, -1.0, 0.5), (1, 0, 1, 0, 0.5, 0.2)
+    objects[green] = (1, 0, 0, 0, 0, 0)  # there are two green ones: their shape and place are unknown
+    cube, ball = Phrase("red", "cube"), Phrase("blue", "sphere")
+    cases = [
+        (Claim((cube, ball), "left of"), [(red, 0, 1), (red, 1, 1), (blue, 0, 1), (blue, 1, 1)]),
+        (Claim((cube, ball), "in front of"), [(red, 0, 1), (red, 1, 0), (blue, 0, 1), (blue, 1, 0)]),
+        (Claim((ball, cube), "left of"), [(red, 0, 1), (red, 1, 0), (blue, 0, 1), (blue, 1, 0)]),
+        (Claim((Phrase("red", "sphere"), ball)), [(red, 0, 0), (blue, 0, 1)]),
+        (Claim((cube, Phrase("green", "cube")), "behind"), [(red, 0, 1)]),
+    ]
+    for claim, expected in cases:
+        told = torch.from_numpy(claim_table(claim)).float()[None]
+        wanted, known = (x[0] for x in agreement(torch.from_numpy(objects)[None], told))
+        found = [(colour, what, int(wanted[colour, what])) for colour, what in known.nonzero().tolist()]
+        assert found == sorted(expected), claim
+
+
+def test_agreement_holds_for_true_captions_of_training_scenes_and_fails_for_twins() -> None:
+    data = training_data(DataRecipe(singles=40, twins=20), 4, pictures=False)
+    objects, told = torch.from_numpy(data.objects), torch.from_numpy(data.told[:, 2]).float()
+    wanted, known = agreement(objects, told)
+    assert known[..., 0].sum() > 60 and known[..., 1].sum() > 30
+    assert wanted[known].all()
+    twin = torch.arange(40).view(20, 2).flip(1).flatten() + 40
+    wanted, known = agreement(objects[40:], told[twin])
+    complete = (known[..., 0] == (told[twin][..., 0] > 0)).all(dim=1)  # every colour told is there once
+    assert complete.sum() > 20
+    # A twin's caption is wrong in something.
+    assert not (wanted | ~known).all(dim=(1, 2))[complete].any()
 
 
 def test_object_table_gives_place_and_shape_of_colours_that_occur_once() -> None:

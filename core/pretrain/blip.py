@@ -17,7 +17,7 @@ from transformers import (
 
 from core.pretrain.language import mean_log_probability, next_word_loss
 from core.pretrain.recipes import Recipe
-from core.pretrain.shared import Batch, Passed, place, tower, trimmed
+from core.pretrain.shared import Batch, Passed, Words, place, tower, trimmed
 from core.pretrain.tokens import BOS, EOS, NO, PAD, YES, image_settings, questions
 from core.scenes import MODEL_SIZE
 
@@ -65,14 +65,20 @@ def build_retrieval(recipe: Recipe, words: int) -> BlipForImageTextRetrieval:
     return _placed(BlipForImageTextRetrieval(config(recipe, words)), recipe)
 
 
-def _read(module: Any, tokens: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    """The text encoder's words ids (p, length) after looking at the image tokens (p, t, d): (p, length, d)."""
+def _layers(module: Any, tokens: torch.Tensor, ids: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The text encoder's words ids (p, length) after looking at the image tokens (p, t, d): (p, length, d) a layer."""
     return module.text_encoder(
         input_ids=ids,
         attention_mask=_mask(ids),
         encoder_hidden_states=tokens,
         encoder_attention_mask=torch.ones(tokens.shape[:2], dtype=torch.long, device=tokens.device),
-    ).last_hidden_state
+        output_hidden_states=True,
+    ).hidden_states
+
+
+def _read(module: Any, tokens: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """The last layer's."""
+    return _layers(module, tokens, ids)[-1]
 
 
 def _itm_logit(module: BlipForImageTextRetrieval, read: torch.Tensor) -> torch.Tensor:
@@ -99,9 +105,10 @@ def retrieval_loss(module: BlipForImageTextRetrieval, batch: Batch) -> Passed:
     images = torch.cat([own, own, _draw(other.T)])
     captions = torch.cat([own, _draw(other), own])
     tokens, ids = _paired(seen.last_hidden_state, batch.ids, images, captions)
-    read = _read(module, tokens, ids)
-    itm = F.binary_cross_entropy_with_logits(_itm_logit(module, read), (images == captions).float())
-    words = (read[: len(own)], ids[: len(own)])
+    layers = _layers(module, tokens, ids)
+    itm = F.binary_cross_entropy_with_logits(_itm_logit(module, layers[-1]), (images == captions).float())
+    # Asked of the last layer but one, and beside wrong pictures too: a true caption gives its own words away.
+    words = Words(layers[-2], ids, images, captions)
     return Passed(itc + itm, pooled, seen.last_hidden_state[:, 1:], told, words)
 
 
@@ -143,7 +150,10 @@ def itm_scores(module: BlipForImageTextRetrieval, pixels: torch.Tensor, ids: tor
 
 def build_captioner(recipe: Recipe, words: int) -> BlipForConditionalGeneration:
     """A decoder that reads the picture by cross-attention."""
-    return _placed(BlipForConditionalGeneration(config(recipe, words)), recipe)
+    settings = config(recipe, words)
+    if recipe.null_images is not None:
+        settings.null_images = list(recipe.null_images)  # read by `core.scorers.kinds.null_pixels`
+    return _placed(BlipForConditionalGeneration(settings), recipe)
 
 
 def _decoded(module: Any, tokens: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
@@ -159,7 +169,9 @@ def captioner_loss(module: BlipForConditionalGeneration, batch: Batch) -> Passed
     ids = trimmed(batch.ids)
     read = _decoded(module, seen.last_hidden_state, ids)
     loss = next_word_loss(module.text_decoder.cls(read), ids)
-    return Passed(loss, seen.pooler_output, seen.last_hidden_state[:, 1:], words=(read, ids))
+    own = torch.arange(len(ids), device=ids.device)
+    words = Words(read, ids, own, own)  # a word is read before those after it, so they cannot give it away
+    return Passed(loss, seen.pooler_output, seen.last_hidden_state[:, 1:], words=words)
 
 
 def captioner_scores(
@@ -212,16 +224,16 @@ def vqa_loss(module: BlipForQuestionAnswering, batch: Batch) -> Passed:
     seen = module.vision_model(pixel_values=batch.pixels)
     own = torch.arange(len(batch.ids), device=batch.ids.device)
     other = _others(len(own), batch.pairs).to(own.device)
-    tokens, asked = _paired(
-        seen.last_hidden_state, questions(batch.ids), torch.cat([own, own]), torch.cat([own, other])
-    )
-    read = _read(module, tokens, asked)
+    images, captions = torch.cat([own, own]), torch.cat([own, other])
+    tokens, asked = _paired(seen.last_hidden_state, questions(batch.ids), images, captions)
+    layers = _layers(module, tokens, asked)
+    read = layers[-1]
     answers = torch.cat([torch.full_like(own, YES), torch.full_like(own, NO)])
     labels = torch.stack([torch.full_like(answers, BOS), answers, torch.full_like(answers, EOS)], dim=1)
     loss = next_word_loss(_answered(module, read, asked, labels), labels)
     # What a caption tells is asked of the reading beside a wrong picture, which cannot give it away.
     told = read[len(own) :, 0][other.argsort()]
-    words = (read[: len(own)], asked[: len(own)])
+    words = Words(layers[-2], asked, images, captions)
     return Passed(loss, seen.pooler_output, seen.last_hidden_state[:, 1:], told, words)
 
 

@@ -25,7 +25,7 @@ library_name: transformers
 
 # {title}
 
-A `{kind}` of {millions:.2f} million parameters, trained from scratch on rendered scenes of coloured solids by
+A `{kind}` of {millions:.2f} million parameters, trained {origin} on rendered scenes of coloured solids by
 `crossmatch pretrain {name}`. It is a teaching and testing model for Crossmatch: it knows {words} words and nothing of
 the world outside the scenes.
 
@@ -72,6 +72,7 @@ def write_card(name: str, recipe: Recipe, folder: Path) -> None:
         kind=config["architectures"][0],
         millions=_parameters(folder) / 1e6,
         name=name,
+        origin=f"from the weights of the built-in model `{recipe.start}`" if recipe.start else "from scratch",
         words=config.get("text_config", config)["vocab_size"],
         use=recipe.use,
         steps=last["step"],

@@ -15,6 +15,7 @@ from core.pretrain.data import training_data
 from core.pretrain.families import FAMILIES
 from core.pretrain.loop import Progress, remeasure, seeded, train
 from core.pretrain.recipes import Recipe
+from core.pretrain.start import builtin, start_from
 from core.pretrain.tokens import word_tokenizer
 
 
@@ -28,6 +29,7 @@ def make(
     if seed < 0:
         raise InputError(f"The seed is {seed}; it must be a whole number, 0 or more.")
     where = _device(device)
+    earlier = builtin(recipe.start) if recipe.start else None
     out.mkdir(parents=True, exist_ok=True)
     family = FAMILIES[recipe.family]
     tokenizer = word_tokenizer(recipe.length, family.asks)
@@ -35,6 +37,8 @@ def make(
     started = perf_counter()
     with seeded(seed):
         module = family.build(recipe, len(tokenizer)).to(where)
+        if earlier is not None:
+            start_from(module, earlier)
         with (out / LOG).open("w") as log:
             for record in train(recipe, module, data, tokenizer, seed, count, progress):
                 log.write(json.dumps(record) + "\n")
@@ -53,7 +57,8 @@ def make(
 def _machine(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    return f"{torch.get_num_threads()} threads of a CPU"
+    count = torch.get_num_threads()
+    return f"{count} CPU thread{'s' if count > 1 else ''}"
 
 
 def save(module: Any, processor: Any, out: Path) -> None:

@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from core.pretrain.data import LABELS
+from core.pretrain.shared import Words
 from core.pretrain.tokens import vocabulary
 from core.scenes import COLOURS, SHAPES
 
@@ -28,6 +29,7 @@ class SceneHeads(nn.Module):
         self.told = nn.Linear(pooled, len(COLOURS) * (3 + len(SHAPES)))
         self.cells = nn.Linear(patches, len(LABELS))
         self.words = nn.Linear(words, 2 + len(SHAPES))
+        self.agrees = nn.Linear(words, 2)
 
     def table_loss(self, pooled: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
         """Which colours are there, and shape and place of the object of each colour that occurs once.
@@ -46,17 +48,52 @@ class SceneHeads(nn.Module):
         """Which attributes have an object centred in each patch: (b, patches, d) and (b, patches, labels)."""
         return len(LABELS) * F.binary_cross_entropy_with_logits(self.cells(patches), maps)
 
-    def words_loss(self, states: torch.Tensor, ids: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
+    def words_loss(self, words: Words, objects: torch.Tensor) -> torch.Tensor:
         """Shape and place of the object of a colour, asked of that colour's word once it has seen the picture.
 
-        states : (b, length, d) of the words ids (b, length). objects : (b, colours, 6) of the picture.
+        objects : (b, colours, 6) of the batch's pictures.
         """
-        said = ids[..., None] == torch.tensor(_COLOUR_IDS, device=ids.device)  # (b, length, colours)
-        row, place, colour = (said & (objects[:, None, :, 1:-2].sum(dim=-1) > 0)).nonzero(as_tuple=True)
-        found, wanted = self.words(states[row, place]), objects[row, colour]
+        objects = objects[words.images]
+        row, place, colour = _named(words.ids, objects[..., 1:-2].sum(dim=-1) > 0)
+        found, wanted = self.words(words.states[row, place]), objects[row, colour]
         shape = -(F.log_softmax(found[:, :-2], dim=-1) * wanted[:, 1:-2]).sum(dim=-1)
         error = (found[:, -2:] - wanted[:, -2:] / _SPREAD).square().sum(dim=-1)
         return (shape + error).sum() / max(1, len(row))
+
+    def agrees_loss(self, words: Words, objects: torch.Tensor, told: torch.Tensor) -> torch.Tensor:
+        """Whether shape and relation told of a colour hold in the picture, asked of that colour's word.
+
+        objects, told : (b, colours, 6) of the batch's pictures and captions. A matching head has to find what is
+        wrong anywhere in a caption; it does not learn to from one bit a pair.
+        """
+        wanted, known = agreement(objects[words.images], told[words.captions])
+        row, place, colour = _named(words.ids, known.any(dim=-1))
+        found = self.agrees(words.states[row, place])
+        known = known[row, colour].float()
+        loss = F.binary_cross_entropy_with_logits(found, wanted[row, colour].float(), reduction="none")
+        return ((loss * known).sum(dim=0) / known.sum(dim=0).clamp(min=1)).sum()
+
+
+def agreement(objects: torch.Tensor, told: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Whether what a caption tells of each colour holds: of its shape, of its side; and where that can be said.
+
+    objects, told : (p, colours, 6) as `object_table` and `claim_table` make them. Returns bool (p, colours, 2) twice.
+    It can be said of colours that the picture holds once; of a side only where that is so for both objects.
+    """
+    once = objects[..., 1:-2].sum(dim=-1) > 0
+    shape = (objects[..., 1:-2] * told[..., 1:-2]).sum(dim=-1) > 0
+    placed = (told[..., -2:] != 0).any(dim=-1)
+    clear = (once | ~placed).all(dim=-1, keepdim=True)
+    # Told sides are -1 and 1 along one axis: the sum is the second place minus the first, signed as told.
+    side = ((objects[..., -2:] * told[..., -2:]).sum(dim=(-2, -1)) > 0)[:, None].expand_as(shape)
+    known = torch.stack([once & (told[..., 1:-2].sum(dim=-1) > 0), placed & clear], dim=-1)
+    return torch.stack([shape, side], dim=-1), known
+
+
+def _named(ids: torch.Tensor, wanted: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Pair, place in the caption and colour of every colour word whose colour is wanted: ids (p, l), (p, colours)."""
+    said = ids[..., None] == torch.tensor(_COLOUR_IDS, device=ids.device)
+    return (said & wanted[:, None]).nonzero(as_tuple=True)
 
 
 def _table_loss(

@@ -187,7 +187,9 @@ def _auxiliary(recipe: Recipe, heads: SceneHeads, passed: Passed, labels: Labels
     if recipe.cell_loss and passed.patches is not None:
         loss = loss + recipe.cell_loss * heads.cell_loss(passed.patches, labels.cells)
     if recipe.words_loss and passed.words is not None:
-        loss = loss + recipe.words_loss * heads.words_loss(*passed.words, labels.objects)
+        loss = loss + recipe.words_loss * heads.words_loss(passed.words, labels.objects)
+    if recipe.agrees_loss and passed.words is not None:
+        loss = loss + recipe.agrees_loss * heads.agrees_loss(passed.words, labels.objects, labels.told)
     return loss
 
 

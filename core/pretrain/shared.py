@@ -19,6 +19,15 @@ class Batch(NamedTuple):
     pairs: int
 
 
+class Words(NamedTuple):
+    """Captions that a text tower read beside pictures: p pairs of rows of the batch."""
+
+    states: torch.Tensor  # (p, length, d), each word after looking at the picture
+    ids: torch.Tensor  # (p, length), which words they are
+    images: torch.Tensor  # (p,), whose picture
+    captions: torch.Tensor  # (p,), whose caption
+
+
 class Passed(NamedTuple):
     """A forward pass in training."""
 
@@ -26,8 +35,7 @@ class Passed(NamedTuple):
     pooled: torch.Tensor | None = None  # (b, d), the vision tower's summary
     patches: torch.Tensor | None = None  # (b, patches, d), its tokens
     told: torch.Tensor | None = None  # (b, d), the text tower's summary
-    # The caption's words (b, length, d) after looking at the picture, and which they are (b, length).
-    words: tuple[torch.Tensor, torch.Tensor] | None = None
+    words: Words | None = None
 
 
 def sincos_grid(side: int, width: int) -> torch.Tensor:
