@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -77,12 +76,12 @@ def memorise(groups: GroupSet, model: str, share: float, seed: int = 0) -> tuple
     holds for all of them; both parts are then scored by the same maps. Seconds on a CPU. Sources: [TTM] 3.1,
     METHODS 3 (b) and (d).
     """
-    from core.presets import PRESETS
+    from core.presets import SimpleMatchConfig
     from core.simplematch import simple_match
     from core.transfer import adapted_pool
 
     pool = adapted_pool(groups, share, seed)
-    config = replace(PRESETS["simplematch/embeddings"].config, seed=seed)
+    config = SimpleMatchConfig(lr=3e-4, seed=seed)  # the preset "simplematch/embeddings"
     steps = list(simple_match(_frozen(model, groups), groups.blind(), config, pool=pool))
     ends = [Evaluation.of(step.scores, groups.truth, groups.ids) for step in (steps[0], steps[-1])]
     adapted, untouched = (Half(*(end.select(part) for end in ends)) for part in (pool, ~pool))

@@ -27,6 +27,7 @@ from core.checkpoints import (
 )
 from core.errors import InputError, unknown_name
 from core.jobs import execute, is_over, total_of, ttm_job
+from core.public import RUN_SECONDS, public
 from core.records import coverage_ahead, step_arrays
 from core.runs import RunStore, Superseded, parallel_runs
 
@@ -89,7 +90,14 @@ class Job:
         except InputError as error:  # a full disk may have room again at the next beat
             log.warning("%s", error)
         else:
-            self.asked = self.asked or status not in ("queued", "running")
+            self.asked = self.asked or status not in ("queued", "running") or self._too_long()
+
+    def _too_long(self) -> bool:
+        """Public mode bounds how long a run may work; what it has finished by then stays."""
+        if not public() or self._since is None or time.monotonic() - self._since[0] < RUN_SECONDS:
+            return False
+        self._progress["message"] = f"stopped: a run works {RUN_SECONDS // 60} minutes at most here"
+        return True
 
     def wait_for_turn(self) -> bool:
         """Wait in the queue of the device; False if the run was stopped there."""
@@ -184,8 +192,15 @@ def run_job(job: Job) -> bool:
     return True
 
 
+def run_adapt(job: Job) -> bool:
+    """One of Cola's strategies (`core/adapt`)."""
+    from core.adapt.background import run_adapt as run
+
+    return run(job)
+
+
 # What a run can be. A function gets its Job and returns whether it came to its end (False: it was stopped).
-KINDS: dict[str, Callable[[Job], bool]] = {"ttm": run_job, "simplematch": run_job}
+KINDS: dict[str, Callable[[Job], bool]] = {"ttm": run_job, "simplematch": run_job, "adapt": run_adapt}
 
 
 def work(job: Job) -> tuple[str, str | None]:

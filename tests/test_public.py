@@ -135,3 +135,19 @@ def test_pages_offer_built_in_models_and_sets_only_and_refuse_others_in_the_addr
     shown = next(box for box in test.selectbox if box.key == "model")
     assert all("builtin/" in name or name.startswith("run/") for name in shown.options)
     assert shown.value != "/etc" or "not offered here" in test.error[0].value
+
+
+def test_a_run_that_works_too_long_is_asked_to_stop_and_says_why(opened, monkeypatch):
+    from core import worker
+
+    store = opened("ann")
+    run = store.create("ttm", "long", JOB)
+    job = worker.Job(RunStore(), run.id, RunStore().queue_up(run.id))
+    job.progress(0.1, "working")
+    job.beat()
+    assert not job.stopping()
+    monkeypatch.setattr(worker, "RUN_SECONDS", 0)
+    job.beat()
+    assert job.stopping()
+    job.beat()
+    assert "minutes at most" in store.get(run.id).message
