@@ -6,9 +6,9 @@ import json
 import platform
 import sys
 
-from benchmarks import kernels
+from benchmarks import kernels, overhead
 
-PARTS = {"kernels": kernels.measure}
+PARTS = {"kernels": kernels.measure, "overhead": overhead.measure}
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
     print(f"Python {platform.python_version()}, {platform.machine()}")
     for name in wanted:
         for row in PARTS[name]():
-            print(json.dumps({"benchmark": name, **row}))
+            print(json.dumps({"benchmark": name, **row}), flush=True)
 
 
 main()

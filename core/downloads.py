@@ -80,6 +80,15 @@ class Listing:
 
 
 @dataclass(frozen=True)
+class Hub:
+    """A data set of the Hugging Face hub (`core.datasets.fetching`)."""
+
+    repo: str
+    revision: str = "main"
+    into: str = ""  # folder inside the data set's folder
+
+
+@dataclass(frozen=True)
 class Source:
     """Where a data set comes from."""
 
@@ -88,6 +97,7 @@ class Source:
     listing: Listing | None = None
     step: str = ""  # what only a person can do
     after: str = ""  # what to know besides
+    hub: Hub | None = None
 
 
 def _manifest() -> Path:
@@ -106,7 +116,10 @@ def _source(value: dict[str, Any]) -> Source:
     listings = [Listing(**i) for i in value["items"] if "listed_in" in i]
     assert len(listings) <= 1
     listing = listings[0] if listings else None
-    return Source(value["revision"], tuple(items), listing, value.get("step", ""), value.get("after", ""))
+    hub = Hub(**value["hub"]) if "hub" in value else None
+    return Source(
+        value["revision"], tuple(items), listing, value.get("step", ""), value.get("after", ""), hub
+    )
 
 
 def next_step(key: str, folder: Path) -> str:
@@ -288,6 +301,11 @@ _BROKEN = (
 )
 
 
+class _Limit(NamedTuple):
+    bytes: int
+    files: int
+
+
 class _Member(NamedTuple):
     name: str
     size: int  # as the archive claims; what comes out is counted too
@@ -295,13 +313,14 @@ class _Member(NamedTuple):
     open: Callable[[], IO[bytes] | None]
 
 
-def unpack(archive: Path, folder: Path, most: int | None = None) -> None:
+def unpack(archive: Path, folder: Path, most: int | None = None, most_files: int = MOST_FILES) -> None:
     """Unpack a zip or tar archive into `folder`, wholly or not at all.
 
     Refused, in one sentence: names that lead out of the folder, links and devices, encrypted entries, and archives that
-    unpack to more than `most` bytes (a hundred times their size, unless said).
+    unpack to more than `most` bytes (a hundred times their size, unless said) or `most_files` files.
     """
-    limit = SLACK + MOST_RATIO * archive.stat().st_size if most is None else most
+    ratio = SLACK + MOST_RATIO * archive.stat().st_size
+    limit = _Limit(ratio if most is None else min(most, ratio), most_files)
     aside = folder / f".{archive.name}.unpacking"
     shutil.rmtree(aside, ignore_errors=True)  # left by an attempt that was cut short
     try:
@@ -311,26 +330,27 @@ def unpack(archive: Path, folder: Path, most: int | None = None) -> None:
         with storage(folder):
             _merge(aside, folder)
     except _BROKEN as error:
+        reason = str(error).partition("\n")[0]  # tarfile lists every compression that it tried
         raise InputError(
-            f"{archive} is damaged or no archive ({error}); delete it and fetch it again."
+            f"{archive} is damaged or no archive ({reason}); delete it and fetch it again."
         ) from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def _extract(archive: Path, aside: Path, limit: int) -> None:
-    left = limit
+def _extract(archive: Path, aside: Path, limit: _Limit) -> None:
+    left = limit.bytes
     for count, member in enumerate(_members(archive)):
         inside = PurePosixPath(member.name)
         unsafe = inside.is_absolute() or ".." in inside.parts or set(member.name) & set("\\:\0")
         if unsafe or not inside.parts or not member.plain:
             raise InputError(
-                f"{archive} holds {member.name!r}, which is unsafe to unpack; delete it, it is not what upstream ships."
+                f"{archive} holds {member.name!r}, which is unsafe to unpack; do not trust it, get it from its source."
             )
-        if member.size > left or count >= MOST_FILES:
+        if member.size > left or count >= limit.files:
             raise InputError(
-                f"{archive} unpacks to more than {limit} bytes or {MOST_FILES} files; delete it, it is not what "
-                "upstream ships."
+                f"{archive} unpacks to more than {limit.bytes} bytes or {limit.files} files; do not trust it, or make "
+                "it smaller."
             )
         left -= _write_member(member, aside / inside, left, archive)
 
@@ -347,7 +367,7 @@ def _write_member(member: _Member, path: Path, left: int, archive: Path) -> int:
             written += len(chunk)
             if written > left:
                 raise InputError(
-                    f"{archive} unpacks to more than it may; delete it, it is not what upstream ships."
+                    f"{archive} unpacks to more than it may; do not trust it, or make it smaller."
                 )
             with storage(path):
                 file.write(chunk)

@@ -123,7 +123,7 @@ class Evaluation:
         if self.tags is not None:
             table = pd.concat([table, self.tags.reset_index(drop=True)], axis=1)
         for name, outcome in self.outcomes.items():
-            table[name] = outcome.value
+            table[name] = outcome.value.astype(float)
         return table.assign(matching=matching, margin=self.matches.margin, tied=self.matches.tied)
 
     def record(self, by: str | None = None) -> dict[str, Any]:

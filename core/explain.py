@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from core import metrics
+from core.drawing import image_name
 from core.errors import InputError
 
 # `metric` of `history` that follows the one assignment over all images and captions.
@@ -122,6 +123,38 @@ def summary(table: pd.DataFrame) -> dict[str, Any]:
         own = (part["label_right"] == hit).fillna(False)
         found[f"{name}_own_label"] = int(own.sum())
     return found
+
+
+def story(row: Mapping[str, Any], captions: int | None = None) -> str:
+    """What happened to one group, as a sentence or two: a row of `explain`'s table.
+
+    Images are A, B, ... and captions 1, 2, ..., as groups are drawn. captions : of a group, for a run of the global
+    variant, whose pseudo-labels count the captions of the whole set; the group of each is then named too, from 1 on.
+    """
+    if not row["selected_times"]:
+        trained = "It was never trained on: only its score moved, with the model"
+    else:
+        times = row["selected_times"]
+        trained = (
+            f"First trained on in iteration {row['selected_first']} with the pseudo-label "
+            f"{_pairs(row['label_first'], captions)}, {times} time{'s' if times > 1 else ''} in all"
+        )
+        if row["label_changed"]:
+            trained += f", last with {_pairs(row['label_last'], captions)}"
+        trained += "; that last label is right" if row["label_right"] else "; that last label is wrong"
+    turned = row["turned_right"] if row["after"] else row["turned_wrong"]
+    if turned is None or pd.isna(turned):
+        return f"{trained}."
+    return f"{trained}. It turned {'right' if row['after'] else 'wrong'} in iteration {turned}."
+
+
+def _pairs(label: str, captions: int | None) -> str:
+    """`1 0` as `A–2, B–1`."""
+    found = []
+    for i, caption in enumerate(map(int, label.split())):
+        group, own = divmod(caption, captions) if captions else (0, caption)
+        found.append(f"{image_name(i)}–{own + 1}" + (f" of group {group + 1}" if captions else ""))
+    return ", ".join(found)
 
 
 def rows(table: pd.DataFrame) -> list[dict[str, Any]]:

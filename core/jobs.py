@@ -6,6 +6,7 @@ inside functions: a worker that waits in the queue is 20 MB, not 400.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
@@ -179,6 +180,67 @@ def is_over(config: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> 
         if isinstance(settings, SimpleMatchConfig)
         else len(shares) >= settings.iterations
     )
+
+
+def describe(config: Mapping[str, Any]) -> str:
+    """A description in one line for people: data, model, and the settings that decide the result."""
+    kind = kind_of(config)
+    count = config.get("groups")
+    where = [config["benchmark"], *([] if config.get("embeddings") else [config.get("split") or "test"])]
+    where += ["all groups" if count is None else f"first {count} groups", _short(config["model"])]
+    return " · ".join([*where, *_method(config, kind), f"seed {config[kind]['seed']}"])
+
+
+def _short(model: str) -> str:
+    """A model's name; of a folder its last two parts."""
+    return "/".join(Path(model).parts[-2:]) if Path(model).is_absolute() else model
+
+
+def _method(config: Mapping[str, Any], kind: str) -> list[str]:
+    own = config[kind]
+    told = [f"{own['epochs']} epochs", f"learning rate {own['lr']:.3g}"]
+    if kind == "simplematch":
+        told = ["SimpleMatch", f"at most {own['rounds']} rounds", *told]
+    else:
+        what = "oracle (reads the truth)" if config.get("oracle") else f"{own['variant']} variant"
+        ends = " to ".join(_end(own, end) for end in ("first", "last"))
+        told = [f"test-time matching, {what}", f"T = {own['iterations']}", *told]
+        if not config.get("oracle"):
+            told.append(f"{own['schedule']} threshold, {ends}")
+    if own["keep_optimizer"] and kind == "ttm":
+        told.append("optimizer state kept")
+    if own["augmentation"] != "none":
+        told.append(f"augmentation {own['augmentation']}")
+    if own["lora_rank"]:
+        told.append(f"LoRA of rank {own['lora_rank']}")
+    if config.get("adapt_on"):
+        told.append(f"adapted on {config['adapt_on']:.0%} of the groups")
+    return told
+
+
+def _end(own: Mapping[str, Any], end: str) -> str:
+    level, share = own[f"tau_{end}"], own[f"coverage_{end}"]
+    if share is not None:
+        return f"{share:.0%} selected"
+    return "default" if level is None else f"τ = {level:g}"
+
+
+def keep_embeddings(name: str, data: bytes) -> Path:
+    """Keep an uploaded embeddings file where a run can read it at any later time; returns its path.
+
+    The folder is named for the content: the same file again is the same path. Only the last part of `name` is used.
+    """
+    from hashlib import sha256
+
+    from core import files, paths
+
+    plain = re.sub(r"[^\w.-]+", "-", Path(name).name).strip(".-") or "embeddings.npz"
+    path = paths.home() / "embeddings" / sha256(data).hexdigest()[:16] / plain
+    if not path.is_file():
+        with files.storage(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            files.write_bytes(path, data)
+    return path
 
 
 # ---- execution

@@ -5,20 +5,20 @@ Source: [TTM] sections 3.1, 3.2 and 3.2.1, Algorithm 1.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from itertools import permutations
+from collections.abc import Sequence
 from math import perm
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from core.errors import InputError
+from core.kernels import Scratch, best_two, in_blocks, name_captions, peak
 
 # Up to this many matchings a group is solved by enumerating them (k = 6 square has 720), above it by assignment.
 MAX_ENUMERATED = 720
-# Groups per block of the enumeration: its working vectors stay in the processor's cache.
-_BLOCK = 16_384
+# Weights of exchange graphs that are worked on at a time.
+_CYCLES = 262_144
 
 
 class Matches(NamedTuple):
@@ -35,8 +35,18 @@ class Matches(NamedTuple):
     tied: np.ndarray
 
 
-def check_scores(scores: np.ndarray, ids: list[str] | None = None) -> np.ndarray:
+def check_scores(scores: np.ndarray, ids: Sequence[str] | None = None) -> np.ndarray:
     """Validate scores of shape (n, m, k), 1 <= m <= k, k >= 2, finite; return them in float32 or float64."""
+    array = check_form(scores)
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64)
+    if not np.isfinite(peak(array)):
+        raise not_finite(array, ids)
+    return array
+
+
+def check_form(scores: np.ndarray) -> np.ndarray:
+    """Validate shape and type alone, and return the array as it is: the rest is checked block by block."""
     array = np.asarray(scores)
     if array.ndim != 3:
         raise InputError(
@@ -51,16 +61,16 @@ def check_scores(scores: np.ndarray, ids: list[str] | None = None) -> np.ndarray
         )
     if not (np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)):
         raise InputError(f"Scores hold {array.dtype} values; they need numbers.")
-    if array.dtype not in (np.float32, np.float64):
-        array = array.astype(np.float64)
-    finite = np.isfinite(array).all(axis=(1, 2))
-    if not finite.all():
-        row = int((~finite).argmax())
-        name = ids[row] if ids is not None else row
-        raise InputError(
-            f"Group {name!r} has a score that is not a finite number; score it again or leave it out."
-        )
     return array
+
+
+def not_finite(scores: np.ndarray, ids: Sequence[str] | None = None) -> InputError:
+    """The error that names the first group with a score that is not a finite number."""
+    row = int((~np.isfinite(scores)).any(axis=(1, 2)).argmax())
+    name = ids[row] if ids is not None else row
+    return InputError(
+        f"Group {name!r} has a score that is not a finite number; score it again or leave it out."
+    )
 
 
 def match(scores: np.ndarray) -> Matches:
@@ -77,65 +87,119 @@ def match(scores: np.ndarray) -> Matches:
     >>> match(np.array([[[2.0, 1.9], [1.5, 1.6]]]))[:2]
     (array([[0, 1]]), array([0.2]))
     """
-    array = check_scores(scores)
-    n, m, k = array.shape
-    matching = np.empty((n, m), dtype=np.int64)
-    margin = np.empty(n, dtype=np.float64)
-    solve = _enumerate if perm(k, m) <= MAX_ENUMERATED else _assign
-    for start in range(0, n, _BLOCK):
-        part = slice(start, start + _BLOCK)
-        matching[part], margin[part] = solve(array[part])
-    tied = margin <= rounding(array)
-    matching[tied] = -1
-    margin[tied] = 0.0
-    return Matches(matching, margin, tied)
+    array = check_form(scores)
+    found = empty_matches(array.shape)
+
+    def work(part: slice, scratch: Scratch) -> None:
+        highest = block_peak(array, part)
+        columns = None if by_assignment(array.shape) else scratch.columns(array[part])
+        match_block(array[part], columns, highest, scratch, Matches(*(a[part] for a in found)))
+
+    in_blocks(array.shape, work)
+    return found
+
+
+def by_assignment(shape: tuple[int, ...]) -> bool:
+    """Whether groups of this shape (n, m, k) have too many matchings to try them all."""
+    return perm(shape[2], shape[1]) > MAX_ENUMERATED
+
+
+def empty_matches(shape: tuple[int, int, int]) -> Matches:
+    """Room for the matches of scores of this shape; no group is tied yet."""
+    n, m, _ = shape
+    return Matches(np.empty((n, m), dtype=np.int64), np.empty(n), np.zeros(n, dtype=bool))
+
+
+def block_peak(scores: np.ndarray, part: slice) -> float:
+    """The largest magnitude in a block of groups; raises InputError, naming the group, for one that is not finite."""
+    highest = peak(scores[part])
+    if not np.isfinite(highest):
+        raise not_finite(scores)
+    return highest
+
+
+def match_block(
+    scores: np.ndarray, columns: np.ndarray | None, highest: float, scratch: Scratch, found: Matches
+) -> np.ndarray | None:
+    """`match` for one block of groups (b, m, k), into `found`; `highest` is the block's largest magnitude.
+
+    Returns which of `kernels.matchings` won (b,), ties aside, where all were tried.
+    """
+    size, m, k = scores.shape
+    winner = None
+    if columns is None:
+        found.matching[:], found.margin[:] = _assign(scores)
+    else:
+        winner = best_two(columns, scratch.vectors(size), found.margin)
+        name_captions(winner, m, k, found.matching)
+    # A bound for the whole block first: most blocks hold no tie.
+    bound = _rounding(m, highest)
+    if found.margin.min() <= bound:
+        near = np.flatnonzero(found.margin <= bound)
+        tied = near[found.margin[near] <= rounding(scores[near])]
+        found.matching[tied], found.margin[tied], found.tied[tied] = -1, 0.0, True
+    return winner
 
 
 def rounding(scores: np.ndarray) -> np.ndarray:
     """How far two equal totals of a group may differ by float64 rounding alone, (n,)."""
-    m = scores.shape[1]
-    return 4 * m * np.finfo(np.float64).eps * np.abs(scores).max(axis=(1, 2)).astype(np.float64)
+    return _rounding(scores.shape[1], np.abs(scores.astype(np.float64)).max(axis=(1, 2)))
 
 
-@lru_cache(maxsize=32)
-def _matchings(m: int, k: int) -> np.ndarray:
-    """All injective maps from m images to k captions, int (P, m)."""
-    return np.array(list(permutations(range(k), m)), dtype=np.int64)
-
-
-def _enumerate(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Best matching and margin by trying all of them; keeps a running best and second best."""
-    n, m, k = scores.shape
-    columns = np.ascontiguousarray(scores.transpose(1, 2, 0), dtype=np.float64)  # (m, k, n): long vectors
-    options = _matchings(m, k)
-    best, second = np.full(n, -np.inf), np.full(n, -np.inf)
-    winner = np.zeros(n, dtype=np.int64)
-    for p, option in enumerate(options):
-        total = columns[0, option[0]].copy()
-        for i in range(1, m):
-            total += columns[i, option[i]]
-        better = total > best
-        np.maximum(second, np.minimum(total, best), out=second)
-        np.maximum(best, total, out=best)
-        winner[better] = p
-    return options[winner], best - second
+def _rounding(m: int, highest: Any) -> Any:
+    return 4 * m * np.finfo(np.float64).eps * highest
 
 
 def _assign(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Best matching by assignment; the best other one avoids at least one of its edges, so forbid each in turn."""
+    """Best matching by assignment, and its margin over the best other one; for groups with many matchings."""
     n, m, _ = scores.shape
     matching, margin = np.empty((n, m), dtype=np.int64), np.empty(n)
-    rows = np.arange(m)
     for g, group in enumerate(scores.astype(np.float64)):
-        _, chosen = linear_sum_assignment(group, maximize=True)
-        others = []
-        for i in rows:
-            forbidden = group.copy()
-            forbidden[i, chosen[i]] = -np.inf
-            _, other = linear_sum_assignment(forbidden, maximize=True)
-            others.append(group[rows, other].sum())
-        matching[g], margin[g] = chosen, max(0.0, group[rows, chosen].sum() - max(others))
+        matching[g] = linear_sum_assignment(group, maximize=True)[1]
+    size = max(1, _CYCLES // (m + 1) ** 2)
+    for start in range(0, n, size):
+        part = slice(start, start + size)
+        margin[part] = _lightest_cycle(_exchanges(scores[part].astype(np.float64), matching[part]))
     return matching, margin
+
+
+def _exchanges(scores: np.ndarray, matching: np.ndarray) -> np.ndarray:
+    """What the total loses where image i takes the caption of image j, (v, v, n) with v = m.
+
+    Where m < k the last of v = m + 1 places is the captions that are left over: to take one costs what the best of them
+    loses, to leave one's own costs nothing. Any other matching is a set of cycles of such exchanges.
+    """
+    n, m, k = scores.shape
+    taken = np.take_along_axis(scores, matching[:, None, :], axis=2)  # (n, image, caption of image j)
+    own = np.einsum("nii->ni", taken)
+    v = m if m == k else m + 1
+    loss = np.zeros((v, v, n))
+    loss[:m, :m] = (own[:, :, None] - taken).transpose(1, 2, 0)
+    if m < k:
+        left = scores.copy()
+        np.put_along_axis(left, np.broadcast_to(matching[:, None, :], (n, m, m)), -np.inf, axis=2)
+        loss[:m, m] = (own - left.max(axis=2)).T
+    loss[range(v), range(v)] = np.inf
+    return loss
+
+
+def _lightest_cycle(loss: np.ndarray) -> np.ndarray:
+    """The least weight of a cycle in each of n graphs (v, v, n) without a negative one, (n,); overwrites `loss`.
+
+    All shortest paths by Floyd and Warshall's method, v^3 operations, on weights made non-negative by potentials first:
+    then rounding cannot grow along a path.
+    """
+    potential = np.zeros(loss.shape[1:])
+    for _ in range(len(loss)):
+        lower = np.minimum(potential, (potential[:, None] + loss).min(axis=0))
+        if np.array_equal(lower, potential):
+            break
+        potential = lower
+    loss += potential[:, None] - potential[None]
+    np.maximum(loss, 0.0, out=loss)
+    for q in range(len(loss)):
+        np.minimum(loss, loss[:, q, None] + loss[None, q], out=loss)
+    return np.einsum("iin->in", loss).min(axis=0)
 
 
 def match_global(scores: np.ndarray) -> np.ndarray:

@@ -14,15 +14,30 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
+from core import comparisons
+from core.comparisons import Found, View, captions_of
 from core.errors import InputError, unknown_name
 from core.groups import check_truth
-from core.matching import Matches, check_scores, match, match_global, rounding
+from core.kernels import Scratch, in_blocks
+from core.matching import (
+    Matches,
+    block_peak,
+    by_assignment,
+    check_form,
+    empty_matches,
+    match_block,
+    match_global,
+)
 
 RESAMPLES = 10_000
 
 
 class Outcome(NamedTuple):
-    """A metric's outcome per group: float64 (n,) in [0, 1], and bool (n,) where only a tie made it less."""
+    """A metric's outcome per group, and bool (n,) where only a tie made it less.
+
+    value : bool (n,) where a metric holds or not, float64 (n,) in [0, 1] where it is a share. Metrics that coincide on
+    a shape (all but ImageScore on one image) may share their arrays: read them, do not write to them.
+    """
 
     value: np.ndarray
     tied: np.ndarray
@@ -38,66 +53,8 @@ class Estimate(NamedTuple):
     ties: int
 
 
-class _View(NamedTuple):
-    """What the metrics compare: everything re-indexed by truth once. Shapes (n, m) unless said."""
-
-    true: np.ndarray  # score of each image's own caption
-    row_rival: np.ndarray  # best other caption of that image
-    column_rival: np.ndarray  # best other image of that caption; -inf when m = 1
-    matches: Matches
-    right: np.ndarray  # (n,) the induced matching is the true one
-    almost: np.ndarray  # (n,) the true matching's total equals the best total, but is not alone there
-
-
-def _view(scores: np.ndarray, truth: np.ndarray, matches: Matches | None) -> _View:
-    n, m, _ = scores.shape
-    groups, images = np.arange(n)[:, None], np.arange(m)[None, :]
-    true = scores[groups, images, truth]
-    others = scores.copy()
-    others[groups, images, truth] = -np.inf
-    columns = scores[groups[:, :, None], images[:, :, None], truth[:, None, :]]  # (n, image, true caption)
-    columns[:, np.arange(m), np.arange(m)] = -np.inf
-    found = match(scores) if matches is None else matches
-    right = (found.matching == truth).all(axis=1)
-    almost = found.tied & _total_is_best(scores, truth)
-    return _View(true, others.max(axis=2), columns.max(axis=1), found, right, almost)
-
-
-def _total_is_best(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Where raising the true matching by a hair more than rounding would make it the only best one, (n,)."""
-    n, m, _ = scores.shape
-    lifted = scores.astype(np.float64)
-    hair = 4 * rounding(scores)[:, None] + np.finfo(np.float64).tiny
-    lifted[np.arange(n)[:, None], np.arange(m)[None, :], truth] += hair
-    return (match(lifted).matching == truth).all(axis=1)
-
-
-def _rows(v: _View) -> Outcome:
-    return _all(v.true > v.row_rival, v.true >= v.row_rival)
-
-
-def _columns(v: _View) -> Outcome:
-    return _all(v.true > v.column_rival, v.true >= v.column_rival)
-
-
-def _both(v: _View) -> Outcome:
-    strict = (v.true > v.row_rival) & (v.true > v.column_rival)
-    loose = (v.true >= v.row_rival) & (v.true >= v.column_rival)
-    return _all(strict, loose)
-
-
-def _matched(v: _View) -> Outcome:
-    return Outcome(v.right.astype(float), v.almost)
-
-
-def _single(v: _View) -> Outcome:
-    strict, loose = v.true > v.row_rival, v.true >= v.row_rival
-    return Outcome(strict.mean(axis=1), (strict != loose).any(axis=1))
-
-
-def _all(strict: np.ndarray, loose: np.ndarray) -> Outcome:
-    value, almost = np.asarray(strict.all(axis=1)), np.asarray(loose.all(axis=1))
-    return Outcome(value.astype(float), almost & ~value)
+# Outcomes that are a share of a group; every other one holds or does not.
+_SHARES = {comparisons.single}
 
 
 def _chance_both(m: int, k: int) -> float:
@@ -112,7 +69,7 @@ class Metric:
     formula: str  # LaTeX
     meaning: str
     reference: str
-    outcome: Callable[[_View], Outcome]
+    outcome: Callable[[View], Found]
     chance: Callable[[int, int], float]  # (m, k) -> probability for i.i.d. continuous scores
 
 
@@ -123,7 +80,7 @@ METRICS: dict[str, Metric] = {
         r"\forall i:\; s_{i\pi^*(i)} > \max_{j\neq\pi^*(i)} s_{ij}",
         "For every image, its own caption scores strictly highest.",
         "Winoground text score; [TTM] B.2 for m < k",
-        _rows,
+        comparisons.rows,
         lambda m, k: k**-m,
     ),
     "image_score": Metric(
@@ -131,7 +88,7 @@ METRICS: dict[str, Metric] = {
         r"\forall i:\; s_{i\pi^*(i)} > \max_{l\neq i} s_{l\pi^*(i)}",
         "For every true caption, its own image scores strictly highest.",
         "Winoground image score = Cola multi-object accuracy; an extension for m < k",
-        _columns,
+        comparisons.columns,
         lambda m, k: m**-m,
     ),
     "group_score": Metric(
@@ -139,7 +96,7 @@ METRICS: dict[str, Metric] = {
         r"\text{TextScore} \wedge \text{ImageScore}",
         "Both at once: each true score is strictly the largest of its row and of its column.",
         "[TTM] Eq. 1; Winoground group score",
-        _both,
+        comparisons.both,
         _chance_both,
     ),
     "group_match": Metric(
@@ -147,7 +104,7 @@ METRICS: dict[str, Metric] = {
         r"\sum_i s_{i\pi^*(i)} > \sum_i s_{i\pi(i)} \;\; \forall \pi\neq\pi^*",
         "The true matching has the strictly highest total of all matchings.",
         "[TTM] section 3.1",
-        _matched,
+        comparisons.matched,
         lambda m, k: 1 / perm(k, m),
     ),
     "individual_match": Metric(
@@ -155,7 +112,7 @@ METRICS: dict[str, Metric] = {
         r"\tfrac1m\sum_i [\, s_{i\pi^*(i)} > \max_{j\neq\pi^*(i)} s_{ij} \,]",
         "Share of single images whose own caption scores strictly highest.",
         "[TTM] section 4.5",
-        _single,
+        comparisons.single,
         lambda m, k: 1 / k,
     ),
 }
@@ -180,17 +137,69 @@ def outcomes(
     ----------
     scores : float (n, m, k). truth : int (n, m), the caption of each image.
     matches : the induced matchings of these scores where they are at hand already.
+
+    Raises InputError for a wrong shape, a non-finite score or a wrong truth (naming the group), or an unknown metric.
     """
-    array = check_scores(scores)
+    return _solve(scores, truth, names, matches)[1]
+
+
+def solve(
+    scores: np.ndarray, truth: np.ndarray, names: Sequence[str] = tuple(METRICS)
+) -> tuple[Matches, dict[str, Outcome]]:
+    """Induced matchings, exact margins and each metric's outcome in one pass over the scores.
+
+    The same as `match` and `outcomes`, which say what goes in and out; a block of groups is read once for both.
+    """
+    return _solve(scores, truth, names, None)
+
+
+def _solve(
+    scores: np.ndarray, truth: np.ndarray, names: Sequence[str], matches: Matches | None
+) -> tuple[Matches, dict[str, Outcome]]:
+    array = check_form(scores)
     n, m, k = array.shape
-    view = _view(array, check_truth(truth, n, m, k), matches)
-    found = {}
-    for name in names:
-        if name not in METRICS:
-            raise unknown_name("metric", name, METRICS)
-        rows_only = name == "group_score" and m < k
-        found[name] = _rows(view) if rows_only else METRICS[name].outcome(view)
-    return found
+    truth = np.asarray(truth)
+    if truth.shape != (n, m) or not np.issubdtype(truth.dtype, np.integer):
+        check_truth(truth, n, m, k)  # raises
+    rules = {name: _rule(name, m, k) for name in names}
+    found = empty_matches(array.shape) if matches is None else matches
+    room = {rule: _room(rule, n, m) for rule in rules.values()}
+
+    def work(part: slice, scratch: Scratch) -> None:
+        highest = block_peak(array, part)
+        block, ours = array[part], Matches(*(a[part] for a in found))
+        columns = scratch.columns(block)
+        winner = None
+        if matches is None:
+            winner = match_block(
+                block, None if by_assignment(array.shape) else columns, highest, scratch, ours
+            )
+        view = View.of(block, columns, captions_of(truth, part, k), ours, winner, scratch)
+        for rule, into in room.items():
+            if not into.value.flags.writeable:
+                continue
+            value, tied = rule(view)
+            into.value[part] = value
+            if tied is not None:
+                into.tied[part] = tied
+
+    in_blocks(array.shape, work)
+    return found, {name: room[rule] for name, rule in rules.items()}
+
+
+def _room(rule: Callable[[View], Found], n: int, m: int) -> Outcome:
+    """Room for the outcomes of n groups of m images; no group is tied yet."""
+    if rule is comparisons.columns and m == 1:  # one image has no rival: known without looking
+        return Outcome(np.broadcast_to(np.True_, n), np.broadcast_to(np.False_, n))
+    return Outcome(np.empty(n, dtype=np.float64 if rule in _SHARES else bool), np.zeros(n, dtype=bool))
+
+
+def _rule(name: str, m: int, k: int) -> Callable[[View], Found]:
+    """How a metric is computed on groups of m x k."""
+    if name not in METRICS:
+        raise unknown_name("metric", name, METRICS)
+    as_rows = (name == "group_score" and m < k) or (name == "individual_match" and m == 1)  # [TTM] B.2
+    return comparisons.rows if as_rows else METRICS[name].outcome
 
 
 def evaluate(
@@ -227,13 +236,22 @@ def bootstrap(
     Outcomes take few distinct values, so a resample is one multinomial draw of their counts: exactly the same
     distribution as drawing groups with replacement, without touching the groups.
     """
-    array = np.asarray(values, dtype=np.float64)
+    array = np.asarray(values)
     if array.ndim != 1 or not len(array):
         raise InputError(f"A bootstrap needs one value per group, got shape {array.shape}.")
-    levels, counts = np.unique(array, return_counts=True)
+    levels, counts = _levels(array)
     draws = np.random.default_rng(seed).multinomial(len(array), counts / len(array), size=resamples)
     low, high = np.quantile(draws @ levels / len(array), [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+def _levels(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct values, float64, ascending, and how often each occurs."""
+    if values.dtype == bool:
+        right = np.count_nonzero(values)
+        counts = np.array([len(values) - right, right])
+        return np.flatnonzero(counts).astype(np.float64), counts[counts > 0]
+    return np.unique(values.astype(np.float64), return_counts=True)
 
 
 class Comparison(NamedTuple):

@@ -293,10 +293,11 @@ def _counts(
     edges: np.ndarray, low: np.ndarray, high: np.ndarray, closed: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """How many intervals cover each piece between edges (e - 1,) and each edge (e,); ends are edges or outside."""
-    e = len(edges)
-    first, last = np.searchsorted(edges, low, side="left"), np.searchsorted(edges, high, side="right") - 1
-    begin = np.where(low < 0, 0, first)  # first edge that is not left of the interval
-    end = np.where(high > 1, e - 1, last)
+    e, near = len(edges), (low <= 1) & (high >= 0)
+    # Each end counts by itself, so both are sorted: places of sorted numbers are found many times faster.
+    low, high = np.sort(low[near]), np.sort(high[near])
+    begin = np.searchsorted(edges, low, side="left")  # first edge that is not left of the interval
+    end = np.searchsorted(edges, high, side="right") - 1  # last edge that is not right of it
     between = _running(begin, end, e)[: e - 1]
     open_begin = begin + ((low >= 0) & (not closed))
     open_end = end - ((high <= 1) & (not closed))
@@ -304,9 +305,8 @@ def _counts(
 
 
 def _running(begin: np.ndarray, stop: np.ndarray, e: int) -> np.ndarray:
-    """Coverage of places 0 to e - 1 by half-open index ranges [begin, stop)."""
-    kept = stop > begin
-    change = np.bincount(begin[kept], minlength=e + 1) - np.bincount(stop[kept], minlength=e + 1)
+    """Coverage of places 0 to e - 1 by half-open index ranges [begin, stop), their ends in any order."""
+    change = np.bincount(begin, minlength=e + 1) - np.bincount(stop, minlength=e + 1)
     return np.cumsum(change[:e])
 
 
@@ -329,9 +329,11 @@ def interval(curve: AlphaCurve, n: int, level: float = 0.95) -> tuple[np.ndarray
     IndividualMatch, whose outcomes lie between, the normal quantiles of the same bootstrap, cut at 0 and 100.
     """
     share, tail = curve.values / 100, (1 - level) / 2
-    if np.array_equal(curve.squares, share):
-        low, high = binom.ppf(tail, n, share) / n, binom.ppf(1 - tail, n, share) / n
-        return 100 * low, 100 * high
+    if np.allclose(curve.squares, share, rtol=1e-9, atol=0):  # outcomes of 0 and 1 are their own squares
+        # Few shares occur many times over.
+        shares, where = np.unique(np.round(share * n) / n, return_inverse=True)
+        low, high = (100 * binom.ppf(q, n, shares)[where] / n for q in (tail, 1 - tail))
+        return low, high
     reach = norm.ppf(1 - tail) * np.sqrt(np.maximum(curve.squares - share**2, 0) / n)
     return 100 * np.clip(share - reach, 0, 1), 100 * np.clip(share + reach, 0, 1)
 

@@ -74,8 +74,51 @@ def group_runs(store: RunStore, group: str, owner: str | None = None) -> list[Ru
     return sorted(found, key=seed_of)
 
 
+class Sweep(NamedTuple):
+    """What is shown as one: the seeds of a group, or a run that belongs to none."""
+
+    id: str  # of the group or of the run
+    runs: list[Run]  # by seed
+
+    @property
+    def title(self) -> str:
+        """The title without its seed, and how many seeds there are."""
+        if len(self.runs) == 1:
+            return self.runs[0].title
+        seeds = sorted(seed_of(run) for run in self.runs)
+        told = (
+            f"{seeds[0]}–{seeds[-1]}"
+            if seeds[-1] - seeds[0] == len(seeds) - 1
+            else ", ".join(map(str, seeds))
+        )
+        return f"{self.runs[0].title.removesuffix(f' · seed {seeds[0]}')} · seeds {told}"
+
+    @property
+    def status(self) -> str:
+        """The status of the run that needs the most attention; "finished" when all are."""
+        return min((run.status for run in self.runs), key=_ATTENTION.index)
+
+    @property
+    def created(self) -> float:
+        """When the newest of them was created, seconds since the epoch."""
+        return max(run.created for run in self.runs)
+
+
+_ATTENTION = ("running", "stopping", "queued", "failed", "interrupted", "stopped", "finished")
+
+
+def sweeps(runs: Sequence[Run]) -> list[Sweep]:
+    """Runs as they are shown, the newest first: seeds of one group together, every other run by itself."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.config.get("group") or run.id, []).append(run)
+    together = [Sweep(name, sorted(own, key=seed_of)) for name, own in found.items()]
+    return sorted(together, key=lambda sweep: sweep.created, reverse=True)
+
+
 def seed_of(run: Run) -> int:
-    return run.config[kind_of(run.config)]["seed"]
+    """The seed of a run of any kind; 0 for one that has none."""
+    return run.config.get(run.kind, {}).get("seed", 0)
 
 
 def resume_group(store: RunStore, group: str) -> list[Run]:

@@ -199,8 +199,20 @@ def run_adapt(job: Job) -> bool:
     return run(job)
 
 
+def run_evaluate(job: Job) -> bool:
+    """A benchmark scored and measured (`core/sweep`)."""
+    from core.sweep.evaluate import run_evaluate as run
+
+    return run(job)
+
+
 # What a run can be. A function gets its Job and returns whether it came to its end (False: it was stopped).
-KINDS: dict[str, Callable[[Job], bool]] = {"ttm": run_job, "simplematch": run_job, "adapt": run_adapt}
+KINDS: dict[str, Callable[[Job], bool]] = {
+    "ttm": run_job,
+    "simplematch": run_job,
+    "adapt": run_adapt,
+    "evaluate": run_evaluate,
+}
 
 
 def work(job: Job) -> tuple[str, str | None]:

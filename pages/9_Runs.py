@@ -1,8 +1,11 @@
-"""Runs: all of them, two laid over each other, deletion."""
+"""Runs: all of them, the seeds of a sweep as one, two laid over each other, and what is done with many at once."""
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -11,55 +14,107 @@ import streamlit as st
 import ui
 from core import metrics, plots
 from core.evaluation import Evaluation
-from core.metrics import METRICS
-from core.runs import Run, RunStore
-from core.texts import duration, metric_line, plain
+from core.exchange.runs import export_run, import_run
+from core.jobs import load_groups
+from core.public import public
+from core.runs import Run, RunStore, resume
+from core.seeds import Sweep, final, seed_of, summary
+from core.texts import duration, metric_line, name_and_meaning, plain
+from ui import runs as shared
 
-TTM_PAGE = "pages/4_Test-Time_Matching.py"
-COMPARABLE = ("benchmark", "split", "groups")  # two runs with these in common have the same groups
+LEAD = "Every run on this machine, newest first. They live in a store of their own and outlast the app."
+COLA = "adapt"  # the kind of a run of the Retrieval page
+RESULTS = {"group_match": "GroupMatch", "group_score": "GroupScore", "cola_map": "mAP"}
+COMPARABLE = (
+    "benchmark",
+    "split",
+    "groups",
+    "embeddings",
+)  # with these in common, two runs have the same groups
 
 
-def table(runs: list[Run], store: RunStore) -> pd.DataFrame:
-    """One row per run: what, how far, GroupMatch before and after, how long."""
+# --- the table -----------------------------------------------------------------------------------------------------
+
+
+def table(sweeps: Sequence[Sweep], store: RunStore) -> pd.DataFrame:
+    """One row per sweep: what, which seeds, how far, GroupMatch before and after, how long."""
     rows = []
-    for run in runs:
-        steps = store.steps(run.id)
-        first, last = (_match(steps[i]) if steps else "–" for i in (0, -1))
+    for sweep in sweeps:
+        first = sweep.runs[0]
+        steps = [store.steps(run.id) for run in sweep.runs]
+        before, after = [own[:1] for own in steps], [own[-1:] for own in steps]
         rows.append(
             {
-                "started": datetime.fromtimestamp(run.created),
-                "status": run.status,
-                "set": run.config.get("benchmark", ""),
-                "model": run.config.get("model", ""),
-                "iterations": f"{run.done} of {run.total or run.config['ttm']['iterations']}",
-                "GroupMatch before": first,
-                "GroupMatch after": last,
-                "time": duration(sum(s["seconds"] for s in steps)) if steps else "–",
-                "oracle": "reads the truth" if run.config.get("oracle") else "",
-                "id": run.id,
+                "started": datetime.fromtimestamp(sweep.created),
+                "status": sweep.status,
+                "kind": kind(first),
+                "set": first.config.get("benchmark", ""),
+                "model": "/".join(Path(first.config.get("model", "")).parts[-2:]),
+                "seed": ", ".join(str(seed_of(run)) for run in sweep.runs),
+                "iterations": f"{min(run.done for run in sweep.runs)} of {first.total or '–'}",
+                **{
+                    f"{label} {when}": accuracy(own, name)
+                    for name, label in RESULTS.items()
+                    for when, own in (("before", before), ("after", after))
+                },
+                "time": duration(sum(step["seconds"] for own in steps for step in own))
+                if any(steps)
+                else "–",
+                "id": sweep.id,
             }
         )
+    if all(run.kind != COLA for sweep in sweeps for run in sweep.runs):
+        rows = [{k: v for k, v in row.items() if not k.startswith(RESULTS["cola_map"])} for row in rows]
     return pd.DataFrame(rows)
 
 
-def _match(step: dict[str, Any]) -> str:
-    found = step["metrics"].get("group_match")
-    return f"{found['value']:.1f} % ({found['low']:.1f}–{found['high']:.1f})" if found else "no truth"
+def kind(run: Run) -> str:
+    """What a run is, in a few words."""
+    if run.kind == COLA:
+        return f"Cola, {run.config[COLA].get('strategy', '')}"
+    words = ["SimpleMatch" if "simplematch" in run.config else "TTM"]
+    if run.config.get("ttm", {}).get("variant") == "global":
+        words.append("global")
+    if run.config.get("oracle"):
+        words.append("oracle (reads the truth)")
+    if run.config.get("adapt_on"):
+        words.append(f"transfer check {run.config['adapt_on']:.0%}")
+    if run.config.get("embeddings"):
+        words.append("embeddings")
+    return ", ".join(words)
 
 
-def choose(runs: dict[str, Run]) -> list[str]:
+def accuracy(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> str:
+    """One run's value with its interval, or the mean and deviation over seeds; a dash where it has none."""
+    known = [own[0] for own in steps if own]
+    found = [step["metrics"][name] for step in known if name in step["metrics"]]
+    if not found:
+        return "–"
+    if len(found) == 1:
+        tied = f", {found[0]['ties']} tied" if found[0]["ties"] else ""
+        return f"{found[0]['value']:.1f} % ({found[0]['low']:.1f}–{found[0]['high']:.1f}{tied})"
+    row = summary([[step] for step in known])[0]["metrics"][name]
+    return f"{row['mean']:.1f} ± {row['std']:.1f} % ({row['seeds']} seeds)"
+
+
+# --- choosing and acting -------------------------------------------------------------------------------------------
+
+
+def choose(found: dict[str, Sweep]) -> list[str]:
     """The chosen runs; in the address, so that a comparison can be linked."""
     asked = st.query_params.get("runs", "").split(",")
     kept = st.session_state.get("chosen_runs", asked)
-    st.session_state["chosen_runs"] = [i for i in kept if i in runs][:2]
-    chosen = st.multiselect(
-        "Choose one run to open, or two to compare",
-        list(runs),
-        format_func=lambda i: ui.run_label(runs[i]),
-        key="chosen_runs",
-        max_selections=2,
-        placeholder="choose runs",
-    )
+    st.session_state["chosen_runs"] = [name for name in kept if name in found]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.multiselect(
+            "Choose one to open, two to compare, any number to stop, resume, export or delete",
+            list(found),
+            format_func=lambda name: shared.sweep_label(found[name]),
+            key="chosen_runs",
+            placeholder="choose runs",
+        )
+        st.button("All", on_click=pick, args=(list(found),), icon=":material/select_all:")
+        st.button("None", on_click=pick, args=([],), icon=":material/deselect:", disabled=not chosen)
     if chosen:
         st.query_params["runs"] = ",".join(chosen)
     else:
@@ -67,34 +122,88 @@ def choose(runs: dict[str, Run]) -> list[str]:
     return chosen
 
 
-def actions(chosen: list[str], runs: dict[str, Run]) -> None:
-    with st.container(horizontal=True):
+def pick(names: list[str]) -> None:
+    st.session_state["chosen_runs"] = names
+
+
+def actions(chosen: Sequence[Sweep], store: RunStore) -> None:
+    """What can be done with the chosen ones, all at once."""
+    every = [run for sweep in chosen for run in sweep.runs]
+    live = [run for run in every if run.status in ("queued", "running")]
+    again = [run for run in every if run.resumable]
+    with st.container(horizontal=True, vertical_alignment="center"):
         if len(chosen) == 1:
-            ui.jump("Open", TTM_PAGE, {"run": chosen[0]}, icon=":material/open_in_full:", type="primary")
-        if st.button(
-            "Delete",
-            icon=":material/delete:",
-            disabled=not chosen,
-            help="Choose runs first." if not chosen else None,
-        ):
-            confirm([runs[i] for i in chosen])
+            look: dict[str, Any] = {"icon": ":material/open_in_full:", "type": "primary"}
+            cola = chosen[0].runs[0].kind == COLA
+            page, more = ("pages/5_Retrieval.py", {"view": "train"}) if cola else (shared.TTM_PAGE, {})
+            ui.jump("Open", page, {"run": chosen[0].id, **more}, **look)
+        stop = lambda: [store.request_stop(run.id) for run in live]  # noqa: E731
+        go_on = lambda: [resume(store, run.id) for run in again]  # noqa: E731
+        some = f" ({len(live)})" if live else ""
+        st.button(f"Stop{some}", icon=":material/stop:", disabled=not live, on_click=shared.act, args=(stop,))
+        some = f" ({len(again)})" if again else ""
+        button: dict[str, Any] = {"icon": ":material/play_arrow:", "disabled": not again}
+        st.button(f"Resume{some}", on_click=shared.act, args=(go_on,), **button)
+        with st.popover("Export", icon=":material/archive:", disabled=not every):
+            export(every)
+        if st.button("Delete", icon=":material/delete:", disabled=not every):
+            confirm(every)
+
+
+def export(every: Sequence[Run]) -> None:
+    """One archive per run: its settings, iterations, scores and model."""
+    st.caption("A run as one file, with everything it recorded and its model; import it on any machine.")
+    for run in every:
+        st.download_button(
+            plain(f"{run.title} ({run.status})"),
+            lambda run_id=run.id: packed(run_id),
+            f"crossmatch-run-{run.id}.zip",
+            "application/zip",
+            key=f"export-{run.id}",
+            on_click="ignore",
+            icon=":material/folder_zip:",
+            disabled=run.live,
+        )
+
+
+def packed(run_id: str) -> bytes:
+    with tempfile.TemporaryDirectory() as place:
+        return export_run(RunStore(), run_id, Path(place) / f"crossmatch-run-{run_id}.zip").read_bytes()
+
+
+def bring_in(store: RunStore) -> None:
+    """Runs of another machine; nobody brings files to a public server."""
+    if public():
+        return
+    with (
+        st.expander("Import runs", icon=":material/unarchive:"),
+        st.form("import", clear_on_submit=True, border=False),
+    ):
+        found = st.file_uploader(
+            "Archives that a Runs page exported", type="zip", accept_multiple_files=True, key="archives"
+        )
+        if st.form_submit_button("Import", icon=":material/unarchive:"):
+            for file in found:
+                with ui.guard(), tempfile.TemporaryDirectory() as place:
+                    path = Path(place) / "run.zip"
+                    path.write_bytes(file.getvalue())
+                    run = import_run(store, path)
+                st.toast(plain(f"Imported {run.title}"), icon=":material/check:")
+            if found:
+                st.rerun()
 
 
 @st.dialog("Delete for good?")
-def confirm(runs: list[Run]) -> None:
-    st.write(f"{len(runs)} run{'s' if len(runs) > 1 else ''} with all curves, scores and the adapted model:")
-    for run in runs:
+def confirm(every: list[Run]) -> None:
+    st.write(
+        f"{len(every)} run{'s' if len(every) > 1 else ''} with all curves, scores and the adapted model:"
+    )
+    for run in every:
         st.text(ui.run_label(run) + (" (it is still running and will be ended)" if run.live else ""))
     with st.container(horizontal=True):
-        ids = [run.id for run in runs]
-        sure = st.button(
-            "Delete",
-            type="primary",
-            icon=":material/delete_forever:",
-            key="really",
-            on_click=delete,
-            args=(ids,),
-        )
+        ids = [run.id for run in every]
+        look: dict[str, Any] = {"type": "primary", "icon": ":material/delete_forever:", "key": "really"}
+        sure = st.button("Delete", on_click=delete, args=(ids,), **look)
         if st.button("Keep") or sure:
             st.rerun()
 
@@ -103,49 +212,57 @@ def delete(ids: list[str]) -> None:
     """From a callback, so that the list is drawn again without them."""
     with ui.guard():
         for run_id in ids:
-            RunStore().delete(run_id)
+            ui.VisitorStore().delete(run_id)
     if st.session_state.get("run") in ids:
-        st.session_state["run"] = None
+        st.session_state["run"] = shared.NEW
     st.session_state["chosen_runs"] = []
 
 
-def compare(first: Run, second: Run, store: RunStore) -> None:
-    """Two runs: curves laid over each other, and the paired difference on the same groups."""
+# --- two of them ---------------------------------------------------------------------------------------------------
+
+
+def curves(sweep: Sweep, store: RunStore) -> plots.TTMData:
+    """A run's curves, or the means over the seeds of a sweep."""
+    steps = [store.steps(run.id) for run in sweep.runs]
+    total = max(run.total for run in sweep.runs) or 1
+    if len(steps) == 1:
+        return plots.ttm_data(steps[0], total)
+    return plots.means_data(plots.spread_data(summary(steps), total))
+
+
+def compare(first: Sweep, second: Sweep, store: RunStore) -> dict[str, Any]:
+    """Two laid over each other, and the difference on the same groups; the figure to take away."""
     st.subheader("Compared", anchor=False)
-    names = {
-        run.id: f"{letter}: {ui.run_label(run)}" for letter, run in zip("AB", (first, second), strict=True)
-    }
-    for name in names.values():
-        st.text(name)
-    data = {
-        letter: plots.ttm_data(store.steps(run.id), run.total or 1)
-        for letter, run in zip("AB", (first, second), strict=True)
-    }
-    known = [name for name in METRICS if all(name in d.metrics for d in data.values())]
+    both = dict(zip("AB", (first, second), strict=True))
+    for letter, sweep in both.items():
+        st.text(f"{letter}: {shared.sweep_label(sweep)}")
+    data = {letter: curves(sweep, store) for letter, sweep in both.items()}
+    known = [name for name in data["A"].metrics if name in data["B"].metrics]
     if not known:
-        st.info(
-            "One of the two has no finished iteration or no truth yet; come back when it has.",
-            icon=":material/hourglass_top:",
-        )
-        return
-    order = sorted(known, key=lambda n: (n != "group_match", n != "group_score"))
-    metric = st.selectbox("Metric", order, format_func=lambda n: METRICS[n].label, key="compared_metric")
+        text = "One of the two has no finished iteration or no truth yet; come back when it has."
+        st.info(text, icon=":material/hourglass_top:")
+        return {}
+    order = sorted(known, key=lambda name: (name != "group_match", name != "group_score"))
+    label = lambda name: name_and_meaning(name)[0]  # noqa: E731
+    metric = st.selectbox("Metric", order, format_func=label, key="compared_metric", bind="query-params")
     figure = plots.ttm_compare_figure(data, metric)
     ends = ", ".join(f"{name} ends at {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
-    ui.chart(figure, f"{METRICS[metric].label} per iteration of both runs: {ends}.", "compare")
-    if any(first.config.get(k) != second.config.get(k) for k in COMPARABLE):
-        st.info(
-            "The two runs have different groups, so there is no paired difference.",
-            icon=":material/difference:",
-        )
+    ui.chart(figure, f"{label(metric)} per iteration of both: {ends}.", "compare")
+    bands = ["95 % interval" if len(s.runs) == 1 else "standard deviation over seeds" for s in both.values()]
+    st.caption(f"Bands: A {bands[0]}, B {bands[1]}.")
+    if any(first.runs[0].config.get(k) != second.runs[0].config.get(k) for k in COMPARABLE):
+        text = "The two have different groups, so there is no paired difference."
+        st.info(text, icon=":material/difference:")
+    elif len(first.runs) == len(second.runs) == 1 and metric in metrics.METRICS:
+        difference(first.runs[0], second.runs[0], metric, store)
     else:
-        difference(first, second, metric, store)
-    ui.take_away("compare", None, {metric: figure})
+        means(both, metric, store)
+    return {metric: figure}
 
 
 def difference(first: Run, second: Run, metric: str, store: RunStore) -> None:
-    groups = ui.load_groups(first.config["benchmark"], first.config["split"])
-    truth = None if groups.truth is None else groups.truth[: first.config["groups"]]
+    """The paired test on the last iterations of two runs."""
+    truth = load_groups(first.config).truth
     ends = [Evaluation.of(store.scores(run.id, run.done), truth) for run in (first, second)]
     found = metrics.compare(*(e.outcomes[metric].value for e in ends))
     st.markdown(
@@ -157,32 +274,50 @@ def difference(first: Run, second: Run, metric: str, store: RunStore) -> None:
         st.caption(f"{letter}: {plain(metric_line(e.metrics[metric]))}")
 
 
+def means(both: dict[str, Sweep], metric: str, store: RunStore) -> None:
+    """The results of sweeps beside each other; choose single seeds for the paired test."""
+    for letter, sweep in both.items():
+        row = final([store.steps(run.id) for run in sweep.runs], [run.config for run in sweep.runs])
+        if row is None:
+            st.markdown(f"**{letter}** has no complete seed yet.")
+            continue
+        found = row["metrics"][metric]
+        std = "" if found["std"] is None else f" ± {found['std']:.1f}"
+        st.markdown(
+            f"**{letter}, last iterations:** {found['mean']:.1f}{std} %, {found['seeds']} complete "
+            f"seed{'s' if found['seeds'] > 1 else ''}, chance {found['chance']:.1f} %."
+        )
+    st.caption("Turn off “Seeds of a sweep as one” and choose two runs for the paired test.")
+
+
 def page() -> None:
-    store = RunStore()
-    runs = {run.id: run for run in store.list("ttm")}
-    if not runs:
+    store = ui.VisitorStore()
+    sweeps = shared.all_sweeps(store, None)
+    if not sweeps:
         st.info(
             "No runs yet. Start one: it takes about a minute with the built-in model.",
             icon=":material/directions_run:",
         )
-        ui.jump(
-            "Run test-time matching", TTM_PAGE, {"run": None}, type="primary", icon=":material/trending_up:"
-        )
+        look: dict[str, Any] = {"type": "primary", "icon": ":material/trending_up:"}
+        ui.jump("Run test-time matching", shared.TTM_PAGE, {"run": shared.NEW}, **look)
+        bring_in(store)
         return
-    frame = table(list(runs.values()), store)
+    if any(len(sweep.runs) > 1 for sweep in sweeps) and not st.toggle(
+        "Seeds of a sweep as one", True, key="together", bind="query-params"
+    ):
+        single = [Sweep(run.id, [run]) for sweep in sweeps for run in sweep.runs]
+        sweeps = sorted(single, key=lambda sweep: sweep.created, reverse=True)
+    frame = table(sweeps, store)
     started = st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm")
-    st.dataframe(frame, hide_index=True, column_config={"started": started})
-    chosen = choose(runs)
-    actions(chosen, runs)
-    if len(chosen) == 2:
-        compare(runs[chosen[0]], runs[chosen[1]], store)
-    ui.take_away("runs", frame)
+    st.dataframe(frame, hide_index=True, column_config={"started": started}, key="runs_table")
+    found = {sweep.id: sweep for sweep in sweeps}
+    chosen = [found[name] for name in choose(found)]
+    actions(chosen, store)
+    figures = compare(chosen[0], chosen[1], store) if len(chosen) == 2 else {}
+    bring_in(store)
+    ui.take_away("runs", frame, figures)
 
 
-ui.start(
-    "Runs",
-    "Every run on this machine, newest first. They live in a store of their own and outlast the app.",
-    pick=False,
-)
+ui.start("Runs", LEAD, pick=False)
 with ui.guard():
     page()

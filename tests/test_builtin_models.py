@@ -23,7 +23,7 @@ from core.scores import ScoreCache, score_groups  # noqa: E402
 SHIPPED = sorted(name.removeprefix("builtin/") for name in builtin_models())
 SWAPS = ("scenes/attribute-swap", "scenes/left-right", "scenes/front-behind")
 PLAUSIBLE = ("scenes/replace", "scenes/swap", "scenes/add")
-CAPTIONER, MATCHER = "builtin/blip-caption", "builtin/blip-itm"
+CAPTIONER, MATCHER, VQA = "builtin/blip-caption", "builtin/blip-itm", "builtin/blip-vqa"
 
 
 @cache
@@ -148,13 +148,13 @@ def test_the_matching_head_beats_the_cosine_of_its_own_towers_on_attribute_swaps
 
 @pytest.mark.parametrize("name", SWAPS)
 def test_the_answers_to_yes_or_no_tell_swaps_far_above_chance(name: str) -> None:
-    assert score("vqa-log:builtin/blip-vqa", name).low > 100 / 6 + 10
-    assert match("vqa-log:builtin/blip-vqa", name).low > 50 + 10
+    assert score(VQA, name).low > 100 / 6 + 10
+    assert match(VQA, name).low > 50 + 10
 
 
 @pytest.mark.parametrize("name", SWAPS)
 def test_most_true_captions_get_a_yes_and_most_swapped_ones_a_no(name: str) -> None:
-    said = np.exp(scores("vqa-log:builtin/blip-vqa", name)) > 0.5
+    said = scores(VQA, name) > 0.5
     right = np.take_along_axis(said, groups(name).truth[:, :, None], axis=2).mean()
     wrong = (said.sum() - right * said.shape[0] * said.shape[1]) / (said.shape[0] * said.shape[1])
     assert right > 0.6

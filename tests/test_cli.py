@@ -207,14 +207,20 @@ def test_ttm_prints_one_json_line_per_iteration_with_iteration_zero_first():
 
 
 def test_the_app_object_offers_the_documented_commands():
-    assert {c.callback.__name__ for c in app.registered_commands} == {
+    assert {c.callback.__name__ for c in app.registered_commands} >= {
         "evaluate",
         "simplematch",
         "ttm",
         "reproduce",
         "pretrain",
         "list_things",
+        "add",
+        "remove",
+        "fetch",
+        "report",
+        "doctor",
     }
+    assert {group.name for group in app.registered_groups} == {"runs", "export", "cache"}
 
 
 def test_simplematch_on_the_winoground_embeddings_by_command_line(winoground_embeddings):

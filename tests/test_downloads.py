@@ -6,6 +6,7 @@ import json
 import re
 import tarfile
 import threading
+import types
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from core import datasets, downloads
-from core.downloads import Item, Listing, Source, download, fetch, next_step, sources, unpack
+from core.datasets.fetching import fetch_benchmark, keys_of
+from core.downloads import Hub, Item, Listing, Source, download, fetch, next_step, sources, unpack
 from core.errors import InputError
 
 CONTENT = bytes(range(256)) * 400  # 102,400 bytes
@@ -370,3 +372,82 @@ def test_pinned_checksums_are_those_of_the_real_files():
     assert len(pinned) == 9
     sums = {hashlib.sha256(path.read_bytes()).hexdigest() for path in place.rglob("*.json")}
     assert {item.sha256 for item in pinned} <= sums
+
+
+# --- crossmatch fetch ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("sugarcrepe/swap_obj", ["sugarcrepe"]),
+        ("sugarcrepe", ["sugarcrepe"]),
+        ("aro", ["aro/vg", "aro/coco-order", "aro/flickr30k-order"]),
+        ("aro/vg-relation", ["aro/vg"]),
+        ("aro/vg", ["aro/vg"]),
+        ("eqben/mini", ["eqben/mini"]),
+    ],
+)
+def test_a_benchmark_a_family_or_a_part_stands_for_its_sources(name, keys):
+    assert keys_of(name) == keys
+
+
+def test_what_needs_no_fetching_or_is_unknown_says_so():
+    with pytest.raises(InputError, match="scenes/swap is here already"):
+        keys_of("scenes/swap")
+    with pytest.raises(InputError, match="Unknown benchmark 'sugarcrep'; did you mean 'sugarcrepe'"):
+        keys_of("sugarcrep")
+
+
+def test_fetching_by_name_goes_to_the_data_folder_and_says_what_only_a_person_can_get(
+    tmp_path, monkeypatch, site
+):
+    site.files["list.json"] = b"[]"
+    known = {
+        "sugarcrepe": Source("main", (Item("list.json", (f"{site.url}/list.json",)),)),
+        "flickr30k": Source(
+            "main", (Item("list.json", (f"{site.url}/list.json",)),), step="ask for {folder}/images"
+        ),
+        "crepe": Source("main", (), step="clone it into {folder}"),
+    }
+    monkeypatch.setattr(downloads, "sources", lambda: known)
+    monkeypatch.setattr("core.datasets.fetching.sources", lambda: known)
+    monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path / "disk"))
+    assert fetch_benchmark("sugarcrepe/swap_obj") == [tmp_path / "disk/sugarcrepe/list.json"]
+    assert fetch_benchmark("sugarcrepe", tmp_path / "own") == [tmp_path / "own/list.json"]
+    with pytest.raises(
+        InputError, match=f"crepe/atom only you can get: crepe: clone it into {tmp_path}/disk/crepe"
+    ):
+        fetch_benchmark("crepe/atom")
+    with pytest.raises(InputError, match="The rest of flickr30k only you can get: flickr30k: ask for"):
+        fetch_benchmark("flickr30k")
+    assert (tmp_path / "disk/flickr30k/list.json").is_file()
+
+
+def test_a_set_of_the_hub_is_fetched_with_the_users_login_or_told_by_hand(tmp_path, monkeypatch):
+    import huggingface_hub
+    from huggingface_hub import constants, errors
+
+    known = {
+        "mmvp-vlm": Source("main", (), step="run it into {folder}", hub=Hub("MMVP/MMVP_VLM", "abc", "in"))
+    }
+    monkeypatch.setattr("core.datasets.fetching.sources", lambda: known)
+    monkeypatch.setattr(downloads, "sources", lambda: known)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    asked = []
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda repo, **more: asked.append((repo, more)))
+    assert fetch_benchmark("mmvp-vlm", tmp_path) == [tmp_path / "in"]
+    assert asked == [
+        ("MMVP/MMVP_VLM", {"repo_type": "dataset", "revision": "abc", "local_dir": tmp_path / "in"})
+    ]
+
+    def refuse(*args, **more):
+        raise errors.GatedRepoError(
+            "x", response=types.SimpleNamespace(status_code=403, headers={}, request=None)
+        )
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
+    with pytest.raises(
+        InputError, match=f"is gated: accept its conditions .* By hand: run it into {tmp_path}"
+    ):
+        fetch_benchmark("mmvp-vlm", tmp_path)

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from worlds import world
 
@@ -113,3 +114,35 @@ def test_arrays_of_other_groups_and_a_global_question_to_a_group_run_are_one_sen
         explain.explain(run, TRUTH, IDS, explain.GLOBAL)
     with pytest.raises(InputError, match="did you mean 'group_match'"):
         explain.explain(run, TRUTH, IDS, "group_matsh")
+
+
+# Stories
+
+
+def row(**more):
+    base = {
+        "selected_times": 2, "selected_first": 3, "label_first": "1 0", "label_last": "0 1", "label_changed": True,
+        "label_right": True, "after": True, "turned_right": 4, "turned_wrong": pd.NA,
+    }  # fmt: skip
+    return {**base, **more}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, "First trained on in iteration 3 with the pseudo-label A–2, B–1, 2 times in all, last with A–1, B–2; "
+             "that last label is right. It turned right in iteration 4."),
+        ({"selected_times": 1, "label_changed": False, "label_right": False, "after": False, "turned_wrong": 5},
+         "First trained on in iteration 3 with the pseudo-label A–2, B–1, 1 time in all; that last label is wrong. "
+         "It turned wrong in iteration 5."),
+        ({"selected_times": 0, "turned_right": pd.NA},
+         "It was never trained on: only its score moved, with the model."),
+    ],
+)  # fmt: skip
+def test_a_group_s_story_says_when_it_was_trained_on_with_which_label_and_when_it_turned(change, expected):
+    assert explain.story(row(**change)) == expected
+
+
+def test_a_story_of_the_global_variant_names_the_group_of_each_caption():
+    told = explain.story(row(label_first="5 0", label_changed=False), captions=2)
+    assert "A–2 of group 3, B–1 of group 1" in told

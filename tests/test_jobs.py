@@ -41,6 +41,9 @@ def ends(job, **more):
     ("kind", "dataset", "model", "expected"),
     [
         ("ttm", "scenes/left-right", "builtin/clip", "builtin"),
+        ("ttm", "scenes/left-right@global", "builtin/clip", "builtin/global"),
+        ("ttm", "scenes/left-right@global", "openai/clip-vit-base-patch32", "default/global"),
+        ("simplematch", "scenes/left-right@global", "builtin/clip", "simplematch/builtin"),
         ("ttm", "winoground", "google/siglip-base-patch16-224", "winoground/siglip-b16"),
         ("ttm", "winoground", "openai/clip-vit-large-patch14", "default"),
         ("ttm", None, "embeddings", "embeddings"),
@@ -205,3 +208,62 @@ def test_a_run_that_fell_back_to_smaller_parts_starts_with_them_when_resumed(tmp
     steps = list(run_ttm(model, groups, config))
     save_checkpoint(tmp_path, steps[1], {"iteration": 1})
     assert int(load_state(tmp_path / "checkpoint-0001").kept["micro_batch"]) == 7
+
+
+# Descriptions in words, uploads, resuming
+
+
+def test_a_description_reads_as_one_line():
+    job = jobs.ttm_job(
+        "scenes/add", "builtin/clip", groups=40, adapt_on=0.5, options={"seed": 3, "lora_rank": 4}
+    )
+    assert jobs.describe(job) == (
+        "scenes/add · test · first 40 groups · builtin/clip · test-time matching, group variant · T = 10 · 5 epochs · "
+        "learning rate 0.0003 · linear threshold, 20% selected to τ = 0 · augmentation jitter · LoRA of rank 4 · "
+        "adapted on 50% of the groups · seed 3"
+    )
+    oracle = jobs.describe(jobs.ttm_job("scenes/add", "builtin/clip", oracle=True))
+    assert "oracle (reads the truth)" in oracle and "threshold" not in oracle
+    once = jobs.describe(jobs.simplematch_job("scenes/add", "builtin/clip"))
+    assert "SimpleMatch · at most 30 rounds · 5 epochs" in once
+
+
+def test_every_preset_has_its_line():
+    for name, preset in PRESETS.items():
+        make = jobs.ttm_job if isinstance(preset.config, TTMConfig) else jobs.simplematch_job
+        line = jobs.describe(make("scenes/add", "builtin/clip", preset=name))
+        assert line.endswith("seed 0") and "None" not in line
+
+
+def test_an_upload_is_kept_by_its_content_and_its_name_leads_nowhere():
+    first = jobs.keep_embeddings("../../my file.npz", b"abc")
+    assert first.name == "my-file.npz" and first.read_bytes() == b"abc"
+    assert jobs.keep_embeddings("my file.npz", b"abc") == first
+    assert jobs.keep_embeddings("my file.npz", b"abd").parent != first.parent
+    assert jobs.keep_embeddings("...", b"abc").name == "embeddings.npz"
+
+
+@pytest.mark.parametrize("kind", jobs.KINDS)
+def test_a_run_on_embeddings_goes_on_from_a_checkpoint_to_the_same_bytes(kind, tmp_path):
+    """Rows that were brought to length 1 once stay as they are: normalised again, some differ in their last bit."""
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(400, 8)).astype(np.float32)
+    np.savez(tmp_path / "rows.npz", img=rows, cap=0.5 * rows + rng.normal(size=rows.shape))
+    options = {"iterations": 3, "epochs": 2} if kind == "ttm" else {"rounds": 3, "epochs": 1, "lr": 1e-5}
+    job = jobs.embeddings_job(kind, tmp_path / "rows.npz", options=options)
+    whole, saved = [], None
+    for item in jobs.execute(job):
+        whole.append((item.step.scores, weights(item.model)))
+        if item.step.iteration == 1:
+            saved = save_checkpoint(tmp_path, item.step, item.record)
+    assert len(whole) > 2
+    rest = [(item.step.scores, weights(item.model)) for item in jobs.execute(job, saved)]
+    assert len(rest) == len(whole) - 2
+    for (scores, model), (again, same) in zip(whole[2:], rest, strict=True):
+        np.testing.assert_array_equal(scores, again)
+        assert model == same
+    from core.scorers.embedding import EmbeddingModel
+
+    file = read_embeddings(tmp_path / "rows.npz", "2x2")
+    model = EmbeddingModel.load(saved / "model")
+    np.testing.assert_array_equal(model._images.numpy(), EmbeddingModel.of(file)._images.numpy())

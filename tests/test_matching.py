@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
 
 from core.errors import InputError
 from core.matching import check_scores, match, match_global
@@ -48,13 +49,46 @@ def test_matching_and_margin_equal_brute_force(shape):
     assert not found.tied.any()
 
 
-def test_assignment_and_enumeration_agree():
-    scores = np.random.default_rng(1).normal(size=(20, 5, 5))
-    from core.matching import _assign, _enumerate
+@pytest.mark.parametrize("shape", [(4, 4), (5, 5), (6, 6), (3, 6)])
+def test_assignment_and_enumeration_agree(shape, monkeypatch):
+    scores = np.random.default_rng(1).normal(size=(20, *shape))
+    by_trial = match(scores)
+    monkeypatch.setattr("core.matching.MAX_ENUMERATED", 1)
+    by_assignment = match(scores)
+    np.testing.assert_array_equal(by_trial.matching, by_assignment.matching)
+    np.testing.assert_allclose(by_trial.margin, by_assignment.margin, atol=1e-12)
 
-    by_trial, by_assignment = _enumerate(scores), _assign(scores)
-    np.testing.assert_array_equal(by_trial[0], by_assignment[0])
-    np.testing.assert_allclose(by_trial[1], by_assignment[1], atol=1e-12)
+
+@pytest.mark.parametrize("shape", [(8, 8), (16, 16), (32, 32), (7, 11), (2, 40)])
+def test_the_margin_of_large_groups_is_that_of_the_best_assignment_without_one_edge_of_the_best(shape):
+    scores = np.random.default_rng(8).normal(size=(3, *shape))
+    found = match(scores)
+    for group, matching, margin in zip(scores, found.matching, found.margin, strict=True):
+        rows, chosen = linear_sum_assignment(group, maximize=True)
+        others = []
+        for i in rows:
+            without = group.copy()
+            without[i, chosen[i]] = -1e9
+            others.append(without[linear_sum_assignment(without, maximize=True)].sum())
+        assert matching.tolist() == chosen.tolist()
+        assert margin == pytest.approx(group[rows, chosen].sum() - max(others), abs=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(7, 7), (7, 9), (8, 8)])
+def test_large_groups_of_few_levels_tie_where_another_matching_has_the_best_total(shape):
+    scores = np.random.default_rng(9).integers(0, 3, (30, *shape)).astype(float)
+    found = match(scores)
+    assert found.tied.any()
+    # A best matching without one of its edges is as good: found by forbidding each in turn.
+    for group, tied in zip(scores, found.tied, strict=True):
+        rows, chosen = linear_sum_assignment(group, maximize=True)
+        best = group[rows, chosen].sum()
+        again = []
+        for i in rows:
+            without = group.copy()
+            without[i, chosen[i]] = -1e9
+            again.append(without[linear_sum_assignment(without, maximize=True)].sum() == best)
+        assert tied == any(again)
 
 
 def test_margin_of_two_by_two_is_the_difference_of_the_diagonals():

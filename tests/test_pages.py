@@ -4,13 +4,9 @@ import numpy as np
 import pytest
 from driving import button, fine, html, text
 
-from core import runs
 from core.metrics import METRICS
-from core.runs import RunStore
-from core.scorers import builtin_models
 
 GROUPS, MATCHING = "pages/1_Groups.py", "pages/2_Matching.py"
-TTM, RUNS = "pages/4_Test-Time_Matching.py", "pages/9_Runs.py"
 
 
 # --- home --------------------------------------------------------------------------------------------------------
@@ -171,114 +167,6 @@ def test_a_bad_file_gives_one_sentence_and_keeps_the_page(app, name, data):
     assert not test.exception and len(test.error) == 1
     assert "Traceback" not in test.error[0].value and "wrong on our side" not in test.error[0].value
     assert len(test.metric) == len(METRICS)  # the benchmark is still there
-
-
-# --- test-time matching and runs -----------------------------------------------------------------------------------
-
-
-def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
-    test = app(TTM, set="scenes/left-right")
-    assert "selects 60 of 300 groups" in text(test)  # 20 %
-    fine(test.slider(key="share").set_value(50).run())
-    assert "selects 150 of 300 groups" in text(test)
-    fine(test.selectbox(key="preset").set_value("winoground/clip-b16").run())
-    assert test.number_input(key="tau1").value == 0.9 and test.number_input(key="epochs").value == 30
-    fine(test.number_input(key="T").set_value(3).run())
-
-
-def test_a_run_is_created_and_launched_with_the_settings_of_the_form(app, monkeypatch):
-    started = []
-    monkeypatch.setattr(runs, "launch", lambda store, run_id: started.append(run_id))
-    test = app(TTM, set="scenes/left-right", T="2", epochs="1", n="40", seed="7")
-    fine(test.toggle(key="oracle").set_value(True).run())
-    fine(button(test, "Start the run").click().run())
-    run = RunStore().list("ttm")[0]
-    assert started == [run.id] and test.query_params["run"] in (run.id, [run.id])
-    assert (run.config["groups"], run.config["oracle"]) == (40, True)
-    settings = run.config["ttm"]
-    assert (settings["iterations"], settings["epochs"], settings["seed"]) == (2, 1, 7)
-    assert settings["coverage_first"] == 0.2 and settings["tau_first"] is None
-    assert "oracle" in run.title
-
-
-def test_a_link_to_a_run_that_is_gone_is_answered_kindly(app):
-    assert "not on this machine" in text(app(TTM, run="20200101-000000000-abcdef"))
-
-
-def test_no_runs_yet_says_what_to_do(app):
-    test = app(RUNS)
-    assert "No runs yet" in text(test) and button(test, "Run test-time matching")
-
-
-@pytest.fixture
-def finished(app):
-    """Two finished runs of two iterations on the first 40 groups, their arrays made up, their records measured."""
-    from core.datasets import load
-    from core.evaluation import Evaluation, percent_record
-    from core.worker import ttm_job
-
-    app()
-    store, groups = RunStore(), load("scenes/left-right").select(range(40))
-    for seed in range(2):
-        job = ttm_job(
-            "scenes/left-right",
-            next(iter(builtin_models())),
-            groups=40,
-            options={"iterations": 2, "seed": seed},
-        )
-        run = store.create("ttm", f"scenes/left-right · *seed* <b>{seed}</b>", job)
-        attempt = store.queue_up(run.id)
-        store.try_start(run.id, attempt, 1)
-        rng = np.random.default_rng(seed)
-        for t in range(3):
-            scores = rng.normal(size=(40, 2, 2)).astype(np.float32)
-            scores[np.arange(40)[:, None], np.arange(2), groups.truth] += t
-            np.savez(store.arrays_path(run.id, t), scores=scores)
-            found = Evaluation.of(scores, groups.truth).metrics
-            record = {"iteration": t, "metrics": {n: percent_record(e) for n, e in found.items()}}
-            record |= {
-                "coverage": t / 2,
-                "precision": 0.5,
-                "loss": 1.0,
-                "threshold": 0.1,
-                "seconds": 1.0,
-                "n_groups": 40,
-            }
-            store.append_step(run.id, record, attempt)
-        store.conclude(run.id, attempt, "finished")
-    return [run.id for run in store.list("ttm")]
-
-
-def test_a_finished_run_shows_curves_and_what_changed(app, finished):
-    test = app(TTM, run=finished[0])
-    assert "finished" in text(test) and "What changed" in text(test)
-    assert "groups fixed" in text(test) and "McNemar" in text(test)
-    assert len(test.get("plotly_chart")) == 4
-    labels = [t.label for t in test.tabs]
-    assert labels[0].startswith("✓ Fixed") and labels[1].startswith("✗ Broken")
-    fine(test.selectbox(key="shown").set_value(finished[1]).run())
-    fine(test.selectbox(key="shown").set_value(None).run())
-    assert button(test, "Start the run")
-
-
-def test_runs_are_listed_compared_and_deleted_after_a_question(app, finished):
-    test = app(RUNS)
-    frame = test.dataframe[0].value
-    assert list(frame["status"]) == ["finished"] * 2 and "%" in frame["GroupMatch after"][0]
-    fine(test.multiselect(key="chosen_runs").set_value(finished).run())
-    assert "B minus A" in text(test) and len(test.get("plotly_chart")) == 1
-    fine(test.selectbox(key="compared_metric").set_value("text_score").run())
-    fine(test.multiselect(key="chosen_runs").set_value(finished[:1]).run())
-    fine(button(test, "Delete").click().run())
-    assert len(RunStore().list()) == 2
-    fine(test.button(key="really").click().run())
-    assert [run.id for run in RunStore().list()] == finished[1:]
-
-
-def test_a_name_from_data_is_never_markup(app, finished):
-    test = app(TTM, run=finished[0])
-    assert all("<b>" not in s.value for s in test.subheader)
-    assert any("\\*seed\\*" in s.value for s in test.subheader)
 
 
 def test_a_link_to_a_set_that_is_not_there_says_so_and_falls_back(app):

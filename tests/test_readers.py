@@ -764,7 +764,9 @@ def test_data_are_found_in_the_variables_folder_before_the_users_own(tmp_path, m
 
 def test_a_folder_that_lacks_something_says_what(tmp_path):
     sugarcrepe(tmp_path / "home/data/sugarcrepe")
-    assert datasets.state("sugarcrepe/add_att").startswith("needs: add_att.json; download https://")
+    assert datasets.state("sugarcrepe/add_att").startswith(
+        "needs: add_att.json; run `crossmatch fetch sugarcrepe`, or download https://"
+    )
 
 
 def test_loading_checks_the_count_and_gives_the_set_its_facts(tmp_path):

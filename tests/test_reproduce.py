@@ -9,6 +9,7 @@ from core.errors import InputError
 from core.jobs import kind_of, simplematch_job, ttm_job
 from core.papers import reference
 from core.presets import PRESETS
+from core.reproduce import background
 from core.reproduce.tables import SEEDS, TABLES, lines
 from core.runs import RunStore
 
@@ -104,7 +105,8 @@ def test_table_2_is_the_global_variant_and_table_9_varies_the_iterations():
 
 
 def test_the_world_s_tables_cover_every_set_and_every_model_that_can_be_adapted():
-    sets = [name for name in datasets.names() if name.startswith("scenes/")]
+    built_in = [name for name in datasets.names() if name.startswith("scenes/")]
+    sets = [name for name in built_in if not name.endswith("@global")]
     jobs = [line.job for line in lines("world") if line.job["model"] == "builtin/clip"]
     assert [(j["benchmark"], kind_of(j)) for j in jobs] == [
         (s, k) for s in sets for k in ("ttm", "simplematch")
@@ -116,7 +118,9 @@ def test_the_world_s_tables_cover_every_set_and_every_model_that_can_be_adapted(
     assert [line.job["ttm"]["iterations"] for line in lines("world/iterations")] == [1, 3, 5, 10]
     assert [line.job["oracle"] for line in lines("world/oracle")] == [False, True]
     assert all(line.job["adapt_on"] == 0.5 for line in lines("world/transfer"))
-    assert all(line.job["ttm"]["threshold_mode"] == "relative" for line in lines("world/global"))
+    wide = [line.job for line in lines("world/global")]
+    assert all(job["ttm"]["threshold_mode"] == "relative" for job in wide)
+    assert {job["benchmark"] for job in wide} == set(built_in) - set(sets)
 
 
 def test_an_unknown_table_suggests_the_nearest(store):
@@ -183,7 +187,9 @@ def test_a_plan_sets_yours_beside_the_paper_s_and_says_what_is_missing(store):
     found = reproduce.plan(store, "ttm/1")
     status = found.lines[1]
     assert (status.state, status.complete) == ("missing", (0, 1))  # neither data nor weights are here
-    assert status.missing[0].startswith("data of winoground: accept the conditions")
+    assert (
+        status.missing[0].startswith("data of winoground: ") and "accept the conditions" in status.missing[0]
+    )
     assert "run `hf download openai/clip-vit-base-patch16`" in status.missing[1]
     mine = dict(zip([(c.method, c.metric) for c in status.line.cells], status.values, strict=True))
     assert mine["TTM", "group_match"] == (80.5, 0.7071, 2)  # 80 and 81
@@ -275,3 +281,41 @@ def test_another_model_s_pace_is_scaled_by_the_size_of_the_weights(store, tmp_pa
     )
     run_of(store, small)
     assert pace.pace(store, large) == (pytest.approx(0.1), "another model, by size")
+
+
+# In the background
+
+
+def test_a_table_is_worked_through_by_a_process_of_its_own_once(store, monkeypatch):
+    import os
+
+    started = []
+    me = background.processes.identify(os.getpid())
+    monkeypatch.setattr(background.processes, "start_module", lambda *a: started.append(a) or me)
+    assert not background.is_working(store, "world/oracle")
+    background.start_table(store, "world/oracle", 2)
+    assert background.is_working(store, "world/oracle") and not background.is_working(store, "world")
+    background.start_table(store, "world/oracle", 2)
+    assert [(a[0], a[1]) for a in started] == [
+        ("core.reproduce.background", [str(store.root), "world/oracle", "2"])
+    ]
+    with pytest.raises(InputError, match="did you mean"):
+        background.start_table(store, "world/oracles", 2)
+
+
+def test_stopping_a_table_stops_its_runs_and_launches_no_more(store, monkeypatch):
+    nudged = []
+    monkeypatch.setattr(background.processes, "nudge", nudged.append)
+    path = store.root / "tables" / "world-schedules.json"
+    path.parent.mkdir()
+    path.write_text('{"pid": 1, "created": 0.0, "host": "h"}')
+    job = lines("world/schedules")[0].job
+    waiting = store.create("ttm", "t", job)
+    store.queue_up(waiting.id)
+    background.stop_table(store, "world/schedules", 4)
+    assert store.get(waiting.id).status == "stopped" and nudged[0].pid == 1
+
+
+def test_the_process_works_through_what_can_run(store, quick):
+    background.main([str(store.root), "world/oracle", "1"])
+    assert [s.state for s in reproduce.plan(store, "world/oracle", 1).lines] == ["done", "done"]

@@ -106,3 +106,23 @@ def test_an_unknown_group_and_a_senseless_number_are_one_sentence(store):
     for count in (0, seeds.MOST + 1):
         with pytest.raises(InputError, match="seeds were asked for"):
             seeds.seed_jobs(JOB, count)
+
+
+# What is shown as one
+
+
+def test_seeds_of_a_group_are_one_sweep_and_other_runs_stay_alone(store):
+    alone = store.create("ttm", "alone", JOB)
+    group, runs = seeds.launch_seeds(store, "many", JOB, 3)
+    last = store.create("ttm", "last", JOB)
+    found = seeds.sweeps(store.list())
+    assert [sweep.id for sweep in found] == [last.id, group, alone.id]
+    assert [run.id for run in found[1].runs] == [run.id for run in runs]
+    assert [sweep.title for sweep in found] == ["last", "many · seeds 5–7", "alone"]
+
+
+def test_a_sweep_has_the_status_that_needs_attention(store):
+    _, runs = seeds.launch_seeds(store, "many", JOB, 3)
+    for run, status in zip(runs, ("finished", "failed", "finished"), strict=True):
+        store.conclude(run.id, 1, status)
+    assert seeds.sweeps(store.list())[0].status == "failed"

@@ -11,9 +11,10 @@ from core import datasets, public
 from core.errors import InputError
 from core.evaluation import Evaluation, tags_frame
 from core.groups import GroupSet
-from core.scorers import scorer_key, scorer_names
-from core.scores import ScoreCache, score_groups
+from core.scorers import scorer_key, scorer_kind, scorer_names
+from core.scores import ScoreCache, score_all, score_groups
 from core.texts import plain
+from ui import endpoint
 from ui.formats import progress_bar
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ def evaluate(selection: Selection, model: str | None = None) -> Evaluation:
     """The picked model's (or another one's) evaluation on the picked groups: from memory, the score cache, or the
     model itself."""
     name = public.check_model(model or selection.model, scorer_names())
+    if name.startswith(endpoint.PREFIX):
+        whole = endpoint.served(name, selection.groups)
+        return whole if selection.mask.all() else whole.select(selection.mask)
     groups, source = selection.groups, model_source(name)
     address = (selection.benchmark, selection.split, groups.shape, name, scorer_key(source))
     found = _score(address, groups, source)
@@ -57,11 +61,15 @@ class LazyScorer:
 def _score(address: tuple, _groups: GroupSet, _source: str) -> Evaluation:
     place = st.empty()
     bar = progress_bar(place, "Scoring")
-    found = score_groups(
-        LazyScorer(_source, place), _groups, ScoreCache(), lambda done, total: bar(done / total)
-    )
+    scorer, cache = LazyScorer(_source, place), ScoreCache()
+    found = score_groups(scorer, _groups, cache, lambda done, total: bar(done / total))
+    wide = None
+    # All images with all captions: seconds for two towers, many minutes for a model that reads pair by pair.
+    if _groups.name.endswith("@global") and scorer_kind(_source) == "itc":
+        wide = score_all(scorer, _groups, cache, lambda done, total: bar(done / total))
     place.empty()
-    return Evaluation.of(found, _groups.truth, _groups.ids, tags=tags_frame([g.tags for g in _groups]))
+    tags = tags_frame([g.tags for g in _groups])
+    return Evaluation.of(found, _groups.truth, _groups.ids, tags=tags, global_scores=wide)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)

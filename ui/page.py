@@ -17,11 +17,15 @@ log = logging.getLogger("crossmatch.pages")
 
 PAGES = {
     "app.py": ("Home", ":material/home:"),
+    "pages/0_Lessons.py": ("Lessons", ":material/school:"),
     "pages/1_Groups.py": ("Groups", ":material/grid_view:"),
     "pages/2_Matching.py": ("Matching", ":material/join_inner:"),
+    "pages/3_Debias.py": ("Debias", ":material/balance:"),
     "pages/4_Test-Time_Matching.py": ("Test-time matching", ":material/trending_up:"),
+    "pages/5_Retrieval.py": ("Retrieval", ":material/image_search:"),
     "pages/6_Compare.py": ("Compare", ":material/compare:"),
     "pages/7_Papers.py": ("Papers", ":material/article:"),
+    "pages/8_Your_Data.py": ("Your data", ":material/add_photo_alternate:"),
     "pages/9_Runs.py": ("Runs", ":material/list_alt:"),
 }
 LOOK = Path(__file__).parent.parent / ".streamlit"

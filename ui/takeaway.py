@@ -67,13 +67,13 @@ def _figure_page(figure: go.Figure) -> bytes:
     return type(figure)(page).to_html(include_plotlyjs=True, config={"displaylogo": False}).encode()
 
 
-def cite(groups: GroupSet | None) -> None:
-    """Where the data and the methods come from."""
+def cite(groups: GroupSet | None, papers: tuple[str, ...] = ("TTM", "Winoground")) -> None:
+    """Where the data and the methods come from; papers : keys of `CITATIONS`."""
     with st.expander("Source, licence, citation", icon=":material/format_quote:"):
         if groups is not None:
             for label, text in (("Data", groups.title or groups.name), ("Source", groups.source)):
                 st.text(f"{label}: {text or 'not given'}")
             st.text(f"Licence: {groups.licence or 'not given'}")
             st.text(f"Cite as: {groups.citation or groups.name}")
-        for name in ("TTM", "Winoground"):
+        for name in papers:
             st.text(CITATIONS[name])

@@ -22,6 +22,8 @@ from core.presets import (
     TTMConfig,
     default_preset,
 )
+from core.public import public
+from core.texts import plain
 from core.transfer import adapted_pool
 from core.weights import weights_bytes
 from ui.loaders import evaluate, model_source
@@ -40,7 +42,6 @@ HELP = {
     "schedule": "How τ moves from its first to its last value. Constant and ascending should not help: try them.",
     "mode": "Absolute: pairs whose score reaches τ. Relative: the top 1 − τ of all pairs.",
     "end": "A share is turned into a threshold with the margins before adaptation.",
-    "seeds": "Each seed is a run of its own; the result is their mean and standard deviation.",
     "n": "Fewer groups make a quicker run.",
     "adapt_on": "Adapt on a share of the groups and report the others, which training never sees, apart.",
     "optimizer": "Carry AdamW's moments into the next iteration instead of resetting them.",
@@ -56,7 +57,6 @@ class Planned(NamedTuple):
     job: dict[str, Any]  # core.jobs
     title: str
     groups: int
-    seeds: int  # of a sweep
 
 
 class Subject(NamedTuple):
@@ -64,6 +64,7 @@ class Subject(NamedTuple):
 
     title: str
     benchmark: str | None  # None: an embeddings file
+    split: str
     model: str
     groups: GroupSet
     evaluation: Evaluation  # before adaptation, all groups
@@ -73,10 +74,15 @@ class Subject(NamedTuple):
 # ---- what is adapted
 
 
-def subject(selection: Selection) -> Subject | None:
+def subject(selection: Selection, place: Any) -> Subject | None:
     """The sidebar's benchmark and model, or an uploaded file; None while there is nothing to adapt."""
-    source = st.segmented_control(
-        "Adapt", SOURCES, default=SOURCES[0], key="source", required=True, bind="query-params"
+    source = place.segmented_control(
+        "Adapt",
+        SOURCES[: 1 if public() else 2],
+        default=SOURCES[0],
+        key="source",
+        required=True,
+        bind="query-params",
     )
     if source == SOURCES[1]:
         return _embeddings()
@@ -86,7 +92,7 @@ def subject(selection: Selection) -> Subject | None:
     evaluation = evaluate(selection._replace(mask=everything, tags=()))
     model = model_source(selection.model)
     title = f"{selection.benchmark} · {selection.model}"
-    return Subject(title, selection.benchmark, model, selection.groups, evaluation, {})
+    return Subject(title, selection.benchmark, selection.split, model, selection.groups, evaluation, {})
 
 
 def _embeddings() -> Subject | None:
@@ -113,7 +119,7 @@ def _embeddings() -> Subject | None:
     evaluation = Evaluation.of(scale * file.group_scores(), None, groups.ids)
     more = {"path": path, "shape": shape, "scale": scale}
     name = path.rpartition("/")[2]
-    return Subject(f"{name} · embeddings", None, "embeddings", groups, evaluation, more)
+    return Subject(f"{name} · embeddings", None, "test", "embeddings", groups, evaluation, more)
 
 
 # ---- settings
@@ -189,9 +195,8 @@ def pick_preset(place: Any, kind: str, found: Subject) -> TrainConfig:
     if st.session_state.get("preset", suited) not in names or known not in (None, suited):
         st.session_state["preset"] = suited
         use_preset()
-    label = lambda name: f"{name} ({PRESETS[name].source})"  # noqa: E731
-    more: dict[str, Any] = {"format_func": label, "on_change": use_preset, "help": HELP["preset"]}
-    name = place.selectbox("Preset", names, key="preset", bind="query-params", **more)
+    more: dict[str, Any] = {"on_change": use_preset, "help": HELP["preset"], "bind": "query-params"}
+    name = place.selectbox("Preset", names, key="preset", **more)
     return PRESETS[name].config
 
 
@@ -217,18 +222,10 @@ def basics(kind: str, fields: Fields, columns: Sequence[Any]) -> dict[str, Any]:
 
 def threshold_settings(fields: Fields, second: Any) -> tuple[dict[str, Any], bool]:
     """Variant, schedule and both ends of the threshold; whether it is the oracle's run."""
-    variants = {"group": 0, "global": 1}
-    names = dict(zip((*variants, "oracle"), VARIANTS, strict=True))
-    more = {
-        "format_func": names.__getitem__,
-        "help": HELP["variant"],
-        "key": "variant",
-        "bind": "query-params",
-    }
-    variant = second.selectbox("Variant", list(names), variants[fields.values["variant"]], **more)
+    variant = fields.choice(second, "variant", "Variant", VARIANTS, help=HELP["variant"])
     wide = variant == "global"
-    options: dict[str, Any] = {"variant": "global" if wide else "group"}
-    if variant == "oracle":
+    options: dict[str, Any] = {"variant": "global" if wide else "group", "threshold_mode": "absolute"}
+    if variant == VARIANTS[2]:
         # The preset's thresholds stay in the description; nothing reads them.
         return options, True
     left, middle, right = st.columns(3)
@@ -348,29 +345,28 @@ def data_settings(found: Subject, grouped: bool) -> tuple[dict[str, Any], np.nda
 
 def plan(selection: Selection) -> tuple[Planned, Evaluation] | None:
     """The whole form, and the evaluation of the groups that would be trained on; None while nothing is adapted."""
-    method = st.segmented_control(
+    left, right = st.columns(2)
+    method = left.segmented_control(
         "Method", list(METHODS), default=next(iter(METHODS)), key="method", required=True, bind="query-params"
     )
     kind = METHODS[method or "Test-time matching"]
-    found = subject(selection)
+    found = subject(selection, right)
     if found is None:
         return None
     columns = st.columns(3)
     fields = Fields(pick_preset(columns[0], kind, found))
+    st.caption(plain(f"Preset {st.session_state['preset']}: {PRESETS[st.session_state['preset']].source}."))
     options, oracle = basics(kind, fields, columns), False
     if kind == "ttm":
         more, oracle = threshold_settings(fields, columns[1])
         options |= more
     options |= training(fields) | adapters(fields, found.model)
-    common, allowed = data_settings(found, options.get("variant") != "global" and not oracle)
+    common, allowed = data_settings(found, options.get("variant") != "global")
     job = _job(kind, found, options, common, oracle)
     count = common["groups"] or len(found.groups)
-    seeds = st.number_input(
-        "Seeds of a sweep", 2, 64, 4, key="seeds", help=HELP["seeds"], width=160, bind="query-params"
-    )
     title = f"{found.title}{' · SimpleMatch' if kind == 'simplematch' else ''}{' · oracle' if oracle else ''}"
     evaluation = found.evaluation if allowed.all() else found.evaluation.select(allowed)
-    return Planned(job, title, count, int(seeds)), evaluation
+    return Planned(job, title, count), evaluation
 
 
 def _job(
@@ -382,4 +378,4 @@ def _job(
     if found.benchmark is None:
         return embeddings_job(kind, **found.file, **more)
     make = ttm_job if kind == "ttm" else simplematch_job
-    return make(found.benchmark, found.model, split=st.session_state["split"], **more)
+    return make(found.benchmark, found.model, split=found.split, **more)

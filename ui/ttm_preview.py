@@ -25,9 +25,9 @@ def preview(job: Mapping[str, Any], evaluation: Evaluation) -> None:
         return
     config = TTMConfig.from_dict(job["ttm"])
     if job["oracle"]:
-        right = int((evaluation.outcomes["group_match"].value == 1).sum())
+        hits = int((evaluation.outcomes["group_match"].value == 1).sum())
         st.markdown(
-            f"The oracle **reads the truth**: it trains on the {right} of {total} groups that are right now."
+            f"The oracle **reads the truth**: it trains on the {hits} of {total} groups that are right now."
         )
         return
     if config.variant == "global" and config.threshold_mode == "absolute":

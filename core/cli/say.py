@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-_SHOWN = ("group_score", "group_match", "global_match")
+_SHOWN = ("group_score", "group_match", "global_match", "cola_map")
 
 
 def show_json(record: Any) -> None:

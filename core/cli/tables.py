@@ -55,8 +55,10 @@ def _format_line(status: Status, seeds: int) -> str:
     if status.seconds is not None and status.state != "done":
         state += f", about {duration(status.seconds)} ({status.pace})"
     lines = [f"{status.line.label}: {state}"]
-    for cell, value in zip(status.line.cells, status.values, strict=True):
+    for cell, value, shipped in zip(status.line.cells, status.values, status.shipped, strict=True):
         paper = "" if cell.paper is None else f"paper {_number(cell.paper, cell.std):<16}"
+        if shipped is not None:  # of the built-in world
+            paper += f"shipped {_number(shipped.mean, shipped.std):<16}"
         yours = "-" if value is None else _number(value.mean, value.std)
         where = f" on the {cell.part}" if cell.part else ""
         lines.append(f"  {f'{cell.method} {cell.metric}{where}':<42}{paper}yours {yours}")

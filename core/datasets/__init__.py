@@ -13,12 +13,14 @@ from core.datasets import (
     aro,
     builtin,
     captions,
+    clevr,
     cola,
     colorswap,
     crepe,
     eqben,
     graphs,
     imagenet,
+    mine,
     mmvp,
     sugarcrepe,
     vlchecklist,
@@ -75,17 +77,23 @@ DATASETS: dict[str, Source] = {
     "imagenet": Family(imagenet.BENCHMARKS),
     "gqa": Family(graphs.GQA),
     "visual-genome": Family(graphs.VISUAL_GENOME),
+    "clevr": Family(clevr.CLEVR),
+    "paco": Family(clevr.PACO),
+    "mine": mine,
 }
 
 
 def names(kind: str | None = GROUPS) -> list[str]:
-    """Names of all benchmarks of a kind: groups, retrieval, scene graphs; None is every kind. Touches no disk."""
+    """Names of all benchmarks of a kind: groups, retrieval, scene graphs; None is every kind.
+
+    The user's own (`mine/NAME`) come last; they alone are looked for on disk.
+    """
     kinds = (GROUPS, RETRIEVAL, GRAPHS) if kind is None else (kind,)
     return [name for source in DATASETS.values() for each in kinds for name in source.names(each)]
 
 
 def entry(name: str) -> Benchmark | None:
-    """The facts of a benchmark (licence, counts, metric, layout, ...); None for the built-in ones."""
+    """The facts of a benchmark (licence, counts, metric, layout, ...); None for built-in ones and the user's own."""
     source = _source(name, None)
     return source.benchmarks[name] if isinstance(source, Family) else None
 

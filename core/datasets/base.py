@@ -59,7 +59,7 @@ class Benchmark:
 
     def state(self) -> str:
         """`found at PATH`, or `needs: ` and the exact next step."""
-        from core.downloads import next_step
+        from core.downloads import next_step, sources
 
         folder = self.folder()
         missing = self.missing(folder) if folder else []
@@ -67,7 +67,10 @@ class Benchmark:
             return f"found at {folder}"
         target = folder or data_roots()[0] / self.family
         what = f"{' and '.join(part.partition('|')[0].strip() for part in missing)}; " if missing else ""
-        return f"needs: {what}{next_step(self.download or self.family, target)}"
+        key = self.download or self.family
+        source = sources()[key]
+        ours = f"run `crossmatch fetch {key}`, or " if source.items or source.hub else ""
+        return f"needs: {what}{ours}{next_step(key, target)}"
 
     def load(self, split: str | None, folder: Path | None, images: bool, partial: bool) -> Any:
         """The set from `folder` or where it was found, checked against the published counts, with its facts."""

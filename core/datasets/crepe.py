@@ -102,7 +102,8 @@ def _compound(kind: str, trained_on: str) -> Benchmark:
         read=partial(read_systematicity, kind=kind, trained_on=trained_on),
         layout=(*(_systematicity(seen, trained_on) for seen in ("seen", "unseen")), _IMAGES),
         note=f"Meant for models trained on {_TRAINED_ON[trained_on]} alone: seen and unseen refer to it. Groups have "
-        "different numbers of captions; rows without negatives are left out; upstream publishes no count per file.",
+        "different numbers of captions; rows without negatives are left out; upstream publishes no count per file. "
+        "None of the three papers reports it.",
         tags=("compounds",),
     )
 

@@ -76,9 +76,10 @@ def _first(value: Any) -> str:
 _TITLES = {"full": "EqBen", "mini": "EqBen-Mini", "subset": "EqBen, a tenth", "val": "EqBen (val)"}
 _COUNTS = {"full": (251048,), "mini": (140,)}
 _NOTES = {
-    "full": "The count is the sum of the parts' lengths in upstream's evaluate_eqben_locally.py.",
+    "full": "The count is the sum of the parts' lengths in upstream's evaluate_eqben_locally.py. "
+    "None of the three papers reports it.",
     "mini": "140 pairs: every EqBen-Mini score of the VisualGPTScore paper is a multiple of 1/140.",
-    "subset": "About 25 thousand image-text pairs; upstream gives no exact count.",
+    "subset": "About 25 thousand image-text pairs; upstream gives no exact count. None of the three papers reports it.",
     "val": "The copy that the VisualGPTScore paper calls EqBen (val); no count is published.",
 }
 _REFERENCES = {"full": None, "mini": ("EqBen", "Mini"), "subset": None, "val": ("EqBen", "val")}

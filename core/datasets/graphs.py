@@ -87,6 +87,25 @@ def _vg_graph(
     return SceneGraph(f"vg-{name}", image(f"{name}.jpg"), objects, relations)
 
 
+def read_regions(folder: Path, graphs: GraphSet) -> list[tuple[int, str]]:
+    """(place in `graphs`, region caption) of Visual Genome's `region_descriptions.json`; [] where it is not there.
+
+    GQA's images are Visual Genome's and have its numbers, so the file serves both.
+    """
+    path = find(folder, "region_descriptions.json")
+    if path is None:
+        return []
+    places = {graph.id.partition("-")[2]: n for n, graph in enumerate(graphs.graphs)}
+    value = read_json(path)
+    with laid_out(path, "Visual Genome's region descriptions"):
+        return [
+            (places[str(image["id"])], region["phrase"])
+            for image in value
+            if str(image["id"]) in places
+            for region in image["regions"]
+        ]
+
+
 def _box(o: Mapping[str, Any]) -> tuple[int, int, int, int]:
     return int(o["x"]), int(o["y"]), int(o["w"]), int(o["h"])
 

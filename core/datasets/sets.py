@@ -32,6 +32,18 @@ class Retrieval(Protocol):
     def any_word(self) -> np.ndarray | None:
         """bool (q, n): the images of each query's hard list; None where a set has no such lists."""
         ...
+    @property
+    def all_words(self) -> np.ndarray | None:
+        """bool (q, n): the images with all words of each query; None where nobody knows them."""
+        ...
+    @property
+    def unseen(self) -> np.ndarray | None:
+        """bool (q,); None where nobody knows what was trained on."""
+        ...
+    @property
+    def attributes(self) -> np.ndarray | None:
+        """int (q,): how many attributes a query names; None where nobody counted."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +56,9 @@ class RetrievalSet:
     queries: tuple[str, ...]
     links: np.ndarray  # int (p, 2): query index, image index; one row per relevant pair
     any_word: np.ndarray | None = None  # bool (q, n): Cola's hard lists
+    all_words: np.ndarray | None = None  # bool (q, n): QueryAll's lists
+    unseen: np.ndarray | None = None  # bool (q,): the combination occurs in no training object
+    attributes: np.ndarray | None = None  # int (q,): how many attributes a query names
     title: str = ""
     description: str = ""
     source: str = ""

@@ -10,9 +10,10 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.metrics import METRICS, ThresholdCurve
-from core.plots.margins import at_threshold
+from core.plots.margins import MarginsData, at_threshold, margins_figure
 from core.plots.style import (
     COVERAGE_COLOUR,
+    MARK_COLOUR,
     METRIC_COLOURS,
     METRIC_MARKERS,
     PRECISION_COLOUR,
@@ -20,6 +21,23 @@ from core.plots.style import (
     THRESHOLD_COLOUR,
     layout,
 )
+from core.texts import GLOBAL, name_and_meaning
+
+# The two metrics that a run is about; in the global variant the assignment over everything joins them.
+MAIN = ("group_match", "group_score", "global_match")
+_RECALL = ("image_to_text_r1", "text_to_image_r1")
+_COLOURS = {
+    **METRIC_COLOURS,
+    "global_match": MARK_COLOUR,
+    "image_to_text_r1": "#c0569f",
+    "text_to_image_r1": "#93801c",
+}
+_MARKERS = {
+    **METRIC_MARKERS,
+    "global_match": "star",
+    "image_to_text_r1": "triangle-up",
+    "text_to_image_r1": "triangle-down",
+}
 
 
 class TTMData(NamedTuple):
@@ -32,6 +50,7 @@ class TTMData(NamedTuple):
     loss: np.ndarray
     threshold: np.ndarray
     total: int  # planned iterations: the figure's width is known before the run ends
+    fitted: np.ndarray  # percent of the pseudo-labels trained on that then pass GroupScore's strict test
 
 
 def ttm_data(steps: Sequence[Mapping[str, Any]], total: int) -> TTMData:
@@ -41,12 +60,22 @@ def ttm_data(steps: Sequence[Mapping[str, Any]], total: int) -> TTMData:
         values = [step.get(name) for step in steps]
         return np.array([np.nan if v is None else factor * v for v in values], dtype=float)
 
-    names = [n for n in METRICS if steps and n in (steps[0].get("metrics") or {})]
+    names = [n for n in (*METRICS, *GLOBAL) if steps and n in (steps[0].get("metrics") or {})]
     fields = ("value", "low", "high", "chance")
     metrics = {n: np.array([[s["metrics"][n][f] for f in fields] for s in steps], dtype=float) for n in names}
     iteration = np.array([step["iteration"] for step in steps], dtype=int)
     shares = column("coverage", 100.0), column("precision", 100.0)
-    return TTMData(iteration, metrics, *shares, column("loss"), column("threshold"), total)
+    fitted = column("fitted", 100.0)
+    return TTMData(iteration, metrics, *shares, column("loss"), column("threshold"), total, fitted)
+
+
+def parts_data(steps: Sequence[Mapping[str, Any]], total: int) -> dict[str, TTMData]:
+    """Of a transfer check: the curves of the adapted and of the untouched groups, by part; {} for any other run."""
+    names = list(steps[0].get("parts") or ()) if steps else []
+    return {
+        name: ttm_data([{**s, "metrics": s["parts"][name]["metrics"]} for s in steps], total)
+        for name in names
+    }
 
 
 def ttm_table(data: TTMData) -> pd.DataFrame:
@@ -80,20 +109,24 @@ def band(figure: go.Figure, x: np.ndarray, low: np.ndarray, high: np.ndarray, co
 
 
 def ttm_metrics_figure(data: TTMData, height: int = 360) -> go.Figure:
-    """Every group metric per iteration; bands are 95 % intervals, dotted lines chance levels of the two main ones."""
+    """Every metric per iteration; bands are 95 % intervals, dotted lines chance levels, both of the main ones."""
     figure = go.Figure()
     for name, values in data.metrics.items():
-        main, colour = name in ("group_match", "group_score"), METRIC_COLOURS[name]
+        main, colour = name in MAIN, _COLOURS[name]
         if main:
             band(figure, data.iteration, values[:, 1], values[:, 2], colour)
             figure.add_hline(y=values[0, 3], line={"color": colour, "width": 1.5, "dash": "dot"})
         figure.add_scatter(
             x=data.iteration,
             y=values[:, 0],
-            name=METRICS[name].label,
+            name=name_and_meaning(name)[0],
             mode="lines+markers",
-            line={"color": colour, "width": 3 if main else 1.4},
-            marker={"symbol": METRIC_MARKERS[name], "size": 9 if main else 6},
+            line={
+                "color": colour,
+                "width": 3 if main else 1.4,
+                "dash": "dash" if name in _RECALL else "solid",
+            },
+            marker={"symbol": _MARKERS[name], "size": 9 if main else 6},
             customdata=values[:, 1:],
             hovertemplate="%{y:.1f} % (%{customdata[0]:.1f}–%{customdata[1]:.1f}), chance %{customdata[2]:.1f}",
         )
@@ -106,6 +139,7 @@ PANELS = {
         ("precision", PRECISION_COLOUR, "solid", "circle", "%{y:.1f} %"),
         ("coverage", COVERAGE_COLOUR, "dash", "square", "%{y:.1f} %"),
     ],
+    "fitted": [("fitted", METRIC_COLOURS["group_score"], "solid", "square", "%{y:.1f} %")],
     "loss": [("loss", COVERAGE_COLOUR, "solid", "circle", "%{y:.3f}")],
     "threshold": [("threshold", THRESHOLD_COLOUR, "solid", "circle", "%{y:.3f}")],
 }
@@ -126,7 +160,7 @@ def ttm_panel_figure(data: TTMData, panel: str, height: int = 240) -> go.Figure:
             marker={"symbol": symbol, "size": 8},
             hovertemplate=text,
         )
-    percent = panel == "selection"
+    percent = panel in ("selection", "fitted")
     return steps_axis(figure, data.total, height, "" if percent else panel, percent)
 
 
@@ -135,7 +169,9 @@ def schedule_data(thresholds: np.ndarray, curve: ThresholdCurve | None) -> TTMDa
     count = len(thresholds)
     nothing = np.full(count, np.nan)
     coverage = nothing if curve is None else np.array([at_threshold(curve, tau)[0] for tau in thresholds])
-    return TTMData(np.arange(1, count + 1), {}, coverage, nothing, nothing, np.asarray(thresholds), count)
+    return TTMData(
+        np.arange(1, count + 1), {}, coverage, nothing, nothing, np.asarray(thresholds), count, nothing
+    )
 
 
 def ttm_compare_figure(runs: Mapping[str, TTMData], metric: str, height: int = 360) -> go.Figure:
@@ -156,4 +192,97 @@ def ttm_compare_figure(runs: Mapping[str, TTMData], metric: str, height: int = 3
             hovertemplate="%{y:.1f} % (%{customdata[0]:.1f}–%{customdata[1]:.1f})",
         )
     total = max((data.total for data in runs.values()), default=1)
-    return steps_axis(figure, total, height, METRICS[metric].label, percent=True)
+    return steps_axis(figure, total, height, name_and_meaning(metric)[0], percent=True)
+
+
+def step_margins(step: Mapping[str, Any]) -> MarginsData | None:
+    """The margins after an iteration, from its record; None where the record has none or truth is unknown."""
+    found = step.get("margins")
+    if not found or found["right"] is None:
+        return None
+    right = np.array(found["right"])
+    return MarginsData(np.array(found["edges"]), right, np.array(found["counts"]) - right, found["tied"])
+
+
+def step_margins_figure(step: Mapping[str, Any], height: int = 300) -> go.Figure:
+    """The margins after an iteration, right and wrong, and the threshold that it used."""
+    data = step_margins(step)
+    if data is not None:
+        return margins_figure(data, step.get("threshold"), height)
+    found = step["margins"]
+    edges = np.array(found["edges"])
+    figure = go.Figure()
+    figure.add_bar(
+        x=(edges[:-1] + edges[1:]) / 2,
+        y=found["counts"],
+        width=np.diff(edges),
+        marker_color=COVERAGE_COLOUR,
+        hovertemplate="%{y} groups",
+        name="groups",
+    )
+    return layout(figure, height, "margin of the induced matching", "groups")
+
+
+class SpreadData(NamedTuple):
+    """Several seeds as one: arrays over iterations 0..t, percent; the deviation is NaN where one seed is alone."""
+
+    iteration: np.ndarray
+    metrics: dict[str, np.ndarray]  # name -> (t + 1, 3): mean, standard deviation, chance
+    seeds: np.ndarray  # int, how many have finished that iteration
+    total: int
+
+
+def spread_data(rows: Sequence[Mapping[str, Any]], total: int, part: str = "") -> SpreadData:
+    """From the rows of `core.seeds.summary`; `part` of a transfer check."""
+    found = [row["parts"][part] if part else row["metrics"] for row in rows]
+    names = [n for n in (*METRICS, *GLOBAL) if found and all(n in each for each in found)]
+    return SpreadData(
+        np.array([row["iteration"] for row in rows], dtype=int),
+        {
+            n: np.array([[e[n][f] for f in ("mean", "std", "chance")] for e in found], dtype=float)
+            for n in names
+        },
+        np.array([row["seeds"] for row in rows], dtype=int),
+        total,
+    )
+
+
+def spread_figure(data: SpreadData, height: int = 360) -> go.Figure:
+    """The main metrics per iteration: means over seeds, bands of one standard deviation, dotted chance levels."""
+    figure = go.Figure()
+    for name, values in data.metrics.items():
+        if name not in MAIN:
+            continue
+        colour, std = _COLOURS[name], np.nan_to_num(values[:, 1])
+        band(figure, data.iteration, values[:, 0] - std, values[:, 0] + std, colour)
+        figure.add_hline(y=values[0, 2], line={"color": colour, "width": 1.5, "dash": "dot"})
+        figure.add_scatter(
+            x=data.iteration,
+            y=values[:, 0],
+            name=name_and_meaning(name)[0],
+            mode="lines+markers",
+            line={"color": colour, "width": 3},
+            marker={"symbol": _MARKERS[name], "size": 9},
+            customdata=np.column_stack([std, values[:, 2], data.seeds]),
+            hovertemplate="%{y:.1f} ± %{customdata[0]:.1f} % (%{customdata[2]:.0f} seeds), "
+            "chance %{customdata[1]:.1f}",
+        )
+    return steps_axis(figure, data.total, height, "", percent=True)
+
+
+def means_data(data: SpreadData) -> TTMData:
+    """Means over seeds in place of a run's values, one standard deviation in place of its intervals."""
+    nothing = np.full(len(data.iteration), np.nan)
+    found = {}
+    for name, values in data.metrics.items():
+        mean, std, chance = values[:, 0], np.nan_to_num(values[:, 1]), values[:, 2]
+        found[name] = np.column_stack([mean, mean - std, mean + std, chance])
+    return TTMData(data.iteration, found, *(nothing,) * 4, data.total, nothing)
+
+
+def spread_table(data: SpreadData) -> pd.DataFrame:
+    """Means and deviations as a table, one row per iteration."""
+    columns: dict[str, Any] = {"iteration": data.iteration, "seeds": data.seeds}
+    for name, values in data.metrics.items():
+        columns |= {f"{name}_mean": values[:, 0], f"{name}_sd": values[:, 1]}
+    return pd.DataFrame(columns)

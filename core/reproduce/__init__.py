@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from core import datasets
 from core.jobs import is_over, kind_of, load_groups
 from core.pace import expected_seconds
+from core.reproduce.measured import measured
 from core.reproduce.tables import SEEDS, TABLES, Cell, Line, lines
 from core.runs import Run, RunStore, resume
 from core.seeds import Spread, launch_seeds, new_group, seed_of, spread
@@ -29,14 +30,16 @@ class Status(NamedTuple):
     state: str  # "done", "running", "stopped" (resumable), "ready" or "missing"
     missing: tuple[str, ...]  # data and weights that are not here, each with the next step
     values: tuple[Spread | None, ...]  # yours, one per cell, over the seeds that are complete
+    shipped: tuple[Spread | None, ...]  # what Crossmatch brings along of it, one per cell
     complete: tuple[int, ...]  # seeds
     runs: dict[str, str]  # id -> status, of all runs that belong to it
     seconds: float | None  # that the seeds to come will take; None where no earlier run says
     pace: str  # where that is known from
 
     def record(self) -> dict[str, Any]:
-        """JSON-safe, with one entry per cell: paper, std, yours, your std, seeds."""
-        cells = [_cell_record(c, v) for c, v in zip(self.line.cells, self.values, strict=True)]
+        """JSON-safe, with one entry per cell: paper, shipped and yours, with their deviations and seeds."""
+        triples = zip(self.line.cells, self.values, self.shipped, strict=True)
+        cells = [_cell_record(*triple) for triple in triples]
         return {
             "line": self.line.label,
             "state": self.state,
@@ -75,8 +78,9 @@ class Plan(NamedTuple):
         }
 
 
-def _cell_record(cell: Cell, value: Spread | None) -> dict[str, Any]:
+def _cell_record(cell: Cell, value: Spread | None, shipped: Spread | None) -> dict[str, Any]:
     yours = {} if value is None else value._asdict()
+    ours = {} if shipped is None else shipped._asdict()
     return {
         "method": cell.method,
         "metric": cell.metric,
@@ -84,6 +88,9 @@ def _cell_record(cell: Cell, value: Spread | None) -> dict[str, Any]:
         "paper": cell.paper,
         "paper_std": cell.std,
         "note": cell.note,
+        "shipped": ours.get("mean"),
+        "shipped_std": ours.get("std"),
+        "shipped_seeds": ours.get("seeds", 0),
         "yours": yours.get("mean"),
         "yours_std": yours.get("std"),
         "seeds": yours.get("seeds", 0),
@@ -111,6 +118,7 @@ def _status(store: RunStore, line: Line, runs: Sequence[Run], seeds: int) -> Sta
             if is_over(run.config, steps):
                 records[seed_of(run)] = steps
     values = tuple(_spread(cell, list(records.values())) for cell in line.cells)
+    shipped = _shipped(line)
     missing: tuple[str, ...] = () if line.job is not None else (line.why,)
     seconds, pace = None, ""
     if line.job is not None:
@@ -122,7 +130,13 @@ def _status(store: RunStore, line: Line, runs: Sequence[Run], seeds: int) -> Sta
     if state == "ready" and stopped:
         state = "stopped"
     ids = {run.id: run.status for run in mine}
-    return Status(line, state, missing, values, tuple(sorted(records)), ids, seconds, pace)
+    return Status(line, state, missing, values, shipped, tuple(sorted(records)), ids, seconds, pace)
+
+
+def _shipped(line: Line) -> tuple[Spread | None, ...]:
+    """The shipped numbers of a line's cells."""
+    own = () if line.job is None else [m for m in measured() if matches(m.job, line.job)]
+    return tuple(next((m.read(cell) for m in own), None) for cell in line.cells)
 
 
 def matches(config: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
@@ -154,9 +168,17 @@ def _missing(job: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _time(store: RunStore, job: Mapping[str, Any], seeds: int) -> tuple[float | None, str]:
     entry = datasets.entry(job["benchmark"])
-    groups = next(iter(entry.counts.get("test", ())), None) if entry else len(load_groups(job))
+    groups = (
+        next(iter(entry.counts.get("test", ())), None) if entry else _count(job["benchmark"], job["split"])
+    )
     seconds, pace = expected_seconds(store, job, groups) if groups else (None, "")
     return None if seconds is None else seconds * seeds, pace
+
+
+@cache
+def _count(benchmark: str, split: str) -> int:
+    """Groups of a built-in set; they do not change while a process lives."""
+    return len(load_groups({"benchmark": benchmark, "split": split}))
 
 
 def start(store: RunStore, status: Status, seeds: int = SEEDS, owner: str | None = None) -> list[Run]:

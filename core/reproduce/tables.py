@@ -140,8 +140,9 @@ def _models() -> list[str]:
     ]
 
 
-def _sets() -> list[str]:
-    return [name for name in datasets.names() if name.startswith("scenes/")]
+def _sets(flat: bool = False) -> list[str]:
+    """The built-in sets: in groups, or the flattened ones, where every caption is false of every other image."""
+    return [n for n in datasets.names() if n.startswith("scenes/") and n.endswith("@global") == flat]
 
 
 def _world() -> list[Line]:
@@ -180,7 +181,7 @@ def _global() -> list[Line]:
     )
     return [
         Line(f"{name}, builtin/clip", cells, ttm_job(name, "builtin/clip", options=options))
-        for name in _sets()
+        for name in _sets(flat=True)
     ]
 
 

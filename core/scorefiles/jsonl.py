@@ -23,6 +23,8 @@ def read(path: Path | str, content: bytes) -> ScoreFile:
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text; save it again as UTF-8.") from None
     numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    if not numbered:  # a byte order mark alone, for instance
+        raise InputError(f"{path} is empty; choose another file.")
     objects = [_parse(f"{path}: line {number}", line) for number, line in numbered]
     cells = [
         _cells(f"{path}: line {number}", row) for (number, _), row in zip(numbered, objects, strict=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn import functional as F
@@ -17,6 +17,9 @@ from core.errors import InputError
 from core.scorers.generative import BLIP_VOCABULARY
 from core.scorers.hub import read_json
 from core.scorers.pairwise import CAPTION_BATCH, Look, PairScorer, Parts, load_parts
+
+if TYPE_CHECKING:
+    from core.scorers.blip import BlipTowers
 
 # The released BLIP checkpoints were trained with [ENC] in the place of [CLS] wherever the text encoder sees an image.
 # transformers leaves [CLS] there (its issues 22732 and 25629).
@@ -199,7 +202,7 @@ _CLASSES: dict[str, tuple[type[Matcher], str]] = {
 }
 
 
-def load_matcher(name: str, folder: Path, device: str = "auto", kind: str = "itm") -> Matcher:
+def load_matcher(name: str, folder: Path, device: str = "auto", kind: str = "itm") -> Matcher | BlipTowers:
     """ITM (`kind` "itm") or ITC ("itc") of the BLIP, BLIP-2 or FLAVA model in a folder.
 
     Raises InputError where the model has no matching head, does not fit into memory or does not load.
@@ -215,4 +218,9 @@ def load_matcher(name: str, folder: Path, device: str = "auto", kind: str = "itm
         auto = "FlavaModel"
         if kind == "itm":
             raise InputError(f"The FLAVA model in {folder} has no matching head; use itc:{name} instead.")
-    return (ContrastiveHead if kind == "itc" else made)(load_parts(name, folder, device, kind, auto))
+    parts = load_parts(name, folder, device, kind, auto)
+    if model == "blip":  # the ones that can be adapted
+        from core.scorers.blip import BlipTowers, TrainableMatcher
+
+        return BlipTowers(parts) if kind == "itc" else TrainableMatcher(parts)
+    return (ContrastiveHead if kind == "itc" else made)(parts)

@@ -1,0 +1,185 @@
+"""Test-time matching and SimpleMatch of the built-in models, ablated: `python -m benchmarks.ablations [STUDY ...]`.
+
+Writes assets/results/ttm_ablations.csv: one row per iteration (or round) of every run, and of a transfer check one per
+part of the groups besides. A run's rows are appended when it ends, so the script may be killed and started again: a
+run that is there is not repeated. What `benchmarks.ttm` measured is taken over. The final iteration is the result.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks import ttm
+from core.jobs import execute, simplematch_job, ttm_job
+from core.metrics import chance, estimate
+
+OUT = ttm.ROOT / "assets" / "results" / "ttm_ablations.csv"
+LEFT_RIGHT, FRONT_BEHIND = "scenes/left-right", "scenes/front-behind"
+SQUARES = ("attribute-swap", "left-right", "front-behind", "size-swap", "material-swap", "triples")
+OTHERS = ("two-of-four", "relations-1x4", "replace", "swap", "add", "word-order")
+SETS = tuple(f"scenes/{name}" for name in (*SQUARES, *OTHERS))
+GROUPS = 300  # of every built-in test set
+SHARES = (0.1, 0.3, 0.5, 0.7)  # of the groups, that tau_1 selects; the preset's is 0.2
+RUN = ("kind", "model", "benchmark", "setting", "seed")  # what a run is known by
+STEP = ("iteration", "threshold", "coverage", "precision", "fitted", "loss", "seconds")
+METRICS = ("group_score", "group_match", "global_match")
+ESTIMATES = [f"{name}{end}" for name in METRICS for end in ("", "_low", "_high")]
+COLUMNS = [*RUN, *STEP, "part", "groups", "chance", "ties", *ESTIMATES]
+
+
+class Cell(NamedTuple):
+    """One run: `setting` holds options of the job (`core.jobs`) as `name=value` with spaces, or `preset` for none."""
+
+    kind: str
+    model: str
+    benchmark: str
+    setting: str
+    seed: int
+
+
+def over_seeds(
+    settings: tuple[str, ...] = ("preset",),
+    sets: tuple[str, ...] = (LEFT_RIGHT,),
+    model: str = "builtin/clip",
+    kind: str = "ttm",
+) -> list[Cell]:
+    """A run per seed, setting and set; all of one seed first, so that a study that is cut short covers everything."""
+    return [Cell(kind, model, name, each, seed) for seed in ttm.SEEDS for name in sets for each in settings]
+
+
+# The four sets of `benchmarks.ttm` come with "schedules", whose runs with the preset are theirs.
+STUDIES: dict[str, list[Cell]] = {
+    "schedules": over_seeds(("preset", "schedule=cosine", "schedule=constant", "schedule=ascending")),
+    "first": over_seeds(("oracle=1", *(f"coverage_first={share}" for share in SHARES))),
+    "iterations": over_seeds(tuple(f"iterations={count}" for count in (1, 3, 5))),
+    "transfer": over_seeds(("adapt_on=0.5",)),
+    "clip": over_seeds(sets=SETS),
+    "variants": over_seeds(
+        (
+            *(f"variant=global threshold_mode={mode}" for mode in ("absolute", "relative")),
+            *("keep_optimizer=1", "augmentation=none"),
+        )
+    ),
+    "early": over_seeds(model="builtin/clip-early"),
+    # Where the preset loses: whether right pseudo-labels alone would help tells noise from forgetting.
+    "oracle": over_seeds(("oracle=1",), ("scenes/attribute-swap", "scenes/relations-1x4")),
+    "simplematch": over_seeds(sets=SETS, kind="simplematch"),
+    "siglip": over_seeds(sets=SETS, model="builtin/siglip"),
+    "simplematch-siglip": over_seeds(sets=SETS, model="builtin/siglip", kind="simplematch"),
+    "first-front-behind": over_seeds(("oracle=1", *(f"coverage_first={s}" for s in SHARES)), (FRONT_BEHIND,)),
+}
+
+
+def job_of(cell: Cell) -> dict[str, Any]:
+    """The description that `core.jobs.execute` takes."""
+    options: dict[str, Any] = {"seed": cell.seed}
+    for part in () if cell.setting == "preset" else cell.setting.split():
+        name, _, value = part.partition("=")
+        options[name] = _value(name, value)
+    own = {name: options.pop(name) for name in ("oracle", "adapt_on") if name in options}
+    make = ttm_job if cell.kind == "ttm" else simplematch_job
+    return make(cell.benchmark, cell.model, options=options, **own)
+
+
+def _value(name: str, text: str) -> object:
+    if name in ("oracle", "keep_optimizer"):
+        return text == "1"
+    if name == "iterations":
+        return int(text)
+    return float(text) if name in ("coverage_first", "adapt_on") else text
+
+
+def measure(cell: Cell) -> list[dict[str, object]]:
+    """The rows of one run."""
+    return [row for done in execute(job_of(cell)) for row in rows_of(cell, done.record)]
+
+
+def rows_of(cell: Cell, record: dict[str, Any]) -> Iterator[dict[str, object]]:
+    """One iteration: all groups, and then the adapted and the untouched ones of a transfer check."""
+    step = {**cell._asdict(), **{name: _short(record[name]) for name in STEP}}
+    parts = {"all": record, **record.get("parts", {})}
+    for part, found in parts.items():
+        metrics = found["metrics"]
+        match = metrics["group_match"]
+        row = {
+            **step,
+            "part": part,
+            "groups": found["n_groups"],
+            "chance": match["chance"],
+            "ties": match["ties"],
+        }
+        for name in (each for each in METRICS if each in metrics):
+            row |= {f"{name}{end}": metrics[name][key] for end, key in _ENDS.items()}
+        yield row
+
+
+_ENDS = {"": "value", "_low": "low", "_high": "high"}
+
+
+def _short(value: object) -> object:
+    return round(value, 5) if isinstance(value, float) else value
+
+
+def adopted() -> list[dict[str, object]]:
+    """The rows of `benchmarks.ttm`: intervals depend on counts alone, and those it has; ties it did not write down."""
+    return [_adopt(old) for old in ttm.load()]
+
+
+def _adopt(old: dict[str, str]) -> dict[str, object]:
+    shape = (1, 4) if old["benchmark"].endswith("1x4") else (2, 2)
+    row: dict[str, object] = {"kind": "ttm", "model": "builtin/clip", "setting": "preset", "part": "all"}
+    row |= {name: old[name] for name in ("benchmark", "seed", "iteration", "seconds")}
+    row |= {name: _short(float(old[name])) for name in STEP[1:4] if old[name]}
+    row |= {"groups": GROUPS, "chance": round(100 * chance("group_match", *shape), 4)}
+    for name in ttm.METRICS:
+        right = round(float(old[name]) / 100 * GROUPS)
+        found = estimate(np.arange(GROUPS) < right, 0.0)
+        row |= {f"{name}{end}": round(getattr(found, key), 4) for end, key in _ENDS.items()}
+    return row
+
+
+def load() -> list[dict[str, str]]:
+    if not OUT.exists():
+        return []
+    with OUT.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def append(rows: list[dict[str, object]]) -> None:
+    """Add the rows of whole runs; the header first where there is no file yet."""
+    fresh = not OUT.exists()
+    OUT.parent.mkdir(parents=True, exist_ok=True)
+    with OUT.open("a", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        if fresh:
+            writer.writeheader()
+        writer.writerows(rows)
+
+
+def measured() -> set[Cell]:
+    """The runs that are there."""
+    return {Cell(*(row[name] for name in RUN[:-1]), int(row["seed"])) for row in load()}  # type: ignore[misc]
+
+
+def main() -> None:
+    wanted = sys.argv[1:] or list(STUDIES)
+    unknown = [name for name in wanted if name not in STUDIES]
+    if unknown:
+        sys.exit(f"no study {unknown[0]!r}; known: {', '.join(STUDIES)}")
+    if not OUT.exists():
+        append(adopted())
+    for cell in (cell for name in wanted for cell in STUDIES[name]):
+        if cell not in measured():
+            rows = measure(cell)
+            append(rows)
+            last = [row for row in rows if row["part"] == "all"][-1]
+            print(*cell, "GroupMatch", rows[0]["group_match"], "->", last["group_match"], flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+"""alpha-debiasing of the built-in captioner: `python -m benchmarks.alpha [retrieval sets stability trainset]`.
+
+Writes into assets/results: alpha_retrieval.json (Tables 3, 7 and 8 of [VGPT]), alpha.csv (every set and prior: alpha
+0, 1, the best one, the validation protocol, an alpha that was chosen on the validation split, and how far a blind
+model gets), alpha_stability.json (Table 6) and alpha_trainset.json (Table 5, appendix A). Scores are cached: a run
+that was cut short goes on.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from core.alpha import AlphaStudy, carry_over, stability
+from core.blind import blind_check
+from core.cli.recall import scored
+from core.datasets import load
+from core.debias import prior_from_samples
+from core.evaluation import percent_record
+from core.files import write_json
+from core.pretrain.recipes import RECIPES
+from core.priors import estimate_prior, null_sample
+from core.recall import alpha_record, carried_record, recall_curve
+from core.scorers import load_scorer
+from core.scores import ScoreCache, score_groups, score_matrix
+from core.trainset import SIZES, training_pairs, training_retrieval
+
+RESULTS = Path(__file__).resolve().parent.parent / "assets" / "results"
+MODEL, LANGUAGE = "builtin/blip-caption", "builtin/blind-lm"
+UNGRAMMATICAL, PLAUSIBLE = ("scenes/word-order",), ("scenes/replace", "scenes/swap", "scenes/add")
+SETS = (*UNGRAMMATICAL, *PLAUSIBLE, "scenes/relations-1x4", "scenes/left-right", "scenes/attribute-swap")
+PRIORS = {"gaussian": None, "test": 30, "train": 30, "lm": None}  # kind -> images
+RETRIEVAL, IMAGES = "scenes/retrieval", 200
+STABILITY_SET, DRAWN = "scenes/swap", 100
+COLUMNS = [
+    "model",
+    "benchmark",
+    "shape",
+    "groups",
+    "prior",
+    "images",
+    "metric",
+    "setting",
+    "alpha",
+    "alpha_low",
+]
+COLUMNS += [
+    "alpha_high",
+    "value",
+    "low",
+    "high",
+    "chance",
+    "ties",
+    "std",
+    "gain",
+    "gain_low",
+    "gain_high",
+    "p_value",
+]
+
+
+def study(name: str, split: str, kind: str, count: int | None) -> tuple[AlphaStudy, Any]:
+    scorer, groups, cache = load_scorer(MODEL), load(name, split), ScoreCache()
+    scores = score_groups(scorer, groups, cache)
+    prior = estimate_prior(scorer, groups, kind, count, model=LANGUAGE, cache=cache)
+    return AlphaStudy(scores, prior.values, groups.truth, groups.ids), prior
+
+
+def rows_of(name: str, kind: str, count: int | None) -> list[dict[str, Any]]:
+    """One row per metric and setting."""
+    test, prior = study(name, "test", kind, count)
+    other, _ = study(name, "validation", kind, count)
+    record, found = test.record(), []
+    images = "" if prior.samples is None else len(prior.samples)
+    head = {"model": MODEL, "benchmark": name, "shape": record["shape"], "groups": record["n_groups"]}
+    for metric, row in record["metrics"].items():
+        base = {**head, "prior": kind, "images": images, "metric": metric}
+        found += [{**base, "setting": f"alpha {a}", "alpha": a, **row[f"alpha_{a}"]} for a in (0, 1)]
+        if not test.depends(metric):
+            continue
+        held, best = row["validated"], {k: v for k, v in row["best"].items() if k in COLUMNS}
+        found.append({**base, "setting": "tuned on test", **best})
+        both = {"value": held["value"]["mean"], "std": held["value"]["std"], "alpha": held["alpha"]["mean"]}
+        found.append({**base, "setting": "half/half x 10", **both, "chance": row["alpha_0"]["chance"]})
+        carried = carry_over(other, test, metric)
+        gain = carried.pop("gain")
+        more = {"gain": gain["difference"], "gain_low": gain["low"], "gain_high": gain["high"]}
+        found.append({**base, "setting": "from validation", **carried, **more, "p_value": gain["p_value"]})
+    return found
+
+
+def blind_rows() -> list[dict[str, Any]]:
+    """How far the blind language model gets by itself."""
+    found = []
+    for name in SETS:
+        groups = load(name, "test")
+        check = blind_check(score_groups(load_scorer(LANGUAGE), groups, ScoreCache()), groups.truth)
+        shape = "x".join(map(str, groups.shape))
+        head = {"model": LANGUAGE, "benchmark": name, "shape": shape, "groups": len(groups), "prior": ""}
+        found += [
+            {**head, "metric": metric, "setting": f"blind: {check.verdict}", **percent_record(e)}
+            for metric, e in check.metrics.items()
+        ]
+    return found
+
+
+def measure_sets() -> None:
+    rows = []
+    for name in SETS:
+        for kind, count in PRIORS.items():
+            rows += rows_of(name, kind, count)
+            print(f"{name} {kind} done", flush=True)
+    write_rows([*rows, *blind_rows()])
+
+
+def write_rows(rows: list[dict[str, Any]]) -> None:
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    with (RESULTS / "alpha.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(
+            {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()} for row in rows
+        )
+
+
+def measure_stability() -> None:
+    """Table 6: the same set with priors of 1 to 30 images out of a hundred, five draws each."""
+    found = {}
+    for kind in ("gaussian", "train"):
+        test, prior = study(STABILITY_SET, "test", kind, DRAWN)
+        rows = stability(test, prior.samples, prior.caption_index, (1, 3, 10, 30))
+        found[kind] = [row._asdict() for row in rows]
+        print(f"stability {kind} done", flush=True)
+    head = {
+        "model": MODEL,
+        "benchmark": STABILITY_SET,
+        "metric": "text_score",
+        "drawn_from": DRAWN,
+        "draws": 5,
+    }
+    write_json(RESULTS / "alpha_stability.json", {**head, "rows": found})
+
+
+def measure_trainset() -> None:
+    """Table 5: retrieval inside the training set."""
+    pairs = training_pairs(RECIPES["blip-caption"].data, max(SIZES))
+    records = training_retrieval(load_scorer(MODEL), pairs, SIZES, ScoreCache())
+    for record in records:
+        print(json.dumps({k: v for k, v in record.items() if k != "curve"}), flush=True)
+    write_json(
+        RESULTS / "alpha_trainset.json", {"model": MODEL, "prior": "the set's own images", "rows": records}
+    )
+
+
+def measure_retrieval() -> None:
+    """Tables 3, 7 and 8: R@1 and R@5 both ways among all queries and images, alpha from the validation split."""
+    parts = {split: scored(RETRIEVAL, split, MODEL, IMAGES) for split in ("validation", "test")}
+    scores, relevant, captions = parts["test"]
+    nulls = score_matrix(load_scorer(MODEL), null_sample(MODEL, RETRIEVAL), captions, ScoreCache())
+    record = {
+        **alpha_record(scores, relevant),
+        "from_validation": carried_record(parts["validation"][:2], scores, relevant),
+        "gaussian": alpha_record(scores, relevant, prior=prior_from_samples(nulls)),
+    }
+    curve = recall_curve(scores, prior_from_samples(scores), relevant, 0.01)
+    shown = {"alpha": curve.alphas.tolist(), "value": curve.values.round(4).tolist()}
+    head = {"model": MODEL, "benchmark": RETRIEVAL, "images": len(scores), "captions": scores.shape[1]}
+    write_json(RESULTS / "alpha_retrieval.json", {**head, **record, "curve": shown})
+
+
+PARTS = {
+    "retrieval": measure_retrieval,
+    "sets": measure_sets,
+    "stability": measure_stability,
+    "trainset": measure_trainset,
+}
+
+
+def main() -> None:
+    for name in sys.argv[1:] or PARTS:
+        PARTS[name]()
+
+
+if __name__ == "__main__":
+    main()

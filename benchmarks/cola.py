@@ -1,0 +1,157 @@
+"""Cola's strategies on the built-in world: the whole table, and the learning rates it uses.
+
+    python -m benchmarks.cola              all strategies, three seeds -> assets/results/cola.csv, and with
+                                           intervals cola_claims.csv (the paper's claim) and cola_cost.csv
+    python -m benchmarks.cola --tune       learning rates on validation queries -> assets/results/cola_lr.csv
+    python -m benchmarks.cola --only mm-adapter --seed 1    one run into the cache, for a queue of short jobs
+
+Results are kept per run (core/adapt/table.py): what is there is not made again. Learning rates are chosen on the
+validation split alone, with a seed that no row of the table has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from core.adapt import table
+from core.adapt.config import KIND, STRATEGIES
+from core.adapt.cost import cost_table, other_sets
+from core.adapt.jobs import adapt_job, evaluation, execute
+from core.paths import assets
+from core.retrieval_scores import first_images, score_retrieval
+
+RESULTS = assets() / "results"
+RATES = {
+    "linear": (1e-4, 1e-3, 1e-2),
+    "prompt-tune": (1e-3, 1e-2),
+    "ft-all": (1e-4, 3e-4, 1e-3),
+    "ft-late": (3e-4, 1e-3, 3e-3),
+    "mm-pred": (1e-3, 3e-3),
+    "mm-adapter": (1e-3, 3e-3),
+}
+TUNE_SEED, TUNE_IMAGES, TUNE_STEP = 100, 200, 2  # validation images, and every so many queries
+
+
+def tune(strategies: list[str], options: dict[str, Any], say: Any) -> pd.DataFrame:
+    """Cola mAP on validation queries for every learning rate, appended to what is known."""
+    from core.scenes.retrieval import load_retrieval
+
+    path = RESULTS / "cola_lr.csv"
+    known = pd.read_csv(path) if path.is_file() else pd.DataFrame()
+    validation = first_images(load_retrieval("validation"), TUNE_IMAGES, TUNE_STEP)
+    key = table.base_key("builtin/clip")[:12]
+    for strategy in strategies:
+        for lr in RATES[strategy]:
+            if (
+                len(known)
+                and ((known["strategy"] == strategy) & (known["lr"] == lr) & (known["base_key"] == key)).any()
+            ):
+                continue
+            job = adapt_job(options={**options, "strategy": strategy, "lr": lr, "seed": TUNE_SEED})
+            started = time.perf_counter()
+            *_, last = execute(job, final=False)
+            found = evaluation(validation, score_retrieval(last.model, validation)).record()["cola_map"]
+            row = {
+                "strategy": strategy,
+                "lr": lr,
+                "base_key": key,
+                "steps": job[KIND]["steps"] * job[KIND]["epochs"],
+            }
+            for part in ("all", "seen", "unseen"):
+                row |= {
+                    f"{part}{'' if n == 'value' else '_' + n}": found[part][n]
+                    for n in ("value", "low", "high")
+                }
+            row["loss"] = round(float(last.record["loss"]), 4)
+            known = pd.concat([known, pd.DataFrame([row])], ignore_index=True)
+            known.to_csv(path, index=False)
+            say(f"{strategy} lr {lr:g}: {found['all']['value']:.1f}, {time.perf_counter() - started:.0f} s")
+    return known
+
+
+def best_rates() -> dict[str, float]:
+    """The rate with the best validation mAP of each strategy, for this base; the settled one where none was tried."""
+    path, key = RESULTS / "cola_lr.csv", table.base_key("builtin/clip")[:12]
+    found = {name: strategy.lr for name, strategy in STRATEGIES.items()}
+    if path.is_file():
+        known = pd.read_csv(path)
+        known = known[known["base_key"] == key]
+        for name, rows in known.groupby("strategy"):
+            found[str(name)] = float(rows.sort_values("all")["lr"].iloc[-1])
+    return found
+
+
+def wanted(
+    strategies: list[str], seeds: Sequence[int], options: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """The descriptions of these runs, each with its strategy's rate."""
+    rates = best_rates()
+    return [
+        job
+        for name in strategies
+        for job in table.jobs(strategies=[name], seeds=seeds, options={**(options or {}), "lr": rates[name]})
+    ]
+
+
+def write(say: Any, options: Mapping[str, Any] | None = None) -> None:
+    """The table, its short form, and the paper's claims with intervals."""
+    asked = wanted(list(STRATEGIES), table.SEEDS, options)
+    rows = table.run_all(asked, say=say)
+    rows.to_csv(RESULTS / "cola.csv", index=False)
+    found = table.claims(asked)
+    found.round(3).to_csv(RESULTS / "cola_claims.csv", index=False)
+    print(table.summary(rows).to_string(index=False))
+    print(found.round(2).to_string(index=False))
+
+
+def costs(say: Any, options: Mapping[str, Any] | None = None) -> pd.DataFrame:
+    """What each strategy (first seed) costs on the built-in group sets, none of which it was trained on."""
+    parts = []
+    for job in wanted(list(STRATEGIES), table.SEEDS[:1], options):
+        name = job[KIND]["strategy"]
+        say(f"cost of {name}")
+        sets = [s for s in other_sets(job["benchmark"]) if s.startswith("scenes/")]
+        parts.append(cost_table(table.result(job)["model"], sets=sets).assign(strategy=name))
+    found = pd.concat(parts, ignore_index=True)
+    found.round(3).to_csv(RESULTS / "cola_cost.csv", index=False)
+    return found
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--tune", action="store_true", help="find learning rates on validation queries")
+    parser.add_argument(
+        "--only", choices=STRATEGIES, action="append", help="only this strategy, into the cache"
+    )
+    parser.add_argument("--seed", type=int, help="only this seed, into the cache")
+    for name in ("epochs", "steps", "batch"):
+        parser.add_argument(f"--{name}", type=int)
+    given = parser.parse_args(arguments)
+    say = lambda text: print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)  # noqa: E731
+    options = {name: getattr(given, name) for name in ("epochs", "steps", "batch")}
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    names = given.only or list(STRATEGIES)
+    if given.tune:
+        print(tune(names, options, say).to_string(index=False))
+    elif given.only or given.seed is not None:
+        for job in wanted(names, table.SEEDS if given.seed is None else (given.seed,), options):
+            started = time.perf_counter()
+            after = table.result(job)["after"]["retrieval"]["cola_map"]["all"]["value"]
+            say(
+                f"{job[KIND]['strategy']} seed {job[KIND]['seed']}: {after:.1f}, {time.perf_counter() - started:.0f} s"
+            )
+    else:
+        write(say, options)
+        costs(say, options)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

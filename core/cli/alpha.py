@@ -1,0 +1,222 @@
+"""`crossmatch alpha` and `crossmatch blind`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from core.cli.options import Json, Seed
+from core.cli.say import Announcer, format_metrics, show_json
+from core.errors import InputError
+
+if TYPE_CHECKING:
+    from core.alpha import AlphaStudy
+    from core.priors import Prior
+
+Benchmark = Annotated[str, typer.Option(help="A benchmark by name, such as scenes/word-order.")]
+Model = Annotated[
+    str, typer.Option(help="A captioner: a built-in or hub name, or a folder; vgpt:NAME for a chat model.")
+]
+Split = Annotated[str, typer.Option(help="Split of the benchmark.")]
+PriorName = Annotated[
+    str | None,
+    typer.Option(help="log P(t) from: gaussian (default), test (default of retrieval sets), train or lm."),
+]
+Images = Annotated[
+    int | None, typer.Option(help="Images that the prior is sampled from (default: the paper's).")
+]
+PriorModel = Annotated[str, typer.Option(help="Language model of --prior lm.")]
+Folder = Annotated[Path | None, typer.Option("--images", help="Folder of training images for --prior train.")]
+TuneOn = Annotated[
+    str | None, typer.Option(help="Also choose alpha on this split and measure it on --split: validation.")
+]
+Count = Annotated[int | None, typer.Option("--items", help="Of a retrieval set, the first so many images.")]
+
+
+def alpha(
+    benchmark: Benchmark,
+    model: Model = "builtin/blip-caption",
+    split: Split = "test",
+    prior: PriorName = None,
+    samples: Images = None,
+    prior_model: PriorModel = "builtin/blind-lm",
+    images: Folder = None,
+    tune_on: TuneOn = None,
+    items: Count = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Take a language prior out of a captioner's scores: every metric at alpha 0, at 1, at its best, and validated."""
+    from core.datasets import names
+
+    how = {
+        "kind": prior or "gaussian",
+        "count": samples,
+        "seed": seed,
+        "model": prior_model,
+        "folder": images,
+    }
+    if benchmark in names("retrieval"):
+        record = _retrieval(benchmark, split, model, {**how, "kind": prior or "test"}, items)
+        show_json(record) if as_json else print(format_retrieval(record))
+        return
+    study, found = _study(benchmark, split, model, how)
+    record = {**_head(benchmark, split, model, found), **study.record()}
+    if tune_on is not None:
+        record["tuned_on"] = {"split": tune_on, "metrics": _carried(benchmark, tune_on, model, how, study)}
+    show_json(record) if as_json else print(format_alpha(record))
+
+
+def _head(benchmark: str, split: str, model: str, found: Prior) -> dict[str, Any]:
+    count = None if found.samples is None else len(found.samples)
+    prior = {"kind": found.kind, "line": found.line, "images": count}
+    return {"benchmark": benchmark, "split": split, "model": model, "prior": prior}
+
+
+def _study(benchmark: str, split: str, model: str, how: dict[str, Any]) -> tuple[AlphaStudy, Prior]:
+    """Scores, prior and truth of one set, with progress on standard error."""
+    from core.alpha import AlphaStudy
+    from core.datasets import load
+    from core.priors import check_kind, check_log_prob, estimate_prior
+    from core.scorers import load_scorer
+    from core.scores import ScoreCache, score_groups
+
+    check_kind(how["kind"])
+    groups = load(benchmark, split)
+    if groups.truth is None:
+        raise InputError(f"Nobody knows what is right in {benchmark}, so alpha cannot be judged on it.")
+    check_log_prob(model)
+    scorer, cache = load_scorer(model), ScoreCache()
+    scores = score_groups(scorer, groups, cache, _progress("scoring"))
+    found = estimate_prior(scorer, groups, **how, cache=cache, progress=_progress("sampling the prior"))
+    return AlphaStudy(scores, found.values, groups.truth, groups.ids, how["seed"]), found
+
+
+def _progress(what: str) -> Callable[[int, int], None]:
+    tell = Announcer()
+    return lambda done, total: tell(what, done / total)
+
+
+def _carried(
+    benchmark: str, split: str, model: str, how: dict[str, Any], study: AlphaStudy
+) -> dict[str, Any]:
+    """alpha of another split, measured here."""
+    from core.alpha import carry_over
+    from core.metrics import METRICS
+
+    other, _ = _study(benchmark, split, model, how)
+    return {name: carry_over(other, study, name) for name in METRICS if study.depends(name)}
+
+
+def format_alpha(record: dict[str, Any]) -> str:
+    """A study as an aligned text table."""
+    lines = [
+        f"{record['n_groups']} groups of {record['shape']}; {record['model']}; log P(t): {record['prior']['line']}",
+        "",
+        f"{'metric':<17}{'alpha = 0':>21}{'alpha = 1':>21}{'best (tuned on test)':>36}"
+        f"{'held out (half/half x 10)':>36}{'chance':>8}",
+    ]
+    for name, row in record["metrics"].items():
+        best, held = row["best"], row["validated"]
+        tuned = f"{_accuracy(best)} at {best['alpha_low']:.3f}–{best['alpha_high']:.3f}"
+        if not row["depends_on_alpha"]:
+            tuned = f"{_accuracy(best)} at any alpha"
+        out = "-" if held is None else _spread(held["value"], 1)
+        if held is not None and held["alpha"] is not None:
+            out += f" at {_spread(held['alpha'], 2)}"
+        lines.append(
+            f"{name:<17}{_accuracy(row['alpha_0']):>21}{_accuracy(row['alpha_1']):>21}{tuned:>36}{out:>36}"
+            f"{row['alpha_0']['chance']:>8.1f}"
+        )
+        ties = [row[key]["ties"] for key in ("alpha_0", "alpha_1", "best")]
+        if any(ties):
+            lines.append(f"{'':<17}tied groups: {ties[0]}, {ties[1]}, {ties[2]}")
+    likelier = record["language"]["true_caption_likelier"]
+    if likelier is not None:
+        lines += ["", f"true captions are the likelier text in {_accuracy(likelier)} % of pairs, chance 50"]
+    for name, row in record.get("tuned_on", {}).get("metrics", {}).items():
+        gain = row["gain"]
+        lines.append(
+            f"alpha {row['alpha']:.3f} from {record['tuned_on']['split']}: {name} {_accuracy(row)}, "
+            f"{gain['difference']:+.1f} [{gain['low']:.1f}, {gain['high']:.1f}] against alpha 0, "
+            f"p = {gain['p_value']:.3g}"
+        )
+    return "\n".join(lines)
+
+
+def _accuracy(e: dict[str, Any]) -> str:
+    return f"{e['value']:.1f} [{e['low']:.1f}, {e['high']:.1f}]"
+
+
+def _spread(e: dict[str, float], digits: int) -> str:
+    return f"{e['mean']:.{digits}f} ± {e['std']:.{digits}f}"
+
+
+def _retrieval(
+    benchmark: str, split: str, model: str, how: dict[str, Any], items: int | None
+) -> dict[str, Any]:
+    from core.cli.recall import scored
+    from core.debias import prior_from_samples
+    from core.priors import check_log_prob, null_sample
+    from core.recall import alpha_record
+    from core.scorers import load_scorer
+    from core.scores import ScoreCache, score_matrix
+
+    kind = how["kind"]
+    if kind not in ("test", "gaussian"):
+        raise InputError(f"On a retrieval set the prior is test or gaussian, not {kind}; choose one of them.")
+    check_log_prob(model)
+    scores, relevant, captions = scored(benchmark, split, model, items)
+    prior, line = None, f"the set's own {len(scores)} images"
+    if kind == "gaussian":
+        nulls = null_sample(model, benchmark, how["count"], how["seed"])
+        prior = prior_from_samples(score_matrix(load_scorer(model), nulls, captions, ScoreCache()))
+        line = f"{len(nulls)} Gaussian noise images"
+    head = {"benchmark": benchmark, "split": split, "model": model, "prior": {"kind": kind, "line": line}}
+    sizes = {"images": len(scores), "captions": len(captions)}
+    return {**head, **sizes, **alpha_record(scores, relevant, how["seed"], prior)}
+
+
+def format_retrieval(record: dict[str, Any]) -> str:
+    """Recall both ways as text."""
+    lines = [f"{record['images']} images, {record['captions']} captions; {record['model']}"]
+    lines.append(f"log P(t): {record['prior']['line']}")
+    for name in ("alpha_0", "alpha_1", "best"):
+        part = record[name]
+        label = {"alpha_0": "alpha = 0", "alpha_1": "alpha = 1"}.get(
+            name, f"alpha = {part['alpha']:.3f}, {part.get('label', '')}"
+        )
+        lines += ["", label, format_metrics(part)]
+    return "\n".join(lines)
+
+
+def blind(
+    benchmark: Benchmark,
+    model: Annotated[
+        str, typer.Option(help="A model that sees no image: builtin/blind-lm, lm:NAME, blind:NAME.")
+    ] = "builtin/blind-lm",
+    split: Split = "test",
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """How far a model gets on a benchmark without looking at a single image."""
+    from core.blind import blind_check, check_blind, explain
+    from core.datasets import load
+    from core.scorers import load_scorer
+    from core.scores import ScoreCache, score_groups
+
+    check_blind(model)
+    groups = load(benchmark, split, images=False)
+    if groups.truth is None:
+        raise InputError(f"Nobody knows what is right in {benchmark}, so no model can be judged on it.")
+    scores = score_groups(load_scorer(model), groups, ScoreCache(), _progress("scoring"))
+    check = blind_check(scores, groups.truth, seed)
+    says = explain(check, model, groups.shape)
+    head = {"benchmark": benchmark, "split": split, "model": model, "n_groups": len(groups)}
+    if as_json:
+        show_json({**head, **check.record(), "explanation": says})
+        return
+    print(f"{says}\n\n{format_metrics(check.record())}")

@@ -1,0 +1,28 @@
+"""Before a served model is asked: how many calls, and that somebody wants them."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from core.cli.say import note
+
+if TYPE_CHECKING:
+    from core.groups import GroupSet
+
+
+def confirm_calls(scorer: Any, groups: GroupSet) -> None:
+    """Say what a served model will be asked beyond what the cache holds, and at a terminal, ask whether to start."""
+    from core.scorers.api import ApiScorer, planned
+    from core.scores import ScoreCache
+
+    if not isinstance(scorer, ApiScorer):
+        return
+    found = planned(scorer, groups, ScoreCache())
+    note(
+        f"{scorer.describe()}: {found.calls} calls, about {found.tokens_in:,} tokens in, {found.tokens_out:,} out"
+    )
+    if found.calls and sys.stdin.isatty():
+        typer.confirm("Start?", abort=True, err=True)

@@ -1,0 +1,166 @@
+"""`crossmatch adapt` and `crossmatch cost`: Cola's strategies, and what an adaptation costs elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from core.cli import options as o
+from core.cli.say import Announcer, note, show_json
+
+Strategy = Annotated[str, typer.Option(help="linear, prompt-tune, ft-all, ft-late, mm-pred or mm-adapter.")]
+Benchmark = Annotated[
+    str,
+    typer.Option(
+        help="scenes/retrieval, gqa, visual-genome, clevr, paco, or a published cola/single-... file."
+    ),
+]
+Fusion = Annotated[
+    o.Text, typer.Option(help="mdetr, flava, albef, fiber or fiber-mm (MM-Pred and MM-Adapter).")
+]
+Mix = Annotated[o.Text, typer.Option(help="Training queries: region, single, multi, hard or combined.")]
+Images = Annotated[o.Whole, typer.Option(help="Measure on the first so many test images (built in: 500).")]
+Folder = Annotated[Path | None, typer.Option(help="Folder of the benchmark's files.")]
+Epochs = Annotated[o.Whole, typer.Option(help="Epochs; after each one the model is measured and saved.")]
+Steps = Annotated[o.Whole, typer.Option(help="Steps per epoch.")]
+Batch = Annotated[o.Whole, typer.Option(help="Images and queries of a step: batch x batch pairs.")]
+Rate = Annotated[o.Number, typer.Option(help="Learning rate (default: what suits strategy and model).")]
+Everything = Annotated[bool, typer.Option("--all", help="All strategies with three seeds: the whole table.")]
+
+
+def adapt(
+    strategy: Strategy = "mm-adapter",
+    benchmark: Benchmark = "scenes/retrieval",
+    model: o.Model = "builtin/clip",
+    fusion: Fusion = None,
+    mix: Mix = None,
+    epochs: Epochs = None,
+    steps: Steps = None,
+    batch: Batch = None,
+    lr: Rate = None,
+    images: Images = None,
+    folder: Folder = None,
+    device: o.Device = "auto",
+    seed: o.Seed = 0,
+    save: o.Save = None,
+    background: o.Background = False,
+    everything: Everything = False,
+    as_json: o.Json = False,
+) -> None:
+    """Adapt a model by one of Cola's strategies; test queries before and after, one line per epoch."""
+    from core.adapt.jobs import adapt_job
+
+    if everything:
+        _table(benchmark, model, images, as_json)
+        return
+    options: dict[str, Any] = {"strategy": strategy, "fusion": fusion, "mix": mix, "seed": seed}
+    options |= {"epochs": epochs, "steps": steps, "batch": batch, "lr": lr}
+    job = adapt_job(benchmark, model, images=images, folder=folder, device=device, options=options)
+    if background:
+        from core.adapt.background import start
+        from core.runs import RunStore
+
+        run = start(RunStore(), job)
+        text = f"started run {run.id}; see `crossmatch runs show {run.id}`"
+        show_json({"id": run.id}) if as_json else print(text)
+        return
+    _run(job, save, as_json)
+
+
+def _run(job: dict[str, Any], save: Path | None, as_json: bool) -> None:
+    from core.adapt.jobs import execute
+
+    announce, last, first = Announcer(), None, None
+    for last in execute(job, progress=lambda share, text: announce(text, share)):
+        first = first or last.record
+        if as_json:
+            show_json(last.record)
+        else:
+            print(format_epoch(last.record), flush=True)
+    if save is not None and last is not None:
+        last.model.save(save)
+        note(f"wrote the adapted model to {save}")
+    if not as_json and first is not None and last is not None:
+        print(format_tests(first["test"], last.record["test"]))
+
+
+def format_epoch(record: Mapping[str, Any]) -> str:
+    """One line of text for an epoch."""
+    parts = [f"epoch {record['iteration']:>2}"]
+    if record["loss"] is not None:
+        parts.append(f"loss {record['loss']:.4f}")
+    for name, e in record["validation"].get("cola_map", {}).items():
+        if name in ("all", "seen", "unseen"):
+            parts.append(f"validation mAP {name} {e['value']:.1f} [{e['low']:.1f}, {e['high']:.1f}]")
+    if record["iteration"] == 0:
+        counts = record["parameters"]
+        parts.append(f"{counts['trained']} of {counts['total']} weights are trained")
+    return "  ".join([*parts, f"{record['seconds']:.1f} s"])
+
+
+def format_tests(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Test results before and after as an aligned table."""
+    head = f"{'metric':<22}{'part':<14}{'before':>24}{'after':>24}{'chance':>8}"
+    lines = [f"{head}{'queries':>9}{'skipped':>9}{'ties':>6}"]
+    rows = [
+        (name, part, before["retrieval"][name][part], now)
+        for name, parts in after["retrieval"].items()
+        for part, now in parts.items()
+    ]
+    rows += [(n, "all", before[n], after[n]) for n in ("multi_object", "crepe") if n in after]
+    for name, part, first, now in rows:
+        cells = [f"{e['value']:.2f} [{e['low']:.2f}, {e['high']:.2f}]" for e in (first, now)]
+        count = now.get("queries", now.get("groups"))
+        lines.append(
+            f"{name:<22}{part:<14}{cells[0]:>24}{cells[1]:>24}{now['chance']:>8.2f}{count:>9}"
+            f"{now.get('skipped', 0):>9}{now['ties']:>6}"
+        )
+    return "\n".join(lines)
+
+
+def _table(benchmark: str, model: str, images: int | None, as_json: bool) -> None:
+    """Every strategy with three seeds, one after the other; results that are there already are kept."""
+    from core.adapt.table import jobs, run_all, summary
+
+    rows = run_all(jobs(benchmark, model, images), say=note)
+    found = summary(rows)
+    if as_json:
+        show_json(
+            {
+                name: json.loads(t.to_json(orient="records"))
+                for name, t in (("rows", rows), ("summary", found))
+            }
+        )
+    else:
+        print(found.to_string(index=False))
+
+
+def cost(
+    model: Annotated[str, typer.Argument(help="The adapted model: run/ID or a folder.")],
+    base: Annotated[
+        o.Text, typer.Option(help="What it was adapted from (default: what its folder names).")
+    ] = None,
+    sets: Annotated[
+        o.Text, typer.Option(help="Sets to measure on, with commas (default: all but its own).")
+    ] = None,
+    groups: o.Groups = None,
+    device: o.Device = "auto",
+    out: Annotated[Path | None, typer.Option(help="CSV file for the table.")] = None,
+    as_json: o.Json = False,
+) -> None:
+    """What an adaptation costs: an adapted model and its base on sets it was not adapted on, with paired intervals."""
+    from core.adapt.cost import cost_table
+
+    names = None if sets is None else [name.strip() for name in sets.split(",")]
+    table = cost_table(model, base, names, groups=groups, device=device, say=note)
+    if out is not None:
+        table.to_csv(out, index=False)
+        note(f"wrote {out}")
+    if as_json:
+        show_json(json.loads(table.to_json(orient="records")))
+    else:
+        print(table.round(2).to_string(index=False))

@@ -1,0 +1,120 @@
+"""`crossmatch add`, `remove` and `fetch`: your own sets, and the public ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from core.cli.options import Json
+from core.cli.say import Announcer, note, show_json
+from core.errors import InputError
+
+if TYPE_CHECKING:
+    from core.importing import Columns, Staged
+
+_SHOWN = 20  # problems printed
+
+
+def add(
+    source: Annotated[str, typer.Argument(help="Folder, CSV, JSONL, Parquet file or zip; or hf:USER/NAME.")],
+    name: Annotated[str, typer.Option(help="The benchmark will be mine/NAME.")],
+    manifest: Annotated[
+        str | None, typer.Option(help="Which table (or split), where there are several.")
+    ] = None,
+    image: Annotated[list[str] | None, typer.Option(help="Column of an image; repeat for more.")] = None,
+    caption: Annotated[list[str] | None, typer.Option(help="Column of a caption; repeat for more.")] = None,
+    answer: Annotated[str, typer.Option(help="Column with each image's caption number, from 0.")] = "",
+    group: Annotated[str, typer.Option(help="Column of the group, where a row is one image.")] = "",
+    title: Annotated[str, typer.Option(help="Title, as pages show it.")] = "",
+    licence: Annotated[str, typer.Option(help="Licence of the data.")] = "",
+    citation: Annotated[str, typer.Option(help="How to cite it.")] = "",
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave groups with problems out.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only say what is wrong.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Check your own images and captions row by row and make them a benchmark, mine/NAME."""
+    from core.importing import discard, problem_rows, register, stage
+
+    table, where = _table(source, manifest)
+    staged = stage(table, _columns(table, image, caption, answer, group), manifest if where is None else None)
+    try:
+        record: dict[str, Any] = {"groups": staged.groups, "shapes": staged.shapes}
+        record |= {"problems": staged.total, "left_out": staged.fatal, "rows": problem_rows(staged.problems)}
+        if not as_json:
+            _tell(staged)
+        if not check:
+            facts = {"title": title, "licence": licence, "citation": citation, "source": where or ""}
+            record["benchmarks"] = register(staged, name, skip_bad, **facts)
+    finally:
+        discard(staged)
+    if as_json:
+        show_json(record)
+    elif not check:
+        print(f"added {', '.join(record['benchmarks'])}: {staged.groups} groups")
+    if check and staged.fatal:
+        raise typer.Exit(1)
+
+
+def _table(source: str, manifest: str | None) -> tuple[Any, str | None]:
+    """What `stage` takes, and the address of a set of the hub."""
+    if not source.startswith("hf:"):
+        return Path(source).expanduser(), None
+    from core.importing.hub import fetch_parts, parts
+    from core.importing.tables import open_parts
+
+    name = source.removeprefix("hf:")
+    known = [part.name for part in parts(name)]
+    if manifest is None and len(known) > 1:
+        raise InputError(f"{name} has the splits {', '.join(known[:12])}; choose one with --manifest.")
+    tell = Announcer()
+    files = fetch_parts(name, manifest or known[0], progress=tell)
+    return open_parts([Path(file) for file in files]), f"https://huggingface.co/datasets/{name}"
+
+
+def _columns(
+    source: Any, image: list[str] | None, caption: list[str] | None, answer: str, group: str
+) -> Columns | None:
+    """What the user said the columns mean; None where nothing was said."""
+    from core.importing import Columns
+
+    if not (image or caption or answer or group):
+        return None
+    if not image or not caption:
+        raise InputError("Name the columns of both: --image COLUMN and --caption COLUMN.")
+    return Columns(tuple(image), tuple(caption), answer, "", group)
+
+
+def _tell(staged: Staged) -> None:
+    from core.importing import problem_rows
+
+    shapes = ", ".join(f"{count} of {shape}" for shape, count in sorted(staged.shapes.items())) or "none"
+    note(f"{staged.source}: {staged.groups} groups ({shapes}), {staged.total} problems")
+    for row in problem_rows(staged.problems)[:_SHOWN]:
+        place = f"row {row['row']}" if row["row"] else "the file"
+        column = f", column {row['column']}" if row["column"] else ""
+        note(f"  {place}{column}: {row['what is wrong']}; {row['what to do']} ({row['effect']})")
+    if staged.total > _SHOWN:
+        note(f"  ... and {staged.total - _SHOWN} more (--json lists up to 1000)")
+
+
+def remove(name: Annotated[str, typer.Argument(help="A set of your own: mine/NAME.")]) -> None:
+    """Delete a set of your own and its images."""
+    from core.datasets import mine
+
+    mine.remove(name)
+    note(f"removed mine/{name.removeprefix('mine/')}")
+
+
+def fetch(
+    name: Annotated[str, typer.Argument(help="A benchmark or family: sugarcrepe, whatsup/a-1x4, ...")],
+    folder: Annotated[
+        Path | None, typer.Option(help="Where to (default: the first data folder, by family).")
+    ] = None,
+) -> None:
+    """Download a public benchmark: resumable, verified, nothing of it is run. What needs you is said."""
+    from core.datasets.fetching import fetch_benchmark
+
+    for path in fetch_benchmark(name, folder, Announcer()):
+        note(f"have {path}")

@@ -1,0 +1,58 @@
+"""`crossmatch doctor` and `crossmatch cache`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from core.cli.options import Json
+from core.cli.say import note, show_json
+
+cache_app = typer.Typer(no_args_is_help=True, help="The cache of scores: show, clear.")
+
+
+def doctor(
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also ask torch which device it sees (seconds).")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """What this machine has and lacks: device, memory, caches, data, extras. Works offline; changes nothing."""
+    from core.doctor import PROBLEM, examine
+
+    found = examine(deep)
+    if as_json:
+        show_json([finding._asdict() for finding in found])
+    else:
+        signs = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
+        for finding in found:
+            print(f"{signs[finding.state]}  {finding.topic}: {finding.text}")
+            if finding.do:
+                print(f"         -> {finding.do}")
+    if any(finding.state == PROBLEM for finding in found):
+        raise typer.Exit(1)
+
+
+@cache_app.command("show", epilog="Example: crossmatch cache show --json")
+def cache_show(as_json: Json = False) -> None:
+    """How many scores are kept, and how much disk they take."""
+    from core.doctor import cache_size, human
+
+    path, scores, size = cache_size()
+    if as_json:
+        show_json({"path": str(path), "scores": scores, "bytes": size})
+    else:
+        print(f"{scores} scores, {human(size)} in {path}")
+
+
+@cache_app.command("clear", epilog="Example: crossmatch cache clear")
+def cache_clear() -> None:
+    """Forget every score; they are computed again when they are needed."""
+    from core.doctor import human
+    from core.scores import ScoreCache
+
+    cache = ScoreCache()
+    before = cache.size()
+    cache.clear()
+    note(f"forgot {before.scores} scores, {human(before.bytes)}")

@@ -1,0 +1,293 @@
+"""`crossmatch export ...` and `crossmatch runs import`: what you take away, in formats that come back unchanged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from core.cli.runs import runs_app
+from core.cli.say import Announcer, note
+from core.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from core.exchange.layouts import Adapted, Result
+
+export_app = typer.Typer(
+    no_args_is_help=True,
+    help="Take away: groups, scores, matchings, metrics, curves, a run, a figure, rows of the papers' tables.",
+)
+
+Out = Annotated[Path, typer.Option(help="The file; its ending decides the format.")]
+Embeddings = Annotated[Path | None, typer.Option(help="NPZ with `img` and `cap`, rows in group order.")]
+Scores = Annotated[Path | None, typer.Option(help="Score file: CSV, Parquet, NPZ or JSONL.")]
+Name = Annotated[str | None, typer.Option(help="A benchmark by name, such as scenes/left-right.")]
+Model = Annotated[str, typer.Option(help="Model for --benchmark.")]
+Split = Annotated[str, typer.Option(help="Split of the benchmark.")]
+Shape = Annotated[str, typer.Option(help="Group shape of --embeddings, images x captions.")]
+Seed = Annotated[int, typer.Option(help="Seed of the intervals.")]
+RunId = Annotated[str, typer.Argument(help="Run id.")]
+
+
+def _evaluation(
+    embeddings: Path | None,
+    scores: Path | None,
+    benchmark: str | None,
+    model: str,
+    split: str,
+    shape: str,
+    seed: int,
+) -> Any:
+    from core.cli.evaluate import load_evaluation
+
+    return load_evaluation(
+        embeddings=embeddings,
+        scores=scores,
+        benchmark=benchmark,
+        model=model,
+        split=split,
+        shape=shape,
+        seed=seed,
+    )
+
+
+@export_app.command(
+    "groups", epilog="Example: crossmatch export groups --benchmark scenes/swap --out swap.zip"
+)
+def export_groups(
+    benchmark: Annotated[str, typer.Option(help="A benchmark by name, such as scenes/left-right.")],
+    out: Annotated[
+        Path, typer.Option(help="A new folder, or a file in .zip, .parquet, .csv, .jsonl or .npz.")
+    ],
+    split: Split = "test",
+    images: Annotated[
+        bool, typer.Option("--images/--no-images", help="With the pixels, where the format holds them.")
+    ] = True,
+) -> None:
+    """Images, captions, answers and tags; folder, zip and Parquet can be added again with `crossmatch add`."""
+    from core.datasets import load
+    from core.exchange.groups import export_groups as export
+
+    tell = Announcer()
+    groups = load(benchmark, split, images=images)
+    export(groups, out, images, lambda done, total: tell(f"{total} groups", done / total))
+    note(f"wrote {out}; its licence: {groups.licence or 'not given'}")
+
+
+@export_app.command(
+    "scores", epilog="Example: crossmatch export scores --benchmark scenes/swap --out s.parquet"
+)
+def export_scores(
+    out: Out,
+    embeddings: Embeddings = None,
+    scores: Scores = None,
+    benchmark: Name = None,
+    model: Model = "builtin/clip",
+    split: Split = "test",
+    shape: Shape = "2x2",
+) -> None:
+    """The score matrix of every group: CSV, Parquet, JSONL or NPZ, as `evaluate --scores` reads them."""
+    from core.scores import write_scores
+
+    found = _evaluation(embeddings, scores, benchmark, model, split, shape, 0)
+    truth = found.truth if found.truth_given else None
+    write_scores(out, found.scores, found.ids, truth, found.tags)
+    note(f"wrote {out}")
+
+
+@export_app.command(
+    "matchings", epilog="Example: crossmatch export matchings --benchmark scenes/swap --out m.csv"
+)
+def export_matchings(
+    out: Out,
+    embeddings: Embeddings = None,
+    scores: Scores = None,
+    benchmark: Name = None,
+    model: Model = "builtin/clip",
+    split: Split = "test",
+    shape: Shape = "2x2",
+) -> None:
+    """One row per group: tags, each metric's outcome, induced matching, margin, tie. CSV, Parquet, JSONL or NPZ."""
+    from core.exchange.frames import matchings_frame
+    from core.exchange.tables import write_table
+
+    write_table(out, matchings_frame(_evaluation(embeddings, scores, benchmark, model, split, shape, 0)))
+    note(f"wrote {out}")
+
+
+@export_app.command(
+    "metrics", epilog="Example: crossmatch export metrics --benchmark scenes/swap --out m.jsonl"
+)
+def export_metrics(
+    out: Out,
+    embeddings: Embeddings = None,
+    scores: Scores = None,
+    benchmark: Name = None,
+    model: Model = "builtin/clip",
+    split: Split = "test",
+    shape: Shape = "2x2",
+    by: Annotated[
+        str | None, typer.Option(help="Tag column to slice by (default: all with few values).")
+    ] = None,
+    seed: Seed = 0,
+) -> None:
+    """Every metric with its 95 % interval, chance level and ties, for all groups and by tag."""
+    from core.exchange.frames import metrics_frame
+    from core.exchange.tables import write_table
+
+    write_table(out, metrics_frame(_evaluation(embeddings, scores, benchmark, model, split, shape, seed), by))
+    note(f"wrote {out}")
+
+
+@export_app.command("curves", epilog="Example: crossmatch export curves RUN --out curves.csv")
+def export_curves(run: RunId, out: Out) -> None:
+    """One row per iteration of a run: thresholds, coverage, precision, loss, and all metrics with intervals."""
+    from core.exchange.frames import curves_frame
+    from core.exchange.tables import write_table
+    from core.runs import RunStore
+
+    steps = RunStore().steps(run)
+    if not steps:
+        RunStore().get(run)  # says so where there is no such run
+        raise InputError(f"Run {run} has not finished an iteration yet; wait for one.")
+    write_table(out, curves_frame(steps))
+    note(f"wrote {out}")
+
+
+@export_app.command("run", epilog="Example: crossmatch export run RUN --out run.zip")
+def export_run(
+    run: RunId,
+    out: Annotated[Path, typer.Option(help="A new folder, or a file that ends in .zip.")],
+    model: Annotated[bool, typer.Option("--model/--no-model", help="With the adapted model.")] = True,
+) -> None:
+    """A whole run that another machine opens with `crossmatch runs import`."""
+    from core.exchange.runs import export_run as export
+    from core.runs import RunStore
+
+    note(f"wrote {export(RunStore(), run, out, model)}")
+
+
+@runs_app.command("import", epilog="Example: crossmatch runs import run.zip")
+def runs_import(
+    source: Annotated[Path, typer.Argument(help="Folder or zip from `crossmatch export run`.")],
+) -> None:
+    """Open a run from another machine: it appears among the runs here, under a new id."""
+    from core.exchange.runs import import_run
+    from core.runs import RunStore
+
+    print(import_run(RunStore(), source).id)
+
+
+FIGURES = ("metrics", "margins", "curves")
+
+
+@export_app.command(
+    "figure", epilog="Example: crossmatch export figure margins --benchmark scenes/swap --out m.svg"
+)
+def export_figure(
+    what: Annotated[str, typer.Argument(help="metrics, margins, or curves (of --run).")],
+    out: Annotated[Path, typer.Option(help="File in .svg, .png, .html or .json.")],
+    embeddings: Embeddings = None,
+    scores: Scores = None,
+    benchmark: Name = None,
+    model: Model = "builtin/clip",
+    split: Split = "test",
+    shape: Shape = "2x2",
+    run: Annotated[str | None, typer.Option(help="Run id, for `curves`.")] = None,
+    width: Annotated[int, typer.Option(help="Width in CSS pixels.")] = 900,
+    height: Annotated[int, typer.Option(help="Height in CSS pixels.")] = 420,
+) -> None:
+    """A figure as SVG or PNG (drawn by a browser that is installed here), HTML or JSON."""
+    from core.exchange.figures import write_figure
+
+    if what not in FIGURES:
+        raise unknown_name("figure", what, FIGURES)
+    if what == "curves":
+        figure = _curves(run)
+    else:
+        figure = _figure(what, _evaluation(embeddings, scores, benchmark, model, split, shape, 0), model)
+    note(f"wrote {write_figure(figure, out, width, height)}")
+
+
+def _figure(what: str, found: Any, model: str) -> Any:
+    from core import plots
+
+    if what == "margins":
+        return plots.margins_figure(plots.margins_data(found.matches, found.outcomes["group_match"]))
+    return plots.bars_figure(plots.bars_data({model: found.metrics}, list(found.outcomes)))
+
+
+def _curves(run: str | None) -> Any:
+    from core import plots
+    from core.runs import RunStore
+
+    if run is None:
+        raise InputError("The figure `curves` shows a run; name it with --run ID.")
+    store = RunStore()
+    found, steps = store.get(run), store.steps(run)
+    if not steps:
+        raise InputError(f"Run {run} has not finished an iteration yet; wait for one.")
+    return plots.ttm_metrics_figure(plots.ttm_data(steps, found.total))
+
+
+@export_app.command(
+    "row",
+    epilog="Example: crossmatch export row --layout ttm/1 --model builtin/clip --benchmark scenes/left-right",
+)
+def export_row(
+    model: Annotated[list[str], typer.Option(help="A model; repeat for more.")],
+    benchmark: Annotated[list[str], typer.Option(help="A benchmark; repeat for more.")],
+    layout: Annotated[str, typer.Option(help="ttm/1, ttm/6, vgpt/1, vgpt/4 or cola/2.")] = "ttm/1",
+    style: Annotated[str, typer.Option("--format", help="markdown or latex.")] = "markdown",
+    run: Annotated[list[str] | None, typer.Option(help="Run, or group of seeds (g-...): its result.")] = None,
+    paper: Annotated[bool, typer.Option("--paper/--no-paper", help="With the paper's own rows.")] = True,
+    split: Split = "test",
+    out: Annotated[Path | None, typer.Option(help="A file; by default it is printed.")] = None,
+) -> None:
+    """Results as rows in the layout of the papers' tables, in Markdown or LaTeX."""
+    from core.exchange.layouts import FORMATS, LAYOUTS, layout_table
+    from core.report import evaluate_all
+
+    if style not in FORMATS:
+        raise unknown_name("format", style, FORMATS)
+    if layout not in LAYOUTS:
+        raise unknown_name("layout", layout, LAYOUTS)
+    adapted = dict(_adapted(name) for name in run or ())
+    results = [_result(s, adapted) for s in evaluate_all(model, benchmark, split, progress=Announcer())]
+    text = FORMATS[style](layout_table(results, layout, paper))
+    if out is None:
+        print(text, end="")
+        return
+    from core.files import storage, write_bytes
+
+    with storage(out):
+        write_bytes(out, text.encode())
+    note(f"wrote {out}")
+
+
+def _result(section: Any, adapted: dict[tuple[str, str], Adapted]) -> Result:
+    from core.exchange.layouts import Result
+
+    found = section.evaluation
+    title = section.groups.title or section.benchmark
+    after = adapted.get((section.model, section.benchmark))
+    return Result(
+        section.model, section.benchmark, title, found.metrics, len(found.scores), found.shape, after
+    )
+
+
+def _adapted(name: str) -> tuple[tuple[str, str], Adapted]:
+    """Model and benchmark of a run or group of seeds, and what GroupMatch was at its end."""
+    from core.exchange.layouts import Adapted
+    from core.runs import RunStore
+    from core.seeds import final, group_runs
+
+    store = RunStore()
+    runs = group_runs(store, name) if name.startswith("g-") else [store.get(name)]
+    row = final([store.steps(run.id) for run in runs], [run.config for run in runs])
+    if row is None or "group_match" not in row["metrics"]:
+        raise InputError(f"{name} has no result yet; wait for its end, or resume it.")
+    spread = row["metrics"]["group_match"]
+    config = runs[0].config
+    return (config["model"], config["benchmark"]), Adapted(spread["mean"], spread["std"], spread["seeds"])

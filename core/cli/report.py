@@ -1,0 +1,29 @@
+"""`crossmatch report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from core.cli.say import Announcer, note
+
+
+def report(
+    model: Annotated[list[str], typer.Option(help="A model; repeat for more.")],
+    benchmark: Annotated[list[str], typer.Option(help="A benchmark; repeat for more.")],
+    out: Annotated[Path, typer.Option(help="The HTML file.")],
+    split: Annotated[str, typer.Option(help="Split of the benchmarks.")] = "test",
+    examples: Annotated[int, typer.Option(help="Groups shown per model and benchmark.")] = 6,
+    images: Annotated[
+        bool | None,
+        typer.Option("--images/--no-images", help="Show images (default: built-in and your own sets only)."),
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Models on benchmarks as one HTML file that opens without network: metrics, charts, tags, groups, sources."""
+    from core.report import evaluate_all, write_report
+
+    sections = evaluate_all(model, benchmark, split, device, Announcer())
+    note(f"wrote {write_report(sections, out, examples, images)}")

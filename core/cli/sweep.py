@@ -1,0 +1,161 @@
+"""`crossmatch sweep`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from core.cli.options import Json
+from core.cli.say import duration, note, show_json
+from core.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from core.runs import RunStore
+    from core.sweep import Plan
+    from core.sweep.table import Progress
+
+_SHOWN = ("group_match", "group_score", "global_match")
+_EVERY = 10.0  # seconds between lines of progress
+_PLACES = ("here", "ray")
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(help="YAML: kind, models, benchmarks, seeds, settings, gpus, ...")],
+    on: Annotated[str, typer.Option("--on", help="here, or ray: a Ray cluster.")] = "here",
+    address: Annotated[
+        str | None, typer.Option(help="Of the Ray cluster: auto, or HOST:PORT (default: start one here).")
+    ] = None,
+    at_once: Annotated[int, typer.Option(help="Runs launched at a time, of a sweep here.")] = 2,
+    watch: Annotated[bool, typer.Option("--watch", help="Show the table as it fills.")] = False,
+    table: Annotated[
+        bool, typer.Option("--table", help="Print the table as it stands and run nothing.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Models x benchmarks x seeds x settings; what is finished is never repeated, what was cut short goes on."""
+    from core.runs import RunStore
+    from core.sweep import read_plan
+    from core.sweep.table import cells_table, progress_of, summary_table
+
+    if on not in _PLACES:
+        raise unknown_name("place for a sweep", on, _PLACES)
+    if at_once < 1:
+        raise InputError(f"--at-once is {at_once}; launch 1 run or more at a time.")
+    plan, store = read_plan(file), RunStore()
+    if not table:
+        _run(store, plan, on, address, at_once, watch and not as_json)
+    cells, progress = cells_table(store, plan), progress_of(store, plan)
+    if as_json:
+        show_json({"name": plan.name, "progress": progress._asdict(), "cells": _rows(cells)})
+    else:
+        print(f"{plan.name}: {format_progress(progress)}\n\n{format_table(summary_table(cells))}")
+        for row in _rows(cells[cells["error"].notna()]):
+            print(f"\n{row['run']}  {row['model']} on {row['benchmark']}: {row['error']}")
+    if not table and progress.finished < progress.cells:
+        raise typer.Exit(1)
+
+
+def _run(store: RunStore, plan: Plan, on: str, address: str | None, at_once: int, watch: bool) -> None:
+    if watch:
+        with _live_table(store, plan) as look:
+            _work(store, plan, on, address, at_once, None, look)
+    else:
+        _work(store, plan, on, address, at_once, note, _ticker(store, plan))
+
+
+def _work(
+    store: RunStore, plan: Plan, on: str, address: str | None, at_once: int, tell: Any, look: Any
+) -> None:
+    if on == "ray":
+        from core.sweep.cluster import work_on_ray
+
+        work_on_ray(store, plan, address, tell, look=look)
+    else:
+        from core.sweep.local import work_here
+
+        work_here(store, plan, at_once, tell, look=look)
+
+
+class _Ticker:
+    """Calls something at most once in so many seconds."""
+
+    def __init__(self, what: Any, every: float) -> None:
+        self.what, self.every, self.last = what, every, time.monotonic()
+
+    def __call__(self) -> None:
+        if time.monotonic() - self.last >= self.every:
+            self.what()
+            self.last = time.monotonic()
+
+
+def _ticker(store: RunStore, plan: Plan) -> _Ticker:
+    from core.sweep.table import progress_of
+
+    return _Ticker(lambda: note(format_progress(progress_of(store, plan))), _EVERY)
+
+
+class _live_table:
+    """The table on the terminal, drawn anew every second."""
+
+    def __init__(self, store: RunStore, plan: Plan) -> None:
+        from rich.live import Live
+
+        self.store, self.plan = store, plan
+        self.live = Live(self.draw(), auto_refresh=False)
+
+    def draw(self) -> Any:
+        from rich.text import Text
+
+        from core.sweep.table import cells_table, progress_of, summary_table
+
+        table = summary_table(cells_table(self.store, self.plan))
+        return Text(f"{format_progress(progress_of(self.store, self.plan))}\n\n{format_table(table)}")
+
+    def __enter__(self) -> _Ticker:
+        self.live.__enter__()
+        return _Ticker(lambda: self.live.update(self.draw(), refresh=True), 1.0)
+
+    def __exit__(self, *error: Any) -> None:
+        self.live.update(self.draw(), refresh=True)
+        self.live.__exit__(*error)
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as JSON-safe data: null for what is missing."""
+    import json
+
+    return json.loads(table.to_json(orient="records"))
+
+
+def format_progress(found: Progress) -> str:
+    """One line of text: cells, share of the work, time left."""
+    parts = [f"{found.share:.0%}", f"{found.finished} of {found.cells} cells done", f"{found.live} at work"]
+    if found.failed:
+        parts.append(f"{found.failed} failed")
+    if found.finished < found.cells and found.seconds_left is not None:
+        parts.append(f"about {duration(found.seconds_left)} left")
+    return ", ".join(parts)
+
+
+def format_table(table: pd.DataFrame) -> str:
+    """One line per model, benchmark and setting: state, seeds, and the main metrics with interval and chance."""
+    lines = []
+    for row in _rows(table):
+        head = " · ".join(filter(None, (row["benchmark"], row["model"], row["setting"])))
+        lines.append(f"{head}: {row['state']}, {row['finished']} of {row['seeds']} ({row['share']:.0%})")
+        lines += [f"  {_format_metric(name, row)}" for name in _SHOWN if row.get(name) is not None]
+    return "\n".join(lines)
+
+
+def _format_metric(name: str, row: dict[str, Any]) -> str:
+    """`group_match 79.60 ± 1.52 [74.90, 84.10], before 66.70, chance 50.00, ties 0`."""
+    std = "" if row.get(f"{name}_sd") is None else f" ± {row[f'{name}_sd']:.2f}"
+    parts = [f"{name} {row[name]:.2f}{std} [{row[f'{name}_low']:.2f}, {row[f'{name}_high']:.2f}]"]
+    if row.get(f"{name}_before") is not None:
+        parts.append(f"before {row[f'{name}_before']:.2f}")
+    return ", ".join([*parts, f"chance {row[f'{name}_chance']:.2f}", f"ties {row[f'{name}_ties']:.0f}"])

@@ -1,0 +1,115 @@
+"""Scene graphs of CLEVR and PACO: what Cola's queries over them are made from.
+
+Layouts: `CLEVR_<split>_scenes.json` as github.com/facebookresearch/clevr-dataset-gen writes it (objects with shape,
+color, material, size; `relationships[name][i]` lists the objects that are `name` of object i);
+`paco_lvis_v1_<split>.json` as github.com/facebookresearch/paco reads it (LVIS with `attribute_ids`; an object's
+annotation is its own `obj_ann_id`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from core.datasets.base import GRAPHS, Benchmark
+from core.datasets.reading import Images, laid_out, need, read_json
+from core.datasets.sets import GraphSet, Relation, SceneGraph, SceneObject
+
+_CLEVR_SPLITS = {"validation": "val", "train": "train"}
+_CLEVR_WORDS = {"left": "left of", "right": "right of", "front": "in front of", "behind": "behind"}
+_CLEVR_FILES = (
+    "scenes/CLEVR_val_scenes.json | CLEVR_v1.0/scenes/CLEVR_val_scenes.json | CLEVR_val_scenes.json"
+)
+_CLEVR_IMAGES = "images/val | images/train | images | CLEVR_v1.0/images/val"
+_PACO_IMAGES = "val2017 | train2017 | images | coco:val2017 | coco:train2017"
+
+
+def read_clevr(folder: Path, split: str, images: bool = True) -> GraphSet:
+    """CLEVR's scenes: the shape is the noun; colour, size and material are the attributes."""
+    name = f"CLEVR_{_CLEVR_SPLITS[split]}_scenes.json"
+    path = need(folder, f"scenes/{name} | CLEVR_v1.0/scenes/{name} | {name}")
+    part = _CLEVR_SPLITS[split]
+    image = Images(folder, f"images/{part} | CLEVR_v1.0/images/{part} | images", images)
+    value = read_json(path)
+    with laid_out(path, "CLEVR's scenes"):
+        graphs = tuple(_clevr_graph(scene, image) for scene in value["scenes"])
+    return GraphSet("clevr", split, graphs)
+
+
+def _clevr_object(place: int, o: Mapping[str, Any]) -> SceneObject:
+    x, y = (int(number) for number in o["pixel_coords"][:2])
+    return SceneObject(str(place), (o["shape"],), (o["color"], o["size"], o["material"]), (x, y, 0, 0))
+
+
+def _clevr_graph(scene: Mapping[str, Any], image: Images) -> SceneGraph:
+    objects = tuple(_clevr_object(i, o) for i, o in enumerate(scene["objects"]))
+    relations = tuple(
+        Relation(str(j), _CLEVR_WORDS.get(name, name), str(i))
+        for name, lists in scene.get("relationships", {}).items()
+        for i, others in enumerate(lists)
+        for j in others
+    )
+    file = scene["image_filename"]
+    return SceneGraph(PurePosixPath(file).stem, image(file), objects, relations)
+
+
+def read_paco(folder: Path, split: str, images: bool = True) -> GraphSet:
+    """PACO-LVIS' objects with their attributes; parts of objects are left out. It has no relations."""
+    name = f"paco_lvis_v1_{'val' if split == 'validation' else split}.json"
+    path = need(folder, f"annotations/{name} | {name}")
+    image = Images(folder, _PACO_IMAGES, images)
+    value = read_json(path)
+    with laid_out(path, "PACO's annotations"):
+        nouns = {c["id"]: c["name"].replace("_", " ").split("(")[0].strip() for c in value["categories"]}
+        words = {a["id"]: a["name"] for a in value["attributes"]}
+        found: dict[int, list[SceneObject]] = defaultdict(list)
+        for note in value["annotations"]:
+            if note["id"] == note["obj_ann_id"]:
+                said = tuple(words[i] for i in note["attribute_ids"] if i in words)
+                x, y, w, h = map(int, note["bbox"])
+                found[note["image_id"]].append(
+                    SceneObject(str(note["id"]), (nouns[note["category_id"]],), said, (x, y, w, h))
+                )
+        graphs = tuple(
+            SceneGraph(
+                f"paco-{i['id']}", image(PurePosixPath(i["file_name"]).name), tuple(found[i["id"]]), ()
+            )
+            for i in value["images"]
+            if i["id"] in found
+        )
+    return GraphSet("paco", split, graphs)
+
+
+CLEVR = (
+    Benchmark(
+        name="clevr",
+        title="CLEVR scenes",
+        source="https://cs.stanford.edu/people/jcjohns/clevr/",
+        licence="CC BY 4.0",
+        citation="CLEVR",
+        metric="",
+        read=read_clevr,
+        layout=(_CLEVR_FILES, _CLEVR_IMAGES),
+        counts={"train": (70000,), "validation": (15000,)},
+        note="Material for Cola's queries and swaps.",
+        splits=("validation", "train"),
+        kind=GRAPHS,
+    ),
+)
+PACO = (
+    Benchmark(
+        name="paco",
+        title="PACO objects with attributes",
+        source="https://github.com/facebookresearch/paco",
+        licence="MIT (annotations); images: COCO, Flickr's terms of use",
+        citation="PACO",
+        metric="",
+        read=read_paco,
+        layout=("annotations/paco_lvis_v1_test.json | paco_lvis_v1_test.json", _PACO_IMAGES),
+        note="Material for Cola's queries; it has no relations between objects.",
+        splits=("test", "validation", "train"),
+        kind=GRAPHS,
+    ),
+)

@@ -1,0 +1,166 @@
+"""The user's own sets, `mine/NAME`: brought in by `core.importing`, kept in the user's folder, read like any other.
+
+Layout: `mine/NAME/groups.jsonl`, a line per group `{"id", "images", "captions", "truth", "tags"}`, its images in
+`mine/NAME/images`, and `set.json` with title, licence, citation and the number of groups of each shape. A set of
+several shapes is a benchmark for each: `mine/NAME/2x2`, `mine/NAME/1x4`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from core import files
+from core.datasets.base import GROUPS
+from core.datasets.reading import laid_out, need
+from core.errors import InputError, unknown_name
+from core.groups import FileImage, Group, GroupSet
+from core.paths import home
+
+GROUPS_FILE, FACTS_FILE, IMAGES = "groups.jsonl", "set.json", "images"
+FACTS = ("title", "description", "source", "licence", "citation")
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+
+
+def root() -> Path:
+    """Where the user's sets are."""
+    return home() / "mine"
+
+
+def names(kind: str = GROUPS) -> list[str]:
+    """`mine/NAME` for every set, or one name for each of its shapes."""
+    return [name for each in sets() for name in _benchmarks(each, _facts(each))] if kind == GROUPS else []
+
+
+def sets() -> list[str]:
+    """Names of the sets, without `mine/`."""
+    try:
+        found = sorted(entry.name for entry in os.scandir(root()) if _NAME.fullmatch(entry.name))
+    except OSError:  # nobody brought anything yet
+        return []
+    return [name for name in found if (root() / name / FACTS_FILE).is_file()]
+
+
+def state(name: str) -> str:
+    """Where it lies."""
+    return f"found at {root() / _split(name)[0]}"
+
+
+def load(
+    name: str, split: str | None, folder: Path | None = None, images: bool = True, partial: bool = False
+) -> GroupSet:
+    """A set's groups; it has the split test alone. Its number of groups is checked."""
+    if split not in (None, "test"):
+        raise unknown_name("split", split, ("test",))
+    own, shape = _split(name)
+    place = Path(folder).expanduser() if folder is not None else root() / own
+    facts = _facts(own) if folder is None else {}
+    found = read_folder(place, name, shape=shape)
+    expected = facts.get("shapes", {}).get(shape) if shape else sum(facts.get("shapes", {}).values())
+    if expected and len(found) != expected and not partial:
+        raise InputError(
+            f"{place} holds {len(found)} groups and should hold {expected}; remove the set {own!r} and add it again."
+        )
+    return found
+
+
+def read_folder(folder: Path, name: str, shape: str = "", most: int | None = None) -> GroupSet:
+    """Groups from a folder in this layout; of one shape, and at most so many, if wanted."""
+    path = need(folder, GROUPS_FILE)
+    with laid_out(path, "a list of groups"), open(path, encoding="utf-8") as file:
+        rows = (json.loads(line) for line in file if line.strip())
+        groups = tuple(islice((g for g in (_group(row, folder) for row in rows) if _fits(g, shape)), most))
+    own = _read_facts(folder)
+    return GroupSet(name, groups, **{key: str(own.get(key, "")) for key in FACTS})
+
+
+def checked_name(name: str) -> str:
+    """A name for a new set: lower case letters, digits, dot, dash and underscore, and not taken."""
+    wanted = name.strip().removeprefix("mine/")
+    if not _NAME.fullmatch(wanted):
+        raise InputError(
+            f"{name!r} is no name for a set; use up to 64 lower-case letters, digits, dots, dashes and underscores, "
+            "such as 'kitchen-pairs'."
+        )
+    if (root() / wanted).exists():
+        raise InputError(
+            f"There is a set mine/{wanted} already; choose another name, or remove that one first."
+        )
+    return wanted
+
+
+def adopt(staged: Path, name: str, shapes: Mapping[str, int], facts: Mapping[str, str]) -> list[str]:
+    """Give a staged folder its name; returns the names of its benchmarks."""
+    unknown = next((key for key in facts if key not in FACTS), None)
+    assert unknown is None, unknown
+    record = {key: facts.get(key, "") for key in FACTS} | {"name": name, "shapes": dict(shapes)}
+    with files.storage(root() / name):
+        files.write_json(staged / FACTS_FILE, record)
+        try:
+            os.rename(staged, root() / name)  # fails where somebody took the name a moment ago
+        except OSError:
+            checked_name(name)
+            raise
+    return _benchmarks(name, record)
+
+
+def remove(name: str) -> None:
+    """Delete one of the user's sets and its images."""
+    own = _split(name)[0]
+    if own not in sets():
+        raise unknown_name("set", name, [f"mine/{each}" for each in sets()])
+    with files.storage(root() / own):
+        files.remove(root() / own)
+
+
+def size(name: str) -> int:
+    """Bytes that a set takes on disk."""
+    return sum(p.stat().st_size for p in (root() / _split(name)[0]).rglob("*") if p.is_file())
+
+
+def _benchmarks(name: str, facts: Mapping[str, Any]) -> list[str]:
+    shapes = list(facts.get("shapes", {}))
+    return [f"mine/{name}"] if len(shapes) < 2 else [f"mine/{name}/{shape}" for shape in sorted(shapes)]
+
+
+def _split(name: str) -> tuple[str, str]:
+    """The set's own name and the shape, of `mine/NAME/SHAPE`."""
+    own, _, shape = name.removeprefix("mine/").partition("/")
+    if not _NAME.fullmatch(own):
+        raise unknown_name("set", name, [f"mine/{each}" for each in sets()])
+    return own, shape
+
+
+def _facts(name: str) -> dict[str, Any]:
+    return _read_facts(root() / name)
+
+
+def _read_facts(folder: Path) -> dict[str, Any]:
+    """What `set.json` says; nothing where it is missing or damaged: the groups are what counts."""
+    try:
+        found = json.loads((folder / FACTS_FILE).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    shapes = found.get("shapes") if isinstance(found, dict) else None
+    return found if isinstance(shapes, dict) and all(isinstance(n, int) for n in shapes.values()) else {}
+
+
+def _group(row: Mapping[str, Any], folder: Path) -> Group:
+    captions, tags = tuple(row["captions"]), {str(k): str(v) for k, v in dict(row.get("tags") or {}).items()}
+    pictures = tuple(FileImage(folder / IMAGES / _plain(name)) for name in row["images"])
+    return Group(str(row["id"]), pictures, captions, tuple(int(j) for j in row["truth"]), tags)
+
+
+def _plain(name: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{32}\.[a-z]{3,4}", name):
+        raise ValueError(f"{name!r} is no image of a set")
+    return name
+
+
+def _fits(group: Group, shape: str) -> bool:
+    return not shape or "x".join(map(str, group.shape)) == shape

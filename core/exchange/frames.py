@@ -1,0 +1,75 @@
+"""Matchings, metrics and the curves of a run as tables that any program reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+if TYPE_CHECKING:
+    from core.evaluation import Evaluation
+
+_FIELDS = ("value", "low", "high", "chance", "ties")
+# What an iteration's record holds besides its metrics and margins, in the order of reading.
+_CURVES = (
+    "iteration",
+    "threshold",
+    "coverage",
+    "precision",
+    "selected",
+    "fitted",
+    "loss",
+    "lr",
+    "gradient_norm",
+    "gradient_norm_max",
+    "seconds",
+    "seconds_in_model",
+    "skipped",
+    "note",
+    "n_groups",
+    "shape",
+)
+
+
+def matchings_frame(evaluation: Evaluation) -> pd.DataFrame:
+    """One row per group: id, tags, each metric's outcome, induced matching (`1 0`; empty if tied), margin, tied."""
+    return evaluation.table()
+
+
+def metrics_frame(evaluation: Evaluation, by: str | None = None) -> pd.DataFrame:
+    """One row per metric, for all groups and for each slice: value, 95 % interval, chance in percent, tied groups.
+
+    by : the tag column to slice by; None takes every column with few values.
+    """
+    rows = [_row("", "", evaluation, name) for name in evaluation.metrics]
+    for column, parts in evaluation.slices(by).items():
+        rows += [_row(column, value, part, name) for value, part in parts.items() for name in part.metrics]
+    return pd.DataFrame(rows)
+
+
+def _row(tag: str, value: str, part: Evaluation, name: str) -> dict[str, Any]:
+    found = part.metrics[name]
+    m, k = part.shape
+    head = {"tag": tag, "tag_value": value, "n_groups": len(part.scores), "shape": f"{m}x{k}", "metric": name}
+    return {**head, **{field: getattr(found, field) for field in _FIELDS}}
+
+
+def curves_frame(steps: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """One row per iteration of a run: thresholds, coverage, precision, training, and every metric with its interval.
+
+    Metrics are columns such as `group_match`, `group_match_low`, `group_match_high`, `group_match_chance`,
+    `group_match_ties`; of a transfer check also `adapted_group_match`, `untouched_group_match`, ...
+    """
+    return pd.DataFrame([_curve_row(step) for step in steps])
+
+
+def _curve_row(step: Mapping[str, Any]) -> dict[str, Any]:
+    row = {name: step[name] for name in _CURVES if name in step}
+    sides = {"": step.get("metrics", {})}
+    sides |= {f"{side}_": part["metrics"] for side, part in step.get("parts", {}).items()}
+    for prefix, metrics in sides.items():
+        for name, found in metrics.items():
+            row[f"{prefix}{name}"] = found["value"]
+            row |= {f"{prefix}{name}_{field}": found[field] for field in _FIELDS[1:]}
+    return row

@@ -1,0 +1,248 @@
+"""Results as rows in the layout of the papers' tables, in Markdown or LaTeX, with the papers' own rows beside them.
+
+| layout | rows | columns |
+| --- | --- | --- |
+| `ttm/1` | a model under its data set | Raw (GroupScore), SimpleMatch (GroupMatch), TTM, gain, error reduction |
+| `ttm/6` | a data set, for 1xk groups | the model (GroupScore), TTM, gain, error reduction |
+| `vgpt/1` | a model | TextScore of each data set |
+| `vgpt/4` | a model | Text, Image and Group of each data set |
+| `cola/2` | a model | ImageScore of each data set (Cola's multi-object accuracy) |
+
+Below each table stand what its cells leave out: intervals, chance levels, ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from core import datasets
+from core.errors import InputError, unknown_name
+from core.metrics import METRICS, Estimate
+from core.papers import load_results
+
+PAPERS = {"ttm": "TTM", "vgpt": "VGPT", "cola": "Cola"}
+
+
+class Adapted(NamedTuple):
+    """GroupMatch after test-time matching: mean and, over several seeds, standard deviation, in percent."""
+
+    mean: float
+    std: float | None
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """One model on one benchmark."""
+
+    model: str
+    benchmark: str
+    title: str
+    metrics: dict[str, Estimate]
+    n_groups: int
+    shape: tuple[int, int]
+    adapted: Adapted | None = None
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table of texts, and the remarks below it."""
+
+    head: list[str]
+    rows: list[list[str]]
+    notes: list[str]
+
+
+def layout_table(results: Sequence[Result], layout: str, paper: bool = True) -> TextTable:
+    """Results in a paper's layout. paper : the paper's own rows for the same data sets come first.
+
+    Raises InputError for an unknown layout and for no results.
+    """
+    if layout not in LAYOUTS:
+        raise unknown_name("layout", layout, LAYOUTS)
+    if not results:
+        raise InputError("A table needs at least one result; name a model and a benchmark.")
+    head, rows = LAYOUTS[layout](results, _published(results, layout) if paper else pd.DataFrame())
+    return TextTable(head, rows, [_note(result) for result in results])
+
+
+def markdown(table: TextTable) -> str:
+    """The table in Markdown; texts from data are escaped."""
+    lines = [table.head, ["---"] * len(table.head), *table.rows]
+    body = "\n".join("| " + " | ".join(_markdown(cell) for cell in line) + " |" for line in lines)
+    return body + "\n\n" + "\n".join(_markdown(note) + "  " for note in table.notes) + "\n"
+
+
+def latex(table: TextTable) -> str:
+    """The table in LaTeX (booktabs); texts from data are escaped."""
+    columns = "l" + "r" * (len(table.head) - 1)
+    lines = [r"\begin{tabular}{" + columns + "}", r"\toprule", _latex_line(table.head), r"\midrule"]
+    lines += [_latex_line(row) for row in table.rows] + [r"\bottomrule", r"\end{tabular}"]
+    return "\n".join([*lines, *(f"% {' '.join(note.split())}" for note in table.notes)]) + "\n"
+
+
+FORMATS: dict[str, Callable[[TextTable], str]] = {"markdown": markdown, "latex": latex}
+
+
+def _markdown(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "Δ": r"$\Delta$",
+    "–": "--",
+    "×": r"$\times$",
+}
+
+
+def _latex_line(cells: Sequence[str]) -> str:
+    return " & ".join("".join(_LATEX.get(c, c) for c in " ".join(cell.split())) for cell in cells) + r" \\"
+
+
+def _note(result: Result) -> str:
+    m, k = result.shape
+    parts = [
+        f"{METRICS[name].label} [{e.low:.2f}, {e.high:.2f}] (chance {e.chance:.2f}, {e.ties} tied)"
+        for name, e in result.metrics.items()
+        if name in ("text_score", "image_score", "group_score", "group_match")
+    ]
+    more = f"; TTM over {result.adapted.seeds} seeds" if result.adapted else ""
+    head = f"{result.model} on {result.title}, {result.n_groups} groups of {m}×{k}"
+    return f"{head}, 95 % bootstrap intervals: {', '.join(parts)}{more}."
+
+
+# --- the papers' own numbers
+
+
+def _published(results: Sequence[Result], layout: str) -> pd.DataFrame:
+    """Rows of `core.papers` for the data sets of these results, with their `title`."""
+    table, found = load_results(), []
+    table = table[table["paper"] == PAPERS[layout.partition("/")[0]]]
+    known = set(datasets.names(None))
+    for name, title in {r.benchmark: r.title for r in results}.items():
+        entry = datasets.entry(name) if name in known else None
+        if entry is not None and entry.reference is not None:
+            dataset, subset = entry.reference
+            rows = table[(table["dataset"] == dataset) & (table["subset"] == subset)]
+            found.append(rows.assign(title=title))
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+
+def _cell(value: float | None, std: float | None = None) -> str:
+    if value is None or np.isnan(value):
+        return "–"
+    return f"{value:.2f}" + ("" if std is None or np.isnan(std) else f" ± {std:.2f}")
+
+
+def _value(rows: pd.DataFrame, metric: str, method: str | None = None) -> tuple[float | None, float | None]:
+    found = rows[rows["metric"] == metric]
+    found = found if method is None else found[found["method"] == method]
+    return (None, None) if found.empty else (float(found["value"].iloc[0]), float(found["std"].iloc[0]))
+
+
+# --- TTM
+
+
+def _gain(base: float | None, after: float | None) -> list[str]:
+    """Δ with the relative gain, and the error reduction, as TTM's tables print them."""
+    if base is None or after is None:
+        return ["–", "–"]
+    relative = "–" if base == 0 else f"{100 * (after - base) / base:.1f} %"
+    reduced = "–" if base == 100 else f"{100 * (after - base) / (100 - base):.1f} %"
+    return [f"{after - base:+.1f} ({relative})", reduced]
+
+
+def _ttm_main(results: Sequence[Result], paper: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    rows: list[list[str]] = []
+    for title in dict.fromkeys(r.title for r in results):
+        rows.append([title, "", "", "", "", ""])
+        rows += _ttm_paper(paper, title)
+        for r in (r for r in results if r.title == title):
+            raw, match = r.metrics["group_score"].value, r.metrics["group_match"].value
+            after = None if r.adapted is None else r.adapted.mean
+            spread = None if r.adapted is None else r.adapted.std
+            rows.append([r.model, _cell(raw), _cell(match), _cell(after, spread), *_gain(match, after)])
+    return ["Dataset / Model", "Raw", "SimpleMatch", "TTM", "Δ", "Error Red."], rows
+
+
+def _ttm_paper(paper: pd.DataFrame, title: str) -> list[list[str]]:
+    if paper.empty:
+        return []
+    part = paper[(paper["title"] == title) & paper["table"].isin(["Table 1", "Table 8"])]
+    rows = []
+    for model, found in part.groupby("model", sort=False):
+        raw, match = _value(found, "group_score", "raw"), _value(found, "group_match", "SimpleMatch")
+        after = _value(found, "group_match", "TTM")
+        cells = [_cell(*raw), _cell(*match), _cell(*after), *_gain(match[0], after[0])]
+        rows.append([f"{model} (TTM paper)", *cells])
+    return rows
+
+
+def _ttm_single(results: Sequence[Result], paper: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    rows = []
+    for title in dict.fromkeys(r.title for r in results):
+        part = paper[paper["title"] == title] if len(paper) else paper
+        for model, found in part.groupby("model", sort=False) if len(part) else ():
+            raw, after = _value(found, "group_score", "raw"), _value(found, "group_match", "TTM")
+            if raw[0] is not None:
+                after = after if after[0] is not None else _value(found, "group_score", "TTM")
+                rows.append(
+                    [title, f"{model} (TTM paper)", _cell(*raw), _cell(*after), *_gain(raw[0], after[0])]
+                )
+        for r in (r for r in results if r.title == title):
+            raw_value = r.metrics["group_score"].value
+            mean, std = (None, None) if r.adapted is None else (r.adapted.mean, r.adapted.std)
+            rows.append([title, r.model, _cell(raw_value), _cell(mean, std), *_gain(raw_value, mean)])
+    return ["Datasets", "Model", "Raw", "TTM", "Δ", "Error Reduction"], rows
+
+
+# --- one row per model, columns by data set
+
+
+def _wide(metrics: Sequence[tuple[str, str]]) -> Callable[..., tuple[list[str], list[list[str]]]]:
+    """A layout with the columns (metric, its short name) for each data set, as VGPT's and Cola's tables are."""
+
+    def build(results: Sequence[Result], paper: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+        titles = list(dict.fromkeys(r.title for r in results))
+        head = ["Method", *(f"{t} {short}".strip() for t in titles for _, short in metrics)]
+        rows: dict[str, list[str]] = {}
+        if len(paper):
+            # VGPT prints the same number in several tables; the first is taken.
+            for (model, method), found in paper.groupby(["model", "method"], sort=False):
+                cells = [_cell(*_value(found[found["title"] == t], m)) for t in titles for m, _ in metrics]
+                if any(cell != "–" for cell in cells):
+                    rows[f"{model} {method}".strip() + " (paper)"] = cells
+        by_model = {(r.model, r.title): r for r in results}
+        for model in dict.fromkeys(r.model for r in results):
+            found_here = [by_model.get((model, t)) for t in titles]
+            rows[model] = [
+                _cell(None if r is None else r.metrics[m].value) for r in found_here for m, _ in metrics
+            ]
+        return head, [[name, *cells] for name, cells in rows.items()]
+
+    return build
+
+
+LAYOUTS: dict[str, Callable[[Sequence[Result], pd.DataFrame], tuple[list[str], list[list[str]]]]] = {
+    "ttm/1": _ttm_main,
+    "ttm/6": _ttm_single,
+    "vgpt/1": _wide([("text_score", "")]),
+    "vgpt/4": _wide([("text_score", "Text"), ("image_score", "Image"), ("group_score", "Group")]),
+    "cola/2": _wide([("image_score", "")]),
+}

@@ -1,0 +1,188 @@
+"""A whole run as a folder or zip that another machine opens: description, iterations, arrays, final model.
+
+Layout: `run.json` (what it was), `steps.jsonl` (one record per iteration), `steps/0000.npz` ... (scores, selections,
+matchings), `model/` where the run has a final one, and a manifest of checksums. Of paths on this machine only the last
+part goes along. Nothing that comes in is run; what its manifest does not vouch for is not looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from core import files
+from core.downloads import unpack
+from core.errors import InputError
+from core.export import public
+
+if TYPE_CHECKING:
+    from core.runs import Run, RunStore
+
+FORMAT = 1
+MOST_BYTES, MOST_FILES = 8 << 30, 10_000
+_STATUS = ("finished", "stopped", "failed", "interrupted")
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_ARRAYS = re.compile(r"[0-9]{4}\.npz")
+
+
+def export_run(store: RunStore, run_id: str, out: Path, model: bool = True) -> Path:
+    """Write a run that is over to `out`, a new folder, or a file where it ends in .zip; returns it.
+
+    model : False leaves the adapted model out. Raises InputError for a run that still works, and where something is at
+    `out` already.
+    """
+    run = store.get(run_id)
+    if run.live:
+        raise InputError(f"Run {run_id} is {run.status}; wait for its end, or stop it.")
+    if out.exists():
+        raise InputError(f"{out} exists already; choose another place, nothing is overwritten.")
+    aside = out.with_name(f".{out.name}.{os.getpid()}")
+    with files.storage(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            aside.mkdir()
+            _fill(store, run, aside, model)
+            files.seal(aside, kind="crossmatch run", format=FORMAT)
+            _zip(aside, out) if out.suffix.lower() == ".zip" else files.publish(aside, out)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    return out
+
+
+def _fill(store: RunStore, run: Run, folder: Path, model: bool) -> None:
+    (folder / "steps").mkdir()
+    steps = store.steps(run.id)
+    for step in steps:
+        source = store.arrays_path(run.id, step["iteration"])
+        if source.is_file():
+            shutil.copyfile(source, folder / "steps" / source.name)
+    lines = (json.dumps(step, allow_nan=False) + "\n" for step in steps)
+    (folder / "steps.jsonl").write_text("".join(lines), encoding="utf-8", newline="\n")
+    kept = ("id", "kind", "title", "status", "created", "started", "ended", "total", "error")
+    record = {name: value for name, value in run.record().items() if name in kept}
+    files.write_json(folder / "run.json", {**record, "config": public(run.config)})
+    final = store.folder(run.id) / "model"
+    if model and run.status == "finished" and final.is_dir():
+        shutil.copytree(final, folder / "model")
+
+
+def import_run(store: RunStore, source: Path, owner: str | None = None) -> Run:
+    """A run from a folder or zip that `export_run` wrote, under a new id; its numbers are the same.
+
+    Raises InputError for what is damaged, of another kind or a later format, and leaves nothing behind then.
+    """
+    with tempfile.TemporaryDirectory(prefix="crossmatch-") as place:
+        folder = _opened(source, Path(place))
+        record, steps = _read(folder)
+        run = store.create(record["kind"], record["title"], record["config"], owner)
+        try:
+            _adopt(store, run.id, folder, record, steps)
+        except BaseException:
+            store.delete(run.id)
+            raise
+    return store.get(run.id)
+
+
+def _opened(source: Path, place: Path) -> Path:
+    """The folder of a run: `source` itself, or what its zip holds."""
+    if source.is_dir():
+        return source
+    if not source.is_file():
+        raise InputError(f"{source} does not exist; check the path.")
+    if not zipfile.is_zipfile(source):
+        raise InputError(f"{source} is no zip; give the folder or zip that `crossmatch export run` wrote.")
+    unpack(source, place / "run", MOST_BYTES, MOST_FILES)
+    found = sorted((place / "run").rglob(files.MANIFEST), key=lambda path: len(path.parts))
+    if not found:
+        raise InputError(f"{source} holds no run; give the folder or zip that `crossmatch export run` wrote.")
+    return found[0].parent
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What the run was, and its iterations, checked."""
+    manifest = files.unseal(folder)
+    if manifest.get("kind") != "crossmatch run":
+        raise InputError(
+            f"{folder.name} is no run; give the folder or zip that `crossmatch export run` wrote."
+        )
+    if manifest.get("format") != FORMAT:
+        raise InputError(
+            f"{folder.name} was written by another version of Crossmatch; use that version or a newer one."
+        )
+    vouched = set(manifest["files"])
+    try:
+        if not {"run.json", "steps.jsonl"} <= vouched:
+            raise ValueError("its manifest does not list run.json and steps.jsonl")
+        record = json.loads((folder / "run.json").read_text("utf-8"))
+        lines = (folder / "steps.jsonl").read_text("utf-8").splitlines()
+        steps = [json.loads(line, parse_constant=_refuse) for line in lines if line.strip()]
+        _check(record, steps)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"{folder.name} is no whole run ({error}); export it again.") from None
+    return record, steps
+
+
+def _check(record: dict[str, Any], steps: list[dict[str, Any]]) -> None:
+    """ValueError and the like where a record is not what `export_run` writes."""
+    if not re.fullmatch(r"[a-z]{1,20}", record["kind"]) or not isinstance(record["config"], dict):
+        raise ValueError("its description is damaged")
+    if record["status"] not in _STATUS or not str(record["title"]).strip():
+        raise ValueError("its status or title is damaged")
+    if [step["iteration"] for step in steps] != list(range(len(steps))):
+        raise ValueError("its iterations are not 0, 1, 2, ...")
+    for name in ("started", "ended"):
+        if record[name] is not None and not math.isfinite(float(record[name])):
+            raise ValueError(f"{name!r} is no time")
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _adopt(
+    store: RunStore, run_id: str, folder: Path, record: dict[str, Any], steps: list[dict[str, Any]]
+) -> None:
+    """Fill a new run with what was brought."""
+    target = store.folder(run_id)
+    with files.storage(target):
+        for name in filter(_wanted, [*files.unseal(folder)["files"], f"model/{files.MANIFEST}"]):
+            source = folder / name
+            if source.is_file() and not source.is_symlink():
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target / name)
+    attempt = store.queue_up(run_id)
+    total = int(record.get("total") or max(len(steps) - 1, 0))
+    for step in steps:
+        store.append_step(run_id, step, attempt, total=total, started=record["started"])
+    store.conclude(run_id, attempt, record["status"], record.get("error"))
+
+
+def _wanted(name: str) -> bool:
+    """Whether a file belongs to a run: arrays of an iteration, or a part of its model; no name that leads out."""
+    parts = PurePosixPath(name).parts
+    if ".." in parts or PurePosixPath(name).is_absolute() or set(name) & set("\\:\0"):
+        return False
+    return (parts[0] == "steps" and len(parts) == 2 and bool(_ARRAYS.fullmatch(parts[1]))) or (
+        parts[0] == "model" and len(parts) > 1
+    )
+
+
+def _zip(folder: Path, out: Path) -> None:
+    packed = folder.with_name(f"{folder.name}.zip")
+    try:
+        with zipfile.ZipFile(packed, "w") as archive:
+            for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+                entry = zipfile.ZipInfo(f"{out.stem}/{path.relative_to(folder).as_posix()}", _EPOCH)
+                entry.external_attr = 0o644 << 16
+                with path.open("rb") as source, archive.open(entry, "w", force_zip64=True) as sink:
+                    shutil.copyfileobj(source, sink, 1 << 20)
+        os.replace(packed, out)
+    finally:
+        packed.unlink(missing_ok=True)

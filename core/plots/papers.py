@@ -1,0 +1,98 @@
+"""A table of a paper beside one's own numbers: one row of the figure per line of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.plots.style import MARK_COLOUR, METRIC_COLOURS, METRIC_MARKERS, layout
+from core.texts import name_and_meaning
+
+_GAINS = ("absolute_gain", "relative_gain", "error_reduction")
+_LOOKS = ((MARK_COLOUR, "diamond"), ("#c0569f", "triangle-up"), ("#93801c", "triangle-down"))
+
+
+class PapersData(NamedTuple):
+    """Results of a table in percent: each array is (lines, results), NaN where there is no number."""
+
+    lines: list[str]
+    results: list[str]  # "SimpleMatch GroupMatch", ...
+    metrics: list[str]  # of each result
+    paper: np.ndarray  # or, of the built-in world, what ships with Crossmatch
+    paper_std: np.ndarray
+    yours: np.ndarray
+    yours_std: np.ndarray
+    whose: str  # "paper" or "shipped"
+
+
+def papers_data(plan: Mapping[str, Any]) -> PapersData:
+    """From `core.reproduce.Plan.record()`; gains are left out, they follow from the results."""
+    names: dict[str, str] = {}
+    for line in plan["lines"]:
+        for cell in line["cells"]:
+            if cell["metric"] not in _GAINS:
+                names.setdefault(result_name(cell), cell["metric"])
+    cells = [cell for line in plan["lines"] for cell in line["cells"]]
+    whose = "paper" if any(cell["paper"] is not None for cell in cells) else "shipped"
+    fields = (whose, f"{whose}_std", "yours", "yours_std")
+    values = np.full((len(fields), len(plan["lines"]), len(names)), np.nan)
+    for i, line in enumerate(plan["lines"]):
+        for cell in line["cells"]:
+            if cell["metric"] not in _GAINS:
+                own = [np.nan if cell[f] is None else cell[f] for f in fields]
+                values[:, i, list(names).index(result_name(cell))] = own
+    labels = [line["line"] for line in plan["lines"]]
+    paper, paper_std, yours, yours_std = values
+    results, metrics = list(names), list(names.values())
+    return PapersData(labels, results, metrics, paper, paper_std, yours, yours_std, whose)
+
+
+def result_name(cell: Mapping[str, Any]) -> str:
+    """Method and metric of a cell, as a column is headed: `SimpleMatch GroupMatch`."""
+    method = "TTM" if cell["method"].startswith("TTM T=") else cell["method"]
+    where = f", {cell['part']} groups" if cell.get("part") else ""
+    return f"{method} {name_and_meaning(cell['metric'])[0]}{where}"
+
+
+def papers_figure(data: PapersData) -> go.Figure:
+    """Hollow marks: the paper's (or the shipped) numbers, filled ones: yours; bars: standard deviations over seeds."""
+    figure = go.Figure()
+    y = np.arange(len(data.lines), dtype=float)
+    for j, name in enumerate(data.results):
+        colour, symbol = _look(data, j)
+        offset = 0.32 * ((j + 0.5) / len(data.results) - 0.5)
+        sides = (
+            (data.whose, data.paper, data.paper_std, f"{symbol}-open", offset - 0.14),
+            ("yours", data.yours, data.yours_std, symbol, offset + 0.14),
+        )
+        for whose, values, deviations, mark, shift in sides:
+            known = ~np.isnan(values[:, j])
+            if not known.any():
+                continue
+            figure.add_scatter(
+                x=values[known, j],
+                y=y[known] + shift,
+                error_x={"array": deviations[known, j], "thickness": 1.6, "color": colour},
+                name=f"{name}, {whose}",
+                mode="markers",
+                marker={"symbol": mark, "size": 11, "color": colour, "line": {"width": 2, "color": colour}},
+                text=[data.lines[i] for i in np.flatnonzero(known)],
+                hovertemplate="%{text}: %{x:.2f} %",
+            )
+    layout(figure, 90 + 46 * len(data.lines), "", "")
+    figure.update_layout(hovermode="closest")
+    figure.update_xaxes(range=[0, 104], ticksuffix=" %", dtick=25)
+    labels = [line.replace(", ", "<br>", 1) for line in data.lines]
+    figure.update_yaxes(tickvals=y, ticktext=labels, range=[len(y) - 0.5, -0.5], rangemode="normal")
+    return figure
+
+
+def _look(data: PapersData, j: int) -> tuple[str, str]:
+    """Colour and mark of a result: the metric's own where it is the first with that metric."""
+    metric = data.metrics[j]
+    if metric in METRIC_COLOURS and data.metrics.index(metric) == j:
+        return METRIC_COLOURS[metric], METRIC_MARKERS[metric]
+    return _LOOKS[(j - 1) % len(_LOOKS)]

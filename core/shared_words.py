@@ -1,0 +1,58 @@
+"""Which of a query's words an image shares with it, and whether on one object: what a ranked list shows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from core.datasets.sets import Retrieval
+
+
+class Ranked(NamedTuple):
+    """One image in a query's list."""
+
+    place: int  # 1 is best
+    image: int  # index into the set's images
+    score: float
+    right: bool
+    tied: bool  # some other image of the list has the same score and is of the other kind
+    shared: tuple[str, ...]  # words of the query that something in the image is
+    missing: tuple[str, ...]
+
+
+def ranked(found: Retrieval, query: int, scores: np.ndarray, pool: str, most: int) -> list[Ranked]:
+    """The first `most` images of a query's list; among equal scores the wrong ones come first, as in the metrics.
+
+    scores : float (n,) of this query. pool : "any_word", "all_words" or "everything".
+    """
+    lists = None if pool == "everything" else getattr(found, pool)
+    inside = np.ones(len(scores), dtype=bool) if lists is None else lists[query]
+    right = found.relevant[query]
+    places = np.flatnonzero(inside)
+    order = places[np.lexsort((right[places], -scores[places].astype(np.float64)))]
+    levels = {
+        value: set(right[places][scores[places] == value].tolist()) for value in set(scores[order[:most]])
+    }
+    return [
+        Ranked(
+            i + 1,
+            int(n),
+            float(scores[n]),
+            bool(right[n]),
+            len(levels[scores[n]]) > 1,
+            *words_of(found, query, n),
+        )
+        for i, n in enumerate(order[:most])
+    ]
+
+
+def words_of(found: Retrieval, query: int, image: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The query's words that are somewhere in an image, and those that are not; empty where the set has no graphs."""
+    phrases, source = getattr(found, "phrases", None), found.images[image]
+    scene = getattr(source, "scene", None)
+    if phrases is None or scene is None:
+        return (), ()
+    said = [(name, value) for name, value in phrases[query].said() if value]
+    here = {(name, getattr(o, name)) for o in scene.objects for name, _ in said}
+    return tuple(v for n, v in said if (n, v) in here), tuple(v for n, v in said if (n, v) not in here)

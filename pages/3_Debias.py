@@ -1,0 +1,66 @@
+"""Debias: the language prior in a captioner's scores, alpha that takes it out, and what a blind model knows."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+import ui
+from ui import debias, debias_alpha, debias_views
+
+LEAD = (
+    "A captioner scores a caption by how likely it is to write it: log P(t | image). Part of that is how common the "
+    "words are, whatever the image shows. **Alpha** takes that part out: log P(t | image) − α · log P(t)."
+)
+# As the reader sees them and as they stand in the address.
+ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = (
+    "alpha",
+    "language prior",
+    "blind check",
+    "words",
+    "samples",
+    "retrieval",
+    "training set",
+)
+
+
+def page(selection: ui.Selection) -> None:
+    view = st.segmented_control(
+        "View",
+        VIEWS,
+        default=ALPHA,
+        key="view",
+        bind="query-params",
+        required=True,
+        label_visibility="collapsed",
+    )
+    groups = selection.groups.select(selection.mask)
+    if view == TRAINSET:
+        debias_views.trainset_view()
+    elif view == RETRIEVAL:
+        debias_views.retrieval_view()
+    elif view == BLIND:
+        debias_views.blind_view(selection)
+    else:
+        debiased(selection, view or ALPHA)
+    ui.cite(groups, ("VGPT",))
+
+
+def debiased(selection: ui.Selection, view: str) -> None:
+    """The views that need a captioner and its prior."""
+    model, groups = debias.captioner(selection), selection.groups.select(selection.mask)
+    if view == WORDS:
+        debias_views.tokens_view(model, groups)
+        return
+    picked = debias.study(selection, model, *debias.pick_prior(selection.benchmark))
+    if view == PRIOR:
+        debias_views.prior_view(picked)
+    elif view == SAMPLES:
+        debias_views.samples_view(picked)
+    else:
+        debias_alpha.alpha_section(picked.study, groups)
+        debias_alpha.protocol(picked.study)
+
+
+chosen = ui.start("Debias", LEAD)
+with ui.guard():
+    page(chosen)

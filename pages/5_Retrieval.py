@@ -1,0 +1,385 @@
+"""Retrieval: queries for an object with attributes, ranked images side by side, and Cola's adaptation strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+import ui
+from core.adapt.background import start
+from core.adapt.config import FUSIONS, MIXES, STRATEGIES
+from core.adapt.jobs import adapt_job
+from core.papers import CITATIONS
+from core.paths import assets
+from core.plots import retrieval as figures
+from core.retrieval import METRICS
+from core.runs import Run, resume
+from core.scorers import builtin_models
+from core.shared_words import ranked
+from core.texts import plain
+from ui import retrieval as part
+
+LEAD = (
+    "A query names an object with attributes. A model that only knows the words also finds images where they belong to "
+    "other objects; Cola adapts it so that they bind ([Cola](https://github.com/arijitray1993/COLA))."
+)
+LOOK, TABLE, TRAIN = "queries", "strategies", "train"  # also in addresses
+THIS = "pages/5_Retrieval.py"
+SHOWN = (8, 16, 32)
+IMAGES = (100, 200, 500, 1000, 2000)
+
+
+# ---- queries
+
+
+def pick_query(found: part.Slice) -> int | None:
+    """A query of the wanted part, by its number; it is in the address."""
+    kinds = {"all": None, "seen in training": False, "unseen in training": True}
+    wanted = st.segmented_control("Queries", list(kinds), key="queries", bind="query-params", default="all")
+    unseen = kinds[wanted or "all"]
+    keep = [i for i in range(len(found.queries)) if unseen is None or bool(found.unseen[i]) is unseen] if (
+        found.unseen is not None
+    ) else list(range(len(found.queries)))  # fmt: skip
+    words = st.text_input("Only queries with", key="words", bind="query-params", placeholder="red cube")
+    keep = [i for i in keep if all(w in found.queries[i] for w in words.lower().split())]
+    if not keep:
+        st.info("No query has all of these words; take one out.", icon=":material/filter_alt_off:")
+        return None
+    labels = {found.queries[i]: i for i in keep}
+    if st.session_state.get("query") not in labels:
+        st.session_state.pop("query", None)
+    chosen = st.selectbox("Query", list(labels), key="query", bind="query-params")
+    return labels[chosen]
+
+
+def look() -> None:
+    """Pick a query; its ranked images under one model or two."""
+    with st.sidebar:
+        name = st.selectbox("Set", part.sets_at_hand(), key="rset", bind="query-params")
+        images = st.select_slider("Images to rank", IMAGES, 500, key="images", bind="query-params")
+        models = ui.model_names()
+        one = st.selectbox("Model", models, key="left", bind="query-params", accept_new_options=True)
+        other = st.selectbox(
+            "Beside it", ["none", *models], key="right", bind="query-params", accept_new_options=True
+        )
+    found = part.load_set(name, int(images))
+    query = pick_query(found)
+    if query is None:
+        return
+    pools = [p for p in part.POOLS if p == "everything" or getattr(found, p) is not None]
+    columns = st.columns([2, 1, 1], vertical_alignment="bottom")
+    pool = columns[0].selectbox(
+        "Rank among", pools, format_func=part.POOLS.__getitem__, key="pool", bind="query-params"
+    )
+    most = columns[1].selectbox("Show", SHOWN, key="most", bind="query-params")
+    hidden = columns[2].toggle("Predict first", key="rpredict", bind="query-params")
+    revealed = not hidden or st.session_state.get("revealed") == (name, query)
+    count = int(
+        (found.relevant[query] & (found.any_word[query] if found.any_word is not None else True)).sum()
+    )
+    st.caption(
+        plain(
+            f"{len(found)} images, {count} of them right; bold words are in an image, struck out ones are not."
+        )
+    )
+    if count == 0:
+        st.info("No image here is right for this query, so no metric counts it.", icon=":material/info:")
+    chosen = [m for m in (one, other) if m and m != "none"]
+    for column, model in zip(st.columns(len(chosen), gap="medium"), chosen, strict=True):
+        with column:
+            lists(found, query, model, pool, most, revealed)
+    if hidden and not revealed:
+        predict(name, query, chosen)
+    measured(found, chosen)
+    ui.take_away("retrieval", None, None)
+    if not [m for m in models if m.startswith("run/")]:
+        st.info(
+            "No adapted model yet; train one in “train” and set it beside its base here.",
+            icon=":material/school:",
+        )
+    with st.expander("Citation", icon=":material/format_quote:"):
+        st.text(CITATIONS["Cola"])
+
+
+def lists(found: part.Slice, query: int, model: str, pool: str, most: int, revealed: bool) -> None:
+    """One model's ranked images of a query, with what it costs to have a wrong one there."""
+    st.markdown(f"**{plain(model)}**")
+    scores = part.query_scores(found, query, model)
+    rows = ranked(found, query, scores, pool, most)
+    if not rows:
+        st.info("Nothing in this list; choose another one.", icon=":material/info:")
+        return
+    if revealed:
+        value = part.evaluation(part.one_query(found, query), scores[None]).ranking(pool)
+        precision = float(value.precision[0]) if value is not None else float("nan")
+        expected = float(value.expected[0]) if value is not None else float("nan")
+        right = sum(row.right for row in rows)
+        text = f"{right} of the first {len(rows)} are right"
+        if precision == precision:
+            text += f"; average precision {100 * precision:.1f} %, by chance {100 * expected:.1f} %"
+        st.caption(text + ".")
+    st.html(part.ranked_html(found, rows, revealed))
+
+
+def predict(name: str, query: int, models: list[str]) -> None:
+    """How many are right? Then the answer."""
+    st.segmented_control(
+        "Which model has more right ones?" if len(models) > 1 else "How many are right?",
+        models if len(models) > 1 else ["few", "about half", "most"],
+        key="rguess",
+    )
+    if st.button(
+        "Reveal", type="primary", disabled=st.session_state.get("rguess") is None, help="Guess first."
+    ):
+        st.session_state["revealed"] = (name, query)
+        st.rerun()
+
+
+def measured(found: part.Slice, models: list[str]) -> None:
+    """Metrics over every query, on demand: a joint strategy needs a while for them."""
+    asked = st.toggle("Measure every query", key="measure", bind="query-params")
+    if not asked:
+        st.caption(
+            "Scores every query with every image; up to a minute for MM-Pred and MM-Adapter, then cached."
+        )
+        return
+    names = list(METRICS)
+    metric = st.selectbox(
+        "Metric", names, format_func=lambda n: METRICS[n].label, key="rmetric", bind="query-params"
+    )
+    st.caption(METRICS[metric].meaning)
+    for column, model in zip(st.columns(len(models), gap="medium"), models, strict=True):
+        with column:
+            result = part.evaluation(found, part.whole_scores(found, model))
+            st.markdown(f"**{plain(model)}**")
+            for line in part.metric_lines(result, metric) or ["This set has no such lists."]:
+                st.caption(plain(line))
+
+
+# ---- the table of strategies
+
+
+def table() -> None:
+    """Measured strategies beside the paper's."""
+    path = assets() / "results" / "cola.csv"
+    if path.is_file():
+        rows = pd.read_csv(path)
+        data = figures.strategies_data(rows)
+        seeds = int(rows.loc[rows["strategy"] != "base", "seed"].nunique())
+        st.subheader("On the built-in world", anchor=False)
+        st.caption(
+            f"Mean ± standard deviation over {seeds} seeds; `python -m benchmarks.cola` makes it again. Learning rates "
+            "were chosen on validation queries."
+        )
+        said = ", ".join(
+            f"{figures.label(n)} {data.value[0, j]:.1f} %" for j, n in enumerate(data.strategies)
+        )
+        ui.chart(figures.strategies_figure(data), f"Cola mAP by strategy: {said}.", "strategies")
+        shown = figures.strategies_table(data, seeds)
+        st.dataframe(shown, hide_index=True)
+        claims()
+        ui.take_away("cola", rows, {"strategies": figures.strategies_figure(data)})
+    else:
+        st.info(
+            "Nothing measured here yet: run `python -m benchmarks.cola` (about an hour on two cores).",
+            icon=":material/table:",
+        )
+    cost()
+    st.subheader("In the paper", anchor=False)
+    base = st.segmented_control(
+        "Base", ["CLIP", "FLAVA"], default="CLIP", key="paperbase", bind="query-params"
+    )
+    st.caption(
+        "Ray et al., Tables 1 and 2a, percent. Other data and models: compare the order, not the level."
+    )
+    st.dataframe(figures.paper_table(base or "CLIP"), hide_index=True)
+
+
+def claims() -> None:
+    """MM-Adapter minus every other strategy, with paired intervals."""
+    path = assets() / "results" / "cola_claims.csv"
+    if not path.is_file():
+        return
+    rows = pd.read_csv(path)
+    st.markdown("**The paper's claim:** a multimodal adapter on frozen features beats tuning the encoders.")
+    st.caption(
+        "MM-Adapter minus the other, points; queries are paired, outcomes averaged over seeds, 95 % bootstrap "
+        "intervals over queries. An interval on one side of 0 settles the sign."
+    )
+    shown = rows.assign(
+        versus=[figures.label(n) for n in rows["versus"]],
+        difference=[
+            f"{d:+.1f} ({a:+.1f} to {b:+.1f})" for d, a, b in rows[["difference", "low", "high"]].to_numpy()
+        ],
+    )
+    wide = shown.pivot(index="versus", columns="measure", values="difference")
+    st.dataframe(wide.reset_index())
+
+
+def cost() -> None:
+    """What each strategy does to the model on sets it was not trained on."""
+    path = assets() / "results" / "cola_cost.csv"
+    if not path.is_file():
+        return
+    rows = pd.read_csv(path)
+    st.subheader("What adaptation costs", anchor=False)
+    names = sorted(rows["metric"].unique())
+    metric = st.selectbox("Cost in", names, names.index("group_match"), key="costmetric", bind="query-params")
+    mine = rows[rows["metric"] == metric]
+    st.caption(
+        "After minus before in points, 95 % paired bootstrap intervals, on groups that no strategy was trained on; the "
+        "paper reports 83 against 87 % on CIFAR-10."
+    )
+    cells = [f"{d:+.1f} ({a:+.1f} to {b:+.1f})" for d, a, b in mine[["difference", "low", "high"]].to_numpy()]
+    shown = mine.assign(change=cells, name=[figures.label(n) for n in mine["strategy"]])
+    st.dataframe(shown.pivot(index="set", columns="name", values="change").reset_index(), hide_index=True)
+
+
+# ---- adapt
+
+
+def train(store: ui.VisitorStore) -> None:
+    """Start a strategy as a background run, or open one."""
+    runs = {run.id: run for run in store.list("adapt")}
+    asked = st.query_params.get("run", "new")
+    options = ["new", *runs]
+    st.session_state["arun"] = asked if asked in options else "new"
+    names = {"new": "+ a new run", **{i: ui.run_label(run) for i, run in runs.items()}}
+    chosen = st.selectbox("Run", options, format_func=names.__getitem__, key="arun", on_change=choose_run)
+    if chosen == "new":
+        form(store)
+    else:
+        run = runs[chosen]
+        st.fragment(live, run_every=2.0 if run.live else None)(chosen, run.live)
+        if run.status == "finished":
+            after(run)
+
+
+def choose_run() -> None:
+    open_run(st.session_state["arun"])
+
+
+def open_run(name: str) -> None:
+    if name == "new":
+        st.query_params.pop("run", None)
+    else:
+        st.query_params["run"] = name
+
+
+def form(store: ui.VisitorStore) -> None:
+    """Strategy, fusion, mix, base, seed; and what the strategy trains."""
+    left, right = st.columns(2, gap="medium")
+    with left:
+        strategy = st.selectbox(
+            "Strategy",
+            list(STRATEGIES),
+            index=list(STRATEGIES).index("mm-adapter"),
+            format_func=lambda n: STRATEGIES[n].label,
+            key="strategy",
+            bind="query-params",
+        )
+        st.caption(STRATEGIES[strategy].meaning)
+        joint = STRATEGIES[strategy].joint
+        fusion = st.selectbox("Fusion", list(FUSIONS), key="fusion", bind="query-params", disabled=not joint)
+        st.caption(FUSIONS[fusion] if joint else "Only MM-Pred and MM-Adapter let image and words meet.")
+    with right:
+        bases = [
+            n for n in (*builtin_models(), *ui.model_names()) if "siglip" in n or "clip" in n or "run/" in n
+        ]
+        base = st.selectbox(
+            "Base", list(dict.fromkeys(bases)), key="base", bind="query-params", accept_new_options=True,
+            help="CLIP, SigLIP or FLAVA: built in, a run's model, a Hugging Face name or a folder.",
+        )  # fmt: skip
+        mixes = list(MIXES)
+        mix = st.selectbox("Training queries", mixes, mixes.index("multi"), key="mix", bind="query-params")
+        st.caption(MIXES[mix])
+        epochs = int(st.number_input("Epochs", 1, 100, 8, key="epochs", bind="query-params") or 8)
+        seed = int(st.number_input("Seed", 0, 10_000, 0, key="aseed", bind="query-params") or 0)
+    st.caption(
+        "Trains on scenes drawn for it, never on test images; combinations that count as unseen are left out."
+    )
+    if st.button("Start the run", type="primary", icon=":material/play_arrow:", disabled=not base):
+        options = {"strategy": strategy, "fusion": fusion, "mix": mix, "epochs": epochs, "seed": seed}
+        run = start(store, adapt_job("scenes/retrieval", ui.model_source(base), options=options))
+        open_run(run.id)
+        st.rerun()
+
+
+def live(run_id: str, polled: bool) -> None:
+    """Everything that grows, polled while the run lives."""
+    with ui.guard():
+        store = ui.VisitorStore()
+        run, steps = store.get(run_id), store.steps(run_id)
+        if polled != run.live:
+            st.rerun()
+        controls(store, run)
+        if not steps:
+            st.info("The curves start once the base is measured.", icon=":material/hourglass_top:")
+            return
+        part.curves(run, steps)
+        part.tests(steps)
+
+
+def controls(store: ui.VisitorStore, run: Run) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.badge(run.status)
+        if run.status in ("queued", "running"):
+            st.button(
+                "Stop", icon=":material/stop:", on_click=act, args=(partial(store.request_stop, run.id),)
+            )
+        if run.resumable:
+            st.button(
+                "Resume", icon=":material/play_arrow:", on_click=act, args=(partial(resume, store, run.id),)
+            )
+    if run.live:
+        st.progress(run.fraction, text=plain(run.message or run.status))
+    if run.error:
+        st.error(plain(run.error), icon=":material/error:")
+
+
+def act(action: Callable[[], object]) -> None:
+    """Stop or resume from a callback; a refusal is shown like any other error."""
+    with ui.guard():
+        action()
+
+
+def after(run: Run) -> None:
+    """Where a finished strategy goes from here."""
+    name = f"run/{run.id}"
+    st.caption(plain(f"On every page the model is {name}; it can be adapted further."))
+    with st.container(horizontal=True):
+        state = {"view": LOOK, "left": "builtin/clip", "right": name}
+        ui.jump("See its ranked images", THIS, state, icon=":material/image_search:", type="primary")
+        ui.jump(
+            "Test-time matching of it",
+            "pages/4_Test-Time_Matching.py",
+            {"model": name, "run": "new"},
+            icon=":material/trending_up:",
+        )
+    st.caption("What it costs elsewhere:")
+    st.code(f"crossmatch cost {name}", language=None)
+
+
+def page(store: ui.VisitorStore) -> None:
+    view = st.segmented_control(
+        "View",
+        [LOOK, TABLE, TRAIN],
+        key="view",
+        bind="query-params",
+        default=LOOK,
+        label_visibility="collapsed",
+    )
+    if view == TABLE:
+        table()
+    elif view == TRAIN:
+        train(store)
+    else:
+        look()
+
+
+ui.start("Retrieval", LEAD, pick=False)
+with ui.guard():
+    page(ui.VisitorStore())

@@ -1,0 +1,226 @@
+"""Papers: every table's numbers beside one's own runs, what is missing for the rest, and running it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+import ui
+from core import plots, reproduce
+from core.papers import CITATIONS
+from core.public import public
+from core.reproduce import show
+from core.reproduce.background import is_working, start_table, stop_table
+from core.runs import RunStore
+from core.texts import duration, plain
+from ui import runs, world
+
+LEAD = (
+    "The papers' numbers, cell by cell, beside yours. A run of yours counts where data, model and every setting are "
+    "the table's; its last iteration is the result."
+)
+STATES = {
+    "done": (":material/check:", "blue", "done"),
+    "running": (":material/play_arrow:", "violet", "running"),
+    "stopped": (":material/stop:", "orange", "cut short"),
+    "ready": (":material/circle:", "gray", "ready to run"),
+    "missing": (":material/download:", "orange", "something is missing"),
+}
+# Where else a paper's numbers are measured, on data that are here.
+ELSEWHERE = {
+    "VGPT": ("pages/3_Debias.py", "Debias: the same measurement on your selection"),
+    "Cola": ("pages/5_Retrieval.py", "Retrieval: the same measurement on the built-in world"),
+}
+
+
+def choose() -> tuple[str, show.Choice]:
+    """Paper and table."""
+    left, right = st.columns([2, 3])
+    paper = left.selectbox("Paper", [*show.PAPERS, show.WORLD], key="paper", bind="query-params")
+    tables = show.table_choices(paper)
+    if st.session_state.get("table", next(iter(tables))) not in tables:
+        st.session_state["table"] = next(iter(tables))
+    table = right.selectbox("Table", list(tables), key="table", bind="query-params")
+    st.caption(plain(f"{paper}, {table}: {tables[table].title}"))
+    return paper, tables[table]
+
+
+# --- tables that can be run ----------------------------------------------------------------------------------------
+
+
+def runnable(name: str) -> None:
+    """A table of test-time matching: numbers, what is missing, and the way to run the rest."""
+    seeds = st.number_input(
+        "Seeds a line", 1, 64, reproduce.SEEDS, key="seeds", width=160, bind="query-params"
+    )
+    store = ui.VisitorStore()
+    busy = under_way(store, name, int(seeds))
+    st.fragment(standing, run_every=3.0 if busy else None)(name, int(seeds), busy)
+    record = reproduce.plan(store, name, int(seeds)).record()
+    needs(record)
+    other = show.COUNTERPARTS.get(name)
+    if other:
+        state_of_page = {"paper": show.WORLD, "table": other}
+        ui.jump(
+            "The same kind of table on the built-in world",
+            "pages/7_Papers.py",
+            state_of_page,
+            icon=":material/public:",
+        )
+    figures = {"numbers": plots.papers_figure(plots.papers_data(record)), **world.section()}
+    ui.take_away(f"table-{name.replace('/', '-')}", show.plan_frame(record), figures)
+
+
+def under_way(store: RunStore, name: str, seeds: int) -> bool:
+    return is_working(store, name) or any(
+        s.state == "running" for s in reproduce.plan(store, name, seeds).lines
+    )
+
+
+def standing(name: str, seeds: int, polled: bool) -> None:
+    """How far the table is; polled while it is worked on."""
+    with ui.guard():
+        store = ui.VisitorStore()
+        if polled != under_way(store, name, seeds):
+            st.rerun()
+        found = reproduce.plan(store, name, seeds)
+        record = found.record()
+        actions(store, found, polled)
+        told = "Upper number: the paper's. Lower: yours, mean ± standard deviation over complete seeds."
+        if name.startswith("world"):
+            told = "Upper number: measured by us, shipped. Lower: yours, mean ± standard deviation over complete seeds."
+        st.caption(f"{told} Percent; gains in points or percent.")
+        st.html(show.table_html(record))
+        data = plots.papers_data(record)
+        with st.expander("As a figure", icon=":material/scatter_plot:", expanded=len(data.lines) <= 12):
+            alt = f"Numbers of the table {found.title}, the reference hollow and yours filled, one row per line."
+            ui.chart(plots.papers_figure(data), alt, "papers-figure")
+        lines(store, found)
+
+
+def actions(store: RunStore, found: reproduce.Plan, busy: bool) -> None:
+    """Counts, the time it takes, and run or stop everything."""
+    states = [status.state for status in found.lines]
+    ready = [s for s in found.lines if s.state in ("ready", "stopped")]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for name, (icon, colour, label) in STATES.items():
+            if name in states:
+                st.badge(f"{states.count(name)} {label}", icon=icon, color=colour)  # type: ignore[arg-type]
+        if busy:
+            stop = lambda: stop_table(store, found.name, found.seeds)  # noqa: E731
+            st.button("Stop", icon=":material/stop:", on_click=runs.act, args=(stop,))
+        elif ready and public():
+            st.caption(f"{len(ready)} lines can run, in a Crossmatch of your own.")
+        elif ready:
+            begin = lambda: start_table(store, found.name, found.seeds)  # noqa: E731
+            label = "Go on with what was cut short" if "stopped" in states else "Run what can be run here"
+            st.button(label, type="primary", icon=":material/play_arrow:", on_click=runs.act, args=(begin,))
+            known = [s.seconds for s in ready if s.seconds is not None]
+            left = f"about {duration(sum(known))} at most" if known else "nobody knows how long"
+            st.caption(
+                f"{len(ready)} lines, {found.seeds} seeds each: {left}. It goes on when you close this page."
+            )
+        elif not busy and "missing" in states:
+            st.caption("Nothing more of this table can run here yet; what is missing stands below.")
+
+
+def lines(store: RunStore, found: reproduce.Plan) -> None:
+    """Every line by itself: state, seeds, time, its runs."""
+    with st.expander(f"Plan: {len(found.lines)} lines", icon=":material/checklist:"):
+        rows = []
+        for status in found.lines:
+            known = status.seconds is not None and status.state != "done"
+            rows.append(
+                {
+                    "line": status.line.label,
+                    "state": STATES[status.state][2],
+                    "seeds": f"{len(status.complete)} of {found.seeds}",
+                    "time": f"{duration(status.seconds)} ({status.pace})" if known else "–",
+                    "runs": len(status.runs),
+                }
+            )
+        st.dataframe(pd.DataFrame(rows), hide_index=True, key="plan_lines")
+        one(store, found)
+
+
+def one(store: RunStore, found: reproduce.Plan) -> None:
+    """Start a single line, or open one of its runs."""
+    names = [status.line.label for status in found.lines]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        label = st.selectbox("One line", names, key="line", width=380)
+        status = next(s for s in found.lines if s.line.label == label)
+        if status.state in ("ready", "stopped") and not public():
+            begin = lambda: reproduce.start(store, status, found.seeds)  # noqa: E731
+            st.button("Run this line", icon=":material/play_arrow:", on_click=runs.act, args=(begin,))
+        if status.runs:
+            newest = store.get(next(iter(status.runs)))
+            name = newest.config.get("group") or newest.id
+            ui.jump("Open its runs", runs.TTM_PAGE, {"run": name}, icon=":material/open_in_full:")
+
+
+def needs(record: Mapping[str, Any]) -> None:
+    """Data and weights that are not here, each with the exact next step."""
+    found = show.missing(record)
+    if not found:
+        return
+    st.subheader("What is missing", anchor=False)
+    grid = st.grid(2, min_column_width=380, border=True)
+    for item in found:
+        with grid.cell():
+            waiting = (
+                f"{item.lines} line{'s' if item.lines > 1 else ''} wait{'' if item.lines > 1 else 's'} for it"
+            )
+            st.markdown(f"**{plain(item.what)}**, {waiting}")
+            if item.step.removeprefix("run ") not in item.commands:
+                st.caption(plain(item.step))
+            for command in item.commands:
+                st.code(command, language="bash", wrap_lines=True)
+    left = "With data and weights here, `crossmatch reproduce` and the button above run the rest."
+    st.caption(left)
+
+
+# --- tables of other kinds -----------------------------------------------------------------------------------------
+
+
+def printed(paper: str, table: str) -> None:
+    """A table that is no run of adaptation: its numbers, its notes, and how to measure the same."""
+    frame = show.paper_frame(paper, table)
+    st.dataframe(frame, hide_index=True, key="printed")
+    for number, note in enumerate(show.notes(paper, table), 1):
+        st.caption(plain(f"[{number}] {note}"))
+    page, label = ELSEWHERE.get(
+        paper, ("pages/2_Matching.py", "Matching: the same measurement on your selection")
+    )
+    if page in ui.PAGES:
+        ui.jump(label, page, {}, icon=":material/straighten:")
+    known = show.data_states(paper, table)
+    if known:
+        st.subheader("Its data here", anchor=False)
+        for name, found in known.items():
+            with st.expander(f"{name}: {'found' if not found.startswith('needs') else 'not here yet'}"):
+                st.caption(plain(found))
+                st.code(f"crossmatch evaluate --benchmark {name} --model MODEL", language="bash")
+    ui.take_away(f"{paper}-{table}".replace(" ", "-"), frame, {})
+
+
+def cite(paper: str) -> None:
+    with st.expander("Source, licence, citation", icon=":material/format_quote:"):
+        st.text(
+            "The numbers are the papers' own, as printed; assets/papers/results.csv holds each with its table."
+        )
+        for name in dict.fromkeys((paper if paper in CITATIONS else "TTM", "Winoground")):
+            st.text(CITATIONS[name])
+
+
+ui.start("Papers", LEAD, pick=False)
+with ui.guard():
+    picked, chosen = choose()
+    short = show.PAPERS.get(picked, "TTM")
+    if chosen.key in reproduce.TABLES:
+        runnable(chosen.key)
+    else:
+        printed(short, chosen.key)
+    cite(short)

@@ -1,0 +1,319 @@
+"""Your data: images and captions, sets of the hub, scores, embeddings, models and scorers of your own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+import ui
+from core import doctor, plots, public
+from core.datasets import load, mine
+from core.embeddings import read_embeddings
+from core.errors import InputError
+from core.evaluation import Evaluation
+from core.importing.hub import fetch_parts, parts
+from core.importing.tables import ENDINGS, open_parts
+from core.scorefiles import read_scores
+from core.scorers import plugins
+from core.scores import ScoreCache
+from core.texts import plain
+from ui import data
+
+LEAD = (
+    "Bring images and captions, a data set of the Hugging Face hub, scores, embeddings, a model or a scorer. "
+    "Everything is checked before it counts, and nothing that you bring is ever run."
+)
+HOSTED = (
+    "This server is open to everybody, so nothing is stored here: measure a score or embeddings file below, or install "
+    "Crossmatch on your own machine to bring images and models."
+)
+UPLOAD_MB = 500
+SHAPES = ("2x2", "1x2", "1x4", "1x5", "2x4", "3x3")
+
+
+# --- images and captions ---------------------------------------------------------------------------------------------
+
+
+def images() -> None:
+    left, right = st.columns([3, 2])
+    with left:
+        upload = st.file_uploader(
+            "A zip with images and a manifest, or a Parquet file",
+            type=["zip", *(ending[1:] for ending in ENDINGS)],
+            key="set_upload",
+            max_upload_size=UPLOAD_MB,
+        )
+        folder = st.text_input(
+            "Or a folder on this machine",
+            key="set_folder",
+            placeholder="/home/me/my-photos",
+            help="Images and a manifest; a Hugging Face data set in Parquet; an image folder with metadata.csv.",
+        )
+    with right:
+        how_it_looks()
+    if upload is not None:
+        data.bring_upload(upload)
+    elif folder.strip():
+        bring_folder(folder.strip())
+    workbench()
+
+
+def bring_folder(folder: str) -> None:
+    """A folder of this machine, looked at again when it is another."""
+    place = Path(folder).expanduser()
+    if not place.is_absolute():
+        raise InputError("Write the whole path of the folder, from the root on.")
+    now = data.bench()
+    if now is None or now.origin != str(place):
+        data.clear()
+        data.bring(str(place), place)
+
+
+def how_it_looks() -> None:
+    with st.container(border=True):
+        st.markdown("**manifest.csv**, one row per group:")
+        st.code(
+            "id,image_0,image_1,caption_0,caption_1,topic\n"
+            "a,images/1.jpg,images/2.jpg,a cup on a plate,a plate on a cup,kitchen",
+            language=None,
+            wrap_lines=True,
+        )
+        st.caption(
+            "Or one row per image with its caption: `group,image,caption`; a row without image is a caption of none. "
+            "JSON lines and Parquet take the same columns. `truth` (such as `1 0`) where the order is not the answer."
+        )
+
+
+def workbench() -> None:
+    """From an open table to a named set."""
+    now = data.bench()
+    if now is None:
+        return
+    table = data.choose_table(now)
+    if table is None:
+        return
+    columns = data.choose_columns(table)
+    if st.button("Check everything", type="primary", icon=":material/rule:", key="check"):
+        data.check(now, columns)
+    if now.staged is not None:
+        if columns != now.meant:
+            st.info("The columns have changed; check again.", icon=":material/refresh:")
+            return
+        data.show_result(now.staged)
+        if now.staged.groups:
+            data.name_it(now)
+
+
+# --- the hub ---------------------------------------------------------------------------------------------------------
+
+
+def hub() -> None:
+    name = st.text_input(
+        "Data set of the Hugging Face hub",
+        key="hub",
+        bind="query-params",
+        placeholder="USER/NAME",
+        help="Its Parquet files are fetched, nothing else; a script of it is never run.",
+    ).strip()
+    if not name:
+        st.caption(
+            "A folder with Parquet files that you have already goes under Images and captions, without network."
+        )
+        return
+    known = {part.name: part for part in listed(name)}
+    split = st.selectbox("Split", list(known), key="hub_split")
+    size = doctor.human(known[split].bytes) if split else ""
+    origin = f"hub {name} {split}"
+    now = data.bench()
+    here = now is not None and now.origin == origin
+    if not here and st.button(f"Fetch {size}", type="primary", icon=":material/download:"):
+        place = st.empty()
+        bar = ui.progress_bar(place, "Fetching")
+        files = fetch_parts(name, split, progress=lambda what, share: bar(share))
+        place.empty()
+        data.bring(origin, open_parts([Path(file) for file in files]))
+        here = True
+    if here:
+        workbench()
+
+
+@st.cache_data(ttl=300, max_entries=16, show_spinner="Asking the hub …")
+def listed(name: str) -> list:
+    return parts(name)
+
+
+# --- scores and embeddings -------------------------------------------------------------------------------------------
+
+
+def scores() -> None:
+    st.caption(
+        "CSV and Parquet: `group,image,caption,score`, optional `match`; JSON lines: `c0_i0`, `c1_i0`, ...; NPZ: "
+        "`scores` of shape (groups, images, captions), or `img` and `cap` for embeddings."
+    )
+    upload = st.file_uploader(
+        "A score file or an embeddings file",
+        type=["csv", "parquet", "jsonl", "npz"],
+        key="scores_upload",
+        max_upload_size=public.upload_megabytes(UPLOAD_MB),
+    )
+    if upload is None:
+        return
+    found = evaluated(upload.name, upload.getvalue())
+    st.success(f"{len(found.scores)} groups of {'×'.join(map(str, found.shape))}.", icon=":material/check:")
+    if not found.truth_given:
+        st.info("The file names no answers: image i is taken to belong to caption i.", icon=":material/info:")
+    names = ("text_score", "image_score", "group_score", "group_match")
+    for column, name in zip(st.columns(len(names)), names, strict=True):
+        with column:
+            ui.metric_card(name, found.metrics[name])
+    figure = plots.margins_figure(plots.margins_data(found.matches, found.outcomes["group_match"]))
+    ui.chart(figure, "Margins of right and wrong matchings", key="your-margins")
+    ui.take_away("your-scores", found.table(), {"margins": figure})
+    st.page_link(
+        "pages/2_Matching.py", label="Thresholds and more, on Matching", icon=":material/join_inner:"
+    )
+
+
+def evaluated(name: str, content: bytes) -> Evaluation:
+    """Scores, or embeddings where the file holds them."""
+    if name.endswith(".npz") and b"scores.npy" not in content:
+        shape = st.selectbox(
+            "Shape of the groups (images x captions)", SHAPES, key="emb_shape", bind="query-params"
+        )
+        file = read_embeddings(name, shape, content)
+        return Evaluation.of(file.group_scores(), None, global_scores=file.global_scores())
+    table = read_scores(name, content)
+    return Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags)
+
+
+# --- models and scorers ----------------------------------------------------------------------------------------------
+
+
+def model() -> None:
+    st.markdown(
+        "A Hugging Face name (`openai/clip-vit-base-patch32`, `google/siglip2-base-patch16-224`), an open_clip name "
+        "(`open_clip:ViT-B-32/laion2b_s34b_b79k`), or a folder with one of them. Safetensors alone; no code of a model "
+        "is run. The sidebar of every other page takes the same names."
+    )
+    name = st.text_input(
+        "Model", key="try_model", bind="query-params", placeholder="openai/clip-vit-base-patch32"
+    ).strip()
+    if not name:
+        return
+    public.check_model(name, ui.model_names())
+    if st.button("Try it on eight groups", type="primary", icon=":material/play_arrow:"):
+        st.session_state["tried"] = (name, tried(name))
+    if st.session_state.get("tried", ("",))[0] == name:
+        found = st.session_state["tried"][1]
+        st.success("It loads and scores.", icon=":material/check:")
+        for column, metric in zip(st.columns(2), ("group_score", "group_match"), strict=True):
+            with column:
+                ui.metric_card(metric, found.metrics[metric])
+        ui.jump("Use it", "pages/1_Groups.py", {"model": name}, icon=":material/grid_view:")
+
+
+def tried(name: str) -> Evaluation:
+    from core.scorers import load_scorer
+    from core.scores import score_groups
+
+    groups = load("scenes/left-right").select(range(8))
+    with st.spinner("Loading and scoring …"):
+        found = score_groups(load_scorer(ui.model_source(name)), groups, ScoreCache())
+    return Evaluation.of(found, groups.truth, groups.ids)
+
+
+def scorer() -> None:
+    st.markdown(
+        "A scorer of your own is ten lines in a package that you install beside Crossmatch. It is asked for by "
+        "`python:NAME`, sees images, captions and pairs, and never what is right. A file that is uploaded is never run."
+    )
+    text = (plugins.__doc__ or "").split("\n\n")
+    code = "\n\n".join(re.sub(r"(?m)^    ", "", part) for part in text if part.startswith("    "))
+    st.code(code, language="python")
+    known = plugins.plugins()
+    if known:
+        st.dataframe(
+            pd.DataFrame([{"name": f"python:{name}", "from": entry.value} for name, entry in known.items()]),
+            hide_index=True,
+        )
+    else:
+        st.caption("No package here registers a scorer yet.")
+
+
+# --- what is kept ----------------------------------------------------------------------------------------------------
+
+
+def kept() -> None:
+    st.subheader("Your sets", anchor=False)
+    own = mine.sets()
+    if not own:
+        st.caption("None yet.")
+    for name in own:
+        with st.container(horizontal=True, vertical_alignment="center", border=True):
+            st.markdown(f"**{plain(f'mine/{name}')}** · {doctor.human(mine.size(name))}")
+            with st.popover("Remove", icon=":material/delete:"):
+                st.markdown("Its images and groups are deleted. Runs on it stay.")
+                st.button(
+                    f"Remove mine/{name}",
+                    key=f"remove-{name}",
+                    on_click=removed,
+                    args=(name,),
+                    type="primary",
+                )
+    st.subheader("Cache of scores", anchor=False)
+    path, count, size = doctor.cache_size()
+    with st.container(horizontal=True, vertical_alignment="center", border=True):
+        st.markdown(f"**{count}** scores · {doctor.human(size)}", help=plain(str(path)))
+        st.button(
+            "Clear",
+            key="clear_cache",
+            on_click=ScoreCache().clear,
+            disabled=not count,
+            icon=":material/delete:",
+        )
+    st.subheader("This machine", anchor=False)
+    icons = {"ok": ":material/check:", "note": ":material/info:", "problem": ":material/error:"}
+    with st.container(border=True, gap="xxsmall"):
+        for finding in doctor.examine():
+            st.markdown(f"{icons[finding.state]} **{plain(finding.topic)}**: {plain(finding.text)}")
+            if finding.do:
+                st.caption(plain(finding.do.replace("`", "")))
+
+
+def removed(name: str) -> None:
+    try:
+        mine.remove(name)
+    except InputError as error:
+        st.toast(plain(str(error)), icon=":material/error:")
+    data.forget()
+
+
+WAYS = {
+    "Images and captions": images,
+    "Hugging Face": hub,
+    "Scores or embeddings": scores,
+    "A model": model,
+    "A scorer in Python": scorer,
+    "Kept here": kept,
+}
+
+ui.start("Your data", LEAD, pick=False)
+if public.public():
+    st.info(HOSTED, icon=":material/lock:")
+    with ui.guard():
+        scores()
+else:
+    data.show_added()
+    way = st.segmented_control(
+        "What do you bring?",
+        list(WAYS),
+        default=next(iter(WAYS)),
+        key="way",
+        bind="query-params",
+        required=True,
+    )
+    with ui.guard():
+        WAYS[way or next(iter(WAYS))]()

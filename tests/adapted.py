@@ -1,0 +1,80 @@
+"""Finished runs for the page tests: real ones, small, made once."""
+
+import shutil
+from dataclasses import dataclass
+
+import pytest
+
+from core import worker
+from core.jobs import embeddings_job, kind_of, simplematch_job, ttm_job
+from core.runs import RunStore
+from core.seeds import seed_jobs
+
+SET, MODEL, GROUPS = "scenes/left-right", "builtin/clip", 24
+SMALL = {"iterations": 2, "epochs": 1}
+
+
+@dataclass(frozen=True)
+class Made:
+    """Ids of the finished runs in a home."""
+
+    group: str  # of two seeds
+    seeds: list[str]
+    simplematch: str
+    transfer: str
+    wide: str  # the global variant
+    file: str  # on an embeddings file
+
+
+def finish(store, title, job):
+    """A run from its creation to its end, in this process."""
+    run = store.create(kind_of(job), title, job)
+    attempt = store.queue_up(run.id)
+    store.try_start(run.id, attempt, 1)
+    assert worker.KINDS[run.kind](worker.Job(store, run.id, attempt))
+    store.conclude(run.id, attempt, "finished")
+    return run.id
+
+
+@pytest.fixture(scope="session")
+def made_home(scored_home, tmp_path_factory):
+    """A scored home with finished runs, and their ids."""
+    home = tmp_path_factory.mktemp("made")
+    shutil.copytree(scored_home, home, dirs_exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CROSSMATCH_HOME", str(home))
+        return home, make(home)
+
+
+def make(home):
+    import numpy as np
+
+    store, group = RunStore(), "g-0123abcd"
+    jobs = seed_jobs(ttm_job(SET, MODEL, groups=GROUPS, options=SMALL), 2, group)
+    seeds = [finish(store, f"{SET} · *{MODEL}* <b>x</b> · seed {i}", job) for i, job in enumerate(jobs)]
+    quick = {"rounds": 2, "epochs": 1}
+    one = simplematch_job(SET, MODEL, groups=GROUPS, options=quick)
+    half = ttm_job(SET, MODEL, groups=GROUPS, adapt_on=0.5, options=SMALL)
+    wide = {"variant": "global", "threshold_mode": "relative", "tau_first": 0.5, "tau_last": 0.0}
+    everything = ttm_job(SET, MODEL, groups=GROUPS, options={**SMALL, **wide})
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(24, 6))
+    np.savez(home / "mine.npz", img=rows, cap=rows + 0.5 * rng.normal(size=rows.shape))
+    file = embeddings_job("ttm", home / "mine.npz", options=SMALL)
+    return Made(
+        group,
+        seeds,
+        finish(store, "once", one),
+        finish(store, "half", half),
+        finish(store, "wide", everything),
+        finish(store, "from a file", file),
+    )
+
+
+@pytest.fixture
+def made(made_home, tmp_path, monkeypatch, app):
+    """A copy of that home to work on; its runs' ids."""
+    home, ids = made_home
+    place = tmp_path / "home"
+    shutil.copytree(home, place, dirs_exist_ok=True)
+    return ids

@@ -1,0 +1,267 @@
+"""The ablations of test-time matching: what a study consists of, what is written down, what the figures show."""
+
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks import ablations as study
+from core.errors import InputError
+from core.jobs import execute
+from core.plots import ablations as plots
+
+CELL = study.Cell("ttm", "builtin/clip", study.LEFT_RIGHT, "preset", 0)
+
+
+def estimate(value):
+    return {"value": value, "low": value - 5, "high": value + 5, "chance": 50.0, "ties": 2}
+
+
+def record(iteration, match, score=10.0, **more):
+    metrics = {"group_match": estimate(match), "group_score": estimate(score)}
+    own = {
+        "threshold": None,
+        "coverage": None,
+        "precision": None,
+        "fitted": None,
+        "loss": None,
+        "seconds": 1.5,
+    }
+    return {"iteration": iteration, "metrics": metrics, "n_groups": 300, **own, **more}
+
+
+def table(*runs):
+    """Runs as (cell, GroupMatch, GroupScore per iteration) -> the file's rows; coverage 0.2, precision 0.8."""
+    rows = []
+    for cell, matches, scores in runs:
+        for i, (match, score) in enumerate(zip(matches, scores, strict=True)):
+            shares = {"coverage": 0.2, "precision": 0.8} if i else {}
+            rows += study.rows_of(cell, record(i, match, score, **shares))
+    return pd.DataFrame(rows, columns=study.COLUMNS)
+
+
+def line(setting, *seeds, name=study.LEFT_RIGHT, model="builtin/clip"):
+    """Runs of one setting: GroupMatch per iteration of every seed; GroupScore is half of it."""
+    cells = [study.Cell("ttm", model, name, setting, seed) for seed in range(len(seeds))]
+    return [(cell, values, [v / 2 for v in values]) for cell, values in zip(cells, seeds, strict=True)]
+
+
+# What is run
+
+
+def test_every_cell_of_every_study_is_a_valid_description_and_differs_from_the_preset_as_it_says():
+    for cells in study.STUDIES.values():
+        assert len(set(cells)) == len(cells)
+        for cell in cells:
+            job = study.job_of(cell)
+            assert job[cell.kind]["seed"] == cell.seed
+    first = study.job_of(CELL._replace(setting="coverage_first=0.3"))
+    assert first["ttm"]["coverage_first"] == 0.3 and not first["oracle"]
+    assert study.job_of(CELL._replace(setting="oracle=1"))["oracle"] is True
+    assert study.job_of(CELL._replace(setting="adapt_on=0.5"))["adapt_on"] == 0.5
+    assert study.job_of(CELL._replace(setting="iterations=3"))["ttm"]["iterations"] == 3
+    wide = study.job_of(CELL._replace(setting="variant=global threshold_mode=relative"))["ttm"]
+    assert (wide["variant"], wide["threshold_mode"], wide["coverage_first"]) == ("global", "relative", None)
+    kept = study.job_of(CELL._replace(setting="keep_optimizer=1"))["ttm"]
+    assert kept["keep_optimizer"] is True and not study.job_of(CELL)["ttm"]["keep_optimizer"]
+
+
+def test_studies_cover_what_the_paper_ablates_with_four_seeds():
+    settings = {c.setting for name in ("schedules", "first", "iterations") for c in study.STUDIES[name]}
+    assert settings >= {
+        "schedule=cosine",
+        "schedule=constant",
+        "schedule=ascending",
+        "oracle=1",
+        "iterations=3",
+    }
+    for cells in study.STUDIES.values():
+        assert {c.seed for c in cells} == {0, 1, 2, 3}
+
+
+def small(cell):
+    """The run on eight groups, one epoch, two iterations or rounds at most: its records."""
+    job = study.job_of(cell) | {"groups": 8}
+    short = {"epochs": 1, "batch": 4}
+    short |= {"rounds": 2} if cell.kind == "simplematch" else {"iterations": min(2, job["ttm"]["iterations"])}
+    return [done.record for done in execute(job | {cell.kind: job[cell.kind] | short})]
+
+
+@pytest.mark.parametrize("setting", sorted({c.setting for cells in study.STUDIES.values() for c in cells}))
+def test_every_variant_that_is_ablated_runs_on_the_built_in_model(setting):
+    records = small(CELL._replace(setting=setting))
+    assert [r["iteration"] for r in records] == list(range(len(records))) and len(records) in (2, 3)
+    for r in records[1:]:
+        assert r["skipped"] or np.isfinite(r["loss"])
+        assert 0 <= r["coverage"] <= 1 and (r["skipped"] or 0 <= r["precision"] <= 1)
+    if setting == "oracle=1":
+        assert all(r["precision"] == 1 for r in records[1:] if not r["skipped"])
+    rows = [row for r in records for row in study.rows_of(CELL, r)]
+    assert set(rows[0]) <= set(study.COLUMNS)
+    assert len(rows) == len(records) * (3 if setting == "adapt_on=0.5" else 1)
+    assert ("global_match" in rows[0]) == ("variant=global" in setting)
+
+
+@pytest.mark.parametrize("kind", ["ttm", "simplematch"])
+@pytest.mark.parametrize("name", ["two-of-four", "triples", "relations-1x4", "word-order", "add"])
+def test_every_shape_of_the_built_in_sets_runs_on_the_sigmoid_model(name, kind):
+    records = small(study.Cell(kind, "builtin/siglip", f"scenes/{name}", "preset", 0))
+    assert len(records) > 1 and np.isfinite(records[1]["loss"])
+
+
+# What is written down
+
+
+def test_a_transfer_check_has_a_row_for_each_part():
+    part = {"n_groups": 150, "metrics": record(0, 80.0)["metrics"]}
+    rows = list(study.rows_of(CELL, record(3, 70.0, parts={"adapted": part, "untouched": part})))
+    assert [(r["part"], r["groups"], r["group_match"]) for r in rows] == [
+        ("all", 300, 70.0),
+        ("adapted", 150, 80.0),
+        ("untouched", 150, 80.0),
+    ]
+    assert (rows[0]["group_match_low"], rows[0]["group_match_high"], rows[0]["chance"], rows[0]["ties"]) == (
+        *(65.0, 75.0),
+        *(50.0, 2),
+    )
+
+
+def test_a_run_that_is_there_is_not_repeated_and_a_killed_one_is(tmp_path, monkeypatch):
+    done = []
+
+    def measure(cell):
+        done.append(cell)
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        return list(study.rows_of(cell, record(0, 60.0)))
+
+    cells = [CELL._replace(seed=seed) for seed in range(4)]
+    monkeypatch.setattr(study, "OUT", tmp_path / "out.csv")
+    monkeypatch.setattr(study, "STUDIES", {"few": cells})
+    monkeypatch.setattr(study, "measure", measure)
+    monkeypatch.setattr(study, "adopted", lambda: list(study.rows_of(cells[1], record(0, 60.0))))
+    monkeypatch.setattr("sys.argv", ["ablations"])
+    with pytest.raises(KeyboardInterrupt):
+        study.main()
+    study.main()
+    # Seed 1 was there, seed 3 was begun first in vain.
+    assert [c.seed for c in done] == [0, 2, 3, 3]
+    assert study.measured() == set(cells)
+    with (tmp_path / "out.csv").open(newline="") as file:
+        assert csv.DictReader(file).fieldnames == study.COLUMNS
+
+
+def test_what_was_measured_before_is_taken_over_with_the_intervals_of_its_counts():
+    rows = study.adopted()
+    first = next(r for r in rows if r["benchmark"] == study.LEFT_RIGHT)
+    assert first["group_match"] == pytest.approx(66.6667)
+    # 200 of 300: the interval of builtin.csv, which came from the groups themselves.
+    with (study.OUT.parent / "builtin.csv").open(newline="") as file:
+        own = [
+            r
+            for r in csv.DictReader(file)
+            if (r["model"], r["benchmark"]) == ("builtin/clip", study.LEFT_RIGHT)
+        ]
+    kept = next(r for r in own if r["metric"] == "group_match")
+    assert (first["group_match_low"], first["group_match_high"]) == (float(kept["low"]), float(kept["high"]))
+
+
+def test_the_shipped_rows_are_whole_runs_of_known_cells():
+    found = plots.ablations()
+    assert list(found.columns) == study.COLUMNS
+    known = {cell for cells in study.STUDIES.values() for cell in cells}
+    assert study.measured() <= known
+    for run, rows in found[found.part == "all"].groupby(list(study.RUN)):
+        assert rows.iteration.tolist() == list(range(len(rows))), run
+        cell = study.Cell(*run)
+        if cell.kind == "ttm":
+            assert len(rows) == 1 + study.job_of(cell)["ttm"]["iterations"], run
+    assert (found.group_match_low <= found.group_match).all() and (
+        found.group_match <= found.group_match_high
+    ).all()
+    # Nothing is adapted before iteration 1: all runs of a model on a set start from the same number.
+    starts = found[(found.iteration == 0) & (found.part == "all")].groupby(["model", "benchmark"]).group_match
+    assert (starts.nunique() == 1).all()
+
+
+# What the figures show
+
+
+def test_curves_are_means_and_deviations_over_seeds_by_setting():
+    data = plots.curves_data(
+        table(*line("preset", [60.0, 70.0], [60.0, 74.0]), *line("schedule=constant", [60.0, 62.0]))
+    )
+    assert data.names == ["linear", "constant"] and data.seeds == [2, 1]
+    assert data.mean.tolist() == [[60, 72], [60, 62]]
+    assert data.std[0].tolist() == pytest.approx([0, np.sqrt(8)])  # of 70 and 74: ((-2)^2 + 2^2) / 1
+    assert np.isnan(data.std[1]).all()
+    assert data.coverage[0, 1] == pytest.approx(20) and data.precision[0, 1] == pytest.approx(80)
+    assert np.isnan(data.coverage[0, 0]) and data.chance == 50
+    assert len(plots.curves_figure(data).data) == 4  # a band and a line each
+
+
+def test_a_shorter_run_ends_where_it_ends():
+    data = plots.curves_data(
+        table(*line("preset", [60.0, 70.0, 75.0]), *line("schedule=cosine", [60.0, 80.0]))
+    )
+    assert data.mean[1, :2].tolist() == [60, 80] and np.isnan(data.mean[1, 2])
+
+
+def test_results_by_first_coverage_hold_the_preset_at_its_place_and_the_oracle_as_a_line():
+    data = plots.first_data(
+        table(
+            *line("preset", [60.0, 70.0], [60.0, 74.0]),
+            *line("coverage_first=0.1", [60.0, 66.0]),
+            *line("coverage_first=0.5", [60.0, 50.0]),
+            *line("oracle=1", [60.0, 80.0], [60.0, 90.0]),
+        )
+    )
+    assert data.x.tolist() == [10, 20, 50]
+    assert data.metrics["group_match"][:, 0].tolist() == [66, 72, 50]
+    assert data.metrics["group_score"][:, 0].tolist() == [33, 36, 25]
+    assert data.seeds.tolist() == [1, 2, 1] and data.before == {"group_match": 60, "group_score": 30}
+    assert data.skyline["group_match"] == pytest.approx((85, np.sqrt(50)))
+    names = [trace.name for trace in plots.ends_figure(data).data]
+    assert "GroupMatch, oracle (reads the truth)" in names and "GroupScore, before" in names
+
+
+def test_results_by_number_of_iterations_are_the_last_ones_and_never_the_best():
+    data = plots.iterations_data(
+        table(*line("iterations=1", [60.0, 65.0]), *line("iterations=3", [60.0, 90.0, 80.0, 70.0]))
+    )
+    assert data.x.tolist() == [1, 3] and data.metrics["group_match"][:, 0].tolist() == [65, 70]
+    assert data.skyline == {}
+
+
+def test_gains_are_sorted_and_hold_nothing_where_nothing_was_measured():
+    other = "scenes/swap"
+    data = plots.gains_data(
+        table(
+            *line("preset", [60.0, 50.0], [60.0, 54.0]),
+            *line("preset", [55.0, 65.0], name=other),
+            *line("preset", [40.0, 60.0], name=other, model="builtin/siglip"),
+            *line("schedule=cosine", [60.0, 99.0]),
+        )
+    )
+    assert data.models == ["builtin/clip", "builtin/siglip"] and data.sets == [other, study.LEFT_RIGHT]
+    assert data.gain[0].tolist() == [10, -8] and data.gain[1, 0] == 20 and np.isnan(data.gain[1, 1])
+    assert data.before[0, 1].tolist() == [60, 55, 65] and data.std[0, 1] == pytest.approx(np.sqrt(8))
+    assert data.precision[0, 1] == pytest.approx(80) and data.seeds[0].tolist() == [1, 2]
+    shown = plots.gains_table(data)
+    assert shown["set"].tolist() == [other, study.LEFT_RIGHT, other] and shown["seeds"].tolist() == [1, 2, 1]
+    figure = plots.gains_figure(data)
+    assert [len(trace.x) for trace in figure.data] == [2, 1]
+    assert plots.lift_figure(data).data[0].x.tolist() == pytest.approx([80 - 55, 80 - 60])
+
+
+def test_nothing_measured_is_an_empty_figure_and_no_file_a_sentence(tmp_path):
+    empty = table()
+    for data, figure in (
+        (plots.curves_data(empty), plots.curves_figure),
+        (plots.first_data(empty), plots.ends_figure),
+        (plots.gains_data(empty), plots.gains_figure),
+    ):
+        figure(data)
+    with pytest.raises(InputError, match="measures it"):
+        plots.ablations(tmp_path / "none.csv")

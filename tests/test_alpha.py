@@ -1,0 +1,309 @@
+"""Debiasing one model on one set: priors from images, the study of every metric, the commands."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_models
+from PIL import Image
+
+from core import alpha, priors
+from core.alpha import AlphaStudy, carry_over, pmi_text, stability
+from core.debias import debias, prior_from_samples
+from core.errors import InputError
+from core.groups import GroupSet
+from core.metrics import METRICS, evaluate
+from core.priors import check_log_prob, estimate_prior, sample_images
+from core.scorers import load_scorer
+from core.scorers.kinds import null_pixels
+from core.scorers.nulls import NullImage
+from core.scores import ScoreCache, score_groups, score_matrix
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def captioner(tmp_path_factory):
+    """A tiny random captioner, through the product's own path."""
+    return load_scorer(str(tiny_models.maker(tmp_path_factory)("blip-caption")), "cpu")
+
+
+def study(n=40, m=1, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = np.stack([rng.permutation(k)[:m] for _ in range(n)])
+    return AlphaStudy(
+        rng.normal(-3, 1, (n, m, k)), rng.normal(-3, 1, (n, k)), truth, [str(i) for i in range(n)]
+    )
+
+
+# --- priors ------------------------------------------------------------------------------------------------------
+
+
+def test_a_matrix_of_scores_equals_scoring_every_pair_and_is_cached(
+    captioner, toy_groups, tmp_path, monkeypatch
+):
+    images, captions = toy_groups.unique_images()[0], toy_groups.unique_captions()[0]
+    cache = ScoreCache(tmp_path / "c.sqlite")
+    table = score_matrix(captioner, images, captions, cache)
+    pairs = np.array([(1, 2), (3, 0)])
+    assert table[1, 2] == pytest.approx(captioner.score(images, captions, pairs)[0], abs=1e-5)
+    assert table[3, 0] == pytest.approx(captioner.score(images, captions, pairs)[1], abs=1e-5)
+    monkeypatch.setattr(type(captioner), "stream", None)  # nothing is scored again
+    assert (score_matrix(captioner, images, captions, cache) == table).all()
+
+
+def test_a_gaussian_prior_is_the_models_own_and_encodes_each_null_image_once(captioner, toy_groups, tmp_path):
+    captions, index = toy_groups.unique_captions()
+    expected = captioner.prior(captions, 3)[index]
+    cache = ScoreCache(tmp_path / "c.sqlite")
+    with tiny_models.counted(captioner.module.vision_model) as calls:
+        found = estimate_prior(captioner, toy_groups, "gaussian", cache=cache)
+        again = estimate_prior(captioner, toy_groups, "gaussian", cache=cache)
+    assert len(calls) == 3 and found.samples.shape == (3, len(captions))
+    assert found.values == pytest.approx(expected, abs=1e-5)
+    assert (again.values == found.values).all()
+
+
+def test_null_images_have_the_papers_counts_and_the_models_pixels(captioner, toy_groups):
+    named = {name: GroupSet(name, toy_groups.groups) for name in ("winoground", "eqben/all", "toy/2x2")}
+    counts = {name: len(sample_images(captioner.name, g, "gaussian")) for name, g in named.items()}
+    assert counts == {"winoground": 100, "eqben/all": 30, "toy/2x2": 3}
+    first = sample_images(captioner.name, toy_groups, "gaussian", 2, seed=5)
+    assert first == [NullImage(*null_pixels(captioner.config.to_dict()), 5, i) for i in range(2)]
+    assert (first[0].mean, first[0].std) == (1.0, 0.25)  # BLIP's, [VGPT] appendix B
+
+
+def test_a_prior_of_the_sets_own_images_averages_over_all_of_them(captioner, toy_groups):
+    images, captions = toy_groups.unique_images()[0], toy_groups.unique_captions()[0]
+    expected = prior_from_samples(score_matrix(captioner, images, captions))
+    found = estimate_prior(captioner, toy_groups, "test", count=99)
+    assert found.values == pytest.approx(expected[found.caption_index])
+    few = estimate_prior(captioner, toy_groups, "test", count=4, seed=1)
+    assert few.samples.shape[0] == 4
+    assert few.line.startswith("4 images of the set")
+
+
+def test_training_images_come_from_the_built_in_world_or_from_a_folder(captioner, toy_groups, tmp_path):
+    scenes = GroupSet("scenes/left-right", toy_groups.groups)
+    found = sample_images(captioner.name, scenes, "train", 5)
+    assert len({image.key for image in found}) == 5
+    assert all(image.scene.noise % 4 == 0 for image in found)  # the train split, by construction
+    for i in range(3):
+        Image.new("RGB", (8, 8), (i, 0, 0)).save(tmp_path / f"{i}.png")
+    assert len(sample_images(captioner.name, toy_groups, "train", 2, folder=tmp_path)) == 2
+    with pytest.raises(InputError, match="--images"):
+        sample_images(captioner.name, toy_groups, "train", 2)
+    with pytest.raises(InputError, match="holds no images"):
+        sample_images(captioner.name, toy_groups, "train", 2, folder=tmp_path / "none")
+
+
+def test_a_language_models_prior_is_its_own_likelihood(captioner, toy_groups, tmp_path_factory):
+    folder = str(tiny_models.maker(tmp_path_factory)("gpt2"))
+    found = estimate_prior(captioner, toy_groups, "lm", model=folder)
+    captions, index = toy_groups.unique_captions()
+    assert found.values == pytest.approx(load_scorer(folder).caption_log_probs(captions)[index], abs=1e-5)
+    assert found.samples is None
+
+
+def test_permuting_captions_permutes_the_prior_and_changes_no_metric(captioner, toy_groups_1x4):
+    def record(groups):
+        found = estimate_prior(captioner, groups, "gaussian")
+        scores = score_groups(captioner, groups)
+        return AlphaStudy(scores, found.values, groups.truth, groups.ids).record()
+
+    one, other = record(toy_groups_1x4), record(toy_groups_1x4.permute_captions(3))
+    assert json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda s, g: estimate_prior(s, g, "gausian"), "did you mean 'gaussian'"),
+        (lambda s, g: estimate_prior(s, g, "gaussian", 0), "at least one"),
+        (lambda s, g: check_log_prob("builtin/clip"), "no log P"),
+    ],
+)
+def test_what_a_prior_cannot_be_had_from_is_one_sentence(captioner, toy_groups, call, words):
+    with pytest.raises(InputError, match=words):
+        call(captioner, toy_groups)
+
+
+def test_priors_do_not_import_torch():
+    code = "import sys, core.priors, core.alpha, core.blind, core.tokens; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+# --- the study ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (2, 2), (2, 3)])
+def test_the_record_is_the_plain_metric_at_both_ends_and_at_its_best(shape):
+    s = study(50, *shape)
+    record = s.record()
+    for name, row in record["metrics"].items():
+        for key, at in (("alpha_0", 0.0), ("alpha_1", 1.0), ("best", row["best"]["alpha"])):
+            plain = evaluate(debias(s.scores, s.prior, at), s.truth)[name]
+            assert (row[key]["value"], row[key]["low"]) == (round(plain.value, 4), round(plain.low, 4))
+        assert row["best"]["label"] == "tuned on test"
+        assert row["best"]["value"] >= max(row["alpha_0"]["value"], row["alpha_1"]["value"]) - 1e-9
+        assert row["best"]["alpha_low"] <= row["best"]["alpha"] <= row["best"]["alpha_high"]
+        assert row["validated"]["repeats"] == 10 and row["validated"]["step"] == 0.001
+    json.dumps(record, allow_nan=False)
+
+
+def test_square_groups_say_which_metrics_alpha_cannot_move():
+    s = study(30, 2, 2)
+    fixed = {name for name in METRICS if not s.depends(name)}
+    assert fixed == {"image_score", "group_match"}
+    for name in fixed:
+        assert {s.evaluation(a).metrics[name].value for a in np.linspace(0, 1, 11)} == {
+            s.evaluation(0).metrics[name].value
+        }
+        assert s.record()["metrics"][name]["validated"]["alpha"] is None
+    assert {name for name in METRICS if not study(30, 2, 3).depends(name)} == {"image_score"}
+
+
+def test_flips_are_the_groups_between_which_two_alphas_differ():
+    """Group 0 is mended above 1/3 (test_debias), group 1 is broken above 1/2, group 2 never changes."""
+    scores = np.array([[[-2.0, -1.0]], [[-1.0, -2.0]], [[-1.0, -9.0]]])
+    prior = np.array([[-4.0, -1.0], [-1.0, -3.0], [-1.0, -1.0]])
+    s = AlphaStudy(scores, prior, np.zeros((3, 1), dtype=int), list("abc"))
+    found = s.flips(0.75, "text_score")
+    assert found.fixed.tolist() == [True, False, False]
+    assert found.broken.tolist() == [False, True, False]
+    assert not s.flips(0.2, "text_score").fixed.any()
+
+
+def test_the_frequency_chart_splits_captions_by_whether_an_image_has_them():
+    """Pairs per group: true -1 against false -2 and -3 (both won), then -2 against -2 (a tie) and -1 (lost)."""
+    prior = np.array([[-1.0, -2.0, -3.0], [-2.0, -2.0, -1.0]])
+    s = AlphaStudy(np.zeros((2, 1, 3)), prior, np.zeros((2, 1), dtype=int), ["a", "b"])
+    found = s.frequency
+    assert sorted(found.true.tolist()) == [-2.0, -1.0]
+    assert sorted(found.false.tolist()) == [-3.0, -2.0, -2.0, -1.0]
+    assert found.likelier.value == pytest.approx(100 * (1.0 + 0.25) / 2)
+    assert found.likelier.ties == 1
+
+
+def test_scenarios_follow_from_the_prior_alone():
+    rng = np.random.default_rng(0)
+    n, truth = 200, np.zeros((200, 1), dtype=int)
+    scores = rng.normal(-3, 1, (n, 1, 2))
+    unlikely = np.column_stack([rng.normal(-2, 0.5, n), rng.normal(-5, 0.5, n)])
+    level = rng.normal(-2, 1, (n, 2))
+    ids = [str(i) for i in range(n)]
+    assert AlphaStudy(scores, unlikely, truth, ids).frequency.scenario == 1
+    assert AlphaStudy(scores, level, truth, ids).frequency.scenario == 2
+    square = study(20, 2, 2).frequency
+    assert square.scenario == 0 and square.likelier is None and len(square.false) == 0
+
+
+def test_an_alpha_is_carried_over_from_other_groups():
+    """The chosen set is best above 1/3 alone, so its alpha is 2/3; there group 1 of the other set is broken."""
+    chosen = AlphaStudy(np.array([[[-2.0, -1.0]]]), np.array([[-4.0, -1.0]]), np.array([[0]]), ["a"])
+    scores = np.array([[[-2.0, -1.0]], [[-1.0, -2.0]]])
+    other = AlphaStudy(
+        scores, np.array([[-4.0, -1.0], [-1.0, -3.0]]), np.zeros((2, 1), dtype=int), list("ab")
+    )
+    found = carry_over(chosen, other, "text_score")
+    assert found["alpha"] == pytest.approx(2 / 3, abs=1e-4)
+    assert found["value"] == 50
+    assert (found["gain"]["fixed"], found["gain"]["broken"], found["gain"]["difference"]) == (1, 1, 0)
+
+
+def test_more_images_make_a_steadier_prior_and_a_steadier_alpha():
+    rng = np.random.default_rng(1)
+    n, k = 150, 3
+    likely = rng.normal(-3, 1, (n, k))  # what the texts are worth
+    samples = likely.reshape(1, -1) + rng.normal(0, 0.8, (100, n * k))
+    truth = rng.integers(0, k, (n, 1))
+    scores = 0.6 * likely[:, None, :] + rng.normal(0, 0.5, (n, 1, k))
+    np.put_along_axis(scores, truth[:, None, :], np.take_along_axis(scores, truth[:, None, :], 2) + 0.6, 2)
+    s = AlphaStudy(scores, likely, truth, [str(i) for i in range(n)])
+    rows = stability(s, samples, np.arange(n * k).reshape(n, k), (1, 10, 100, 1000), repeats=4)
+    assert [row.size for row in rows] == [1, 10, 100]
+    assert rows[0].spread > rows[1].spread > rows[2].spread
+    # All images: one and the same prior.
+    assert (rows[2].spread, rows[2].value[1], rows[2].alpha[1]) == pytest.approx((0, 0, 0), abs=1e-12)
+    whole = AlphaStudy(scores, prior_from_samples(samples).reshape(n, k), truth, s.ids)
+    assert rows[2].value[0] == pytest.approx(whole.best("text_score").value)
+
+
+def test_pmi_in_words():
+    assert pmi_text(1.0) == "PMI^k with k = 1, plain pointwise mutual information"
+    assert pmi_text(0.5) == "PMI^k with k = 2"
+    assert "∞" in pmi_text(0.0)
+
+
+# --- the commands ------------------------------------------------------------------------------------------------
+
+
+def command(*words):
+    done = subprocess.run(
+        [sys.executable, "-m", "core.cli", *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_command_shows_every_metric_with_its_intervals(captioner, monkeypatch):
+    from typer.testing import CliRunner
+
+    from core import cli
+    from core.datasets import load
+
+    some = load("scenes/swap", "test").select(range(6))
+    monkeypatch.setattr("core.datasets.load", lambda *args, **more: some)
+    words = ["alpha", "--benchmark", "scenes/swap", "--model", captioner.name, "--tune-on", "validation"]
+    plain = CliRunner().invoke(cli.app, words)
+    assert plain.exit_code == 0, plain.output
+    assert "tuned on test" in plain.stdout and "held out" in plain.stdout
+    found = CliRunner().invoke(cli.app, [*words, "--prior", "test", "--samples", "2", "--json"])
+    record = json.loads(found.stdout)
+    assert set(record["metrics"]) == set(METRICS)
+    assert record["prior"] == {"kind": "test", "line": "2 images of the set itself", "images": 2}
+    row = record["metrics"]["text_score"]
+    assert {"value", "low", "high", "chance", "ties"} <= row["alpha_0"].keys() & row["best"].keys()
+    assert row["alpha_0"]["chance"] == 50 and record["n_groups"] == 6
+    assert record["tuned_on"]["metrics"]["text_score"]["gain"]["p_value"] <= 1
+    assert "image_score" not in record["tuned_on"]["metrics"]
+
+
+def test_the_command_refuses_a_model_without_likelihoods_in_one_sentence():
+    code, out, err = command("alpha", "--benchmark", "scenes/swap", "--model", "builtin/clip")
+    assert (code, out) == (2, "")
+    assert err.startswith("crossmatch: builtin/clip gives ITCScore") and err.count("\n") == 1
+
+
+def test_public_names_are_documented():
+    for module in (alpha, priors):
+        for name, thing in vars(module).items():
+            if callable(thing) and getattr(thing, "__module__", "") == module.__name__ and name[0] != "_":
+                assert thing.__doc__, name
+
+
+def test_on_square_groups_all_matchings_move_by_the_same_amount():
+    s = study(5, 3, 3)
+    for index in range(5):
+        found = alpha.totals(s, index, 0.7)
+        moves = [total.after - total.before for total in found]
+        assert len(found) == 6 and moves == pytest.approx([-0.7 * s.prior[index].sum()] * 6)
+        order = [total.matching for total in sorted(found, key=lambda total: -total.after)]
+        assert order == [total.matching for total in found]
+    wide = alpha.totals(study(1, 1, 3), 0, 0.7)
+    assert len({round(total.after - total.before, 9) for total in wide}) == 3
+    with pytest.raises(InputError, match="too many"):
+        alpha.totals(study(1, 7, 9), 0, 0.5)
+
+
+def test_a_matrix_tells_matching_and_truth_by_signs():
+    from core.drawing import group_data
+    from core.matrices import matrix_html
+
+    data = group_data(np.array([[-1.0, -2.0], [-3.0, -0.5]]), np.array([1, 0]), np.array([0, 1]), 3.5)
+    markup = matrix_html(data, "scores")
+    assert markup.count("●") == 2 and markup.count("✓") == 2 and "●✓" not in markup
+    assert "-1.00 ●" in markup and "-2.00 ✓" in markup
+    assert 'title="image A, caption 2, a true pair"' in markup

@@ -1,0 +1,143 @@
+"""The blind check and the token view: what a model knows without looking, and where it looks."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import tiny_models
+
+from core.blind import METRIC, VERDICTS, blind_check, ceiling, check_blind, explain
+from core.errors import InputError
+from core.metrics import METRICS, evaluate
+from core.scorers import load_scorer
+from core.scores import score_groups
+from core.tokens import TokenView, token_view, tokens_html
+
+
+def texts(n, k, lead, m=1, seed=0):
+    """Scores of a model that sees no image: the true captions (the first m) lead by `lead`, on average."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(0, 1, (n, k))
+    values[:, :m] += lead
+    return np.repeat(values[:, None, :], m, axis=1), np.tile(np.arange(m), (n, 1))
+
+
+@pytest.mark.parametrize(
+    ("lead", "verdict"), [(9.0, "solved"), (1.0, "partly"), (0.0, "no"), (-2.0, "against")]
+)
+def test_the_verdict_compares_the_interval_with_chance(lead, verdict):
+    check = blind_check(*texts(300, 2, lead))
+    assert check.verdict == verdict
+    assert check.found == check.metrics["text_score"] == check.metrics[METRIC]
+    said = explain(check, "some model", (1, 2))
+    assert VERDICTS[verdict] in said and f"{check.found.value:.1f} %" in said and "chance 50.0 %" in said
+
+
+def test_the_way_from_chance_is_a_share_of_what_is_left():
+    scores, truth = np.zeros((4, 1, 2)), np.zeros((4, 1), dtype=int)
+    scores[:3, 0, 0] = 1
+    scores[3, 0, 1] = 1
+    check = blind_check(scores, truth)
+    assert check.found.value == 75 and check.way[0] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_square_groups_cannot_be_solved_blind_whatever_the_model_prefers(k):
+    check = blind_check(*texts(200, k, 9.0, m=k))
+    assert check.verdict == "design"
+    assert check.metrics[METRIC].value == pytest.approx(100 / k)
+    assert {check.metrics[n].value for n in METRICS if n != METRIC} == {0.0}
+    assert check.metrics["group_match"].ties == 200
+    assert "a tie is wrong" in explain(check, "x", (k, k))
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (1, 5), (2, 2), (2, 4), (3, 3)])
+def test_no_blind_model_gets_above_the_ceiling(shape):
+    m, k = shape
+    scores, truth = texts(100, k, 50.0, m=m)
+    found = evaluate(scores, truth)
+    for name in METRICS:
+        assert found[name].value <= ceiling(shape, name) + 1e-9
+    assert found[METRIC].value == pytest.approx(ceiling(shape, METRIC))
+
+
+def test_two_of_four_shows_whether_false_captions_are_told_from_true_ones():
+    """Both true captions lead: one of the two images finds its own, against a chance of 1 in 4."""
+    assert blind_check(*texts(200, 4, 9.0, m=2)).verdict == "partly"
+    assert blind_check(*texts(200, 4, 0.0, m=2)).verdict == "no"
+
+
+def test_a_model_that_looks_is_refused():
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match="does look"):
+        blind_check(rng.normal(size=(5, 2, 2)), np.tile([0, 1], (5, 1)))
+    with pytest.raises(InputError, match="looks at the image"):
+        check_blind("builtin/clip")
+    check_blind("builtin/blind-lm")
+
+
+def test_the_built_in_sets_that_were_made_plausible_are_not_solved_by_words_and_the_shuffled_one_is():
+    from core.datasets import load
+
+    scorer = load_scorer("builtin/blind-lm")
+
+    def verdict(name):
+        groups = load(name, "test")
+        return blind_check(score_groups(scorer, groups), groups.truth).verdict
+
+    assert {name: verdict(f"scenes/{name}") for name in ("word-order", "swap", "replace", "left-right")} == {
+        "word-order": "solved",
+        "swap": "no",
+        "replace": "no",
+        "left-right": "design",
+    }
+
+
+def test_the_command_gives_verdict_and_numbers(tmp_path_factory, monkeypatch, toy_groups_1x4):
+    from typer.testing import CliRunner
+
+    from core import cli
+
+    folder = str(tiny_models.maker(tmp_path_factory)("gpt2"))
+    monkeypatch.setattr("core.datasets.load", lambda *args, **more: toy_groups_1x4)
+    words = ["blind", "--benchmark", "toy", "--model", folder]
+    assert any(CliRunner().invoke(cli.app, words).stdout.startswith(v) for v in VERDICTS.values())
+    record = json.loads(CliRunner().invoke(cli.app, [*words, "--json"]).stdout)
+    assert record["verdict"] in VERDICTS and record["metrics"]["text_score"]["chance"] == 25
+
+
+@pytest.mark.parametrize("kind", ["lm:", "blind:"])
+def test_every_blind_scorer_scores_all_images_of_a_group_alike(tmp_path_factory, toy_groups, kind):
+    folder = tiny_models.maker(tmp_path_factory)("gpt2" if kind == "lm:" else "blip-caption")
+    scores = score_groups(load_scorer(f"{kind}{folder}", "cpu"), toy_groups)
+    assert blind_check(scores, toy_groups.truth).verdict == "design"
+
+
+# --- tokens ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["blip-caption", "blip2-opt", "llava"])
+def test_tokens_average_to_the_scores_with_and_without_the_image(tmp_path_factory, toy_groups, name):
+    scorer = load_scorer(f"vgpt:{tiny_models.maker(tmp_path_factory)(name)}", "cpu")
+    image, caption = toy_groups[0].images[0], toy_groups[0].captions[0]
+    view = token_view(scorer, image, caption, count=1)
+    pair = np.array([(0, 0)])
+    assert view.seeing.mean() == pytest.approx(scorer.score([image], [caption], pair)[0], abs=1e-5)
+    assert view.blind.mean() == pytest.approx(scorer.prior([caption], 1)[0], abs=1e-5)
+    assert len(view.tokens) == len(view.gain) == len(view.seeing)
+
+
+def test_tokens_are_told_by_sign_and_number_and_not_by_colour_alone():
+    view = TokenView(["red", "cube", "a"], np.array([-0.5, -4.0, -1.0]), np.array([-2.0, -1.0, -1.0]))
+    markup = tokens_html(view)
+    assert re.findall(r"[▲▼=] [+-]\d\.\d\d", markup) == ["▲ +1.50", "▼ -3.00", "= +0.00"]
+    assert markup.count("<li") == 3 and "-0.50 | -2.00" in markup
+    assert markup.count('title="log P') == 3 and "speaks against it" in markup
+
+
+def test_tokens_are_never_markup():
+    view = TokenView(["<img src=x onerror=alert(1)>", " "], np.array([-1.0, -1.0]), np.array([-1.0, -1.0]))
+    markup = tokens_html(view)
+    assert "<img" not in markup and "&lt;img" in markup
+    assert "␣" in markup

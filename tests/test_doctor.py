@@ -1,0 +1,158 @@
+"""The doctor and the cache: quick, offline, harmless, and right about what is missing."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from core import doctor, paths
+from core.cli import app
+from core.doctor import NOTE, OK, PROBLEM, cache_size, examine, human
+from core.exchange import figures
+from core.scores import ScoreCache
+
+
+def found(**more) -> dict:
+    return {finding.topic: finding for finding in examine(**more)}
+
+
+def here(*arguments: object):
+    return CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
+
+
+def test_the_doctor_explains_device_memory_cache_and_missing_data():
+    have = found()
+    assert {
+        "versions",
+        "device",
+        "memory",
+        "home",
+        "score cache",
+        "benchmarks",
+        "missing data",
+        "runs",
+    } <= set(have)
+    assert have["device"].state in (OK, NOTE)
+    assert "winoground" in have["missing data"].text
+    assert "crossmatch fetch" in have["missing data"].do
+    assert str(paths.home()) in have["home"].text
+    assert have["runs"].text == "none yet"
+    assert all("\n" not in f.text + f.do for f in have.values())
+
+
+def test_it_asks_neither_torch_nor_pandas_nor_the_network_and_takes_less_than_two_seconds():
+    code = (
+        "import socket, sys\n"
+        "def refuse(*a, **k): raise AssertionError('network')\n"
+        "socket.socket.connect = socket.getaddrinfo = refuse\n"
+        "from core.cli import main\n"
+        "sys.argv = ['crossmatch', 'doctor', '--json']\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        "assert not {'torch', 'transformers', 'pandas', 'scipy', 'plotly'} & set(sys.modules)"
+    )
+    before = os.times()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    after = os.times()
+    assert done.returncode == 0, done.stderr
+    assert {f["topic"] for f in json.loads(done.stdout)} >= {"device", "score cache"}
+    # processor time, as other work on this machine takes the wall clock
+    assert after.children_user + after.children_system - before.children_user - before.children_system < 2
+
+
+def test_it_changes_nothing():
+    before = time.time()
+    examine()
+    assert not paths.home().exists()
+    assert time.time() - before < 10
+
+
+def test_little_memory_a_full_disk_and_a_home_that_cannot_be_written_are_told(monkeypatch, tmp_path):
+    class Little:
+        total, available = 8 << 30, 1 << 30
+
+    monkeypatch.setattr(doctor.psutil, "virtual_memory", lambda: Little)
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda place: type("U", (), {"free": 10 << 20}))
+    have = found()
+    assert have["memory"].state == NOTE
+    assert have["home"].state == PROBLEM and "free some space" in have["home"].do
+    monkeypatch.setattr(doctor.os, "access", lambda place, mode: False)
+    assert "not writable" in found()["home"].text
+    assert here("doctor").exit_code == 1
+
+
+def test_a_card_that_torch_was_not_built_for_is_told(monkeypatch, tmp_path):
+    (tmp_path / "0000:01:00.0").mkdir()
+    (tmp_path / "0000:01:00.0/information").write_text("Model: \t\t NVIDIA H200\nIRQ: 1\n")
+    monkeypatch.setattr(doctor, "_DRIVER", tmp_path)
+    monkeypatch.setattr(doctor, "_installed", lambda name: "2.7.0+cpu" if name == "torch" else "1")
+    assert "NVIDIA H200, but torch 2.7.0+cpu is a build without CUDA" in found()["device"].text
+    monkeypatch.setattr(doctor, "_installed", lambda name: "2.7.0")
+    assert found()["device"].state == OK
+    monkeypatch.setattr(doctor, "_installed", lambda name: None if name == "torch" else "1")
+    assert found()["versions"].state == PROBLEM and "make install" in found()["versions"].do
+
+
+def test_a_damaged_store_is_a_finding_and_not_an_error():
+    path = paths.home() / "runs/runs.db"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"no database at all, but long enough to be read as one" * 40)
+    assert "cannot be read" in found()["runs"].text
+    assert found()["runs"].state == PROBLEM
+
+
+def test_without_a_browser_figures_have_a_note(monkeypatch):
+    monkeypatch.setattr(figures, "browser", lambda: None)
+    assert found()["figures"].state == NOTE
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (12_000_000, "12 MB"), (3.2e12, "3.2 TB")],
+)
+def test_bytes_are_said_for_people(count, text):
+    assert human(count) == text
+
+
+def test_the_cache_is_shown_and_cleared_by_command():
+    assert json.loads(here("cache", "show", "--json").stdout) == {
+        "path": str(paths.home() / "cache/scores.sqlite"),
+        "scores": 0,
+        "bytes": 0,
+    }
+    keys = [("image", f"caption {i}") for i in range(500)]
+    ScoreCache().put("model", keys, np.arange(500, dtype=np.float32))
+    shown = json.loads(here("cache", "show", "--json").stdout)
+    assert shown["scores"] == 500
+    assert (shown["scores"], shown["bytes"]) == tuple(ScoreCache().size()) == cache_size()[1:]
+    assert here("cache", "clear").exit_code == 0
+    assert json.loads(here("cache", "show", "--json").stdout)["scores"] == 0
+    assert np.isnan(ScoreCache().get("model", keys)).all()
+
+
+def test_clearing_while_another_process_writes_harms_neither():
+    """One process stores 60 batches; this one clears twenty times. No error, and afterwards the cache works."""
+    code = (
+        "import numpy as np, warnings\n"
+        "from core.scores import ScoreCache\n"
+        "warnings.simplefilter('error')\n"
+        "for i in range(60):\n"
+        "    ScoreCache().put('m', [('i', f'{i} {j}') for j in range(50)], np.ones(50, np.float32))\n"
+    )
+    writer = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    clears = 0
+    while writer.poll() is None:
+        ScoreCache().clear()
+        clears += 1
+        time.sleep(0.05)
+    assert writer.returncode == 0, writer.stderr.read()
+    assert clears >= 2
+    left = ScoreCache().size().scores
+    assert 0 <= left <= 3000 and left % 50 == 0  # whole batches alone
+    ScoreCache().put("m", [("i", "last")], np.array([7.0], np.float32))
+    assert ScoreCache().get("m", [("i", "last")])[0] == 7.0

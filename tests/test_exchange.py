@@ -1,0 +1,576 @@
+"""What leaves comes back: every format gives the same numbers, and a run opens on another machine."""
+
+import io
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from typer.testing import CliRunner
+
+from core import datasets, files
+from core.cli import app
+from core.errors import InputError
+from core.evaluation import Evaluation, tags_frame
+from core.exchange import figures
+from core.exchange.figures import browser, write_figure
+from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
+from core.exchange.groups import export_groups, groups_frame
+from core.exchange.layouts import LAYOUTS, Adapted, Result, latex, layout_table, markdown
+from core.exchange.runs import export_run, import_run
+from core.exchange.tables import ENDINGS, read_table, write_table
+from core.groups import GroupSet
+from core.importing import register, stage
+from core.runs import RunStore
+from core.scores import ScoreCache, read_scores, score_groups, write_scores
+
+NAMES = ["007", "b,c", 'with "quotes"', "ünïcode 猫", "", "=1+1"]
+
+
+def evaluation(groups: GroupSet) -> Evaluation:
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=(len(groups), 2, 2)).astype(np.float32)
+    return Evaluation.of(scores, groups.truth, groups.ids, tags=tags_frame([g.tags for g in groups]))
+
+
+class Pixels:
+    """Scores from the pixels and the letters: a change of either changes a score."""
+
+    name, key = "pixels", "pixels-1"
+
+    def score(self, images, captions, pairs):
+        means = [float(np.asarray(image.open(), dtype=np.float64).mean()) for image in images]
+        letters = [sum(map(ord, text)) % 97 for text in captions]
+        return np.array([means[i] * (1 + letters[j]) for i, j in pairs], dtype=np.float32)
+
+
+# --- tables
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_table_comes_back_with_the_same_numbers_and_texts(tmp_path, ending):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "id": NAMES,
+            "numbers like texts": ["1", "2", "3", "nan", "", "1e5"],
+            "float": rng.normal(size=6) * 10.0 ** rng.integers(-30, 30, 6),
+            "small": np.array([0.1, 1 / 3, np.nan, 5e-324, -0.0, 2.0]),
+            "whole": np.array([0, -5, 2**53, 7, 1, 2]),
+            "yes": [True, False, True, True, False, False],
+            "missing": [np.nan] * 6,
+        }
+    )
+    write_table(tmp_path / f"t{ending}", table)
+    found = read_table(tmp_path / f"t{ending}")
+    assert list(found.columns) == list(table.columns)
+    for name in ("id", "numbers like texts"):
+        assert found[name].tolist() == table[name].tolist()
+    for name in ("float", "small", "missing"):
+        np.testing.assert_array_equal(found[name].to_numpy(), table[name].to_numpy())
+    assert found["whole"].tolist() == table["whole"].tolist()
+    assert found["yes"].tolist() == [1, 0, 1, 1, 0, 0]
+
+
+def test_a_csv_that_a_spreadsheet_saved_again_keeps_its_ids_and_numbers(tmp_path):
+    """Without quotation marks, with a byte order mark and Windows line ends."""
+    path = tmp_path / "t.csv"
+    path.write_bytes("\ufeffid,value,text\r\n007,1.5,a\r\n008,,b\r\n".encode())
+    found = read_table(path)
+    assert found["id"].tolist() == ["007", "008"]
+    np.testing.assert_array_equal(found["value"], [1.5, np.nan])
+    assert found["text"].tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("t.csv", b"", "is empty"),
+        ("t.csv", b"a,b\n1\n", "row 2 has 1 cells, the header 2"),
+        ("t.csv", b"\xff\xff", "is not UTF-8 text"),
+        ("t.parquet", b"PAR1", "is no Parquet file"),
+        ("t.jsonl", b"{", "line 1 is no JSON"),
+        ("t.jsonl", b'{"a": [1]}', "is no row of a table"),
+        ("t.npz", b"PK", "no NPZ file"),
+        ("t.xlsx", b"x", "is no table"),
+    ],
+)
+def test_a_table_that_is_none_is_one_sentence(tmp_path, name, data, message):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(InputError, match=message):
+        read_table(tmp_path / name)
+
+
+def test_arrays_of_different_lengths_are_no_table(tmp_path):
+    np.savez(tmp_path / "t.npz", a=np.zeros(2), b=np.zeros(3))
+    with pytest.raises(InputError, match="a table's are all"):
+        read_table(tmp_path / "t.npz")
+
+
+def test_another_ending_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"must end in \.csv"):
+        write_table(tmp_path / "t.xlsx", pd.DataFrame({"a": [1]}))
+
+
+# --- scores, matchings, metrics, curves
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_scores_give_the_same_metrics_after_export_and_import(tmp_path, toy_groups, ending):
+    found = evaluation(toy_groups)
+    path = tmp_path / f"s{ending}"
+    write_scores(path, found.scores, found.ids, found.truth, found.tags)
+    back = read_scores(path)
+    again = Evaluation.of(back.scores, back.truth, back.ids, tags=back.tags)
+    assert again.record() == found.record()
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_matchings_and_metrics_come_back(tmp_path, toy_groups, ending):
+    found = evaluation(toy_groups)
+    for name, frame in (("m", matchings_frame(found)), ("e", metrics_frame(found))):
+        write_table(tmp_path / f"{name}{ending}", frame)
+        back = read_table(tmp_path / f"{name}{ending}")
+        assert list(back.columns) == list(frame.columns)
+        for column in frame.columns:
+            if frame[column].dtype.kind in "fiub":
+                np.testing.assert_array_equal(back[column], frame[column].astype(float))
+            else:
+                assert back[column].tolist() == frame[column].tolist()
+    metrics = read_table(tmp_path / f"e{ending}")
+    whole = metrics[metrics["tag"] == ""].set_index("metric")
+    for name, e in found.metrics.items():
+        row = whole.loc[name]
+        assert (row["value"], row["low"], row["high"], row["chance"], row["ties"]) == tuple(e)
+    assert set(metrics["tag"]) == {"", "colour", "shape"}
+
+
+def steps(transfer: bool = False) -> list[dict]:
+    def metrics(v: float) -> dict:
+        return {"group_match": {"value": v, "low": v - 1 / 3, "high": v + 0.1, "chance": 50.0, "ties": 1}}
+
+    found = []
+    for i in range(3):
+        step = {
+            "iteration": i,
+            "threshold": None if i == 0 else 0.1 * i,
+            "coverage": None if i == 0 else i / 3,
+            "precision": None,
+            "selected": i,
+            "loss": None if i == 0 else 1 / (i + 1),
+            "seconds": 0.5,
+            "note": "" if i else "before",
+            "skipped": False,
+            "n_groups": 6,
+            "shape": "2x2",
+            "metrics": metrics(60.0 + i / 7),
+            "margins": {"edges": [0, 1], "counts": [6], "right": [3], "tied": 0},
+        }
+        if transfer:
+            sides = {"adapted": {"n_groups": 3, "metrics": metrics(70.0)}}
+            step["parts"] = {**sides, "untouched": {"n_groups": 3, "metrics": metrics(50.0)}}
+        found.append(step)
+    return found
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_curves_of_a_run_come_back(tmp_path, ending):
+    frame = curves_frame(steps(transfer=True))
+    write_table(tmp_path / f"c{ending}", frame)
+    back = read_table(tmp_path / f"c{ending}")
+    assert back["group_match"].tolist() == [60.0, 60.0 + 1 / 7, 60.0 + 2 / 7]
+    np.testing.assert_array_equal(back["threshold"], [np.nan, 0.1, 0.2])
+    assert back["precision"].isna().all()
+    assert back["note"].tolist() == ["before", "", ""]
+    assert back["group_match_low"].tolist() == [v - 1 / 3 for v in back["group_match"]]
+    assert back["untouched_group_match"].tolist() == [50.0] * 3
+
+
+# --- groups
+
+
+@pytest.mark.parametrize("name", ["set", "set.zip", "set.parquet"])
+def test_groups_that_are_exported_and_added_again_score_the_same(tmp_path, toy_groups, name):
+    out = export_groups(toy_groups, tmp_path / name)
+    staged = stage(out)
+    assert staged.total == 0
+    register(staged, "again")
+    back = datasets.load("mine/again")
+    assert back.ids == toy_groups.ids
+    assert [g.captions for g in back] == [g.captions for g in toy_groups]
+    assert [g.tags for g in back] == [g.tags for g in toy_groups]
+    np.testing.assert_array_equal(back.truth, toy_groups.truth)
+    scores = [
+        score_groups(Pixels(), groups, ScoreCache(tmp_path / "c.sqlite")) for groups in (toy_groups, back)
+    ]
+    np.testing.assert_array_equal(*scores)
+
+
+def test_a_set_of_several_shapes_comes_back_by_shape(tmp_path, toy_groups_mixed):
+    register(stage(export_groups(toy_groups_mixed, tmp_path / "set.zip")), "mixed")
+    assert len(datasets.load("mine/mixed/2x2")) == 6
+    assert len(datasets.load("mine/mixed/1x4")) == 5
+    with pytest.raises(InputError, match="mixes shapes; write it to a folder or zip"):
+        export_groups(toy_groups_mixed, tmp_path / "set.parquet")
+
+
+def test_built_in_pictures_are_the_same_after_a_trip(tmp_path):
+    groups = datasets.load("scenes/left-right", "validation").select([0, 1, 2])
+    register(stage(export_groups(groups, tmp_path / "scenes")), "scenes")
+    for one, other in zip(groups, datasets.load("mine/scenes"), strict=True):
+        for before, after in zip(one.images, other.images, strict=True):
+            np.testing.assert_array_equal(np.asarray(before.open()), np.asarray(after.open()))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_table_of_groups_has_captions_answers_tags_and_content_hashes(tmp_path, toy_groups, ending):
+    export_groups(toy_groups, tmp_path / f"g{ending}", images=False)
+    found = read_table(tmp_path / f"g{ending}")
+    assert found["id"].tolist() == toy_groups.ids
+    assert found["image_1"].tolist() == [g.images[1].key for g in toy_groups]
+    assert found["caption_0"].tolist() == [g.captions[0] for g in toy_groups]
+    assert [tuple(map(int, row.split())) for row in found["truth"]] == [g.truth for g in toy_groups]
+    assert found["colour"].tolist() == [g.tags["colour"] for g in toy_groups]
+
+
+def test_unknown_answers_do_not_come_back_as_the_identity(tmp_path, toy_groups):
+    staged = stage(export_groups(toy_groups.blind(), tmp_path / "blind"))
+    assert staged.groups == 0
+    assert staged.problems[0].what == "the answer is missing"
+    assert set(groups_frame(toy_groups.blind())["truth"]) == {""}
+
+
+def test_nothing_is_overwritten_and_a_clash_of_names_is_told(tmp_path, toy_groups):
+    (tmp_path / "set").mkdir()
+    with pytest.raises(InputError, match="exists already"):
+        export_groups(toy_groups, tmp_path / "set")
+    clash = GroupSet(
+        "x", tuple(type(g)(g.id, g.images, g.captions, g.truth, {"truth": "1"}) for g in toy_groups)
+    )
+    with pytest.raises(InputError, match="A tag cannot be called 'truth'"):
+        export_groups(clash, tmp_path / "x.csv")
+
+
+def test_the_same_groups_give_the_same_zip(tmp_path, toy_groups):
+    one, two = (export_groups(toy_groups, tmp_path / place / "set.zip").read_bytes() for place in ("a", "b"))
+    assert one == two
+
+
+# --- runs
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A finished run with three iterations, arrays and a small sealed model, in a store of its own."""
+    store = RunStore(tmp_path / "here")
+    config = {
+        "model": str(tmp_path / "models/mine"),
+        "benchmark": "scenes/swap",
+        "ttm": {"seed": 1, "iterations": 2},
+    }
+    run = store.create("ttm", "a run", {**config, "device": "cpu"})
+    attempt = store.queue_up(run.id)
+    for step in steps():
+        array = np.random.default_rng(step["iteration"]).normal(size=(6, 2, 2)).astype(np.float32)
+        files.write_arrays(store.arrays_path(run.id, step["iteration"]), {"scores": array})
+        store.append_step(run.id, step, attempt, total=2, started=1000.0)
+    model = store.folder(run.id) / "model"
+    (model / "deep").mkdir(parents=True)
+    (model / "deep/weights.bin").write_bytes(bytes(range(256)))
+    files.seal(model, kind="model")
+    store.conclude(run.id, attempt, "finished")
+    return store, run.id
+
+
+@pytest.mark.parametrize("name", ["run", "run.zip"])
+def test_a_run_opens_on_another_machine_with_the_same_numbers(tmp_path, run, name):
+    store, run_id = run
+    out = export_run(store, run_id, tmp_path / "out" / name)
+    there = RunStore(tmp_path / "there")
+    found = import_run(there, out)
+    before = store.get(run_id)
+    assert found.id != run_id
+    assert (found.kind, found.title, found.status, found.total, found.done) == (
+        "ttm",
+        "a run",
+        "finished",
+        2,
+        2,
+    )
+    assert found.started == 1000.0
+    assert there.steps(found.id) == store.steps(run_id)
+    for i in range(3):
+        np.testing.assert_array_equal(there.scores(found.id, i), store.scores(run_id, i))
+    assert files.unseal(there.folder(found.id) / "model")["kind"] == "model"
+    assert (there.folder(found.id) / "model/deep/weights.bin").read_bytes() == bytes(range(256))
+    assert found.config["model"] == "mine"  # no path of this machine goes along
+    assert before.config["model"] != "mine"
+    assert [r.id for r in there.list()] == [found.id]
+
+
+def test_a_run_without_its_model_and_one_that_still_works(tmp_path, run):
+    store, run_id = run
+    found = import_run(
+        RunStore(tmp_path / "there"), export_run(store, run_id, tmp_path / "r.zip", model=False)
+    )
+    assert not (RunStore(tmp_path / "there").folder(found.id) / "model").exists()
+    with pytest.raises(InputError, match="exists already"):
+        export_run(store, run_id, tmp_path / "r.zip")
+    busy = store.create("ttm", "busy", {"device": "cpu"})
+    store.queue_up(busy.id)
+    with pytest.raises(InputError, match="is queued; wait for its end"):
+        export_run(store, busy.id, tmp_path / "b.zip")
+
+
+def edited(folder: Path, name: str, change) -> Path:
+    """An exported run whose file was changed and whose manifest vouches for the change."""
+    path = folder / name
+    path.write_text(change(path.read_text()))
+    facts = json.loads((folder / files.MANIFEST).read_text())
+    facts.pop("files")
+    files.seal(folder, **facts)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("steps.jsonl", lambda t: t.replace("60.0", "NaN", 1), "NaN is not JSON"),
+        ("steps.jsonl", lambda t: t[: len(t) // 2], "is no whole run"),
+        ("steps.jsonl", lambda t: "".join(reversed(t.splitlines(True))), "are not 0, 1, 2"),
+        ("run.json", lambda t: "{}", "is no whole run"),
+        ("run.json", lambda t: t.replace('"ttm"', '"../x"', 1), "its description is damaged"),
+        ("run.json", lambda t: t.replace("finished", "running"), "its status or title is damaged"),
+        ("run.json", lambda t: "[" * 100_000, "is no whole run"),
+    ],
+)
+def test_a_run_that_was_tampered_with_is_a_sentence_and_leaves_nothing(tmp_path, run, name, change, message):
+    folder = edited(export_run(*run, tmp_path / "out"), name, change)
+    there = RunStore(tmp_path / "there")
+    with pytest.raises(InputError, match=message):
+        import_run(there, folder)
+    assert there.list() == []
+    assert [p.name for p in there.root.iterdir() if p.is_dir()] == []
+
+
+def test_what_is_no_run_or_damaged_is_a_sentence(tmp_path, run):
+    folder = export_run(*run, tmp_path / "out")
+    there = RunStore(tmp_path / "there")
+    (folder / "steps/0001.npz").write_bytes(b"x")
+    with pytest.raises(InputError, match="is damaged or missing"):
+        import_run(there, folder)
+    with pytest.raises(InputError, match="does not exist"):
+        import_run(there, tmp_path / "nowhere")
+    (tmp_path / "x.zip").write_bytes(b"no zip")
+    with pytest.raises(InputError, match="is no zip"):
+        import_run(there, tmp_path / "x.zip")
+    with zipfile.ZipFile(tmp_path / "y.zip", "w") as archive:
+        archive.writestr("a.txt", "a")
+    with pytest.raises(InputError, match="holds no run"):
+        import_run(there, tmp_path / "y.zip")
+    other = tmp_path / "other"
+    other.mkdir()
+    files.seal(other, kind="something else")
+    with pytest.raises(InputError, match="is no run"):
+        import_run(there, other)
+    files.seal(other, kind="crossmatch run", format=99)
+    with pytest.raises(InputError, match="written by another version"):
+        import_run(there, other)
+
+
+def test_files_that_lead_out_of_a_run_are_not_copied(tmp_path, run):
+    folder = export_run(*run, tmp_path / "out")
+    (tmp_path / "secret.npz").write_bytes(b"secret")
+    manifest = json.loads((folder / files.MANIFEST).read_text())
+    for name in ("model/../../secret.npz", "steps/../../secret.npz"):
+        manifest["files"][name] = files.checksum(tmp_path / "secret.npz")
+    (folder / files.MANIFEST).write_text(json.dumps(manifest))
+    there = RunStore(tmp_path / "there")
+    found = import_run(there, folder)
+    copied = {p.name for p in there.root.rglob("*")}
+    assert "secret.npz" not in copied
+    assert found.done == 2
+
+
+# --- figures
+
+
+def figure():
+    import plotly.graph_objects as go
+
+    return go.Figure(go.Bar(x=["</script><b>x</b>", "größe"], y=[1, 2]))
+
+
+def test_html_and_json_need_no_browser_and_load_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "browser", lambda: None)
+    page = write_figure(figure(), tmp_path / "f.html").read_text()
+    assert "</script><b>" not in page
+    assert 'src="http' not in page
+    record = json.loads(write_figure(figure(), tmp_path / "f.json").read_text())
+    assert record["layout"]["paper_bgcolor"] == "#fff"
+    with pytest.raises(InputError, match="no Chromium, Chrome or Edge is here; install one"):
+        write_figure(figure(), tmp_path / "f.svg")
+    with pytest.raises(InputError, match=r"must end in \.svg, \.png"):
+        write_figure(figure(), tmp_path / "f.gif")
+
+
+def test_a_browser_that_does_not_draw_is_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setenv(figures.VARIABLE, shutil.which("true") or "true")
+    with pytest.raises(InputError, match=r"did not draw the figure \(exit status 0\)"):
+        write_figure(figure(), tmp_path / "f.svg")
+    monkeypatch.setenv(figures.VARIABLE, "no-such-browser")
+    with pytest.raises(InputError, match="no Chromium"):
+        write_figure(figure(), tmp_path / "f.png")
+
+
+@pytest.mark.browser
+def test_svg_and_png_are_drawn_offline_by_the_browser_that_is_here(tmp_path):
+    if browser() is None:
+        pytest.skip("needs Chromium, Chrome or Edge")
+    svg = write_figure(figure(), tmp_path / "f.svg", 500, 300).read_text()
+    assert svg.startswith("<svg")
+    assert 'width="500" height="300"' in svg
+    assert "größe" in svg
+    image = Image.open(io.BytesIO(write_figure(figure(), tmp_path / "f.png", 500, 300).read_bytes()))
+    assert image.size == (1000, 600)
+    assert len(image.convert("RGB").getcolors(100_000)) > 10  # something is drawn
+
+
+# --- rows of the papers' tables
+
+
+def result(model: str, benchmark: str, title: str, adapted: Adapted | None = None) -> Result:
+    scores = np.array([[[2.0, 1.0], [0.0, 2.0]], [[2.0, 2.1], [1.0, 1.9]]])  # GroupScore 50, GroupMatch 100
+    metrics = Evaluation.of(scores, None).metrics
+    return Result(model, benchmark, title, metrics, 2, (2, 2), adapted)
+
+
+def test_the_main_table_of_ttm_has_the_papers_rows_and_ours_with_gains(tmp_path):
+    table = layout_table([result("me", "winoground", "Winoground", Adapted(100.0, 0.5, 4))], "ttm/1")
+    assert table.head == ["Dataset / Model", "Raw", "SimpleMatch", "TTM", "Δ", "Error Red."]
+    rows = {row[0]: row[1:] for row in table.rows}
+    # [TTM] Table 1, as printed
+    assert rows["SigLIP-B16 (TTM paper)"][:3] == ["10.25", "67.00", "72.50 ± 0.64"]
+    assert rows["SigLIP-B16 (TTM paper)"][3:] == ["+5.5 (8.2 %)", "16.7 %"]
+    assert rows["GPT-4.1 (TTM paper)"] == ["69.75 ± 0.56", "91.38 ± 0.80", "–", "–", "–"]
+    assert rows["me"] == ["50.00", "100.00", "100.00 ± 0.50", "+0.0 (0.0 %)", "–"]
+    assert "95 % bootstrap intervals" in table.notes[0]
+    assert "chance 16.67" in table.notes[0]
+
+
+def test_groups_of_one_image_and_whatsups_pairs_show_the_papers_gains():
+    table = layout_table([result("me", "sugarcrepe/swap_att", "SugarCrepe: Swap Attribute")], "ttm/6")
+    assert table.rows[0][1:] == ["SigLIP-B16 (TTM paper)", "71.47", "77.36 ± 0.71", "+5.9 (8.2 %)", "20.6 %"]
+    pairs = layout_table([result("me", "whatsup/a-left-right", "A-LR")], "ttm/1")
+    assert pairs.rows[1] == [
+        "CLIP-B32 (TTM paper)",
+        "0.00",
+        "40.78",
+        "95.87 ± 4.42",
+        "+55.1 (135.1 %)",
+        "93.0 %",
+    ]
+
+
+def test_the_wide_layouts_have_a_column_per_set_and_metric():
+    results = [result("me", "winoground", "Winoground"), result("me", "eqben/mini", "EqBen-Mini")]
+    table = layout_table(results, "vgpt/4")
+    assert table.head[:4] == ["Method", "Winoground Text", "Winoground Image", "Winoground Group"]
+    assert table.rows[-1][0] == "me"
+    assert table.rows[-1][1:4] == ["50.00", "50.00", "50.00"]
+    assert any("(paper)" in row[0] for row in table.rows)
+    assert layout_table(results, "vgpt/4", paper=False).rows == [table.rows[-1]]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_is_written_in_markdown_and_latex_with_texts_from_data_escaped(layout):
+    table = layout_table([result("a_b|<i>&%", "mine/x", "50 % of {it}")], layout)
+    text = markdown(table)
+    width = len(table.head)
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert all(line.replace("\\|", "").count("|") == width + 1 for line in lines)
+    assert "<i>" not in text
+    code = latex(table).partition("\n% ")[0]
+    assert r"a\_b|<i>\&\%" in code
+    assert code.count("&") - code.count(r"\&") == (width - 1) * (len(table.rows) + 1)
+    assert code.startswith(r"\begin{tabular}{l" + "r" * (width - 1) + "}")
+
+
+def test_an_unknown_layout_and_no_results_are_sentences():
+    with pytest.raises(InputError, match="Unknown layout 'ttm/2'; did you mean 'ttm/1'"):
+        layout_table([result("m", "b", "t")], "ttm/2")
+    with pytest.raises(InputError, match="needs at least one result"):
+        layout_table([], "ttm/1")
+
+
+# --- the commands
+
+
+def here(*arguments: object) -> str:
+    done = CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_scores_matchings_metrics_and_rows_by_command(tmp_path):
+    path = tmp_path / "in.npz"
+    np.savez(path, scores=np.array([[[2.0, 1.0], [0.0, 2.0]], [[2.0, 2.1], [1.0, 1.9]]]))
+    here("export", "scores", "--scores", path, "--out", tmp_path / "s.csv")
+    here("export", "matchings", "--scores", path, "--out", tmp_path / "m.jsonl")
+    here("export", "metrics", "--scores", path, "--out", tmp_path / "e.parquet")
+    np.testing.assert_array_equal(read_scores(tmp_path / "s.csv").scores, np.load(path)["scores"])
+    assert read_scores(tmp_path / "s.csv").truth is None  # the file named none, and none is made up
+    assert read_table(tmp_path / "m.jsonl")["matching"].tolist() == ["0 1", "0 1"]
+    metrics = read_table(tmp_path / "e.parquet").set_index("metric")
+    assert metrics.loc["group_score", "value"] == 50.0
+    assert metrics.loc["group_match", "value"] == 100.0
+
+
+def test_a_run_travels_by_command(tmp_path, run, monkeypatch):
+    store, run_id = run
+    home = tmp_path / "home1"
+    shutil.copytree(store.root, home / "runs")
+    monkeypatch.setenv("CROSSMATCH_HOME", str(home))
+    here("export", "run", run_id, "--out", tmp_path / "r.zip")
+    here("export", "curves", run_id, "--out", tmp_path / "c.csv")
+    assert len(read_table(tmp_path / "c.csv")) == 3
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / "home2"))
+    new = here("runs", "import", tmp_path / "r.zip").strip()
+    assert RunStore().get(new).title == "a run"
+    assert RunStore().steps(new) == store.steps(run_id)
+
+
+# --- anything at all
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.binary(max_size=200))
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_any_bytes_are_a_table_and_scores_or_one_sentence(ending, data):
+    for read in (read_table, read_scores):
+        try:
+            read(f"x{ending}", data)
+        except InputError as error:
+            assert "\n" not in str(error)
+
+
+NUMBER = st.one_of(st.floats(), st.integers(), st.booleans(), st.none(), st.text(max_size=3))
+ROW = st.dictionaries(st.sampled_from(["c0_i0", "c1_i0", "c0_i1", "id", "truth", "tag"]), NUMBER, max_size=6)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(ROW, max_size=3))
+def test_any_json_lines_are_scores_or_one_sentence(records):
+    data = "\r\n".join(map(json.dumps, records)).encode("utf-8-sig")
+    try:
+        found = read_scores("x.jsonl", data)
+    except InputError as error:
+        assert "\n" not in str(error)
+    else:
+        assert np.isfinite(found.scores).all()

@@ -1,0 +1,129 @@
+"""Blocks and their arithmetic: the fast way against the plain loop, across blocks, threads and types of scores."""
+
+import tracemalloc
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from benchmarks.kernels import loop
+from core import kernels
+from core.errors import InputError
+from core.matching import match
+from core.metrics import METRICS, outcomes, solve
+
+SHAPES = [(1, 2), (1, 5), (2, 2), (2, 4), (3, 3), (3, 5), (4, 4), (5, 5), (6, 6)]
+
+
+@pytest.fixture(params=[1, 3], ids=["one thread", "three threads"])
+def small_blocks(request, monkeypatch):
+    """Blocks of at most five groups, so that a few dozen groups cross many borders and the last block is short."""
+    monkeypatch.setattr(kernels, "_FEWEST", 5)
+    monkeypatch.setattr(kernels, "_MOST", 5)
+    monkeypatch.setattr(kernels, "_cores", lambda: request.param)
+
+
+def truths(kind, n, m, k):
+    rng = np.random.default_rng(3)
+    if kind == "same":
+        return np.tile(rng.permutation(k)[:m], (n, 1))
+    return np.array([rng.permutation(k)[:m] for _ in range(n)])
+
+
+@pytest.mark.parametrize("kind", ["same", "mixed"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_one_pass_equals_the_plain_loop(shape, kind, small_blocks):
+    n = 47 if shape[0] < 6 else 6
+    scores, truth = np.random.default_rng(0).normal(size=(n, *shape)), truths(kind, n, *shape)
+    matches, found = solve(scores, truth)
+    for g, (matching, margin, *outcome) in enumerate(loop(scores, truth)):
+        assert tuple(matches.matching[g]) == matching
+        assert matches.margin[g] == pytest.approx(margin, abs=1e-12)
+        assert [found[name].value[g] for name in METRICS] == outcome
+    assert not matches.tied.any() and not any(o.tied.any() for o in found.values())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_blocks_and_threads_change_nothing_where_many_groups_tie(shape, monkeypatch):
+    n = 60 if shape[0] < 6 else 12
+    scores = np.random.default_rng(1).integers(0, 3, (n, *shape)).astype(float)
+    truth = truths("mixed", n, *shape)
+    whole = solve(scores, truth)
+    monkeypatch.setattr(kernels, "_FEWEST", 7)
+    monkeypatch.setattr(kernels, "_MOST", 7)
+    monkeypatch.setattr(kernels, "_cores", lambda: 3)
+    parts = solve(scores, truth)
+    for a, b in zip(whole[0], parts[0], strict=True):
+        np.testing.assert_array_equal(a, b)
+    for name in METRICS:
+        for a, b in zip(whole[1][name], parts[1][name], strict=True):
+            np.testing.assert_array_equal(a, b, err_msg=name)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_matches_at_hand_and_one_pass_give_the_same(shape):
+    n = 40
+    scores, truth = np.random.default_rng(2).normal(size=(n, *shape)), truths("same", n, *shape)
+    scores[::3] = np.round(scores[::3])
+    matches, found = solve(scores, truth)
+    for a, b in zip(match(scores), matches, strict=True):
+        np.testing.assert_array_equal(a, b)
+    for name, outcome in outcomes(scores, truth, matches=matches).items():
+        for a, b in zip(outcome, found[name], strict=True):
+            np.testing.assert_array_equal(a, b, err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.int64, np.uint16])
+def test_scores_of_any_type_are_those_numbers_in_float64(dtype):
+    scores = np.random.default_rng(4).integers(0, 9, (50, 2, 2)).astype(dtype)
+    truth = truths("mixed", 50, 2, 2)
+    for a, b in zip(solve(scores, truth)[0], solve(scores.astype(float), truth)[0], strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_scores_that_lie_otherwise_in_memory_are_the_same_scores():
+    scores = np.random.default_rng(5).normal(size=(2, 30, 2)).astype(np.float32)
+    turned = scores.transpose(1, 0, 2)
+    for a, b in zip(match(turned), match(np.ascontiguousarray(turned)), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("work", [match, lambda s: outcomes(s, truths("same", len(s), 2, 2))])
+def test_a_score_that_is_no_number_names_its_group_in_whatever_block(work, value, small_blocks):
+    scores = np.zeros((40, 2, 2), dtype=np.float32)
+    scores[33, 1, 0] = value
+    with pytest.raises(InputError, match="Group 33 "):
+        work(scores)
+
+
+@pytest.mark.parametrize("row", [[0, 0], [0, 2], [-1, 0]])
+def test_a_wrong_truth_names_its_group_in_whatever_block(row, small_blocks):
+    truth = np.tile([0, 1], (40, 1))
+    truth[33] = row
+    with pytest.raises(InputError, match=r"group 33 .*distinct"):
+        outcomes(np.zeros((40, 2, 2)), truth)
+    with pytest.raises(InputError, match=r"group 0 .*distinct"):
+        outcomes(np.zeros((40, 2, 2)), np.tile(row, (40, 1)))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_matching_is_listed_once(shape):
+    listed = [tuple(row) for row in kernels.matchings(*shape)]
+    assert sorted(listed) == sorted(permutations(range(shape[1]), shape[0]))
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (1, 4), (3, 3), (4, 4)])
+def test_memory_stays_within_three_times_the_input(shape):
+    scores = np.random.default_rng(6).normal(size=(150_000, *shape)).astype(np.float32)
+    truth = truths("same", len(scores), *shape)
+    tracemalloc.start()
+    try:
+        found = solve(scores, truth)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(found[0].margin) == len(scores)
+    # Working vectors do not grow with the input: two blocks of them belong to the machine, not to the scores.
+    working = 2 * 8 * kernels.block_size(*shape) * (shape[0] * shape[1] + shape[0] + 12)
+    assert peak <= 3 * scores.nbytes + working

@@ -1,0 +1,201 @@
+"""The page on language priors, driven without a browser: the slider moves everything, views and links work."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.alpha import AlphaStudy
+from core.datasets import load
+from core.metrics import METRICS
+from core.priors import estimate_prior
+from core.scorers import builtin_models, load_scorer
+from core.scores import ScoreCache, score_groups
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = "pages/3_Debias.py"
+MODEL, SET = "builtin/blip-caption", "scenes/swap"
+
+pytestmark = pytest.mark.skipif(MODEL not in builtin_models(), reason="no captioner is built in")
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory):
+    """A home whose cache holds the scores and the prior of a few groups, and what is in them."""
+    home = tmp_path_factory.mktemp("scored")
+    scorer, cache = load_scorer(MODEL), ScoreCache(home / "cache" / "scores.sqlite")
+    studies = {}
+    for name in (SET, "scenes/left-right"):
+        groups = load(name, "test").select(range(24))
+        scores = score_groups(scorer, groups, cache)
+        prior = estimate_prior(scorer, groups, "gaussian", cache=cache)
+        studies[name] = AlphaStudy(scores, prior.values, groups.truth, groups.ids)
+    return home, studies
+
+
+@pytest.fixture
+def app(scored, tmp_path, monkeypatch):
+    """Opens the page on the first 24 groups of a set; every answer is checked for exceptions and error boxes."""
+    home = tmp_path / "home"
+    shutil.copytree(scored[0], home, dirs_exist_ok=True)
+    monkeypatch.setenv("CROSSMATCH_HOME", str(home))
+    whole = load
+    monkeypatch.setattr("core.datasets.load", lambda *args, **more: whole(*args, **more).select(range(24)))
+
+    def start(**query):
+        import streamlit as st
+
+        st.cache_resource.clear()
+        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+        for name, value in {"set": SET, "model": MODEL, **query}.items():
+            test.query_params[name] = value
+        test.switch_page(PAGE)
+        return fine(test.run())
+
+    return start
+
+
+def fine(test):
+    assert not test.exception
+    assert not [e.value for e in test.error]
+    return test
+
+
+def text(test):
+    kinds = ("title", "subheader", "markdown", "caption", "text", "info", "success", "warning")
+    return "\n".join(str(e.value) for kind in kinds for e in getattr(test, kind))
+
+
+def html(test):
+    return "\n".join(e.proto.body for e in test.get("html") if "<style>" not in e.proto.body)
+
+
+def shown(test):
+    """Metric label -> percent on its card."""
+    return {m.label: float(m.value.split()[0]) for m in test.metric}
+
+
+def expected(study, alpha):
+    found = study.evaluation(alpha).metrics
+    return {METRICS[name].label: round(e.value, 1) for name, e in found.items()}
+
+
+def test_the_slider_moves_every_metric_and_the_group_in_view(app, scored):
+    study = scored[1][SET]
+    test = app(group=study.ids[0])
+    assert shown(test) == expected(study, 0.0)
+    fine(test.slider(key="alpha").set_value(0.5).run())
+    assert shown(test) == expected(study, 0.5)
+    now = study.scores[0, 0] - 0.5 * study.prior[0]
+    for value in (*study.scores[0, 0], *now):  # the matrix at 0 and at alpha, side by side
+        assert f"{value:.2f}" in html(test)
+    assert "PMI^k with k = 2" in text(test).replace("\\", "")
+
+
+def test_a_link_opens_the_same_alpha_prior_and_view(app, scored):
+    test = app(alpha="0.25", metric="GroupScore", samples="3")
+    assert test.slider(key="alpha").value == 0.25
+    assert test.selectbox(key="metric").value == "GroupScore"
+    assert shown(test) == expected(scored[1][SET], 0.25)
+    assert app(view="training set").segmented_control(key="view").value == "training set"
+
+
+def test_the_best_button_goes_to_the_best_interval_and_it_is_called_tuned_on_test(app, scored):
+    study = scored[1][SET]
+    best = study.best("text_score")
+    test = app()
+    button = next(b for b in test.button if b.label.startswith("α = best"))
+    fine(button.click().run())
+    assert test.slider(key="alpha").value == pytest.approx(best.alpha, abs=6e-3)
+    assert "tuned on test" in text(test)
+    table = next(d.value for d in test.dataframe if "held out" in d.value.columns)
+    row = table.set_index("metric").loc["TextScore"]
+    held = study.record()["metrics"]["text_score"]["validated"]["value"]
+    assert row["held out"].startswith(f"{held['mean']:.1f} ± {held['std']:.1f} at ")
+    assert re.fullmatch(r"[\d.]+ \([\d.]+–[\d.]+\)", row["α = 0"])
+
+
+def test_square_groups_show_live_that_two_metrics_do_not_move(app, scored):
+    study = scored[1]["scenes/left-right"]
+    test = app(set="scenes/left-right", alpha="0.75", group=study.ids[0])
+    cards = shown(test)
+    for name in ("group_match", "image_score"):
+        assert cards[METRICS[name].label] == round(study.evaluation(0.0).metrics[name].value, 1)
+    assert {m.delta for m in test.metric if m.label in ("GroupMatch", "ImageScore")} == {
+        "the same at every α"
+    }
+    totals = next(d.value for d in test.dataframe if "difference" in d.value.columns)
+    assert np.ptp(totals["difference"]) < 1e-3
+    assert totals["difference"][0] == pytest.approx(-0.75 * study.prior[0].sum(), abs=1e-3)
+
+
+def test_the_prior_view_says_which_scenario_this_is(app, scored):
+    test = app(view="language prior")
+    assert "Scenario 1" in text(test) and "Scenario 2" in text(test)
+    found = scored[1][SET].frequency
+    assert f"{found.likelier.value:.1f} %" in text(test)
+    assert any("This set" in s.value for s in test.success)
+    assert "Neither case" in text(app(view="language prior", set="scenes/left-right"))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("scenes/word-order", "can be solved without looking"), ("scenes/left-right", "by design")],
+)
+def test_the_blind_check_has_a_verdict_in_plain_language(name, words, app):
+    test = AppTest_allowing_errors(app, name)
+    said = " ".join(e.value for kind in ("success", "warning", "error") for e in getattr(test, kind))
+    assert words in said
+    assert len(test.get("plotly_chart")) == 1
+
+
+def AppTest_allowing_errors(app, name):
+    """A verdict may be an alarm: shown in the box that errors have."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(globals(), "fine", lambda test: test)
+        test = app(view="blind check", set=name)
+    assert not test.exception
+    return test
+
+
+def test_words_are_shown_with_and_without_the_image_for_every_caption(app):
+    test = app(view="words")
+    group = load(SET, "test")[0]
+    markup = html(test)
+    assert markup.count("<ol") == len(group.captions)
+    for word in group.captions[0].split():
+        assert f"<b>{word}</b>" in markup
+    assert "with the image" in text(test) and "▲" in markup
+
+
+def test_the_page_cites_the_paper_on_language_priors(app):
+    assert "Revisiting the Role of Language Priors" in text(app(view="training set"))
+
+
+def test_samples_and_training_set_show_what_was_measured(app):
+    stored = json.loads((ROOT / "assets/results/alpha_trainset.json").read_text())["rows"]
+    test = app(view="training set")
+    assert f"{stored[-1]['alpha']:.3f}" in text(test) and "β / (1 + β)" in text(test)
+    table = next(d.value for d in test.dataframe if "best α" in d.value.columns)
+    assert table["pairs"].tolist() == [row["size"] for row in stored]
+    assert len(app(view="samples").get("plotly_chart")) >= 2
+
+
+def test_retrieval_shows_the_alpha_that_other_images_chose(app):
+    stored = json.loads((ROOT / "assets/results/alpha_retrieval.json").read_text())
+    table = app(view="retrieval").dataframe[0].value.set_index("")
+    row = stored["from_validation"]["metrics"]["image_to_text_r1"]
+    shown = table.loc["α from the validation split"]
+    assert shown["image to text R@1"] == f"{row['value']:.1f} ({row['low']:.1f}–{row['high']:.1f})"
+    assert shown["α"] == f"{stored['from_validation']['alpha']:.3f}"
+    assert table["text to image R@1"].nunique() == 1
+
+
+def test_a_model_without_likelihoods_is_replaced_by_the_captioner_and_told(app, scored):
+    test = app(model="builtin/clip")
+    assert "gives ITCScore" in text(test) and MODEL in text(test)
+    assert shown(test) == expected(scored[1][SET], 0.0)

@@ -1,0 +1,167 @@
+"""The papers page, driven from app.py: numbers beside runs, what is missing, and running what can run."""
+
+import pytest
+from adapted import finish, made, made_home  # noqa: F401  fixtures
+from driving import button, fine, html, text
+
+from core import reproduce
+from core.reproduce import background, show
+from core.reproduce.measured import measured
+from core.reproduce.tables import lines
+from core.runs import RunStore
+
+PAPERS = "pages/7_Papers.py"
+
+
+def plain(test):
+    return text(test).replace("\\", "")
+
+
+def test_the_first_table_shows_the_paper_s_numbers_and_exactly_what_is_missing(app):
+    test = app(PAPERS)
+    assert "72.50 ± 0.64" in html(test) and "Winoground, SigLIP-B16" in html(test)  # [TTM] Table 1
+    assert "data of winoground" in plain(test) and "weights of google/siglip-base-patch16-224" in plain(test)
+    commands = [c.value for c in test.code]
+    assert "hf download google/siglip-base-patch16-224" in commands
+    assert "Nothing more of this table can run here yet" in text(test)
+
+
+@pytest.mark.parametrize("paper", [*show.PAPERS, show.WORLD])
+def test_every_table_of_every_paper_opens(app, paper):
+    test = app(PAPERS, paper=paper)
+    choices = show.table_choices(paper)
+    assert list(test.selectbox(key="table").options) == list(choices)
+    for name in list(choices)[1::4]:
+        fine(test.selectbox(key="table").set_value(name).run())
+        assert choices[name].title.split(",")[0] in plain(test)
+
+
+def test_a_link_opens_a_table_and_one_that_does_not_exist_falls_back(app):
+    test = app(PAPERS, paper="Cola", table="Table 3")
+    assert test.selectbox(key="table").value == "Table 3" and "Cola CLEVR" in plain(test)
+    assert app(PAPERS, paper="Cola", table="Table 99").selectbox(key="table").value == "Table 1"
+
+
+def test_your_runs_stand_below_the_shipped_numbers(app, monkeypatch):
+    line = lines("world/iterations")[0]
+    test = app(PAPERS, paper=show.WORLD, table="Iterations", seeds="1")
+    assert "not" not in html(test) and html(test).count("cm-none") == sum(
+        len(each.cells) for each in lines("world/iterations")
+    )
+    small = {**line.job, "groups": None}
+    store = RunStore()
+    run = store.create("ttm", "mine", small)
+    attempt = store.queue_up(run.id)
+    for i, value in enumerate((10.0, 66.0)):
+        estimate = {"value": value, "low": value, "high": value, "chance": 50.0, "ties": 0}
+        metrics = {"group_match": estimate, "group_score": estimate}
+        store.append_step(
+            run.id, {"iteration": i, "metrics": metrics, "seconds": 1.0, "n_groups": 300}, attempt
+        )
+    store.conclude(run.id, attempt, "finished")
+    test = app(PAPERS, paper=show.WORLD, table="Iterations", seeds="1")
+    assert ">66.00</b>" in html(test) and "1 done" in text(test)
+
+
+def test_what_can_run_is_started_once_and_stopped(app, monkeypatch):
+    started, working = [], set()
+    monkeypatch.setattr(
+        background.processes, "start_module", lambda *a: started.append(a) or background.processes.identify(1)
+    )
+    monkeypatch.setattr(background.processes, "alive", lambda process: bool(working))
+    monkeypatch.setattr(background.processes, "nudge", lambda process: working.clear())
+    test = app(PAPERS, paper=show.WORLD, table="Oracle")
+    assert "2 lines, 4 seeds each" in text(test)
+    fine(button(test, "Run what can be run here").click().run())
+    assert [arguments[1:] for _, arguments, _ in started] == [["world/oracle", "4"]]
+    working.add(1)
+    test = app(PAPERS, paper=show.WORLD, table="Oracle")
+    fine(button(test, "Stop").click().run())
+    assert not working and button(fine(test.run()), "Run what can be run here")
+
+
+def test_one_line_can_be_run_by_itself(app, monkeypatch):
+    from core import seeds
+
+    launched = []
+    monkeypatch.setattr(
+        seeds, "launch", lambda store, run_id, module="": launched.append(run_id) or store.get(run_id)
+    )
+    test = app(PAPERS, paper=show.WORLD, table="Schedules", seeds="2")
+    fine(test.selectbox(key="line").set_value("scenes/left-right, cosine").run())
+    fine(button(test, "Run this line").click().run())
+    found = [RunStore().get(run_id) for run_id in launched]
+    assert [(r.config["ttm"]["schedule"], r.config["ttm"]["seed"]) for r in found] == [
+        ("cosine", 0),
+        ("cosine", 1),
+    ]
+
+
+def test_in_public_mode_nobody_starts_a_table(app, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    test = app(PAPERS, paper=show.WORLD, table="Oracle")
+    assert not [b for b in test.button if b.label.startswith("Run")]
+
+
+@pytest.mark.parametrize(
+    "name", ["Schedules", "First threshold", "Iterations", "Gains", "SimpleMatch", "Why"]
+)
+def test_the_built_in_world_answers_each_question_with_a_figure(app, name):
+    test = app(PAPERS, paper=show.WORLD, table="Oracle", world=name)
+    assert "On the built-in world" in text(test) and len(test.get("plotly_chart")) == 2
+    assert test.segmented_control(key="world").value == name
+
+
+# --- what the page shows, without a page ---------------------------------------------------------------------------
+
+
+def test_what_waits_for_the_same_thing_is_said_once_with_its_commands(tmp_path):
+    record = reproduce.plan(RunStore(tmp_path), "ttm/1").record()
+    found = {item.what: item for item in show.missing(record)}
+    assert found["data of winoground"].lines == 3
+    assert found["scores of GPT-4.1"].lines == 3 and len(found["scores of GPT-4.1"].commands) == 3
+    assert (
+        "hf download openai/clip-vit-base-patch16"
+        in found["weights of openai/clip-vit-base-patch16"].commands
+    )
+    assert all("`" not in item.step for item in found.values())
+
+
+def test_every_number_of_a_printed_table_is_in_its_frame():
+    from core.papers import reference
+
+    for paper in show.PAPERS.values():
+        for table in dict.fromkeys(reference(paper)["table"]):
+            rows, frame = reference(paper, table), show.paper_frame(paper, table)
+            shown = [c for c in frame.columns if c not in ("dataset", "subset", "model", "method")]
+            cells = [v for c in shown for v in frame[c] if v]
+            assert len(cells) == len(rows)
+            assert sorted(float(v.split()[0]) for v in cells) == pytest.approx(sorted(rows["value"]))
+
+
+def test_the_shipped_measurements_are_read_by_the_cells_of_their_lines(tmp_path):
+    import pandas as pd
+
+    from core.paths import assets
+
+    table = pd.read_csv(assets() / "results" / "ttm_ablations.csv", keep_default_na=False, na_values=[""])
+    own = table[
+        (table.kind == "ttm")
+        & (table.model == "builtin/clip")
+        & (table.benchmark == "scenes/left-right")
+        & (table.setting == "preset")
+        & (table.part == "all")
+    ]
+    last = own[own.iteration == 10].group_match
+    status = reproduce.plan(RunStore(tmp_path), "world/schedules").lines[0]
+    found = dict(zip([(c.method, c.metric) for c in status.line.cells], status.shipped, strict=True))
+    assert found["TTM", "group_match"].mean == pytest.approx(last.mean(), abs=1e-3)
+    assert found["TTM", "group_match"].seeds == len(last)
+    assert len(measured()) == table.groupby(["kind", "model", "benchmark", "setting"]).ngroups
+
+
+def test_names_in_a_table_are_never_markup():
+    cell = {"method": "TTM", "metric": "group_match", "part": "", "paper": 1.0, "paper_std": None, "seeds": 0}
+    cell |= {"yours": None, "yours_std": None, "shipped": None, "shipped_std": None, "shipped_seeds": 0}
+    record = {"lines": [{"line": "<script>", "cells": [{**cell, "note": '"><b>'}]}]}
+    assert "<script>" not in show.table_html(record) and '"><b>' not in show.table_html(record)

@@ -1,0 +1,231 @@
+"""The retrieval page, driven from app.py: queries side by side, the table of strategies, runs of a strategy."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from driving import button, fine, html, text
+
+from core.adapt import background
+from core.adapt.config import STRATEGIES
+from core.adapt.jobs import adapt_job
+from core.retrieval_scores import first_images
+from core.runs import RunStore
+from core.scenes.retrieval import load_retrieval
+from core.shared_words import ranked, words_of
+from core.worker import Job
+
+PAGE = "pages/5_Retrieval.py"
+QUERY = "a red cube"
+
+
+def some_query():
+    found = load_retrieval("test")
+    return next(
+        q
+        for q, p in zip(found.queries, found.phrases, strict=True)
+        if p.colour == "red" and p.shape == "cube"
+    )
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Small material, small sets: a whole run in a second."""
+    from core.adapt.material import builtin_material
+
+    monkeypatch.setattr("core.adapt.tasks.builtin_material", builtin_material.__wrapped__)
+    for name, value in (("IMAGES", 30), ("TWINS", 6), ("WORDINGS", 1), ("TEXTS", 12)):
+        monkeypatch.setattr(f"core.adapt.material.{name}", value)
+    monkeypatch.setattr("core.adapt.tasks._CURVE_IMAGES", 10)
+    monkeypatch.setattr("core.adapt.tasks._CURVE_STEP", 40)
+    monkeypatch.setattr("core.adapt.tasks._PAIRS", 10)
+
+
+def finished(strategy="linear"):
+    options = {"epochs": 2, "steps": 2, "batch": 4, "strategy": strategy}
+    store, wanted = RunStore(), adapt_job(images=12, device="cpu", options=options)
+    run = store.create("adapt", f"{strategy} for a test", wanted)
+    attempt = store.queue_up(run.id)
+    work = Job(store, run.id, attempt)
+    work.wait_for_turn()
+    assert background.run_adapt(work)
+    store.conclude(run.id, attempt, "finished")
+    return run.id
+
+
+def test_a_query_shows_ranked_images_with_verdicts_and_shared_words(app):
+    test = app(PAGE, query=some_query(), images="100")
+    shown = html(test)
+    assert shown.count('cm-ranked"') == 8
+    assert "✓ right" in shown or "✗ wrong" in shown
+    assert "<b>red</b>" in shown
+    assert "of the first 8 are right" in text(test) and "by chance" in text(test)
+
+
+def test_the_page_marks_what_is_right_as_the_set_does():
+    found = first_images(load_retrieval("test"), 60)
+    scores = np.random.default_rng(0).normal(size=60)
+    query = next(i for i in range(240) if found.relevant[i].any())
+    rows = ranked(found, query, scores, "any_word", 60)
+    assert [r.right for r in rows] == [bool(found.relevant[query, r.image]) for r in rows]
+    assert [r.score for r in rows] == sorted((r.score for r in rows), reverse=True)
+    assert {r.image for r in rows} == set(np.flatnonzero(found.any_word[query]).tolist())
+    for row in rows:
+        if row.right:
+            assert row.missing == ()
+        assert not row.tied
+
+
+def test_among_equal_scores_the_wrong_images_come_first():
+    found = first_images(load_retrieval("test"), 40)
+    query = next(i for i in range(240) if found.relevant[i].any())
+    rows = ranked(found, query, np.zeros(40), "everything", 40)
+    right = [r.right for r in rows]
+    assert right == sorted(right)
+    assert all(r.tied for r in rows)
+
+
+def test_shared_words_are_those_that_something_in_the_image_is():
+    found = first_images(load_retrieval("test"), 30)
+    for query in range(0, 240, 37):
+        for image in range(30):
+            shared, missing = words_of(found, query, image)
+            assert bool(shared) == bool(found.any_word[query, image])
+            assert (not missing) == bool(found.all_words[query, image])
+
+
+def test_two_models_stand_side_by_side(app):
+    test = app(PAGE, query=some_query(), images="100", right="builtin/siglip")
+    assert html(test).count('cm-list"') == 2
+    assert "builtin/siglip" in text(test).replace("\\", "")
+
+
+def test_predict_first_hides_the_verdicts_until_revealed(app):
+    test = app(PAGE, query=some_query(), images="100", rpredict="true")
+    assert "right</span>" not in html(test) and 'alt="Place 1"' in html(test)
+    assert button(test, "Reveal").disabled
+    test.segmented_control(key="rguess").set_value("most")
+    fine(test.run())
+    fine(button(test, "Reveal").click().run())
+    assert "right</span>" in html(test) or "wrong</span>" in html(test)
+
+
+def test_queries_narrow_to_what_was_unseen_and_to_words(app):
+    test = app(PAGE, images="100", queries="unseen in training")
+    found = load_retrieval("test")
+    unseen = {q for q, u in zip(found.queries, found.unseen, strict=True) if u}
+    assert set(test.selectbox(key="query").options) == unseen
+    fine(test.text_input(key="words").set_value("no such word").run())
+    assert "No query has all of these words" in text(test)
+
+
+def test_every_query_is_measured_with_interval_chance_and_skipped(app):
+    test = app(PAGE, images="100", measure="true")
+    told = text(test)
+    assert "unseen" in told and "skipped" in told and "tied" in told and "chance" in told
+    fine(test.selectbox(key="rmetric").set_value("mean_rank_distractor").run())
+
+
+def test_without_an_adapted_model_the_page_says_how_to_get_one(app):
+    assert "No adapted model yet" in text(app(PAGE, images="100"))
+
+
+def test_the_table_shows_the_papers_numbers_and_says_what_to_run(app, monkeypatch, tmp_path):
+    import core.paths
+
+    real = core.paths.assets()
+    monkeypatch.setattr("core.paths.assets", lambda: tmp_path)
+    (tmp_path / "papers").symlink_to(real / "papers")
+    (tmp_path / "models").symlink_to(real / "models")
+    (tmp_path / "scenes").symlink_to(real / "scenes")
+    test = app(PAGE, view="strategies")
+    assert "python -m benchmarks.cola" in text(test)
+    paper = test.dataframe[-1].value
+    row = paper[paper["strategy"] == "MM-Adapter"].iloc[0]
+    assert row["GQA, all"] == 46.83 and row["CLEVR, unseen"] == 89.52
+    assert paper[paper["strategy"] == "before"].iloc[0]["multi-object accuracy"] == 21.42
+
+
+def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path):
+    import core.paths
+
+    real = core.paths.assets()
+    for name in ("papers", "models", "scenes"):
+        (tmp_path / name).symlink_to(real / name)
+    (tmp_path / "results").mkdir()
+    rows = [
+        {"strategy": s, "fusion": "mdetr", "mix": "multi", "seed": seed, "metric": "cola_map", "part": part,
+         "value": 30.0 + seed, "chance": 16.0}
+        for s in ("base", *STRATEGIES) for seed in (0, 1, 2) for part in ("all", "seen", "unseen")
+    ]  # fmt: skip
+    pd.DataFrame(rows).to_csv(tmp_path / "results/cola.csv", index=False)
+    claim = {
+        "versus": "ft-late",
+        "measure": "cola_map unseen",
+        "queries": 36,
+        "difference": 2.0,
+        "low": -1.0,
+        "high": 5.0,
+    }
+    pd.DataFrame([claim]).to_csv(tmp_path / "results/cola_claims.csv", index=False)
+    monkeypatch.setattr("core.paths.assets", lambda: tmp_path)
+    test = app(PAGE, view="strategies")
+    own = test.dataframe[0].value.set_index("strategy")
+    assert own.loc["MM-Adapter", "Cola mAP, all"] == "31.0 ± 1.0"
+    assert own.loc["chance", "Cola mAP, all"] == "16.0"
+    assert "+2.0 (-1.0 to +5.0)" in test.dataframe[1].value.to_string()
+
+
+def test_a_run_starts_from_the_form_and_is_described_in_the_store(app, monkeypatch):
+    monkeypatch.setattr("core.runs.launch", lambda store, run_id: store.get(run_id))
+    test = app(PAGE, view="train", strategy="FT late")
+    assert test.selectbox(key="fusion").disabled
+    fine(button(test, "Start the run").click().run())
+    (run,) = RunStore().list("adapt")
+    assert run.config["adapt"]["strategy"] == "ft-late"
+    assert run.config["model"] == "builtin/clip"
+    assert run.id in test.query_params["run"]
+
+
+def test_a_finished_run_shows_curves_counts_and_results_and_its_model_is_offered(app, quick, open_page):
+    run = finished()
+    test = app(PAGE, view="train", run=run)
+    assert len(test.get("plotly_chart")) == 2
+    assert "weights are trained" in text(test)
+    results = test.dataframe[0].value
+    assert {"Cola mAP", "QueryAll mAP", "Multi-object accuracy", "CREPE accuracy"} <= set(results["metric"])
+    assert f"run/{run}" in text(test).replace("\\", "")
+    beside = app(PAGE, images="100", right=f"run/{run}")
+    assert html(beside).count('cm-list"') == 2
+    assert "No adapted model yet" not in text(beside)
+
+
+def test_an_adapted_model_serves_the_groups_page(app, quick):
+    run = finished()
+    test = app("pages/2_Matching.py", set="scenes/left-right", model=f"run/{run}")
+    assert "GroupMatch" in {m.label for m in test.metric}
+
+
+def test_the_list_of_runs_opens_a_strategys_run_here(app, quick):
+    run = finished()
+    test = app("pages/9_Runs.py", runs=run)
+    fine(button(test, "Open").click().run())
+    shown = app(PAGE, view="train", run=run)
+    assert "weights are trained" in text(shown)
+
+
+def test_a_failed_run_says_why(open_page):
+    store = RunStore()
+    run = store.create("adapt", "broken", adapt_job(options={"strategy": "linear"}))
+    attempt = store.queue_up(run.id)
+    store.conclude(run.id, attempt, "failed", "The disk is full; make room.")
+    test = open_page(PAGE, view="train", run=run.id)
+    assert not test.exception
+    assert "The disk is full" in test.error[0].value
+    assert button(test, "Resume")
+
+
+def test_records_are_json(quick):
+    run = finished()
+    json.dumps(RunStore().steps(run), allow_nan=False)

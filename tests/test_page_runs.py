@@ -1,0 +1,136 @@
+"""The runs page, driven from app.py: the table, sweeps as one, bulk actions, comparison, export and import."""
+
+import numpy as np
+from adapted import SET, made, made_home  # noqa: F401  fixtures
+from driving import button, fine, text
+
+from core.exchange.runs import export_run
+from core.runs import RunStore
+
+RUNS = "pages/9_Runs.py"
+
+
+def choose(test, *names):
+    return fine(test.multiselect(key="chosen_runs").set_value(list(names)).run())
+
+
+def test_no_runs_yet_says_what_to_do(app):
+    test = app(RUNS)
+    assert "No runs yet" in text(test) and button(test, "Run test-time matching")
+
+
+def test_the_table_says_kind_and_seed_and_takes_the_seeds_of_a_sweep_as_one(app, made):  # noqa: F811
+    frame = app(RUNS).dataframe[0].value
+    assert len(frame) == 5
+    rows = frame.set_index("id")
+    assert rows.loc[made.group, "seed"] == "0, 1" and "± " in rows.loc[made.group, "GroupMatch after"]
+    assert rows.loc[made.simplematch, "kind"] == "SimpleMatch"
+    assert rows.loc[made.transfer, "kind"] == "TTM, transfer check 50%"
+    assert rows.loc[made.wide, "kind"] == "TTM, global" and rows.loc[made.file, "kind"] == "TTM, embeddings"
+    assert set(frame["status"]) == {"finished"}
+
+
+def test_seeds_by_themselves_have_their_intervals_and_a_paired_test(app, made):  # noqa: F811
+    test = app(RUNS, together="false")
+    frame = test.dataframe[0].value
+    assert len(frame) == 6 and frame["GroupMatch after"].str.contains("–").all()
+    choose(test, *made.seeds)
+    assert "B minus A" in text(test) and "McNemar" in text(test) and len(test.get("plotly_chart")) == 1
+    fine(test.selectbox(key="compared_metric").set_value("group_score").run())
+    assert test.query_params["runs"] in (",".join(made.seeds), [",".join(made.seeds)])
+
+
+def test_the_difference_is_that_of_the_last_iterations(app, made):  # noqa: F811
+    test = choose(app(RUNS, together="false"), *made.seeds)
+    ends = [RunStore().steps(run_id)[-1]["metrics"]["group_match"]["value"] for run_id in made.seeds]
+    assert f"{ends[1] - ends[0]:+.1f} points" in text(test)
+
+
+def test_a_sweep_beside_a_run_compares_results_without_a_paired_test(app, made):  # noqa: F811
+    test = choose(app(RUNS), made.group, made.simplematch)
+    assert "last iterations" in text(test) and "2 complete seeds" in text(test)
+    assert "McNemar" not in text(test) and "standard deviation over seeds" in text(test)
+
+
+def test_runs_with_other_groups_have_no_difference(app, made):  # noqa: F811
+    test = choose(app(RUNS), made.simplematch, made.file)
+    assert "different groups" in text(test)
+
+
+def test_many_are_chosen_and_deleted_at_once_after_a_question(app, made):  # noqa: F811
+    test = app(RUNS)
+    fine(button(test, "All").click().run())
+    assert len(test.multiselect(key="chosen_runs").value) == 5
+    choose(test, made.group, made.wide)
+    fine(button(test, "Delete").click().run())
+    assert len(RunStore().list()) == 6
+    fine(test.button(key="really").click().run())
+    assert {run.id for run in RunStore().list()} == {made.simplematch, made.transfer, made.file}
+    assert not test.multiselect(key="chosen_runs").value
+
+
+def test_stop_and_resume_take_those_that_they_apply_to(app, made, monkeypatch):  # noqa: F811
+    store = RunStore()
+    jobs = [store.get(run_id).config for run_id in made.seeds]
+    waiting = store.create("ttm", "waiting", {**jobs[0], "group": None})
+    store.queue_up(waiting.id)
+    cut = store.create("ttm", "cut", {**jobs[0], "group": None})
+    store.conclude(cut.id, store.queue_up(cut.id), "stopped")
+    resumed = []
+    monkeypatch.setattr("core.runs.launch", lambda store, run_id, module="": resumed.append(run_id))
+    test = choose(app(RUNS), waiting.id, cut.id, made.group)
+    fine(button(test, "Stop (1)").click().run())
+    assert store.get(waiting.id).status == "stopped"
+    fine(button(test, "Resume (2)").click().run())
+    assert set(resumed) == {waiting.id, cut.id}
+
+
+def test_a_run_leaves_as_one_file_and_comes_back(app, made, tmp_path):  # noqa: F811
+    test = choose(app(RUNS), made.transfer)
+    assert any("half" in b.label for b in test.get("download_button"))
+    store = RunStore()
+    archive = export_run(store, made.transfer, tmp_path / "out.zip")
+    steps, scores = store.steps(made.transfer), store.scores(made.transfer, 2)
+    store.delete(made.transfer)
+    test = app(RUNS)
+    test.get("file_uploader")[0].upload("out.zip", archive.read_bytes())
+    fine(button(test, "Import").click().run())
+    back = next(run for run in RunStore().list() if run.title == "half")
+    assert RunStore().steps(back.id) == steps
+    np.testing.assert_array_equal(RunStore().scores(back.id, 2), scores)
+
+
+def test_a_file_that_is_no_run_is_one_sentence(app, made):  # noqa: F811
+    test = app(RUNS)
+    test.get("file_uploader")[0].upload("x.zip", b"PK\x03\x04 half of it")
+    test = button(test, "Import").click().run()
+    assert not test.exception and len(test.error) == 1 and "Traceback" not in test.error[0].value
+
+
+def test_one_chosen_run_opens_on_the_test_time_matching_page(app, made):  # noqa: F811
+    test = choose(app(RUNS), made.group)
+    assert button(test, "Open").click().run().session_state["run"] == made.group
+    assert SET in text(app("pages/4_Test-Time_Matching.py", run=made.group)).replace("\\", "")
+
+
+def test_a_run_of_the_retrieval_page_is_listed_with_its_own_metric_and_opens_there(app, made):  # noqa: F811
+    store = RunStore()
+    config = {
+        "benchmark": "scenes/retrieval",
+        "model": "builtin/clip",
+        "adapt": {"strategy": "linear", "seed": 3},
+    }
+    run = store.create("adapt", "cola", config)
+    attempt = store.queue_up(run.id)
+    for i, value in enumerate((20.0, 31.5)):
+        metric = {"value": value, "low": value - 1, "high": value + 1, "chance": 1.0, "ties": 0}
+        store.append_step(run.id, {"iteration": i, "metrics": {"cola_map": metric}, "seconds": 2.0}, attempt)
+    store.conclude(run.id, attempt, "finished")
+    test = app(RUNS)
+    row = test.dataframe[0].value.set_index("id").loc[run.id]
+    assert (row["kind"], row["seed"], row["mAP after"]) == ("Cola, linear", "3", "31.5 % (30.5–32.5)")
+    assert row["GroupMatch after"] == "–"
+    choose(test, run.id)
+    state = button(test, "Open").click().run().session_state
+    assert state["run"] == run.id and state["view"] == "train"
+    assert button(app("pages/4_Test-Time_Matching.py"), "Start the run")

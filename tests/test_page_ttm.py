@@ -1,0 +1,279 @@
+"""The test-time matching page, driven from app.py: the form, runs of every sort, sweeps, the adapted model."""
+
+import io
+
+import numpy as np
+import pytest
+from adapted import MODEL, SET, made, made_home  # noqa: F401  fixtures
+from driving import button, fine, html, text
+
+from core import runs, seeds
+from core.jobs import kind_of
+from core.runs import RunStore
+
+TTM, GROUPS = "pages/4_Test-Time_Matching.py", "pages/1_Groups.py"
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Ids of the runs that the page launches; none of them gets a process."""
+    found = []
+
+    def launch(store, run_id, module="core.worker"):
+        found.append(run_id)
+        return store.get(run_id)
+
+    monkeypatch.setattr(runs, "launch", launch)
+    monkeypatch.setattr(seeds, "launch", launch)
+    return found
+
+
+def plain(test):
+    return text(test).replace("\\", "")
+
+
+# --- the form ----------------------------------------------------------------------------------------------------
+
+
+def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
+    test = app(TTM, set=SET)
+    assert "selects 60 of 300 groups" in plain(test)  # 20 %
+    fine(test.slider(key="share").set_value(50).run())
+    assert "selects 150 of 300 groups" in plain(test)
+    fine(test.selectbox(key="preset").set_value("winoground/clip-b16").run())
+    assert test.number_input(key="tau1").value == 0.9 and test.number_input(key="epochs").value == 30
+    assert test.number_input(key="lr").value == 2e-5
+    fine(test.selectbox(key="preset").set_value("winoground/siglip-b16").run())
+    assert test.toggle(key="keep").value is True  # [TTM] C.1: its optimizer state is kept
+    assert not test.warning
+
+
+def test_every_variant_of_the_paper_is_a_choice(app):
+    test = app(TTM, set=SET)
+    fine(test.selectbox(key="variant").set_value("global").run())
+    fine(test.selectbox(key="mode").set_value("relative").run())
+    assert "Starts with the best 20 % of all pairs" in plain(test)
+    fine(test.selectbox(key="variant").set_value("oracle (reads the truth)").run())
+    assert "reads the truth" in plain(test) and "200 of 300 groups that are right now" in plain(test)
+    fine(test.selectbox(key="variant").set_value("group").run())
+    for schedule in ("cosine", "constant", "ascending"):
+        fine(test.selectbox(key="schedule").set_value(schedule).run())
+    assert "selects 300 of 300" in plain(test)  # ascending starts at the last threshold, 0
+
+
+def test_a_run_is_created_with_every_setting_of_the_form(app, started):
+    test = app(TTM, set=SET, T="2", epochs="1", n="40", seed="7", variant="oracle (reads the truth)")
+    test.selectbox(key="augmentation").set_value("none")
+    test.toggle(key="keep").set_value(True)
+    test.number_input(key="micro").set_value(10)
+    test.toggle(key="lora").set_value(True)
+    fine(test.run())
+    test.number_input(key="rank").set_value(4)
+    fine(test.run())
+    fine(button(test, "Start the run").click().run())
+    run = RunStore().list("ttm")[0]
+    assert started == [run.id] and test.session_state["run"] == run.id
+    assert (run.config["groups"], run.config["oracle"]) == (40, True)
+    own = run.config["ttm"]
+    assert (own["iterations"], own["epochs"], own["seed"]) == (2, 1, 7)
+    assert (own["augmentation"], own["keep_optimizer"], own["micro_batch"]) == ("none", True, 10)
+    assert own["lora_rank"] == 4 and "oracle" in run.title
+
+
+def test_thresholds_are_set_as_shares_or_values_at_both_ends(app, started):
+    test = app(TTM, set=SET, start="value", end="share selected")
+    test.number_input(key="tau1").set_value(0.75)
+    test.slider(key="share_end").set_value(90)
+    fine(test.run())
+    fine(button(test, "Start the run").click().run())
+    own = RunStore().get(started[0]).config["ttm"]
+    assert (own["tau_first"], own["coverage_first"]) == (0.75, None)
+    assert (own["tau_last"], own["coverage_last"]) == (None, 0.9)
+
+
+def test_four_seeds_are_one_action(app, started):
+    test = app(TTM, set=SET, T="2")
+    fine(button(test, "Run 4 seeds").click().run())
+    found = [RunStore().get(run_id) for run_id in started]
+    assert [seeds.seed_of(run) for run in found] == [0, 1, 2, 3]
+    assert len({run.config["group"] for run in found}) == 1
+    assert test.session_state["run"] == found[0].config["group"]
+    assert "seeds 0–3" in plain(test)
+
+
+def test_simplematch_is_a_method_of_the_form(app, started):
+    test = app(TTM, set=SET, method="SimpleMatch")
+    assert "induced matchings of **300** groups" in text(test)
+    test.number_input(key="rounds").set_value(3)
+    fine(test.run())
+    fine(button(test, "Start the run").click().run())
+    run = RunStore().get(started[0])
+    assert kind_of(run.config) == "simplematch" and run.config["simplematch"]["rounds"] == 3
+
+
+def test_a_transfer_check_says_what_it_adapts_on(app, started):
+    test = app(TTM, set=SET, transfer="true")
+    assert "Adapts on 150 groups; 150 stay untouched" in plain(test)
+    fine(test.slider(key="adapt_on").set_value(20).run())
+    assert "Adapts on 60 groups; 240 stay untouched" in plain(test)
+    fine(button(test, "Start the run").click().run())
+    assert RunStore().get(started[0]).config["adapt_on"] == 0.2
+    fine(app(TTM, set=SET, variant="global"))
+
+
+def test_another_model_or_set_brings_the_preset_that_suits_it(app):
+    test = app(TTM, set=SET)
+    assert test.selectbox(key="preset").value == "builtin"
+    fine(test.number_input(key="T").set_value(3).run())
+    fine(test.segmented_control(key="method").set_value("SimpleMatch").run())
+    assert test.selectbox(key="preset").value == "simplematch/builtin"
+    fine(test.segmented_control(key="method").set_value("Test-time matching").run())
+    assert test.selectbox(key="preset").value == "builtin" and test.number_input(key="T").value == 10
+
+
+def test_an_embeddings_file_is_adapted_by_the_mouse_alone(app, started):
+    test = app(TTM, set=SET, method="SimpleMatch", source="embeddings file")
+    assert "Choose a file" in text(test)
+    rng, data = np.random.default_rng(0), io.BytesIO()
+    rows = rng.normal(size=(40, 8))
+    np.savez(data, img=rows, cap=rows + rng.normal(size=rows.shape))
+    test.get("file_uploader")[0].upload("../my features.npz", data.getvalue())
+    fine(test.run())
+    assert "induced matchings of **20** groups" in text(test)
+    fine(button(test, "Start the run").click().run())
+    run = RunStore().get(started[0])
+    assert run.config["benchmark"] == "my-features.npz" and run.config["shape"] == "2x2"
+    assert run.config["preset"] == "simplematch/embeddings"
+
+
+@pytest.mark.parametrize("run", ["20200101-000000000-abcdef", "g-00000000", "../../etc"])
+def test_a_link_to_a_run_that_is_gone_is_answered_kindly(app, run):
+    assert "not on this machine" in text(app(TTM, run=run))
+
+
+# --- runs --------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_shows_its_own_settings_and_not_the_sidebar_s(app, made):  # noqa: F811
+    test = app(TTM, set="scenes/triples", run=made.seeds[0])
+    said = plain(test)
+    assert "scenes/left-right · test · first 24 groups · builtin/clip" in said and "T = 2" in said
+    assert "scenes/triples · test" not in said
+
+
+def test_a_finished_run_shows_curves_what_changed_and_the_way_back(app, made):  # noqa: F811
+    test = app(TTM, run=made.seeds[0])
+    assert "finished" in text(test) and "What changed" in text(test) and "McNemar" in text(test)
+    assert "The last iteration is the result" in text(test)
+    assert len(test.get("plotly_chart")) == 5  # accuracy, three panels, margins
+    fine(test.slider(key="margins_at").set_value(0).run())
+    fine(button(test, "All seeds of this sweep").click().run())
+    assert test.session_state["run"] == made.group
+    fine(test.selectbox(key="shown").set_value(made.simplematch).run())
+    fine(test.selectbox(key="shown").set_value("new").run())
+    assert button(test, "Start the run")
+
+
+def test_fixed_and_broken_groups_tell_their_story_and_open_with_the_model(app, made):  # noqa: F811
+    test = app(TTM, run=made.seeds[0], explain_by="GroupScore")
+    table = [t.label for t in test.tabs]
+    assert table[0].startswith("✓ Fixed by TTM (") and table[1].startswith("✗ Broken by TTM (")
+    assert "First trained on in iteration" in plain(test) and "turned right in iteration" in plain(test)
+    shown = button(test, "Open with this model")
+    group = shown.key.removeprefix("open-")
+    state = shown.click().run().session_state
+    assert (state["group"], state["model"], state["predict"]) == (group, f"run/{made.seeds[0]}", False)
+    page = app(GROUPS, set=SET, group=group, model=f"run/{made.seeds[0]}")
+    assert "cm-verdicts" in html(page)
+
+
+def test_simplematch_shows_its_three_numbers(app, made):  # noqa: F811
+    test = app(TTM, run=made.simplematch)
+    labels = [m.label for m in test.metric]
+    assert labels == ["GroupScore before", "GroupMatch before", "GroupScore after"]
+    steps = RunStore().steps(made.simplematch)
+    wanted = [(0, "group_score"), (0, "group_match"), (-1, "group_score")]
+    assert [m.value for m in test.metric] == [f"{steps[i]['metrics'][n]['value']:.1f} %" for i, n in wanted]
+    assert sum("95 % interval" in c.value and "chance" in c.value for c in test.caption) >= 3
+
+
+def test_a_transfer_check_keeps_both_parts_apart(app, made):  # noqa: F811
+    test = app(TTM, run=made.transfer)
+    labels = [m.label for m in test.metric]
+    assert labels == [
+        f"{name}, {part} groups (12)"
+        for part in ("adapted", "untouched")
+        for name in ("GroupMatch", "GroupScore")
+    ]
+    assert "**GroupMatch, untouched groups**" in text(test)
+
+
+def test_the_global_variant_has_its_own_metric(app, made):  # noqa: F811
+    test = app(TTM, run=made.wide)
+    assert next(m.label for m in test.metric) == "Global match"
+    fine(test.selectbox(key="explain_by").set_value("global_match").run())
+    assert "First trained on in iteration" in plain(test) or "None." in text(test)
+
+
+def test_a_run_on_embeddings_has_no_pictures_and_no_page_to_open(app, made):  # noqa: F811
+    test = app(TTM, run=made.file, explain_by="GroupScore")
+    assert "it scores that file's rows alone" in plain(test)
+    assert not [b for b in test.button if b.label.startswith(("Open", "Use this model"))]
+
+
+def test_a_sweep_shows_means_deviations_and_every_seed(app, made):  # noqa: F811
+    test = app(TTM, run=made.group)
+    store = RunStore()
+    last = [store.steps(run_id)[-1]["metrics"]["group_match"]["value"] for run_id in made.seeds]
+    mean, std = np.mean(last), np.std(last, ddof=1)
+    assert f"{mean:.1f} ± {std:.1f} %" in [m.value for m in test.metric]
+    assert "never its best one" in text(test)
+    assert list(test.dataframe[0].value["seed"]) == [0, 1]
+    fine(button(test, "Open seed 1").click().run())
+    assert test.session_state["run"] == made.seeds[1]
+
+
+def test_the_adapted_model_is_used_on_every_page(app, made):  # noqa: F811
+    test = app(TTM, run=made.seeds[1])
+    state = button(test, "Use this model on every page").click().run().session_state
+    assert state["model"] == f"run/{made.seeds[1]}" and state["set"] == SET
+    assert state["kept"]["model"] == f"run/{made.seeds[1]}"
+
+
+def test_a_model_is_pushed_only_on_request_and_the_token_is_kept_nowhere(app, made, monkeypatch):  # noqa: F811
+    asked = []
+    push = lambda folder, name, token, private: asked.append((folder.name, name, token, private)) or "hub"  # noqa: E731
+    monkeypatch.setattr("ui.ttm_model.push_model", push)
+    test = app(TTM, run=made.seeds[0])
+    field = next(t for t in test.text_input if t.label.startswith("Your token"))
+    assert field.proto.type == field.proto.PASSWORD
+    assert asked == []
+    field.input("hf_secret")
+    next(t for t in test.text_input if t.label == "Repository").input("ada/clip")
+    fine(button(test, "Push").click().run())
+    assert asked == [("model", "ada/clip", "hf_secret", True)]
+    assert "hf_secret" not in str(test.query_params) and "Uploaded" in text(test)
+    fine(test.run())
+    assert len(asked) == 1
+
+
+def test_a_name_from_data_is_never_markup(app, made):  # noqa: F811
+    test = app(TTM, run=made.seeds[0])
+    assert all("<b>" not in s.value for s in test.subheader)
+    assert any("\\*builtin/clip\\*" in s.value for s in test.subheader)
+
+
+def test_one_take_away_with_names_of_their_own(app, made):  # noqa: F811
+    test = app(TTM, run=made.seeds[0])
+    labels = [b.label for b in test.get("download_button")]
+    assert len(labels) == len(set(labels)) and len(labels) >= 6
+    assert MODEL in plain(test)
+
+
+def test_in_public_mode_nobody_uploads_or_types_a_token(app, made, monkeypatch):  # noqa: F811
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    form = app(TTM, set=SET)
+    assert form.segmented_control(key="source").options == ["benchmark and model"]
+    shown = app(TTM, run=made.seeds[0])
+    assert "The adapted model" in text(shown)
+    assert not [t for t in shown.text_input if t.label.startswith("Your token")]

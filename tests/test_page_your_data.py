@@ -1,0 +1,189 @@
+"""The page Your data, driven without a browser: the whole way from a folder to a benchmark, and every fault on it."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from driving import button, fine, html, text
+from PIL import Image
+
+from core import datasets
+from core.datasets import mine
+from core.importing import register, stage
+from core.scores import ScoreCache
+
+PAGE = "pages/8_Your_Data.py"
+COLUMNS = ("id", "image_0", "image_1", "caption_0", "caption_1", "truth", "topic")
+
+
+def brought(folder, *lines):
+    (folder / "images").mkdir(parents=True)
+    for i in range(4):
+        Image.new("RGB", (12, 9), (60 * i, 90, 30)).save(folder / f"images/{i}.png")
+    with open(folder / "manifest.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([COLUMNS, *lines])
+    return folder
+
+
+GOOD = ("a", "images/0.png", "images/1.png", "<b>one</b> *x*", "two", "0 1", "t")
+BAD = ("b", "images/0.png", "images/7.png", "three", "four", "0 1", "t")
+
+
+def checked(app, folder):
+    """The page with a folder named and everything checked."""
+    test = app(PAGE)
+    fine(test.text_input(key="set_folder").set_value(str(folder)).run())
+    return fine(button(test, "Check everything").click().run())
+
+
+def test_a_folder_becomes_a_benchmark_on_every_page(app, tmp_path):
+    test = checked(app, brought(tmp_path / "set", GOOD))
+    assert "1 groups can be used (1 of 2×2); nothing is wrong" in text(test)
+    shown = html(test)
+    assert "&lt;b&gt;one&lt;/b&gt; *x*" in shown and "<b>one</b>" not in shown
+    assert "A–1, B–2" in shown
+    name = next(w for w in test.text_input if w.label == "Name")
+    name.set_value("kitchen")
+    fine(next(b for b in test.button if b.label == "Add it to the benchmarks").click().run())
+    assert "mine/kitchen" in text(test).replace("\\", "")
+    assert datasets.load("mine/kitchen").ids == ["a"]
+    there = app("pages/1_Groups.py", set="mine/kitchen")
+    assert "1 of 1 groups" in text(there)
+
+
+def test_what_is_wrong_is_shown_row_by_row_and_nothing_is_added_until_agreed(app, tmp_path):
+    test = checked(app, brought(tmp_path / "set", GOOD, BAD))
+    (table,) = [d.value for d in test.dataframe if "what is wrong" in d.value.columns]
+    (row,) = table.to_dict("records")
+    assert (row["row"], row["column"]) == ("3", "image_1")
+    assert row["what is wrong"] == "there is no image 'images/7.png'"
+    assert row["what to do"].startswith("did you mean 'images/")
+    next(w for w in test.text_input if w.label == "Name").set_value("half")
+    add = next(b for b in test.button if b.label == "Add it to the benchmarks")
+    test = add.click().run()
+    assert "has 1 problem; mend them, or agree" in test.error[0].value.replace("\\", "")
+    assert mine.sets() == []
+    next(c for c in test.checkbox if c.label.startswith("Leave out")).check()
+    fine(next(b for b in test.button if b.label == "Add it to the benchmarks").click().run())
+    assert mine.sets() == ["half"]
+
+
+def test_a_file_that_was_mended_is_read_again(app, tmp_path):
+    folder = brought(tmp_path / "set", GOOD, BAD)
+    test = checked(app, folder)
+    manifest = folder / "manifest.csv"
+    manifest.write_text(manifest.read_text(encoding="utf-8").replace("7.png", "2.png"), encoding="utf-8")
+    fine(button(test, "Check everything").click().run())
+    assert "2 groups can be used (2 of 2×2); nothing is wrong" in text(test)
+
+
+def test_other_columns_ask_for_another_check(app, tmp_path):
+    test = checked(app, brought(tmp_path / "set", GOOD))
+    fine(test.selectbox(key="col_answer").set_value("(none)").run())
+    assert "check again" in text(test)
+    assert not [b for b in test.button if b.label == "Add it to the benchmarks"]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda p: "relative/path", "Write the whole path"),
+        (lambda p: str(p / "nowhere"), "does not exist"),
+        (lambda p: str(p), "holds no manifest"),
+    ],
+)
+def test_a_folder_that_is_none_is_one_sentence(app, tmp_path, make, message):
+    (tmp_path / "empty").mkdir()
+    test = app(PAGE)
+    test = test.text_input(key="set_folder").set_value(make(tmp_path / "empty")).run()
+    assert not test.exception
+    assert message in test.error[0].value.replace("\\", "")
+
+
+def test_an_upload_is_read_and_bounded_to_what_it_is(app, tmp_path):
+    import zipfile
+
+    source, data = brought(tmp_path / "set", GOOD), io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for file in sorted(p for p in source.rglob("*") if p.is_file()):
+            archive.write(file, file.relative_to(source).as_posix())
+    test = app(PAGE)
+    fine(test.get("file_uploader")[0].upload("set.zip", data.getvalue(), "application/zip").run())
+    fine(button(test, "Check everything").click().run())
+    assert "1 groups can be used" in text(test)
+
+
+def test_sets_and_cache_are_shown_and_cleared(app, tmp_path):
+    register(stage(brought(tmp_path / "set", GOOD)), "kitchen")
+    ScoreCache().put("m", [("i", "c")], np.ones(1, np.float32))
+    before = ScoreCache().size().scores
+    test = app(PAGE, way="Kept here")
+    assert "mine/kitchen" in text(test).replace("\\", "")
+    assert f"**{before}** scores" in text(test)
+    fine(next(b for b in test.button if b.label == "Clear").click().run())
+    assert ScoreCache().size().scores == 0
+    assert "**0** scores" in text(test)
+    fine(next(b for b in test.button if b.label == "Remove mine/kitchen").click().run())
+    assert mine.sets() == []
+    for topic in ("device", "memory", "score cache", "missing data"):
+        assert f"**{topic}**" in text(test)
+
+
+def test_of_several_tables_one_is_chosen(app, tmp_path):
+    folder = brought(tmp_path / "set", GOOD)
+    (folder / "manifest.csv").rename(folder / "one.csv")
+    (folder / "two.csv").write_text((folder / "one.csv").read_text().replace("two", "deux"))
+    test = app(PAGE)
+    fine(test.text_input(key="set_folder").set_value(str(folder)).run())
+    fine(test.selectbox(key="set_table").set_value("two.csv").run())
+    fine(button(test, "Check everything").click().run())
+    assert "deux" in html(test)
+    fine(test.selectbox(key="set_table").set_value("one.csv").run())
+    assert "deux" not in html(test) and "check again" in text(test)
+
+
+def test_a_hub_set_offline_says_what_to_do(app):
+    test = app(PAGE, way="Hugging Face")
+    test = test.text_input(key="hub").set_value("ada/pets").run()
+    assert not test.exception
+    assert "cannot be fetched while HF_HUB_OFFLINE is set" in test.error[0].value.replace("\\", "")
+
+
+def test_a_model_by_folder_is_tried_and_a_wrong_name_is_a_sentence(app, tiny_clip_folder):
+    test = app(PAGE, way="A model")
+    fine(test.text_input(key="try_model").set_value(str(tiny_clip_folder)).run())
+    fine(button(test, "Try it on eight groups").click().run())
+    assert "It loads and scores" in text(test)
+    test.text_input(key="try_model").set_value("builtin/clop").run()
+    test = button(test, "Try it on eight groups").click().run()
+    assert "did you mean" in test.error[0].value
+
+
+def test_the_scorer_tab_shows_ten_lines_and_takes_no_upload(app):
+    test = app(PAGE, way="A scorer in Python")
+    assert "class WordCount" in test.code[0].value
+    assert "crossmatch.scorers" in test.code[0].value
+    assert not test.get("file_uploader")
+
+
+def test_a_score_file_is_measured_with_ties_and_chance(app):
+    data = io.BytesIO()
+    np.savez(data, scores=np.array([[[2.0, 1.0], [0.0, 2.0]], [[1.0, 1.0], [1.0, 1.0]]]))
+    test = app(PAGE, way="Scores or embeddings")
+    fine(test.get("file_uploader")[0].upload("s.npz", data.getvalue(), "application/octet-stream").run())
+    shown = text(test)
+    assert "2 groups of 2×2" in shown
+    assert "The file names no answers" in shown
+    bad = app(PAGE, way="Scores or embeddings")
+    bad = bad.get("file_uploader")[0].upload("s.csv", b"group,image\n1,2\n", "text/csv").run()
+    assert "has no column 'caption'" in bad.error[0].value.replace("\\", "")
+
+
+def test_in_public_mode_nothing_is_stored_and_no_folder_of_the_server_is_read(app, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    for way in ("Images and captions", "Hugging Face", "A model", "Kept here"):
+        test = app(PAGE, way=way)
+        assert "open to everybody" in text(test)
+        assert not test.text_input
+        assert [u.label for u in test.get("file_uploader")] == ["A score file or an embeddings file"]

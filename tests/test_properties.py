@@ -1,0 +1,209 @@
+"""What has to hold of every metric, matching and curve at once, whatever the scores."""
+
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from core.debias import debias
+from core.errors import InputError
+from core.matching import match
+from core.metrics import METRICS, bootstrap, chance, compare, evaluate, outcomes, threshold_curve
+from core.metrics_alpha import alpha_curve, interval
+
+SHAPES = [(1, 2), (1, 4), (2, 2), (2, 4), (3, 3), (4, 4), (7, 7)]
+KINDS = {
+    "continuous": lambda rng, size: rng.normal(size=size),
+    "few levels": lambda rng, size: rng.integers(-1, 2, size=size).astype(float),
+    "constant": lambda rng, size: np.full(size, 0.1),
+    "text-only": lambda rng, size: np.broadcast_to(rng.normal(size=(size[0], 1, size[2])), size),
+    "float16": lambda rng, size: rng.normal(size=size).astype(np.float16),
+}
+cases = given(st.sampled_from(SHAPES), st.sampled_from(sorted(KINDS)), st.integers(0, 2**32 - 1))
+
+
+def case(shape, kind, seed, n=9):
+    rng = np.random.default_rng(seed)
+    truth = np.array([rng.permutation(shape[1])[: shape[0]] for _ in range(n)])
+    return KINDS[kind](rng, (n, *shape)), truth, rng
+
+
+def assert_same(first, second, names=tuple(METRICS)):
+    for name in names:
+        for a, b in zip(first[name], second[name], strict=True):
+            np.testing.assert_array_equal(a, b, err_msg=name)
+
+
+@settings(max_examples=60, deadline=None)
+@cases
+def test_no_order_of_captions_images_or_groups_matters(shape, kind, seed):
+    scores, truth, rng = case(shape, kind, seed)
+    plain, matches = outcomes(scores, truth), match(scores)
+    captions, images, groups = (rng.permutation(size) for size in (shape[1], shape[0], len(scores)))
+    where = np.argsort(captions)
+    moved = scores[:, :, captions], where[truth]
+    assert_same(plain, outcomes(*moved))
+    np.testing.assert_array_equal(matches.tied, match(moved[0]).tied)
+    assert_same(plain, outcomes(scores[:, images], truth[:, images]))
+    np.testing.assert_allclose(matches.margin, match(scores[:, images]).margin, atol=1e-12)
+    for name, found in outcomes(scores[groups], truth[groups]).items():
+        np.testing.assert_array_equal(found.value, plain[name].value[groups])
+        np.testing.assert_array_equal(found.tied, plain[name].tied[groups])
+
+
+@settings(max_examples=60, deadline=None)
+@cases
+def test_comparisons_keep_under_increasing_transforms_and_matchings_under_scaling(shape, kind, seed):
+    scores, truth, _ = case(shape, kind, seed)
+    plain = outcomes(scores, truth)
+    cubed = outcomes(np.asarray(scores, dtype=float) ** 3 + 2 * np.asarray(scores, dtype=float), truth)
+    assert_same(plain, cubed, [name for name in METRICS if name != "group_match"])
+    assert_same(plain, outcomes(4 * np.asarray(scores, dtype=float), truth))
+    np.testing.assert_array_equal(match(4 * np.asarray(scores, dtype=float)).margin, 4 * match(scores).margin)
+
+
+@settings(max_examples=60, deadline=None)
+@cases
+def test_what_is_added_to_an_image_or_a_caption_moves_only_what_it_may(shape, kind, seed):
+    """Integers keep sums exact. A bonus to a caption leaves bijections alone, one to an image any matching."""
+    scores, truth, rng = case(shape, "few levels" if kind != "constant" else kind, seed)
+    to_image = rng.integers(-3, 4, (len(scores), shape[0], 1))
+    to_caption = rng.integers(-3, 4, (len(scores), 1, shape[1]))
+    plain = outcomes(scores, truth)
+    same = {"text_score", "individual_match", "group_match"} | (
+        {"group_score"} if shape[0] < shape[1] else set()
+    )
+    if kind == "constant":  # 0.1 plus an integer rounds
+        same -= {"group_match"}
+    assert_same(plain, outcomes(scores + to_image, truth), same)
+    assert_same(plain, outcomes(scores + to_caption, truth), {"image_score"})
+    if shape[0] == shape[1] and kind != "constant":
+        assert_same(plain, outcomes(scores + to_caption, truth), {"group_match"})
+
+
+@settings(max_examples=60, deadline=None)
+@cases
+def test_metrics_imply_each_other_as_their_definitions_do(shape, kind, seed):
+    scores, truth, _ = case(shape, kind, seed)
+    found = outcomes(scores, truth)
+    text, image, group, matched, single = (found[name].value for name in METRICS)
+    assert (group <= text).all() and (text == (single == 1)).all()
+    if shape[0] == shape[1]:
+        np.testing.assert_array_equal(group, text & image)
+    assert not (
+        text & ~matched
+    ).any()  # the best of every row: no matching has a higher total, nor as high a one
+    for name, outcome in found.items():
+        assert not (outcome.tied & (outcome.value == 1)).any(), name
+
+
+@settings(max_examples=40, deadline=None)
+@cases
+def test_a_group_alone_has_the_outcome_it_has_among_others(shape, kind, seed):
+    scores, truth, _ = case(shape, kind, seed, n=4)
+    together = outcomes(scores, truth)
+    for g in range(4):
+        for name, alone in outcomes(scores[g : g + 1], truth[g : g + 1]).items():
+            assert alone.value[0] == together[name].value[g]
+            assert alone.tied[0] == together[name].tied[g]
+        estimates = evaluate(scores[g : g + 1], truth[g : g + 1], ["group_match"])
+        assert estimates["group_match"].low <= estimates["group_match"].value <= estimates["group_match"].high
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_groups_and_scores_that_are_no_numbers_are_errors_of_every_entry(shape):
+    empty, nothing = np.zeros((0, *shape)), np.zeros((0, shape[0]), dtype=int)
+    broken, truth = np.zeros((3, *shape)), np.tile(np.arange(shape[0]), (3, 1))
+    broken[1, 0, 0] = np.nan
+    for work in (lambda s, t: match(s), outcomes, evaluate):
+        with pytest.raises(InputError, match="no groups"):
+            work(empty, nothing)
+        with pytest.raises(InputError, match="Group 1 "):
+            work(broken, truth)
+    for name in METRICS:
+        with pytest.raises(InputError, match="Group 1 "):
+            alpha_curve(broken, np.zeros((3, shape[1])), truth, name)
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (2, 3), (2, 5), (3, 4), (4, 4), (5, 5)])
+def test_chance_levels_hold_for_random_scores_of_further_shapes(shape):
+    n = 30_000
+    scores = np.random.default_rng(11).random((n, *shape), dtype=np.float32)
+    for name, outcome in outcomes(scores, np.tile(np.arange(shape[0]), (n, 1))).items():
+        level = chance(name, *shape)
+        units = n * shape[0] if name == "individual_match" else n
+        low, high = binom.ppf([1e-6, 1 - 1e-6], units, level) / units
+        assert low <= outcome.value.mean() <= high, name
+
+
+@settings(max_examples=40, deadline=None)
+@cases
+def test_the_threshold_curve_is_what_a_dense_grid_of_thresholds_gives(shape, kind, seed):
+    scores, truth, _ = case(shape, kind, seed, n=30)
+    found = match(scores)
+    curve = threshold_curve(found, truth)
+    right = (found.matching == truth).all(axis=1)
+    grid = np.concatenate([np.linspace(0, found.margin.max() * 1.1 + 1, 97), found.margin])
+    for tau in grid:
+        selected = (found.margin >= tau) & ~found.tied
+        at = np.flatnonzero(curve.threshold >= tau)
+        coverage = curve.coverage[at[-1]] if len(at) else 0.0
+        assert coverage == pytest.approx(selected.mean())
+        if len(at):
+            assert curve.precision[at[-1]] == pytest.approx(right[selected].mean())
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(SHAPES[:-1]), st.sampled_from(sorted(METRICS)), st.integers(0, 2**32 - 1))
+def test_the_alpha_curve_is_what_a_dense_grid_of_alphas_gives(shape, name, seed):
+    scores, truth, rng = case(shape, "continuous", seed, n=12)
+    prior = rng.normal(size=(12, shape[1]))
+    curve = alpha_curve(scores, prior, truth, name)
+    for alpha in np.linspace(0, 1, 41):
+        plain = outcomes(debias(scores, prior, alpha), truth, [name])[name].value.mean()
+        assert curve.value(alpha) == pytest.approx(100 * plain)
+
+
+def test_yes_or_no_outcomes_and_shares_have_the_same_interval_as_the_numbers_they_are():
+    right = np.random.default_rng(12).random(500) < 0.3
+    assert bootstrap(right) == bootstrap(right.astype(float))
+    assert compare(right, ~right) == compare(right.astype(float), 1.0 - right)
+    assert bootstrap(np.ones(20, dtype=bool)) == (1.0, 1.0)
+
+
+def test_the_bootstrap_of_yes_or_no_is_binomial():
+    """The resampled count of successes is binomial, so the interval's ends are its quantiles."""
+    n, successes = 400, 120
+    low, high = bootstrap(np.arange(n) < successes, resamples=200_000)
+    expected = binom.ppf([0.025, 0.975], n, successes / n) / n
+    np.testing.assert_allclose([low, high], expected, atol=1.01 / n)
+
+
+def test_paired_outcomes_resample_as_a_multinomial_over_four_cells():
+    """Both right 1, first only 2, second only 3, neither 2 of 8 groups: exact distribution of the difference."""
+    first = np.array([1, 1, 1, 0, 0, 0, 0, 0], dtype=bool)
+    second = np.array([1, 0, 0, 1, 1, 1, 0, 0], dtype=bool)
+    n, lost, won = 8, 2 / 8, 3 / 8
+    chances = np.zeros(2 * n + 1)
+    for down in range(n + 1):
+        for up in range(n + 1 - down):
+            ways = comb(n, down) * comb(n - down, up)
+            chances[n + up - down] += ways * lost**down * won**up * (1 - lost - won) ** (n - up - down)
+    expected = [100 * (np.searchsorted(chances.cumsum(), q) - n) / n for q in (0.025, 0.975)]
+    found = compare(first, second)
+    assert [found.low, found.high] == pytest.approx(expected)
+    assert (found.fixed, found.broken, found.difference) == (3, 2, 12.5)
+
+
+@pytest.mark.parametrize("name", ["text_score", "group_score", "group_match"])
+def test_the_interval_of_a_curve_is_binomial_on_every_piece(name):
+    rng = np.random.default_rng(13)
+    scores, prior = rng.normal(size=(333, 2, 3)), rng.normal(size=(333, 3))
+    curve = alpha_curve(scores, prior, np.tile([0, 1], (333, 1)), name)
+    assert len(curve.values) > 20
+    right = np.round(curve.values / 100 * 333)
+    for bound, q in zip(interval(curve, 333), (0.025, 0.975), strict=True):
+        np.testing.assert_allclose(bound / 100 * 333, binom.ppf(q, 333, right / 333), atol=1e-9)

@@ -1,0 +1,252 @@
+"""Recall both ways, classification and alpha over all images and captions, against hand and brute-force results."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from core.debias import debias_matrix, prior_from_samples
+from core.errors import InputError
+from core.recall import (
+    alpha_record,
+    carried_record,
+    classify,
+    classify_if_classes,
+    recall,
+    recall_curve,
+)
+from core.retrieval import ranks, recall_at
+
+
+def several(n=12, m=30, seed=0):
+    """Scores in log space and a relation with one to three captions per image, some captions of no image."""
+    rng = np.random.default_rng(seed)
+    relevant = np.zeros((m, n), dtype=bool)
+    for i in range(n):
+        relevant[rng.choice(m, rng.integers(1, 4), replace=False), i] = True
+    return rng.normal(-3, 1, (n, m)) + relevant.T, relevant
+
+
+def test_any_of_an_images_captions_counts_as_a_hit():
+    """Image 0 has captions 0 and 1; caption 1 is first. Image 1 has caption 2, which is second behind caption 0."""
+    scores = np.array([[1.0, 3.0, 2.0], [5.0, 1.0, 4.0]])
+    relevant = np.array([[True, False], [True, False], [False, True]])
+    found = recall(scores, relevant, (1, 2))
+    assert found.recall["image_to_text_r1"].value == 50
+    assert found.recall["image_to_text_r2"].value == 100
+    assert found.recall["text_to_image_r1"].value == pytest.approx(100 * 2 / 3)  # caption 0 finds image 1
+    assert found.mean_rank == {"image_to_text": 1.5, "text_to_image": pytest.approx(4 / 3)}
+    assert found.median_rank["image_to_text"] == 1.5
+
+
+def test_recall_equals_the_ranks_of_each_side():
+    scores, relevant = several()
+    found = recall(scores, relevant)
+    assert found.recall["image_to_text_r5"].value == 100 * recall_at(ranks(scores, relevant.T), 5).mean()
+    asked = relevant.any(axis=1)
+    back = recall_at(ranks(scores.T[asked], relevant[asked]), 1).mean()
+    assert found.recall["text_to_image_r1"].value == pytest.approx(100 * back)
+    assert found.left_out == {"image_to_text": 0, "text_to_image": int((~asked).sum())}
+
+
+def test_the_chance_level_is_that_of_a_random_order():
+    relevant = np.array([[True, False], [True, False], [False, True], [False, False]])
+    found = recall(np.arange(8.0).reshape(2, 4), relevant, (1, 2)).recall
+    # Image 0 has 2 of 4 captions, image 1 has 1 of 4; by counting all orders:
+    hits = [
+        np.mean([bool(set(order[:2]) & own) for order in permutations(range(4))]) for own in ({0, 1}, {2})
+    ]
+    assert found["image_to_text_r2"].chance == pytest.approx(100 * np.mean(hits))
+    assert found["image_to_text_r1"].chance == pytest.approx(100 * (1 / 2 + 1 / 4) / 2)
+    assert found["text_to_image_r2"].chance == 100
+
+
+def test_ties_are_lost_and_counted():
+    found = recall(np.zeros((2, 2)), np.eye(2, dtype=bool), (1,)).recall["image_to_text_r1"]
+    assert (found.value, found.ties, found.chance) == (0, 2, 50)
+
+
+def test_classification_is_retrieval_of_the_classes_captions():
+    rng = np.random.default_rng(0)
+    scores, label = rng.normal(size=(50, 8)), rng.integers(0, 8, 50)
+    found = classify(scores, label)
+    assert found["accuracy_top1"].value == 100 * (scores.argmax(axis=1) == label).mean()
+    assert found["accuracy_top1"].chance == 12.5 and found["accuracy_top5"].chance == 62.5
+    relevant = label == np.arange(8)[:, None]
+    assert found["accuracy_top1"].value == recall(scores, relevant).recall["image_to_text_r1"].value
+
+
+def test_a_class_with_several_prompts_scores_their_mean():
+    """Class 0 has prompts 0 and 2 (mean 2), class 1 has prompt 1 (1.5): class 0 wins."""
+    scores = np.array([[3.0, 1.5, 1.0]])
+    assert classify(scores, np.array([0]), np.array([0, 1, 0]))["accuracy_top1"].value == 100
+    with pytest.raises(InputError, match="no caption"):
+        classify(scores, np.array([0]), np.array([0, 2, 0]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_curve_equals_plain_recall_at_every_alpha(seed):
+    scores, relevant = several(seed=seed)
+    prior = prior_from_samples(scores)
+    curve = recall_curve(scores, prior, relevant, step=0.05)
+    for alpha, value in zip(curve.alphas, curve.values, strict=True):
+        plain = recall(debias_matrix(scores, prior, alpha), relevant, (1,)).recall["image_to_text_r1"]
+        assert value == pytest.approx(plain.value)
+
+
+def test_the_best_run_of_a_curve_and_its_ends():
+    """One image: true -2, other -1, priors -4 and -1: right above 1/3, as in test_debias."""
+    curve = recall_curve(np.array([[-2.0, -1.0]]), np.array([-4.0, -1.0]), np.array([[True], [False]]), 0.25)
+    assert curve.values.tolist() == [0, 0, 100, 100, 100]
+    assert curve.interval() == (0.5, 1.0) and curve.alphas[curve.best] == 0.75
+
+
+def test_alpha_moves_no_caption_to_image_retrieval():
+    scores, relevant = several(seed=3)
+    record = alpha_record(scores, relevant)
+    back = [record[name]["metrics"]["text_to_image_r1"]["value"] for name in ("alpha_0", "alpha_1", "best")]
+    assert len(set(back)) == 1
+    best = record["best"]["metrics"]["image_to_text_r1"]["value"]
+    assert best >= max(record[n]["metrics"]["image_to_text_r1"]["value"] for n in ("alpha_0", "alpha_1"))
+    assert record["best"]["label"] == "tuned on test"
+
+
+@pytest.mark.parametrize(
+    ("scores", "relevant", "words"),
+    [
+        (np.zeros((2, 3)), np.zeros((2, 3), dtype=bool), "do not fit"),
+        (np.full((2, 3), np.nan), np.ones((3, 2), dtype=bool), "not a finite number"),
+        (np.zeros((2, 3)), np.zeros((3, 2), dtype=bool), "nothing to find"),
+    ],
+)
+def test_bad_input_is_one_sentence(scores, relevant, words):
+    with pytest.raises(InputError, match=words):
+        recall(scores, relevant)
+
+
+def test_an_alpha_from_other_images_is_measured_on_these_image_by_image():
+    chosen, here = several(seed=1), several(seed=2)
+    found = carried_record(chosen, *here)
+    other = recall_curve(chosen[0], prior_from_samples(chosen[0]), chosen[1])
+    assert found["alpha"] == other.alphas[other.best]
+    plain = recall(debias_matrix(here[0], prior_from_samples(here[0]), found["alpha"]), here[1]).recall
+    assert found["metrics"]["image_to_text_r1"]["value"] == pytest.approx(
+        plain["image_to_text_r1"].value, abs=1e-3
+    )
+    before = recall(here[0], here[1], (1,)).recall["image_to_text_r1"].value
+    gain = found["gain"]
+    assert gain["difference"] == pytest.approx(plain["image_to_text_r1"].value - before)
+    assert gain["fixed"] - gain["broken"] == round(gain["difference"] / 100 * 12)
+
+
+def test_captions_that_name_classes_give_an_accuracy_and_others_do_not():
+    label = np.array([0, 1, 1, 0, 2])
+    scores = np.eye(3)[label]
+    found = classify_if_classes(scores, label == np.arange(3)[:, None])
+    assert found["accuracy_top1"]["value"] == 100 and found["accuracy_top1"]["chance"] == pytest.approx(
+        33.3333
+    )
+    assert classify_if_classes(*several()) == {}
+
+
+def test_the_command_finds_both_ways_for_any_model(tiny_clip_folder, monkeypatch):
+    import json
+
+    from typer.testing import CliRunner
+
+    from core import cli
+    from core.datasets import load_retrieval
+
+    some = load_retrieval("scenes/retrieval", "test")
+    monkeypatch.setattr("core.datasets.load_retrieval", lambda *args: some)
+    words = [
+        "recall",
+        "--benchmark",
+        "scenes/retrieval",
+        "--model",
+        str(tiny_clip_folder),
+        "--items",
+        "5",
+        "--json",
+    ]
+    done = CliRunner().invoke(cli.app, words)
+    assert done.exit_code == 0, done.output
+    record = json.loads(done.stdout)
+    assert record["images"] == 5 and record["captions"] == int(some.relevant[:, :5].any(axis=1).sum())
+    assert {"image_to_text_r1", "text_to_image_r5"} <= record["metrics"].keys()
+    assert record["metrics"]["image_to_text_r1"]["chance"] > 0
+
+
+def test_a_retrieval_set_is_debiased_on_the_command_line(tmp_path_factory, monkeypatch):
+    import json
+
+    import tiny_models
+    from typer.testing import CliRunner
+
+    from core import cli
+    from core.datasets import load_retrieval
+
+    some = load_retrieval("scenes/retrieval", "test")
+    monkeypatch.setattr("core.datasets.load_retrieval", lambda *args: some)
+    folder = str(tiny_models.maker(tmp_path_factory)("blip-caption"))
+    words = ["alpha", "--benchmark", "scenes/retrieval", "--model", folder, "--items", "3", "--json"]
+    own, noise = (
+        json.loads(CliRunner().invoke(cli.app, [*words, *more]).stdout)
+        for more in ((), ("--prior", "gaussian"))
+    )
+    assert own["prior"]["line"] == "the set's own 3 images"
+    assert noise["prior"]["line"] == "3 Gaussian noise images"
+    assert own["alpha_0"] == noise["alpha_0"] and own["best"]["label"] == "tuned on test"
+    wrong = CliRunner().invoke(cli.app, [*words, "--prior", "train"])
+    assert isinstance(wrong.exception, InputError)
+
+
+# --- inside the training set -------------------------------------------------------------------------------------
+
+
+def test_training_pairs_are_scenes_and_captions_of_the_models_own_training_data(tmp_path):
+    from core.pretrain.data import DataRecipe, training_data
+    from core.trainset import training_pairs
+
+    recipe = DataRecipe(singles=30, twins=0, detail=0.15)
+    data = training_data(recipe, 0, cache=tmp_path)
+    pairs = training_pairs(recipe, 12)
+    assert len(set(pairs.captions)) == 12
+    said = {caption: row for row, captions in enumerate(data.captions) for caption in captions}
+    rows = [said[caption] for caption in pairs.captions]
+    assert rows == sorted(rows)
+    for row, image in zip(rows, pairs.images, strict=True):
+        assert (np.asarray(image.open(data.images.shape[1])) == data.images[row]).all()
+    assert pairs.relevant.diagonal().all() and not pairs.relevant.all()
+
+
+class Copier:
+    """Scores with a bias towards common captions: log P(t|i) + beta log P(t), all in the open."""
+
+    name = key = "copier"
+
+    def __init__(self, table):
+        self.table = table
+
+    def score(self, images, captions, pairs):
+        return self.table[pairs[:, 0], pairs[:, 1]].astype(np.float32)
+
+
+def test_a_model_biased_towards_common_captions_has_a_best_alpha_above_zero_on_its_training_set():
+    from core.trainset import TrainingPairs, training_retrieval
+
+    rng = np.random.default_rng(0)
+    n = 120
+    common = rng.normal(0, 2.0, n)
+    table = np.where(np.eye(n, dtype=bool), 2.5, 0) + rng.normal(0, 0.7, (n, n)) + common
+    images = [type("Ref", (), {"key": str(i)})() for i in range(n)]
+    pairs = TrainingPairs(images, [f"caption {i}" for i in range(n)], np.eye(n, dtype=bool))
+    rows = training_retrieval(Copier(table), pairs, (30, n))
+    assert [row["size"] for row in rows] == [30, n]
+    for row in rows:
+        assert row["alpha"] > 0.3 and row["beta"] == pytest.approx(row["alpha"] / (1 - row["alpha"]))
+        assert row["best"]["value"] >= max(row["alpha_0"]["value"], row["alpha_1"]["value"])
+        assert row["gain"]["value"] == pytest.approx(row["best"]["value"] - row["alpha_0"]["value"], abs=1e-3)
+        assert row["gain"]["low"] > 0
+        assert len(row["curve"]["alpha"]) == len(row["curve"]["value"]) == 101
+    assert rows[1]["alpha_0"]["value"] < rows[0]["alpha_0"]["value"]  # more texts, more rivals

@@ -1,0 +1,208 @@
+"""The HTML report: the right numbers, nothing loaded or run, texts from data harmless."""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from core import report
+from core.errors import InputError
+from core.evaluation import Evaluation, tags_frame
+from core.groups import GroupSet
+from core.plots import bars_data, margins_data
+from core.report import Section, chosen_groups, evaluate_all, read_report, report_html, write_report
+from core.svg import bars_svg, margins_svg
+
+EVIL = "<img src=x onerror=alert(1)></script><script>alert(2)</script>&\"'"
+
+
+def section(groups: GroupSet, benchmark: str = "mine/toy", seed: int = 3, model: str = "me") -> Section:
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(len(groups), 2, 2)).astype(np.float32)
+    tags = tags_frame([g.tags for g in groups])
+    return Section(
+        model, groups, Evaluation.of(scores, groups.truth, groups.ids, tags=tags), benchmark, "test"
+    )
+
+
+class Page(HTMLParser):
+    """What a page would load or run, and its text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.handlers: list[str] = []
+        self.scripts: list[str] = []
+        self.words: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        for name, value in attrs:
+            if name in ("src", "data", "poster", "srcset", "action") or (name == "href" and tag != "a"):
+                self.loads.append(value)
+            if name.startswith("on"):
+                self.handlers.append(name)
+            if name == "style" and "url(" in (value or ""):
+                self.loads += re.findall(r"url\(([^)]*)\)", value)
+        if tag == "script":
+            self.scripts.append(dict(attrs).get("type", "code"))
+        if tag not in ("meta", "img", "br", "link", "hr", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag in self.open:
+            while self.open.pop() != tag:
+                pass
+
+    def handle_data(self, data):
+        if not {"script", "style"} & set(self.open):
+            self.words.append(data)
+
+
+def parsed(text: str) -> Page:
+    page = Page()
+    page.feed(text)
+    return page
+
+
+def test_a_report_opens_without_network_and_runs_nothing(toy_groups):
+    text = report_html([section(toy_groups)])
+    page = parsed(text)
+    assert page.loads
+    assert all(address.strip("'\"").startswith("data:image/") for address in page.loads)
+    assert page.scripts == ["application/json"]
+    assert not page.handlers
+    assert "default-src 'none'" in text
+    assert "@import" not in text
+    assert not page.open  # every element that was opened was closed
+
+
+def test_the_numbers_on_the_page_and_in_its_data_are_the_evaluations(tmp_path, toy_groups):
+    one, two = section(toy_groups), section(toy_groups, seed=4, model="you")
+    path = write_report([one, two], tmp_path / "out/r.html")
+    back = read_report(path)
+    for given, found in zip((one, two), back, strict=True):
+        assert found["metrics"] == given.evaluation.record()["metrics"]
+        assert (found["model"], found["benchmark"], found["n_groups"]) == (given.model, "mine/toy", 6)
+    words = " ".join(parsed(path.read_text()).words)
+    for e in one.evaluation.metrics.values():
+        assert f"[{e.low:.2f}, {e.high:.2f}]" in words
+        assert f"{e.chance:.2f}" in words
+
+
+def test_texts_from_data_are_shown_and_never_become_markup(toy_groups):
+    groups = tuple(
+        replace(
+            g, id=f"{i}{EVIL}", captions=(f"{i} {EVIL}", f"other {i} {EVIL}"), tags={EVIL: f"{EVIL}{i % 2}"}
+        )
+        for i, g in enumerate(toy_groups)
+    )
+    evil = GroupSet(
+        "mine/toy", groups, title=EVIL, description=EVIL, source=EVIL, licence=EVIL, citation=EVIL
+    )
+    text = report_html([section(evil, model=EVIL)])
+    page = parsed(text)
+    assert not page.handlers
+    assert page.scripts == ["application/json"]
+    assert "alert(2)" in "".join(page.words)
+    assert all(address.strip("'\"").startswith("data:image/") for address in page.loads)
+    data = re.search(r'id="crossmatch">(.*?)</script>', text, re.DOTALL)[1]
+    assert json.loads(data)["sections"][0]["model"] == EVIL
+
+
+def test_images_of_others_stay_out_unless_they_are_asked_for(toy_groups):
+    mine, others = section(toy_groups), section(toy_groups, "winoground")
+    assert "data:image/webp" in report_html([mine])
+    assert "data:image/webp" not in report_html([others])
+    assert "their licence may forbid it" in report_html([others])
+    assert "data:image/webp" in report_html([others], pictures=True)
+    assert "data:image/webp" not in report_html([mine], pictures=False)
+
+
+def test_the_papers_numbers_stand_beside_a_benchmark_they_report(toy_groups):
+    text = report_html([section(toy_groups, "winoground")], examples=0)
+    words = " ".join(parsed(text).words)
+    assert "What the papers report here" in words
+    assert "SigLIP-B16" in words and "10.25" in words  # [TTM] Table 1
+    assert "What the papers report here" not in report_html([section(toy_groups)])
+
+
+def test_groups_worth_a_look_are_distinct_and_of_the_kind_they_claim(toy_groups):
+    found = section(toy_groups).evaluation
+    picked = chosen_groups(found, 6)
+    assert len({index for _, index in picked}) == len(picked) <= 6
+    strict, matched = (found.outcomes[n].value for n in ("group_score", "group_match"))
+    for why, index in picked:
+        if why == "GroupMatch right, GroupScore wrong":
+            assert matched[index] == 1 and strict[index] == 0
+        if why == "right under both":
+            assert strict[index] == 1
+        if why == "matched wrong by a wide margin":
+            assert matched[index] == 0
+    assert chosen_groups(found, 0) == []
+
+
+def test_ties_are_counted_on_the_page(toy_groups):
+    scores = np.zeros((6, 2, 2), np.float32)
+    flat = Section(
+        "me", toy_groups, Evaluation.of(scores, toy_groups.truth, toy_groups.ids), "mine/toy", "test"
+    )
+    words = " ".join(" ".join(parsed(report_html([flat])).words).split())
+    assert "6 groups are tied" in words
+    assert "chance 50.0, 6 tied" in words
+
+
+def test_charts_are_drawn_to_scale():
+    scores = np.array([[[2.0, 1.0], [0.0, 2.0]], [[2.0, 2.1], [1.0, 1.9]]])
+    found = Evaluation.of(scores, None)
+    svg = bars_svg(bars_data({"all": found.metrics}, ["group_score", "group_match"]))
+    widths = [
+        float(w) for w in re.findall(r'height="16"', svg) and re.findall(r'width="([\d.]+)" height="16"', svg)
+    ]
+    assert widths[1] == pytest.approx(2 * widths[0])  # 50 % and 100 %
+    margins = margins_svg(margins_data(found.matches, found.outcomes["group_match"]))
+    assert "2 groups matched right and 0 matched wrong; 0 tied" in margins
+
+
+def test_models_and_benchmarks_are_evaluated_once_each(toy_groups, toy_groups_mixed, monkeypatch):
+    class Scorer:
+        name = key = "s"
+
+        def score(self, images, captions, pairs):
+            return np.arange(len(pairs), dtype=np.float32)
+
+    monkeypatch.setattr("core.scorers.load_scorer", lambda name, device="auto": Scorer())
+    monkeypatch.setattr("core.scorers.scorer_key", lambda name: None)
+    monkeypatch.setattr(report.datasets, "load", lambda name, split: toy_groups_mixed)
+    told: list = []
+    sections = evaluate_all(["a", "a"], ["x"], progress=lambda what, share: told.append((what, share)))
+    assert [(s.model, s.evaluation.shape) for s in sections] == [("a", (1, 4)), ("a", (2, 2))]
+    assert ("a on x", 1.0) in told
+    with pytest.raises(InputError, match="at least one model and one benchmark"):
+        evaluate_all([], ["x"])
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"<html></html>", b'<script type="application/json" id="crossmatch">{</script>']
+)
+def test_what_is_no_report_is_a_sentence(tmp_path, data):
+    (tmp_path / "r.html").write_bytes(data)
+    with pytest.raises(InputError, match="is no report of Crossmatch"):
+        read_report(tmp_path / "r.html")
+    with pytest.raises(InputError, match="is no report of Crossmatch"):
+        read_report(tmp_path / "none.html")
+
+
+def test_scores_that_ship_with_crossmatch_need_no_torch():
+    code = (
+        "import sys\nfrom core.report import evaluate_all\n"
+        "(found,) = evaluate_all(['builtin/clip'], ['scenes/left-right'])\n"
+        "assert len(found.evaluation.scores) == 300 and 'torch' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

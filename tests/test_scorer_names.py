@@ -1,0 +1,104 @@
+"""Every kind of score by one name and one path, to the same page; large models are freed before others are loaded."""
+
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_models
+from streamlit.testing.v1 import AppTest
+
+from core import scorers
+from core.errors import InputError
+from core.evaluation import Evaluation
+from core.scorers import builtin_models, load_scorer, model_folder, scorer_kind, scorer_names
+from core.scorers.kinds import KINDS, kinds_of
+from core.scores import score_groups
+
+ROOT = Path(__file__).resolve().parent.parent
+# One model of every family of METHODS 4, by the kind of score and the tiny model that gives it.
+EVERY = [
+    *[("itm", "blip-itm"), ("itc", "blip-itm"), ("itm", "blip2-itm"), ("itc", "blip2-itm"), ("itm", "flava")],
+    *[("itc", "flava-model"), ("vgpt", "blip-caption"), ("vgpt", "blip2-opt"), ("vgpt", "blip2-t5")],
+    *[("vgpt", "llava"), ("blind", "blip-caption"), ("vqa", "blip-vqa"), ("vqa-log", "blip-vqa")],
+    *[("vqa", "instructblip-t5"), ("vqa", "llava"), ("vqa", "smolvlm"), ("vgpt", "qwen2-vl")],
+    *[("lm", "gpt2"), ("lm", "opt"), ("lm", "t5"), ("lm", "bart")],
+]
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory):
+    return tiny_models.maker(tmp_path_factory)
+
+
+@pytest.mark.parametrize(("kind", "name"), EVERY, ids=lambda value: value)
+def test_every_scorer_goes_the_same_way_from_its_name_to_metrics(make, toy_groups, kind, name):
+    asked = f"{kind}:{make(name)}"
+    assert scorer_kind(asked) == kind
+    scores = score_groups(load_scorer(asked, "cpu"), toy_groups)
+    found = Evaluation.of(scores, toy_groups.truth, toy_groups.ids)
+    assert scores.shape == (6, 2, 2) and set(found.metrics) >= {"group_score", "group_match"}
+    alike = (scores == scores[:, :1]).all()
+    assert alike == (not KINDS[kind].reads_image)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("itm", "blip-itm"), ("vgpt", "llava"), ("vqa", "blip-vqa"), ("lm", "gpt2")]
+)
+def test_every_kind_of_score_is_shown_by_the_same_groups_page(make, monkeypatch, kind, name):
+    from core.datasets import load
+
+    asked, whole = f"{kind}:{make(name)}", load
+    monkeypatch.setattr("core.datasets.load", lambda *args, **more: whole(*args, **more).select(range(4)))
+    monkeypatch.setattr("ui.selection.scorer_names", lambda: {asked: kind})
+    import streamlit as st
+
+    st.cache_resource.clear()
+    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    for key, value in {"set": "scenes/left-right", "model": asked}.items():
+        test.query_params[key] = value
+    test.switch_page("pages/1_Groups.py")
+    test.query_params["group"] = whole("scenes/left-right", "test").ids[0]
+    test.run()
+    assert not test.exception and not test.error
+    shown = "\n".join(e.proto.body for e in test.get("html"))
+    assert "GroupMatch" in shown and "cm-match" in shown
+
+
+def test_the_built_in_models_are_listed_with_every_score_they_give():
+    found = scorer_names()
+    assert set(builtin_models()) <= set(found)
+    assert set(found.values()) <= set(KINDS)
+    for name, kind in found.items():
+        assert scorer_kind(name) == kind
+        assert model_folder(name) in builtin_models().values()
+
+
+def test_a_model_is_listed_by_its_own_kind_and_others_by_prefix(make, monkeypatch):
+    monkeypatch.setattr("core.scorers.builtin_models", lambda: {str(make("blip-itm")): make("blip-itm")})
+    name = str(make("blip-itm"))
+    assert scorer_names() == {name: "itm", f"itc:{name}": "itc"}
+    assert kinds_of(make("blip-caption")) == ("vgpt", "blind")
+    assert kinds_of(make("blip-vqa")) == ("vqa", "vqa-log")
+    with pytest.raises(InputError, match="no folder"):
+        scorer_kind("/nowhere/at/all")
+
+
+def test_a_large_model_is_freed_before_the_next_is_loaded_and_small_ones_stay(make, monkeypatch):
+    monkeypatch.setattr(scorers, "_kept", type(scorers._kept)())
+    first = weakref.ref(load_scorer(str(make("blip-caption")), "cpu").module)
+    held = []
+    plain = scorers.SCORERS["blip"]
+    monkeypatch.setitem(scorers.SCORERS, "blip", lambda *args: held.append(first() is None) or plain(*args))
+    load_scorer(str(make("blip-itm")), "cpu")
+    assert held == [False]  # small: both stay
+    monkeypatch.setattr(scorers, "SMALL", 1000)  # bytes: now every model is large
+    load_scorer(str(make("blip-vqa")), "cpu")
+    assert held == [False, True] and len(scorers._kept) == 1
+
+
+def test_a_blind_scorers_weights_count(make):
+    captioner = load_scorer(f"vgpt:{make('blip-caption')}", "cpu")
+    blind = load_scorer(f"blind:{make('blip-caption')}", "cpu")
+    size = 4 * sum(np.prod(p.shape) for p in captioner.module.parameters())
+    assert scorers._weight(blind) == scorers._weight(captioner) == size

@@ -1,0 +1,822 @@
+"""Bring your own: every way in, every fault told with its place, and a benchmark that works like any other."""
+
+import csv
+import importlib
+import io
+import json
+import struct
+import threading
+import unicodedata
+import zipfile
+import zlib
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from core import datasets
+from core.datasets import mine
+from core.errors import InputError
+from core.importing import (
+    Columns,
+    discard,
+    guess,
+    images,
+    open_table,
+    preview,
+    problem_rows,
+    register,
+    rows,
+    stage,
+)
+from core.importing.hub import fetch_parts, parts
+from core.importing.stage import save_upload
+
+stage_module = importlib.import_module("core.importing.stage")  # the package's `stage` is the function
+
+
+def png(shade: int, size: tuple[int, int] = (8, 6), kind: str = "PNG", **more) -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", size, (shade % 256, 100, 50)).save(out, kind, **more)
+    return out.getvalue()
+
+
+def pictures(folder: Path, count: int = 4) -> Path:
+    (folder / "images").mkdir(parents=True, exist_ok=True)
+    for i in range(count):
+        (folder / f"images/{i}.png").write_bytes(png(10 * i))
+    return folder
+
+
+WIDE = ("id", "image_0", "image_1", "caption_0", "caption_1", "truth", "topic")
+
+
+def wide(folder: Path, *lines: tuple, columns: tuple[str, ...] = WIDE) -> Path:
+    """A folder with four images and a manifest.csv."""
+    pictures(folder)
+    with open(folder / "manifest.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([columns, *lines])
+    return folder
+
+
+GOOD = ("a", "images/0.png", "images/1.png", "a dog, wet", "a dry dog", "0 1", "x")
+TWIN = ("b", "images/2.png", "images/3.png", "first", "second", "1 0", "y")
+
+
+def told(staged) -> list[tuple]:
+    return [(row["row"], row["column"], row["what is wrong"]) for row in problem_rows(staged.problems)]
+
+
+def zipped(path: Path, folder: Path, top: str = "") -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in sorted(p for p in folder.rglob("*") if p.is_file()):
+            archive.write(file, top + file.relative_to(folder).as_posix())
+    return path
+
+
+# --- the ways in -----------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_with_a_csv_becomes_a_benchmark_with_captions_answers_tags_and_pixels(tmp_path):
+    staged = stage(wide(tmp_path / "set", GOOD, TWIN))
+    assert (staged.groups, staged.shapes, staged.total) == (2, {"2x2": 2}, 0)
+    assert register(staged, "dogs", title="Dogs", licence="CC0") == ["mine/dogs"]
+    groups = datasets.load("mine/dogs")
+    assert groups.ids == ["a", "b"]
+    assert groups[0].captions == ("a dog, wet", "a dry dog")
+    assert [g.truth for g in groups] == [(0, 1), (1, 0)]
+    assert groups[1].tags == {"topic": "y"}
+    assert groups[1].images[1].open().getpixel((0, 0)) == (30, 100, 50)
+    assert (groups.title, groups.licence, groups.name) == ("Dogs", "CC0", "mine/dogs")
+    assert "mine/dogs" in datasets.names()
+    assert datasets.state("mine/dogs") == f"found at {mine.root() / 'dogs'}"
+    assert datasets.entry("mine/dogs") is None
+
+
+def test_the_set_stays_when_its_source_goes(tmp_path):
+    source = wide(tmp_path / "set", GOOD)
+    register(stage(source), "kept")
+    for path in (source / "images").iterdir():
+        path.unlink()
+    assert datasets.load("mine/kept")[0].images[0].open().size == (8, 6)
+
+
+def test_rows_of_one_image_with_its_caption_are_collected_by_group(tmp_path):
+    folder = pictures(tmp_path / "set")
+    lines = [
+        "group,image,caption,room",
+        "g1,images/0.png,a cup,kitchen",
+        "g2,images/1.png,a bed,bedroom",
+        "g1,,a plate,kitchen",
+        "g2,images/2.png,a lamp,attic",
+    ]
+    (folder / "pairs.csv").write_text("\n".join(lines))
+    staged = stage(folder)
+    assert staged.columns == Columns(("image",), ("caption",), "", "", "group", ("room",))
+    assert staged.shapes == {"1x2": 1, "2x2": 1}
+    assert register(staged, "rooms") == ["mine/rooms/1x2", "mine/rooms/2x2"]
+    one, two = datasets.load("mine/rooms/1x2"), datasets.load("mine/rooms/2x2")
+    assert (one.shape, one[0].captions, one[0].truth) == ((1, 2), ("a cup", "a plate"), (0,))
+    assert one[0].tags == {"room": "kitchen"}
+    assert (two[0].captions, two[0].truth, two[0].tags) == (("a bed", "a lamp"), (0, 1), {})
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json"])
+def test_json_takes_lists_of_images_and_captions(tmp_path, ending):
+    folder = pictures(tmp_path / "set")
+    records = [
+        {
+            "id": 7,
+            "images": ["images/0.png"],
+            "captions": ["one", "two", "three"],
+            "truth": [2],
+            "tags": {"t": 1},
+        },
+        {"id": 8, "images": ["images/1.png"], "captions": ["four", "five", "six"], "truth": [0], "tags": {}},
+    ]
+    text = json.dumps(records) if ending == "json" else "\n".join(map(json.dumps, records))
+    (folder / f"groups.{ending}").write_text(text)
+    groups = preview(stage(folder))
+    assert (groups.ids, groups.shape) == (["7", "8"], (1, 3))
+    assert groups[0].truth == (2,)
+    assert groups[0].tags == {"t": "1"}
+
+
+def parquet(path: Path, records: list[dict], per_group: int = 2) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(records), path, row_group_size=per_group)
+
+
+def hub_rows(count: int, first: int = 0) -> list[dict]:
+    return [
+        {
+            "photo": {"bytes": png(20 * i), "path": f"{i}.png"},
+            "pos": f"right {i}",
+            "foils": [f"wrong {i}", f"worse {i}"],
+            "source": "web",
+        }
+        for i in range(first, first + count)
+    ]
+
+
+def test_a_parquet_folder_as_hugging_face_lays_it_out_with_chosen_columns_and_split(tmp_path):
+    parquet(tmp_path / "set/data/test-00000-of-00002.parquet", hub_rows(3))
+    parquet(tmp_path / "set/data/test-00001-of-00002.parquet", hub_rows(2, 3))
+    parquet(tmp_path / "set/data/train-00000-of-00001.parquet", hub_rows(1))
+    with pytest.raises(InputError, match=r"several tables \(test, train\); say which"):
+        stage(tmp_path / "set")
+    with pytest.raises(InputError, match="has no table 'dev'; it has: "):
+        stage(tmp_path / "set", manifest="dev")
+    staged = stage(tmp_path / "set", Columns(("photo",), ("pos", "foils")), manifest="test")
+    assert staged.shapes == {"1x3": 5}
+    groups = preview(staged)
+    assert [g.captions for g in groups][3] == ("right 3", "wrong 3", "worse 3")
+    assert groups[3].images[0].open().getpixel((0, 0))[0] == 60
+    assert groups[3].tags == {"source": "web"}
+
+
+def test_what_datasets_saves_to_disk_is_read_too(tmp_path):
+    import pyarrow as pa
+
+    table = pa.Table.from_pylist(hub_rows(3))
+    (tmp_path / "set").mkdir()
+    path = tmp_path / "set/data-00000-of-00001.arrow"
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
+    (tmp_path / "set/dataset_info.json").write_text("{}")
+    assert stage(tmp_path / "set", Columns(("photo",), ("pos", "foils"))).groups == 3
+
+
+def test_an_image_folder_with_metadata_is_read(tmp_path):
+    folder = pictures(tmp_path / "set/test")
+    (folder / "metadata.csv").write_text("file_name,caption,negative_caption\nimages/0.png,a cat,a dog\n")
+    groups = preview(stage(tmp_path / "set"))
+    assert groups[0].captions == ("a cat", "a dog")
+    assert groups[0].truth == (0,)
+
+
+@pytest.mark.parametrize("top", ["", "my set/"])
+def test_a_zip_is_unpacked_with_or_without_a_folder_of_its_own(tmp_path, top):
+    path = zipped(tmp_path / "set.zip", wide(tmp_path / "set", GOOD, TWIN), top)
+    staged = stage(path)
+    assert staged.groups == 2
+    assert not (staged.folder / "unpacked").exists()
+
+
+def test_the_litter_of_a_mac_is_passed_over(tmp_path):
+    source = wide(tmp_path / "set", GOOD)
+    path = zipped(tmp_path / "set.zip", source, "set/")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("__MACOSX/set/._manifest.csv", b"\x00\x05")
+        archive.writestr("set/.DS_Store", b"\x00")
+    assert stage(path).groups == 1
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (WIDE, Columns(("image_0", "image_1"), ("caption_0", "caption_1"), "truth", "id")),
+        (("caption_1", "caption_0", "image"), Columns(("image",), ("caption_0", "caption_1"))),
+        (
+            ("caption_2", "caption_10", "caption_1", "image"),
+            Columns(("image",), ("caption_1", "caption_2", "caption_10")),
+        ),
+        (("Image", "Captions", "key"), Columns(("Image",), ("Captions",), "", "key")),
+        (("file_name", "text", "negative_caption"), Columns(("file_name",), ("text", "negative_caption"))),
+        (("image", "true_caption", "false_caption"), Columns(("image",), ("true_caption", "false_caption"))),
+        (("group", "image", "caption", "id"), Columns(("image",), ("caption",), "", "", "group")),
+        (("x", "y"), Columns((), ())),
+    ],
+)
+def test_columns_are_guessed_by_their_names(columns, expected):
+    assert guess(columns) == expected
+
+
+def test_columns_that_are_missing_or_have_two_meanings_are_sentences(tmp_path):
+    folder = wide(tmp_path / "set", GOOD)
+    cases = [
+        (Columns(("image_9",), ("caption_0",)), "Unknown column 'image_9'; did you mean 'image_0'"),
+        (Columns(("image_0",), ("image_0",)), "'image_0' has two meanings"),
+        (Columns((), ("caption_0",)), "No column holds images among: id, image_0"),
+        (Columns(("image_0", "image_1"), ("caption_0",), group="topic"), "choose one column of each"),
+    ]
+    for columns, message in cases:
+        with pytest.raises(InputError, match=message):
+            stage(folder, columns)
+
+
+# --- what is wrong, row by row ---------------------------------------------------------------------------------------
+
+
+def test_every_fault_is_told_with_its_row_and_column_and_the_rest_is_kept(tmp_path):
+    folder = wide(
+        tmp_path / "set",
+        GOOD,
+        ("c", "images/0.png", "images/9.png", "x", "y", "0 1", ""),
+        ("d", "images/0.png", "images/1.png", "x", "", "0 1", ""),
+        ("e", "images/0.png", "images/1.png", "x", "y", "", ""),
+        ("f", "images/0.png", "images/1.png", "x", "y", "0 0", ""),
+        ("g", "images/0.png", "images/1.png", "x", "y", "0 2", ""),
+        ("h", "images/0.png", "images/1.png", "x", "y", "left", ""),
+        ("a", "images/0.png", "images/1.png", "x", "y", "0 1", ""),
+        ("i", "../secret.png", "images/1.png", "x", "y", "0 1", ""),
+        ("j", "images/0.png", "https://x.org/1.png", "x", "y", "0 1", ""),
+        ("k", "", "images/1.png", "x", "y", "0 1", ""),
+        ("l", "images/0.png", "images/1.png", "", "y", "0 1", ""),
+        TWIN,
+    )
+    staged = stage(folder)
+    assert staged.groups == 2
+    assert told(staged) == [
+        ("3", "image_1", "there is no image 'images/9.png'"),
+        ("4", "", "the group has 1 caption"),
+        ("5", "truth", "the answer is missing"),
+        ("6", "truth", "'0 0' names captions that are not there or are there twice"),
+        ("7", "truth", "'0 2' names captions that are not there or are there twice"),
+        ("8", "truth", "'left' does not say which caption belongs to which image"),
+        ("9", "id", "the id 'a' is that of row 2 too"),
+        ("10", "image_0", "'../secret.png' leads out of the folder"),
+        ("11", "image_1", "'https://x.org/1.png' is an address on the web"),
+        ("12", "image_0", "there is no image"),
+        ("13", "caption_0", "there is no caption"),
+    ]
+    assert all(row["what to do"] and row["effect"] == "left out" for row in problem_rows(staged.problems))
+    with pytest.raises(InputError, match="has 11 problems; mend them, or agree"):
+        register(staged, "half")
+    assert register(staged, "half", skip_bad=True) == ["mine/half"]
+    assert datasets.load("mine/half").ids == ["a", "b"]
+
+
+def test_captions_that_are_the_same_are_remarked_and_kept(tmp_path):
+    staged = stage(wide(tmp_path / "set", ("a", "images/0.png", "images/0.png", "same", "same", "0 1", "")))
+    assert [row["effect"] for row in problem_rows(staged.problems)] == ["kept", "kept"]
+    assert (staged.groups, staged.fatal) == (1, 0)
+    assert register(staged, "ties") == ["mine/ties"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "what"),
+    [
+        ("0.png", b"", "is empty"),
+        ("0.png", b"not an image", "is no image"),
+        ("0.png", png(1, (64, 64))[:-40], "is damaged"),
+        ("0.png", png(1, (300, 300), "JPEG")[:900], "is damaged"),
+        ("0.png", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "is no image"),
+        ("0.png", png(1, kind="PPM"), "is a PPM image"),
+    ],
+)
+def test_an_image_that_is_none_is_told(tmp_path, name, data, what):
+    folder = wide(tmp_path / "set", GOOD, TWIN)
+    (folder / "images" / name).write_bytes(data)
+    staged = stage(folder)
+    assert staged.groups == 1
+    ((row, column, said),) = told(staged)
+    assert (row, column) == ("2", "image_0")
+    assert what in said
+
+
+def test_a_huge_image_is_refused_before_it_is_decoded(tmp_path, monkeypatch):
+    """A PNG whose header claims 60,000 x 60,000 pixels: 13 GB of memory, were anybody to decode it."""
+    folder = wide(tmp_path / "set", GOOD)
+    data = bytearray(png(1))
+    data[16:24] = struct.pack(">II", 60_000, 60_000)
+    data[29:33] = struct.pack(">I", zlib.crc32(bytes(data[12:29])))
+    (folder / "images/0.png").write_bytes(data)
+    assert "too many pixels" in told(stage(folder))[0][2]
+    monkeypatch.setattr(images, "MOST_PIXELS", 40)
+    (folder / "images/0.png").write_bytes(png(1))
+    assert "has 8 x 6 pixels" in told(stage(folder))[0][2]
+    monkeypatch.setattr(images, "MOST_BYTES", 10)
+    assert "is larger than" in told(stage(folder))[0][2]
+
+
+def test_a_photograph_that_its_camera_turned_is_stored_upright(tmp_path):
+    folder = wide(tmp_path / "set", GOOD)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn a quarter
+    (folder / "images/0.png").write_bytes(png(1, (40, 20), "JPEG", exif=exif))
+    assert preview(stage(folder))[0].images[0].open().size == (20, 40)
+
+
+def test_the_same_picture_is_stored_once(tmp_path):
+    folder = wide(tmp_path / "set", GOOD, ("b", "images/0.png", "images/1.png", "x", "y", "0 1", ""))
+    (folder / "images/1.png").write_bytes(png(0))
+    staged = stage(folder)
+    assert len(list((staged.folder / "images").iterdir())) == 1
+
+
+def test_a_name_in_another_unicode_form_or_with_backslashes_finds_its_file(tmp_path):
+    folder = pictures(tmp_path / "set")
+    (folder / "images" / unicodedata.normalize("NFD", "Hündchen.png")).write_bytes(png(5))
+    name = unicodedata.normalize("NFC", "Hündchen.png")
+    (folder / "manifest.csv").write_text(
+        f"image_0,caption_0,caption_1\nimages\\{name},猫 и 🐶,ein Hündchen\n", encoding="utf-8"
+    )
+    groups = preview(stage(folder))
+    assert groups[0].captions == ("猫 и 🐶", "ein Hündchen")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_byte_order_marks_line_ends_and_separators_of_any_spreadsheet_are_fine(tmp_path, encoding, end, mark):
+    folder = pictures(tmp_path / "set")
+    lines = [
+        "image_0|caption_0|caption_1|truth",
+        'images/0.png|"ä, ö; ü"|two|1',
+        "",
+        "images/1.png|three|four|0",
+        "",
+    ]
+    (folder / "manifest.csv").write_bytes(end.join(lines).replace("|", mark).encode(encoding))
+    staged = stage(folder)
+    assert staged.total == 0
+    groups = preview(staged)
+    assert groups[0].captions == ("ä, ö; ü", "two")
+    assert [g.truth for g in groups] == [(1,), (0,)]
+    assert groups.ids == ["2", "4"] or groups.ids == ["2", "3"]
+
+
+def test_rows_of_other_lengths_and_a_quotation_mark_that_never_ends_are_told(tmp_path):
+    folder = pictures(tmp_path / "set")
+    (folder / "manifest.csv").write_text(
+        'image_0,caption_0,caption_1\nimages/0.png,a,b\nimages/0.png,a,b,c\nimages/0.png,a\nimages/0.png,"a,b\n'
+    )
+    staged = stage(folder)
+    assert staged.groups == 1
+    assert [what for _, _, what in told(staged)][:2] == [
+        "the row has 4 cells, the header 3",
+        "the row has 2 cells, the header 3",
+    ]
+    assert len(told(staged)) == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ('{"images": ["images/0.png"], "captions": ["a", NaN]}', "NaN is not JSON"),
+        (
+            '{"images": ["images/0.png"], "captions": ["a", "b"], "captions": ["c"]}',
+            "'captions' is there twice",
+        ),
+        ('{"images": ["images/0.png"], "captions"', "the line is no JSON"),
+        ("[1, 2]", "this is a list, not an object"),
+        ('{"images": ["images/0.png"], "captions": ["a", 7]}', "7 is no text"),
+        ('{"images": ["images/0.png"], "captions": ["a", {"b": 1}]}', "is no text"),
+        ('{"images": [3], "captions": ["a", "b"]}', "3 is no image"),
+        ('{"images": ["images/0.png"], "captions": ["a", "\\ud800"]}', "characters that are no text"),
+        ('{"images": ["images/0.png"], "captions": ["a", "b\\u0000"]}', "characters that are no text"),
+        (
+            '{"images": ["images/0.png"], "captions": ["a", "b"], "truth": [true]}',
+            "does not say which caption",
+        ),
+        ('{"images": ["images/0.png"], "captions": ["a", "b"], "truth": null}', "the answer is missing"),
+        (
+            '{"images": ["images/0.png"], "captions": ["a", "b"], "truth": [1e99]}',
+            "does not say which caption",
+        ),
+        ('{"images": [], "captions": ["a", "b"]}', "there is no image"),
+        ('{"images": ["images/0.png"], "captions": ["a"]}', "the group has 1 caption"),
+        (
+            '{"images": ["images/0.png", "images/1.png", "images/2.png"], "captions": ["a", "b"]}',
+            "3 images and 2 captions",
+        ),
+        ('{"images": ["images/0.png"], "captions": ["' + "a" * 3000 + '", "b"]}', "has 3000 characters"),
+        ("[" * 100_000, "the line is no JSON"),
+    ],
+)
+def test_hard_json_is_told_line_by_line(tmp_path, line, what):
+    folder = pictures(tmp_path / "set")
+    good = '{"images": ["images/0.png"], "captions": ["a", "b"], "truth": [1]}'
+    (folder / "groups.jsonl").write_bytes(f"\ufeff{good}\r\n{line}\r\n\r\n".encode())
+    staged = stage(folder)
+    assert staged.groups == 1
+    assert {row for row, _, _ in told(staged)} == {"2"}
+    assert any(what in said for _, _, said in told(staged)), told(staged)
+
+
+def test_a_group_whose_row_is_wrong_is_left_out_whole(tmp_path):
+    folder = pictures(tmp_path / "set")
+    (folder / "m.csv").write_text(
+        "group,image,caption\ng,images/0.png,a\ng,images/9.png,b\ng,images/1.png,c\n,images/1.png,d\n"
+    )
+    staged = stage(folder)
+    assert staged.groups == 0
+    assert [(row, column) for row, column, _ in told(staged)] == [("3", "image"), ("5", "group")]
+    with pytest.raises(InputError, match="gives no group that can be used"):
+        register(staged, "none", skip_bad=True)
+
+
+def test_problems_are_bounded_and_counted(tmp_path):
+    folder = pictures(tmp_path / "set")
+    (folder / "m.csv").write_text("image_0,caption_0,caption_1\n" + "images/9.png,a,b\n" * 1500)
+    staged = stage(folder)
+    assert (staged.total, len(staged.problems)) == (1500, 1000)
+
+
+def test_too_many_rows_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(rows, "MOST_GROUPS", 1)
+    staged = stage(wide(tmp_path / "set", GOOD, TWIN))
+    assert staged.groups == 1
+    assert told(staged) == [("3", "", "the table has more than 1 rows")]
+
+
+# --- files that are none ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("m.csv", b"", "is empty"),
+        ("m.csv", b"a,b\n\xff\xfe\x00", "is not UTF-8 text"),
+        ("m.csv", b"a\0b,c\n", "holds binary data"),
+        ("m.csv", b"image,image,caption\n1,2,3\n", "has the column 'image' twice"),
+        ("m.csv", b"what,ever\n1,2\n", "No column holds images among: what, ever"),
+        ("m.json", b"[1, 2", "is not whole JSON"),
+        ("m.json", b"[NaN]", "is not whole JSON"),
+        ("m.json", b"{}", "is no JSON list"),
+        ("m.parquet", b"PAR1nonsensePAR1", "is no whole Parquet file"),
+        ("m.arrow", b"nonsense", "is no whole Parquet file"),
+    ],
+)
+def test_a_file_that_is_no_table_is_one_sentence(tmp_path, name, data, message):
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / name).write_bytes(data)
+    with pytest.raises(InputError, match=message) as caught:
+        stage(tmp_path / "set")
+    assert "\n" not in str(caught.value)
+    assert not list(mine.root().glob(".staging-*"))
+
+
+def test_folders_without_a_table_or_with_several_and_no_folder_at_all_are_sentences(tmp_path):
+    with pytest.raises(InputError, match="does not exist"):
+        stage(tmp_path / "nowhere")
+    with pytest.raises(InputError, match=r"holds no manifest .* put a manifest.csv beside the images"):
+        stage(pictures(tmp_path / "a"))
+    folder = pictures(tmp_path / "b")
+    for name in ("x.csv", "y.csv"):
+        (folder / name).write_text("image,caption_0,caption_1\nimages/0.png,a,b\n")
+    with pytest.raises(InputError, match=r"several tables \(x.csv, y.csv\)"):
+        stage(folder)
+    assert stage(folder, manifest="y.csv").groups == 1
+    (tmp_path / "run.py").write_text("print(1)")
+    with pytest.raises(InputError, match="is no table; its name must end in"):
+        stage(tmp_path / "run.py")
+
+
+# --- archives --------------------------------------------------------------------------------------------------------
+
+
+def test_an_archive_that_leads_out_holds_links_another_archive_or_too_much_is_refused(tmp_path, monkeypatch):
+    source = wide(tmp_path / "set", GOOD)
+    out = zipped(tmp_path / "out.zip", source)
+    with zipfile.ZipFile(out, "a") as archive:
+        archive.writestr("../evil.csv", "x")
+    link = zipped(tmp_path / "link.zip", source)
+    with zipfile.ZipFile(link, "a") as archive:
+        info = zipfile.ZipInfo("passwd")
+        info.external_attr = 0o120777 << 16
+        archive.writestr(info, "/etc/passwd")
+    nested = zipped(tmp_path / "nested.zip", source)
+    with zipfile.ZipFile(nested, "a") as archive:
+        archive.writestr("more.zip", b"PK\x05\x06" + bytes(18))
+    cases = [
+        (out, "'../evil.csv', which is unsafe"),
+        (link, "'passwd', which is unsafe"),
+        (nested, r"holds another archive \(more.zip\)"),
+    ]
+    for path, message in cases:
+        with pytest.raises(InputError, match=message):
+            stage(path)
+    good = zipped(tmp_path / "good.zip", source)
+    monkeypatch.setattr(stage_module, "MOST_FILES", 3)
+    with pytest.raises(InputError, match="or 3 files"):
+        stage(good)
+    monkeypatch.setattr(stage_module, "MOST_FILES", 100)
+    monkeypatch.setattr(stage_module, "MOST_UPLOAD", 200)
+    with pytest.raises(InputError, match="is larger than"):
+        stage(good)
+    assert not list(mine.root().glob(".staging-*"))
+    assert not list(tmp_path.rglob("evil.csv"))
+
+
+def test_an_upload_gets_a_plain_name_and_is_bounded(tmp_path, monkeypatch):
+    path = save_upload("../../Mein Satz<script>.zip", io.BytesIO(b"abc"))
+    assert path.read_bytes() == b"abc"
+    assert path.parent.parent == mine.root()
+    assert path.name == "Mein_Satz_script_.zip"
+    monkeypatch.setattr(stage_module, "MOST_UPLOAD", 2)
+    with pytest.raises(InputError, match="is larger than"):
+        save_upload("a.zip", io.BytesIO(b"abc"))
+
+
+# --- the registry of one's own sets ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["", "Upper", "a/b", "../x", "a b", ".hidden", "x" * 65, "mine/"])
+def test_a_name_that_is_none_is_refused(tmp_path, name):
+    with pytest.raises(InputError, match="is no name for a set"):
+        register(stage(wide(tmp_path / "set", GOOD)), name)
+
+
+def test_a_name_that_is_taken_is_refused_until_the_set_is_removed(tmp_path):
+    source = wide(tmp_path / "set", GOOD)
+    register(stage(source), "dogs")
+    with pytest.raises(InputError, match="There is a set mine/dogs already"):
+        register(stage(source), "mine/dogs")
+    mine.remove("mine/dogs")
+    assert "mine/dogs" not in datasets.names()
+    assert register(stage(source), "dogs") == ["mine/dogs"]
+    with pytest.raises(InputError, match="Unknown set 'mine/cats'"):
+        mine.remove("mine/cats")
+
+
+def test_of_many_who_take_a_name_at_once_one_gets_it(tmp_path):
+    staged = [stage(wide(tmp_path / f"set{i}", GOOD)) for i in range(8)]
+    got: list = []
+
+    def take(each):
+        try:
+            got.append(register(each, "raced"))
+        except InputError as error:
+            got.append(str(error))
+
+    threads = [threading.Thread(target=take, args=(each,)) for each in staged]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert got.count(["mine/raced"]) == 1
+    assert all("already" in text for text in got if isinstance(text, str))
+    assert datasets.load("mine/raced").ids == ["a"]
+
+
+def test_a_set_that_was_damaged_says_so_and_harms_no_other(tmp_path):
+    register(stage(wide(tmp_path / "set", GOOD, TWIN)), "dogs")
+    register(stage(wide(tmp_path / "other", GOOD)), "cats")
+    path = mine.root() / "dogs/groups.jsonl"
+    lines = path.read_text().splitlines()
+    path.write_text(lines[0] + "\n")
+    with pytest.raises(InputError, match="holds 1 groups and should hold 2"):
+        datasets.load("mine/dogs")
+    path.write_text(lines[0][:50])
+    with pytest.raises(InputError, match="is not a list of groups"):
+        datasets.load("mine/dogs")
+    path.write_text(lines[0].replace(".png", "/../../x.png"))
+    with pytest.raises(InputError, match="is no image of a set"):
+        datasets.load("mine/dogs")
+    (mine.root() / "dogs/set.json").write_text("{")
+    assert "mine/cats" in datasets.names()
+    assert len(datasets.load("mine/cats")) == 1
+
+
+def test_a_staged_set_can_be_thrown_away_and_yesterdays_are(tmp_path):
+    import os
+
+    staged = stage(wide(tmp_path / "set", GOOD))
+    old = mine.root() / ".staging-old"
+    old.mkdir()
+    os.utime(old, (1, 1))
+    discard(staged)
+    assert not staged.folder.exists()
+    with pytest.raises(InputError, match="is gone; read it again"):
+        register(staged, "gone")
+    stage(wide(tmp_path / "set2", GOOD))
+    assert not old.exists()
+
+
+def test_one_of_your_sets_is_evaluated_like_any_other(tmp_path):
+    from core.evaluation import Evaluation
+    from core.scores import ScoreCache, score_groups
+
+    register(stage(wide(tmp_path / "set", GOOD, TWIN)), "dogs")
+    groups = datasets.load("mine/dogs")
+
+    class Red:
+        """Scores an image by its red channel, with the sign of the caption."""
+
+        name = key = "red"
+
+        def score(self, images, captions, pairs):
+            signs = [1 if text in ("a dry dog", "first") else -1 for text in captions]
+            return np.array([signs[j] * images[i].open().getpixel((0, 0))[0] for i, j in pairs], np.float32)
+
+    found = Evaluation.of(score_groups(Red(), groups, ScoreCache()), groups.truth, groups.ids)
+    assert found.metrics["group_match"].value == 100.0
+
+
+# --- the hub ---------------------------------------------------------------------------------------------------------
+
+
+def hub_info(*names: str) -> SimpleNamespace:
+    return SimpleNamespace(sha="abc", siblings=[SimpleNamespace(rfilename=n, size=100) for n in names])
+
+
+@pytest.fixture
+def online(monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+
+
+def test_the_splits_of_a_hub_set_come_from_its_parquet_files_and_scripts_are_never_fetched(
+    monkeypatch, tmp_path, online
+):
+    import huggingface_hub
+
+    def info(self, name, revision=None, **more):
+        if revision is None:
+            return hub_info("script.py", "README.md")
+        assert revision == "refs/convert/parquet"
+        return hub_info(
+            "default/test/0000.parquet", "default/test/0001.parquet", "extra/train/0000.parquet", "x.py"
+        )
+
+    fetched = []
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", info)
+    monkeypatch.setattr(
+        huggingface_hub,
+        "hf_hub_download",
+        lambda name, file, **more: fetched.append((file, more)) or f"/x/{file}",
+    )
+    assert [(p.name, len(p.files), p.bytes) for p in parts("ada/pets")] == [
+        ("test", 2, 200),
+        ("extra/train", 1, 100),
+    ]
+    assert fetch_parts("ada/pets", "test") == ["/x/default/test/0000.parquet", "/x/default/test/0001.parquet"]
+    assert {more["revision"] for _, more in fetched} == {"refs/convert/parquet"}
+    with pytest.raises(InputError, match="Unknown split 'tset'; did you mean 'test'"):
+        fetch_parts("ada/pets", "tset")
+
+
+def test_what_the_hub_refuses_is_one_sentence(monkeypatch, online):
+    import huggingface_hub
+    from huggingface_hub import errors
+
+    def refuse(error):
+        def ask(self, *a, **k):
+            raise error
+
+        monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", ask)
+
+    answer = SimpleNamespace(status_code=403, headers={}, request=None)
+    cases = [
+        (
+            errors.GatedRepoError("x", response=answer),
+            "is gated: accept its conditions at https://huggingface.co/",
+        ),
+        (errors.RepositoryNotFoundError("x", response=answer), "The hub has no data set 'ada/pets'"),
+        (errors.HfHubHTTPError("x", response=answer), r"The hub refused 'ada/pets' \(403\)"),
+        (ConnectionError("no route"), r"cannot be reached \(ConnectionError\)"),
+    ]
+    for error, message in cases:
+        refuse(error)
+        with pytest.raises(InputError, match=message):
+            parts("ada/pets")
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda *a, **k: hub_info("a.csv"))
+    with pytest.raises(InputError, match="holds no Parquet files"):
+        parts("ada/pets")
+
+
+def test_offline_a_hub_set_is_a_sentence_without_a_wait(monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(InputError, match="cannot be fetched while HF_HUB_OFFLINE is set"):
+        parts("ada/pets")
+
+
+# --- anything at all -------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=300))
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "json", "parquet", "zip"])
+def test_any_bytes_are_read_or_refused_in_one_sentence(tmp_path_factory, ending, data):
+    path = tmp_path_factory.mktemp("any") / f"x.{ending}"
+    path.write_bytes(data)
+    try:
+        discard(stage(path))
+    except InputError as error:
+        assert "\n" not in str(error)
+
+
+CELL = st.one_of(
+    st.none(), st.booleans(), st.floats(), st.text(max_size=8), st.lists(st.text(max_size=3), max_size=3)
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from(["id", "images", "captions", "truth", "tags"]), CELL), max_size=4
+    )
+)
+def test_any_json_lines_give_groups_or_problems(tmp_path_factory, records):
+    folder = pictures(tmp_path_factory.mktemp("any"))
+    first = {"images": ["images/0.png"], "captions": ["a", "b"], "truth": [0], "id": "sure"}
+    (folder / "g.jsonl").write_text("\n".join(map(json.dumps, [first, *records])))
+    staged = stage(folder)
+    assert 1 <= staged.groups <= 1 + len(records)
+    assert staged.groups + staged.fatal >= 1 + len([r for r in records if r])
+    discard(staged)
+
+
+def test_a_table_can_be_gone_through_twice(tmp_path):
+    table = open_table(wide(tmp_path / "set", GOOD, TWIN))
+    assert [row.number for row in table.rows()] == [row.number for row in table.rows()] == [2, 3]
+    assert table.columns == WIDE
+
+
+# --- the commands ----------------------------------------------------------------------------------------------------
+
+
+def crossmatch(*arguments: object):
+    from typer.testing import CliRunner
+
+    from core.cli import app
+
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def test_a_folder_is_checked_added_listed_and_removed_by_command(tmp_path):
+    folder = wide(tmp_path / "set", GOOD, ("c", "images/0.png", "images/9.png", "x", "y", "0 1", ""), TWIN)
+    done = crossmatch("add", folder, "--name", "dogs", "--check", "--json")
+    assert done.exit_code == 1
+    record = json.loads(done.stdout)
+    assert (record["groups"], record["left_out"]) == (2, 1)
+    assert record["rows"][0]["what is wrong"] == "there is no image 'images/9.png'"
+    refused = crossmatch("add", folder, "--name", "dogs")
+    assert isinstance(refused.exception, InputError)
+    assert mine.sets() == []
+    added = crossmatch("add", folder, "--name", "dogs", "--skip-bad", "--licence", "CC0", "--json")
+    assert json.loads(added.stdout)["benchmarks"] == ["mine/dogs"]
+    assert datasets.load("mine/dogs").licence == "CC0"
+    assert {"name": "mine/dogs", "state": f"found at {mine.root() / 'dogs'}"} in [
+        {"name": row["name"], "state": row["state"]}
+        for row in json.loads(crossmatch("list", "benchmarks", "--json").stdout)
+    ]
+    assert crossmatch("remove", "mine/dogs").exit_code == 0
+    assert mine.sets() == []
+    assert not list(mine.root().glob(".staging-*"))
+
+
+def test_columns_are_named_by_command(tmp_path):
+    folder = pictures(tmp_path / "set")
+    (folder / "t.csv").write_text("pic,right,wrong\nimages/0.png,a,b\n")
+    names = ("--image", "pic", "--caption", "right", "--caption", "wrong")
+    assert crossmatch("add", folder, "--name", "named", *names).exit_code == 0
+    assert datasets.load("mine/named")[0].captions == ("a", "b")
+    assert "Name the columns of both" in str(
+        crossmatch("add", folder, "--name", "x", "--image", "pic").exception
+    )

@@ -1,0 +1,263 @@
+"""The workbench of the page Your data: what was brought, its columns, what is wrong with it, its preview, its name."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from core import drawing
+from core.datasets import mine
+from core.importing import (
+    Columns,
+    Staged,
+    Table,
+    discard,
+    guess,
+    open_table,
+    preview,
+    problem_rows,
+    register,
+    stage,
+)
+from core.importing.stage import answer_text, save_upload, unpack_source
+from core.importing.tables import table_choices
+from core.texts import plain
+from ui.loaders import load_groups
+from ui.pictures import pictures
+from ui.selection import benchmarks, jump
+
+NONE = "(none)"
+PREVIEWED = 10
+
+
+@dataclass
+class Bench:
+    """What this session has brought: an open table, and once it was checked, the staged set."""
+
+    origin: str  # what it came from, to notice that something else was brought
+    source: Path | None  # folder or file; None for a table of the hub
+    table: Table | None  # None while a folder has several and none is chosen
+    place: Path | None = None  # a folder of ours to throw away with it
+    staged: Staged | None = None
+    meant: Columns | None = None  # the columns that were checked
+
+
+def bench() -> Bench | None:
+    return st.session_state.get("bench")
+
+
+def clear() -> None:
+    """Throw away what was brought."""
+    old = st.session_state.pop("bench", None)
+    if old is not None:
+        if old.staged is not None:
+            discard(old.staged)
+        if old.place is not None:
+            shutil.rmtree(old.place, ignore_errors=True)
+
+
+def bring(origin: str, what: Path | Table, place: Path | None = None) -> None:
+    """Put something else on the workbench: a folder or file, or a table that is open."""
+    clear()
+    if isinstance(what, Table):
+        st.session_state["bench"] = Bench(origin, None, what, place)
+        return
+    table = None if len(table_choices(what)) > 1 else open_table(what)
+    st.session_state["bench"] = Bench(origin, what, table, place)
+
+
+def choices(now: Bench) -> list[str]:
+    """Tables to choose from; [] where there is one alone."""
+    names = table_choices(now.source) if now.source is not None else []
+    return names if len(names) > 1 else []
+
+
+def choose_table(now: Bench) -> Table | None:
+    """The table; where a folder has several, the one that is chosen."""
+    names = choices(now)
+    if now.source is None or not names:
+        return now.table
+    chosen = st.selectbox("Which table or split", names, key="set_table")
+    if now.table is None or st.session_state.get("set_opened") != (now.origin, chosen):
+        now.table, now.meant = open_table(now.source, chosen), None
+        st.session_state["set_opened"] = (now.origin, chosen)
+    return now.table
+
+
+def bring_upload(upload: Any) -> None:
+    """An uploaded zip or table; nothing is read twice."""
+    origin = f"{upload.file_id}/{upload.name}"
+    if (now := bench()) is not None and now.origin == origin:
+        return
+    path = save_upload(upload.name, upload)
+    try:
+        bring(origin, unpack_source(path, path.parent / "unpacked"), path.parent)
+    except BaseException:
+        shutil.rmtree(path.parent, ignore_errors=True)
+        raise
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+
+def choose_columns(table: Table) -> Columns:
+    """What each column means; the first guess goes by the names."""
+    first, names = guess(table.columns), list(table.columns)
+    st.subheader("What the columns mean", anchor=False)
+    st.dataframe(_sample(table), hide_index=True, height=145)
+    with st.container(border=True):
+        left, right = st.columns(2)
+        images = left.multiselect("Images, in order", names, list(first.images), key="col_images")
+        captions = right.multiselect("Captions, in order", names, list(first.captions), key="col_captions")
+        one, two, three = st.columns(3)
+        told = "Caption number of each image, from 0. None: image i belongs to caption i."
+        answer = one.selectbox(
+            "Answer", _options(names), _index(names, first.truth), key="col_answer", help=told
+        )
+        told = "Rows with the same value are one group: each row is an image with its caption."
+        group = two.selectbox(
+            "Group", _options(names), _index(names, first.group), key="col_group", help=told
+        )
+        name = three.selectbox("Id", _options(names), _index(names, first.id), key="col_id")
+    st.caption("Every other column becomes a tag.")
+    return Columns(tuple(images), tuple(captions), _value(answer), _value(name), _value(group))
+
+
+def _options(names: list[str]) -> list[str]:
+    return [NONE, *names]
+
+
+def _index(names: list[str], name: str) -> int:
+    return 1 + names.index(name) if name in names else 0
+
+
+def _value(choice: str | None) -> str:
+    return "" if choice in (None, NONE) else str(choice)
+
+
+def _sample(table: Table) -> pd.DataFrame:
+    """The first rows as text; images inside a file are only mentioned."""
+    rows = []
+    for row, _ in zip(table.rows(), range(3), strict=False):
+        rows.append({name: _short(row.cells.get(name)) for name in table.columns})
+    return pd.DataFrame(rows, columns=list(table.columns))
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, bytes) or (isinstance(value, dict) and isinstance(value.get("bytes"), bytes)):
+        return "[image]"
+    text = "" if value is None else str(value)
+    return text if len(text) < 120 else text[:119] + "…"
+
+
+# --- checking --------------------------------------------------------------------------------------------------------
+
+
+def check(now: Bench, columns: Columns) -> None:
+    """Read and check everything, with progress."""
+    assert now.table is not None
+    if now.source is not None:  # somebody may have mended the file meanwhile
+        now.table = open_table(now.source, st.session_state.get("set_table") if choices(now) else None)
+    if now.staged is not None:
+        discard(now.staged)
+        now.staged = None
+    place = st.empty()
+
+    def tell(count: int) -> None:
+        if count % 25 == 0:
+            place.caption(f"{count} groups read …")
+
+    with st.spinner("Checking every row and every image …"):
+        now.staged, now.meant = stage(now.table, columns, progress=tell), columns
+    place.empty()
+
+
+def show_result(staged: Staged) -> None:
+    """How many groups there are, what is wrong row by row, and the first groups."""
+    shapes = ", ".join(
+        f"{count} of {shape.replace('x', '×')}" for shape, count in sorted(staged.shapes.items())
+    )
+    line = f"{staged.groups} groups can be used ({shapes or 'none'})"
+    if not staged.total:
+        st.success(f"{line}; nothing is wrong.", icon=":material/check:")
+    else:
+        some = f"{staged.fatal} thing{'s' * (staged.fatal != 1)} to mend"
+        st.warning(f"{line}; {some}, {staged.total - staged.fatal} remarks.", icon=":material/rule:")
+        show_problems(staged)
+    if staged.groups:
+        show_preview(staged)
+
+
+def show_problems(staged: Staged) -> None:
+    table = pd.DataFrame(problem_rows(staged.problems))
+    st.dataframe(table, hide_index=True, height=min(38 + 35 * len(table), 320), key="problems")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        data = lambda: table.to_csv(index=False).encode()  # noqa: E731
+        st.download_button("The list (CSV)", data, "problems.csv", "text/csv", on_click="ignore")
+        if staged.total > len(table):
+            st.caption(f"The first {len(table)} of {staged.total}.")
+
+
+def show_preview(staged: Staged) -> None:
+    groups = preview(staged, PREVIEWED)
+    st.subheader(f"The first {len(groups)} groups", anchor=False)
+    st.caption(
+        "Do the pictures and captions stand together as you meant it? The mark names each image's caption."
+    )
+    columns = st.columns(2)
+    for i, group in enumerate(groups):
+        with columns[i % 2].container(border=True):
+            st.caption(plain(group.id))
+            marks = [("right", answer_text(group))]
+            st.html(drawing.card_html(pictures(group, 220), group.captions, marks))
+
+
+# --- a name ----------------------------------------------------------------------------------------------------------
+
+
+def name_it(now: Bench) -> None:
+    """The form that makes the staged set a benchmark."""
+    staged = now.staged
+    assert staged is not None
+    st.subheader("Give it a name", anchor=False)
+    with st.form("register", border=True):
+        left, right = st.columns(2)
+        name = left.text_input("Name", placeholder="kitchen-pairs", help="The benchmark will be mine/NAME.")
+        title = right.text_input("Title", placeholder="Kitchen pairs")
+        licence = left.text_input("Licence", placeholder="CC BY 4.0")
+        citation = right.text_input("Cite as")
+        agreed = not staged.fatal or st.checkbox(f"Leave out what the {staged.fatal} problems concern")
+        sent = st.form_submit_button("Add it to the benchmarks", type="primary", icon=":material/add:")
+    if sent:
+        added = register(staged, name, agreed, title=title, licence=licence, citation=citation)
+        clear()
+        forget()
+        st.session_state["added"] = added
+        st.rerun()
+
+
+def show_added() -> None:
+    """What was added a moment ago, and where to go on with it."""
+    added = [name for name in st.session_state.get("added", ()) if name.split("/")[1] in mine.sets()]
+    if not added:
+        return
+    st.success(
+        plain(f"Added {', '.join(added)}. It is in every list of benchmarks now."), icon=":material/check:"
+    )
+    with st.container(horizontal=True):
+        state = {"set": added[0], "split": "test"}
+        jump("Browse its groups", "pages/1_Groups.py", state, icon=":material/grid_view:", type="primary")
+        jump("Measure a model on it", "pages/2_Matching.py", state, icon=":material/join_inner:")
+
+
+def forget() -> None:
+    """Lists and groups that pages keep in memory are read again."""
+    with suppress(AttributeError):  # in tests without a running app
+        benchmarks.clear()
+        load_groups.clear()

@@ -1,0 +1,124 @@
+"""What the page on language priors loads once: the captioner's scores, its prior, blind scores, tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import streamlit as st
+
+from core import public
+from core.alpha import AlphaStudy
+from core.errors import InputError
+from core.priors import PRIORS, Prior, default_count, estimate_prior
+from core.scorers import scorer_key, scorer_kind, scorer_names
+from core.scorers.kinds import KINDS
+from core.scores import ScoreCache
+from core.texts import plain
+from core.tokens import TokenView, token_view
+from ui.formats import progress_bar
+from ui.loaders import LazyScorer, evaluate, model_source
+
+if TYPE_CHECKING:
+    from core.groups import ImageRef
+    from ui.selection import Selection
+
+CAPTIONER = "builtin/blip-caption"
+MOST_IMAGES = 100  # images of a prior that a page samples ...
+MOST_PUBLIC = 30  # ... and for a visitor of a public instance
+
+
+class Picked(NamedTuple):
+    """A captioner's scores on the picked groups, and its prior there."""
+
+    model: str
+    study: AlphaStudy
+    prior: Prior
+
+
+def captioner(selection: Selection) -> str:
+    """The picked model where it gives log P(t | image), else the built-in captioner, and the page says so."""
+    kind = KINDS[scorer_kind(model_source(selection.model))]
+    if kind.log_prob and kind.reads_image:
+        return selection.model
+    if CAPTIONER not in scorer_names():
+        raise InputError(
+            f"{selection.model} gives {kind.label}, which is no log P(t | image), and no captioner is built in: "
+            "choose one, such as Salesforce/blip-image-captioning-base."
+        )
+    st.info(
+        f"{plain(selection.model)} gives {kind.label}, which is no log P(caption | image), so there is no language "
+        f"prior to take out. This page shows **{CAPTIONER}** instead.",
+        icon=":material/swap_horiz:",
+    )
+    return CAPTIONER
+
+
+def pick_prior(benchmark: str) -> tuple[str, int | None]:
+    """Where log P(t) comes from, and how many images it is sampled from."""
+    left, right = st.columns([3, 1])
+    options = [name for name in PRIORS if name != "train" or benchmark.startswith("scenes/")]
+    kind = left.selectbox(
+        "log P(t) is taken from",
+        options,
+        key="prior",
+        bind="query-params",
+        help="\n\n".join(f"**{name}**, {p.label}: {p.meaning}" for name, p in PRIORS.items()),
+    )
+    if not PRIORS[kind].sampled:
+        return kind, None
+    count = right.number_input(
+        "Images",
+        1,
+        MOST_PUBLIC if public.public() else MOST_IMAGES,
+        None,
+        key="samples",
+        bind="query-params",
+        placeholder=str(default_count(kind, benchmark)),
+        help="Empty: the paper's number for noise (100 Winoground, 30 EqBen, 1 ImageNet, 3 elsewhere), else 30.",
+    )
+    return kind, None if count is None else int(count)
+
+
+def study(selection: Selection, model: str, kind: str, count: int | None) -> Picked:
+    """Scores and prior of the picked groups: from memory, the score cache, or the model itself."""
+    evaluation, source = evaluate(selection, model), model_source(model)
+    address = (selection.benchmark, selection.split, selection.groups.shape, model, scorer_key(source))
+    prior = _prior((*address, kind, count), selection.groups, source, kind, count)
+    prior = prior._replace(
+        values=prior.values[selection.mask], caption_index=prior.caption_index[selection.mask]
+    )
+    return Picked(model, _study((*address, kind, count, selection.tags), evaluation, prior), prior)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _prior(address: tuple, _groups: Any, _source: str, kind: str, count: int | None) -> Prior:
+    place = st.empty()
+    bar = progress_bar(place, "Sampling the prior")
+    scorer = LazyScorer(_source, place)
+    found = estimate_prior(
+        scorer, _groups, kind, count, cache=ScoreCache(), progress=lambda done, total: bar(done / total)
+    )
+    place.empty()
+    return found
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _study(address: tuple, _evaluation: Any, _prior: Prior) -> AlphaStudy:
+    return AlphaStudy(_evaluation.scores, _prior.values, _evaluation.truth, list(_evaluation.ids))
+
+
+def blind_models() -> list[str]:
+    """Built-in scores that no image has a part in."""
+    return [name for name, kind in scorer_names().items() if not KINDS[kind].reads_image]
+
+
+def tokens(model: str, image: ImageRef, caption: str) -> TokenView:
+    """The tokens of a caption, with and without the image."""
+    name = public.check_model(model, scorer_names())
+    source = model_source(name)
+    return _tokens((name, scorer_key(source), image.key, caption), source, image, caption)
+
+
+@st.cache_data(max_entries=500, show_spinner=False)
+def _tokens(address: tuple, _source: str, _image: ImageRef, _caption: str) -> TokenView:
+    return token_view(LazyScorer(_source, st.empty()), _image, _caption)

@@ -1,0 +1,342 @@
+"""The other views of the page on language priors: the prior itself, the blind check, words, samples, training set."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from core import drawing, plots
+from core.alpha import TUNED, AlphaStudy, Stability, stability
+from core.blind import METRIC, blind_check, explain
+from core.groups import GroupSet
+from core.papers import reference
+from core.paths import assets
+from core.plots import alpha as figures
+from core.texts import metric_line, plain
+from core.tokens import tokens_html
+from ui.debias import Picked, blind_models, tokens
+from ui.loaders import evaluate
+from ui.pictures import pictures
+from ui.takeaway import chart, take_away
+
+if TYPE_CHECKING:
+    from ui.selection import Selection
+
+
+def prior_view(picked: Picked) -> None:
+    """log P(t) of true and false captions, and which of the two cases this is."""
+    found = picked.study.frequency
+    st.subheader("How likely the captions are as text", anchor=False)
+    figure = figures.frequency_figure(figures.frequency_data(found.true, found.false))
+    chart(
+        figure,
+        "Histograms of log P(t) of true and of false captions; the text below says how they lie.",
+        "prior-histogram",
+    )
+    st.caption(f"log P(t) from {plain(picked.prior.line)}.")
+    if found.likelier is None:
+        st.markdown(
+            "**Neither case.** Every caption of a square group is true of one of its images, so there are no false "
+            "ones, and words alone decide nothing. What alpha still does: it stops one of the two captions from "
+            "winning both rows because it is the commoner text."
+        )
+    else:
+        st.markdown(
+            f"Pairs of a true and a false caption, the true one being likelier as text: {metric_line(found.likelier)}."
+        )
+        scenarios(found.scenario, picked.study)
+    take_away("language-prior", None, {"log P(t)": figure})
+
+
+def scenarios(which: int, study: AlphaStudy) -> None:
+    """Both cases, this one marked, with what alpha does here."""
+    zero, one = (float(study.curve("text_score").value(a)) for a in (0.0, 1.0))
+    best = study.best("text_score")
+    here = (
+        f"TextScore here: {zero:.1f} % at α = 0, {one:.1f} % at α = 1, highest ({best.value:.1f} %, {TUNED}) between "
+        f"{best.low:.3f} and {best.high:.3f}.{held_out(study)}"
+    )
+    texts = {
+        1: "**Scenario 1, keep the prior (α near 0).** False captions read oddly, like shuffled words. A captioner "
+        "has never seen such texts and knows that they are wrong before looking. Taking the prior out throws that "
+        "away.",
+        2: "**Scenario 2, take it out (α towards 1).** False captions read as well as true ones. Then how common a "
+        "text is says nothing about the image, and a model that prefers common texts is misled by it.",
+    }
+    columns = st.columns(2, gap="large")
+    for column, (number, text) in zip(columns, texts.items(), strict=True):
+        with column.container(border=True):
+            st.markdown(text)
+            if number == which:
+                st.success(f"This set. {here}", icon=":material/check:")
+
+
+def held_out(study: AlphaStudy) -> str:
+    """What an alpha chosen on one half gives on the other; nothing for a single group."""
+    if len(study.scores) < 2:
+        return ""
+    found = study.validated("text_score").summary
+    parts = {name: f"{mean:.1f} ± {std:.1f}" for name, (mean, std) in found.items()}
+    return (
+        f" Chosen on one half (α = {found['alphas'][0]:.2f} ± {found['alphas'][1]:.2f}) it gives {parts['values']} % "
+        f"on the other, where α = 0 gives {parts['zero']} %."
+    )
+
+
+# --- the blind check ---------------------------------------------------------------------------------------------
+
+
+def blind_view(selection: Selection) -> None:
+    """How far a blind model gets, beside the picked model."""
+    st.subheader("Can this benchmark be solved without looking?", anchor=False)
+    models = blind_models()
+    model = st.selectbox("Blind model", models, key="blind", bind="query-params")
+    if model is None:
+        st.info("No blind model is built in; train one with `crossmatch pretrain blind-lm`.")
+        return
+    blind = evaluate(selection, model)
+    check = blind_check(blind.scores, blind.truth)
+    look = {"solved": st.error, "partly": st.warning}.get(check.verdict, st.success)
+    look(plain(explain(check, model, selection.groups.shape)), icon=":material/visibility_off:")
+    rows = {model: check.metrics, selection.model: evaluate(selection).metrics}
+    data = plots.bars_data(rows, (METRIC, "text_score", "group_score", "group_match"))
+    told = "; ".join(f"{row}: {data.value[0, i]:.1f} %" for i, row in enumerate(data.rows))
+    figure = plots.bars_figure(data)
+    chart(figure, f"Metrics of the blind and of the picked model; IndividualMatch {told}.", "blind-bars")
+    st.caption(
+        "Bars: percent with 95 % intervals; dotted marks are what random scores would get. With several images in a "
+        "group a blind model can only get single images right: everything else it ties."
+    )
+    take_away("blind", None, {"blind": figure})
+
+
+# --- word by word ------------------------------------------------------------------------------------------------
+
+
+def tokens_view(model: str, groups: GroupSet) -> None:
+    """Each word's log P with and without the image."""
+    st.subheader("Where does the model look?", anchor=False)
+    ids = list(groups.ids)
+    if st.session_state.get("group") not in (None, *ids):
+        st.session_state["group"] = None
+    chosen = st.selectbox(
+        "Group", ids, index=None, key="group", bind="query-params", placeholder="a group by its id"
+    )
+    index = ids.index(chosen) if chosen else 0
+    group = groups[index]
+    names = [drawing.image_name(i) for i in range(len(group.images))]
+    i = 0
+    if len(names) > 1:
+        if st.session_state.get("image") not in (None, *names):
+            st.session_state["image"] = names[0]
+        i = names.index(st.segmented_control("Image", names, default=names[0], key="image", required=True))
+    left, right = st.columns([1, 3], gap="large")
+    left.html(pictures(group, 220)[i])
+    with right:
+        for j, caption in enumerate(group.captions):
+            view = tokens(model, group.images[i], caption)
+            st.markdown(
+                f"**Caption {j + 1}** · log P {view.seeing.mean():.3f} with the image, {view.blind.mean():.3f} without",
+            )
+            st.html(tokens_html(view))
+    st.caption(
+        "▲ the image makes the word likelier, ▼ less likely, = neither; the number is the difference in log P, and "
+        "below it log P with | without the image (mean over three noise images). A special token ends the caption."
+    )
+
+
+# --- samples -----------------------------------------------------------------------------------------------------
+
+
+def samples_view(picked: Picked) -> None:
+    """How many images a prior takes."""
+    st.subheader("How many images does a prior take?", anchor=False)
+    path = assets() / "results" / "alpha_stability.json"
+    if path.is_file():
+        stored = json.loads(path.read_text())
+        st.markdown(
+            f"{plain(stored['model'])} on {plain(stored['benchmark'])}: TextScore at its best alpha ({TUNED}) with "
+            f"priors from {stored['draws']} draws out of {stored['drawn_from']} images (mean ± standard deviation)."
+        )
+        rows = {name: [Stability(**row) for row in found] for name, found in stored["rows"].items()}
+        draw_stability({SAMPLED[name]: found for name, found in rows.items()}, "stored")
+    samples = picked.prior.samples
+    if samples is not None and len(samples) >= 10:
+        st.markdown(f"**This prior, live**: {plain(picked.prior.line)}, five draws of each size.")
+        found = stability(picked.study, samples, picked.prior.caption_index)
+        draw_stability({SAMPLED[picked.prior.kind]: found}, "live")
+    else:
+        st.caption("For the same figure of this set, take 10 or more images above: 30, say.")
+    paper = reference("VGPT", "Table 6")
+    with st.expander("The paper's numbers (Table 6, BLIP on Winoground)"):
+        st.dataframe(paper[["method", "metric", "value", "std"]], hide_index=True)
+
+
+# How the images of a prior are called in a figure.
+SAMPLED = {"gaussian": "Gaussian noise", "train": "training images", "test": "the set's own images"}
+
+
+def draw_stability(rows: dict, key: str) -> None:
+    data = figures.stability_data(rows)
+    left, right = st.columns(2, gap="large")
+    for column, what in ((left, "value"), (right, "alpha")):
+        with column:
+            told = "; ".join(
+                f"{name}: "
+                + ", ".join(
+                    f"{s} images {v:.2f}"
+                    for s, v in zip(data.size[name], getattr(data, what)[name], strict=True)
+                )
+                for name in data.size
+            )
+            chart(figures.stability_figure(data, what), told, f"stability-{key}-{what}")
+
+
+# --- the training set --------------------------------------------------------------------------------------------
+
+
+def trainset_view() -> None:
+    """Appendix A: retrieval inside the built-in captioner's own training set."""
+    st.subheader("Inside its own training set", anchor=False)
+    path = assets() / "results" / "alpha_trainset.json"
+    if not path.is_file():
+        st.info(
+            "Not measured yet: run `python -m benchmarks.alpha trainset`.", icon=":material/hourglass_empty:"
+        )
+        return
+    stored = json.loads(path.read_text())
+    data = figures.trainset_data(stored["rows"])
+    st.markdown(
+        f"**{plain(stored['model'])}** finds captions for images that it was trained on, among more and more of them "
+        "(R@1 from image to text; a caption counts for every image it is true of). Captions are then as common in the "
+        "test as in training, so an unbiased model would need no debiasing: its best alpha would be 0."
+    )
+    best = "; ".join(f"{size} pairs: best alpha {a:.3f}, {v:.1f} %" for size, (a, v) in data.best.items())
+    chart(figures.trainset_figure(data), f"R@1 over alpha by size of the set. {best}.", "trainset-curve")
+    table = trainset_table(stored["rows"])
+    st.dataframe(table, hide_index=True)
+    st.caption(
+        f"Stars: the best alpha ({TUNED}, step 0.001). From text to image alpha changes nothing: it takes the same "
+        "from all images of a caption."
+    )
+    reading(stored["rows"])
+    with st.expander("The paper's numbers (Table 5, BLIP on LAION)"):
+        paper = reference("VGPT", "Table 5a")
+        st.dataframe(paper[["subset", "method", "metric", "value"]], hide_index=True)
+    take_away("trainset", table, {"trainset": figures.trainset_figure(data)})
+
+
+def reading(rows: list[dict]) -> None:
+    """The biased-estimator reading, with these numbers."""
+    last = rows[-1]
+    gain = last["gain"]
+    sure = "beyond" if gain["low"] > 0 else "within"
+    reach = f"{gain['value']:+.1f} points, 95 % interval {gain['low']:.1f} to {gain['high']:.1f}, {TUNED}"
+    verdict = (
+        f"With {last['size']} pairs the best alpha is **{last['alpha']:.3f}**; its gain over alpha 0 is {sure} "
+        f"what chance may give ({reach})."
+    )
+    beta = "" if last["beta"] is None else f" Here β = {last['beta']:.2f}."
+    st.markdown(
+        f"{verdict}\n\n**The biased estimator.** The paper explains a best alpha above 0 on training data by a model "
+        "that overrates common captions: what it calls P(t | image) is the true one times P(t) to the power β. Then "
+        "the best alpha is β / (1 + β), and β = α / (1 − α)." + beta
+    )
+
+
+def trainset_table(rows: list[dict]) -> pd.DataFrame:
+    """One row per size, as in the paper's table."""
+    return pd.DataFrame(
+        [
+            {
+                "pairs": row["size"],
+                "α = 0": interval(row["alpha_0"]),
+                "α = 1": interval(row["alpha_1"]),
+                f"best ({TUNED})": interval(row["best"]),
+                "best α": f"{row['alpha']:.3f} ({row['alpha_low']:.3f}–{row['alpha_high']:.3f})",
+                "β": "∞" if row["beta"] is None else f"{row['beta']:.2f}",
+                "chance": f"{row['alpha_0']['chance']:.1f}",
+                "text to image": interval(row["text_to_image"]),
+            }
+            for row in rows
+        ]
+    )
+
+
+def interval(e: dict) -> str:
+    return f"{e['value']:.1f} ({e['low']:.1f}–{e['high']:.1f})"
+
+
+# --- retrieval ---------------------------------------------------------------------------------------------------
+
+
+def retrieval_view() -> None:
+    """Queries and images among all of a set: where texts differ most in how common they are."""
+    st.subheader("Among all captions of a set", anchor=False)
+    path = assets() / "results" / "alpha_retrieval.json"
+    if not path.is_file():
+        st.info(
+            "Not measured yet: run `python -m benchmarks.alpha retrieval`.", icon=":material/hourglass_empty:"
+        )
+        return
+    stored = json.loads(path.read_text())
+    best = stored["best"]
+    sizes = f"{stored['images']} images, {stored['captions']} captions, several of them true of one image"
+    st.markdown(
+        f"**{plain(stored['model'])}** on {plain(stored['benchmark'])}: {sizes}. Captions of different length and "
+        "wording are compared here, so the prior weighs more than inside a group."
+    )
+    r1 = best["metrics"]["image_to_text_r1"]
+    records = [{"size": stored["images"], "curve": stored["curve"], "alpha": best["alpha"], "best": r1}]
+    figure = figures.trainset_figure(figures.trainset_data(records, "images"))
+    chart(
+        figure,
+        f"R@1 from image to text over alpha; best {r1['value']:.1f} % at {best['alpha']:.3f}.",
+        "retrieval-curve",
+    )
+    table = retrieval_table(stored)
+    st.dataframe(table, hide_index=True)
+    gain = stored["from_validation"]["gain"]
+    reach = f"95 % interval {gain['low']:.1f} to {gain['high']:.1f}, McNemar p = {gain['p_value']:.2g}"
+    st.caption(
+        f"Percent with 95 % intervals. The alpha from the validation split gains {gain['difference']:+.1f} points of "
+        f"R@1 over alpha 0 ({reach}). From text to image nothing moves. Any set: `crossmatch alpha --benchmark coco`; "
+        "for any model: `crossmatch recall`."
+    )
+    with st.expander("The paper's numbers (Table 7, BLIP on COCO and Flickr30k)"):
+        st.dataframe(reference("VGPT", "Table 7")[["dataset", "method", "metric", "value"]], hide_index=True)
+    take_away("retrieval", table, {"retrieval": figure})
+
+
+def retrieval_table(stored: dict) -> pd.DataFrame:
+    """One row per way to set alpha, and per prior."""
+    rows = {
+        "α = 0": stored["alpha_0"],
+        "α = 1, prior: the set's own images": stored["alpha_1"],
+        f"best α ({TUNED})": stored["best"],
+        "α from the validation split": stored["from_validation"],
+        "α = 1, prior: noise images": stored["gaussian"]["alpha_1"],
+        f"best α ({TUNED}), prior: noise images": stored["gaussian"]["best"],
+    }
+    return pd.DataFrame(
+        [
+            {
+                "": name,
+                "α": f"{row['alpha']:.3f}",
+                **{
+                    label: interval(row["metrics"][metric])
+                    for metric, label in (
+                        ("image_to_text_r1", "image to text R@1"),
+                        ("image_to_text_r5", "R@5"),
+                        ("text_to_image_r1", "text to image R@1"),
+                        ("text_to_image_r5", "R@5 "),
+                    )
+                },
+                "chance R@1": f"{row['metrics']['image_to_text_r1']['chance']:.1f}",
+            }
+            for name, row in rows.items()
+        ]
+    )

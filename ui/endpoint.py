@@ -1,0 +1,72 @@
+"""A served model: its address, a key that is kept nowhere, what it will cost, and a button that starts it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.errors import InputError
+from core.evaluation import Evaluation, tags_frame
+from core.groups import GroupSet
+from core.scorers.api import PUBLIC, ApiScorer, Estimate, address_from_environment, planned
+from core.scores import ScoreCache, score_groups
+from core.texts import plain
+from ui.formats import progress_bar
+
+PREFIX = "api:"
+NO_KEY = "none"  # what the official client is given for a server that wants no key
+
+
+def served(name: str, groups: GroupSet) -> Evaluation:
+    """The evaluation of `api:MODEL`, once its calls are wanted and made; until then the page stops here.
+
+    The key stays in this browser's session, goes to the endpoint alone and is in no cache, link or log.
+    """
+    with st.expander(
+        f"Served model {plain(name.removeprefix(PREFIX))}", icon=":material/cloud:", expanded=True
+    ):
+        scorer, prices = _sign_in(name)
+        found = planned(scorer, groups, ScoreCache(), *prices)
+        asked = _wanted(scorer, found)
+    if not asked:
+        st.stop()
+    place = st.empty()
+    bar = progress_bar(place, "Asking")
+    scores = score_groups(scorer, groups, ScoreCache(), lambda done, total: bar(done / total))
+    place.empty()
+    return Evaluation.of(scores, groups.truth, groups.ids, tags=tags_frame([g.tags for g in groups]))
+
+
+def _sign_in(name: str) -> tuple[ApiScorer, tuple[float | None, float | None]]:
+    first, second = st.columns(2)
+    usual = address_from_environment() or PUBLIC
+    base = first.text_input("Address", usual, key=f"api_base-{name}", help="An OpenAI-compatible endpoint.")
+    key = second.text_input(
+        "Key",
+        type="password",
+        key=f"api_key-{name}",
+        placeholder="from the environment",
+        help="Sent to this address alone. It is kept in this session's memory and never stored or logged.",
+    )
+    price_in, price_out = (
+        column.number_input(f"Price per million tokens {way}", 0.0, None, None, key=f"api_{way}-{name}")
+        for column, way in zip(st.columns(2), ("in", "out"), strict=True)
+    )
+    model = name.removeprefix(PREFIX)
+    if not model:
+        raise InputError("Give the served model's name after the colon, such as api:gpt-4.1-2025-04-14.")
+    # The environment's key belongs to the environment's address: whoever types another one brings a key, or none.
+    other = (base or usual).rstrip("/") != usual.rstrip("/")
+    return ApiScorer(name, model, base or None, key or (NO_KEY if other else None)), (price_in, price_out)
+
+
+def _wanted(scorer: ApiScorer, found: Estimate) -> bool:
+    """Whether the calls that are left may be made: there are none, or the button says so."""
+    if not found.calls:
+        st.caption(f"All answers of {plain(scorer.describe())} are in the cache.")
+        return True
+    cost = "" if found.cost is None else f", about {found.cost:.2f} in the prices' currency"
+    st.markdown(
+        f"{plain(scorer.describe())}: **{found.calls} calls**, about {found.tokens_in:,} tokens in and "
+        f"{found.tokens_out:,} out{cost}. What is answered is kept: a run that breaks off goes on where it was."
+    )
+    return st.button(f"Ask {found.calls} times", type="primary", key=f"api_start-{scorer.name}")

@@ -1,0 +1,140 @@
+"""The retrieval page's parts: a query's ranked images, and the run of a strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from core import datasets
+from core.datasets.base import RETRIEVAL
+from core.plots import retrieval as figures
+from core.retrieval import METRICS, RetrievalEvaluation
+from core.retrieval_scores import Slice, first_images, one_query, score_retrieval
+from core.runs import Run
+from core.scores import ScoreCache
+from core.shared_words import Ranked
+from core.texts import plain
+from ui.formats import progress_bar
+from ui.loaders import LazyScorer, model_source
+from ui.pictures import image_uri
+from ui.takeaway import chart
+
+POOLS = {
+    "any_word": "any of the words (Cola mAP)",
+    "all_words": "all of the words (QueryAll mAP)",
+    "everything": "all images (standard mAP)",
+}
+
+
+def sets_at_hand() -> list[str]:
+    """Retrieval sets with queries over many images; those that are here first."""
+    names = [n for n in datasets.names(RETRIEVAL) if n.startswith(("scenes/", "cola/"))]
+    return sorted(names, key=lambda name: datasets.state(name).startswith("needs"))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Loading queries …")
+def load_set(name: str, images: int) -> Slice:
+    """A retrieval set over its first so many images."""
+    found = datasets.load_retrieval(name)
+    return first_images(found, min(images, len(found.images)))
+
+
+def query_scores(found: Slice, query: int, model: str) -> np.ndarray:
+    """One query's scores over all images, float (n,): from the cache or the model."""
+    return _scores((found.name, len(found), query, model), one_query(found, query), model_source(model))[0]
+
+
+def whole_scores(found: Slice, model: str) -> np.ndarray:
+    """Every query's scores, float (q, n)."""
+    return _scores((found.name, len(found), -1, model), found, model_source(model))
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _scores(address: tuple, _found: Slice, _source: str) -> np.ndarray:
+    place = st.empty()
+    bar = progress_bar(place, "Scoring")
+    scores = score_retrieval(LazyScorer(_source, place), _found, ScoreCache(), bar)
+    place.empty()
+    return scores
+
+
+def evaluation(found: Slice, scores: np.ndarray) -> RetrievalEvaluation:
+    return RetrievalEvaluation(
+        scores, found.relevant, found.any_word, found.all_words, found.unseen, found.attributes
+    )
+
+
+def ranked_html(found: Slice, rows: Sequence[Ranked], revealed: bool, size: int = 150) -> str:
+    """Images in order; with their verdict, and the query's words that each of them shares, once revealed."""
+    cells = []
+    for row in rows:
+        image = found.images[row.image]
+        name = f"Place {row.place}"
+        kind = "tie" if row.tied else "right" if row.right else "wrong"
+        symbol, said = ("✓", "right") if row.right else ("✗", "wrong")
+        told = f'<span class="cm-mark cm-{kind}">{symbol} {said}{", tied" if row.tied else ""}</span>'
+        words = "".join(f"<b>{escape(w)}</b> " for w in row.shared) + "".join(
+            f"<s>{escape(w)}</s> " for w in row.missing
+        )
+        note = f"{told}<div>{words}</div>" if revealed else '<span class="cm-mark">?</span>'
+        alt = f"{name}, {said}" if revealed else name
+        cells.append(
+            f'<figure class="cm-ranked"><img src="{image_uri(image.key, size, image)}" alt="{alt}">'
+            f"<figcaption>{row.place}. {note}</figcaption></figure>"
+        )
+    return f'<div class="cm-list">{"".join(cells)}</div>'
+
+
+def metric_lines(found: RetrievalEvaluation, metric: str) -> list[str]:
+    """One line for every part of the queries: value, interval, chance, ties, skipped."""
+    spec, lines = METRICS[metric], []
+    unit = " %" if spec.unit == "percent" else ""
+    for part, value in found.metrics().get(metric, {}).items():
+        e = value.estimate
+        lines.append(
+            f"{part}: {e.value:.1f}{unit} (95 % interval {e.low:.1f}–{e.high:.1f}), chance {e.chance:.1f}{unit}, "
+            f"{value.queries} queries, {value.skipped} skipped, {e.ties} tied"
+        )
+    return lines
+
+
+def curves(run: Run, steps: Sequence[dict[str, Any]]) -> None:
+    """Validation mAP and loss of a run, as far as it is."""
+    data = figures.curve_data(steps, run.total or len(steps))
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.caption("Cola mAP on validation queries after each epoch; the dotted line is the chance level")
+        if data.parts:
+            ends = ", ".join(f"{name} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for name, v in data.parts.items())
+            chart(figures.curve_figure(data), f"Cola mAP over {len(steps) - 1} epochs: {ends}.", "adapt-map")
+        else:
+            st.caption("This set has no validation queries; the test queries are measured at the end.")
+    with right:
+        st.caption("Mean training loss of each epoch")
+        chart(figures.loss_figure(data), "Mean training loss per epoch.", "adapt-loss")
+
+
+def tests(steps: Sequence[dict[str, Any]]) -> None:
+    """Test results before and after, once they are there."""
+    first, last = steps[0].get("test"), steps[-1].get("test")
+    counts = steps[0]["parameters"]
+    st.caption(
+        plain(
+            f"{counts['trained']:,} of {counts['total']:,} weights are trained, and 2 that set scale and bias."
+        )
+    )
+    if not first or not last or len(steps) < 2:
+        return
+    table = figures.results_table(first, last)
+    st.markdown(
+        f"**Test queries, before and after** ({last['queries']} queries over {last['images']} images)"
+    )
+    st.dataframe(table, hide_index=True)
+    st.caption(
+        "Percent with 95 % bootstrap intervals over queries (groups); ranks are places, 1 is best. A tie never "
+        "favours the relevant image. Queries without a relevant image in their list are skipped and counted."
+    )

@@ -1,0 +1,90 @@
+"""The adapted model of a finished run as something to use, to take home and, on request, to push."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import streamlit as st
+
+from core.errors import InputError
+from core.export import adapted_model, export_model, push_model
+from core.public import public
+from core.runs import Run, RunStore
+from core.texts import plain
+from ui.page import guard
+from ui.selection import jump
+
+BIGGEST_ZIP = 1_500_000_000  # bytes of a model that a browser is handed as one file
+
+
+def product(store: RunStore, run: Run) -> None:
+    """Name, use, download, push."""
+    st.subheader("The adapted model", anchor=False)
+    try:
+        folder = adapted_model(store, run.id)
+    except InputError as error:
+        st.warning(plain(str(error)), icon=":material/broken_image:")
+        return
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    usable = not run.config.get("embeddings")
+    if usable:
+        st.markdown(f"It is the model `run/{run.id}` on every page, {size / 1e6:.1f} MB.")
+    else:
+        st.markdown(
+            f"Two maps over the file's embeddings, {size / 1e6:.1f} MB; it scores that file's rows alone."
+        )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if usable:
+            state = {"set": run.config["benchmark"], "split": run.config["split"], "tag": [], "group": None}
+            jump(
+                "Use this model on every page",
+                "pages/1_Groups.py",
+                {**state, "model": f"run/{run.id}"},
+                icon=":material/swap_horiz:",
+                type="primary",
+            )
+        if size <= BIGGEST_ZIP:
+            st.download_button(
+                "Model, card and weights (ZIP)",
+                lambda: zipped(run.id),
+                f"crossmatch-{run.id}.zip",
+                "application/zip",
+                on_click="ignore",
+                icon=":material/folder_zip:",
+            )
+    if size > BIGGEST_ZIP:
+        st.caption("It is too large for a browser; on this machine run")
+        st.code(f"crossmatch runs export {run.id} adapted", language="bash")
+    card = folder / "README.md"
+    if card.is_file():
+        with st.expander("Model card", icon=":material/badge:"):
+            st.code(card.read_text(encoding="utf-8"), language=None, wrap_lines=True)
+    if not public():  # nobody types a token into a server of somebody else's
+        push(folder)
+
+
+def zipped(run_id: str) -> bytes:
+    """The model as a zip, made when it is asked for."""
+    with tempfile.TemporaryDirectory() as place:
+        return export_model(RunStore(), run_id, Path(place) / f"crossmatch-{run_id}.zip").read_bytes()
+
+
+def push(folder: Path) -> None:
+    """To the Hugging Face hub, with a token that is used once and kept nowhere."""
+    with st.expander("Push to the Hugging Face hub", icon=":material/cloud_upload:"):
+        with st.form("push", clear_on_submit=True, border=False):
+            left, right = st.columns(2)
+            repository = left.text_input("Repository", placeholder="ada/clip-adapted")
+            token = right.text_input(
+                "Your token, with the right to write",
+                type="password",
+                autocomplete="off",
+                help="Sent to huggingface.co for this upload, and stored nowhere.",
+            )
+            public = st.toggle("Public repository")
+            pressed = st.form_submit_button("Push", icon=":material/cloud_upload:")
+        if pressed:
+            with guard(), st.spinner("Uploading …"):
+                address = push_model(folder, repository.strip(), token or None, private=not public)
+                st.success(f"Uploaded: {plain(address)}", icon=":material/check:")

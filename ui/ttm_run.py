@@ -1,0 +1,250 @@
+"""One run on the test-time matching page: its curves while they grow, what it changed, and its model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core import drawing, metrics, plots
+from core.evaluation import Evaluation
+from core.explain import GLOBAL, explain, story
+from core.jobs import pool_of
+from core.metrics import METRICS
+from core.runs import Run, RunStore
+from core.texts import name_and_meaning, plain
+from ui.pictures import draw_group
+from ui.runs import before_and_after, controls, evaluation_at, run_groups
+from ui.selection import jump
+from ui.takeaway import chart, take_away
+from ui.visitor import VisitorStore
+
+SHOWN = 6
+RESULT = (
+    "The last iteration is the result; picking the best one from the curve would read the truth. GroupScore climbs "
+    "towards GroupMatch as the model memorises its own matchings: only a rise of GroupMatch is something new."
+)
+PANELS = {
+    "ttm": {
+        "selection": "Coverage and precision of the pseudo-labels",
+        "threshold": "Threshold",
+        "loss": "Mean training loss",
+    },
+    "simplematch": {
+        "fitted": "Pseudo-labels that pass GroupScore's strict test after the round",
+        "loss": "Mean training loss",
+    },
+}
+
+
+def view(store: RunStore, run_id: str) -> None:
+    """A run: live or over."""
+    run = store.get(run_id)
+    st.subheader(plain(run.title), anchor=False)
+    st.fragment(live, run_every=1.0 if run.live else None)(run_id, run.live)
+    steps = store.steps(run_id)
+    if not run.live and run.done:
+        changes(store, run)
+    if run.status == "finished":
+        from ui.ttm_model import product
+
+        product(store, run)
+    configuration(store, run)
+    if steps:
+        data = plots.ttm_data(steps, run.total or 1)
+        figures = {
+            "accuracy": plots.ttm_metrics_figure(data),
+            "selection": plots.ttm_panel_figure(data, "selection"),
+        }
+        take_away(f"run-{run.id}", plots.ttm_table(data), figures)
+
+
+def live(run_id: str, polled: bool) -> None:
+    """Everything that grows. Polled while the run lives; one full rerun when it ends, or lives again."""
+    from ui.page import guard
+
+    with guard():
+        store = VisitorStore()
+        run, steps = store.get(run_id), store.steps(run_id)
+        if polled != run.live:
+            st.rerun()
+        controls(store, [run])
+        if not steps:
+            st.info(
+                "The curves start when the model has been scored for the first time.",
+                icon=":material/hourglass_top:",
+            )
+            return
+        before_and_after(run.config, steps)
+        st.caption(RESULT)
+        curves(
+            steps, run.total or len(steps), PANELS["simplematch" if "simplematch" in run.config else "ttm"]
+        )
+        margins(steps)
+        for note in dict.fromkeys(step["note"] for step in steps if step.get("note")):
+            st.info(plain(note), icon=":material/info:")
+
+
+def curves(steps: Sequence[Mapping[str, Any]], total: int, panels: Mapping[str, str]) -> None:
+    """Accuracy per iteration (of a transfer check once for each part), and what was trained on."""
+    parts = plots.parts_data(steps, total)
+    data = plots.ttm_data(steps, total)
+    if parts:
+        sides = {f"{name} groups": found for name, found in parts.items()}
+        for column, metric in zip(st.columns(2, gap="medium"), ("group_match", "group_score"), strict=True):
+            with column:
+                st.caption(f"{METRICS[metric].label} of both parts; bands are 95 % intervals")
+                chart(plots.ttm_compare_figure(sides, metric, 300), said(sides, metric), f"parts-{metric}")
+    elif data.metrics:
+        told = ", ".join(
+            f"{name_and_meaning(n)[0]} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for n, v in data.metrics.items()
+        )
+        st.caption("Accuracy after each iteration; bands are 95 % intervals, dotted lines chance levels")
+        chart(
+            plots.ttm_metrics_figure(data),
+            f"Accuracy over {len(steps) - 1} iterations: {told}.",
+            "ttm-metrics",
+        )
+    for column, (panel, what) in zip(st.columns(len(panels), gap="medium"), panels.items(), strict=True):
+        with column:
+            st.caption(what)
+            chart(plots.ttm_panel_figure(data, panel), f"{what} per iteration.", f"ttm-{panel}")
+
+
+def said(sides: Mapping[str, plots.TTMData], metric: str) -> str:
+    ends = (
+        f"{name} {d.metrics[metric][0, 0]:.1f} to {d.metrics[metric][-1, 0]:.1f} %"
+        for name, d in sides.items()
+    )
+    return f"{METRICS[metric].label} over the iterations: {', '.join(ends)}."
+
+
+def margins(steps: Sequence[Mapping[str, Any]]) -> None:
+    """The margin histogram after any iteration."""
+    known = [step for step in steps if step.get("margins")]
+    if not known:
+        return
+    with st.expander("Margins per iteration", icon=":material/bar_chart:"):
+        last = len(known) - 1
+        at = st.slider("After iteration", 0, last, last, key="margins_at") if last else 0
+        step = known[at]
+        text = f"{sum(step['margins']['counts'])} groups with a margin, {step['margins']['tied']} tied"
+        if step.get("threshold") is not None:
+            text += f"; the line is the threshold that iteration {at} used, {step['threshold']:.3g}"
+        st.caption(plain(text))
+        chart(
+            plots.step_margins_figure(step), f"Histogram of margins after iteration {at}: {text}.", "margins"
+        )
+
+
+# ---- what changed
+
+
+def changes(store: RunStore, run: Run) -> None:
+    """Groups that the run fixed and broke, why, and whether the difference is more than noise."""
+    groups = run_groups(run.id, run.config)
+    if groups.truth is None:
+        return
+    st.subheader("What changed", anchor=False)
+    before, after = (evaluation_at(run.id, i, run.attempt, run) for i in (0, run.done))
+    pool = pool_of(run.config, groups.blind())
+    sides = {"": np.ones(len(groups), bool)} if pool is None else {"adapted": pool, "untouched": ~pool}
+    for side, mask in sides.items():
+        for name in ("group_match", "group_score"):
+            found = metrics.compare(*(e.outcomes[name].value[mask] for e in (before, after)))
+            st.markdown(
+                f"**{METRICS[name].label}{f', {side} groups' if side else ''}** {found.difference:+.1f} points "
+                f"(95 % interval {found.low:+.1f} to {found.high:+.1f}): {found.fixed} groups fixed, "
+                f"{found.broken} broken, McNemar p = {found.p_value:.2g}."
+            )
+    explanations(store, run, after)
+
+
+@st.cache_data(max_entries=16, show_spinner="Reading what every iteration did …")
+def explained(run_id: str, done: int, attempt: int, metric: str, _run: Run) -> pd.DataFrame:
+    """`core.explain` of a run up to an iteration."""
+    store, groups = RunStore(), run_groups(run_id, _run.config)
+    assert groups.truth is not None
+    return explain([store.arrays(run_id, i) for i in range(done + 1)], groups.truth, groups.ids, metric)
+
+
+def explanations(store: RunStore, run: Run, after: Evaluation) -> None:
+    """Fixed and broken groups: which iteration took them, with which pseudo-label, and when they turned."""
+    wide = run.config.get("ttm", {}).get("variant") == "global"
+    names = [*METRICS, GLOBAL] if wide else list(METRICS)
+    metric = st.selectbox(
+        "What counts as right",
+        names,
+        names.index("group_match"),
+        format_func=lambda name: name_and_meaning(name)[0],
+        key="explain_by",
+        bind="query-params",
+        width=280,
+    )
+    table = explained(run.id, run.done, run.attempt, metric, run)
+    parts = {change: table[table["change"] == change] for change in ("fixed", "broken")}
+    marks = {"fixed": "✓ Fixed by", "broken": "✗ Broken by"}
+    method = "SimpleMatch" if "simplematch" in run.config else "TTM"
+    tabs = st.tabs([f"{marks[change]} {method} ({len(part)})" for change, part in parts.items()])
+    for tab, (change, part) in zip(tabs, parts.items(), strict=True):
+        with tab:
+            changed(run, after, change, part.sort_values("margin_after", ascending=False, kind="stable"))
+    st.download_button(
+        "Explanations of all groups (CSV)",
+        lambda: table.to_csv(index=False).encode(),
+        f"run-{run.id}-explained-{metric}.csv",
+        "text/csv",
+        on_click="ignore",
+        icon=":material/table:",
+    )
+
+
+def changed(run: Run, after: Evaluation, change: str, part: pd.DataFrame) -> None:
+    """A page of cards, the surest first: the group, its story, and the way to the Groups page."""
+    if part.empty:
+        st.caption("None.")
+        return
+    count = -(-len(part) // SHOWN)
+    page = st.session_state.get(f"page_{change}", 1)
+    start = (min(page, count) - 1) * SHOWN
+    grid = st.grid(3, min_column_width=250, border=True)
+    for index, row in part.iloc[start : start + SHOWN].iterrows():
+        with grid.cell():
+            card(run, after, int(str(index)), {str(k): v for k, v in row.items()})
+    if count > 1:
+        st.pagination(count, key=f"page_{change}")
+
+
+def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> None:
+    groups = run_groups(run.id, run.config)
+    group = groups[index]
+    if not run.config.get("embeddings"):
+        draw_group(group, drawing.group_view(after, index)[0], size=160)
+    wide = run.config.get("ttm", {}).get("variant") == "global"
+    told = story(row, len(group.captions) if wide else None)
+    st.caption(f"**{plain(group.id)}.** {plain(told)}")
+    if run.status == "finished" and not run.config.get("embeddings"):
+        state = {
+            "set": run.config["benchmark"],
+            "split": run.config["split"],
+            "model": f"run/{run.id}",
+            "tag": [],
+            "predict": False,
+        }
+        jump(
+            "Open with this model", "pages/1_Groups.py", {**state, "group": group.id}, key=f"open-{group.id}"
+        )
+
+
+def configuration(store: RunStore, run: Run) -> None:
+    with st.expander("Configuration and log", icon=":material/settings:"):
+        text = json.dumps(run.config, indent=1)
+        st.download_button(
+            "Configuration (JSON)", text, f"{run.id}.json", "application/json", on_click="ignore"
+        )
+        st.code(text, language="json")
+        st.code(store.log(run.id) or "The log is empty.", language=None, height=180)

@@ -1,0 +1,124 @@
+"""The seeds of one sweep as one result: curves with bands, mean and standard deviation, every seed by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from core import plots
+from core.runs import Run, RunStore
+from core.seeds import Sweep, final, group_runs, seed_of, summary
+from core.texts import duration, name_and_meaning, plain
+from ui.page import guard
+from ui.runs import controls, main_metrics, open_run
+from ui.takeaway import chart, take_away
+from ui.visitor import VisitorStore
+
+RESULT = (
+    "Mean ± standard deviation over seeds (n − 1). The result of a seed is its last iteration, never its best one: "
+    "choosing that would read the truth."
+)
+
+
+def view(store: RunStore, group: str) -> None:
+    """All seeds of a group: live or over."""
+    runs = group_runs(store, group)
+    st.subheader(plain(Sweep(group, runs).title), anchor=False)
+    alive = any(run.live for run in runs)
+    st.fragment(live, run_every=1.5 if alive else None)(group, alive)
+    rows = summary([store.steps(run.id) for run in runs])
+    if rows:
+        data = plots.spread_data(rows, max(run.total for run in runs) or 1)
+        take_away(f"seeds-{group}", plots.spread_table(data), {"accuracy": plots.spread_figure(data)})
+
+
+def live(group: str, polled: bool) -> None:
+    """Everything that grows."""
+    with guard():
+        store = VisitorStore()
+        runs = group_runs(store, group)
+        if polled != any(run.live for run in runs):
+            st.rerun()
+        controls(store, runs)
+        steps = [store.steps(run.id) for run in runs]
+        rows = summary(steps)
+        if rows:
+            result(runs, steps, rows)
+            curves(runs, rows)
+        else:
+            st.info(
+                "The curves start when the first seed has scored its groups.", icon=":material/hourglass_top:"
+            )
+        table(runs, steps)
+
+
+def result(runs: Sequence[Run], steps: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Before, after and their deviation, of every part."""
+    end = final(steps, [run.config for run in runs])
+    if end is None:
+        st.caption("The result stands here when the first seed is complete.")
+        return
+    sides = end.get("parts") or {"": end["metrics"]}
+    for side, found in sides.items():
+        names = [name for name in main_metrics(runs[0].config) if name in found]
+        first = rows[0]["parts"][side] if side else rows[0]["metrics"]
+        for column, name in zip(st.columns(max(len(names), 1), gap="medium"), names, strict=False):
+            with column.container(border=True, gap="xxsmall"):
+                label, meaning = name_and_meaning(name)
+                now, was = found[name], first[name]
+                where = f", {side} groups" if side else ""
+                change = f"{now['mean'] - was['mean']:+.1f} points"
+                st.metric(f"{label}{where}", spread(now), change, delta_color="off", help=meaning)
+                st.caption(f"{now['seeds']} seeds; before {spread(was)}; chance {now['chance']:.1f} %")
+    st.caption(RESULT)
+
+
+def spread(found: Mapping[str, Any]) -> str:
+    """`79.6 ± 1.5 %`."""
+    std = "" if found["std"] is None else f" ± {found['std']:.1f}"
+    return f"{found['mean']:.1f}{std} %"
+
+
+def curves(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> None:
+    total = max(run.total for run in runs) or len(rows)
+    for side in rows[0].get("parts", {"": None}):
+        data = plots.spread_data(rows, total, side)
+        where = f" of the {side} groups" if side else ""
+        told = ", ".join(
+            f"{name_and_meaning(n)[0]} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for n, v in data.metrics.items()
+        )
+        st.caption(f"Mean over seeds{where}; bands are one standard deviation, dotted lines chance levels")
+        chart(plots.spread_figure(data), f"Means over seeds{where}: {told}.", f"sweep-{side}")
+
+
+def table(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:
+    """Every seed: how far it is, its GroupMatch with interval and ties, and the way to it."""
+    rows = []
+    for run, own in zip(runs, steps, strict=True):
+        row = {"seed": seed_of(run), "status": run.status, "iterations": f"{run.done} of {run.total or '–'}"}
+        for name in main_metrics(run.config):
+            label = name_and_meaning(name)[0]
+            row |= {f"{label} before": accuracy(own[:1], name), f"{label} after": accuracy(own[-1:], name)}
+        rows.append({**row, "time": duration(sum(step["seconds"] for step in own)) if own else "–"})
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key="seeds_table")
+    with st.container(horizontal=True):
+        for run in runs:
+            st.button(
+                f"Open seed {seed_of(run)}",
+                key=f"seed-{run.id}",
+                on_click=open_run,
+                args=(run.id,),
+                icon=":material/open_in_full:",
+            )
+
+
+def accuracy(steps: Sequence[Mapping[str, Any]], name: str) -> str:
+    """The last of these records' value with its interval and ties."""
+    found = steps[-1]["metrics"].get(name) if steps else None
+    if not found:
+        return "–"
+    tied = f", {found['ties']} tied" if found["ties"] else ""
+    return f"{found['value']:.1f} % ({found['low']:.1f}–{found['high']:.1f}{tied})"

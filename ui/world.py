@@ -1,0 +1,135 @@
+"""What test-time matching does on the built-in world, as figures of shipped measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from core.plots import ablations
+from core.texts import name_and_meaning
+from ui.takeaway import chart
+
+
+class View(NamedTuple):
+    """One question: its figure, the figure in words, and what to see in it."""
+
+    figure: Callable[[pd.DataFrame, str], tuple[go.Figure, str]]
+    told: str
+    by_set: bool  # measured on several sets, one at a time
+
+
+def _curves(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
+    data = ablations.curves_data(table, where=_of(where))
+    known = zip(data.names, data.mean, strict=True)
+    ends = ", ".join(f"{name} ends at {mean[~pd.isna(mean)][-1]:.1f} %" for name, mean in known)
+    return ablations.curves_figure(data), f"GroupMatch over the iterations by schedule: {ends}."
+
+
+def _first(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
+    return _ends(ablations.first_data(table, _of(where)))
+
+
+def _iterations(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
+    return _ends(ablations.iterations_data(table, _of(where)))
+
+
+def _ends(data: ablations.EndsData) -> tuple[go.Figure, str]:
+    values = data.metrics["group_match"][:, 0]
+    told = ", ".join(f"{x:g}: {y:.1f} %" for x, y in zip(data.x, values, strict=True))
+    return ablations.ends_figure(data), f"GroupMatch by {data.label}: {told}."
+
+
+def _gains(kind: str, metric: str) -> Callable[[pd.DataFrame, str], tuple[go.Figure, str]]:
+    def draw(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
+        data = ablations.gains_data(table, kind, metric)
+        label = name_and_meaning(metric)[0]
+        return ablations.gains_figure(data), f"Change of {label} on {len(data.sets)} sets: {_told(data)}."
+
+    return draw
+
+
+def _told(data: ablations.GainsData) -> str:
+    return "; ".join(
+        f"{name.removeprefix('scenes/')} {data.gain[i, j]:+.1f} ({model})"
+        for i, model in enumerate(data.models)
+        for j, name in enumerate(data.sets)
+        if data.seeds[i, j] > 0
+    )
+
+
+def _lift(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
+    data = ablations.gains_data(table)
+    return ablations.lift_figure(
+        data
+    ), "The gain against how much righter than average the first selection is."
+
+
+def _of(where: str) -> dict[str, str]:
+    return {"kind": "ttm", "model": "builtin/clip", "benchmark": where}
+
+
+VIEWS = {
+    "Schedules": View(
+        _curves,
+        "GroupMatch per iteration, as Fig. 2 right: a threshold that falls against one that stays or rises.",
+        True,
+    ),
+    "First threshold": View(
+        _first,
+        "Results by the share of groups that τ₁ selects, as Fig. 4; the oracle reads the truth and is a skyline.",
+        True,
+    ),
+    "Iterations": View(_iterations, "Results by the number of iterations T, as Table 9.", True),
+    "Gains": View(
+        _gains("ttm", "group_match"),
+        "What test-time matching changes on every set and model, in points of GroupMatch; left of the line it harms.",
+        False,
+    ),
+    "SimpleMatch": View(
+        _gains("simplematch", "group_score"),
+        "What SimpleMatch changes, in points of GroupScore: the gap between both metrics closes without a label.",
+        False,
+    ),
+    "Why": View(
+        _lift,
+        "It helps where the groups the model is surest of are right more often than its groups at large; where they "
+        "are not, or where it matches no better than chance, it learns its own mistakes.",
+        False,
+    ),
+}
+
+
+@st.cache_data(max_entries=1, show_spinner=False)
+def _table() -> pd.DataFrame:
+    return ablations.ablations()
+
+
+def section() -> dict[str, Any]:
+    """One figure at a time; returns it by name, to take away."""
+    st.subheader("On the built-in world", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.segmented_control(
+            "Measured by us",
+            list(VIEWS),
+            default="Schedules",
+            key="world",
+            required=True,
+            bind="query-params",
+        )
+        view, table = VIEWS[name or "Schedules"], _table()
+        where = "scenes/left-right"
+        if view.by_set:
+            own = table[(table.kind == "ttm") & (table.model == "builtin/clip")]
+            several = own.groupby("benchmark").setting.nunique()
+            sets = [s for s in dict.fromkeys(own.benchmark) if several[s] > 1] or [where]
+            where = st.selectbox("Set", sets, key="world_set", bind="query-params", width=240)
+    st.caption(
+        f"{view.told} Bands and bars: one standard deviation over seeds. The last iteration is the result."
+    )
+    figure, alt = view.figure(table, where)
+    chart(figure, alt, "world-figure")
+    return {f"built-in world, {(name or 'Schedules').lower()}": figure}
