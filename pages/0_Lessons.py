@@ -5,6 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 import ui
+from core.glossary import glossary
+from core.texts import plain
 from ui.lessons import LESSONS
 
 LEAD = (
@@ -24,6 +26,19 @@ def overview() -> None:
             )
 
 
+def words() -> None:
+    """The glossary, searchable."""
+    st.subheader("Glossary", anchor=False)
+    wanted = st.text_input(
+        "Search the glossary", key="term", bind="query-params", placeholder="margin"
+    ).lower()
+    found = {term: text for term, text in glossary().items() if wanted in f"{term} {text}".lower()}
+    if not found:
+        st.info("No term like this; try a shorter word.", icon=":material/search_off:")
+    for term, text in found.items():
+        st.markdown(f"**{plain(term)}**: {plain(text)}")
+
+
 def choose(name: str | None) -> None:
     st.session_state["lesson"] = name
 
@@ -35,6 +50,7 @@ def page() -> None:
     )
     if name is None:
         overview()
+        words()
         return
     lesson = LESSONS[name]
     st.header(f"{names.index(name) + 1}. {lesson.title}", anchor=False)

@@ -15,6 +15,7 @@ from core.groups import Group, GroupSet
 from core.metrics import METRICS
 from core.plots import style
 from core.texts import plain
+from ui.surprises import surprises
 
 PER_PAGE = 12
 
@@ -34,10 +35,10 @@ def show(group: str | None) -> None:
     st.session_state["group"] = group
 
 
-def surprise_me(evaluation: Evaluation) -> None:
+def surprise_me(selection: ui.Selection, evaluation: Evaluation) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown("**Surprise me**", width="content")
-        for label, mask in browse.surprises(evaluation).items():
+        for label, mask in surprises(selection, evaluation).items():
             found = [evaluation.ids[i] for i in np.flatnonzero(mask)]
             # Drawn when the button is pressed, not now.
             st.button(
@@ -94,6 +95,11 @@ def toolbar(ids: list[str], index: int) -> bool:
         st.button("Gallery", on_click=show, args=(None,), icon=":material/grid_view:")
         st.button("Previous", on_click=show, args=(before,), icon=":material/chevron_left:")
         st.button("Next", on_click=show, args=(after,), icon=":material/chevron_right:")
+        state = {"group": ids[index], "other": st.session_state.get("model")}
+        ui.jump(
+            "Pin and compare", "pages/6_Compare.py", state, icon=":material/push_pin:",
+            help="Keep this model as B, then choose another one in the sidebar.",
+        )  # fmt: skip
         return st.toggle(
             "Predict first",
             key="predict",
@@ -253,7 +259,7 @@ def page(selection: ui.Selection) -> None:
     groups = selection.groups.select(selection.mask)
     if st.session_state.get("group") not in (None, *evaluation.ids):
         st.session_state["group"] = None
-    surprise_me(evaluation)
+    surprise_me(selection, evaluation)
     ids = list(evaluation.ids)
     chosen = st.selectbox(
         "Group", ids, index=None, key="group", bind="query-params", placeholder="open a group by its id"

@@ -83,3 +83,12 @@ def test_chance_can_be_drawn_again_in_another_shape(app):
     first = text(test)
     fine(button(test, "Draw again").click().run())
     assert "25.00" in first and text(test) != first
+
+
+def test_the_glossary_is_searched_and_every_metric_is_in_it(app):
+    test = app(PAGE)
+    assert "induced matching" in text(test) and "GroupMatch" in text(test)
+    fine(test.text_input(key="term").set_value("margin").run())
+    assert "**margin**" in text(test) and "**truth**" not in text(test)
+    fine(test.text_input(key="term").set_value("no such word").run())
+    assert "try a shorter word" in text(test)

@@ -101,6 +101,23 @@ def test_tags_narrow_every_page_and_an_unknown_name_in_a_link_is_ignored(app):
     fine(test.switch_page(MATCHING).run())
 
 
+def test_surprises_include_what_a_blind_model_solves_and_what_alpha_flips(app):
+    test = app(GROUPS, set="scenes/word-order", model="builtin/clip")
+    assert any(b.label.startswith("solved by a blind model (3") for b in test.button)
+    test = app(GROUPS, set="scenes/attribute-swap", model="builtin/blip-caption")
+    flipped = next(b for b in test.button if b.label.startswith("flipped by α"))
+    assert not flipped.disabled
+    fine(flipped.click().run())
+    assert "cm-verdicts" in html(test)
+
+
+def test_a_pinned_model_is_compared_on_the_same_group(app):
+    test = app(GROUPS, set="scenes/left-right", group="left-right/test/0003", model="builtin/siglip")
+    fine(button(test, "Pin and compare").click().run())
+    assert test.title[0].value == "Compare" and test.session_state["other"] == "builtin/siglip"
+    assert test.session_state["group"] == "left-right/test/0003"
+
+
 # --- matching ----------------------------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from core.errors import InputError, unknown_name
 from core.texts import plain
-from ui.selection import SPLITS, Selection, benchmarks, pick_selection, restore
+from ui.selection import SPLITS, Selection, benchmarks, pick_selection, receive, restore
 
 log = logging.getLogger("crossmatch.pages")
 
@@ -44,6 +44,7 @@ def start(title: str, lead: str = "", pick: bool = True, line: str = "") -> Sele
         for page, (label, icon) in PAGES.items():
             st.page_link(page, label=label, icon=icon)
     st.title(title, anchor=False)
+    receive()
     if lead:
         st.markdown(lead)
     if not pick:

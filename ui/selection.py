@@ -16,6 +16,7 @@ from core.groups import GroupSet
 from core.public import public
 from core.scorers import builtin_models, scorer_names
 from core.scorers.kinds import KINDS
+from core.scorers.plugins import plugins
 from ui.loaders import load_groups
 from ui.visitor import VisitorStore
 
@@ -49,7 +50,17 @@ def jump(label: str, page: str, state: Mapping[str, Any], **look: Any) -> None:
     if st.button(label, on_click=set_state, args=(state,), **look):
         # Never query_params=None: that clears the sidebar's parameters too, which Streamlit refuses.
         own = {k: v if isinstance(v, list) else str(v) for k, v in state.items() if k not in SHARED and v}
-        st.switch_page(page, query_params=own)
+        st.session_state["carried"] = {k: state[k] for k in own}
+        try:
+            st.switch_page(page, query_params=own)
+        except StreamlitAPIException:  # this page has a widget of one of these names; the other page gets it carried
+            st.switch_page(page, query_params={})
+
+
+def receive() -> None:
+    """On the page that a jump opened: the values of widgets that both pages have."""
+    for key, value in st.session_state.pop("carried", {}).items():
+        st.session_state[key] = value
 
 
 def set_state(state: Mapping[str, Any]) -> None:
@@ -138,4 +149,5 @@ def model_names() -> list[str]:
         for run in store.list()
         if run.status == "finished" and (store.folder(run.id) / "model").is_dir()
     ]
-    return [*scorer_names(), *(f"run/{run_id}" for run_id in adapted[:12])]
+    own = [] if public() else [f"python:{name}" for name in plugins()]
+    return [*scorer_names(), *(f"run/{run_id}" for run_id in adapted[:12]), *own]

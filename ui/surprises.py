@@ -1,0 +1,51 @@
+"""Groups worth a look: by the scores alone, and by what another scorer makes of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core import browse, versus
+from core.alpha import AlphaStudy
+from core.debias import prior_from_scores
+from core.errors import InputError
+from core.evaluation import Evaluation
+from core.runs import RunStore
+from core.scorers import scorer_names
+from ui.loaders import evaluate
+from ui.selection import Selection
+
+BLIND = "builtin/blind-lm"
+
+
+def surprises(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndarray]:
+    """Label -> groups, bool (n,). Only what the shipped models and the run's own base can tell without a wait."""
+    found = browse.surprises(evaluation)
+    if selection.model.startswith("run/"):
+        found |= _adapted(selection, evaluation)
+    if scorer_names().get(selection.model) == "vgpt":
+        found |= _flipped(selection, evaluation)
+    if selection.benchmark.startswith("scenes/") and evaluation.shape[0] == 1 and selection.model != BLIND:
+        blind = evaluate(selection, BLIND)
+        found["solved by a blind model"] = blind.outcomes["text_score"].value == 1
+    return found
+
+
+def _adapted(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndarray]:
+    """What adaptation has mended and broken, against the model that the run began with."""
+    try:
+        base = RunStore().get(selection.model.removeprefix("run/")).config.get("model", "")
+        before = evaluate(selection, str(base))
+        sides = versus.sides(before, evaluation, "group_match")
+    except InputError:  # the base is gone, or scores other groups
+        return {}
+    return {"fixed by adaptation": sides["only B right"], "broken by adaptation": sides["only A right"]}
+
+
+def _flipped(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndarray]:
+    """Groups whose GroupScore changes between alpha = 0 and alpha = 1, with the model's own blind scores as prior."""
+    blind = f"blind:{selection.model.removeprefix('vgpt:')}"
+    if blind not in scorer_names():
+        return {}
+    prior = prior_from_scores(evaluate(selection, blind).scores)
+    flips = AlphaStudy(evaluation.scores, prior, evaluation.truth, evaluation.ids).flips(1.0, "group_score")
+    return {"flipped by α": flips.fixed | flips.broken}
