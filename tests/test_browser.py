@@ -180,6 +180,52 @@ def test_the_selection_follows_from_page_to_page_even_from_one_that_is_not_done(
     page.wait_for_url(re.compile("Matching.*triples"))
 
 
+def test_alpha_moves_every_metric_and_the_address_but_not_group_match(visit):
+    page = visit("/Debias?set=scenes/attribute-swap&model=builtin/blip-caption")
+    figure = page.get_by_role("figure", name=re.compile("alpha", re.I)).first
+    figure.wait_for()
+    settle(page)
+    metrics = page.get_by_test_id("stMetric")
+    before = {m.split("\n")[0]: m for m in metrics.all_inner_texts()}
+    thumb = page.get_by_role("slider").first
+    thumb.focus()
+    for _ in range(6):
+        thumb.press("ArrowRight")
+    page.wait_for_url(re.compile("alpha="))
+    settle(page)
+    after = {m.split("\n")[0]: m for m in metrics.all_inner_texts()}
+    no_error_box(page)
+    match = next(name for name in before if name.startswith("GroupMatch"))
+    assert _percent(before[match]) == _percent(after[match])
+
+
+def _percent(card):
+    return re.search(r"[\d.]+ %", card)[0]
+
+
+def test_a_lesson_waits_for_the_prediction_and_leads_into_the_app(visit):
+    page = visit("/Lessons")
+    page.get_by_role("button", name="Open").first.click()
+    page.get_by_text("Predict:").wait_for()
+    assert page.get_by_text("A question to end with").count() == 0
+    page.get_by_text("GroupMatch says yes, GroupScore says no").click()
+    page.get_by_text("A question to end with").wait_for()
+    page.wait_for_url(re.compile("lesson=matrix"))
+    page.get_by_role("button", name="See real groups like this one").click()
+    page.get_by_role("heading", name="Groups", exact=True).wait_for()
+    no_error_box(page)
+
+
+def test_a_view_is_taken_away_as_a_table(visit, tmp_path):
+    page = visit("/Matching?set=scenes/left-right")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="groups.csv").click()
+    file = tmp_path / "groups.csv"
+    download.value.save_as(file)
+    lines = file.read_text().splitlines()
+    assert len(lines) == 301 and lines[0].startswith("id,")
+
+
 def iterations(page):
     """How many iterations the live curve shows."""
     figure = page.get_by_role("figure", name=re.compile("Accuracy over"))
@@ -220,7 +266,22 @@ def test_a_run_grows_survives_a_reload_stops_and_resumes(visit):
 
 
 @pytest.mark.parametrize(
-    "path", ["/", f"/Groups?group={GROUP}&set=scenes/left-right", "/Matching", "/Test-Time_Matching", "/Runs"]
+    "path",
+    [
+        *(
+            "/",
+            "/Lessons",
+            "/Lessons?lesson=matrix",
+            f"/Groups?group={GROUP}&set=scenes/left-right",
+            "/Matching",
+        ),
+        *(
+            "/Debias?model=builtin/blip-caption&set=scenes/attribute-swap",
+            "/Test-Time_Matching",
+            "/Retrieval",
+        ),
+        *("/Compare", "/Papers", "/Your_Data", "/Runs"),
+    ],
 )
 def test_nothing_is_cut_off_on_a_phone_in_the_dark(visit, path):
     page = visit(path, width=390, height=844, scheme="dark")
@@ -228,7 +289,7 @@ def test_nothing_is_cut_off_on_a_phone_in_the_dark(visit, path):
     settle(page)
     wide = page.evaluate("""() => [...document.querySelectorAll('[data-testid=stMain] *')]
         .filter(e => e.getBoundingClientRect().right > 392 && getComputedStyle(e).visibility !== 'hidden')
-        .filter(e => !e.closest('[data-testid=stDataFrame]') && !e.closest('svg'))
+        .filter(e => !e.closest('[data-testid=stDataFrame], .cm-scroll') && !e.closest('svg'))
         .map(e => e.className).slice(0, 3)""")
     assert not wide
     no_error_box(page)
