@@ -36,8 +36,12 @@ def insight(group: tuple[str, str | None], pick: dict[str, object]) -> None:
 
 
 def more_insights(pick: dict[str, object]) -> None:
-    """The two others, which wait for no scores."""
+    """The others, which wait for no scores."""
     state = {**pick, "set": "scenes/left-right"}
+    ui.jump(
+        "Take a lesson", "pages/0_Lessons.py", {"lesson": "matrix"}, icon=":material/school:", width="stretch"
+    )
+    st.caption("Five minutes, a table of four numbers: how can a model be hopeless and capable at once?")
     ui.jump("See margins", "pages/2_Matching.py", state, icon=":material/bar_chart:", width="stretch")
     st.caption("How sure the model is of its matchings, and how right it is when it is sure.")
     page = "pages/4_Test-Time_Matching.py"
@@ -79,7 +83,7 @@ def page() -> None:
     pick: dict[str, object] = {"split": "test", "model": models[0], "tag": []}
     left, right = st.columns([3, 2], gap="large")
     with right:
-        st.subheader("Three ways in", anchor=False)
+        st.subheader("Four ways in", anchor=False)
         first = st.container()
         more_insights(pick)
     with left:

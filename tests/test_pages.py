@@ -15,7 +15,7 @@ GROUPS, MATCHING = "pages/1_Groups.py", "pages/2_Matching.py"
 def test_home_says_what_it_is_and_shows_one_group_with_two_verdicts(app):
     test = app()
     assert test.title[0].value == "Crossmatch"
-    assert "GroupMatch" in text(test) and "Three ways in" in text(test)
+    assert "GroupMatch" in text(test) and "Four ways in" in text(test)
     assert "cm-match" in html(test) and "GroupScore" in html(test)
     assert len(test.get("plotly_chart")) == 1
 
