@@ -3,6 +3,7 @@
 Writes assets/results/ttm_ablations.csv: one row per iteration (or round) of every run, and of a transfer check one per
 part of the groups besides. A run's rows are appended when it ends, so the script may be killed and started again: a
 run that is there is not repeated. What `benchmarks.ttm` measured is taken over. The final iteration is the result.
+`python -m benchmarks.ablations tables` prints what is there.
 """
 
 from __future__ import annotations
@@ -66,6 +67,8 @@ STUDIES: dict[str, list[Cell]] = {
         )
     ),
     "early": over_seeds(model="builtin/clip-early"),
+    "blip-itc": over_seeds(sets=(LEFT_RIGHT, FRONT_BEHIND), model="itc:builtin/blip-itm"),
+    "blip-itm": over_seeds(sets=(LEFT_RIGHT, FRONT_BEHIND), model="builtin/blip-itm"),
     # Where the preset loses: whether right pseudo-labels alone would help tells noise from forgetting.
     "oracle": over_seeds(("oracle=1",), ("scenes/attribute-swap", "scenes/relations-1x4")),
     "simplematch": over_seeds(sets=SETS, kind="simplematch"),
@@ -166,7 +169,63 @@ def measured() -> set[Cell]:
     return {Cell(*(row[name] for name in RUN[:-1]), int(row["seed"])) for row in load()}  # type: ignore[misc]
 
 
+def tables() -> str:
+    """Every study as a Markdown table: a line per model, set and setting, with what its finished seeds gave."""
+    rows = [row for row in load() if row["part"] == "all"]
+    parts = {part: [row for row in load() if row["part"] == part] for part in ("adapted", "untouched")}
+    lines: list[str] = []
+    for name, cells in STUDIES.items():
+        body: list[str] = []
+        for key in dict.fromkeys(cell[:-1] for cell in cells):
+            body += _line(rows, key, "")
+            for part, own in parts.items():
+                body += _line(own, key, f", {part}")
+        lines += [f"### {name}", "", *_HEAD, *body, ""] if body else []
+    return "\n".join(lines)
+
+
+_HEAD = (
+    "| run | seeds | GroupMatch before | after | gain by seed | GroupScore before | after | precision, first to last |",
+    "| --- | --- | --- | --- | --- | --- | --- | --- |",
+)
+
+
+def _line(rows: list[dict[str, str]], key: tuple[str, ...], what: str) -> list[str]:
+    """The line of one setting; none where nothing was measured."""
+    runs: dict[str, list[dict[str, str]]] = {}
+    for row in rows:
+        if tuple(row[name] for name in RUN[:-1]) == key:
+            runs.setdefault(row["seed"], []).append(row)
+    if not runs:
+        return []
+    starts, ends = [run[0] for run in runs.values()], [run[-1] for run in runs.values()]
+    low, high = float(starts[0]["group_match_low"]), float(starts[0]["group_match_high"])
+    # All seeds start from one model; the split of a transfer check has a seed of its own and is the same for all.
+    before = f"{float(starts[0]['group_match']):.1f} [{low:.1f}, {high:.1f}], chance {float(starts[0]['chance']):.1f}"
+    gains = [float(e["group_match"]) - float(s["group_match"]) for s, e in zip(starts, ends, strict=True)]
+    cells = [f"{' '.join(key)}{what}", str(len(runs)), before, spread(ends, "group_match")]
+    cells += [
+        " ".join(f"{gain:+.1f}" for gain in gains),
+        spread(starts[:1], "group_score"),
+        spread(ends, "group_score"),
+    ]
+    first = [run[1] for run in runs.values() if len(run) > 1]
+    cells.append(" to ".join(spread(each, "precision", 100) for each in (first, ends)))
+    return ["| " + " | ".join(cells) + " |"]
+
+
+def spread(rows: list[dict[str, str]], name: str, factor: float = 1.0) -> str:
+    """Mean, and standard deviation where there are several; a dash for none."""
+    values = [factor * float(row[name]) for row in rows if row[name]]
+    if not values:
+        return "-"
+    return f"{np.mean(values):.1f}" + (f" ± {np.std(values, ddof=1):.1f}" if len(values) > 1 else "")
+
+
 def main() -> None:
+    if sys.argv[1:] == ["tables"]:
+        print(tables())
+        return
     wanted = sys.argv[1:] or list(STUDIES)
     unknown = [name for name in wanted if name not in STUDIES]
     if unknown:

@@ -21,7 +21,6 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from gzip import BadGzipFile
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
@@ -293,11 +292,12 @@ def _plain(name: str) -> bool:
 _BROKEN = (
     zipfile.BadZipFile,
     tarfile.TarError,
-    BadGzipFile,
+    OSError,  # of reading; what the disk refuses to take is an InputError by then
     zlib.error,
     EOFError,
     NotImplementedError,
     RuntimeError,
+    IndexError,
 )
 
 

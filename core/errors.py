@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from rapidfuzz import fuzz, process
 
 
 class InputError(ValueError):
-    """The user's file or argument is at fault; the message says what, where and what to do."""
+    """The user's file or argument is at fault; the message says what, where and what to do.
+
+    Messages quote names from files, which may hold anything: what is shown is one line of bounded length that every
+    terminal and page can encode.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_one_line(message))
+
+
+_LONGEST = 2000  # characters
+
+
+def _one_line(message: str) -> str:
+    line = re.sub(r"\s*[\x00-\x1f\x7f\x85\u2028\u2029]+\s*", " ", message).encode("utf-8", "replace").decode()
+    return line if len(line) <= _LONGEST else f"{line[:1500]} … {line[-400:]}"
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:

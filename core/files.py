@@ -97,7 +97,7 @@ def unseal(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads((folder / MANIFEST).read_text())
         files = dict(manifest["files"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise InputError(f"{folder} has no readable {MANIFEST}; it is incomplete, start again.") from None
     for name, expected in files.items():
         path = folder / name

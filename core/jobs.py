@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.errors import InputError, unknown_name
+from core.paths import is_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -113,7 +114,7 @@ def embeddings_job(
 
 
 def _benchmark_source(benchmark: str, model: str, split: str, groups: int | None) -> dict[str, Any]:
-    name = str(Path(model).resolve()) if Path(model).is_dir() else model
+    name = str(Path(model).resolve()) if is_folder(model) else model
     return {"benchmark": benchmark, "split": split, "model": name, "groups": groups}
 
 
@@ -314,7 +315,9 @@ def _load_model(config: Mapping[str, Any], checkpoint: Path | None, state: TTMSt
             )
         source = config["model"]
     else:
-        source = str(checkpoint / "model")
+        # What is saved is the whole model; which of its scores is adapted stays in the name.
+        kind = "itc:" if config["model"].startswith("itc:") else ""
+        source = f"{kind}{checkpoint / 'model'}"
     from core.scorers import load_scorer
 
     model = load_scorer(source, device)

@@ -374,7 +374,7 @@ def default_preset(kind: str, dataset: str | None, model: str) -> str:
     if dataset is None:
         return f"{prefix}embeddings"
     wide = "/global" if kind == "ttm" and dataset.endswith("@global") else ""
-    if model.startswith("builtin/"):
+    if model.partition("builtin/")[0] in ("", "itc:", "itm:"):
         return f"{prefix}builtin{wide}"
     rows = (name for name, p in PRESETS.items() if (p.dataset, p.model) == (dataset, model))
     own = next((name for name in rows if not name.endswith("/global")), None) if kind == "ttm" else None

@@ -14,14 +14,12 @@ import secrets
 import shutil
 import sqlite3
 import time
-import zlib
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
-from zipfile import BadZipFile
 
-from core import files, paths, processes
+from core import files, paths, processes, turns
 from core.database import Database
 from core.errors import InputError
 
@@ -146,7 +144,9 @@ class RunStore:
         try:
             with np.load(path, allow_pickle=False) as found:
                 return {name: found[name] for name in found.files}
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
+        except (
+            Exception
+        ) as error:  # zip, zlib, NumPy and the tokenizer of its headers: each fails in its own ways
             raise InputError(
                 f"Run {run_id} has no readable arrays of iteration {iteration} ({type(error).__name__} at {path}); "
                 "choose an iteration that is finished."
@@ -256,19 +256,22 @@ class RunStore:
     def try_start(self, run_id: str, attempt: int, limit: int) -> int:
         """Take one of `limit` slots of the device: 0 when the run may start, else how many runs it waits for.
 
-        First come, first served; a run whose worker is dead holds no slot.
+        First come, first served, but owners take turns (core/turns.py); a run whose worker is dead holds no slot.
         """
         with self._database.transaction(write=True) as database:
             mine = self._mine(database, run_id, attempt)
             if mine["status"] not in ("queued", "interrupted"):
                 raise Superseded(run_id)
-            ahead = database.execute(
-                "SELECT * FROM runs WHERE device = ? AND (status IN ('running', 'stopping')"
-                " OR (status = 'queued' AND attempt > 0 AND ticket < ?))",
-                [mine["device"], mine["ticket"]],
+            others = database.execute(
+                "SELECT * FROM runs WHERE device = ? AND id != ? AND (status IN ('running', 'stopping')"
+                " OR (status = 'queued' AND attempt > 0))",
+                [mine["device"], run_id],
             ).fetchall()
+            last = "SELECT owner, max(started) FROM runs WHERE device = ? GROUP BY owner"
+            served = dict(map(tuple, database.execute(last, [mine["device"]])))
+            ahead = turns.ahead(others, mine, served)
             if len(ahead) >= limit:  # only then is it worth asking who of them lives
-                ahead = [row for row in ahead if _status(row) in LIVE]
+                ahead = turns.ahead([row for row in others if _status(row) in LIVE], mine, served)
             if len(ahead) < limit:
                 now = time.time()
                 started = mine["started"] or now
@@ -301,14 +304,8 @@ class RunStore:
         more: dict[str, Any] = {"fraction": 1.0} if status == "finished" else {}
         with self._database.transaction(write=True) as database:
             self._mine(database, run_id, attempt)
-            values = {
-                "status": status,
-                "error": error,
-                "ended": time.time(),
-                "seconds_left": None,
-                "message": "",
-            }
-            self._set(database, run_id, **values, **more)
+            more |= {"status": status, "error": error, "ended": time.time(), "seconds_left": None}
+            self._set(database, run_id, **more, message="")
 
     # ---- the database
 

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 import ui
-from core import metrics, plots
+from core import metrics, plots, public
 from core.errors import InputError
 from core.evaluation import MAX_SLICES, Evaluation
 from core.metrics import METRICS
@@ -42,7 +42,7 @@ def upload() -> Upload | None:
             "Files stay on the machine that runs this app."
         )
         left, right = st.columns([3, 1])
-        file = left.file_uploader("File", FILES, key="file", max_upload_size=100)
+        file = left.file_uploader("File", FILES, key="file", max_upload_size=public.upload_megabytes(100))
         shape = right.text_input(
             "Shape, images × captions", "2x2", key="upload_shape", help="For embeddings alone."
         )

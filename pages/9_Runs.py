@@ -21,6 +21,7 @@ from core.runs import Run, RunStore, resume
 from core.seeds import Sweep, final, seed_of, summary
 from core.texts import duration, metric_line, name_and_meaning, plain
 from ui import runs as shared
+from ui.sweep import draw_sweeps
 
 LEAD = "Every run on this machine, newest first. They live in a store of their own and outlast the app."
 COLA = "adapt"  # the kind of a run of the Retrieval page
@@ -72,6 +73,8 @@ def kind(run: Run) -> str:
     """What a run is, in a few words."""
     if run.kind == COLA:
         return f"Cola, {run.config[COLA].get('strategy', '')}"
+    if run.kind == "evaluate":
+        return "Evaluation"
     words = ["SimpleMatch" if "simplematch" in run.config else "TTM"]
     if run.config.get("ttm", {}).get("variant") == "global":
         words.append("global")
@@ -314,8 +317,17 @@ def page() -> None:
     chosen = [found[name] for name in choose(found)]
     actions(chosen, store)
     figures = compare(chosen[0], chosen[1], store) if len(chosen) == 2 else {}
+    if not public():
+        live_sweeps()
     bring_in(store)
     ui.take_away("runs", frame, figures)
+
+
+@st.fragment(run_every=5)
+def live_sweeps() -> None:
+    """What `crossmatch sweep` has started, filling while it works."""
+    with ui.guard():
+        draw_sweeps(RunStore())
 
 
 ui.start("Runs", LEAD, pick=False)

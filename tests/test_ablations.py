@@ -152,6 +152,20 @@ def test_a_run_that_is_there_is_not_repeated_and_a_killed_one_is(tmp_path, monke
         assert csv.DictReader(file).fieldnames == study.COLUMNS
 
 
+def test_tables_say_how_many_seeds_there_are_and_leave_out_what_was_not_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr(study, "OUT", tmp_path / "out.csv")
+    runs = [*line("preset", [60.0, 70.0], [60.0, 74.0]), *line("iterations=1", [60.0, 62.0])]
+    study.append(table(*runs).to_dict("records"))
+    found = study.tables()
+    assert (
+        "| ttm builtin/clip scenes/left-right preset | 2 | 60.0 [55.0, 65.0], chance 50.0 | 72.0 ± 2.8 |"
+        in found
+    )
+    assert "+10.0 +14.0 | 30.0 | 36.0 ± 1.4 | 80.0 ± 0.0 to 80.0 ± 0.0 |" in found
+    assert "iterations=1 | 1 |" in found and "62.0 | +2.0 |" in found
+    assert "siglip" not in found and "oracle" not in found
+
+
 def test_what_was_measured_before_is_taken_over_with_the_intervals_of_its_counts():
     rows = study.adopted()
     first = next(r for r in rows if r["benchmark"] == study.LEFT_RIGHT)

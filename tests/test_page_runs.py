@@ -134,3 +134,18 @@ def test_a_run_of_the_retrieval_page_is_listed_with_its_own_metric_and_opens_the
     state = button(test, "Open").click().run().session_state
     assert state["run"] == run.id and state["view"] == "train"
     assert button(app("pages/4_Test-Time_Matching.py"), "Start the run")
+
+
+def test_a_sweep_is_shown_with_all_its_cells(app):
+    from core.sweep.plan import parse_plan
+    from core.sweep.store import new_run, save_plan
+
+    store = RunStore()
+    models = "[builtin/clip, builtin/siglip]"
+    plan = parse_plan(f"kind: evaluate\nmodels: {models}\nbenchmarks: [{SET}]\n", "first look")
+    save_plan(store, plan)
+    new_run(store, plan.cells[0], plan.name)
+    test = app(RUNS)
+    assert list(test.dataframe[0].value["kind"]) == ["Evaluation"]
+    cells = test.dataframe[-1].value
+    assert list(cells["model"]) == ["builtin/clip", "builtin/siglip"] and set(cells["seeds"]) == {"0 of 1"}

@@ -306,6 +306,39 @@ def test_first_come_first_served(store):
     assert (third(), second(), third()) == (1, 0, 1)
 
 
+def test_owners_take_turns_whoever_asked_first(store):
+    def waiting(owner):
+        run = store.create("ttm", "t", {}, owner)
+        attempt = store.queue_up(run.id)
+        store.claim(run.id, attempt, ME)
+        return run.id, lambda: store.try_start(run.id, attempt, 1)
+
+    runs = {
+        f"{owner}{i}": waiting(owner)
+        for owner, i in (("ann", 0), ("ann", 1), ("ann", 2), ("bob", 0), ("cem", 0))
+    }
+    runs["bob1"] = waiting("bob")
+    order = []
+    while len(order) < len(runs):
+        (now,) = [name for name, (_, act) in runs.items() if name not in order and act() == 0]
+        order.append(now)
+        store.conclude(runs[now][0], 1, "finished")
+    assert order == ["ann0", "bob0", "cem0", "ann1", "bob1", "ann2"]
+
+
+def test_a_visitor_with_many_runs_does_not_keep_another_waiting(store):
+    def waiting(owner):
+        run = store.create("ttm", "t", {}, owner)
+        attempt = store.queue_up(run.id)
+        store.claim(run.id, attempt, ME)
+        return run.id, lambda: store.try_start(run.id, attempt, 1)
+
+    many = [waiting("ann") for _ in range(4)]
+    assert many[0][1]() == 0
+    late, later = waiting("bob"), waiting("bob")
+    assert [act() for _, act in (late, later, many[1], many[2], many[3])] == [1, 2, 3, 4, 5]
+
+
 def test_two_slots_hold_two_runs_and_devices_have_queues_of_their_own(store):
     a, b, c = (queued(store, device="cuda:0")[0] for _ in range(3))
     other, _ = queued(store, device="cpu")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.adapt.config import KIND, AdaptConfig
 from core.errors import InputError, unknown_name
+from core.paths import is_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +57,7 @@ def adapt_job(
     if images is not None and images < 2:
         raise InputError(f"{images} test images cannot be ranked; ask for 2 or more.")
     config = AdaptConfig().updated(options or {})
-    name = str(Path(model).resolve()) if Path(model).is_dir() else model
+    name = str(Path(model).resolve()) if is_folder(model) else model
     place = str(Path(folder).resolve()) if folder else None
     source = {"benchmark": benchmark, "split": "test", "model": name, "images": images, "folder": place}
     return {**source, "device": device, KIND: config.to_dict()}

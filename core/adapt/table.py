@@ -68,7 +68,7 @@ def _address(job: Mapping[str, Any]) -> str:
     """What a run's results depend on, as a folder's name."""
     settings = settings_of(job)
     named = {k: v for k, v in job.items() if k != "device"} | {"base": base_key(job["model"])}
-    named["rate"] = settings.lr or STRATEGIES[settings.strategy].lr
+    named[KIND] = {**settings.to_dict(), "lr": settings.lr or STRATEGIES[settings.strategy].lr}
     return f"{settings.strategy}-{settings.seed}-{_digest(named)}"
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,7 +76,8 @@ def _work(
     if on == "ray":
         from core.sweep.cluster import work_on_ray
 
-        work_on_ray(store, plan, address, tell, look=look)
+        with redirect_stdout(sys.stderr):  # where Ray speaks of lost nodes; standard output is ours
+            work_on_ray(store, plan, address, tell, look=look)
     else:
         from core.sweep.local import work_here
 
@@ -103,10 +106,11 @@ class _live_table:
     """The table on the terminal, drawn anew every second."""
 
     def __init__(self, store: RunStore, plan: Plan) -> None:
+        from rich.console import Console
         from rich.live import Live
 
         self.store, self.plan = store, plan
-        self.live = Live(self.draw(), auto_refresh=False)
+        self.live = Live(self.draw(), auto_refresh=False, console=Console(stderr=True))
 
     def draw(self) -> Any:
         from rich.text import Text

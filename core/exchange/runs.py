@@ -8,7 +8,6 @@ part goes along. Nothing that comes in is run; what its manifest does not vouch 
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import shutil
@@ -21,6 +20,7 @@ from core import files
 from core.downloads import unpack
 from core.errors import InputError
 from core.export import public
+from core.paths import is_file, is_folder
 
 if TYPE_CHECKING:
     from core.runs import Run, RunStore
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 MOST_BYTES, MOST_FILES = 8 << 30, 10_000
 _STATUS = ("finished", "stopped", "failed", "interrupted")
+_LARGEST = 1e12  # seconds since the epoch, or iterations
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _ARRAYS = re.compile(r"[0-9]{4}\.npz")
 
@@ -92,9 +93,9 @@ def import_run(store: RunStore, source: Path, owner: str | None = None) -> Run:
 
 def _opened(source: Path, place: Path) -> Path:
     """The folder of a run: `source` itself, or what its zip holds."""
-    if source.is_dir():
+    if is_folder(source):
         return source
-    if not source.is_file():
+    if not is_file(source):
         raise InputError(f"{source} does not exist; check the path.")
     if not zipfile.is_zipfile(source):
         raise InputError(f"{source} is no zip; give the folder or zip that `crossmatch export run` wrote.")
@@ -131,15 +132,27 @@ def _read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 def _check(record: dict[str, Any], steps: list[dict[str, Any]]) -> None:
     """ValueError and the like where a record is not what `export_run` writes."""
-    if not re.fullmatch(r"[a-z]{1,20}", record["kind"]) or not isinstance(record["config"], dict):
+    config = record["config"]
+    if not re.fullmatch(r"[a-z]{1,20}", record["kind"]) or not isinstance(config, dict):
         raise ValueError("its description is damaged")
-    if record["status"] not in _STATUS or not str(record["title"]).strip():
+    if any(not isinstance(config.get(key, ""), str) for key in ("model", "benchmark", "split", "device")):
+        raise ValueError("the model or benchmark of its description is no name")
+    if not isinstance(config.get(record["kind"], {}), dict):
+        raise ValueError("its settings are no settings")
+    if record["status"] not in _STATUS or not isinstance(record["title"], str) or not record["title"].strip():
         raise ValueError("its status or title is damaged")
+    if not isinstance(record.get("error"), str | None):
+        raise ValueError("its error is no sentence")
     if [step["iteration"] for step in steps] != list(range(len(steps))):
         raise ValueError("its iterations are not 0, 1, 2, ...")
-    for name in ("started", "ended"):
-        if record[name] is not None and not math.isfinite(float(record[name])):
-            raise ValueError(f"{name!r} is no time")
+    for step in steps:
+        if not all(isinstance(found, dict) for found in dict(step.get("metrics") or {}).values()):
+            raise ValueError("its metrics are damaged")
+    for name in ("started", "ended", "total"):
+        value = record.get(name)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is not None and not (number and 0 <= value < _LARGEST):
+            raise ValueError(f"{name!r} is no number that it could be")
 
 
 def _refuse(word: str) -> None:

@@ -19,7 +19,7 @@ import pandas as pd
 
 from core.errors import InputError
 from core.files import storage, write_bytes
-from core.scorefiles import load_npz, read_bytes
+from core.scorefiles import load_npz, parquet_frame, read_bytes
 
 ENDINGS = (".csv", ".parquet", ".jsonl", ".npz")
 _TEXT_COLUMNS = ("id", "group")  # texts in any case, also in a CSV that a spreadsheet saved again
@@ -57,7 +57,14 @@ def read_table(path: Path | str, data: bytes | None = None) -> pd.DataFrame:
     table = _FORMATS[suffix][1](path, read_bytes(path, data))
     if not len(table.columns):
         raise InputError(f"{path} has no columns; choose another file.")
-    return _plain(table)
+    table.columns = [str(name) for name in table.columns]
+    twice = table.columns[table.columns.duplicated()]
+    if len(twice):
+        raise InputError(f"{path} has the column {twice[0]!r} twice; give each column a name of its own.")
+    try:
+        return _plain(table)
+    except OverflowError:
+        raise InputError(f"{path} holds a whole number that is too large; write it as text.") from None
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:
@@ -107,7 +114,6 @@ def _from_csv(path: Path | str, content: bytes) -> pd.DataFrame:
         raise InputError(f"{path} is not UTF-8 text; save it as CSV (UTF-8).") from None
     try:
         head, *rows = list(csv.reader(io.StringIO(text, newline="")))
-        typed = _quoted(text)
     except (csv.Error, ValueError) as error:
         raise InputError(f"{path} is no CSV table ({error}); save or fetch it again.") from None
     bad = next((i for i, row in enumerate(rows) if row and len(row) != len(head)), None)
@@ -115,7 +121,7 @@ def _from_csv(path: Path | str, content: bytes) -> pd.DataFrame:
         raise InputError(
             f"{path}: row {bad + 2} has {len(rows[bad])} cells, the header {len(head)}; complete it."
         )
-    cells = [row for row in rows if row]
+    cells, typed = [row for row in rows if row], _quoted(text)
     columns = {name: [row[j] for row in cells] for j, name in enumerate(head)}
     return pd.DataFrame({n: _parsed(n, v, typed.get(n)) for n, v in columns.items()}, columns=head)
 
@@ -148,11 +154,7 @@ def _to_parquet(table: pd.DataFrame) -> bytes:
 
 
 def _from_parquet(path: Path | str, content: bytes) -> pd.DataFrame:
-    try:
-        return pd.read_parquet(io.BytesIO(content))
-    except Exception as error:  # pyarrow's own family of errors
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise InputError(f"{path} is no Parquet file ({reason}); save or fetch it again.") from None
+    return parquet_frame(path, content)
 
 
 def _to_jsonl(table: pd.DataFrame) -> bytes:

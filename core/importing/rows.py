@@ -100,7 +100,8 @@ class Reader:
 
     def _id(self, row: Row) -> str:
         value = row.cells.get(self.columns.id) if self.columns.id else None
-        return f"{row.number}" if value is None or str(value).strip() == "" else str(value).strip()
+        text = "" if value is None else str(value).strip()
+        return text if text and _encodable(text) else f"{row.number}"
 
     def _image(self, value: Any) -> str:
         """The stored name of what a cell holds: a file's name, or an image as Hugging Face stores it."""
@@ -123,9 +124,9 @@ class Reader:
         for column in self.columns.tags or ():
             value = row.cells.get(column)
             if column == "tags" and isinstance(value, dict):
-                tags |= {str(name): _word(each) for name, each in value.items()}
+                tags |= {_word(str(name)): _word(each) for name, each in value.items()}
             elif value is not None and _word(value):
-                tags[column] = _word(value)
+                tags[_word(column)] = _word(value)
         return tags
 
     # --- one row, one image with its caption

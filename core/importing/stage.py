@@ -23,6 +23,7 @@ from core.importing.images import ImageKeeper
 from core.importing.problems import Problem
 from core.importing.rows import Draft, Reader
 from core.importing.tables import Table, open_table
+from core.paths import is_file
 
 MOST_UPLOAD = 2 << 30  # bytes of an archive, and of what it unpacks to
 MOST_FILES = 100_000
@@ -83,7 +84,7 @@ def stage(
 
 def unpack_source(source: Path, unpacked: Path) -> Path:
     """A folder or file as it is; an archive, within limits, as the folder it is unpacked into."""
-    if not source.is_file() or source.suffix.lower() not in ARCHIVES:
+    if not is_file(source) or source.suffix.lower() not in ARCHIVES:
         return source
     if source.stat().st_size > MOST_UPLOAD:
         raise InputError(f"{source.name} is larger than {MOST_UPLOAD >> 30} GiB; name a folder instead.")

@@ -15,6 +15,7 @@ from typing import Any
 
 from core.errors import InputError
 from core.importing.problems import Problem
+from core.paths import is_file, is_folder
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".arrow")
 # Which file is the manifest, where a folder has several.
@@ -101,7 +102,7 @@ def _visible(folder: Path) -> list[Path]:
 
 def table_choices(source: Path) -> list[str]:
     """What `open_table` may be told as `manifest`: splits of Parquet parts, names of other tables; [] for a file."""
-    return list(_options(source)) if source.is_dir() else []
+    return list(_options(source)) if is_folder(source) else []
 
 
 def _options(folder: Path) -> dict[str, tuple[Path, ...]]:
@@ -117,11 +118,11 @@ def _options(folder: Path) -> dict[str, tuple[Path, ...]]:
 
 
 def _choose(source: Path, manifest: str | None) -> tuple[Path, ...]:
-    if source.is_file():
+    if is_file(source):
         if source.suffix.lower() not in ENDINGS:
             raise InputError(f"{source.name} is no table; its name must end in {', '.join(ENDINGS)}.")
         return (source,)
-    if not source.is_dir():
+    if not is_folder(source):
         raise InputError(f"{source} does not exist; check the path.")
     options = _options(source)
     if not options:
@@ -265,7 +266,7 @@ def _arrow(paths: tuple[Path, ...]) -> Table:
 
     try:
         columns = tuple(_schema(paths[0]))
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{paths[0].name} is no whole Parquet file ({error}); fetch it again.") from None
     _distinct(list(columns), paths[0])
 
@@ -277,7 +278,7 @@ def _arrow(paths: tuple[Path, ...]) -> Table:
                     for cells in batch.to_pylist():
                         number += 1
                         yield Row(number, cells)
-            except (pa.ArrowException, OSError) as error:
+            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
                 raise InputError(f"{path.name} is no whole Parquet file ({error}); fetch it again.") from None
 
     return Table(paths, columns, rows)

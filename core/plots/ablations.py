@@ -197,8 +197,9 @@ def ends_figure(data: EndsData, height: int = 360) -> go.Figure:
     figure.add_hline(y=data.chance, line={"color": OUTCOME_COLOURS["tie"], "width": 1.5, "dash": "dot"})
     layout(figure, height, data.label, "", percent=True)
     figure.update_xaxes(tickvals=data.x)
-    lines = [*data.before.values(), *(mean for mean, _ in data.skyline.values()), data.chance]
-    return _zoom(figure, [v for values in data.metrics.values() for v in values[:, 0]] + lines)
+    skylines = [mean for mean, _ in data.skyline.values()]
+    drawn = [values[:, 0] for values in data.metrics.values()]
+    return _zoom(figure, [*drawn, *data.before.values(), *skylines, data.chance])
 
 
 class GainsData(NamedTuple):

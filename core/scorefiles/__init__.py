@@ -24,11 +24,11 @@ from core.files import storage, write_bytes
 from core.groups import check_truth
 from core.matching import check_scores
 from core.scorefiles import jsonl, longform, npz
-from core.scorefiles.common import ScoreFile, read_bytes
+from core.scorefiles.common import ScoreFile, parquet_frame, read_bytes
 from core.scorefiles.longform import read_tags
 from core.scorefiles.npz import load_npz
 
-__all__ = ["ScoreFile", "load_npz", "read_bytes", "read_scores", "read_tags", "write_scores"]
+__all__ = ["ScoreFile", "load_npz", "parquet_frame", "read_bytes", "read_scores", "read_tags", "write_scores"]
 
 # Ending -> reader of (path, bytes), writer to bytes
 _FORMATS: dict[str, tuple[Callable[[Path | str, bytes], ScoreFile], Callable[[ScoreFile], bytes]]] = {

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from core.errors import InputError
-from core.scorefiles.common import ScoreFile, read_bytes
+from core.scorefiles.common import ScoreFile, parquet_frame, read_bytes
 
 _LABELS = ("group", "image", "caption")
 _LONG = (*_LABELS, "score")
@@ -28,11 +28,7 @@ def read_csv(path: Path | str, content: bytes) -> ScoreFile:
 
 def read_parquet(path: Path | str, content: bytes) -> ScoreFile:
     """A score file from the bytes of a Parquet table."""
-    try:
-        table = pd.read_parquet(io.BytesIO(content))
-    except Exception as error:  # pyarrow's own family of errors
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise InputError(f"{path} is no Parquet file ({reason}); save or fetch it again.") from None
+    table = parquet_frame(path, content)
     missing = table.isna().any()
     if missing.any():
         raise InputError(
@@ -72,6 +68,13 @@ def _csv(path: Path | str, content: bytes) -> pd.DataFrame:
     except ValueError as error:  # pandas' own errors are ValueErrors too
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise InputError(f"{path} is no CSV table ({reason}); save or fetch it again.") from None
+    if not isinstance(
+        table.index, pd.RangeIndex
+    ):  # pandas took the first cells for names of rows and shifted the rest
+        raise InputError(
+            f"{path} has rows with more cells than its header; write numbers with a point, and texts that hold commas "
+            "between quotation marks."
+        )
     table.columns = table.columns.str.strip()
     return table
 

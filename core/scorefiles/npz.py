@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +11,20 @@ import numpy as np
 import pandas as pd
 
 from core.errors import InputError
-from core.scorefiles.common import ScoreFile, read_bytes
-
-_DAMAGE = (ValueError, OSError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+from core.scorefiles.common import ScoreFile, most_bytes, read_bytes, too_large
 
 
 def load_npz(path: Path | str, data: bytes | None = None) -> dict[str, np.ndarray]:
-    """The arrays of an NPZ file. Pickled content is refused, a truncated file is an error."""
+    """The arrays of an NPZ file. Pickled content is refused, a truncated file is an error, and so is a bomb."""
     content = read_bytes(path, data)
+    if _unpacked(content) > most_bytes(content):
+        raise too_large(path)
     try:
         file = np.load(io.BytesIO(content), allow_pickle=False)
         arrays = {"": file} if isinstance(file, np.ndarray) else {name: file[name] for name in file.files}
-    except _DAMAGE as error:
+    except (
+        Exception
+    ) as error:  # zip, zlib, NumPy and the tokenizer of its headers: each fails in its own ways
         if "pickle" in str(error):
             raise InputError(
                 f"{path} holds pickled objects or is no NPZ file; pickles can run code and are never loaded: save "
@@ -33,6 +34,15 @@ def load_npz(path: Path | str, data: bytes | None = None) -> dict[str, np.ndarra
     if "" in arrays:
         raise InputError(f"{path} is a single array, not an NPZ of named ones; save it with numpy.savez.")
     return arrays
+
+
+def _unpacked(content: bytes) -> int:
+    """Bytes that the arrays of an NPZ take, as its directory says; no more than that is ever read. 0 for no zip."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return sum(entry.file_size for entry in archive.infolist())
+    except Exception:  # told where it is read
+        return 0
 
 
 def read(path: Path | str, content: bytes) -> ScoreFile:
@@ -50,6 +60,11 @@ def read(path: Path | str, content: bytes) -> ScoreFile:
             raise InputError(
                 f"{path}: {name!r} has shape {values.shape}; it needs one entry per group, ({n},)."
             )
+        if values.dtype.kind not in "USiufb":
+            raise InputError(f"{path}: {name!r} is {values.dtype}; it needs texts or numbers.")
+    texts = {
+        name: np.char.decode(v, "utf-8", "replace") if v.dtype.kind == "S" else v for name, v in texts.items()
+    }
     ids = [str(name) for name in texts.pop("ids", np.arange(n))]
     tags = pd.DataFrame({name.removeprefix("tag_"): values.astype(str) for name, values in texts.items()})
     return ScoreFile(scores, arrays.get("truth"), ids, tags if len(tags.columns) else None)

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from core.paths import is_folder
 from core.scorers.hub import builtin_models, family, folder_key, locate, stamp
 from core.scorers.kinds import FAMILIES, KINDS, kinds_of, named_key, natural_kind
 
@@ -95,7 +96,7 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
     """
     chosen, source = _resolve(name)
     folder = Path(source)
-    state = (name, chosen, device, stamp(folder) if folder.is_dir() else ())
+    state = (name, chosen, device, stamp(folder) if is_folder(folder) else ())
     with _lock:
         if state not in _kept:
             _make_room()
@@ -131,7 +132,7 @@ def scorer_key(name: str) -> str | None:
     chosen, source = _resolve(name)
     if chosen in FAMILIES:
         return named_key(chosen, source)
-    hashed = Path(source).is_dir() and chosen != "crossmatch-embedding"
+    hashed = is_folder(source) and chosen != "crossmatch-embedding"
     return folder_key(Path(source)) if hashed else None
 
 

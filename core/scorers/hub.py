@@ -62,10 +62,14 @@ def locate(name: str) -> Path:
         if name not in known:
             raise unknown_name("built-in model", name, known)
         return known[name]
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        return folder
-    if folder.exists():
+    try:
+        folder = Path(name).expanduser()
+        if folder.is_dir():
+            return folder
+        there = folder.exists()
+    except (OSError, ValueError, RuntimeError):  # too long, not even text, or the home of nobody
+        raise InputError(f"{name!r} can be no folder and no hub name; check its spelling.") from None
+    if there:
         raise InputError(
             f"{name} is a file; give the folder that holds the model's configuration and weights."
         )
@@ -157,7 +161,7 @@ def read_json(path: Path) -> dict:
     """A JSON object from a model folder."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read ({error}); fetch the model again.") from None
     if not isinstance(value, dict):
         raise InputError(f"{path} holds no JSON object; fetch the model again.")

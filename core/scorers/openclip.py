@@ -13,6 +13,7 @@ from PIL import Image
 
 from core.errors import InputError, unknown_name
 from core.lora import merged_state
+from core.paths import is_folder
 from core.scorers.contrastive import ContrastiveModel, Vision, pick_device
 from core.scorers.hub import (
     OPEN_CLIP_WEIGHTS,
@@ -124,7 +125,7 @@ def load_open_clip(name: str, source: str, device: str = "auto") -> OpenClipMode
     """
     place = pick_device(device)
     folder = Path(source).expanduser()
-    if folder.is_dir():
+    if is_folder(folder):
         return _from_folder(name, folder, place)
     architecture, _, pretrained = source.partition("/")
     return _from_architecture(name, architecture, pretrained, place)

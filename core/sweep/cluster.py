@@ -21,12 +21,12 @@ from core.sweep import tasks
 from core.sweep.evaluate import KIND, shard_path, shards
 from core.sweep.keeper import SLOTS, Keeper, enqueue
 from core.sweep.plan import Plan
-from core.sweep.store import State, new_run, save_plan, states
+from core.sweep.store import State, is_live, new_run, save_plan, states
 
 log = logging.getLogger("crossmatch.sweep")
 
 WINDOW = 256  # cells that are in the cluster's hands at a time
-BEAT = 5.0  # seconds between heartbeats of what waits there
+BEAT = 10.0  # seconds between heartbeats of what waits there
 _KEEPER = {"num_cpus": 0, "max_concurrency": 8, "max_restarts": 3, "max_task_retries": 3}
 
 
@@ -165,7 +165,7 @@ class _Driver:
                 self._hand_over(waiting.pop(0))
             self._take_in(pause)
             self._beat()
-            elsewhere = {run_id for run_id in elsewhere if self.store.get(run_id).live}
+            elsewhere = {run_id for run_id in elsewhere if is_live(self.store, run_id)}
             if look is not None:
                 look()
 
@@ -212,9 +212,16 @@ class _Driver:
                 sentence = str(problem).strip().splitlines()[-1:]
                 first, error = "failed", ": ".join([type(problem).__name__, *sentence])
                 log.warning("%s %s: %s", flight.what, flight.run, problem)
-            {"cell": self._cell_is_back, "count": self._count_is_back, "shard": self._shard_is_back}[
-                flight.what
-            ](flight.run, first, error)
+            with suppress(InputError):  # it was deleted meanwhile
+                self._is_back(flight, first, error)
+
+    def _is_back(self, flight: Flight, first: Any, error: str | None) -> None:
+        if flight.what == "count":
+            self._count_is_back(flight.run, first, error)
+        elif flight.what == "shard":
+            self._shard_is_back(flight.run, first, error)
+        else:
+            self._cell_is_back(flight.run, first, error)
 
     def _cell_is_back(self, run_id: str, status: str, error: str | None) -> None:
         self.held.pop(run_id, None)
@@ -269,7 +276,8 @@ class _Driver:
             return
         self.beaten = time.monotonic()
         for run_id, attempt in list(self.held.items()):
-            phase, progress = "queued", {"message": "waiting for the cluster"}
+            phase = "queued"
+            progress: dict[str, Any] = {"message": "waiting for the cluster"}
             if run_id in self.shards:
                 back, out = len(self.shards[run_id]), self.pending[run_id]
                 told = f"{back} of {back + out} shards are scored"

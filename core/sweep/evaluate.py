@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from core import files
 from core.errors import InputError
+from core.paths import is_folder
 
 if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
@@ -41,7 +42,7 @@ def evaluate_job(
     """The description of an evaluation: `groups` takes only so many, `shard` is how many are scored at a time."""
     if shard < 1:
         raise InputError(f"A shard of {shard} groups cannot be scored; ask for 1 or more.")
-    name = str(Path(model).resolve()) if Path(model).is_dir() else model
+    name = str(Path(model).resolve()) if is_folder(model) else model
     source = {"benchmark": benchmark, "split": split, "model": name, "groups": groups, "device": device}
     return {**source, KIND: {"seed": 0, "shard": shard}}
 

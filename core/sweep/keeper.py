@@ -84,8 +84,11 @@ class Keeper:
 
     def append(self, run_id: str, record: dict[str, Any], attempt: int, progress: dict[str, Any]) -> None:
         """A finished iteration; its files have been handed in before."""
+        known = len(self.store.steps(run_id))
         self.store.append_step(run_id, record, attempt, **progress)
-        self._log(run_id, f"attempt {attempt}: iteration {record['iteration']} done")
+        # An attempt that goes on after a checkpoint repeats that iteration's record, in case it had not arrived.
+        what = "done" if record["iteration"] >= known else "recorded again"
+        self._log(run_id, f"attempt {attempt}: iteration {record['iteration']} {what}")
 
     def conclude(self, run_id: str, attempt: int, status: str, error: str | None) -> None:
         """A node's last word."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
+from core.errors import InputError
 from core.runs import RunStore, launch, resume
 from core.sweep.keeper import set_queue
 from core.sweep.plan import Plan
-from core.sweep.store import State, new_run, save_plan, states
+from core.sweep.store import State, is_live, new_run, save_plan, states
 
 
 def work_here(
@@ -35,9 +37,10 @@ def work_here(
     while waiting or working:
         while waiting and len(working) < at_once:
             working.add(_start(store, waiting.pop(0), plan.name, say))
-        for run in [store.get(run_id) for run_id in working]:
-            if not run.live:
-                working.discard(run.id)
+        for run_id in [run_id for run_id in working if not is_live(store, run_id)]:
+            working.discard(run_id)
+            with suppress(InputError):  # it was deleted
+                run = store.get(run_id)
                 say(f"{run.status} {run.id}  {run.title}" + (f": {run.error}" if run.error else ""))
         if working:
             time.sleep(pause)

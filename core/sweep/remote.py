@@ -21,7 +21,7 @@ Call = Callable[
 ]  # call("beat", ...) asks the keeper; raises InputError and Superseded as the store does
 
 CHUNK = 8 << 20  # bytes that travel at a time
-BEAT = 3.0  # seconds between heartbeats that travel; core.runs.SILENCE is many of them
+BEAT = 5.0  # seconds between heartbeats that travel; core.runs.SILENCE is many of them
 
 
 class RemoteStore:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,6 +61,13 @@ def _rank(run: Run) -> int:
 def new_run(store: RunStore, cell: Cell, sweep: str) -> Run:
     """Write a cell's run down; nothing starts it yet."""
     return store.create(cell.kind, cell.title, {**cell.job, "sweep": sweep})
+
+
+def is_live(store: RunStore, run_id: str) -> bool:
+    """Whether a run waits or works; False for one that was deleted."""
+    with suppress(InputError):
+        return store.get(run_id).live
+    return False
 
 
 # ---- which sweeps there are

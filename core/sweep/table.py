@@ -53,7 +53,7 @@ def _row(store: RunStore, state: State) -> dict[str, Any]:
 
 
 def _metrics(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    found = {}
+    found: dict[str, Any] = {}
     for name, now in steps[-1]["metrics"].items():
         found |= {name: now["value"], f"{name}_low": now["low"], f"{name}_high": now["high"]}
         found |= {f"{name}_chance": now["chance"], f"{name}_ties": now["ties"]}
@@ -100,7 +100,7 @@ def progress_of(store: RunStore, plan: Plan) -> Progress:
     found = states(store, plan)
     live = [s for s in found if s.status in LIVE]
     running = [s.run for s in live if s.run is not None and s.run.status != "queued"]
-    took = {}
+    took: dict[str, list[float]] = {}
     for s in found:
         if s.done and s.run is not None and s.run.started and s.run.ended:
             took.setdefault(s.cell.benchmark, []).append(s.run.ended - s.run.started)

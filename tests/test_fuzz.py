@@ -1,0 +1,282 @@
+"""Every reader with spoiled files and with dirt from the world: a result or one sentence, and nothing in between."""
+
+import io
+import json
+import pickle
+import warnings
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.fuzz import FORMATS, cases
+from core.embeddings import read_embeddings
+from core.errors import InputError
+from core.exchange.tables import read_table
+from core.importing import discard, stage
+from core.scorefiles import common, load_npz, read_scores, read_tags, write_scores
+
+CASES = 120  # of each format; `python -m benchmarks.fuzz` runs thousands
+LONG = "group,image,caption,score\n"
+GOOD = f"{LONG}a,0,0,1.5\na,0,1,2\n"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_spoiled_file_is_read_or_refused_in_one_sentence(name, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # libraries remark on what they are given
+        found = list(cases(name, 20_000, CASES, tmp_path))
+    assert len(found) == CASES
+    assert [case for case in found if case.outcome not in ("read", "refused")] == []
+    assert len({case.outcome for case in found}) == 2 or name == "model"  # neither all nor nothing passes
+
+
+# --- dirt
+
+
+def test_texts_of_an_array_file_are_decoded_or_refused():
+    scores = np.zeros((2, 1, 2))
+    found = read_scores(
+        "x.npz", npz(scores=scores, ids=np.array([b"a", "é".encode()]), tag_t=np.array([b"\xff", b"b"]))
+    )
+    assert found.ids == ["a", "é"] and found.tags["t"].tolist() == ["\ufffd", "b"]
+    with pytest.raises(InputError, match=r"'tag_t' is .*texts or numbers"):
+        read_scores("x.npz", npz(scores=scores, tag_t=np.zeros(2, dtype="f4,i4")))
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_marks_and_line_ends_change_no_number(mark, end):
+    text = GOOD.replace("\n", end)
+    assert read_scores("x.csv", mark + text.encode()).scores.tolist() == [[[1.5, 2.0]]]
+    lines = end.join(['{"c0_i0": 1.5, "c1_i0": 2, "id": "é💥"}', ""])
+    found = read_scores("x.jsonl", mark + lines.encode())
+    assert (found.scores.tolist(), found.ids) == ([[[1.5, 2.0]]], ["é💥"])
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("x.jsonl", b'{"c0_i0": NaN, "c1_i0": 1}', "nan for 'c0_i0'"),
+        ("x.jsonl", b'{"c0_i0": 1e999, "c1_i0": 1}', "must be a finite number"),
+        ("x.jsonl", b'{"c0_i0": 1, "c1_i0": 1, "id": "a"}\n{"c0_i0": 1, "c1_i0": 1, "id": "a"}', "id 'a'"),
+        ("x.jsonl", b'{"c0_i0": 1, "c1_i0": 1}\n{"c0_i0": 1, "c1_i0": 1, "c2_i0": 1}', "different shapes"),
+        (
+            "x.jsonl",
+            b'{"c0_i0": 1, "c1_i0": 1, "truth": [0]}\n{"c0_i0": 1, "c1_i0": 1}',
+            "for all groups or for none",
+        ),
+        ("x.jsonl", b'{"c0_i0": 1, "c1_i0": 1, "truth": [7]}', "Truth of group '0'"),
+        ("x.jsonl", b'{"c0_i0": 1, "c0_i0": 2}', "twice"),
+        ("x.jsonl", b"[" * 100_000, "no JSON"),
+        ("x.csv", f"{GOOD}b,0,0,1\n".encode(), "group 'b' has 1 captions and group 'a' has 2"),
+        ("x.csv", GOOD.replace("1.5", "NaN").encode(), "must be a finite number"),
+        ("x.csv", GOOD.replace("1.5", "1,5").encode(), "more cells than its header"),
+        ("x.csv", GOOD.encode("utf-16"), "not UTF-8"),
+        ("x.csv", f"{GOOD}a,0,1,2\n".encode(), "is there twice"),
+        ("x.csv", b"group,image,caption,score,match\na,0,0,1,1\na,0,1,2,1\n", "exactly one"),
+    ],
+)
+def test_dirt_in_scores_is_told_with_its_place(name, data, message):
+    with pytest.raises(InputError, match=message):
+        read_scores(name, data)
+
+
+def test_column_names_with_line_breaks_still_make_one_sentence():
+    with pytest.raises(InputError) as caught:
+        read_scores("x.csv", b'"a\r\nb",image,caption\n1,2,3\n')
+    assert "\n" not in str(caught.value) and "\r" not in str(caught.value) and "add it" in str(caught.value)
+
+
+def test_a_sentence_is_bounded_and_can_be_written_whatever_it_quotes():
+    error = InputError("bad \ud800 name " + "x" * 100_000 + "; choose another.")
+    assert len(str(error)) < 2001 and str(error).endswith("choose another.")
+    assert str(error).encode()
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.parquet", "x.npz"])
+def test_a_table_with_a_column_twice_or_a_number_too_large_is_a_sentence(name):
+    if name == "x.csv":
+        with pytest.raises(InputError, match="'a' twice"):
+            read_table(name, b'"a","a"\n1,2\n')
+        with pytest.raises(InputError, match="has 1 cells, the header 2"):
+            read_table(name, b'"a","b"\n1\n')
+    elif name == "x.jsonl":
+        with pytest.raises(InputError, match="too large"):
+            read_table(name, json.dumps({"a": 10**30}).encode())
+    elif name == "x.npz":
+        with pytest.raises(InputError, match="too large"):
+            read_table(name, npz(a=np.array([2**64 - 1], dtype=np.uint64)))
+    else:
+        out = io.BytesIO()
+        pd.DataFrame({"a": np.array([2**64 - 1], dtype=np.uint64)}).to_parquet(out)
+        with pytest.raises(InputError, match="too large"):
+            read_table(name, out.getvalue())
+
+
+def npz(**arrays) -> bytes:
+    out = io.BytesIO()
+    np.savez_compressed(out, **arrays)
+    return out.getvalue()
+
+
+# --- traps
+
+
+def test_a_header_that_is_no_header_or_claims_too_much_is_a_sentence():
+    whole = io.BytesIO()
+    np.lib.format.write_array(whole, np.zeros(3))
+    for claim in (b"(999999999999,)", b"((((((((((", b"(-1,)"):
+        header = whole.getvalue().replace(b"(3,)" + b" " * len(claim), claim + b" " * 4)
+        start = header.index(b"'shape'")
+        header = (
+            header[:start]
+            + (b"'shape': " + claim + b", }").ljust(header.index(b"\n") - start)
+            + header[header.index(b"\n") :]
+        )
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as archive:
+            archive.writestr("scores.npy", header)
+        with pytest.raises(InputError, match="damaged or no NPZ"):
+            load_npz("x.npz", out.getvalue())
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch):
+    monkeypatch.setattr(common, "SLACK", 1000)
+    data = npz(scores=np.zeros((50_000, 2, 2)))
+    assert len(data) < 5000
+    for read in (read_scores, read_embeddings, load_npz):
+        with pytest.raises(InputError, match="holds far more than its size says"):
+            read("x.npz", data=data)
+    out = io.BytesIO()
+    pd.DataFrame({name: ["x" * 1000] * 5000 for name in ("group", "image", "caption", "score")}).to_parquet(
+        out
+    )
+    for read in (read_scores, read_table):
+        with pytest.raises(InputError, match="holds far more than its size says"):
+            read("x.parquet", out.getvalue())
+
+
+def test_pieces_of_a_parquet_file_make_the_same_table(tmp_path):
+    scores = np.random.default_rng(0).normal(size=(3000, 2, 2))
+    write_scores(tmp_path / "x.parquet", scores)
+    np.testing.assert_array_equal(read_scores(tmp_path / "x.parquet").scores, scores)
+
+
+class Trap:
+    """Unpickled, it would leave a file behind."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+@pytest.fixture
+def trap(tmp_path):
+    """A pickle that shows that it was loaded: `trap.exists()`."""
+    path = tmp_path / "sprung"
+    yield path, pickle.dumps(Trap(path))
+    assert not path.exists()
+
+
+def test_the_trap_works(tmp_path):
+    pickle.loads(pickle.dumps(Trap(tmp_path / "sprung"))).close()
+    assert (tmp_path / "sprung").exists()
+
+
+def test_pickles_are_never_loaded_from_arrays(trap, tmp_path):
+    path, raw = trap
+    objects = np.empty(1, dtype=object)
+    objects[0] = Trap(path)
+    for data in (raw, npz(scores=objects, img=objects, cap=objects)):
+        for read in (read_scores, read_embeddings, load_npz, read_table):
+            with pytest.raises(InputError):
+                read("x.npz", data=data)
+
+
+def test_weights_that_are_pickles_are_never_loaded(trap, tiny_clip_folder, tmp_path):
+    import shutil
+
+    from core.scorers import load_scorer
+
+    _, raw = trap
+    for name in ("pytorch_model.bin", "model.pkl", "open_clip_pytorch_model.bin", "model.pt"):
+        folder = tmp_path / name
+        shutil.copytree(tiny_clip_folder, folder)
+        (folder / "model.safetensors").unlink()
+        (folder / name).write_bytes(raw)
+        with pytest.raises(InputError):
+            load_scorer(str(folder))
+    (folder / "model.safetensors").write_bytes(raw)
+    with pytest.raises(InputError):
+        load_scorer(str(folder))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: {**c, "auto_map": {"AutoModel": "modeling_evil.Evil", "AutoConfig": "modeling_evil.Evil"}},
+        lambda c: {**c, "text_config": {**c["text_config"], "hidden_size": -1}},
+        lambda c: {**c, "vision_config": None},
+        lambda c: {**c, "projection_dim": "x"},
+        lambda c: {"model_type": "clip"},
+        lambda c: {**c, "model_type": ["clip"]},
+    ],
+)
+def test_a_model_with_a_spoiled_configuration_loads_or_is_a_sentence_and_runs_no_code(
+    tiny_clip_folder, tmp_path, change
+):
+    import shutil
+
+    from core.scorers import load_scorer
+
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_clip_folder, folder)
+    (folder / "modeling_evil.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\nclass Evil: pass\n")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(change(config)))
+    try:
+        load_scorer(str(folder))
+    except InputError as error:
+        assert "\n" not in str(error)
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 5000, "~nobody-at-all/x", "a\0b", "\ud800", "open_clip:" + "x" * 5000]
+)
+def test_a_name_that_no_disk_could_hold_is_a_sentence(name, tmp_path):
+    from pathlib import Path
+
+    from core.exchange.runs import import_run
+    from core.jobs import ttm_job
+    from core.runs import RunStore
+    from core.scorers import load_scorer
+
+    store = RunStore(tmp_path / "runs")
+    for act in (load_scorer, lambda n: stage(Path(n)), lambda n: import_run(store, Path(n))):
+        with pytest.raises(InputError):
+            act(name)
+    assert ttm_job("scenes/swap", name)["model"] == name  # refused when it is loaded
+
+
+def test_a_tag_file_with_dirt_keeps_what_it_can():
+    found = read_tags("x.csv", '\ufeffid,note\r\na,"l\r\nr"\r\nb,=1+1\r\n'.encode())
+    assert found["note"].tolist() == ["l\r\nr", "=1+1"]
+    with pytest.raises(InputError, match="several rows with id 'a'"):
+        read_tags("x.csv", b"id,t\na,1\na,2\n")
+
+
+def test_missing_answers_and_duplicate_ids_are_told_and_the_rest_is_kept(tmp_path):
+    from PIL import Image
+
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    rows = [("g", "0"), ("g", "0"), ("h", ""), ("i", "5"), ("j", "0")]
+    lines = [f"{name},a.png,one,two,{answer}" for name, answer in rows]
+    (tmp_path / "m.csv").write_text("\n".join(["id,image,caption_0,caption_1,truth", *lines]))
+    staged = stage(tmp_path / "m.csv")
+    assert (staged.groups, [p.row for p in staged.problems]) == (2, [3, 4, 5])
+    discard(staged)

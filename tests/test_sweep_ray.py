@@ -1,0 +1,149 @@
+"""Sweeps on a Ray cluster of several nodes on this machine, one of which is killed in the middle."""
+
+import re
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from core import files, worker
+from core.errors import InputError
+from core.runs import RunStore
+from core.sweep.cluster import work_on_ray
+from core.sweep.plan import parse_plan
+
+ray = pytest.importorskip("ray")
+pytestmark = pytest.mark.slow
+
+TTM = """
+kind: ttm
+models: builtin/clip
+benchmarks: scenes/left-right
+groups: 8
+device: cpu
+settings: {epochs: 1, iterations: 3}
+"""
+SHARDED = """
+kind: evaluate
+models: builtin/clip
+benchmarks: scenes/left-right
+groups: 12
+shard: 4
+device: cpu
+"""
+SMALL_STORE = 80 * 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A head that takes no tasks and two nodes of one CPU each; nothing beyond this machine."""
+    from ray.cluster_utils import Cluster
+
+    patch = pytest.MonkeyPatch()
+    patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    patch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    patch.setenv("HF_HUB_OFFLINE", "1")
+    patch.setenv("CROSSMATCH_HOME", str(tmp_path_factory.mktemp("nodes")))
+    head = {"num_cpus": 0, "object_store_memory": SMALL_STORE, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    cluster.nodes = [
+        cluster.add_node(num_cpus=1, object_store_memory=SMALL_STORE, wait=False) for _ in range(2)
+    ]
+    ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
+    cluster.wait_for_nodes()
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+    patch.undo()
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RunStore(tmp_path / "runs")
+
+
+def at_home(store, cell):
+    """The cell as a local worker leaves it, in this process."""
+    run = store.create(
+        cell.kind, "at home", {k: v for k, v in cell.job.items() if k != "cell"} | {"cell": "-"}
+    )
+    job = worker.Job(store, run.id, store.queue_up(run.id))
+    status, error = worker.work(job)
+    assert error is None
+    store.conclude(run.id, job.attempt, status)
+    return run.id
+
+
+def node_of(cluster, store, run_id):
+    """The node that the run's log named last."""
+    name = re.findall(r"\(node (\w+)\)", store.log(run_id))[-1]
+    return next(node for node in cluster.nodes if node.node_id == name)
+
+
+def kill_when(cluster, store, done, killed):
+    """Kill the node of the store's one run once it has handed in so many iterations."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        runs = [run for run in store.list() if run.config["cell"] != "-"]
+        if runs and len(store.steps(runs[0].id)) > done:
+            node = node_of(cluster, store, runs[0].id)
+            cluster.remove_node(node, allow_graceful=False)
+            cluster.nodes.remove(node)
+            killed.append((node.node_id, len(store.steps(runs[0].id))))
+            return
+        time.sleep(0.02)
+
+
+def test_a_killed_node_costs_no_iteration_and_the_result_is_that_of_a_run_at_home(cluster, store):
+    plan = parse_plan(TTM, "lost")
+    killed: list = []
+    killer = threading.Thread(target=kill_when, args=(cluster, store, 1, killed))
+    killer.start()
+    told: list[str] = []
+    (state,) = work_on_ray(store, plan, tell=told.append, pause=0.1)
+    killer.join()
+    run = state.run
+    assert run.status == "finished" and run.done == 3, (run, store.log(run.id))
+    log = store.log(run.id)
+    nodes = re.findall(r"\(node (\w+)\), after (\d+) iterations", log)
+    assert len(nodes) == 2 and nodes[0][0] == killed[0][0] != nodes[1][0]
+    assert int(nodes[1][1]) >= 2  # it went on, and did not begin again
+    assert [log.count(f"iteration {i} done") for i in range(4)] == [1, 1, 1, 1]
+    assert log.count("recorded again") <= 1
+    home = at_home(store, plan.cells[0])
+    for i in range(4):
+        ours, theirs = store.arrays(run.id, i), store.arrays(home, i)
+        assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
+    finals = [store.steps(each)[-1]["metrics"] for each in (run.id, home)]
+    assert finals[0] == finals[1]
+    files.unseal(store.folder(run.id) / "model")
+    sums = [files.checksum(store.folder(each) / "model/model.safetensors") for each in (run.id, home)]
+    assert sums[0] == sums[1]
+
+    told.clear()
+    work_on_ray(store, plan, tell=told.append, pause=0.1)  # nothing is left to do
+    assert told == ["1 of 1 cells are done, 0 at work elsewhere"] and len(store.list()) == 2
+
+
+def test_a_benchmark_scored_in_shards_on_a_cluster_equals_plain_scoring(cluster, store):
+    plan = parse_plan(SHARDED, "sharded")
+    told: list[str] = []
+    (state,) = work_on_ray(store, plan, tell=told.append, pause=0.1)
+    assert state.status == "finished", state.run
+    home = at_home(store, plan.cells[0])
+    np.testing.assert_allclose(store.scores(state.run.id, 0), store.scores(home, 0), rtol=1e-5)
+    assert store.steps(state.run.id)[-1]["metrics"] == store.steps(home)[-1]["metrics"]
+    assert state.run.device == "ray" and not (store.folder(state.run.id) / "shards").exists()
+
+
+def test_what_fails_on_a_node_is_told_and_does_not_hold_up_the_others(cluster, store):
+    text = SHARDED.replace("groups: 12", "groups: 30000")
+    found = work_on_ray(store, parse_plan(text, "too-many"), pause=0.1)
+    assert found[0].status == "failed" and "30000 groups were asked for" in found[0].run.error
+
+
+def test_a_client_address_is_refused_with_what_to_do(monkeypatch, store):
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    with pytest.raises(InputError, match="start the sweep on a node"):
+        work_on_ray(store, parse_plan(SHARDED, "client"), "ray://somewhere:10001")

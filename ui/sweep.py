@@ -1,0 +1,52 @@
+"""Sweeps as the Runs page shows them: how far, and every model, benchmark and setting over its seeds."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from core.runs import RunStore
+from core.sweep.store import saved_plans
+from core.sweep.table import cells_table, progress_of, summary_table
+from core.texts import duration, plain
+
+METRICS = {"group_match": "GroupMatch", "group_score": "GroupScore"}
+
+
+def draw_sweeps(store: RunStore) -> None:
+    """A chosen sweep's table, filling while it runs; nothing where no sweep was started here."""
+    plans = saved_plans(store)
+    if not plans:
+        return
+    name = st.selectbox("Sweep", list(plans), key="sweep", bind="query-params")
+    plan = plans[name]
+    found = progress_of(store, plan)
+    left = "" if found.seconds_left is None else f", about {duration(found.seconds_left)} left"
+    told = f"{found.finished} of {found.cells} cells done, {found.live} at work"
+    st.progress(found.share, told + (left if found.finished < found.cells else ""))
+    cells = cells_table(store, plan)
+    st.dataframe(shown(summary_table(cells)), hide_index=True)
+    for row in cells[cells["error"].notna()].itertuples():
+        st.caption(f"{plain(str(row.model))} on {plain(str(row.benchmark))}: {plain(str(row.error))}")
+
+
+def shown(table: pd.DataFrame) -> pd.DataFrame:
+    """`summary_table` in words: mean ± deviation over seeds, 95 % interval over groups, chance, ties."""
+    out = table[["benchmark", "model", "setting", "state"]].copy()
+    out["seeds"] = [f"{row.finished} of {row.seeds}" for row in table.itertuples()]
+    for name, label in METRICS.items():
+        if name not in table:
+            continue
+        if f"{name}_before" in table:
+            out[f"{label} before"] = table[f"{name}_before"].round(1)
+        out[label] = [_value(row, name) for _, row in table.iterrows()]
+    return out
+
+
+def _value(row: pd.Series, name: str) -> str:
+    if pd.isna(row[name]):
+        return "–"
+    deviation = "" if pd.isna(row[f"{name}_sd"]) else f" ± {row[f'{name}_sd']:.1f}"
+    interval = f"({row[f'{name}_low']:.1f}–{row[f'{name}_high']:.1f})"
+    tied = f", {row[f'{name}_ties']:.0f} tied" if row[f"{name}_ties"] else ""
+    return f"{row[name]:.1f}{deviation} % {interval}, chance {row[f'{name}_chance']:.1f} %{tied}"
