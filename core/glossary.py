@@ -31,6 +31,7 @@ TERMS = {
 def glossary() -> dict[str, str]:
     """Every term, metric and kind of score with its meaning, in alphabetical order."""
     found = dict(TERMS)
-    found |= {metric.label: metric.meaning for metric in (*METRICS.values(), *RETRIEVAL.values())}
+    found |= {metric.label: metric.meaning for metric in METRICS.values()}
+    found |= {metric.label: metric.meaning for metric in RETRIEVAL.values()}
     found |= {kind.label: kind.meaning for kind in KINDS.values()}
     return dict(sorted(found.items(), key=lambda item: item[0].lower()))

@@ -347,6 +347,11 @@ def edited(folder: Path, name: str, change) -> Path:
         ("run.json", lambda t: "{}", "is no whole run"),
         ("run.json", lambda t: t.replace('"ttm"', '"../x"', 1), "its description is damaged"),
         ("run.json", lambda t: t.replace("finished", "running"), "its status or title is damaged"),
+        ("run.json", lambda t: t.replace('"a run"', '{"a": 1}'), "its status or title is damaged"),
+        ("run.json", lambda t: t.replace('"total": 2', '"total": 1e99'), "'total' is no number"),
+        ("run.json", lambda t: t.replace('"total": 2', '"total": "x"'), "'total' is no number"),
+        ("run.json", lambda t: t.replace('"scenes/swap"', "[1]"), "is no name"),
+        ("run.json", lambda t: t.replace('"ttm": {', '"ttm": [], "x": {'), "its settings are no settings"),
         ("run.json", lambda t: "[" * 100_000, "is no whole run"),
     ],
 )

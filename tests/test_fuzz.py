@@ -270,6 +270,31 @@ def test_a_tag_file_with_dirt_keeps_what_it_can():
         read_tags("x.csv", b"id,t\na,1\na,2\n")
 
 
+def test_half_characters_and_bytes_that_are_no_text_are_passed_over(tmp_path):
+    from PIL import Image
+
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    row = {
+        "image": "a.png",
+        "captions": ["one", "two"],
+        "id": "\ud800",
+        "tags": {"\ud801": "x", "t": ["\ud802"]},
+    }
+    (tmp_path / "m.jsonl").write_text(json.dumps({**row, "\ud803": 1}))
+    staged = stage(tmp_path / "m.jsonl")
+    record = json.loads((staged.folder / "groups.jsonl").read_text("utf-8"))
+    assert (staged.groups, record["id"], record["tags"]["t"]) == (1, "1", '["\\ud802"]')
+    discard(staged)
+
+
+@pytest.mark.parametrize("listed", [1, {"a": 1}, [["x"]], [{}], None, "CLIPModel"])
+def test_a_list_of_architectures_that_is_none_is_passed_over(tmp_path, listed):
+    from core.scorers.kinds import natural_kind
+
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2", "architectures": listed}))
+    assert natural_kind(tmp_path) == "lm"
+
+
 def test_missing_answers_and_duplicate_ids_are_told_and_the_rest_is_kept(tmp_path):
     from PIL import Image
 

@@ -53,7 +53,9 @@ def jump(label: str, page: str, state: Mapping[str, Any], **look: Any) -> None:
         st.session_state["carried"] = {k: state[k] for k in own}
         try:
             st.switch_page(page, query_params=own)
-        except StreamlitAPIException:  # this page has a widget of one of these names; the other page gets it carried
+        except (
+            StreamlitAPIException
+        ):  # this page has a widget of one of these names; the other page gets it carried
             st.switch_page(page, query_params={})
 
 

@@ -32,14 +32,17 @@ class Retrieval(Protocol):
     def any_word(self) -> np.ndarray | None:
         """bool (q, n): the images of each query's hard list; None where a set has no such lists."""
         ...
+
     @property
     def all_words(self) -> np.ndarray | None:
         """bool (q, n): the images with all words of each query; None where nobody knows them."""
         ...
+
     @property
     def unseen(self) -> np.ndarray | None:
         """bool (q,); None where nobody knows what was trained on."""
         ...
+
     @property
     def attributes(self) -> np.ndarray | None:
         """int (q,): how many attributes a query names; None where nobody counted."""

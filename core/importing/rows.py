@@ -231,7 +231,8 @@ def _word(value: Any) -> str:
         return value.strip() if _encodable(value) else ""
     if value is None or isinstance(value, bytes):
         return ""
-    return json.dumps(value, ensure_ascii=False, default=str)
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if _encodable(text) else json.dumps(value, default=str)
 
 
 def _indices(value: Any, m: int, k: int) -> list[int]:

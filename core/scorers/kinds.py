@@ -126,8 +126,9 @@ def natural_kind(folder: Path) -> str:
     """The kind of score that the model in a folder gives by itself."""
     config = read_json(folder / "config.json")
     kind = str(config.get("model_type", ""))
-    for name in (*(config.get("architectures") or ()), kind):
-        if name in NATURAL:
+    listed = config.get("architectures")
+    for name in (*(listed if isinstance(listed, list) else ()), kind):
+        if isinstance(name, str) and name in NATURAL:
             return NATURAL[name]
     if kind in TEXT_TYPES:
         return "lm"

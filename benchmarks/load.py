@@ -1,0 +1,307 @@
+"""Many visitors at once: `python -m benchmarks.load --visitors 50 --minutes 10`.
+
+Starts the app in public mode on a home of its own and visits it as browsers do, with Streamlit's own messages over web
+sockets but without drawing: every visitor opens pages, moves sliders, picks other entries, and now and then launches a
+short run of test-time matching. Measured is the time from a click until the page's script is done. One JSON line says
+how long that took, what went wrong, and how the server's memory went.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.asyncio.client import ClientConnection, connect
+
+ROOT = Path(__file__).resolve().parent.parent
+PATIENCE = 60.0  # seconds until an answer counts as missing
+START = "Start the run"  # the button that launches
+
+
+@dataclass
+class Result:
+    """What all visitors saw together."""
+
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    errors: Counter[str] = field(default_factory=Counter)
+    sentences: Counter[str] = field(
+        default_factory=Counter
+    )  # refusals that are meant to be: a full queue, say
+
+    def add(self, what: str, seconds: float) -> None:
+        self.seconds.setdefault(what, []).append(seconds)
+
+
+# --- the server
+
+
+@contextmanager
+def server(port: int) -> Iterator[tuple[str, psutil.Process, Path]]:
+    """The app in public mode, its process, and its home."""
+    with tempfile.TemporaryDirectory(prefix="crossmatch-load-") as home:
+        environment = {**os.environ, "CROSSMATCH_HOME": home, "CROSSMATCH_PUBLIC": "1", "HF_HUB_OFFLINE": "1"}
+        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+        command += ["--server.headless", "true", "--server.address", "127.0.0.1"]
+        with open(Path(home) / "server.log", "wb") as log:
+            process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+        try:
+            _wait(f"http://127.0.0.1:{port}/_stcore/health", process)
+            yield f"127.0.0.1:{port}", psutil.Process(process.pid), Path(home)
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+            _end_workers(Path(home))
+
+
+def _wait(address: str, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        try:
+            urllib.request.urlopen(address, timeout=5)
+            return
+        except OSError:
+            if process.poll() is not None:
+                raise SystemExit("the server did not start") from None
+            time.sleep(0.3)
+    raise SystemExit("the server did not answer within two minutes")
+
+
+def _end_workers(home: Path) -> None:
+    """Runs outlive their server by design; those of this measurement end with it."""
+    from core.runs import RunStore
+
+    store = RunStore(home / "runs")
+    for run in store.list():
+        store.delete(run.id)
+
+
+# --- a visitor
+
+
+class Visitor:
+    """One browser: a connection, the page it is on, and the widgets there."""
+
+    def __init__(self, number: int, address: str, result: Result, pause: float, launches: float) -> None:
+        self.random = random.Random(number)
+        self.address, self.result, self.pause, self.launches = address, result, pause, launches
+        self.pages: dict[str, str] = {}  # hash -> name
+        self.page = ""
+        self.widgets: dict[str, tuple[Any, str]] = {}  # id -> (message, fragment)
+        self.states: dict[str, WidgetState] = {}
+        self.query = ""
+
+    async def visit(self, until: float) -> None:
+        """Come, look around until the time is over, and go; a connection that breaks is an error, and opened again."""
+        await asyncio.sleep(self.random.uniform(0, self.pause))
+        while time.monotonic() < until:
+            try:
+                await self._session(until)
+            except (OSError, TimeoutError) as error:
+                self.result.errors[type(error).__name__] += 1
+            except Exception as error:
+                self.result.errors[f"{type(error).__name__}: {str(error)[:80]}"] += 1
+            await asyncio.sleep(1)
+
+    async def _session(self, until: float) -> None:
+        mask, token = self.random.randbytes(4), self.random.randbytes(16)
+        masked = bytes(b ^ mask[i % 4] for i, b in enumerate(token))
+        cookie = f"_streamlit_xsrf=2|{mask.hex()}|{masked.hex()}|{int(time.time())}"
+        headers = {"Origin": f"http://{self.address}", "Cookie": cookie}
+        where = f"ws://{self.address}/_stcore/stream"
+        async with connect(
+            where, subprotocols=["streamlit"], additional_headers=headers, max_size=None
+        ) as line:
+            await self._act(line, "open", self._rerun())
+            while time.monotonic() < until:
+                await asyncio.sleep(self.random.expovariate(1 / self.pause))
+                await self._step(line)
+
+    async def _step(self, line: ClientConnection) -> None:
+        """Another page, another value, or a launch."""
+        start = [
+            name
+            for name, (w, _) in self.widgets.items()
+            if getattr(w, "label", "") == START and not w.disabled
+        ]
+        if start and self.random.random() < self.launches:
+            state = WidgetState(id=start[0], trigger_value=True)
+            await self._act(line, "launch", self._rerun(state))
+            return
+        moved = self._moved() if self.random.random() < 0.6 else None
+        if moved is None:
+            self.states, self.query = {}, ""
+            self.page = self.random.choice(list(self.pages))
+            await self._act(line, "page", self._rerun())
+        else:
+            state, fragment = moved
+            self.states[state.id] = state
+            await self._act(line, "slide", self._rerun(fragment=fragment))
+
+    def _moved(self) -> tuple[WidgetState, str] | None:
+        """A new value of a slider, or of a box to choose from."""
+        movable = [(w, f) for w, f in self.widgets.values() if _movable(w)]
+        if not movable:
+            return None
+        widget, fragment = self.random.choice(movable)
+        state = WidgetState(id=widget.id)
+        if widget.DESCRIPTOR.name == "Slider":
+            steps = max(1, round((widget.max - widget.min) / (widget.step or 1)))
+            at = sorted(self.random.randrange(steps + 1) for _ in widget.default)
+            state.double_array_value.data[:] = [widget.min + i * (widget.step or 1) for i in at]
+        else:
+            state.string_value = self.random.choice(list(widget.options)[:8])
+        return state, fragment
+
+    def _rerun(self, press: WidgetState | None = None, fragment: str = "") -> BackMsg:
+        message = BackMsg()
+        ask = message.rerun_script
+        ask.page_script_hash, ask.query_string, ask.fragment_id = self.page, self.query, fragment
+        ask.widget_states.widgets.extend([*self.states.values(), *([press] if press else [])])
+        return message
+
+    async def _act(self, line: ClientConnection, what: str, message: BackMsg) -> None:
+        began = time.monotonic()
+        await line.send(message.SerializeToString())
+        if message.rerun_script.fragment_id == "":
+            self.widgets = {}
+        async with asyncio.timeout(PATIENCE):
+            while not self._take(ForwardMsg.FromString(bytes(await line.recv(decode=False)))):
+                pass
+        self.result.add(what, time.monotonic() - began)
+
+    def _take(self, message: ForwardMsg) -> bool:
+        """Note what a message says; True where the script is done."""
+        kind = message.WhichOneof("type")
+        if kind == "new_session":
+            self.page = message.new_session.page_script_hash
+        elif kind == "navigation":
+            self.pages = {page.page_script_hash: page.page_name for page in message.navigation.app_pages}
+        elif kind == "page_info_changed":
+            self.query = message.page_info_changed.query_string
+        elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
+            self._element(message.delta)
+        if kind == "new_session" and not self.pages:
+            self.pages = {page.page_script_hash: page.page_name for page in message.new_session.app_pages}
+        if kind == "script_finished":
+            if message.script_finished not in (ForwardMsg.FINISHED_SUCCESSFULLY, *_PARTLY):
+                self.result.errors[ForwardMsg.ScriptFinishedStatus.Name(message.script_finished)] += 1
+            return message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
+        return False
+
+    def _element(self, delta: Any) -> None:
+        element = delta.new_element
+        what = element.WhichOneof("type")
+        if what == "exception":
+            self.result.errors[f"exception: {element.exception.type}"] += 1
+        elif what == "alert" and element.alert.format == element.alert.ERROR:
+            known = "our side" not in element.alert.body
+            (self.result.sentences if known else self.result.errors)[element.alert.body[:100]] += 1
+        elif what in ("slider", "selectbox", "button"):
+            widget = getattr(element, what)
+            self.widgets[widget.id] = (widget, delta.fragment_id)
+
+
+_PARTLY = (ForwardMsg.FINISHED_EARLY_FOR_RERUN, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
+
+
+def _movable(widget: Any) -> bool:
+    if widget.disabled:
+        return False
+    if widget.DESCRIPTOR.name == "Slider":
+        return widget.max > widget.min and not widget.options
+    return widget.DESCRIPTOR.name == "Selectbox" and len(widget.options) > 1
+
+
+# --- the measurement
+
+
+async def _all(args: argparse.Namespace, address: str, process: psutil.Process) -> tuple[Result, list[float]]:
+    result, memory = Result(), []
+    until = time.monotonic() + 60 * args.minutes
+    visitors = [Visitor(i, address, result, args.pause, args.launches) for i in range(args.visitors)]
+    jobs = [asyncio.create_task(visitor.visit(until)) for visitor in visitors]
+    while time.monotonic() < until:
+        memory.append(process.memory_info().rss / 2**20)
+        await asyncio.sleep(min(10.0, 6 * args.minutes))
+    done, late = await asyncio.wait(jobs, timeout=PATIENCE)
+    for job in late:
+        job.cancel()
+        result.errors["never came back"] += 1
+    memory.append(process.memory_info().rss / 2**20)
+    return result, memory
+
+
+def summary(args: argparse.Namespace, result: Result, memory: list[float], runs: list[Any]) -> dict[str, Any]:
+    """The figures, rounded."""
+    row: dict[str, Any] = {"visitors": args.visitors, "minutes": args.minutes, "pause_s": args.pause}
+    for what, found in result.seconds.items():
+        ordered = sorted(found)
+        p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
+        row[what] = {"n": len(found), "p50_s": round(statistics.median(found), 3), "p95_s": round(p95, 3)}
+        row[what]["max_s"] = round(ordered[-1], 3)
+    half = len(memory) // 2
+    row["rss_mb"] = {
+        "start": round(memory[0]),
+        "half": round(memory[half]),
+        "end": round(memory[-1]),
+        "max": round(max(memory)),
+    }
+    waits = sorted(run.started - run.created for run in runs if run.started)
+    row["runs"] = {"launched": len(runs), "by_status": dict(Counter(run.status for run in runs))}
+    if waits:
+        row["runs"] |= {"owners": len({run.owner for run in runs}), "longest_wait_s": round(waits[-1], 1)}
+    return {**row, "errors": dict(result.errors), "sentences": dict(result.sentences)}
+
+
+def main() -> int:
+    """Measure; 1 where a visitor saw an error."""
+    from core.runs import RunStore
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--visitors", type=int, default=50)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument(
+        "--pause", type=float, default=8.0, help="seconds between two acts of a visitor, on average"
+    )
+    parser.add_argument(
+        "--launches", type=float, default=0.05, help="share of acts on its page that start a run"
+    )
+    parser.add_argument("--port", type=int, default=0)
+    args = parser.parse_args()
+    if not args.port:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            args.port = free.getsockname()[1]
+    with server(args.port) as (address, process, home):
+        result, memory = asyncio.run(_all(args, address, process))
+        row = summary(args, result, memory, RunStore(home / "runs").list())
+        log = (home / "server.log").read_text(errors="replace")
+        row["tracebacks_in_log"] = log.count("Traceback (most recent call last)")
+        if row["tracebacks_in_log"]:
+            print(log[log.index("Traceback (most") :][:3000], file=sys.stderr)
+    print(json.dumps(row, ensure_ascii=False))
+    return int(bool(result.errors))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
