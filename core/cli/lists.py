@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import shorten
 from typing import Annotated, Any
 
 import typer
@@ -111,6 +112,7 @@ def list_tables() -> list[dict[str, Any]]:
 
 _HEADS = {"bytes": "size"}
 _WIDEST = 45  # characters up to which a column is filled up
+_STEP = 44  # characters of the first step towards what is not here
 
 LISTINGS = {
     "models": list_models,
@@ -164,7 +166,12 @@ def _lines(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _short(key: str, value: Any) -> str:
-    return "not here" if key == "state" and str(value).startswith("needs: ") else _told(key, value)
+    """As `_told`, but of what is needed the first step alone; naming one entry tells all of it."""
+    told = _told(key, value)
+    if key != "state" or not told.startswith("needs: "):
+        return told
+    first = shorten(told.split(", ")[0].split("; ")[0], _STEP, placeholder="")
+    return first if first == told else f"{first} …"
 
 
 def _told(key: str, value: Any) -> str:
