@@ -1,11 +1,11 @@
-# make app | test | install | check | fix | bench | lock
+# make app | test | install | check | fix | bench | lock | audit
 PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
 UV := $(BIN)/uv
 STAMP := .venv/.installed
 
-.PHONY: app test install check fix bench lock
+.PHONY: app test install check fix bench lock audit
 
 install: $(STAMP)
 
@@ -43,3 +43,7 @@ lock: $(UV)
 	$(UV) pip compile -q --upgrade --universal --python-version 3.11 --all-extras --generate-hashes \
 		--no-emit-index-url --no-emit-find-links --no-annotate --no-header pyproject.toml -o requirements.lock
 	@! grep -nE '^--|https?://' requirements.lock || (echo "requirements.lock must hold no address" && exit 1)
+
+# Known vulnerabilities of the locked versions. Asks the network; run by uv in an environment of its own.
+audit: $(UV)
+	$(UV) tool run pip-audit --require-hashes --disable-pip -r requirements.lock

@@ -34,7 +34,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
 ROOT = Path(__file__).resolve().parent.parent
-PATIENCE = 60.0  # seconds until an answer counts as missing
+PATIENCE = 120.0  # seconds until an answer counts as missing
 START = "Start the run"  # the button that launches
 
 
@@ -44,6 +44,7 @@ class Result:
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
     errors: Counter[str] = field(default_factory=Counter)
+    cold: dict[str, float] = field(default_factory=dict)  # page -> seconds of its very first visit
     sentences: Counter[str] = field(
         default_factory=Counter
     )  # refusals that are meant to be: a full queue, say
@@ -122,15 +123,26 @@ class Visitor:
                 self.result.errors[f"{type(error).__name__}: {str(error)[:80]}"] += 1
             await asyncio.sleep(1)
 
-    async def _session(self, until: float) -> None:
+    async def tour(self) -> None:
+        """Open every page once, as the first visitor of a server does: models load, caches fill."""
+        async with self._connected() as line:
+            await self._act(line, "open", self._rerun())
+            for page, name in list(self.pages.items()):
+                self.page, self.states, self.query = page, {}, ""
+                began = time.monotonic()
+                await self._act(line, f"first {name}", self._rerun())
+                self.result.cold[name] = round(time.monotonic() - began, 2)
+
+    def _connected(self) -> connect:
         mask, token = self.random.randbytes(4), self.random.randbytes(16)
         masked = bytes(b ^ mask[i % 4] for i, b in enumerate(token))
         cookie = f"_streamlit_xsrf=2|{mask.hex()}|{masked.hex()}|{int(time.time())}"
         headers = {"Origin": f"http://{self.address}", "Cookie": cookie}
         where = f"ws://{self.address}/_stcore/stream"
-        async with connect(
-            where, subprotocols=["streamlit"], additional_headers=headers, max_size=None
-        ) as line:
+        return connect(where, subprotocols=["streamlit"], additional_headers=headers, max_size=None)
+
+    async def _session(self, until: float) -> None:
+        async with self._connected() as line:
             await self._act(line, "open", self._rerun())
             while time.monotonic() < until:
                 await asyncio.sleep(self.random.expovariate(1 / self.pause))
@@ -151,11 +163,15 @@ class Visitor:
         if moved is None:
             self.states, self.query = {}, ""
             self.page = self.random.choice(list(self.pages))
-            await self._act(line, "page", self._rerun())
+            await self._act(line, f"page {self.pages[self.page]}", self._rerun())
         else:
             state, fragment = moved
             self.states[state.id] = state
-            await self._act(line, "slide", self._rerun(fragment=fragment))
+            await self._act(
+                line,
+                "slide" if state.HasField("double_array_value") else "choose",
+                self._rerun(fragment=fragment),
+            )
 
     def _moved(self) -> tuple[WidgetState, str] | None:
         """A new value of a slider, or of a box to choose from."""
@@ -236,14 +252,16 @@ def _movable(widget: Any) -> bool:
 
 
 async def _all(args: argparse.Namespace, address: str, process: psutil.Process) -> tuple[Result, list[float]]:
-    result, memory = Result(), []
+    first = Result()
+    await Visitor(-1, address, first, args.pause, 0.0).tour()
+    result, memory = Result(errors=first.errors, cold=first.cold), []
     until = time.monotonic() + 60 * args.minutes
     visitors = [Visitor(i, address, result, args.pause, args.launches) for i in range(args.visitors)]
     jobs = [asyncio.create_task(visitor.visit(until)) for visitor in visitors]
     while time.monotonic() < until:
         memory.append(process.memory_info().rss / 2**20)
         await asyncio.sleep(min(10.0, 6 * args.minutes))
-    done, late = await asyncio.wait(jobs, timeout=PATIENCE)
+    _, late = await asyncio.wait(jobs, timeout=PATIENCE)
     for job in late:
         job.cancel()
         result.errors["never came back"] += 1
@@ -254,7 +272,15 @@ async def _all(args: argparse.Namespace, address: str, process: psutil.Process) 
 def summary(args: argparse.Namespace, result: Result, memory: list[float], runs: list[Any]) -> dict[str, Any]:
     """The figures, rounded."""
     row: dict[str, Any] = {"visitors": args.visitors, "minutes": args.minutes, "pause_s": args.pause}
-    for what, found in result.seconds.items():
+    row["first_visit_s"] = result.cold
+    seconds = dict(sorted(result.seconds.items()))
+    seconds = {
+        "page": [s for what, found in seconds.items() if what.startswith("page ") for s in found],
+        **seconds,
+    }
+    for what, found in seconds.items():
+        if not found:
+            continue
         ordered = sorted(found)
         p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
         row[what] = {"n": len(found), "p50_s": round(statistics.median(found), 3), "p95_s": round(p95, 3)}

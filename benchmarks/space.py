@@ -40,7 +40,7 @@ def export(kind: str, out: Path) -> None:
     archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
     with tarfile.open(fileobj=BytesIO(archive)) as tar:
         tar.extractall(out, filter="data")
-    front = (ROOT / "spaces" / kind / "README.md").read_text()
+    front = (ROOT / "hf_spaces" / kind / "README.md").read_text()
     (out / "README.md").write_text(front + "\n" + (ROOT / "README.md").read_text())
     if kind == "gradio":
         (out / "requirements.txt").write_text("\n".join(requirements("gradio")) + "\n")

@@ -298,14 +298,14 @@ TALK = """
 import logging, os, sys
 logging.basicConfig(level=logging.DEBUG)
 from core.errors import InputError
-from core.scorers import load_scorer
+from core.scorers.api import ApiScorer
 from core.groups import BytesImage
 import io
 from PIL import Image
 out = io.BytesIO()
 Image.new("RGB", (8, 8)).save(out, "PNG")
 try:
-    scorer = load_scorer("api:some-model")
+    scorer = ApiScorer("api:some-model", "some-model", retries=0)
     print(scorer, repr(scorer), scorer.describe(), vars(scorer).keys())
     scorer.score([BytesImage(out.getvalue())], ["a"], [(0, 0)])
 except InputError as error:
