@@ -59,7 +59,7 @@ FACTS = {
     "imagenet": (RETRIEVAL, None, 50000, 1000, "accuracy", ("ImageNet1K", "")),
 }
 # TTM's Table 2: matched without groups.
-GLOBAL = {"winoground", "mmvp-vlm", "colorswap"}
+GLOBAL = ("winoground", "mmvp-vlm", "colorswap")
 # Benchmarks with subsets or tags that the issue asks for.
 TAGGED = {
     "winoground": ("collapsed_tag", "VisuallyDifficult", "NoTag"),
