@@ -173,7 +173,7 @@ def _adopt(
     attempt = store.queue_up(run_id)
     total = int(record.get("total") or max(len(steps) - 1, 0))
     for step in steps:
-        store.append_step(run_id, step, attempt, total=total, started=record["started"])
+        store.append_step(run_id, step, attempt, total=total, started=record.get("started"))
     store.conclude(run_id, attempt, record["status"], record.get("error"))
 
 
