@@ -1,5 +1,8 @@
 """`python -m benchmarks.ready`: scores of every built-in model on every built-in test set, into assets/scores.
 
+With them, for the scores that are log-probabilities, those of every caption with the noise images that the prior takes
+by default, so that alpha can be moved at once.
+
 What is current is skipped, so it may run again after each new model; files of models that are gone are removed.
 """
 
@@ -13,9 +16,11 @@ import numpy as np
 from core import ready
 from core.datasets import load, names
 from core.groups import GroupSet
+from core.priors import null_sample
 from core.scenes import SETS
-from core.scorers import load_scorer, scorer_key, scorer_names
-from core.scores import score_groups
+from core.scorers import load_scorer, scorer_key, scorer_kind, scorer_names
+from core.scorers.kinds import KINDS
+from core.scores import score_groups, score_matrix
 
 
 def sets() -> dict[str, GroupSet]:
@@ -28,10 +33,27 @@ def keys_of(groups: GroupSet) -> list[ready.Key]:
     return [(image.key, caption) for g in groups for image in g.images for caption in g.captions]
 
 
+def noise_keys(name: str, tests: dict[str, GroupSet]) -> list[ready.Key]:
+    """(image key, caption) of a scorer's noise images and all captions, image by image; none without a prior."""
+    kind = KINDS[scorer_kind(name)]
+    if not (kind.log_prob and kind.reads_image):
+        return []
+    images = null_sample(name, next(iter(tests)))
+    return [(image.key, caption) for image in images for caption in captions_of(tests)]
+
+
+def captions_of(tests: dict[str, GroupSet]) -> list[str]:
+    """The distinct captions of all sets."""
+    return list(
+        dict.fromkeys(caption for groups in tests.values() for caption in groups.unique_captions()[0])
+    )
+
+
 def main() -> None:
     tests = sets()
     keys = [key for groups in tests.values() for key in keys_of(groups)]
-    pairs = ready.Pairs.of(keys)
+    noise = [key for name in scorer_names() for key in noise_keys(name, tests)]
+    pairs = ready.Pairs.of([*keys, *noise])
     ready.folder().mkdir(parents=True, exist_ok=True)
     kept = [write_pairs(pairs)]
     for name in scorer_names():
@@ -59,8 +81,12 @@ def measure(name: str, tests: dict[str, GroupSet], keys: list[ready.Key], pairs:
     started = time.perf_counter()
     scorer = load_scorer(name, "cpu")
     found = np.concatenate([score_groups(scorer, groups).ravel() for groups in tests.values()])
-    values = np.empty(len(pairs.codes), dtype=np.float32)
+    values = np.full(len(pairs.codes), np.nan, dtype=np.float32)  # unknown: other models' noise images
     values[pairs.places(keys)] = found
+    noise = noise_keys(name, tests)
+    if noise:
+        samples = score_matrix(scorer, null_sample(name, next(iter(tests))), captions_of(tests))
+        values[pairs.places(noise)] = samples.ravel()
     ready.write(scorer.key, name, pairs, values)
     print(f"{name}: {len(values)} scores in {time.perf_counter() - started:.0f} s", flush=True)
     return scorer.key

@@ -13,6 +13,7 @@ import pytest
 from core import paths, ready
 from core.datasets import load
 from core.groups import GroupSet
+from core.priors import estimate_prior
 from core.scenes import FLAT, SETS
 from core.scorers import load_scorer, scorer_key, scorer_names
 from core.scores import ScoreCache, score_groups
@@ -41,6 +42,21 @@ def test_every_score_of_every_built_in_set_ships(scorer):
         groups = load(name)
         found = score_groups(Unloaded(scorer), groups, ScoreCache())
         assert found.shape == (len(groups), *groups.shape)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_prior_from_noise_ships_too_so_that_alpha_moves_without_the_model(name):
+    captioner = "builtin/blip-caption"
+    found = estimate_prior(Unloaded(captioner), load(name), cache=ScoreCache())
+    assert found.samples.shape[0] == 3 and np.isfinite(found.values).all()
+
+
+def test_the_shipped_prior_is_what_the_captioner_computes():
+    pytest.importorskip("torch")
+    few = load("scenes/word-order").select([0, 299])
+    model = load_scorer("builtin/blip-caption", "cpu")
+    shipped = estimate_prior(Unloaded(model.name), few, cache=ScoreCache())
+    np.testing.assert_allclose(shipped.samples, estimate_prior(model, few).samples, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("scorer", scorer_names())

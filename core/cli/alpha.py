@@ -81,7 +81,7 @@ def _study(benchmark: str, split: str, model: str, how: dict[str, Any]) -> tuple
     from core.alpha import AlphaStudy
     from core.datasets import load
     from core.priors import check_kind, check_log_prob, estimate_prior
-    from core.scorers import load_scorer
+    from core.scorers.lazy import lazy_scorer
     from core.scores import ScoreCache, score_groups
 
     check_kind(how["kind"])
@@ -89,7 +89,7 @@ def _study(benchmark: str, split: str, model: str, how: dict[str, Any]) -> tuple
     if groups.truth is None:
         raise InputError(f"Nobody knows what is right in {benchmark}, so alpha cannot be judged on it.")
     check_log_prob(model)
-    scorer, cache = load_scorer(model), ScoreCache()
+    scorer, cache = lazy_scorer(model), ScoreCache()
     scores = score_groups(scorer, groups, cache, _progress("scoring"))
     found = estimate_prior(scorer, groups, **how, cache=cache, progress=_progress("sampling the prior"))
     return AlphaStudy(scores, found.values, groups.truth, groups.ids, how["seed"]), found
@@ -162,7 +162,7 @@ def _retrieval(
     from core.debias import prior_from_samples
     from core.priors import check_log_prob, null_sample
     from core.recall import alpha_record
-    from core.scorers import load_scorer
+    from core.scorers.lazy import lazy_scorer
     from core.scores import ScoreCache, score_matrix
 
     kind = how["kind"]
@@ -173,7 +173,7 @@ def _retrieval(
     prior, line = None, f"the set's own {len(scores)} images"
     if kind == "gaussian":
         nulls = null_sample(model, benchmark, how["count"], how["seed"])
-        prior = prior_from_samples(score_matrix(load_scorer(model), nulls, captions, ScoreCache()))
+        prior = prior_from_samples(score_matrix(lazy_scorer(model), nulls, captions, ScoreCache()))
         line = f"{len(nulls)} Gaussian noise images"
     head = {"benchmark": benchmark, "split": split, "model": model, "prior": {"kind": kind, "line": line}}
     sizes = {"images": len(scores), "captions": len(captions)}
@@ -205,14 +205,14 @@ def blind(
     """How far a model gets on a benchmark without looking at a single image."""
     from core.blind import blind_check, check_blind, explain
     from core.datasets import load
-    from core.scorers import load_scorer
+    from core.scorers.lazy import lazy_scorer
     from core.scores import ScoreCache, score_groups
 
     check_blind(model)
     groups = load(benchmark, split, images=False)
     if groups.truth is None:
         raise InputError(f"Nobody knows what is right in {benchmark}, so no model can be judged on it.")
-    scores = score_groups(load_scorer(model), groups, ScoreCache(), _progress("scoring"))
+    scores = score_groups(lazy_scorer(model), groups, ScoreCache(), _progress("scoring"))
     check = blind_check(scores, groups.truth, seed)
     says = explain(check, model, groups.shape)
     head = {"benchmark": benchmark, "split": split, "model": model, "n_groups": len(groups)}

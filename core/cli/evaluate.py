@@ -85,10 +85,10 @@ def load_evaluation(
         table = read_scores(scores)
         return Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags, seed=seed)
     from core.datasets import load
-    from core.scorers import load_scorer
+    from core.scorers.lazy import lazy_scorer
     from core.scores import ScoreCache, score_all, score_groups
 
-    groups, scorer = load(benchmark or "", split), load_scorer(model)
+    groups, scorer = load(benchmark or "", split), lazy_scorer(model)
     confirm_calls(scorer, groups)
     # A flattened set is matched as a whole; what its groups need is then in the cache.
     wide = score_all(scorer, groups, ScoreCache()) if groups.name.endswith("@global") else None

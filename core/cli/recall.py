@@ -48,7 +48,7 @@ def scored(
     Captions that belong to none of the images are left out.
     """
     from core.datasets import load_retrieval
-    from core.scorers import load_scorer
+    from core.scorers.lazy import lazy_scorer
     from core.scores import ScoreCache, score_matrix
 
     found = load_retrieval(benchmark, split)
@@ -58,7 +58,7 @@ def scored(
     tell = Announcer()
     progress = lambda done, total: tell("scoring", done / total)  # noqa: E731
     return (
-        score_matrix(load_scorer(model), images, captions, ScoreCache(), progress),
+        score_matrix(lazy_scorer(model), images, captions, ScoreCache(), progress),
         relevant[asked],
         captions,
     )
