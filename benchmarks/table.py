@@ -1,8 +1,9 @@
 """Every score of every built-in model on every built-in test set: `python -m benchmarks.table`.
 
-Rewrites assets/results/builtin.csv (all metrics, all parts) and README's tables. Group scores come from assets/scores
-where they are current (`python -m benchmarks.ready` first, then no model is loaded for them); the flattened sets are
-scored here, by contrastive models alone: others read each of the up to 110,000 pairs of a set by itself.
+Rewrites assets/results/builtin.csv (all metrics, all parts), benchmarks/RESULTS.md (every set and score) and README's
+table (a choice). Group scores come from assets/scores where they are current (`python -m benchmarks.ready` first, then
+no model is loaded for them); the flattened sets are scored here, by contrastive models alone: others read each of the
+up to 110,000 pairs of a set by itself.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ import csv
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from core.datasets import load, names
 from core.evaluation import Evaluation, percent_record, tags_frame
 from core.groups import GroupSet
 from core.scenes import FLAT, SETS, is_flat
-from core.scorers import load_scorer, scorer_key, scorer_names
+from core.scorers import scorer_names
+from core.scorers.lazy import lazy_scorer
 from core.scores import ScoreCache, score_all, score_groups
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "assets" / "results" / "builtin.csv"
+PAGE = ROOT / "benchmarks" / "RESULTS.md"
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 COLUMNS = [
     *("model", "kind", "benchmark", "shape", "part", "groups"),
@@ -29,20 +30,18 @@ COLUMNS = [
 ]
 # Values of the tag `unseen`: whether a caption names a composition that no training scene holds.
 PARTS = {"no": "seen", "yes": "unseen"}
-# Left out of README: kinds that read no image by design, and VQAScore's logarithm.
+# Left out of the tables: the captioner with its eyes shut, and VQAScore's logarithm.
 ASIDE = ("blind", "vqa-log")
+# What README shows: one set of each sort, one score of each sort.
+SETS_SHOWN = tuple(
+    f"scenes/{name}"
+    for name in ("attribute-swap", "left-right", "front-behind", "relations-1x4", "replace", "word-order")
+)
+SCORES_SHOWN = tuple(
+    f"builtin/{name}" for name in ("clip", "siglip", "blip-itm", "blip-caption", "blip-vqa", "blind-lm")
+)
+METRICS_SHOWN = ("group_score", "group_match")
 Row = dict[str, Any]
-
-
-class Lazy:
-    """Knows its key; loads its model when a score is nowhere yet."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.key = scorer_key(name) or load_scorer(name, "cpu").key
-
-    def score(self, images: Any, captions: Any, pairs: np.ndarray) -> np.ndarray:
-        return load_scorer(self.name, "cpu").score(images, captions, pairs)
 
 
 def measure() -> list[Row]:
@@ -50,7 +49,7 @@ def measure() -> list[Row]:
     rows: list[Row] = []
     sets = {name: load(name, "test") for name in names() if name in (*SETS, *FLAT)}
     for model, kind in scorer_names().items():
-        scorer = Lazy(model)
+        scorer = lazy_scorer(model)
         for name, groups in sets.items():
             if is_flat(name) and kind != "itc":
                 continue
@@ -77,19 +76,37 @@ def rows_of(found: Evaluation, part: str, metrics: dict[str, Any]) -> list[Row]:
     return [{**what, "metric": metric, **percent_record(e)} for metric, e in metrics.items()]
 
 
-def markdown(rows: list[Row]) -> str:
-    """Sets as rows, scores as columns; then the same for the flattened sets."""
+TOLD = "GroupScore, below it GroupMatch, in percent with 95 % intervals; one number where they are the same metric."
+
+
+def readme_table(rows: list[Row]) -> str:
+    """The sets and scores of README."""
+    shown = [
+        r for r in rows if r["part"] == "all" and r["benchmark"] in SETS_SHOWN and r["model"] in SCORES_SHOWN
+    ]
+    ordered = sorted(shown, key=lambda r: (SETS_SHOWN.index(r["benchmark"]), SCORES_SHOWN.index(r["model"])))
+    return f"{TOLD}\n\n{pivot(ordered, METRICS_SHOWN)}"
+
+
+def results_page(rows: list[Row]) -> str:
+    """Every set and score: groups, then the flattened sets."""
     shown = [r for r in rows if r["part"] == "all" and r["kind"] not in ASIDE]
-    plain = pivot([r for r in shown if not is_flat(r["benchmark"])], ("group_score", "group_match"))
+    plain = pivot([r for r in shown if not is_flat(r["benchmark"])], METRICS_SHOWN)
     flat = pivot([r for r in shown if is_flat(r["benchmark"])], ("global_match",))
-    return (
-        "GroupScore, below it GroupMatch; one number where they are the same metric:\n\n"
-        f"{plain}\n\n"
-        "The flattened sets, all images with all captions and no groups given: share of images that the best "
-        "assignment gives their own caption:\n\n"
-        f"{flat}\n\n"
-        "All metrics, the language priors, and seen and unseen compositions apart: `assets/results/builtin.csv`."
-    )
+    return f"""# Built-in models on the built-in test sets
+
+Written by `python -m benchmarks.table`; all metrics, the language priors, and seen and unseen compositions apart are in
+`assets/results/builtin.csv`.
+
+{TOLD}
+
+{plain}
+
+The flattened sets, all images with all captions and no groups given: share of images that the best assignment gives
+their own caption.
+
+{flat}
+"""
 
 
 def pivot(rows: list[Row], metrics: tuple[str, ...]) -> str:
@@ -115,7 +132,7 @@ def heading(row: Row) -> str:
 
 def cell(row: Row) -> str:
     ties = f", {row['ties']} tied" if row["ties"] else ""
-    return f"{row['value']:.1f} <sub>[{row['low']:.0f}, {row['high']:.0f}]{ties}</sub>"
+    return f"{row['value']:.1f} [{row['low']:.0f}, {row['high']:.0f}]{ties}"
 
 
 def main() -> None:
@@ -127,8 +144,9 @@ def main() -> None:
         writer.writerows(rows)
     readme = ROOT / "README.md"
     before, rest = readme.read_text().split(BEGIN)
-    readme.write_text(f"{before}{BEGIN}\n{markdown(rows)}\n{END}{rest.split(END)[1]}")
-    print(f"{len(rows)} rows in {OUT.relative_to(ROOT)}, tables in README.md")
+    readme.write_text(f"{before}{BEGIN}\n{readme_table(rows)}\n{END}{rest.split(END)[1]}")
+    PAGE.write_text(results_page(rows))
+    print(f"{len(rows)} rows in {OUT.relative_to(ROOT)}, tables in README.md and {PAGE.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":
