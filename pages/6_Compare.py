@@ -20,11 +20,16 @@ LEAD = (
 )
 
 
+USUAL = ("builtin/siglip", "builtin/clip")  # B where nobody chose one: two towers, quick on any data
+
+
 def other_model(first: str) -> str:
-    """B: chosen here, by default the first model that is not A."""
+    """B: chosen here, by default a contrastive model that is not A."""
     names = ui.model_names()
     if "other" not in st.session_state and "other" not in st.query_params:
-        st.session_state["other"] = next((name for name in names if name != first), first)
+        st.session_state["other"] = next(
+            (name for name in (*USUAL, *names) if name != first and name in names), first
+        )
     return st.selectbox(
         "Model B", names, key="other", bind="query-params", accept_new_options=True,
         help="For before and after: the built-in model in the sidebar, and `run/…`, the model a run has adapted, here.",
@@ -39,9 +44,7 @@ def overview(a: Evaluation, b: Evaluation) -> None:
         f"{METRICS[name].label}: A {a.metrics[name].value:.1f}, B {b.metrics[name].value:.1f} %"
         for name in MAIN
     )
-    left, right = st.columns([2, 3], gap="large")
-    with left:
-        ui.chart(figure, f"Bars of A and B with intervals and chance levels. {told}.", "compare-models")
+    ui.chart(figure, f"Bars of A and B with intervals and chance levels. {told}.", "compare-models")
     table = versus.comparison_table(a, b, ("A", "B"))
     number, points = (
         st.column_config.NumberColumn(format="%.1f"),
@@ -51,23 +54,22 @@ def overview(a: Evaluation, b: Evaluation) -> None:
         format="%.2g", help="Exact McNemar test on the groups where they differ."
     )
     looks = {"A": number, "B": number, "chance": number, "B − A": points, "McNemar p": p_value}
-    with right:
-        order = [
-            "metric",
-            "A",
-            "B",
-            "chance",
-            "B − A",
-            "B − A: 95 %",
-            "only B right",
-            "only A right",
-            "McNemar p",
-        ]
-        st.dataframe(table, hide_index=True, column_config=looks, column_order=order)
-        st.caption(
-            "Percent of groups; B − A in percentage points with its paired 95 % interval. The download below has the "
-            "intervals and tie counts of A and B as well."
-        )
+    order = [
+        "metric",
+        "A",
+        "B",
+        "chance",
+        "B − A",
+        "B − A: 95 %",
+        "only B right",
+        "only A right",
+        "McNemar p",
+    ]
+    st.dataframe(table, hide_index=True, column_config=looks, column_order=order)
+    st.caption(
+        "Percent of groups; B − A in percentage points with its paired 95 % interval. The download below has the "
+        "intervals and tie counts of A and B as well."
+    )
     ui.take_away("compare", table, {"metrics": figure})
 
 
@@ -79,8 +81,9 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
             "By", list(MAIN), format_func=lambda name: METRICS[name].label, key="by_metric", width=200
         )
         found = versus.sides(a, b, metric)
+        fuller = max(("only B right", "only A right"), key=lambda name: int(found[name].sum()))
         side = st.segmented_control(
-            "Groups", list(found), default="only B right", key="side", bind="query-params", width="content"
+            "Groups", list(found), default=fuller, key="side", bind="query-params", width="content"
         )
     if side is None:
         return
