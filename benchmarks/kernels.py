@@ -10,12 +10,14 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from itertools import permutations
-from math import comb, log2, perm
+from math import comb, inf, log2, perm
 from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from core import kernels
+from core.assignment import GlobalMatch, match_global_blocks
 from core.matching import match, match_global
 from core.metrics import METRICS, bootstrap, compare, evaluate, solve, threshold_curve
 from core.metrics_alpha import alpha_curve, interval
@@ -107,7 +109,18 @@ def measure() -> Iterator[dict[str, object]]:
 
 
 def groups(rng: np.random.Generator) -> Iterator[dict[str, object]]:
-    """Every metric, matching and margin of many groups."""
+    """Every metric, matching and margin of many groups: by numpy, then by machine code where numba is installed."""
+    before = kernels.WORTH
+    try:
+        for way, worth in (("numpy", inf), ("machine code", 0.0)):
+            kernels.WORTH = worth
+            if way == "numpy" or kernels.compiled() is not None:
+                yield from _groups(rng, way)
+    finally:
+        kernels.WORTH = before
+
+
+def _groups(rng: np.random.Generator, way: str) -> Iterator[dict[str, object]]:
     vector, total = rng.normal(size=(2, 32_768)), np.empty(32_768)
     unit = seconds(lambda: np.add(*vector, out=total), 50) / total.size
     for (m, k), n in SHAPES.items():
@@ -116,7 +129,7 @@ def groups(rng: np.random.Generator) -> Iterator[dict[str, object]]:
         copy, all_of_it = seconds(scores.copy, 30), seconds(lambda s=scores, t=truth: solve(s, t), 30)
         few = min(n // 100, 2000)
         plain = seconds(lambda s=scores[:few], t=truth[:few]: loop(s, t), 3) * n / few
-        what = f"all metrics, matchings, margins of {n:,} groups of {m}x{k}"
+        what = f"{way}: all metrics, matchings, margins of {n:,} groups of {m}x{k}"
         if (m, k) == (2, 2):
             mixed = np.argsort(rng.random((n, k)), axis=1)
             of_any = seconds(lambda s=scores, t=mixed: solve(s, t), 10)
@@ -128,8 +141,9 @@ def groups(rng: np.random.Generator) -> Iterator[dict[str, object]]:
             ]
             yield row(what, busy[0] / 2 / busy[1], "copies by processor time, over two cores", 10)
             yield row(f"{what}, truth differs by group", of_any / copy, "copies of the scores", 20)
-        counted = operations(m, k) * unit * n
-        yield row(what, all_of_it / counted, f"of {operations(m, k)} additions a group on one core", 1)
+        if way == "numpy":
+            counted = operations(m, k) * unit * n
+            yield row(what, all_of_it / counted, f"of {operations(m, k)} additions a group on one core", 1)
         yield row(what, plain / all_of_it, "times faster than a Python loop", 500, least=True)
         yield row(what, _memory(lambda s=scores, t=truth: solve(s, t)) / scores.nbytes, "of the input", 3)
 
@@ -197,3 +211,23 @@ def retrieval(rng: np.random.Generator) -> Iterator[dict[str, object]]:
     what = "R@K of 5,000 x 25,000 both ways"
     yield row(what, _memory(ranked) / whole, "of the score matrix", 0.05)
     yield row(what, seconds(ranked, 1) / seconds(multiply, 1), "times scoring all pairs once", 6)
+    yield from _matched(images, np.repeat(images, 5, axis=0) + 2 * captions)
+
+
+def _matched(images: np.ndarray, captions: np.ndarray) -> Iterator[dict[str, object]]:
+    """One assignment of all images from blocks of scores, against that of the matrix in memory."""
+
+    def blocks() -> GlobalMatch:
+        return match_global_blocks(lambda part: images[part] @ captions.T, len(images), len(captions))
+
+    scores = images @ captions.T
+    what = f"global matching of {len(images):,} x {len(captions):,} from blocks"
+    yield row(what, _memory(blocks) / scores.nbytes, "of the score matrix", 0.05)
+    whole = seconds(lambda: match_global(scores), 1)
+    yield row(what, seconds(blocks, 1) / whole, "times the assignment of the matrix in memory", 1)
+    found = blocks()
+    best = float(scores[np.arange(len(images)), match_global(scores)].sum(dtype=np.float64))
+    yield row(
+        what, abs(float(found.scores.sum()) / best - 1), "between its total and the best, relatively", 1e-12
+    )
+    yield row(what, found.passes, "times every score is asked for", 5)

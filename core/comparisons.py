@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache, reduce
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from core.errors import InputError
 from core.groups import check_truth
-from core.kernels import Scratch, matchings, reordered
-from core.matching import Matches, match, rounding
+from core.kernels import Scratch, matchings, once, plain, reordered
+from core.matching import (
+    Matches,
+    block_peak,
+    by_assignment,
+    match,
+    match_block,
+    not_finite,
+    rounding,
+    settle_ties,
+)
 
 
 class Test(NamedTuple):
@@ -33,7 +43,7 @@ class Test(NamedTuple):
 class Found(NamedTuple):
     """A block's outcomes (b,), and where only a tie made them less: None where no group of the block ties.
 
-    `value` may lie in a working vector: copy it before the next metric is asked.
+    `value` is bool, or says how many of the group's images are right: uint8, or float64 as a share.
     """
 
     value: np.ndarray
@@ -42,45 +52,131 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class View:
-    """What the metrics compare in a block of b groups; all computed once, when asked for.
+    """What the metrics compare in a block of b groups; all computed once, when asked for."""
 
-    columns : float64 (m, k, b); `own` says which caption belongs to each image, for all groups of the block.
+    right: np.ndarray  # (b,) the induced matching is the true one
+    almost: np.ndarray | None  # (b,) the true matching's total equals the best total, but is not alone there
+
+    @property
+    def all_rows(self) -> Test:
+        """Every image right, (b,) each."""
+        raise NotImplementedError
+
+    @property
+    def all_columns(self) -> Test:
+        """Every true caption right, (b,) each."""
+        raise NotImplementedError
+
+    @property
+    def images(self) -> Found:
+        """How many images are right, uint8 (b,), or which share, float64 (b,), and where one ties."""
+        raise NotImplementedError
+
+
+def view_of(
+    array: np.ndarray, truth: np.ndarray, part: slice, found: Matches, wanted: bool, scratch: Scratch
+) -> View:
+    """The view of one block of the groups of `array` (n, m, k); their matches into `found` where they are `wanted`.
+
+    Raises InputError, naming the group, for a score that is not finite or a wrong truth.
     """
+    block = array[part]
+    size, m, k = block.shape
+    columns, winner = scratch.columns(block), None
+    if wanted:
+        winner = match_block(array, part, None if by_assignment(array.shape) else columns, scratch, found)
+    else:
+        block_peak(array, part)
+    own = captions_of(truth, part, k)
+    right, almost = _but_ties(_right(found.matching, own, k, winner), block, own, found)
+    place: Sequence[int] = own[0].tolist()
+    if len(own) > 1:
+        columns, place = reordered(columns, _own_first(own, k)), range(m)
+    return ColumnsView(right, almost, columns, place, scratch.vectors(size)[0])
+
+
+def machine_view_of(
+    array: np.ndarray,
+    truth: np.ndarray,
+    part: slice,
+    found: Matches,
+    wanted: bool,
+    fast: Any,
+    share: np.ndarray | None,
+) -> View:
+    """The same as `view_of` by machine code: `fast` is `core.compiled`, `share` (b,) room for single images."""
+    block = array[part]
+    size, m, k = block.shape
+    try:
+        own = captions_of(truth, part, k, fast)
+    except InputError:
+        block_peak(array, part)  # of two faults the one in the scores is told
+        raise
+    seen, winner = np.empty((5, size), dtype=bool), np.empty(size, dtype=np.uint16)
+    share = np.empty(0) if share is None else share
+    order = np.ascontiguousarray(_own_first(own, k), dtype=np.int64)
+    into = (found.matching, found.margin, winner, seen, share, wanted)
+    highest, ties = fast.solve(plain(block), order, *fast.sums(m, k), *into)
+    if not np.isfinite(highest):
+        raise not_finite(array)
+    if wanted:
+        settle_ties(block, highest, found)
+    right = _right(found.matching, own, k, winner if wanted else None)
+    right, almost = _but_ties(right, block, own, found)
+    return MachineView(right, almost, seen, share, ties == 0)
+
+
+def _but_ties(
+    right: np.ndarray, block: np.ndarray, own: np.ndarray, found: Matches
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """`right` and `almost` of a view: a tied group is not right, but the true matching may be among its best."""
+    tied = np.flatnonzero(found.tied)
+    if not len(tied):
+        return right, None
+    right[tied], almost = False, np.zeros(len(block), dtype=bool)
+    almost[tied] = _total_is_best(block[tied], np.broadcast_to(own, block.shape[:2])[tied])
+    return right, almost
+
+
+@dataclass(frozen=True)
+class MachineView(View):
+    """A view of what `core.compiled.solve` has seen."""
+
+    seen: np.ndarray
+    share: np.ndarray
+    clear: bool  # no comparison ties
+
+    @property
+    def all_rows(self) -> Test:
+        return self._test(0)
+
+    @property
+    def all_columns(self) -> Test:
+        return self._test(2)
+
+    @property
+    def images(self) -> Found:
+        return Found(self.share, None if self.clear else self.seen[4])
+
+    def _test(self, which: int) -> Test:
+        strict = self.seen[which]
+        return Test(strict, strict if self.clear else self.seen[which + 1])
+
+
+@dataclass(frozen=True)
+class ColumnsView(View):
+    """A view by numpy. columns : (m, k, b); `own` says which caption belongs to each image, for all groups."""
 
     columns: np.ndarray
     own: Sequence[int]
     spare: np.ndarray  # a working vector (b,)
-    right: np.ndarray  # (b,) the induced matching is the true one
-    almost: np.ndarray | None  # (b,) the true matching's total equals the best total, but is not alone there
 
-    @classmethod
-    def of(
-        cls,
-        block: np.ndarray,
-        columns: np.ndarray,
-        own: np.ndarray,
-        found: Matches,
-        winner: np.ndarray | None,
-        scratch: Scratch,
-    ) -> View:
-        """The view of a block of scores (b, m, k) with its columns, `captions_of` it, its matches and who won them."""
-        size, m, k = block.shape
-        right, almost = _right(found.matching, own, k, winner), None
-        tied = np.flatnonzero(found.tied)
-        if len(tied):
-            right[tied], almost = False, np.zeros(size, dtype=bool)
-            almost[tied] = _total_is_best(block[tied], np.broadcast_to(own, (size, m))[tied])
-        place: Sequence[int] = own[0].tolist()
-        if len(own) > 1:
-            columns, place = reordered(columns, _own_first(own, k)), range(m)
-        return cls(columns, place, scratch.vectors(size)[0], right, almost)
-
-    @cached_property
+    @once
     def rows(self) -> Test:
         """Each image's own caption against its other captions."""
         return self._against(lambda i: [c for j, c in enumerate(self.columns[i]) if j != self.own[i]])
 
-    @cached_property
+    @once
     def columns_of_true(self) -> Test:
         """Each true caption's own image against the other images."""
         return self._against(lambda i: [c[self.own[i]] for r, c in enumerate(self.columns) if r != i])
@@ -100,20 +196,25 @@ class View:
             np.equal(self.columns[i, own], strongest, out=level[i])
         return Test(strict, strict | level if level.any() else strict)
 
-    @cached_property
+    @once
     def all_rows(self) -> Test:
-        """Every image right, (b,) each."""
         return _every(self.rows)
 
-    @cached_property
+    @once
     def all_columns(self) -> Test:
-        """Every true caption right, (b,) each."""
         return _every(self.columns_of_true)
+
+    @once
+    def images(self) -> Found:
+        drawn = self.rows.drawn
+        hits = reduce(np.add, self.rows.strict.view(np.uint8))
+        return Found(hits, None if drawn is None else np.asarray(drawn.any(axis=0)))
 
 
 def _every(test: Test) -> Test:
-    strict = np.logical_and.reduce(test.strict, axis=0)
-    return Test(strict, strict if test.drawn is None else np.logical_and.reduce(test.loose, axis=0))
+    # One after another: a few times faster than numpy's reduction along the first axis.
+    strict = reduce(np.logical_and, test.strict)
+    return Test(strict, strict if test.loose is test.strict else reduce(np.logical_and, test.loose))
 
 
 def rows(v: View) -> Found:
@@ -137,18 +238,18 @@ def matched(v: View) -> Found:
 
 
 def single(v: View) -> Found:
-    hits, drawn = np.add.reduce(v.rows.strict.view(np.uint8), axis=0, dtype=np.uint8), v.rows.drawn
-    np.copyto(v.spare, hits)
-    return Found(
-        np.divide(v.spare, len(v.own), out=v.spare), None if drawn is None else np.asarray(drawn.any(axis=0))
-    )
+    return v.images
 
 
-def captions_of(truth: np.ndarray, part: slice, k: int) -> np.ndarray:
+def captions_of(truth: np.ndarray, part: slice, k: int, fast: Any = None) -> np.ndarray:
     """The truth of a block of groups, checked: (1, m) where it is the same for all of them, else (b, m)."""
     block = truth[part]
     m, flat = block.shape[1], block.reshape(-1)
-    if (flat[m:] == flat[:-m]).all() and _distinct(tuple(block[0].tolist()), k):
+    if fast is not None and block.dtype == np.int64 and block.flags.c_contiguous:
+        same = fast.constant(block)
+    else:
+        same = (flat[m:] == flat[:-m]).all()
+    if same and _distinct(tuple(block[0].tolist()), k):
         return block[:1]
     pairs = combinations(range(m), 2)
     if block.min() < 0 or block.max() >= k or any((block[:, i] == block[:, j]).any() for i, j in pairs):

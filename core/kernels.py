@@ -12,29 +12,67 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import combinations, permutations
 from math import factorial
+from time import perf_counter
+from types import ModuleType
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-# Numbers of a block's columns that stay in a core's cache while they are worked on, and the fewest and most groups.
-_CACHED, _FEWEST, _MOST = 262_144, 2_048, 32_768
+Value = TypeVar("Value")
+# Numbers of a block's columns, and the fewest and most groups. Where groups need few operations a block lies in the
+# cache that the cores share: in one that fits a core's own every operation would be so short that threads mostly wait
+# for the interpreter (measured: 2.5 times slower). Other groups are worked on by one thread, in a quarter of that.
+_CACHED, _FEWEST, _MOST = 1_048_576, 2_048, 122_880
+_MACHINE = 131_072  # groups of a block for machine code, which needs no working vectors of that length
 _MAX_THREADS = 8
+# Seconds: what it takes to load numba and its functions from disk.
+WORTH = 1.0
+WORTH = 100_000  # scores that keep a thread busy for longer than it takes to start one
+
+
+class once(Generic[Value]):
+    """A property computed when first asked for, like `functools.cached_property`, but without its lock.
+
+    Up to Python 3.11 all instances share that lock: threads that work on blocks of their own would take turns.
+    """
+
+    def __init__(self, work: Callable[[Any], Value]) -> None:
+        self._work, self.__doc__ = work, work.__doc__
+
+    def __set_name__(self, _: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, _: type) -> Value:
+        value: Value = self._work(instance)
+        instance.__dict__[self._name] = value
+        return value
 
 
 class Scratch:
     """Vectors that one thread uses again for every block; nothing in them outlives the block."""
 
-    def __init__(self, m: int, k: int, size: int) -> None:
-        self._columns = np.empty((m, k, size))
-        self._vectors = np.empty((2 if k == 2 else m + 3, size))
+    def __init__(self, m: int, k: int, size: int, dtype: np.dtype) -> None:
+        self._shape, self._dtype = (m, k, size), dtype
+
+    @once
+    def _columns(self) -> np.ndarray:
+        # Float32 stays as it is where totals are at most one addition, which is done in float64: half the memory.
+        narrow = self._dtype == np.float32 and _simple(*self._shape[:2])
+        return np.empty(self._shape, dtype=np.float32 if narrow else np.float64)
+
+    @once
+    def _vectors(self) -> np.ndarray:
+        m, k, size = self._shape
+        return np.empty((2 if k == 2 else m + 3, size), dtype=self._columns.dtype if m == 1 else np.float64)
 
     def columns(self, block: np.ndarray) -> np.ndarray:
-        """A block of scores (b, m, k) in float64 as columns (m, k, b)."""
+        """A block of scores (b, m, k) as columns (m, k, b), in float64 or as exact in float32."""
         columns = self._columns[:, :, : len(block)]
         np.copyto(columns, block.transpose(1, 2, 0))
         return columns
 
     def vectors(self, size: int) -> np.ndarray:
-        """The working vectors of `best_two`, float64 (v, size)."""
+        """The working vectors of `best_two`, (v, size)."""
         return self._vectors[:, :size]
 
 
@@ -42,16 +80,17 @@ def reordered(columns: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Columns (m, k, b) with the captions of each group in an order of its own, int (b, k); may overwrite `columns`."""
     m, k, size = columns.shape
     if k == 2:  # swap by bits where the second caption comes first: a few times faster than fetching
-        swap = np.negative(order[:, 0], dtype=np.int64)
+        bits = np.int32 if columns.itemsize == 4 else np.int64
+        swap = np.negative(order[:, 0], dtype=bits, casting="unsafe")
         for i in range(m):
-            first, second = columns[i].view(np.int64)
+            first, second = columns[i].view(bits)
             differ = (first ^ second) & swap
             first ^= differ
             second ^= differ
         return columns
-    found, groups = np.empty((m, k, size)), np.arange(size)
+    found, groups = np.empty_like(columns), np.arange(size)
     for p in range(k):
-        place = order[:, p] * size + groups
+        place = order[:, p].astype(np.int64) * size + groups  # in int8 or int16 it would not fit
         for i in range(m):
             np.take(columns[i].reshape(-1), place, out=found[i, p], mode="clip")
     return found
@@ -59,30 +98,66 @@ def reordered(columns: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 def block_size(m: int, k: int) -> int:
     """Groups of a block."""
-    return min(_MOST, max(_FEWEST, _CACHED // (m * k)))
+    return max(_FEWEST, min(_MOST, _CACHED // (m * k)) // (1 if _simple(m, k) else 4))
 
 
-def in_blocks(shape: tuple[int, int, int], work: Callable[[slice, Scratch], None]) -> None:
-    """Call work(groups, scratch) for blocks of n groups of m x k, on all cores; the first error is raised.
+def _simple(m: int, k: int) -> bool:
+    """Whether a total is at most one addition and few are compared."""
+    return m == 1 or m == k == 2
 
-    numpy lets go of the interpreter inside its loops, so threads run side by side and share the arrays.
+
+class _Spent:
+    """Seconds that this process has worked on groups without machine code."""
+
+    seconds = 0.0
+
+
+def compiled() -> ModuleType | None:
+    """`core.compiled` where numba is installed and worth loading; else None, and numpy does the same work.
+
+    To load it costs what it saves on tens of millions of groups. Who knows neither how many will come does best to
+    load it once as much time has been spent without: at most twice what the better choice would have cost.
     """
-    n, m, k = shape
-    threads = max(1, min(_cores(), n // _FEWEST))
-    size = min(block_size(m, k), -(-n // threads))
+    if _Spent.seconds < WORTH or not _has_numba():
+        return None
+    from core import compiled
+
+    return compiled
+
+
+@lru_cache(maxsize=1)
+def _has_numba() -> bool:
+    try:
+        import numba
+    except ImportError:  # not installed, or for another numpy
+        return False
+    return bool(numba.__version__)
+
+
+def in_blocks(scores: np.ndarray, work: Callable[[slice, Scratch], None], machine: bool = False) -> None:
+    """Call work(groups, scratch) for blocks of scores (n, m, k), on all cores; the first error is raised.
+
+    numpy lets go of the interpreter inside its loops, so threads run side by side and share the arrays: a gain where
+    a block needs few and long operations. `machine`: the work is one long operation of machine code.
+    """
+    n, m, k = scores.shape
+    threads = max(1, min(_cores(), n // _FEWEST)) if machine or _simple(m, k) else 1
+    size = min(_MACHINE if machine else block_size(m, k), -(-n // threads))
     each = -(-n // (threads * size)) * size  # whole blocks
 
     def run(first: int) -> None:
-        scratch = Scratch(m, k, size)
+        scratch = Scratch(m, k, size, scores.dtype)
         for start in range(first, min(n, first + each), size):
             work(slice(start, min(n, start + size)), scratch)
 
-    if threads == 1:
-        return run(0)
-    with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(run, range(0, n, each)):
-            pass
-    return None
+    began, (here, *others) = perf_counter(), range(0, n, each)
+    with ThreadPoolExecutor(max(1, len(others))) as pool:  # starts no thread before it is asked for one
+        waiting = [pool.submit(run, first) for first in others]
+        run(here)
+        for one in waiting:
+            one.result()
+    if not machine:
+        _Spent.seconds += perf_counter() - began
 
 
 def _cores() -> int:
@@ -96,10 +171,15 @@ def peak(block: np.ndarray) -> float:
     return max(abs(float(block.max())), abs(float(block.min())))
 
 
+def plain(block: np.ndarray) -> np.ndarray:
+    """Scores as machine code takes them: float32 or float64, one after another; the same array where it is so."""
+    return np.ascontiguousarray(block, dtype=np.float32 if block.dtype == np.float32 else np.float64)
+
+
 @lru_cache(maxsize=32)
 def matchings(m: int, k: int) -> np.ndarray:
     """All injective maps from m images to k captions, int64 (P, m), in the order in which `best_two` counts them."""
-    if not _in_halves(m, k):
+    if not in_halves(m, k):
         return np.array(list(permutations(range(k), m)), dtype=np.int64)
     found = []
     for upper in combinations(range(k), m // 2):
@@ -108,30 +188,31 @@ def matchings(m: int, k: int) -> np.ndarray:
     return np.array(found, dtype=np.int64)
 
 
-def _in_halves(m: int, k: int) -> bool:
+def in_halves(m: int, k: int) -> bool:
+    """Whether the upper and the lower images are added up on their own first."""
     return 3 <= m == k <= 6
 
 
 def best_two(columns: np.ndarray, vectors: np.ndarray, margin: np.ndarray) -> np.ndarray:
     """Best total minus second best over all matchings into `margin` (b,); returns which of `matchings` is best (b,).
 
-    columns : float64 (m, k, b). vectors : `Scratch.vectors`, overwritten. Square groups of 3 to 6 are solved in halves;
+    columns : (m, k, b). vectors : `Scratch.vectors`, overwritten. Square groups of 3 to 6 are solved in halves;
     else all matchings are tried, with partial sums shared: 4 operations for each and fewer than 2 additions.
     """
     m, k, size = columns.shape
     if m <= k == 2:  # two matchings: their difference says it all
         first, other = columns[0] if m == 1 else _diagonals(columns, vectors)
-        np.subtract(first, other, out=margin)
+        np.subtract(first, other, out=margin, dtype=np.float64)
         winner = np.less(margin, 0.0).view(np.uint8)
         np.abs(margin, out=margin)
         return winner
     top = TopTwo(vectors[:3], np.zeros(size, dtype=np.uint16))
-    if _in_halves(m, k):
+    if in_halves(m, k):
         _halves(columns, top)
     else:
         for p, total in enumerate(_totals(columns, vectors[3:])):
             top.add(total, p)
-    np.subtract(top.best, top.second, out=margin)
+    np.subtract(top.best, top.second, out=margin, dtype=np.float64)
     return top.place
 
 
@@ -209,8 +290,8 @@ def _triple(row: np.ndarray, pairs: dict[tuple[int, ...], Two], captions: tuple[
 
 def _diagonals(columns: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The totals of the two matchings of 2 x 2 groups."""
-    first = np.add(columns[0, 0], columns[1, 1], out=vectors[0])
-    return first, np.add(columns[0, 1], columns[1, 0], out=vectors[1])
+    first = np.add(columns[0, 0], columns[1, 1], out=vectors[0], dtype=np.float64)
+    return first, np.add(columns[0, 1], columns[1, 0], out=vectors[1], dtype=np.float64)
 
 
 def _totals(columns: np.ndarray, sums: np.ndarray) -> Iterator[np.ndarray]:
@@ -235,7 +316,8 @@ def name_captions(winner: np.ndarray, m: int, k: int, matching: np.ndarray) -> N
     elif m == k == 2:
         # Two bytes at once: 0, 1 where the first matching wins, 1, 0 where the second does.
         first, second = (int(np.array(pair, dtype=np.uint8).view(np.uint16)[0]) for pair in ([0, 1], [1, 0]))
-        pairs = np.multiply(winner, np.int16(second - first), dtype=np.int16)
+        pairs = winner.astype(np.int16)
+        np.multiply(pairs, np.int16(second - first), out=pairs)
         np.add(pairs, np.int16(first), out=pairs)
         np.copyto(matching.reshape(-1), pairs.view(np.uint8))
     else:

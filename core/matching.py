@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import perm
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from core.errors import InputError
-from core.kernels import Scratch, best_two, in_blocks, name_captions, peak
+from core.kernels import Scratch, best_two, compiled, in_blocks, name_captions, peak, plain
 
 # Up to this many matchings a group is solved by enumerating them (k = 6 square has 720), above it by assignment.
 MAX_ENUMERATED = 720
@@ -88,15 +89,19 @@ def match(scores: np.ndarray) -> Matches:
     (array([[0, 1]]), array([0.2]))
     """
     array = check_form(scores)
-    found = empty_matches(array.shape)
+    found, fast = empty_matches(array.shape), machine_code(array.shape)
 
     def work(part: slice, scratch: Scratch) -> None:
-        highest = block_peak(array, part)
-        columns = None if by_assignment(array.shape) else scratch.columns(array[part])
-        match_block(array[part], columns, highest, scratch, Matches(*(a[part] for a in found)))
+        columns = None if fast or by_assignment(array.shape) else scratch.columns(array[part])
+        match_block(array, part, columns, scratch, Matches(*(a[part] for a in found)))
 
-    in_blocks(array.shape, work)
+    in_blocks(array, work, machine=fast is not None)
     return found
+
+
+def machine_code(shape: tuple[int, ...]) -> ModuleType | None:
+    """`core.compiled` where it is to solve groups of this shape (n, m, k)."""
+    return None if by_assignment(shape) else compiled()
 
 
 def by_assignment(shape: tuple[int, ...]) -> bool:
@@ -119,26 +124,38 @@ def block_peak(scores: np.ndarray, part: slice) -> float:
 
 
 def match_block(
-    scores: np.ndarray, columns: np.ndarray | None, highest: float, scratch: Scratch, found: Matches
+    array: np.ndarray, part: slice, columns: np.ndarray | None, scratch: Scratch, found: Matches
 ) -> np.ndarray | None:
-    """`match` for one block of groups (b, m, k), into `found`; `highest` is the block's largest magnitude.
+    """`match` for one block of the groups of `array` (n, m, k), into `found`; raises InputError as `block_peak` does.
 
+    columns : the block's, where all matchings are to be tried with numpy; without, machine code or assignment do it.
     Returns which of `kernels.matchings` won (b,), ties aside, where all were tried.
     """
+    scores, winner = array[part], None
     size, m, k = scores.shape
-    winner = None
-    if columns is None:
-        found.matching[:], found.margin[:] = _assign(scores)
+    if columns is None and (fast := machine_code(scores.shape)) is not None:
+        highest = fast.match(plain(scores), *fast.sums(m, k), found.matching, found.margin)
+        if not np.isfinite(highest):
+            raise not_finite(array)
     else:
-        winner = best_two(columns, scratch.vectors(size), found.margin)
-        name_captions(winner, m, k, found.matching)
+        highest = block_peak(array, part)
+        if columns is None:
+            found.matching[:], found.margin[:] = _assign(scores)
+        else:
+            winner = best_two(columns, scratch.vectors(size), found.margin)
+            name_captions(winner, m, k, found.matching)
+    settle_ties(scores, highest, found)
+    return winner
+
+
+def settle_ties(scores: np.ndarray, highest: float, found: Matches) -> None:
+    """Take the matching from the groups of a block (b, m, k) whose margin is rounding alone; `highest` magnitude."""
     # A bound for the whole block first: most blocks hold no tie.
-    bound = _rounding(m, highest)
+    bound = _rounding(scores.shape[1], highest)
     if found.margin.min() <= bound:
         near = np.flatnonzero(found.margin <= bound)
         tied = near[found.margin[near] <= rounding(scores[near])]
         found.matching[tied], found.margin[tied], found.tied[tied] = -1, 0.0, True
-    return winner
 
 
 def rounding(scores: np.ndarray) -> np.ndarray:

@@ -15,17 +15,16 @@ import numpy as np
 from scipy.stats import binomtest
 
 from core import comparisons
-from core.comparisons import Found, View, captions_of
+from core.assignment import Rows, match_global_blocks
+from core.comparisons import Found, View, machine_view_of, view_of
 from core.errors import InputError, unknown_name
 from core.groups import check_truth
 from core.kernels import Scratch, in_blocks
 from core.matching import (
     Matches,
-    block_peak,
-    by_assignment,
     check_form,
     empty_matches,
-    match_block,
+    machine_code,
     match_global,
 )
 
@@ -163,35 +162,46 @@ def _solve(
         check_truth(truth, n, m, k)  # raises
     rules = {name: _rule(name, m, k) for name in names}
     found = empty_matches(array.shape) if matches is None else matches
-    room = {rule: _room(rule, n, m) for rule in rules.values()}
+    fast = machine_code(array.shape)
+    # One image has no rival for its caption: known without looking.
+    asked = {rule for rule in rules.values() if m > 1 or rule is not comparisons.columns}
+    room = {rule: np.empty(n, dtype=np.float64 if rule in _SHARES else bool) for rule in asked}
+    draws: dict[Callable[[View], Found], list[tuple[slice, np.ndarray]]] = {rule: [] for rule in asked}
 
     def work(part: slice, scratch: Scratch) -> None:
-        highest = block_peak(array, part)
-        block, ours = array[part], Matches(*(a[part] for a in found))
-        columns = scratch.columns(block)
-        winner = None
-        if matches is None:
-            winner = match_block(
-                block, None if by_assignment(array.shape) else columns, highest, scratch, ours
-            )
-        view = View.of(block, columns, captions_of(truth, part, k), ours, winner, scratch)
-        for rule, into in room.items():
-            if not into.value.flags.writeable:
-                continue
+        ours, wanted = Matches(*(a[part] for a in found)), matches is None
+        into = {rule: values[part] for rule, values in room.items()}
+        if fast is None:
+            view = view_of(array, truth, part, ours, wanted, scratch)
+        else:
+            share = into.get(comparisons.single)
+            view = machine_view_of(array, truth, part, ours, wanted, fast, share)
+        for rule, values in into.items():
             value, tied = rule(view)
-            into.value[part] = value
+            if value is not values:
+                np.copyto(values, value)
+            if value.dtype == np.uint8:
+                np.divide(values, m, out=values)
             if tied is not None:
-                into.tied[part] = tied
+                draws[rule].append((part, tied))
 
-    in_blocks(array.shape, work)
-    return found, {name: room[rule] for name, rule in rules.items()}
+    in_blocks(array, work, machine=fast is not None)
+    done = {rule: Outcome(value, _drawn(draws[rule], n)) for rule, value in room.items()}
+    return found, {name: done[rule] if rule in done else _no_rival(n) for name, rule in rules.items()}
 
 
-def _room(rule: Callable[[View], Found], n: int, m: int) -> Outcome:
-    """Room for the outcomes of n groups of m images; no group is tied yet."""
-    if rule is comparisons.columns and m == 1:  # one image has no rival: known without looking
-        return Outcome(np.broadcast_to(np.True_, n), np.broadcast_to(np.False_, n))
-    return Outcome(np.empty(n, dtype=np.float64 if rule in _SHARES else bool), np.zeros(n, dtype=bool))
+def _drawn(draws: list[tuple[slice, np.ndarray]], n: int) -> np.ndarray:
+    """Where only a tie made an outcome less, bool (n,), from the blocks that hold one; most often there is none."""
+    if not draws:
+        return np.broadcast_to(np.False_, n)
+    tied = np.zeros(n, dtype=bool)
+    for part, drawn in draws:
+        tied[part] = drawn
+    return tied
+
+
+def _no_rival(n: int) -> Outcome:
+    return Outcome(np.broadcast_to(np.True_, n), np.broadcast_to(np.False_, n))
 
 
 def _rule(name: str, m: int, k: int) -> Callable[[View], Found]:
@@ -326,3 +336,17 @@ def global_match(scores: np.ndarray, truth: np.ndarray, per_group: int = 1, seed
     order = np.random.default_rng(seed).permutation(scores.shape[1])
     right = order[match_global(scores[:, order])] == np.asarray(truth)
     return estimate(right.reshape(-1, per_group).mean(axis=1), 100 / scores.shape[1], seed=seed)
+
+
+def global_match_blocks(
+    rows: Rows, images: int, truth: np.ndarray, captions: int, per_group: int = 1, seed: int = 0
+) -> Estimate:
+    """The same as `global_match` from blocks of score rows: the whole matrix is never held.
+
+    rows : gives the scores of some images with all captions, float (b, M), as `core.assignment.match_global_blocks`
+    takes them. truth : int (N,). Of several best matchings this may find another one than `global_match` does.
+    """
+    order = np.random.default_rng(seed).permutation(captions)
+    found = match_global_blocks(lambda part: np.asarray(rows(part))[:, order], images, captions)
+    right = order[found.matching] == np.asarray(truth)
+    return estimate(right.reshape(-1, per_group).mean(axis=1), 100 / captions, seed=seed)

@@ -6,15 +6,13 @@ matrix in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
+from core.assignment import row_blocks
 from core.errors import InputError
 from core.retrieval import Ranks
-
-# Scores of a block of rows that is held at a time: 4 MiB in float32.
-_HELD = 1_048_576
 
 
 def rank_both_ways(
@@ -39,29 +37,10 @@ def rank_both_ways(
     if own.min() < 0 or own.max() >= images or len(np.unique(own)) < images:
         raise InputError(f"Every caption needs one of the {images} images, and every image a caption.")
     to_image = np.empty(len(own))
-    for part, block in _blocks(rows, images, len(own)):
+    for part, block in row_blocks(rows, images, len(own)):
         mine = np.flatnonzero((own >= part.start) & (own < part.stop))
         to_image[mine] = block[own[mine] - part.start, mine]
     return _count(rows, images, own, to_image)
-
-
-def _blocks(
-    rows: Callable[[slice], np.ndarray], images: int, captions: int
-) -> Iterator[tuple[slice, np.ndarray]]:
-    size = max(1, _HELD // captions)
-    for start in range(0, images, size):
-        part = slice(start, min(images, start + size))
-        block = np.asarray(rows(part))
-        if block.shape != (part.stop - start, captions):
-            raise InputError(
-                f"Scores of images {start} to {part.stop - 1} have shape {block.shape}; they need {captions} captions."
-            )
-        finite = np.isfinite(block.max(axis=1)) & np.isfinite(block.min(axis=1))
-        if not finite.all():
-            raise InputError(
-                f"Image {start + int((~finite).argmax())} has a score that is not a finite number; score it again."
-            )
-        yield part, block
 
 
 def _count(
@@ -72,7 +51,7 @@ def _count(
     np.maximum.at(best, own, true)
     above, beside = np.zeros((2, images), dtype=np.int64)
     over, level = np.zeros((2, len(own)), dtype=np.int64)
-    for part, block in _blocks(rows, images, len(own)):
+    for part, block in row_blocks(rows, images, len(own)):
         threshold = best[part].astype(block.dtype)[:, None]
         above[part] = np.count_nonzero(block > threshold, axis=1)
         beside[part] = np.count_nonzero(block >= threshold, axis=1) - above[part]

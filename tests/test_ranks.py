@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from core import ranks as module
+from core import assignment as module
 from core.errors import InputError
 from core.ranks import rank_both_ways
 from core.retrieval import ranks

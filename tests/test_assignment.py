@@ -1,0 +1,108 @@
+"""Global assignment from blocks of rows, against the assignment of the whole matrix."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+
+from core import assignment
+from core.assignment import match_global_blocks
+from core.errors import InputError
+from core.metrics import global_match, global_match_blocks
+
+RNG = np.random.default_rng(0)
+KINDS = {
+    "random": lambda n, m: RNG.normal(size=(n, m)),
+    "float32": lambda n, m: RNG.normal(size=(n, m)).astype(np.float32),
+    "few levels": lambda n, m: RNG.integers(0, 3, (n, m)).astype(float),
+    "integers": lambda n, m: RNG.integers(-9, 9, (n, m)),
+    "constant": lambda n, m: np.full((n, m), 0.3),
+    "the caption alone": lambda n, m: np.tile(RNG.normal(size=m), (n, 1)),
+    "the image alone": lambda n, m: np.tile(RNG.normal(size=(n, 1)), (1, m)),
+    "two dimensions": lambda n, m: RNG.normal(size=(n, 2)) @ RNG.normal(size=(2, m)),
+    "large and below zero": lambda n, m: -1e6 * RNG.random((n, m)),
+    "a large offset": lambda n, m: 1e4 + RNG.random((n, m)),
+    # Every image wants the last captions most, the last images more than others: the opposite of any greedy choice.
+    "products": lambda n, m: np.outer(np.arange(n) + 1.0, np.arange(m) + 1.0),
+}
+
+
+def by_blocks(scores, **how):
+    return match_global_blocks(lambda part: scores[part], *scores.shape, **how)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (6, 6), (30, 30), (40, 90), (120, 500)])
+def test_the_total_is_that_of_the_assignment_of_the_whole_matrix_and_the_bound_proves_it(
+    shape, kind, monkeypatch
+):
+    monkeypatch.setattr(assignment, "_HELD", 7 * shape[1])  # blocks of seven images, the last one shorter
+    given = KINDS[kind](*shape)
+    found, scores = by_blocks(given, candidates=3), given.astype(np.float64)
+    images, best = linear_sum_assignment(scores, maximize=True)
+    total, close = float(scores[images, best].sum()), 1e-12 * shape[0] * float(np.abs(scores).max())
+    assert len(set(found.matching.tolist())) == shape[0]
+    np.testing.assert_array_equal(found.scores, scores[images, found.matching])
+    assert found.scores.sum() == pytest.approx(total, abs=close)
+    assert found.bound == pytest.approx(total, abs=close)
+
+
+def test_where_one_matching_is_best_it_is_that_one():
+    scores = RNG.normal(size=(50, 200))
+    np.testing.assert_array_equal(by_blocks(scores).matching, linear_sum_assignment(scores, maximize=True)[1])
+
+
+def test_few_candidates_are_enough_where_images_differ_and_the_rest_is_added_where_they_do_not():
+    differ = by_blocks(RNG.normal(size=(300, 900)), candidates=4)
+    assert differ.candidates < 300 * 10 and differ.passes <= 6
+    alike = by_blocks(np.tile(RNG.normal(size=900), (300, 1)), candidates=4)
+    assert alike.candidates > 300 * 100
+
+
+def test_no_more_than_some_rows_and_the_candidates_are_held(monkeypatch):
+    monkeypatch.setattr(assignment, "_HELD", 20_000)
+    images, captions = RNG.normal(size=(1000, 8)), RNG.normal(size=(4000, 8))
+    tracemalloc.start()
+    try:
+        match_global_blocks(lambda part: images[part] @ captions.T, 1000, 4000)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.25 * 8 * 1000 * 4000
+
+
+@pytest.mark.parametrize(
+    ("scores", "says"),
+    [
+        (np.zeros((3, 2)), "no more than captions"),
+        (np.array([[0.0, 1.0], [np.nan, 1.0]]), "Image 1 "),
+        (np.array([[0.0, 1.0], [1.0, np.inf]]), "Image 1 "),
+    ],
+)
+def test_bad_scores_are_one_sentence(scores, says):
+    with pytest.raises(InputError, match=says):
+        by_blocks(scores)
+
+
+def test_rows_of_another_length_are_refused():
+    with pytest.raises(InputError, match="they need 4 captions"):
+        match_global_blocks(lambda part: np.zeros((part.stop - part.start, 3)), 2, 4)
+
+
+def test_the_metric_from_blocks_is_the_metric_of_the_matrix():
+    scores = RNG.normal(size=(60, 60)) + 2 * np.eye(60)
+    truth = np.arange(60)
+    blocks = global_match_blocks(lambda part: scores[part], 60, truth, 60, per_group=2, seed=3)
+    assert blocks == global_match(scores, truth, per_group=2, seed=3)
+    assert 20 < blocks.value < 100  # neither nothing nor everything is right
+
+
+def test_a_constant_scorer_is_at_chance_from_blocks():
+    values = [
+        global_match_blocks(
+            lambda part: np.ones((part.stop - part.start, 20)), 20, np.arange(20), 20, seed=s
+        ).value
+        for s in range(40)
+    ]
+    assert 2 < np.mean(values) < 9  # chance is 5; the standard error is 0.8
