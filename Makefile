@@ -44,6 +44,7 @@ lock: $(UV)
 		--no-emit-index-url --no-emit-find-links --no-annotate --no-header pyproject.toml -o requirements.lock
 	@! grep -nE '^--|https?://' requirements.lock || (echo "requirements.lock must hold no address" && exit 1)
 
-# Known vulnerabilities of the locked versions. Asks the network; run by uv in an environment of its own.
+# Known vulnerabilities of the locked versions. Asks the network; run by uv in an environment of its own. Strict: a
+# package that nobody could be asked about is a failure, and not one without vulnerabilities.
 audit: $(UV)
-	$(UV) tool run pip-audit --require-hashes --disable-pip -r requirements.lock
+	$(UV) tool run pip-audit --strict --require-hashes --disable-pip -r requirements.lock

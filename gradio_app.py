@@ -21,12 +21,14 @@ from core import datasets, drawing, plots
 from core.errors import InputError
 from core.evaluation import Evaluation
 from core.groups import Group
+from core.importing.images import MOST_PIXELS
 from core.plots import style
 from core.quick import evaluate_group, own_group, record
 from core.scorers import load_scorer, scorer_names
 
 STYLE = Path(__file__).parent / ".streamlit" / "style.css"
 SET = "scenes/left-right"
+LONGEST = 400  # characters of a caption, also by the API
 PICTURE = 320  # pixels a side, of the rendered examples
 VERDICTS = ("text_score", "image_score", "group_score", "group_match")
 INTRO = """
@@ -92,6 +94,8 @@ def _answer(
     try:
         if image_a is None or image_b is None:
             raise InputError("Give both images, then compare.")
+        if max(len(caption_1), len(caption_2)) > LONGEST:
+            raise InputError(f"A caption may have {LONGEST} characters here; shorten it.")
         group = own_group((image_a, image_b), (caption_1, caption_2))
         return group, _scored(group, model)
     except InputError as error:
@@ -147,6 +151,7 @@ def examples(count: int = 4) -> list[list[Any]]:
 
 def build() -> gr.Blocks:
     """The page, its API and its tools."""
+    Image.MAX_IMAGE_PIXELS = MOST_PIXELS // 2  # of twice as many Pillow decodes nothing, and Gradio says so
     names = list(scorer_names())
     shown = examples()
     with gr.Blocks(title="Crossmatch", analytics_enabled=False) as demo:
@@ -156,8 +161,8 @@ def build() -> gr.Blocks:
                 with gr.Row():
                     first = gr.Image(shown[0][0], type="pil", label="Image A", height=220)
                     second = gr.Image(shown[0][1], type="pil", label="Image B", height=220)
-                one = gr.Textbox(shown[0][2], label="Caption 1, of image A", max_length=400)
-                two = gr.Textbox(shown[0][3], label="Caption 2, of image B", max_length=400)
+                one = gr.Textbox(shown[0][2], label="Caption 1, of image A", max_length=LONGEST)
+                two = gr.Textbox(shown[0][3], label="Caption 2, of image B", max_length=LONGEST)
                 model = gr.Dropdown(names, value=names[0], label="Model and kind of score")
                 button = gr.Button("Compare", variant="primary")
             with gr.Column():

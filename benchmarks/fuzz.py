@@ -29,7 +29,8 @@ from typing import Any, NamedTuple
 
 import core
 from benchmarks import mutations as change
-from benchmarks.fuzz_formats import FORMATS, check_sentence
+from benchmarks.fuzz_folders import check_sentence
+from benchmarks.fuzz_formats import FORMATS
 from core.errors import InputError
 
 _CORE = str(Path(core.__file__).parent)

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks import fuzz_folders as folders
 from benchmarks import mutations as change
+from benchmarks.fuzz_folders import BY_ENDING, all_of
 from core.errors import InputError
 
 
@@ -55,20 +57,7 @@ def _read_scores(ending: str, data: bytes, place: Path) -> None:
     from core.exchange.tables import read_table
     from core.scorefiles import read_scores
 
-    _all(lambda: read_scores(f"x{ending}", data), lambda: read_table(f"x{ending}", data))
-
-
-def _all(*acts: Callable[[], Any]) -> None:
-    """Every act, also after one refused; the first refusal where none was done."""
-    refusals = []
-    for act in acts:
-        try:
-            act()
-        except InputError as error:
-            refusals.append(error)
-            check_sentence(error)
-    if len(refusals) == len(acts):
-        raise refusals[0]
+    all_of(lambda: read_scores(f"x{ending}", data), lambda: read_table(f"x{ending}", data))
 
 
 def _tags(_: Path) -> list[bytes]:
@@ -94,7 +83,7 @@ def _embeddings(place: Path) -> list[bytes]:
 def _read_embeddings(data: bytes, place: Path) -> None:
     from core.embeddings import read_embeddings
 
-    _all(
+    all_of(
         lambda: read_embeddings("x.npz", "2x2", data).groups(),
         lambda: read_embeddings("x.npz", "1x4", data).group_scores(),
     )
@@ -217,7 +206,7 @@ def _read_image(data: bytes, place: Path) -> None:
         except Wrong as wrong:
             raise InputError(wrong.what) from None
 
-    _all(check, lambda: BytesImage(data).open())
+    all_of(check, lambda: BytesImage(data).open())
 
 
 def _runs(place: Path) -> list[bytes]:
@@ -275,7 +264,7 @@ def _read_run(data: bytes, place: Path) -> None:
     run = import_run(store, place / "x.zip")
     try:
         for step in store.steps(run.id):
-            _all(functools.partial(store.arrays, run.id, step["iteration"]))
+            all_of(functools.partial(store.arrays, run.id, step["iteration"]))
         json.dumps(RunStore.get(store, run.id).record(), allow_nan=False)
     finally:
         store.delete(run.id)
@@ -315,7 +304,7 @@ def _read_config(data: bytes, place: Path) -> None:
     folder = place / "model"
     folder.mkdir(exist_ok=True)
     (folder / "config.json").write_bytes(data)
-    _all(
+    all_of(
         lambda: scorer_key(str(folder)),
         lambda: scorer_kind(str(folder)),
         lambda: scorer_kind(f"itm:{folder}"),
@@ -336,14 +325,6 @@ def _read_own(data: bytes, place: Path) -> None:
 
 
 _part = functools.partial
-_INSIDE = {
-    "csv": change.changed_csv,
-    "jsonl": change.changed_lines,
-    "json": change.changed_json,
-    "npz": change.changed_npz,
-    "png": change.changed_image,
-    "jpg": change.changed_image,
-}
 _CSV, _LINES, _JSON = (
     change.either(c) for c in (change.changed_csv, change.changed_lines, change.changed_json)
 )
@@ -359,16 +340,12 @@ FORMATS: dict[str, Format] = {
     "manifest-json": Format(_part(_manifests, ".json"), _JSON, _part(_stage, ".json")),
     "manifest-jsonl": Format(_part(_manifests, ".jsonl"), _LINES, _part(_stage, ".jsonl")),
     "manifest-parquet": Format(_part(_manifests, ".parquet"), _PARQUET, _part(_stage, ".parquet")),
-    "zip": Format(_zips, change.either(change.changed_zip(_INSIDE), share=0.2), _part(_stage, ".zip")),
+    "zip": Format(_zips, change.either(change.changed_zip(BY_ENDING), share=0.2), _part(_stage, ".zip")),
     "image": Format(_images, change.either(change.changed_image), _read_image),
-    "run": Format(_runs, change.either(change.changed_zip(_INSIDE, _seal), share=0.1), _read_run),
+    "run": Format(_runs, change.either(change.changed_zip(BY_ENDING, _seal), share=0.1), _read_run),
     "yaml": Format(_sweeps, change.either(change.changed_yaml), _read_sweep),
     "model": Format(_configs, _JSON, _read_config),
     "own-set": Format(_own_sets, _LINES, _read_own),
+    "benchmark": Format(folders.benchmarks, folders.changed_folder, folders.read_benchmark),
+    "maps": Format(folders.maps, folders.changed_folder, folders.read_maps),
 }
-
-
-def check_sentence(error: InputError) -> None:
-    text = str(error)
-    assert text.strip() and "\n" not in text and len(text) < 8000, repr(text[:300])
-    text.encode()  # half a surrogate could not even be shown

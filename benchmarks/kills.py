@@ -24,7 +24,7 @@ from core.jobs import execute, ttm_job
 from core.runs import SILENCE, Run, RunStore, launch, resume
 
 JOB = {"iterations": 5, "epochs": 2, "seed": 0}
-MOST = 8.0  # seconds until a kill, at most; the process needs some of them to import
+WITHIN = 8.0  # seconds until a kill, at most; the process needs some of them to import
 
 
 def timeless(record: dict[str, Any]) -> dict[str, Any]:
@@ -34,9 +34,9 @@ def timeless(record: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def killed(store: RunStore, run: Run, dice: random.Random) -> float | None:
+def killed(store: RunStore, run: Run, dice: random.Random, within: float) -> float | None:
     """Kill the run's process after a while; seconds until the store says so, None where it had ended before."""
-    until = time.monotonic() + dice.uniform(0, MOST)
+    until = time.monotonic() + dice.uniform(0, within)
     while time.monotonic() < until and store.get(run.id).live:
         time.sleep(0.02)
     now = store.get(run.id)
@@ -56,6 +56,7 @@ def main() -> int:
     """Measure; 1 where a run did not end as it should."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--within", type=float, default=WITHIN, help="seconds until a kill, at most")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     dice, noticed, wrong = random.Random(args.seed), [], []
@@ -70,7 +71,7 @@ def main() -> int:
             run = launch(store, store.create("ttm", "killed", job).id)
             runs += 1
             while run.status != "finished":
-                took = killed(store, run, dice) if len(noticed) < args.kills else None
+                took = killed(store, run, dice, args.within) if len(noticed) < args.kills else None
                 noticed += [] if took is None else [took]
                 run = store.get(run.id)
                 if run.resumable:

@@ -346,10 +346,13 @@ def _changed_array(random: Random, array: np.ndarray) -> np.ndarray:
         ">f8",
         "f4,i4",
     )
-    how = random.randrange(7)
+    how = random.randrange(8)
     try:
         if how == 0:
             return array.astype(random.choice(kinds))
+        if how == 7:  # what is no text and no character
+            codes = np.array(random.choices((0, 65, 0xD800, 0xDFFF, 0x110000, 2**32 - 1), k=2 * len(array)))
+            return codes.astype("<u4").view("<U2")
         if how == 1:
             return array.reshape(random.choice(((-1,), (1, -1), (-1, 1), (1, 1, -1), (-1, 1, 1, 1))))
         if how == 2:
@@ -436,7 +439,7 @@ def changed_zip(inner: dict[str, Change], seal: Callable[[dict[str, bytes]], Non
             name = random.choice(list(files) or ["x"])
             how = random.randrange(9)
             if how <= 5 and name in files:
-                files[name] = _spoiled(random, files[name], inner.get(name.rpartition(".")[2], changed_bytes))
+                files[name] = spoiled(random, files[name], inner.get(name.rpartition(".")[2], changed_bytes))
             elif how == 6:
                 files.pop(name, None)
             elif how == 7:
@@ -448,7 +451,8 @@ def changed_zip(inner: dict[str, Change], seal: Callable[[dict[str, bytes]], Non
     return change
 
 
-def _spoiled(random: Random, data: bytes, change: Change) -> bytes:
+def spoiled(random: Random, data: bytes, change: Change) -> bytes:
+    """Changed as its format asks; byte by byte where it is not of that format."""
     try:
         return change(random, data)
     except Exception:  # spoiled before, or under another ending than its own

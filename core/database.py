@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -9,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from core.errors import InputError
+from core.files import storage
 
 BUSY = 15.0  # seconds to wait for another writer
 
@@ -32,6 +34,16 @@ class Database:
         if version < len(migrations):
             self._migrate(migrations)
 
+    def _connect(self, patience: float) -> sqlite3.Connection:
+        """SQLite wants two files beside its own even to read. Where the folder takes none, as on a disk that is mounted
+        read-only, the file is read as it lies; unless they are there, because somebody who may write is at work.
+        """
+        folder, log = self.path.parent, self.path.with_name(f"{self.path.name}-wal")
+        if not self.path.is_file() or os.access(folder, os.W_OK) or log.exists():
+            return sqlite3.connect(self.path, timeout=patience, isolation_level=None)
+        address = f"{self.path.absolute().as_uri()}?immutable=1"
+        return sqlite3.connect(address, timeout=patience, isolation_level=None, uri=True)
+
     def _migrate(self, migrations: Migrations) -> None:
         with self.transaction() as connection:
             connection.execute("PRAGMA journal_mode = WAL")  # readers never wait for a writer
@@ -48,7 +60,7 @@ class Database:
         patience : seconds to wait for another writer before giving up with an InputError.
         """
         try:
-            with closing(sqlite3.connect(self.path, timeout=patience, isolation_level=None)) as connection:
+            with closing(self._connect(patience)) as connection:
                 connection.row_factory = sqlite3.Row
                 connection.execute("PRAGMA foreign_keys = ON")
                 if write:
@@ -63,6 +75,39 @@ class Database:
                 f"The run store {self.path} cannot be used ({error}); free some space, make its folder writable, "
                 "or set CROSSMATCH_HOME to another folder."
             ) from error
+
+
+class Nowhere(Database):
+    """In place of a file that cannot be made: reading finds nothing, and writing says why."""
+
+    def __init__(self, path: Path, migrations: Migrations, reason: InputError) -> None:
+        self.path, self._migrations, self._reason = path, migrations, reason
+
+    @contextmanager
+    def transaction(self, write: bool = False, patience: float = BUSY) -> Iterator[sqlite3.Connection]:
+        if write:
+            raise self._reason
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+            connection.row_factory = sqlite3.Row
+            for statement in chain.from_iterable(self._migrations):
+                connection.execute(statement)
+            yield connection
+
+
+def opened(path: Path, migrations: Migrations) -> Database:
+    """The database in a file, which is made, with its folder, where it is not there yet.
+
+    Where that cannot be, pages that only look for runs find none. Raises InputError for a file that is there and cannot
+    be used.
+    """
+    try:
+        with storage(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        return Database(path, migrations)
+    except InputError as error:
+        if path.is_file() and path.stat().st_size:
+            raise
+        return Nowhere(path, migrations, error)
 
 
 def _version(connection: sqlite3.Connection) -> int:

@@ -25,7 +25,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
 from core.errors import InputError, unknown_name
-from core.files import checksum, storage
+from core.files import checksum, rename, settle, storage
 from core.paths import assets
 
 CHUNK = 1 << 20
@@ -162,7 +162,7 @@ def _fetch_item(item: Item, folder: Path, progress: Progress | None) -> None:
     if not path.is_file():
         download(item.urls, path, item.sha256, item.bytes, progress)
     if item.unpack is not None:
-        unpack(path, folder / item.unpack)
+        unpack(path, folder / item.unpack, keep=True)
         if not item.done(folder):
             raise InputError(
                 f"{path} does not hold {item.makes}; unpack it by hand, or fetch it again later."
@@ -194,7 +194,7 @@ def download(
             failures.append(f"{urllib.parse.urlsplit(url).netloc}: {failure}")
             continue
         with storage(path):
-            os.replace(part, path)
+            rename(part, path)
             _validator(part).unlink(missing_ok=True)
         return path
     raise InputError(
@@ -257,6 +257,7 @@ def _receive(
         while chunk := answer.read(CHUNK):
             with storage(part):
                 file.write(chunk)
+                file.flush()
             start += len(chunk)
             if most is not None and start > most:
                 raise _Failed(f"it sends more than the {most} bytes it may")
@@ -288,17 +289,10 @@ def _plain(name: str) -> bool:
 # --- archives ----------------------------------------------------------------------------------------------------
 
 
-# What a damaged archive raises; RuntimeError is zipfile's for an encrypted entry.
-_BROKEN = (
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    OSError,  # of reading; what the disk refuses to take is an InputError by then
-    zlib.error,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    IndexError,
-)
+# What a damaged archive raises; RuntimeError is zipfile's for an encrypted entry, OSError is of reading: what the disk
+# refuses to take is an InputError by then.
+_FORMAT = (zipfile.BadZipFile, tarfile.TarError, zlib.error)
+_BROKEN = (*_FORMAT, OSError, EOFError, NotImplementedError, RuntimeError, IndexError)
 
 
 class _Limit(NamedTuple):
@@ -313,14 +307,17 @@ class _Member(NamedTuple):
     open: Callable[[], IO[bytes] | None]
 
 
-def unpack(archive: Path, folder: Path, most: int | None = None, most_files: int = MOST_FILES) -> None:
+def unpack(
+    archive: Path, folder: Path, most: int | None = None, files: int = MOST_FILES, keep: bool = False
+) -> None:
     """Unpack a zip or tar archive into `folder`, wholly or not at all.
 
     Refused, in one sentence: names that lead out of the folder, links and devices, encrypted entries, and archives that
-    unpack to more than `most` bytes (a hundred times their size, unless said) or `most_files` files.
+    unpack to more than `most` bytes (a hundred times their size, unless said) or `files` files.
+    keep : it is on the disk before it gets its names, which takes a while.
     """
     ratio = SLACK + MOST_RATIO * archive.stat().st_size
-    limit = _Limit(ratio if most is None else min(most, ratio), most_files)
+    limit = _Limit(ratio if most is None else min(most, ratio), files)
     aside = folder / f".{archive.name}.unpacking"
     shutil.rmtree(aside, ignore_errors=True)  # left by an attempt that was cut short
     try:
@@ -328,6 +325,8 @@ def unpack(archive: Path, folder: Path, most: int | None = None, most_files: int
             aside.mkdir(parents=True)
         _extract(archive, aside, limit)
         with storage(folder):
+            if keep:
+                settle(aside)
             _merge(aside, folder)
     except _BROKEN as error:
         reason = str(error).partition("\n")[0]  # tarfile lists every compression that it tried
@@ -371,6 +370,7 @@ def _write_member(member: _Member, path: Path, left: int, archive: Path) -> int:
                 )
             with storage(path):
                 file.write(chunk)
+                file.flush()  # or closing would, outside of what says so
     return written
 
 

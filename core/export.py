@@ -31,6 +31,31 @@ def adapted_model(store: RunStore, run_id: str) -> Path:
     return folder
 
 
+def run_model(run_id: str, config: Mapping[str, Any]) -> str:
+    """What a run's model is picked as: `run/ID`, or `itc:run/ID` where that kind of score was named and adapted.
+
+    A folder with a matching head loads as that head, whichever of its scores was trained.
+    """
+    kind, colon, _ = str(config.get("model", "")).partition(":")
+    return f"{kind}:run/{run_id}" if colon and kind in ("itc", "itm") else f"run/{run_id}"
+
+
+def run_source(name: str) -> str:
+    """The folder of a finished run's model, for `run/ID` or `itc:run/ID`, with that prefix; any other name as it is.
+
+    Its checksums are not verified: scoring asks for it again and again.
+    """
+    prefix, found, run_id = name.rpartition("run/")
+    if not found or (prefix and not prefix.endswith(":")):
+        return name
+    from core.runs import RunStore
+
+    folder = RunStore().folder(run_id) / "model"
+    if not folder.is_dir():
+        raise InputError(f"There is no finished {name}; choose another model.")
+    return f"{prefix}{folder}"
+
+
 def export_model(store: RunStore, run_id: str, out: Path) -> Path:
     """Write a run's final model to `out`, a new folder, or a file where it ends in `.zip`; returns it.
 
@@ -46,9 +71,10 @@ def export_model(store: RunStore, run_id: str, out: Path) -> Path:
         try:
             if out.suffix == ".zip":
                 _zip(model, aside, out.stem)
-                os.replace(aside, out)
+                files.rename(aside, out)
             else:
                 shutil.copytree(model, aside)
+                files.settle(aside)
                 files.publish(aside, out)
         finally:
             aside.unlink() if aside.is_file() else shutil.rmtree(aside, ignore_errors=True)

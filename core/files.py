@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
 
 MANIFEST = "manifest.json"
+MANY = 500  # files beyond which one sync of the whole disk is quicker than one of each
 
 
 @contextmanager
@@ -76,14 +77,36 @@ def seal(folder: Path, **facts: Any) -> None:
 
     The manifest holds `facts` and, under `files`, the sha256 of every file by its path inside the folder.
     """
-    sums = {}
-    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name != MANIFEST):
-        with open(path, "r+b") as file:
-            os.fsync(file.fileno())
-        sums[path.relative_to(folder).as_posix()] = checksum(path)
-    for inner in (p for p in folder.rglob("*") if p.is_dir()):
-        sync_folder(inner)
+    inside = sorted(p for p in folder.rglob("*") if p.is_file() and p != folder / MANIFEST)
+    sums = {path.relative_to(folder).as_posix(): checksum(path) for path in inside}
+    settle(folder)
     write_json(folder / MANIFEST, {**facts, "files": sums})
+
+
+def settle(folder: Path) -> None:
+    """Put everything in a folder on the disk, before something says that it is there."""
+    inside = list(folder.rglob("*"))
+    if len(inside) > MANY and hasattr(os, "sync"):
+        os.sync()  # everybody's, but in one go
+        return
+    for path in inside:
+        if path.is_file():
+            sync_file(path)
+    for path in (folder, *filter(Path.is_dir, inside)):
+        sync_folder(path)
+
+
+def sync_file(path: Path) -> None:
+    """Put what a file holds on the disk."""
+    with open(path, "r+b") as file:
+        os.fsync(file.fileno())
+
+
+def rename(aside: Path, final: Path) -> None:
+    """Give a file that was written aside its name, in place of whatever had it, once it is on the disk."""
+    sync_file(aside)
+    os.replace(aside, final)
+    sync_folder(final.parent)
 
 
 def checksum(path: Path) -> str:

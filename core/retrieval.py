@@ -39,14 +39,17 @@ def ranks(scores: np.ndarray, relevant: np.ndarray) -> Ranks:
         raise InputError(
             f"Retrieval needs scores (queries, candidates) and what is relevant; got {array.shape}, {wanted.shape}."
         )
+    if not array.size:
+        raise InputError(f"There is nothing to rank: scores have shape {array.shape}; check the set.")
     rank, tied = np.empty(len(array), dtype=np.int64), np.empty(len(array), dtype=bool)
     for start in range(0, len(array), _BLOCK):
         block = array[start : start + _BLOCK]
         mask = _mask(wanted[start : start + _BLOCK], block.shape)
         best = np.where(mask, block, -np.inf).max(axis=1, keepdims=True)
-        if not np.isfinite(best).all():
+        bad = ~(np.isfinite(best[:, 0]) & np.isfinite(block.max(axis=1)) & np.isfinite(block.min(axis=1)))
+        if bad.any():  # no number is greater than a NaN: as a rival it would lose to everything
             raise InputError(
-                f"Query {start + int((~np.isfinite(best)).argmax())} has no relevant item or no finite score."
+                f"Query {start + int(bad.argmax())} has no relevant item or no finite score; score it again."
             )
         rivals = ~mask
         before, level = ((block > best) & rivals).sum(axis=1), ((block == best) & rivals).sum(axis=1)
@@ -101,6 +104,8 @@ def rank_lists(scores: np.ndarray, relevant: np.ndarray, pool: np.ndarray | None
             f"Retrieval needs scores, relevance and lists of one shape (queries, images); got {array.shape}, "
             f"{wanted.shape}, {lists.shape}."
         )
+    if not array.size:
+        raise InputError(f"There is nothing to rank: scores have shape {array.shape}; check the set.")
     bad = ~np.isfinite(array) & lists
     if bad.any():
         raise InputError(

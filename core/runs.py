@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from core import files, paths, processes, turns
-from core.database import Database
-from core.errors import InputError
+from core.database import opened
+from core.errors import InputError, writable
 
 if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
@@ -102,9 +102,7 @@ class RunStore:
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = (paths.home() / "runs" if root is None else Path(root)).absolute()
-        with files.storage(self.root):
-            self.root.mkdir(parents=True, exist_ok=True)
-        self._database = Database(self.root / "runs.db", MIGRATIONS)
+        self._database = opened(self.root / "runs.db", MIGRATIONS)
 
     # ---- reading
 
@@ -304,8 +302,8 @@ class RunStore:
         more: dict[str, Any] = {"fraction": 1.0} if status == "finished" else {}
         with self._database.transaction(write=True) as database:
             self._mine(database, run_id, attempt)
-            more |= {"status": status, "error": error, "ended": time.time(), "seconds_left": None}
-            self._set(database, run_id, **more, message="")
+            more |= {"error": writable(error or "") or None, "ended": time.time(), "seconds_left": None}
+            self._set(database, run_id, **more, status=status, message="")
 
     # ---- the database
 
@@ -391,7 +389,7 @@ def _end(row: sqlite3.Row) -> None:
 
 
 def _title(text: str) -> str:
-    title = " ".join(text.split())[:TITLE_LENGTH]
+    title = writable(" ".join(text.split())[:TITLE_LENGTH])
     if not title:
         raise InputError("A run needs a title; give it some text.")
     return title

@@ -86,8 +86,9 @@ def page(selection: ui.Selection, store: RunStore, asked: str) -> None:
     ui.cite(runs.run_groups(first.id, first.config))
 
 
-here = ui.VisitorStore()
-wanted = runs.opened(here)
+with ui.guard():  # a store of a newer version, say
+    here = ui.VisitorStore()
+    wanted = runs.opened(here)
 picked = ui.start("Test-time matching", LEAD, line=runs.settings_line(here, wanted))
 with ui.guard():
     page(picked, here, wanted)

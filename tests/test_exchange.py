@@ -365,7 +365,9 @@ def test_a_run_that_was_tampered_with_is_a_sentence_and_leaves_nothing(tmp_path,
 
 
 def test_a_run_that_says_not_when_it_began_comes_in_all_the_same(tmp_path, run):
-    folder = edited(export_run(*run, tmp_path / "out"), "run.json", lambda t: t.replace('"started"', '"begun"'))
+    folder = edited(
+        export_run(*run, tmp_path / "out"), "run.json", lambda t: t.replace('"started"', '"begun"')
+    )
     found = import_run(RunStore(tmp_path / "there"), folder)
     assert (found.started, found.done) == (None, 2)
 

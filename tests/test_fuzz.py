@@ -287,6 +287,55 @@ def test_half_characters_and_bytes_that_are_no_text_are_passed_over(tmp_path):
     discard(staged)
 
 
+def test_half_characters_in_json_lines_are_replaced_in_names_tags_and_cells():
+    row = {"c0_i0": 1.0, "c1_i0": 2.0, "id": "a\ud800", "tag\udc00": "x\ud800", "list": ["\ud800"]}
+    found = read_scores("x.jsonl", json.dumps(row).encode())
+    assert found.ids == ["a?"]
+    assert found.tags.to_dict("records") == [{"tag?": "x?", "list": '["\\ud800"]'}]
+    table = read_table("x.jsonl", json.dumps({"a\ud800": "b\ud800", "n": 1}).encode())
+    assert table.to_dict("records") == [{"a?": "b?", "n": 1}]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    ["[" * 100_000, '{"scale": "x"}', '{"scale": [1]}', '{"keys": 1}', '{"keys": {"images": 3}}', "[]"],
+)
+def test_a_model_of_maps_with_spoiled_settings_is_one_sentence(tmp_path, settings):
+    from core.scorers.embedding import EmbeddingModel
+
+    EmbeddingModel(np.ones((2, 3)), np.ones((2, 3)), ["a", "b"], ["c", "d"]).save(tmp_path)
+    path = tmp_path / "config.json"
+    whole = json.loads(path.read_text())
+    path.write_text(json.dumps({**whole, **json.loads(settings)}) if settings.startswith("{") else settings)
+    with pytest.raises(InputError, match=r"does not open|is incomplete|no embedding model"):
+        EmbeddingModel.load(tmp_path)
+
+
+@pytest.mark.parametrize("code", [0xD800, 0x110000, 0xFFFFFFFF])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_numbers_that_are_no_characters_are_replaced_in_the_texts_of_an_array_file(code, order):
+    texts = np.array([code, ord("b")], dtype=f"{order}u4").view(f"{order}U1")
+    found = read_scores("x.npz", npz(scores=np.zeros((2, 1, 2)), ids=texts, tag_t=texts))
+    assert found.ids == found.tags["t"].tolist() == ["\ufffd", "b"]
+    assert read_table("x.npz", npz(a=texts))["a"].tolist() == ["\ufffd", "b"]
+
+
+@pytest.mark.parametrize("column", ["group", "note"])
+def test_bytes_that_are_no_text_in_a_parquet_file_are_told_when_it_is_read(column):
+    """Arrow takes them for text until somebody looks at them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    offsets = pa.array([0, 1, 2], pa.int32()).buffers()[1]
+    wrong = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"\xffb")])
+    table = {"group": ["a", "a"], "image": [0, 0], "caption": [0, 1], "score": [1.0, 2.0], "note": ["x", "x"]}
+    out = io.BytesIO()
+    pq.write_table(pa.table({**table, column: wrong}), out)
+    for read in (read_scores, read_table):
+        with pytest.raises(InputError, match="UTF8"):
+            read("x.parquet", out.getvalue())
+
+
 @pytest.mark.parametrize("listed", [1, {"a": 1}, [["x"]], [{}], None, "CLIPModel"])
 def test_a_list_of_architectures_that_is_none_is_passed_over(tmp_path, listed):
     from core.scorers.kinds import natural_kind

@@ -17,12 +17,14 @@ from core.scores import score_groups
 
 @pytest.fixture(scope="module")
 def address():
+    usual = Image.MAX_IMAGE_PIXELS
     demo = gradio_app.build()
     _, address, _ = demo.launch(
         mcp_server=True, prevent_thread_lock=True, quiet=True, server_name="127.0.0.1"
     )
     yield address
     demo.close()
+    Image.MAX_IMAGE_PIXELS = usual
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +79,7 @@ def test_the_models_are_listed(client):
     ("captions", "model", "said"),
     [
         (("", "a cube"), "builtin/clip", "empty"),
+        (("a" * 401, "a cube"), "builtin/clip", "400 characters"),
         (("a", "b"), "somebody/else", "not in the list|Unknown model"),
     ],
 )
@@ -114,3 +117,36 @@ def test_captions_are_never_markup(pair):
 def test_a_missing_image_is_one_sentence():
     with pytest.raises(gradio.Error, match="both images"):
         gradio_app.compare(None, None, "a", "b", "builtin/clip")
+
+
+def test_an_image_of_too_many_pixels_is_refused_before_it_is_decoded(client, pair, tmp_path):
+    import resource
+
+    files, captions = pair
+    Image.new("1", (20_000, 5_000)).save(tmp_path / "huge.png")  # 12 kB, a hundred megapixels
+    assert (tmp_path / "huge.png").stat().st_size < 50_000
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(Exception, match=r"(?i)error|bomb|pixels"):
+        call(client, [tmp_path / "huge.png", files[1]], captions)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB; its pixels are 300 MB
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../../../../etc/passwd", "gradio_app.py"])
+def test_no_file_of_the_server_is_read_for_a_visitor(address, pair, path):
+    import json
+    from urllib.error import HTTPError
+    from urllib.request import Request, urlopen
+
+    with pytest.raises(HTTPError) as refused:
+        urlopen(f"{address}gradio_api/file={path}", timeout=20)
+    assert refused.value.code in (403, 404)
+    images = [{"path": path, "meta": {"_type": "gradio.FileData"}}] * 2
+    body = json.dumps({"data": [*images, "one", "two", "builtin/clip"]}).encode()
+    ask = Request(f"{address}gradio_api/call/score_group", body, {"Content-Type": "application/json"})
+    try:
+        event = json.load(urlopen(ask, timeout=20))["event_id"]
+        with urlopen(f"{address}gradio_api/call/score_group/{event}", timeout=60) as answer:
+            told = answer.read().decode()
+    except HTTPError as error:
+        told = f"event: error {error.code}"
+    assert "event: error" in told and "root:" not in told and "import" not in told

@@ -82,7 +82,11 @@ def test_the_queue_of_all_visitors_is_limited(opened, monkeypatch):
         ({"groups": 301}, "at most 300 groups"),
         ({"ttm": {"iterations": 11}}, "at most 10 iterations"),
         ({"ttm": {"epochs": 1000}}, "at most 20 epochs"),
+        ({"simplematch": {"rounds": 31}}, "at most 30 rounds"),
+        ({"adapt": {"epochs": 21}}, "at most 20 epochs"),
         ({"benchmark": "winoground"}, "not offered here"),
+        ({"model": "openai/clip-vit-base-patch32"}, "not offered here"),
+        ({"device": "cpu:1"}, "leave it at auto"),
     ],
 )
 def test_a_run_that_is_too_large_is_refused_with_a_sentence(opened, change, said):
@@ -109,6 +113,164 @@ def test_models_from_outside_are_refused(monkeypatch, name):
         public.check_model(name, ["builtin/clip"])
     monkeypatch.delenv("CROSSMATCH_PUBLIC")
     assert public.check_model(name, ["builtin/clip"]) == name
+
+
+NOT_OURS = [
+    "openai/clip-vit-base-patch32",
+    "itm:Salesforce/blip-itm-base-coco",
+    "open_clip:ViT-B-32/laion2b_s34b_b79k",
+    "open_clip:builtin/clip",
+    "python:word-count",
+    "python:builtin/clip",
+    "api:gpt-4.1",
+    "api:builtin/clip",
+    "/etc",
+    "itc:/etc",
+    "../secret",
+    "a\0b",
+    "~nobody-at-all/x",
+    "",
+]
+
+
+@pytest.mark.parametrize("name", NOT_OURS)
+def test_no_way_to_resolve_a_model_leads_outside(opened, monkeypatch, tmp_path, name):
+    """Whatever page or run a name comes from, the loader itself refuses it."""
+    from core import scorers
+    from core.adapt.bases import load_base
+
+    monkeypatch.setattr(scorers, "locate", None)  # nothing is looked for
+    for act in (
+        scorers.load_scorer,
+        scorers.scorer_key,
+        scorers.scorer_kind,
+        scorers.model_folder,
+        load_base,
+    ):
+        if act is scorers.scorer_kind and name.startswith(("itm:", "itc:", "api:")):
+            continue  # the kind is said by the name, and that is all
+        with pytest.raises(InputError, match="not offered here"):
+            act(name)
+    with pytest.raises(InputError, match="not offered here"):
+        opened("ann").create("ttm", "t", {**JOB, "model": name})
+
+
+def test_built_in_models_and_those_of_runs_are_loaded_in_public_mode(opened, tmp_path):
+    import shutil
+
+    from core.paths import assets
+    from core.scorers import load_scorer, scorer_key
+
+    store = opened("ann")
+    folder = store.folder(store.create("ttm", "t", JOB).id) / "model"
+    shutil.copytree(assets() / "models/clip", folder)
+    assert load_scorer(str(folder)).key == scorer_key("builtin/clip")
+    assert scorer_key("itc:builtin/blip-itm")
+    secret = tmp_path / "secret"  # beside the runs, with all that a model needs
+    shutil.copytree(assets() / "models/clip", secret)
+    for name in (str(secret), f"{store.root}/../secret", str(store.root)):
+        with pytest.raises(InputError, match="not offered here"):
+            load_scorer(name)
+    (store.root / "link").symlink_to(secret)
+    with pytest.raises(InputError, match="not offered here"):
+        load_scorer(str(store.root / "link"))
+
+
+def test_a_resumed_run_counts_like_a_new_one(opened):
+    """Whoever stops his runs to start others cannot resume them all on top."""
+    store, stopped = opened("ann"), []
+    for _ in range(public.LIVE):
+        run = store.create("ttm", "first", JOB)
+        assert store.queue_up(run.id) == 1  # it does not stand in its own way
+        store.request_stop(run.id)
+        stopped.append(run.id)
+    for _ in range(public.LIVE):
+        store.create("ttm", "second", JOB)
+    with pytest.raises(InputError, match="runs waiting or working"):
+        store.queue_up(stopped[0])
+    assert RunStore().get(stopped[0]).status == "stopped"
+
+
+def test_of_many_that_are_started_at_the_same_instant_no_more_are_admitted(opened):
+    from concurrent.futures import ThreadPoolExecutor
+
+    store = opened("ann")
+
+    def start(number):
+        try:
+            return store.create("ttm", str(number), JOB).id
+        except InputError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(start, range(12)))
+    assert len(store.list()) == public.LIVE
+    assert sum("runs waiting or working" in answer for answer in answers) == 12 - public.LIVE
+
+
+def test_a_visitor_neither_starts_nor_stops_a_table(opened):
+    from core.reproduce.background import start_table, stop_table
+
+    for act in (start_table, stop_table):
+        with pytest.raises(InputError, match="not run or stopped from here"):
+            act(opened("ann"), "ttm/1", 1)
+
+
+BOUND = [  # page, parameter that names a model, what else its widget needs to be there
+    ("pages/1_Groups.py", "model", {}),
+    ("pages/3_Debias.py", "model", {}),
+    ("pages/4_Test-Time_Matching.py", "model", {"run": "new"}),
+    ("pages/5_Retrieval.py", "left", {}),
+    ("pages/5_Retrieval.py", "right", {}),
+    ("pages/5_Retrieval.py", "base", {"view": "train"}),
+    ("pages/6_Compare.py", "other", {}),
+]
+
+
+@pytest.mark.parametrize(("page", "name", "more"), BOUND)
+def test_no_page_loads_another_model_by_its_address(open_page, monkeypatch, tmp_path, page, name, more):
+    import shutil
+
+    from core import scorers
+    from core.paths import assets
+
+    folder = tmp_path / "a-model"
+    shutil.copytree(assets() / "models/clip-early", folder)
+    resolve, asked = scorers._resolve, []
+    monkeypatch.setattr(scorers, "_resolve", lambda n: (resolve(n), asked.append(n))[0])
+    scores = np.random.default_rng(0).random  # which model is asked is the question, not what it says
+    monkeypatch.setattr(
+        "ui.retrieval.score_retrieval",
+        lambda _, found, *__: scores((len(found.queries), len(found.images)), np.float32),
+    )
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    for value in (str(folder), "api:gpt-4.1", "python:x"):
+        test = open_page(page, **{name: value, **more})
+        assert not test.exception
+        assert [e.value for e in test.error if "our side" in e.value] == []
+        assert value not in asked
+    assert asked and all("builtin/" in n or "/runs/" in n or "assets/models" in n for n in asked)
+
+
+VIEWS = [  # where one brings files, folders and names: page, address, first words of what asks for it
+    ("pages/4_Test-Time_Matching.py", {"run": "new", "source": "embeddings file"}, "Embeddings: NPZ"),
+    ("pages/8_Your_Data.py", {"way": "Images and captions"}, "Or a folder"),
+    ("pages/8_Your_Data.py", {"way": "Hugging Face"}, "Data set"),
+    ("pages/8_Your_Data.py", {"way": "A model"}, "Model"),
+    ("pages/9_Runs.py", {}, "Archives"),
+]
+
+
+def asks(test):
+    """Labels of everything that takes text or files outside of the sidebar."""
+    return [e.proto.label for kind in ("text_input", "file_uploader") for e in test.main.get(kind)]
+
+
+@pytest.mark.parametrize(("page", "query", "label"), VIEWS)
+def test_what_is_not_for_visitors_is_not_behind_an_address_either(open_page, monkeypatch, page, query, label):
+    assert [found for found in asks(open_page(page, **query)) if found.startswith(label)]
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    assert not [found for found in asks(fine(open_page(page, **query))) if found.startswith(label)]
 
 
 def test_without_public_mode_everything_is_everybodys(tmp_path, monkeypatch):

@@ -97,6 +97,15 @@ def test_a_run_is_renamed_but_not_to_nothing(store):
         store.rename(run.id, " \t ")
 
 
+def test_half_characters_in_a_title_or_an_error_are_replaced(store):
+    """A command line in another encoding has them, so has a file's name in an error."""
+    run = store.create("ttm", "caf\udce9 1", {"note": "\ud800"})
+    store.rename(run.id, "caf\udce9 2")
+    store.conclude(run.id, store.queue_up(run.id), "failed", "OSError: \ud800.png is gone")
+    found = store.get(run.id)
+    assert (found.title, found.error) == ("caf? 2", "OSError: ?.png is gone")
+
+
 def test_steps_come_in_order_and_a_repeated_iteration_replaces_it_and_drops_what_followed(store):
     run = new(store)
     for iteration in range(4):
@@ -418,8 +427,12 @@ def test_a_file_that_is_no_store_is_one_sentence(tmp_path):
     with pytest.raises(InputError, match="cannot be used"):
         RunStore(tmp_path)
     (tmp_path / "file").write_text("")
+    store = RunStore(tmp_path / "file" / "runs")
+    assert store.list() == []  # a page that looks for runs goes on without any
+    with pytest.raises(InputError, match="There is no run"):
+        store.get("20250101-000000000-aaaaaa")
     with pytest.raises(InputError, match="cannot be written"):
-        RunStore(tmp_path / "file" / "runs")
+        new(store)
 
 
 def test_a_store_that_stays_locked_is_one_sentence(store, monkeypatch):
@@ -476,6 +489,48 @@ try:
 except InputError as error:
     print(error)
 """
+
+
+LOOK = """
+import os, sys
+from pathlib import Path
+from core.errors import InputError
+from core.runs import RunStore
+import sqlite3
+if os.geteuid() == 0:
+    os.setgroups([]), os.setgid(65534), os.setuid(65534)
+store = RunStore(Path(sys.argv[1]))
+for run in store.list():
+    print(run.title, run.status, [step["value"] for step in store.steps(run.id)])
+try:
+    store.rename(run.id, "other")
+except InputError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("at_work", [True, False])
+def test_a_read_only_store_shows_what_it_holds(at_work):
+    """Whether somebody else is writing there meanwhile, or nobody has for long."""
+    folder = Path(tempfile.mkdtemp())
+    try:
+        store = RunStore(folder / "my runs?")  # a name that an address would have to escape
+        run = new(store)
+        store.append_step(run.id, {"iteration": 0, "value": 7})
+        write(store, run.id, heartbeat=0.0)  # interrupted: whoever looks would write that down
+        if at_work:
+            other = sqlite3.connect(store.root / "runs.db")
+            other.execute("SELECT * FROM runs").fetchall()
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o555)
+        result = run_python(LOOK, store.root)
+        assert result.returncode == 0, result.stderr
+        shown, told = result.stdout.splitlines()
+        assert shown == "a run interrupted [7]" and "make its folder writable" in told
+    finally:
+        folder.chmod(0o755)
+        store.root.chmod(0o755)
+        shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize("used_before", [True, False])

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import colorsys
 import math
+import os
 import re
 import subprocess
 import sys
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from core.errors import InputError
@@ -275,6 +279,35 @@ def test_many_scenes_on_two_processes_equal_one_by_one(scenes):
     alone = np.stack([render(s, 16) for s in scenes[:70]])
     assert np.array_equal(render_many(scenes[:70], 16, processes=2), alone)
     assert render_many([], 16).shape == (0, 16, 16, 3)
+
+
+DRAWING = """
+from core import datasets
+from core.scenes import render_many
+if __name__ == "__main__":
+    groups = datasets.load("scenes/left-right", "test").groups
+    render_many([image.scene for group in groups for image in group.images] * 50, 128, processes=2)
+"""
+
+
+def test_whoever_helps_to_draw_ends_with_a_killed_starter(tmp_path):
+    """A pool's processes would wait for work for ever."""
+    (tmp_path / "drawing.py").write_text(DRAWING)
+    root = Path(__file__).resolve().parent.parent
+    starter = subprocess.Popen(
+        [sys.executable, tmp_path / "drawing.py"], env={**os.environ, "PYTHONPATH": str(root)}
+    )
+    helpers, deadline = [], time.monotonic() + 60
+    while len(helpers) < 3 and time.monotonic() < deadline:  # two that draw, and the pool's tracker
+        helpers = psutil.Process(starter.pid).children()
+        time.sleep(0.1)
+    assert len(helpers) == 3
+    starter.kill()
+    starter.wait()
+    _, left = psutil.wait_procs(helpers, timeout=30)
+    for process in left:
+        process.kill()
+    assert left == []
 
 
 def test_a_larger_picture_shows_the_same_scene(scenes):

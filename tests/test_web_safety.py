@@ -228,6 +228,37 @@ def test_every_uploader_says_how_much_it_takes_or_takes_the_bounded_default():
                 )
 
 
+UPLOADERS = [("pages/2_Matching.py", {}), ("pages/8_Your_Data.py", {"way": "Scores or embeddings"})]
+
+
+@pytest.mark.parametrize("public", ["0", "1"])
+@pytest.mark.parametrize(("page", "query"), UPLOADERS)
+def test_names_and_content_of_an_upload_are_words_and_no_paths(
+    open_page, monkeypatch, tmp_path, page, query, public
+):
+    import csv
+    import io
+
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", public)
+    out = io.StringIO()
+    rows = [["group", "image", "caption", "score", HOSTILE]]
+    for group in (HOSTILE, f"{HOSTILE} 2"):
+        rows += [[group, i, j, i + 2 * j, HOSTILE] for i in range(2) for j in range(2)]
+    csv.writer(out).writerows(rows)
+    before = sorted(tmp_path.rglob("*.csv"))
+    for content in (out.getvalue(), out.getvalue().replace(",score,", f",{HOSTILE},"), HOSTILE):
+        for name in (f"{HOSTILE}.csv", "../../../outside.csv"):
+            test = open_page(page, **query)
+            test.get("file_uploader")[0].upload(name, content.encode(), "text/csv")
+            test = test.run()
+            assert not test.exception
+            assert not [e.value for e in test.error if "our side" in e.value]
+            seen = check(test)
+            assert bool(test.error) is (content != out.getvalue())
+            assert seen or not test.error or "canary" not in name  # the sentence names the file
+    assert sorted(tmp_path.rglob("*.csv")) == before and not list(tmp_path.parent.glob("**/outside.csv"))
+
+
 PATHS = [
     "../../etc/passwd",
     "/etc/passwd",
@@ -370,3 +401,33 @@ def test_the_container_runs_without_root():
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     users = [line.split()[1] for line in lines if line.startswith("USER ")]
     assert users and users[-1] not in ("root", "0")
+
+
+def test_the_lock_pins_every_package_with_its_hashes_and_has_all_that_is_asked_for():
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    blocks = re.split(r"\n(?=\S)", (ROOT / "requirements.lock").read_text().strip())
+    pinned = {}
+    for block in blocks:
+        first, *hashes = [line.strip().removesuffix("\\").strip() for line in block.splitlines()]
+        found = Requirement(first)
+        (pin,) = found.specifier
+        assert pin.operator == "==" and "*" not in pin.version and found.url is None, first
+        assert hashes and all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", line) for line in hashes), first
+        pinned.setdefault(canonicalize_name(found.name), []).append(pin.version)
+    asked = [
+        *project["dependencies"],
+        *(r for extra in project["optional-dependencies"].values() for r in extra),
+    ]
+    for wanted in map(Requirement, asked):
+        name = canonicalize_name(wanted.name)
+        if name == canonicalize_name(project["name"]):
+            continue  # an extra that is made of others
+        assert all(version in wanted.specifier for version in pinned[name]), wanted
+
+
+def test_an_audit_that_could_ask_nobody_fails():
+    recipe = (ROOT / "Makefile").read_text().partition("\naudit:")[2].partition("\n\n")[0]
+    assert "pip-audit" in recipe and "--strict" in recipe and "--require-hashes" in recipe

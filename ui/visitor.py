@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import threading
 from typing import Any
 
 import streamlit as st
@@ -12,6 +13,8 @@ from core.errors import InputError
 from core.public import admit, public, surplus
 from core.runs import Run, RunStore
 
+# Two tabs that start a run at the same instant are admitted one after the other.
+_admission = threading.RLock()
 _COOKIE = "_streamlit_xsrf"  # Streamlit sets it in every browser; it lives as long as the browser is open
 
 
@@ -46,15 +49,20 @@ class VisitorStore(RunStore):
         return super().list(kind, owner or self._owner)
 
     def create(self, kind: str, title: str, config: dict[str, Any], owner: str | None = None) -> Run:
-        everybody = super().list()
-        admit(everybody, self._owner, config)
+        with _admission:
+            everybody = super().list()
+            admit(everybody, self._owner, config)
+            made = super().create(kind, title, config, owner or self._owner)
         for run in surplus(everybody, self._owner):
             super().delete(run.id)
-        return super().create(kind, title, config, owner or self._owner)
+        return made
 
     def queue_up(self, run_id: str) -> int:
         self._check_mine(run_id)
-        return super().queue_up(run_id)
+        with _admission:  # a run that is resumed is one more, as a new one would be
+            config = self.get(run_id).config
+            admit([run for run in super().list() if run.id != run_id], self._owner, config)
+            return super().queue_up(run_id)
 
     def request_stop(self, run_id: str) -> Run:
         self._check_mine(run_id)

@@ -178,10 +178,11 @@ def base_of(model: Any) -> Base:
 
 def load_base(name: str, device: str = "auto") -> ContrastiveModel:
     """The model that a strategy adapts, by the names of `load_scorer`; FLAVA as its two contrastive towers."""
+    from core.public import check_source
     from core.scorers import load_scorer
     from core.scorers.hub import locate, read_json
 
-    if ":" not in name:
+    if ":" not in check_source(name):
         folder = locate(name)
         config = folder / "config.json"
         if config.is_file() and read_json(config).get("model_type") == "flava":

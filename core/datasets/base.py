@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,10 @@ class Benchmark:
             "citation": CITATIONS[self.citation],
         }
         return replace(found, **facts)
+
+
+# A set of scene graphs: no groups to score, so no metric; what Cola's queries and swaps are made from.
+graph_benchmark = partial(Benchmark, metric="", kind=GRAPHS)
 
 
 class Family:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from core.datasets.base import GRAPHS, Benchmark
+from core.datasets.base import graph_benchmark
 from core.datasets.reading import Images, laid_out, need, read_json
 from core.datasets.sets import GraphSet, Relation, SceneGraph, SceneObject
 
@@ -83,33 +83,29 @@ def read_paco(folder: Path, split: str, images: bool = True) -> GraphSet:
 
 
 CLEVR = (
-    Benchmark(
+    graph_benchmark(
         name="clevr",
         title="CLEVR scenes",
         source="https://cs.stanford.edu/people/jcjohns/clevr/",
         licence="CC BY 4.0",
         citation="CLEVR",
-        metric="",
         read=read_clevr,
         layout=(_CLEVR_FILES, _CLEVR_IMAGES),
         counts={"train": (70000,), "validation": (15000,)},
         note="Material for Cola's queries and swaps.",
         splits=("validation", "train"),
-        kind=GRAPHS,
     ),
 )
 PACO = (
-    Benchmark(
+    graph_benchmark(
         name="paco",
         title="PACO objects with attributes",
         source="https://github.com/facebookresearch/paco",
         licence="MIT (annotations); images: COCO, Flickr's terms of use",
         citation="PACO",
-        metric="",
         read=read_paco,
         layout=("annotations/paco_lvis_v1_test.json | paco_lvis_v1_test.json", _PACO_IMAGES),
         note="Material for Cola's queries; it has no relations between objects.",
         splits=("test", "validation", "train"),
-        kind=GRAPHS,
     ),
 )

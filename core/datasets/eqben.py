@@ -47,9 +47,7 @@ def read(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSe
     path = need(folder, file)
     image = Images(folder, where, images)
     columns = ("image_0", "caption_0", "image_1", "caption_1")
-    rows: list[Mapping[str, Any]] = list(
-        read_csv(path, columns) if path.suffix == ".csv" else read_json(path)
-    )
+    rows: Any = read_csv(path, columns) if path.suffix == ".csv" else read_json(path)
     with laid_out(path, "a list of EqBen's pairs"):
         return GroupSet(
             f"eqben/{part}", tuple(_group(f"eqben-{part}-{i}", row, image) for i, row in enumerate(rows))

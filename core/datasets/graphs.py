@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from core.datasets.base import GRAPHS, Benchmark
+from core.datasets.base import graph_benchmark
 from core.datasets.reading import Images, find, laid_out, need, read_json
 from core.datasets.sets import GraphSet, Relation, SceneGraph, SceneObject
 
@@ -111,13 +111,12 @@ def _box(o: Mapping[str, Any]) -> tuple[int, int, int, int]:
 
 
 GQA = (
-    Benchmark(
+    graph_benchmark(
         name="gqa",
         title="GQA scene graphs",
         source="https://cs.stanford.edu/people/dorarad/gqa/download.html",
         licence="CC BY 4.0",
         citation="GQA",
-        metric="",
         read=read_gqa,
         layout=(
             "val_sceneGraphs.json | sceneGraphs/val_sceneGraphs.json",
@@ -126,22 +125,19 @@ GQA = (
         counts={"train": (74942,)},
         note="Material for Cola's queries and swaps; the test images have no graphs.",
         splits=("validation", "train"),
-        kind=GRAPHS,
     ),
 )
 VISUAL_GENOME = (
-    Benchmark(
+    graph_benchmark(
         name="visual-genome",
         title="Visual Genome scene graphs",
         source="https://homes.cs.washington.edu/~ranjay/visualgenome/api.html",
         licence="CC BY 4.0",
         citation="Visual Genome",
-        metric="",
         read=read_visual_genome,
         layout=("scene_graphs.json", _VG_IMAGES),
         counts={"all": (108077, 108249)},
         note="108077 images since version 1.2, 108249 before.",
         splits=("all",),
-        kind=GRAPHS,
     ),
 )

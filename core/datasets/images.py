@@ -28,7 +28,14 @@ class CroppedImage:
         return hashlib.sha256(f"{FileImage(self.path).key}{self.box}".encode()).hexdigest()
 
     def open(self, size: int | None = None) -> Image.Image:
-        return FileImage(self.path).open().crop(self.box)
+        try:
+            return FileImage(self.path).open().crop(self.box)
+        except (Image.DecompressionBombError, OverflowError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(
+                f"The part {self.box} of {self.path} is too large to be cut out; the annotation file is damaged."
+            ) from None
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,7 @@ class ArrayImage:
         try:
             pixels = np.load(io.BytesIO(self.path.read_bytes()), allow_pickle=False)
             return Image.fromarray(np.ascontiguousarray(pixels[:, :, ::-1]), "RGB")
-        except (OSError, ValueError, EOFError, IndexError, TypeError) as error:
+        except Exception as error:  # NumPy and its tokenizer of headers fail in ways of their own
             raise InputError(
                 f"The image array {self.path} does not open ({error}); replace it or leave its group out."
             ) from None

@@ -101,6 +101,7 @@ def adopt(staged: Path, name: str, shapes: Mapping[str, int], facts: Mapping[str
     record = {key: facts.get(key, "") for key in FACTS} | {"name": name, "shapes": dict(shapes)}
     with files.storage(root() / name):
         files.write_json(staged / FACTS_FILE, record)
+        files.settle(staged)
         try:
             os.rename(staged, root() / name)  # fails where somebody took the name a moment ago
         except OSError:

@@ -14,7 +14,7 @@ from typing import Any
 from core.datasets.images import CroppedImage, ParquetImage
 from core.errors import InputError
 from core.groups import FileImage, ImageRef
-from core.paths import home
+from core.paths import home, is_file
 
 VARIABLE = "CROSSMATCH_DATA"
 
@@ -66,6 +66,7 @@ def laid_out(path: Path, what: str) -> Iterator[None]:
         IndexError,
         TypeError,
         ValueError,
+        OverflowError,
         AttributeError,
         SyntaxError,
         RecursionError,
@@ -154,7 +155,7 @@ class Images:
                 f"The image name {name!r} leads out of its folder; the annotation file is damaged."
             )
         for root in self.roots:
-            if (root / inside).is_file():
+            if is_file(root / inside):
                 return root / inside
         expected = (self.roots or self.options)[0] / inside
         if self.required:

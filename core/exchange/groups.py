@@ -106,18 +106,19 @@ def _write_parquet(groups: GroupSet, out: Path, progress: Callable[[int, int], N
         + [*((f"caption_{j}", pa.string()) for j in range(k)), ("truth", pa.list_(pa.int64()))]
         + [(tag, pa.string()) for tag in tags]
     )
-    out.parent.mkdir(parents=True, exist_ok=True)
     aside = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        with files.storage(out), pq.ParquetWriter(aside, schema) as writer:
-            for done, group in enumerate(groups, 1):
-                _answer_and_tags(group)  # refuses tags that would clash
-                writer.write_table(pa.Table.from_pylist([_parquet_row(group, tags)], schema))
-                if progress is not None:
-                    progress(done, len(groups))
-        os.replace(aside, out)
-    finally:
-        aside.unlink(missing_ok=True)
+    with files.storage(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with pq.ParquetWriter(aside, schema) as writer:
+                for done, group in enumerate(groups, 1):
+                    _answer_and_tags(group)  # refuses tags that would clash
+                    writer.write_table(pa.Table.from_pylist([_parquet_row(group, tags)], schema))
+                    if progress is not None:
+                        progress(done, len(groups))
+            files.rename(aside, out)
+        finally:
+            aside.unlink(missing_ok=True)
 
 
 def _parquet_row(group: Group, tags: list[str]) -> dict[str, Any]:
@@ -139,7 +140,11 @@ def _write_folder(
             (aside / IMAGES).mkdir(parents=True)
             lines = list(_lines(groups, aside / IMAGES, progress))
             (aside / MANIFEST).write_text("".join(lines), encoding="utf-8", newline="\n")
-            (_zip if zipped else os.replace)(aside, out)
+            if zipped:
+                _zip(aside, out)
+            else:
+                files.settle(aside)
+                os.replace(aside, out)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
 
@@ -174,6 +179,6 @@ def _zip(folder: Path, out: Path) -> None:
                 entry = zipfile.ZipInfo(f"{out.stem}/{path.relative_to(folder).as_posix()}", _EPOCH)
                 entry.external_attr = 0o644 << 16
                 archive.writestr(entry, path.read_bytes())
-        os.replace(packed, out)
+        files.rename(packed, out)
     finally:
         packed.unlink(missing_ok=True)

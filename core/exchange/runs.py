@@ -170,6 +170,7 @@ def _adopt(
             if source.is_file() and not source.is_symlink():
                 (target / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target / name)
+        files.settle(target)
     attempt = store.queue_up(run_id)
     total = int(record.get("total") or max(len(steps) - 1, 0))
     for step in steps:
@@ -196,6 +197,6 @@ def _zip(folder: Path, out: Path) -> None:
                 entry.external_attr = 0o644 << 16
                 with path.open("rb") as source, archive.open(entry, "w", force_zip64=True) as sink:
                     shutil.copyfileobj(source, sink, 1 << 20)
-        os.replace(packed, out)
+        files.rename(packed, out)
     finally:
         packed.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from core.errors import InputError
+from core.errors import InputError, writable
 from core.files import storage, write_bytes
 from core.scorefiles import load_npz, parquet_frame, read_bytes
 
@@ -183,7 +183,7 @@ def _from_jsonl(path: Path | str, content: bytes) -> pd.DataFrame:
             ) from None
         if not isinstance(row, dict) or any(isinstance(v, dict | list) for v in row.values()):
             raise InputError(f"{path}: line {number} is no row of a table; write one flat object per line.")
-        rows.append(row)
+        rows.append({writable(k): writable(v) if isinstance(v, str) else v for k, v in row.items()})
     return pd.DataFrame.from_records(rows)
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, partial
-from multiprocessing import get_context
+from functools import cached_property, lru_cache, partial
+from multiprocessing import get_context, parent_process
 
 import numpy as np
 from PIL import Image
@@ -84,12 +86,24 @@ def render_many(scenes: Sequence[Scene], size: int = MODEL_SIZE, processes: int 
             pictures[i] = render(scene, size)
         return pictures
     # Spawned, not forked: the caller may have threads (torch, a web server) that a fork would freeze.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(processes, get_context("spawn"), _leave_with_parent) as pool:
         chunk = math.ceil(len(scenes) / (8 * processes))
         parts = [scenes[i : i + chunk] for i in range(0, len(scenes), chunk)]
         for i, part in enumerate(pool.map(partial(render_many, size=size), parts)):
             pictures[i * chunk : i * chunk + len(part)] = part
     return pictures
+
+
+def _leave_with_parent() -> None:
+    """In a process of the pool: end when whoever started it is killed. It would wait for work for ever."""
+    parent = parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @dataclass(frozen=True)
@@ -105,4 +119,13 @@ class SceneImage:
 
     def open(self, size: int | None = None) -> Image.Image:
         """RGB picture: 64 px for the models, or `size` px for display."""
-        return Image.fromarray(render(self.scene, size or MODEL_SIZE))
+        if size is None or size == MODEL_SIZE:
+            return Image.fromarray(_for_models(self.scene))
+        return Image.fromarray(render(self.scene, size))
+
+
+@lru_cache(maxsize=4096)  # 12 kB each: one model after another reads the same pictures
+def _for_models(scene: Scene) -> np.ndarray:
+    picture = render(scene)
+    picture.flags.writeable = False
+    return picture

@@ -68,7 +68,9 @@ def parquet_frame(path: Path | str, content: bytes) -> pd.DataFrame:
                     break
                 pieces.append(piece)
         if size <= most_bytes(content):
-            return pa.Table.from_batches(pieces, schema).to_pandas()
+            table = pa.Table.from_batches(pieces, schema)
+            table.validate(full=True)  # texts may be any bytes until somebody looks
+            return table.to_pandas()
     except Exception as error:  # pyarrow's own family of errors
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(f"{path} is no Parquet file ({reason}); save or fetch it again.") from None

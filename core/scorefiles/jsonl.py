@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from core.errors import InputError
+from core.errors import InputError, writable
 from core.scorefiles.common import ScoreFile
 
 _CELL = re.compile(r"c(0|[1-9]\d*)_i(0|[1-9]\d*)")  # caption, image
@@ -59,10 +59,11 @@ def write(file: ScoreFile) -> bytes:
 def _parse(where: str, line: str) -> dict[str, Any]:
     def unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
         row: dict[str, Any] = {}
-        for key, value in items:
+        for spelt, value in items:
+            key = writable(spelt)
             if key in row:
                 raise InputError(f"{where} has the key {key!r} twice; leave one of them out.")
-            row[key] = value
+            row[key] = writable(value) if isinstance(value, str) else value
         return row
 
     try:

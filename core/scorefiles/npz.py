@@ -33,7 +33,18 @@ def load_npz(path: Path | str, data: bytes | None = None) -> dict[str, np.ndarra
         raise InputError(f"{path} is damaged or no NPZ file ({error}); save or fetch it again.") from None
     if "" in arrays:
         raise InputError(f"{path} is a single array, not an NPZ of named ones; save it with numpy.savez.")
-    return arrays
+    return {name: _characters(array) for name, array in arrays.items()}
+
+
+def _characters(array: np.ndarray) -> np.ndarray:
+    """Texts with a mark in place of what is no character: NumPy takes any four bytes of a file for one, and fails
+    later."""
+    if array.dtype.kind != "U" or not array.dtype.itemsize:
+        return array
+    codes = np.frombuffer(array.tobytes(), array.dtype.str[0] + "u4").copy()
+    wrong = (codes > 0x10FFFF) | ((codes >= 0xD800) & (codes <= 0xDFFF))
+    codes[wrong] = 0xFFFD
+    return codes.view(array.dtype).reshape(array.shape) if wrong.any() else array
 
 
 def _unpacked(content: bytes) -> int:

@@ -11,6 +11,8 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from core.paths import is_folder
+from core.public import check_source
+from core.scorers.faster import key_of, split, twin_of
 from core.scorers.hub import builtin_models, family, folder_key, locate, stamp
 from core.scorers.kinds import FAMILIES, KINDS, kinds_of, named_key, natural_kind
 
@@ -80,7 +82,7 @@ SCORERS: dict[str, Callable[[str, str, str], Any]] = {
 
 # Models kept in memory; the one that was used longest ago goes first. Beside one that is being loaded only small ones
 # stay: a large one is freed before, so that two never have to fit.
-KEPT = 2
+KEPT = 8
 SMALL = 500_000_000  # bytes of weights, all kept models together
 _kept: OrderedDict[tuple, Any] = OrderedDict()
 _lock = RLock()  # an adapted model loads its base
@@ -89,11 +91,16 @@ _lock = RLock()  # an adapted model loads its base
 def load_scorer(name: str, device: str = "auto") -> Scorer:
     """A scorer by name, kept in memory for the next call; never train it, train its copy.
 
-    name : `builtin/NAME`, a model folder, a Hugging Face name, or `open_clip:ARCHITECTURE/PRETRAINED`, where PRETRAINED
-        is one of open_clip's tags or a safetensors file. A kind of score before a colon asks for another score than the
-        model's own: `itc:NAME`, `vgpt:NAME`, ... (`kinds.KINDS`). device : `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
+    name : `builtin/NAME`, a model folder, `run/ID` (what a finished run adapted), a Hugging Face name, or
+        `open_clip:ARCHITECTURE/PRETRAINED`, where PRETRAINED is one of open_clip's tags or a safetensors file. A kind
+        of score before a colon asks for another score than the model's own: `itc:NAME`, `vgpt:NAME`, ...
+        (`kinds.KINDS`); `bfloat16:`, `float16:` and `compiled:` before all of it run the same scorer faster
+        (`faster.py`). device : `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
     Raises InputError, in one sentence, for whatever cannot be loaded.
     """
+    ways, plain = split(name)
+    if ways:
+        return twin_of(load_scorer(plain, device), ways, name)
     chosen, source = _resolve(name)
     folder = Path(source)
     state = (name, chosen, device, stamp(folder) if is_folder(folder) else ())
@@ -107,11 +114,10 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
 
 def _make_room() -> None:
     """Free kept models until another may be loaded."""
-    freed = False
+    freed = 0
     while len(_kept) >= KEPT or sum(map(_weight, _kept.values())) > SMALL:
-        _kept.popitem(last=False)
-        freed = True
-    if freed:
+        freed += _weight(_kept.popitem(last=False)[1])
+    if freed > SMALL // 10:  # a collection stops every visitor's page for a tenth of a second
         gc.collect()
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_available():
@@ -129,11 +135,14 @@ def scorer_key(name: str) -> str | None:
 
     With it a page finds cached scores before anything imports torch.
     """
-    chosen, source = _resolve(name)
+    ways, plain = split(name)
+    chosen, source = _resolve(plain)
     if chosen in FAMILIES:
-        return named_key(chosen, source)
-    hashed = is_folder(source) and chosen != "crossmatch-embedding"
-    return folder_key(Path(source)) if hashed else None
+        key = named_key(chosen, source)
+    else:
+        hashed = is_folder(source) and chosen != "crossmatch-embedding"
+        key = folder_key(Path(source)) if hashed else None
+    return None if key is None else key_of(key, ways)
 
 
 def scorer_kind(name: str) -> str:
@@ -141,6 +150,7 @@ def scorer_kind(name: str) -> str:
 
     `itc` for every contrastive model. Raises InputError as `load_scorer` does for a name that stands for nothing.
     """
+    name = split(name)[1]
     prefix, colon, _ = name.partition(":")
     if colon and prefix in KINDS:
         return prefix
@@ -169,6 +179,12 @@ def model_folder(name: str) -> Path:
 
 def _resolve(name: str) -> tuple[str, str]:
     """Family and source of a name."""
+    name = split(name)[1]
+    if name.startswith("run/") or ":run/" in name:
+        from core.export import run_source
+
+        name = run_source(name)
+    check_source(name)
     prefix, colon, rest = name.partition(":")
     if colon and prefix in SCORERS:
         return prefix, rest

@@ -175,7 +175,9 @@ class EmbeddingModel:
             model.module.load_state_dict({n: tensors[f"map.{n}"] for n in ("image", "caption")})
             # As they were saved: normalised once more they could differ in the last bit, and so a resumed run.
             model._images, model._captions = tensors["images"], tensors["captions"]
-        except (KeyError, TypeError, RuntimeError) as error:
+        except InputError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RuntimeError) as error:
             raise InputError(f"The model in {folder} is incomplete ({error}); save it again.") from None
         return model
 
@@ -184,7 +186,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     try:
         settings = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
         tensors = load_file(folder / _WEIGHTS)
-    except (OSError, ValueError, SafetensorError) as error:
+    except (OSError, ValueError, RecursionError, SafetensorError) as error:
         raise InputError(f"The model in {folder} does not open ({error}); check the folder.") from None
     if not isinstance(settings, dict) or settings.get("model_type") != _KIND:
         raise InputError(f"The folder {folder} holds no embedding model; choose one that Crossmatch saved.")

@@ -1,0 +1,362 @@
+"""Small made-up samples of every benchmark in upstream's exact layout: what the readers' tests and the fuzzing read.
+
+One function per layout writes its sample into a folder; the red of an image is 10 * group + place.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from core.datasets import vlchecklist
+
+
+def png(shade: int, size: tuple[int, int] = (8, 6)) -> bytes:
+    data = io.BytesIO()
+    Image.new("RGB", size, (shade % 256, 100, 50)).save(data, "PNG")
+    return data.getvalue()
+
+
+def picture(path: Path, shade: int = 0) -> None:
+    """An image file whose red channel is `shade`; readers open by content, so any ending will do."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(png(shade))
+
+
+def write_json(path: Path, value: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value), encoding="utf-8")
+
+
+def write_csv(path: Path, rows: list[dict[str, object]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def write_parquet(path: Path, rows: list[dict[str, object]], per_group: int = 2) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=per_group)
+
+
+def cell(shade: int) -> dict[str, object]:
+    """An image as Hugging Face stores it in a Parquet file."""
+    return {"bytes": png(shade), "path": "image.png"}
+
+
+def winoground_rows() -> list[dict[str, object]]:
+    common = {"tag": "Noun", "secondary_tag": "", "num_main_preds": 1, "collapsed_tag": "Object"}
+    return [
+        {
+            "id": i,
+            "image_0": f"ex_{i}_img_0",
+            "image_1": f"ex_{i}_img_1",
+            "caption_0": f"{i} dogs chase cats",
+            "caption_1": f"{i} cats chase dogs",
+            **common,
+        }
+        for i in range(3)
+    ]
+
+
+def winoground(folder: Path) -> None:
+    lines = [json.dumps(row) for row in winoground_rows()]
+    (folder / "data").mkdir(parents=True)
+    (folder / "data" / "examples.jsonl").write_text("\n".join(lines) + "\n")
+    for i in range(3):
+        for j in range(2):
+            picture(folder / f"data/images/ex_{i}_img_{j}.png", 10 * i + j)
+    write_json(
+        folder / "new_tag_assignments.json",
+        {"0": [], "1": ["Non Minimal", "Unusual Text"], "2": ["Visually Difficult"]},
+    )
+
+
+def winoground_parquet(folder: Path) -> None:
+    rows = [
+        {**row, "image_0": cell(10 * i), "image_1": cell(10 * i + 1)}
+        for i, row in enumerate(winoground_rows())
+    ]
+    write_parquet(folder / "data/test-00000-of-00002.parquet", rows[:2], per_group=1)
+    write_parquet(folder / "data/test-00001-of-00002.parquet", rows[2:])
+
+
+def mmvp(folder: Path) -> None:
+    rows = []
+    for i in range(4):
+        kind = ("Color", "Camera Perspective")[i // 2]
+        rows.append({"Question ID": i + 1, "Type": kind, "Statement": f"statement {i}"})
+        picture(folder / f"MLLM_VLM Images/{kind}/{i + 1}.jpg", 10 * (i // 2) + i % 2)
+    write_csv(folder / "Questions.csv", rows)
+
+
+def colorswap_rows(split: str) -> list[dict[str, object]]:
+    return [
+        {
+            "id": i,
+            "caption_1": f"{split} red cup {i} on a blue plate",
+            "caption_2": f"{split} blue cup {i} on a red plate",
+            "image_1": f"images/img_{i}_1.png",
+            "image_2": f"images/img_{i}_2.png",
+            "image_source": "midjourney",
+            "caption_source": "human",
+        }
+        for i in range(2)
+    ]
+
+
+def colorswap(folder: Path) -> None:
+    for split in ("train", "test"):
+        write_json(folder / f"data/{split}.json", colorswap_rows(split))
+    for i in range(2):
+        for j in (1, 2):
+            picture(folder / f"data/images/img_{i}_{j}.png", 10 * i + j - 1)
+
+
+def colorswap_parquet(folder: Path) -> None:
+    rows = [
+        {**r, "image_1": cell(10 * i), "image_2": cell(10 * i + 1)}
+        for i, r in enumerate(colorswap_rows("test"))
+    ]
+    write_parquet(folder / "data/test-00000-of-00001.parquet", rows)
+
+
+def sugarcrepe(folder: Path) -> None:
+    rows = {
+        str(i): {"filename": f"00000{i}.jpg", "caption": f"true {i}", "negative_caption": f"false {i}"}
+        for i in (0, 2)
+    }
+    write_json(folder / "data/swap_obj.json", rows)
+    for i in (0, 2):
+        picture(folder / f"val2017/00000{i}.jpg", 10 * (i // 2))
+
+
+A_NAMES = [
+    f"{objects[0]}_{relation}_{objects[1]}"
+    for objects in (("pillow", "chair"), ("beer-bottle", "armchair"))
+    for relation in ("left_of", "right_of", "on", "under")
+]
+
+
+def whatsup_rows(names: list[str], folder: str) -> list[dict[str, object]]:
+    phrases = ["on", "to the left of", "to the right of", "under"]
+    return [
+        {
+            "image_path": f"data/{folder}/{name}.jpeg",
+            "caption_options": [f"true of {name}", *(f"{p} in {name}" for p in phrases[1:])],
+        }
+        for name in names
+    ]
+
+
+def whatsup(folder: Path) -> None:
+    write_json(folder / "controlled_images_dataset.json", whatsup_rows(A_NAMES, "controlled_images"))
+    for i, name in enumerate(A_NAMES):
+        picture(folder / f"controlled_images/{name}.jpeg", i)
+    names = [f"mug_{r}_bowl" for r in ("left_of", "right_of", "in-front_of", "behind")]
+    write_json(folder / "controlled_clevr_dataset.json", whatsup_rows(names, "controlled_clevr"))
+    for i, name in enumerate(names):
+        picture(folder / f"controlled_clevr/{name}.jpeg", 50 + i)
+
+
+def cola(folder: Path) -> None:
+    address = "https://cs-people.bu.edu/array/data/vg_gqa_images"
+    rows = [[f"{address}/{i}0.jpg", f"red cup {i}", f"{address}/{i}1.jpg", f"blue cup {i}"] for i in range(2)]
+    write_json(folder / "data/COLA_multiobjects_matching_benchmark.json", rows)
+    for i in range(2):
+        for j in range(2):
+            picture(folder / f"images/{i}{j}.jpg", 10 * i + j)
+    labels = ["square white plate", "red cup", "blue cup"]
+    objects = {"plate": ["square", "white"]}
+    data = [
+        ["vg/00.jpg", objects, [1, 0, 0], [1, 1, 0]],
+        ["vg/01.jpg", objects, [0, 1, 0], [1, 1, 1]],
+        ["vg/10.jpg", objects, [1, 1, 0], [1, 1, 0]],
+        ["vg/11.jpg", objects, [0, 0, 0], [0, 0, 1]],
+    ]
+    write_json(folder / "data/COLA_singleobjects_benchmark_GQA.json", {"labels": labels, "data": data})
+    short = [[row[0], *row[2:]] for row in data]  # PACO's rows have no objects; eval.py reads a list of two
+    write_json(folder / "data/COLA_singleobjects_benchmark_PACO.json", [labels, short])
+
+
+def crepe_rows(column: str, negatives: list[list[str]]) -> list[dict[str, object]]:
+    return [
+        {
+            "Unnamed: 0": i,
+            "image_id": i + 1,
+            "region_id": 7,
+            "caption": f"a dog on grass {i}",
+            "x": 2,
+            "y": 1,
+            "width": 4,
+            "height": 3,
+            column: str(texts),
+        }
+        for i, texts in enumerate(negatives)
+    ]
+
+
+def crepe(folder: Path) -> None:
+    five = [f"a cat's {j}" for j in range(5)]
+    for complexity in range(4, 13):
+        name = f"data/prod_hard_negatives/swap/prod_vg_hard_negs_swap_complexity_{complexity}.csv"
+        write_csv(folder / name, crepe_rows("hard_negs", [five, five]))
+    for seen in ("seen", "unseen"):
+        name = f"data/syst_hard_negatives/syst_vg_hard_negs_{seen}_compounds_in_cc12m.csv"
+        write_csv(folder / name, crepe_rows("valid_hard_negs_atom", [five, five[:2], []]))
+    for i in range(3):
+        picture(folder / f"{('VG_100K', 'VG_100K_2')[i % 2]}/{i + 1}.jpg", 10 * i)
+
+
+def aro(folder: Path) -> None:
+    box = {"bbox_x": 2, "bbox_y": 1, "bbox_w": 4, "bbox_h": 3}
+    texts = {"true_caption": "the dog is under the table", "false_caption": "the table is under the dog"}
+    for part, extra in (
+        ("relation", {"relation_name": "under"}),
+        ("attribution", {"attributes": ["red", "tall"]}),
+    ):
+        rows = [{"image_path": f"{i}.jpg", **box, **texts, **extra} for i in range(2)]
+        write_json(folder / f"visual_genome_{part}.json", rows)
+    for i in range(2):
+        picture(folder / f"images/{i}.jpg", 10 * i)
+    captions = {"correct_caption": "a dog runs", **{f"hard_text_{i}": f"runs dog a {i}" for i in range(1, 5)}}
+    write_parquet(
+        folder / "coco-order/data/test-00000-of-00001.parquet",
+        [{"images": cell(10 * i), **captions} for i in range(2)],
+    )
+    cases = [
+        {"image": f"flickr30k-images/{i}.jpg", "caption_options": list(captions.values())} for i in range(2)
+    ]
+    write_json(folder / "flickr30k_order.json", cases)
+    for i in range(2):
+        picture(folder / f"flickr30k-images/{i}.jpg", 10 * i)
+
+
+def vl_checklist(folder: Path) -> None:
+    names = {"vg": "VG_100K/1.jpg", "swig": "kneading_24.jpg", "hake": "pic/outdoor_05373.jpg"}
+    for key, name in names.items():
+        picture(folder / key / name)
+    for part in ("object", "attribute", "relation"):
+        for file in vlchecklist._files(part):
+            rows = [[names[file.images], {"POS": ["pizza ON plate"], "NEG": ["pizza under plate"]}]]
+            write_json(folder / "data" / file.path, rows)
+
+
+def eqben(folder: Path) -> None:
+    rows = []
+    for i, source in enumerate(("eqbensd", "eqbenkubric_cnt", "eqbenyoucook2")):
+        ending = "npy" if source == "eqbenyoucook2" else "png"
+        names = [f"{source}/{i}_{j}.{ending}" for j in range(2)]
+        rows.append({"image0": names[0], "caption0": "one", "image1": names[1], "caption1": "two"})
+        for j, name in enumerate(names):
+            path = folder / "eqben_vllm/images" / name
+            picture(path, 10 * i + j)
+            if ending == "npy":  # BGR, so red comes last
+                pixels = np.full((6, 8, 3), (50, 100, 10 * i + j), np.uint8)
+                np.save(path, pixels)
+    rows[0]["caption0"] = ["one", "uno"]
+    write_json(folder / "eqben_vllm/all_select.json", rows)
+    table = [
+        {"id": i, "image_0": f"a/{i}0.png", "image_1": f"a/{i}1.png", "caption_0": "one", "caption_1": "two"}
+        for i in range(2)
+    ]
+    write_csv(folder / "eqben_val/metadata.csv", table)
+    for i in range(2):
+        for j in range(2):
+            picture(folder / f"eqben_val/a/{i}{j}.png", 10 * i + j)
+
+
+def coco(folder: Path) -> None:
+    files = [f"COCO_val2014_00000000000{i}.jpg" for i in range(2)]
+    rows = [
+        {"image": f"val2014/{f}", "caption": [f"{f} {j}" for j in range(5 + i)]} for i, f in enumerate(files)
+    ]
+    write_json(folder / "coco_karpathy_test.json", rows)
+    for i, file in enumerate(files):
+        picture(folder / "val2014" / file, 10 * i)
+
+
+def flickr30k(folder: Path) -> None:
+    images = [
+        {
+            "filename": f"{i}.jpg",
+            "split": split,
+            "imgid": i,
+            "sentences": [{"raw": f"{i} {j}"} for j in range(5)],
+        }
+        for i, split in enumerate(("train", "test", "val", "test"))
+    ]
+    write_json(folder / "dataset_flickr30k.json", {"images": images, "dataset": "flickr30k"})
+    for i in range(4):
+        picture(folder / f"flickr30k-images/{i}.jpg", 10 * i)
+
+
+def imagenet(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / "classnames.txt").write_text("n01440764 tench\nn01443537 goldfish\n")
+    for i, synset in enumerate(("n01440764", "n01443537")):
+        for j in range(2 + i):
+            picture(folder / f"images/val/{synset}/ILSVRC2012_val_{i}{j}.JPEG", 10 * i + j)
+
+
+def gqa(folder: Path) -> None:
+    chair = {"name": "chair", "x": 1, "y": 2, "w": 3, "h": 4, "attributes": ["brown", "wooden"]}
+    rug = {"name": "rug", "x": 0, "y": 5, "w": 8, "h": 1, "attributes": [], "relations": []}
+    relations = [{"name": "on", "object": "2"}, {"name": "near", "object": "9"}]  # 9 is not listed
+    objects = {"1": {**chair, "relations": relations}, "2": rug}
+    graph = {"width": 8, "height": 6, "location": "living room", "objects": objects}
+    write_json(folder / "sceneGraphs/val_sceneGraphs.json", {"2407890": graph})
+    picture(folder / "images/2407890.jpg")
+
+
+def visual_genome(folder: Path) -> None:
+    box = {"x": 1, "y": 2, "w": 3, "h": 4}
+    objects = [{"object_id": i, "names": [n], "synsets": [], **box} for i, n in ((1, "clock"), (2, "street"))]
+    relations = [
+        {"predicate": "ON", "subject_id": 1, "object_id": o, "relationship_id": 5, "synsets": []}
+        for o in (2, 9)
+    ]
+    write_json(
+        folder / "scene_graphs.json", [{"image_id": 1, "objects": objects, "relationships": relations}]
+    )
+    attributes = [{"object_id": 1, "names": ["clock"], "attributes": ["green", "tall"], **box}]
+    write_json(folder / "attributes.json", [{"image_id": 1, "attributes": attributes}])
+    picture(folder / "VG_100K/1.jpg")
+
+
+# Benchmark -> who writes a sample of it.
+SAMPLES: dict[str, Callable[[Path], None]] = {
+    "winoground": winoground,
+    "mmvp-vlm": mmvp,
+    "colorswap": colorswap,
+    "sugarcrepe/swap_obj": sugarcrepe,
+    "whatsup/a-left-right": whatsup,
+    "cola/multi-object": cola,
+    "cola/single-gqa": cola,
+    "crepe/swap": crepe,
+    "aro/vg-relation": aro,
+    "aro/flickr30k-order": aro,
+    "vl-checklist/relation": vl_checklist,
+    "eqben/mini": eqben,
+    "eqben/val": eqben,
+    "coco": coco,
+    "flickr30k": flickr30k,
+    "imagenet": imagenet,
+    "gqa": gqa,
+    "visual-genome": visual_genome,
+}
+
+
+# Endings of the samples' images; every other file is an annotation.
+IMAGES = {".png", ".jpg", ".jpeg", ".JPEG", ".npy"}
