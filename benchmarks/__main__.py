@@ -6,9 +6,17 @@ import json
 import platform
 import sys
 
-from benchmarks import kernels, overhead
+from benchmarks import gpu, kernels, memory, overhead, precision, scoring, ttm_speed
 
-PARTS = {"kernels": kernels.measure, "overhead": overhead.measure}
+PARTS = {
+    "kernels": kernels.measure,
+    "overhead": overhead.measure,
+    "ttm": ttm_speed.measure,
+    "scoring": scoring.measure,
+    "precision": precision.measure,
+    "memory": memory.measure,
+    "gpu": gpu.measure,
+}
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ from core.errors import InputError
 from core.scorers.base import Batch, TwoTower
 
 T = TypeVar("T")
+_ADVICE = "choose a smaller model, or adapt this one with lora_rank (8, say), or with precision 'bfloat16'"
 
 
 def backward(model: TwoTower, batch: Batch, size: int | None, reduced: bool = False) -> torch.Tensor:
@@ -59,9 +60,12 @@ def backward(model: TwoTower, batch: Batch, size: int | None, reduced: bool = Fa
 class Fitting:
     """Halves a number of things that are done at once whenever memory runs out, and remembers what fits."""
 
-    def __init__(self, what: str, size: int | None = None) -> None:
-        """`what` : the things, for the note. `size` : at most so many at once; None: no limit yet."""
-        self.what, self.size, self.note = what, size, ""
+    def __init__(self, what: str, size: int | None = None, advice: str = _ADVICE) -> None:
+        """`what` : the things, for the note. `size` : at most so many at once; None: no limit yet.
+
+        advice : what to do where not even one fits, for the error.
+        """
+        self.what, self.size, self.advice, self.note = what, size, advice, ""
 
     def run(self, work: Callable[[int | None], T], total: int, undo: Callable[[], None] | None = None) -> T:
         """`work(size)`, again with half the size while it runs out of memory; `undo` clears what it left behind.
@@ -85,10 +89,7 @@ class Fitting:
 
     def _halve(self, size: int) -> None:
         if size <= 1:
-            raise InputError(
-                f"Not even one of the {self.what} fits into memory at a time; choose a smaller model, or adapt this "
-                "one with lora_rank (8, say), or with precision 'bfloat16'."
-            )
+            raise InputError(f"Not even one of the {self.what} fits into memory at a time; {self.advice}.")
         self.size = (size + 1) // 2
         self.note = f"Memory ran out: {self.what} pass the model {self.size} at a time, to the same result."
 

@@ -68,18 +68,24 @@ class Seen(NamedTuple):
     confidence: np.ndarray  # (n,) margins, or (n, m) scores of the matched pairs
     usable: np.ndarray  # as confidence, bool
     seconds: float  # in the model
+    fits: int | None = (
+        None  # images that pass the model at once, where memory ran out; None: as many as usual
+    )
+    note: str = ""  # where memory ran out
 
 
-def look(model: Trainable, inputs: Inputs, config: TrainConfig) -> Seen:
-    started = perf_counter()
+def look(model: Trainable, inputs: Inputs, config: TrainConfig, fits: int | None = None) -> Seen:
+    """Score every pair once. fits : images that pass the model at once, found by a look before."""
+    started, fitting = perf_counter(), Fitting("images", fits)
 
     def score(size: int | None) -> np.ndarray:
         return model.score_prepared(inputs.data, inputs.pairs, **({} if size is None else {"batch": size}))
 
-    found = Fitting("images").run(score, _SCORED)
+    found = fitting.run(score, _SCORED)
     seconds = perf_counter() - started
     scores = found[inputs.place]
-    return seen_as(inputs, scores, scores if is_global(config) else None, seconds)
+    seen = seen_as(inputs, scores, scores if is_global(config) else None, seconds)
+    return seen._replace(fits=fitting.size, note=fitting.note)
 
 
 def seen_as(inputs: Inputs, scores: np.ndarray, everything: np.ndarray | None, seconds: float = 0.0) -> Seen:

@@ -26,6 +26,9 @@ from core.scorers.base import Augment, Prepared, Trainable, TwoTower
 _ENLARGE = 0.1
 _FUSED = {"cpu", "cuda"}
 _PAIRS = "pairs of a batch"
+_WHOLE = (
+    "The loss of this model lets pairs look at each other; leave micro_batch out and lower batch instead."
+)
 
 
 class Stopped(Exception):
@@ -242,6 +245,8 @@ def _backward(
     reduced = config.precision == "bfloat16"
     with clock:
         if not isinstance(model, TwoTower):
+            if config.micro_batch is not None:
+                raise InputError(_WHOLE)
             with torch.autocast(model.device.type, torch.bfloat16, enabled=reduced):
                 loss = model.loss(data, *pairs, augment)
             loss.backward()

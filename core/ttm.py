@@ -22,6 +22,7 @@ from core.matching import Matches
 from core.presets import TrainConfig, TTMConfig, thresholds
 from core.pseudolabels import Inputs, fitted_groups, is_global, look, pairs_of, prepare, seen_as, select
 from core.scorers.base import Trainable
+from core.scorers.faster import split
 from core.train import FitReport, Stopped, fit, generator_for
 
 Selector = Callable[[Matches], np.ndarray]
@@ -166,7 +167,8 @@ class Adaptation:
         if report is None:
             return None
         tell(_TRAINING, "scoring")
-        self.seen, self.optimizer = look(self.model, self.inputs, self.config), report.optimizer
+        self.seen = look(self.model, self.inputs, self.config, self.seen.fits)
+        self.optimizer = report.optimizer
         if report.micro_batch is not None:  # what fits now fits in all iterations to come
             self.kept = {**self.kept, "micro_batch": np.array(report.micro_batch)}
         tell(1.0, "done")
@@ -203,7 +205,7 @@ class Adaptation:
         if report is not None and chosen.ndim == 1:
             fitted = float(fitted_groups(seen.scores[chosen], plan.labels[chosen]).mean())
         skipped = plan.iteration > 0 and report is None
-        told = "" if report is None else report.note
+        told = " ".join(filter(None, ("" if report is None else report.note, seen.note)))
         return TTMStep(
             iteration=plan.iteration,
             threshold=plan.threshold,
@@ -229,6 +231,11 @@ class Adaptation:
 
 def _adapted(model: Trainable, config: TrainConfig, resume: TTMState | None) -> Trainable:
     """The copy that is trained, with the low-rank adapters that the settings ask for."""
+    if getattr(model, "precision", "float32") != "float32" or model.name.startswith("compiled:"):
+        raise InputError(
+            f"{model.name} runs faster than it can be trained; adapt {split(model.name)[1]}, with the setting "
+            "precision 'bfloat16' where that is wanted."
+        )
     own = model.copy()
     if config.lora_rank is not None:
         seed = generator_for(config.seed, 0, -1).initial_seed()

@@ -25,8 +25,9 @@ from core.adapt.heads import Encoded, Head, make_head
 from core.errors import InputError
 from core.groups import ImageRef
 from core.scorers.base import Prepared
-from core.scorers.contrastive import IMAGE_BATCH, _inputs, _used, describe_device
+from core.scorers.contrastive import IMAGE_BATCH, _used, describe_device
 from core.scorers.hub import key_of_unchanged, model_files, read_json, written
+from core.scorers.reading import inputs_of
 
 KIND = "crossmatch-adapted"
 _WEIGHTS, _CONFIG = "model.safetensors", "config.json"
@@ -36,6 +37,10 @@ PAIRS = 1024
 
 class Adapted(torch.nn.Module):
     """The weights: the base's, frozen but for what the strategy tunes, and the head's."""
+
+    takes_adapters = (
+        False  # low-rank ones: a strategy trains little as it is, and saves its own weights alone
+    )
 
     def __init__(self, base: torch.nn.Module, head: Head) -> None:
         super().__init__()
@@ -117,7 +122,7 @@ class AdaptedModel:
 
     def image_features(self, data: Prepared, index: torch.Tensor, augment: Any = None) -> Features:
         """Features of some prepared images, on the device; with gradients where the strategy tunes the encoder."""
-        inputs = {name: tensor.to(self.device) for name, tensor in _inputs(data, index).items()}
+        inputs = {name: tensor.to(self.device) for name, tensor in inputs_of(data, index).items()}
         if augment is not None:
             inputs["pixel_values"] = augment(inputs["pixel_values"])
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen[0]):

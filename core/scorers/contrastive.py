@@ -6,15 +6,12 @@ The families are `huggingface.py` (CLIP, SigLIP, SigLIP 2 of transformers) and `
 from __future__ import annotations
 
 import hashlib
-import os
 import warnings
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy, deepcopy
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Self
@@ -26,22 +23,18 @@ from torch.nn import functional as F
 
 from core.errors import InputError
 from core.groups import ImageRef
+from core.microbatch import Fitting
 from core.scorers.base import Batch, Prepared
+from core.scorers.reading import PreparedInputs, Vision, blocks_of, inputs_of, prepare, read_ahead
+
+__all__ = ["ContrastiveModel", "PreparedInputs", "Vision", "describe_device", "inputs_of", "pick_device"]
 
 # Images per block of `score`: what is decoded, preprocessed and encoded at once, and all that is held of the pixels.
 IMAGE_BATCH = 64
 CAPTION_BATCH = 256
 _PAIR_BLOCK = 65_536
-_DECODERS = min(4, os.cpu_count() or 1)
-# The vision tower's inputs by name; `pixel_values` always, further ones for models that take patches.
-Vision = dict[str, torch.Tensor]
-
-
-@dataclass
-class PreparedInputs(Prepared):
-    """Prepared input of models that need more than pixels (SigLIP 2 NaFlex: patch masks and grid sizes)."""
-
-    extra: Vision = field(default_factory=dict)  # each (images, ...)
+# What helps where not even one image fits.
+SMALLER = "choose a smaller model, or put bfloat16: before its name"
 
 
 class ContrastiveModel(ABC):
@@ -53,6 +46,7 @@ class ContrastiveModel(ABC):
     label: str  # the family, for people
     context: int  # tokens of a caption at most
     side: int | None  # pixels of an image's side; None where the model takes any
+    precision = "float32"  # of the towers when they score; cosines are float32 whatever it is (`faster.py`)
 
     def __init__(
         self, name: str, module: torch.nn.Module, device: torch.device, key: Callable[[], str | None]
@@ -147,30 +141,25 @@ class ContrastiveModel(ABC):
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """As `score`, as it goes: (rows of `pairs`, their scores) for one block of images after the other."""
         wanted, texts, index = _used(pairs, len(images), len(captions))
-        blocks = self._decoded([images[i] for i in wanted])
+        blocks = read_ahead([images[i] for i in wanted], self._read, IMAGE_BATCH, self.device)
         ids = self._checked_tokens([captions[j] for j in texts])
-        yield from self._scored(blocks, ids, index)
+        yield from self._scored(blocks, ids, index, fits=True)
 
-    def prepare(self, images: Sequence[ImageRef], captions: Sequence[str]) -> PreparedInputs:
-        """Every image preprocessed and every caption tokenised, on the CPU, in the order given."""
+    def prepare(self, images: Sequence[ImageRef], captions: Sequence[str]) -> Prepared:
+        """Every image preprocessed and every caption tokenised, in the order given.
+
+        More images than memory holds are read again whenever they are needed; few are kept on the GPU.
+        """
         ids = self._checked_tokens(list(captions))
-        whole: Vision = {}
-        start = 0
-        for block in self._decoded(images):
-            for name, part in block.items():
-                if start == 0:
-                    whole[name] = part.new_empty((len(images), *part.shape[1:]))
-                whole[name][start : start + len(part)] = part
-            start += len(block["pixel_values"])
-        return PreparedInputs(whole.pop("pixel_values"), {"input_ids": ids}, whole)
+        return prepare(images, self._read, IMAGE_BATCH, self.device, {"input_ids": ids})
 
     def score_prepared(self, data: Prepared, pairs: np.ndarray, batch: int = 256) -> np.ndarray:
         """As `score`, on prepared input: float32 (p,)."""
         wanted, texts, index = _used(pairs, len(data.pixels), len(data.tokens["input_ids"]))
-        chosen = torch.from_numpy(wanted)
-        blocks = (_inputs(data, part) for part in chosen.split(batch)) if len(chosen) else iter(())
+        blocks = blocks_of(data, torch.from_numpy(wanted), batch)
         scores = np.empty(len(pairs), dtype=np.float32)
-        for rows, values in self._scored(blocks, data.tokens["input_ids"][torch.from_numpy(texts)], index):
+        ids = data.tokens["input_ids"][torch.from_numpy(texts)]
+        for rows, values in self._scored(blocks, ids, index, captions=min(batch, CAPTION_BATCH)):
             scores[rows] = values
         return scores
 
@@ -197,7 +186,7 @@ class ContrastiveModel(ABC):
         augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
     ) -> Batch:
         """The inputs of these pairs on the device, captions cut to the batch's longest; see `TwoTower.batch`."""
-        inputs = self._to_device(_inputs(data, images))
+        inputs = self._to_device(inputs_of(data, images))
         if augment is not None:
             inputs["pixel_values"] = augment(inputs["pixel_values"])
         ids = data.tokens["input_ids"][captions]
@@ -227,20 +216,31 @@ class ContrastiveModel(ABC):
         return logits if self.bias is None else logits + self.bias.float()
 
     def _scored(
-        self, blocks: Iterable[Vision], ids: torch.Tensor, index: np.ndarray
+        self,
+        blocks: Iterable[Vision],
+        ids: torch.Tensor,
+        index: np.ndarray,
+        captions: int = CAPTION_BATCH,
+        fits: bool = False,
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Scores of pairs `index` (p, 2) into the images of `blocks` and the captions of `ids`, block by block."""
+        """Scores of pairs `index` (p, 2) into the images of `blocks` and the captions of `ids`, block by block.
+
+        captions : how many pass the model at once. fits : whether images and captions pass in smaller parts where
+        memory runs out; otherwise the error goes to the caller.
+        """
         if not len(index):
             return
-        captions = self._caption_features(ids)
+        fit = _fitted("captions", fits)
+        texts = fit(lambda size: self._caption_features(ids, size or captions), min(captions, len(ids)))
+        fit = _fitted("images", fits)
         order = np.argsort(index[:, 0], kind="stable")
         ranked = index[order, 0]
         start = 0
         for block in blocks:
-            images = self._image_features(block)
+            images = fit(partial(self._image_features, block), len(block["pixel_values"]))
             stop = start + len(images)
             rows = order[np.searchsorted(ranked, start) : np.searchsorted(ranked, stop)]
-            yield rows, self._products(images, captions, index[rows] - [start, 0])
+            yield rows, self._products(images, texts, index[rows] - [start, 0])
             start = stop
 
     @torch.no_grad()
@@ -253,37 +253,48 @@ class ContrastiveModel(ABC):
         return self._scaled(torch.cat(parts).to(self.device)).cpu().numpy()
 
     @torch.no_grad()
-    def _image_features(self, block: Vision) -> torch.Tensor:
-        with _evaluating(self.module):
-            return F.normalize(self._embed_images(self._to_device(block)).float(), dim=-1).cpu()
+    def _image_features(self, block: Vision, size: int | None = None) -> torch.Tensor:
+        """Normalised features (b, d) of a block of images, `size` of them at a time."""
+        step, parts = size or len(block["pixel_values"]), []
+        with self._scoring():
+            for start in range(0, len(block["pixel_values"]), step):
+                part = self._to_device({name: t[start : start + step] for name, t in block.items()})
+                parts.append(F.normalize(self._embed_images(part).float(), dim=-1).cpu())
+        return torch.cat(parts)
 
     @torch.no_grad()
-    def _caption_features(self, ids: torch.Tensor) -> torch.Tensor:
+    def _caption_features(self, ids: torch.Tensor, size: int) -> torch.Tensor:
         """Normalised features (c, d); captions of like length share a batch, so that short ones stay cheap."""
         lengths = self._lengths(ids)
         order = lengths.argsort(stable=True)
         parts = []
-        with _evaluating(self.module):
-            for part in order.split(CAPTION_BATCH):
+        with self._scoring():
+            for part in order.split(size):
                 trimmed = ids[part, : int(lengths[part].max())].to(self.device)
                 parts.append(F.normalize(self._embed_captions(trimmed).float(), dim=-1).cpu())
         features = torch.cat(parts)
         return torch.empty_like(features).index_copy_(0, order, features)
 
+    @contextmanager
+    def _scoring(self) -> Iterator[None]:
+        """Evaluation mode, in the precision asked for; a module that was training goes back to it."""
+        training, reduced = self.module.training, self.precision != "float32"
+        if training:
+            self.module.eval()
+        try:
+            dtype = getattr(torch, self.precision) if reduced else torch.bfloat16
+            with torch.autocast(self.device.type, dtype, enabled=reduced):
+                yield
+        finally:
+            if training:
+                self.module.train()
+
     def _to_device(self, block: Vision) -> Vision:
         return {name: tensor.to(self.device, non_blocking=True) for name, tensor in block.items()}
 
-    def _decoded(self, images: Sequence[ImageRef]) -> Iterator[Vision]:
-        """Blocks of preprocessed images in order; the next block is decoded while this one is used."""
-        waiting: deque = deque()
-        with ThreadPoolExecutor(_DECODERS) as pool:
-            for start in range(0, len(images), IMAGE_BATCH):
-                block = images[start : start + IMAGE_BATCH]
-                waiting.append([pool.submit(image.open, self.side) for image in block])
-                if len(waiting) > 1:
-                    yield self._preprocess([opened.result() for opened in waiting.popleft()])
-            while waiting:
-                yield self._preprocess([opened.result() for opened in waiting.popleft()])
+    def _read(self, images: Sequence[ImageRef]) -> Vision:
+        """The vision tower's inputs of some images, opened and preprocessed."""
+        return self._preprocess([image.open(self.side) for image in images])
 
     def _checked_tokens(self, captions: list[str]) -> torch.Tensor:
         """Token ids of captions, with a warning that says how many of them are too long for the model."""
@@ -326,17 +337,20 @@ def describe_device(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else "Apple GPU"
 
 
-@contextmanager
-def _evaluating(module: torch.nn.Module) -> Iterator[None]:
-    """Evaluation mode; a module that was training goes back to it."""
-    training = module.training
-    if training:
-        module.eval()
-    try:
-        yield
-    finally:
-        if training:
-            module.train()
+def _fitted(what: str, fits: bool) -> Callable[[Callable[[int | None], torch.Tensor], int], torch.Tensor]:
+    """A function that does work in smaller parts from when memory runs out, and warns; plain work for `fits` False."""
+    fitting = Fitting(what, advice=SMALLER)
+
+    def fit(work: Callable[[int | None], torch.Tensor], total: int) -> torch.Tensor:
+        if not fits:
+            return work(None)
+        before = fitting.note
+        done = fitting.run(work, total)
+        if fitting.note != before:
+            warnings.warn(fitting.note, stacklevel=2)
+        return done
+
+    return fit
 
 
 def _used(pairs: np.ndarray, images: int, captions: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -346,9 +360,3 @@ def _used(pairs: np.ndarray, images: int, captions: int) -> tuple[np.ndarray, np
     wanted, first = np.unique(array[:, 0], return_inverse=True)
     texts, second = np.unique(array[:, 1], return_inverse=True)
     return wanted, texts, np.column_stack([first, second])
-
-
-def _inputs(data: Prepared, images: torch.Tensor) -> Vision:
-    """The vision inputs of some prepared images."""
-    extra = data.extra if isinstance(data, PreparedInputs) else {}
-    return {"pixel_values": data.pixels[images], **{name: tensor[images] for name, tensor in extra.items()}}

@@ -22,7 +22,8 @@ from torch.nn import functional as F
 
 from core.errors import InputError
 from core.groups import ImageRef
-from core.scorers.contrastive import describe_device, pick_device
+from core.microbatch import Fitting
+from core.scorers.contrastive import SMALLER, describe_device, pick_device
 from core.scorers.hub import has_weights, one_sentence
 from core.scorers.kinds import kind_key
 from core.scorers.memory import check_room, free_bytes, plan, weights_in
@@ -121,10 +122,19 @@ class PairScorer(ABC):
         """Scores of one image with some captions; captions of like length share a batch."""
         seen = self._look(image)  # type: ignore[arg-type]
         order = np.argsort([_length(read[j]) for j in texts], kind="stable")
-        values = np.empty(len(texts), dtype=np.float32)
-        for start in range(0, len(order), self._rows(seen)):
-            part = order[start : start + self._rows(seen)]
-            values[part] = self._match(seen, [read[texts[p]] for p in part]).float().cpu().numpy()
+
+        def match(size: int | None) -> np.ndarray:
+            values, rows = np.empty(len(texts), dtype=np.float32), min(size or self.batch, self._rows(seen))
+            for start in range(0, len(order), rows):
+                part = order[start : start + rows]
+                values[part] = self._match(seen, [read[texts[p]] for p in part]).float().cpu().numpy()
+            return values
+
+        fitting = Fitting("captions", advice=SMALLER)
+        values = fitting.run(match, min(self._rows(seen), max(1, len(order))))
+        if fitting.size is not None:  # for the images to come, too
+            self.batch = fitting.size
+            warnings.warn(fitting.note, stacklevel=2)
         return values
 
     def _rows(self, seen: Any) -> int:
@@ -259,16 +269,18 @@ def load_parts(
         reader = getattr(transformers, processor).from_pretrained(folder, **local)
     module = module.to(place).eval()
     if need.dtype != "float32":
-        _exact_head(module)
+        exact_heads(module)
     return Parts(name, module, reader, place, lambda: kind_key(kind, folder))
 
 
-def _exact_head(module: Any) -> None:
+def exact_heads(module: Any) -> None:
     """Let a half-precision model's last product run in float32, so that its logits do not tie by rounding."""
-    head = module.get_output_embeddings()
-    if isinstance(head, torch.nn.Linear):
-        head.register_forward_hook(
-            lambda layer, inputs, output: F.linear(
-                inputs[0].float(), layer.weight.float(), None if layer.bias is None else layer.bias.float()
+    for head in (module.get_output_embeddings(), getattr(module, "itm_head", None)):
+        if isinstance(head, torch.nn.Linear):
+            head.register_forward_hook(
+                lambda layer, inputs, output: F.linear(
+                    inputs[0].float(),
+                    layer.weight.float(),
+                    None if layer.bias is None else layer.bias.float(),
+                )
             )
-        )
