@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import permutations
 from math import perm
 from typing import Any, NamedTuple
@@ -25,6 +25,9 @@ from core.metrics import METRICS, Estimate
 from core.metrics_alpha import AlphaCurve, BestAlpha, Validated, alpha_curve, best_alpha, validate_alpha
 
 REPEATS, STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
+EVALUATIONS = (
+    16  # of one study that stay in memory: at 0, at 1, at the best alphas, and at those last looked at
+)
 TUNED = "tuned on test"  # said beside every optimum that was found on the groups it is reported on
 
 
@@ -86,6 +89,7 @@ class AlphaStudy:
         self.prior = check_prior(self.prior, self.scores)
         n, m, k = self.scores.shape
         self.truth = check_truth(self.truth, n, m, k, ids=self.ids)
+        self._evaluate = lru_cache(maxsize=EVALUATIONS)(self._evaluation)
         self._curves: dict[str, AlphaCurve] = {}
         self._validated: dict[str, Validated] = {}
 
@@ -95,8 +99,11 @@ class AlphaStudy:
         return self.scores.shape[1], self.scores.shape[2]
 
     def evaluation(self, alpha: float) -> Evaluation:
-        """Everything at one alpha: metrics with intervals, outcomes, matchings."""
-        found = debias(self.scores, self.prior, check_alpha(alpha))
+        """Everything at one alpha: metrics with intervals, outcomes, matchings. The last `EVALUATIONS` are kept."""
+        return self._evaluate(check_alpha(alpha))
+
+    def _evaluation(self, alpha: float) -> Evaluation:
+        found = debias(self.scores, self.prior, alpha)
         return Evaluation.of(found, self.truth, list(self.ids), seed=self.seed)
 
     def curve(self, metric: str) -> AlphaCurve:
@@ -124,10 +131,7 @@ class AlphaStudy:
 
     def flips(self, alpha: float, metric: str) -> Flips:
         """Which groups alpha mends and which it breaks."""
-        before, after = (
-            metrics.outcomes(debias(self.scores, self.prior, a), self.truth, [metric])[metric].value == 1
-            for a in (0.0, alpha)
-        )
+        before, after = (self.evaluation(a).outcomes[metric].value == 1 for a in (0.0, alpha))
         return Flips(after & ~before, before & ~after)
 
     @cached_property

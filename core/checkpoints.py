@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,24 +18,32 @@ from core.errors import InputError
 from core.export import card, public
 
 if TYPE_CHECKING:  # a queued worker waits without numpy and torch
+    from core.scorers.base import Trainable
     from core.ttm import TTMState, TTMStep
 
 log = logging.getLogger("crossmatch.worker")
 
-_ADAPTER = "adapter.safetensors"
+_ADAPTER, _MOMENTS = "adapter.safetensors", "optimizer.safetensors"
 _KEPT = "kept."  # before the names of `TTMState.kept`
 
 
 def save_checkpoint(folder: Path, step: TTMStep, record: Mapping[str, Any]) -> Path:
     """Write `checkpoint-NNNN` into a run's folder, then drop every other one, whole or half."""
-    final = folder / f"checkpoint-{step.iteration:04d}"
+    return write_checkpoint(folder, record, step.model, lambda aside: _save_state(aside, step.state))
+
+
+def write_checkpoint(
+    folder: Path, record: Mapping[str, Any], model: Trainable, save_state: Callable[[Path], None]
+) -> Path:
+    """The checkpoint of any kind of run: the model, what `save_state` writes beside it, the record, the checksums."""
+    final = folder / f"checkpoint-{record['iteration']:04d}"
     aside = folder / f".{final.name}.new"
     files.remove(aside)
     aside.mkdir()
-    step.model.save(aside / "model")
-    _save_state(aside, step.state)
+    model.save(aside / "model")
+    save_state(aside)
     files.write_json(aside / "step.json", dict(record))
-    files.seal(aside, iteration=step.iteration)
+    files.seal(aside, iteration=record["iteration"])
     files.publish(aside, final)
     drop_checkpoints(folder, but=final)
     return final
@@ -62,12 +70,28 @@ def _save_state(folder: Path, state: TTMState) -> None:
 
         save_file(state.adapter, folder / _ADAPTER)
     if state.optimizer is not None:
-        from safetensors.torch import save_file
-
-        moments = state.optimizer["state"]
-        tensors = {f"{i}.{name}": t.contiguous() for i, one in moments.items() for name, t in one.items()}
-        save_file(tensors, folder / "optimizer.safetensors")
+        save_moments(folder, state.optimizer)
         files.write_json(folder / "optimizer.json", state.optimizer["param_groups"])
+
+
+def save_moments(folder: Path, optimizer: Mapping[str, Any]) -> None:
+    """The moments of an optimizer's state dict as safetensors."""
+    from safetensors.torch import save_file
+
+    moments = optimizer["state"]
+    tensors = {f"{i}.{name}": t.contiguous() for i, one in moments.items() for name, t in one.items()}
+    save_file(tensors, folder / _MOMENTS)
+
+
+def load_moments(folder: Path) -> dict[int, dict[str, Any]]:
+    """What `save_moments` wrote."""
+    from safetensors.torch import load_file
+
+    moments: dict[int, dict[str, Any]] = {}
+    for key, tensor in load_file(folder / _MOMENTS).items():
+        index, _, name = key.partition(".")
+        moments.setdefault(int(index), {})[name] = tensor
+    return moments
 
 
 def load_record(folder: Path) -> dict[str, Any]:
@@ -87,13 +111,8 @@ def load_state(folder: Path) -> TTMState:
 
         adapter = load_file(folder / _ADAPTER)
     if (folder / "optimizer.json").exists():
-        from safetensors.torch import load_file
-
-        moments: dict[int, dict[str, Any]] = {}
-        for key, tensor in load_file(folder / "optimizer.safetensors").items():
-            index, _, name = key.partition(".")
-            moments.setdefault(int(index), {})[name] = tensor
-        optimizer = {"state": moments, "param_groups": json.loads((folder / "optimizer.json").read_text())}
+        groups = json.loads((folder / "optimizer.json").read_text())
+        optimizer = {"state": load_moments(folder), "param_groups": groups}
     iteration = json.loads((folder / files.MANIFEST).read_text())["iteration"]
     with np.load(folder / "state.npz", allow_pickle=False) as found:
         arrays = {name: found[name] for name in found.files}
@@ -116,12 +135,17 @@ def newest_checkpoint(folder: Path) -> tuple[Path | None, str]:
 
 def publish_model(folder: Path, config: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> Path:
     """Put the newest checkpoint's model, with a card and a manifest, at `model` in the run's folder."""
+    return publish_with(folder, config, lambda model: card(config, steps, _library(model)))
+
+
+def publish_with(folder: Path, config: Mapping[str, Any], told: Callable[[Path], str]) -> Path:
+    """As `publish_model`, with another card: `told` gets the folder of the model and gives its text."""
     checkpoint, _ = newest_checkpoint(folder)
     assert checkpoint is not None
     aside, final = folder / ".model.new", folder / "model"
     files.remove(aside)
     shutil.copytree(checkpoint / "model", aside)
-    (aside / "README.md").write_text(card(config, steps, _library(aside)), encoding="utf-8")
+    (aside / "README.md").write_text(told(aside), encoding="utf-8")
     shown = public(config)
     files.seal(aside, base=shown["model"], benchmark=shown["benchmark"], config=shown)
     files.publish(aside, final)

@@ -46,6 +46,7 @@ def ttm_job(
     *,
     split: str = "test",
     groups: int | None = None,
+    shape: str | None = None,
     preset: str | None = None,
     oracle: bool = False,
     adapt_on: float | None = None,
@@ -55,12 +56,13 @@ def ttm_job(
 ) -> dict[str, Any]:
     """The description of test-time matching that `execute` takes, checked as far as that needs no model.
 
-    groups : only so many, the first ones. preset : None chooses one (`core.presets.default_preset`). oracle : the
-    skyline, which trains on what truth says is right. adapt_on : the transfer check: adapt on this share of the
-    groups, drawn with `split_seed`, and report the others apart. options : settings of `TTMConfig` that differ from
-    the preset's; None leaves a setting as it is.
+    groups : only so many, the first ones. shape : only the groups of this shape, `1x2`; a benchmark of several shapes
+    needs one, because a run's groups are matched as one array. preset : None chooses one
+    (`core.presets.default_preset`). oracle : the skyline, which trains on what truth says is right. adapt_on : the
+    transfer check: adapt on this share of the groups, drawn with `split_seed`, and report the others apart. options :
+    settings of `TTMConfig` that differ from the preset's; None leaves a setting as it is.
     """
-    source = _benchmark_source(benchmark, model, split, groups)
+    source = _benchmark_source(benchmark, model, split, groups, shape)
     more = {"oracle": oracle, "adapt_on": adapt_on, "split_seed": split_seed, "device": device}
     return _job("ttm", source, preset, options, more)
 
@@ -71,6 +73,7 @@ def simplematch_job(
     *,
     split: str = "test",
     groups: int | None = None,
+    shape: str | None = None,
     preset: str | None = None,
     adapt_on: float | None = None,
     split_seed: int = 0,
@@ -78,7 +81,7 @@ def simplematch_job(
     options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """As `ttm_job`, for SimpleMatch; `options` are settings of `SimpleMatchConfig`."""
-    source = _benchmark_source(benchmark, model, split, groups)
+    source = _benchmark_source(benchmark, model, split, groups, shape)
     more = {"oracle": False, "adapt_on": adapt_on, "split_seed": split_seed, "device": device}
     return _job("simplematch", source, preset, options, more)
 
@@ -113,9 +116,16 @@ def embeddings_job(
     return _job(kind, source, preset, options, more)
 
 
-def _benchmark_source(benchmark: str, model: str, split: str, groups: int | None) -> dict[str, Any]:
+def _benchmark_source(
+    benchmark: str, model: str, split: str, groups: int | None, shape: str | None
+) -> dict[str, Any]:
     name = str(Path(model).resolve()) if is_folder(model) else model
-    return {"benchmark": benchmark, "split": split, "model": name, "groups": groups}
+    from core.shapes import check_one_shape
+
+    if shape is None:
+        check_one_shape(benchmark, split)
+    source = {"benchmark": benchmark, "split": split, "model": name, "groups": groups}
+    return source if shape is None else {**source, "shape": shape}
 
 
 def _job(
@@ -188,6 +198,8 @@ def describe(config: Mapping[str, Any]) -> str:
     kind = kind_of(config)
     count = config.get("groups")
     where = [config["benchmark"], *([] if config.get("embeddings") else [config.get("split") or "test"])]
+    if config.get("shape") and not config.get("embeddings"):
+        where.append(f"groups of {config['shape']}")
     where += ["all groups" if count is None else f"first {count} groups", _short(config["model"])]
     return " · ".join([*where, *_method(config, kind), f"seed {config[kind]['seed']}"])
 
@@ -343,8 +355,9 @@ def load_groups(config: Mapping[str, Any]) -> GroupSet:
         groups = _embeddings(config).groups(config["benchmark"])
     else:
         from core.datasets import load
+        from core.shapes import of_shape
 
-        groups = load(config["benchmark"], config.get("split") or "test")
+        groups = of_shape(load(config["benchmark"], config.get("split") or "test"), config.get("shape"))
     wanted = config.get("groups")
     if wanted is None:
         return groups

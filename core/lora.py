@@ -18,6 +18,10 @@ ADAPTER = "crossmatch"
 # `out_proj` and open_clip's packed attention are left out: their classes read weights past the adapter.
 TARGETS: dict[str, str] = {
     **dict.fromkeys(("clip", "siglip", "siglip2"), r".*\.(q_proj|k_proj|v_proj|fc1|fc2)"),
+    # A vision tower like CLIP's with one packed layer for query, key and value; a text tower like BERT's, with the
+    # cross-attention that the matching head reads.
+    "blip": r".*(self_attn\.qkv|mlp\.fc[12]|attention\.self\.(query|key|value)|(intermediate|output)\.dense)",
+    "flava": r".*(attention\.attention\.(query|key|value)|layer\.\d+\.(intermediate|output)\.dense)",
     "open_clip": r".*(resblocks\.\d+\.mlp\.(c_fc|c_proj)|trunk\..*\.(qkv|fc1|fc2))",
 }
 
@@ -37,20 +41,34 @@ def attach(
         raise InputError(
             "Low-rank adapters need the library peft; install it with `pip install crossmatch[lora]`."
         ) from None
+    if not getattr(module, "takes_adapters", True):
+        raise InputError(
+            "A model that one of Cola's strategies adapted takes no low-rank adapters; leave lora_rank out."
+        )
     wanted = _pattern(module, targets)
     _check_layers(module, wanted)
     config = LoraConfig(r=rank, lora_alpha=2 * rank if alpha is None else alpha, target_modules=wanted)  # type: ignore[arg-type]
     devices = [p.device for p in module.parameters() if p.device.type == "cuda"][:1]
+    module.requires_grad_(False)
     with torch.random.fork_rng(devices):
         torch.manual_seed(seed)
         try:
-            inject_adapter_in_model(config, module, adapter_name=ADAPTER)
+            for part in _carriers(module):
+                inject_adapter_in_model(config, part, adapter_name=ADAPTER)
         except ValueError as error:
             reason = str(error).splitlines()[0].rstrip(".")
             raise InputError(
                 f"These layers take no low-rank adapter ({reason}); change lora_targets."
             ) from None
     return len(_layers(module))
+
+
+def _carriers(module: torch.nn.Module) -> list[torch.nn.Module]:
+    """The parts that get adapters: the model, or FLAVA's two towers (peft asks the whole for embeddings it has not)."""
+    flava: Any = getattr(module, "flava", module)
+    if str(getattr(getattr(module, "config", None), "model_type", "")) == "flava":
+        return [flava.image_model, flava.text_model]
+    return [module]
 
 
 def _pattern(module: torch.nn.Module, targets: Sequence[str]) -> str:
@@ -68,7 +86,8 @@ def _pattern(module: torch.nn.Module, targets: Sequence[str]) -> str:
 
 
 def _check_layers(module: torch.nn.Module, pattern: str) -> None:
-    linear = [name for name, m in module.named_modules() if isinstance(m, torch.nn.Linear)]
+    found = [part.named_modules() for part in _carriers(module)]
+    linear = [name for names in found for name, m in names if isinstance(m, torch.nn.Linear)]
     if not any(re.fullmatch(pattern, name) for name in linear):
         some = ", ".join(sorted({name.rpartition(".")[2] for name in linear})) or "none at all"
         raise InputError(f"No linear layer of this model fits lora_targets; their names end in {some}.")

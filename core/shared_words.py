@@ -1,4 +1,7 @@
-"""Which of a query's words an image shares with it, and whether on one object: what a ranked list shows."""
+"""Which of a query's words an image shares with it, and whether on one object: what a ranked list shows.
+
+[Cola] counts what a model confuses by the words that its distractors share with the query; `sharing` is that count.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +48,35 @@ def ranked(found: Retrieval, query: int, scores: np.ndarray, pool: str, most: in
         )
         for i, n in enumerate(order[:most])
     ]
+
+
+class Share(NamedTuple):
+    """The images of a query's list that share the same words with it."""
+
+    words: tuple[str, ...]
+    right: bool  # one object has them all
+    images: int
+    place: float  # mean, 1 is best
+    first: int  # how many are among the first
+
+
+def sharing(found: Retrieval, query: int, scores: np.ndarray, pool: str, first: int) -> list[Share]:
+    """A query's whole list by what its images share with the query: the right ones, then the best placed.
+
+    Arguments as in `ranked`, places as there; `first` : how far the head of the list goes. [] where the set has no
+    graphs to say what is in an image.
+    """
+    rows = ranked(found, query, scores, pool, len(scores))
+    groups: dict[tuple[bool, tuple[str, ...]], list[int]] = {}
+    for row in rows:
+        if not row.shared and not row.missing:
+            return []
+        groups.setdefault((row.right, row.shared), []).append(row.place)
+    shares = [
+        Share(words, right, len(places), float(np.mean(places)), sum(place <= first for place in places))
+        for (right, words), places in groups.items()
+    ]
+    return sorted(shares, key=lambda share: (not share.right, share.place))
 
 
 def words_of(found: Retrieval, query: int, image: int) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -206,12 +206,20 @@ def run_evaluate(job: Job) -> bool:
     return run(job)
 
 
+def run_measure(job: Job) -> bool:
+    """A scorer measured as the papers do, with and without its language prior (`core/reproduce`)."""
+    from core.reproduce.measure import run_measure as run
+
+    return run(job)
+
+
 # What a run can be. A function gets its Job and returns whether it came to its end (False: it was stopped).
 KINDS: dict[str, Callable[[Job], bool]] = {
     "ttm": run_job,
     "simplematch": run_job,
     "adapt": run_adapt,
     "evaluate": run_evaluate,
+    "measure": run_measure,
 }
 
 
@@ -237,6 +245,8 @@ def work(job: Job) -> tuple[str, str | None]:
 def main(arguments: Sequence[str]) -> int:
     """Claim the run, work, and leave a last word in the store."""
     root, run_id, attempt = arguments
+    if public() and hasattr(os, "nice"):
+        os.nice(5)  # on a server that everybody shares, pages come before runs
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
         job = Job(RunStore(Path(root)), run_id, int(attempt))

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import pandas as pd
 import streamlit as st
 
 import ui
 from core.adapt.background import start
 from core.adapt.config import FUSIONS, MIXES, STRATEGIES
 from core.adapt.jobs import adapt_job
+from core.adapt.tasks import BENCHMARKS
 from core.papers import CITATIONS
-from core.paths import assets
-from core.plots import retrieval as figures
+from core.public import public
+from core.reproduce.runs import missing_data
 from core.retrieval import METRICS
 from core.runs import Run, resume
 from core.scorers import builtin_models
 from core.shared_words import ranked
 from core.texts import plain
+from ui import cost as cost_part
 from ui import retrieval as part
+from ui import retrieval_table
 
 LEAD = (
     "A query names an object with attributes. A model that only knows the words also finds images where they belong to "
@@ -61,9 +63,9 @@ def look() -> None:
         name = st.selectbox("Set", part.sets_at_hand(), key="rset", bind="query-params")
         images = st.select_slider("Images to rank", IMAGES, 500, key="images", bind="query-params")
         models = ui.model_names()
-        one = st.selectbox("Model", models, key="left", bind="query-params", accept_new_options=True)
+        one = st.selectbox("Model", models, key="left", bind="query-params", accept_new_options=not public())
         other = st.selectbox(
-            "Beside it", ["none", *models], key="right", bind="query-params", accept_new_options=True
+            "Beside it", ["none", *models], key="right", bind="query-params", accept_new_options=not public()
         )
     found = part.load_set(name, int(images))
     query = pick_query(found)
@@ -122,6 +124,8 @@ def lists(found: part.Slice, query: int, model: str, pool: str, most: int, revea
             text += f"; average precision {100 * precision:.1f} %, by chance {100 * expected:.1f} %"
         st.caption(text + ".")
     st.html(part.ranked_html(found, rows, revealed))
+    if revealed:
+        part.shared(found, query, scores, pool, most)
 
 
 def predict(name: str, query: int, models: list[str]) -> None:
@@ -159,85 +163,6 @@ def measured(found: part.Slice, models: list[str]) -> None:
                 st.caption(plain(line))
 
 
-# ---- the table of strategies
-
-
-def table() -> None:
-    """Measured strategies beside the paper's."""
-    path = assets() / "results" / "cola.csv"
-    if path.is_file():
-        rows = pd.read_csv(path)
-        data = figures.strategies_data(rows)
-        seeds = int(rows.loc[rows["strategy"] != "base", "seed"].nunique())
-        st.subheader("On the built-in world", anchor=False)
-        st.caption(
-            f"Mean ± standard deviation over {seeds} seeds; `python -m benchmarks.cola` makes it again. Learning rates "
-            "were chosen on validation queries."
-        )
-        said = ", ".join(
-            f"{figures.label(n)} {data.value[0, j]:.1f} %" for j, n in enumerate(data.strategies)
-        )
-        ui.chart(figures.strategies_figure(data), f"Cola mAP by strategy: {said}.", "strategies")
-        shown = figures.strategies_table(data, seeds)
-        st.dataframe(shown, hide_index=True)
-        claims()
-        ui.take_away("cola", rows, {"strategies": figures.strategies_figure(data)})
-    else:
-        st.info(
-            "Nothing measured here yet: run `python -m benchmarks.cola` (about an hour on two cores).",
-            icon=":material/table:",
-        )
-    cost()
-    st.subheader("In the paper", anchor=False)
-    base = st.segmented_control(
-        "Base", ["CLIP", "FLAVA"], default="CLIP", key="paperbase", bind="query-params"
-    )
-    st.caption(
-        "Ray et al., Tables 1 and 2a, percent. Other data and models: compare the order, not the level."
-    )
-    st.dataframe(figures.paper_table(base or "CLIP"), hide_index=True)
-
-
-def claims() -> None:
-    """MM-Adapter minus every other strategy, with paired intervals."""
-    path = assets() / "results" / "cola_claims.csv"
-    if not path.is_file():
-        return
-    rows = pd.read_csv(path)
-    st.markdown("**The paper's claim:** a multimodal adapter on frozen features beats tuning the encoders.")
-    st.caption(
-        "MM-Adapter minus the other, points; queries are paired, outcomes averaged over seeds, 95 % bootstrap "
-        "intervals over queries. An interval on one side of 0 settles the sign."
-    )
-    shown = rows.assign(
-        versus=[figures.label(n) for n in rows["versus"]],
-        difference=[
-            f"{d:+.1f} ({a:+.1f} to {b:+.1f})" for d, a, b in rows[["difference", "low", "high"]].to_numpy()
-        ],
-    )
-    wide = shown.pivot(index="versus", columns="measure", values="difference")
-    st.dataframe(wide.reset_index())
-
-
-def cost() -> None:
-    """What each strategy does to the model on sets it was not trained on."""
-    path = assets() / "results" / "cola_cost.csv"
-    if not path.is_file():
-        return
-    rows = pd.read_csv(path)
-    st.subheader("What adaptation costs", anchor=False)
-    names = sorted(rows["metric"].unique())
-    metric = st.selectbox("Cost in", names, names.index("group_match"), key="costmetric", bind="query-params")
-    mine = rows[rows["metric"] == metric]
-    st.caption(
-        "After minus before in points, 95 % paired bootstrap intervals, on groups that no strategy was trained on; the "
-        "paper reports 83 against 87 % on CIFAR-10."
-    )
-    cells = [f"{d:+.1f} ({a:+.1f} to {b:+.1f})" for d, a, b in mine[["difference", "low", "high"]].to_numpy()]
-    shown = mine.assign(change=cells, name=[figures.label(n) for n in mine["strategy"]])
-    st.dataframe(shown.pivot(index="set", columns="name", values="change").reset_index(), hide_index=True)
-
-
 # ---- adapt
 
 
@@ -271,6 +196,7 @@ def open_run(name: str) -> None:
 
 def form(store: ui.VisitorStore) -> None:
     """Strategy, fusion, mix, base, seed; and what the strategy trains."""
+    benchmark, lacks = pick_benchmark()
     left, right = st.columns(2, gap="medium")
     with left:
         strategy = st.selectbox(
@@ -290,7 +216,7 @@ def form(store: ui.VisitorStore) -> None:
             n for n in (*builtin_models(), *ui.model_names()) if "siglip" in n or "clip" in n or "run/" in n
         ]
         base = st.selectbox(
-            "Base", list(dict.fromkeys(bases)), key="base", bind="query-params", accept_new_options=True,
+            "Base", list(dict.fromkeys(bases)), key="base", bind="query-params", accept_new_options=not public(),
             help="CLIP, SigLIP or FLAVA: built in, a run's model, a Hugging Face name or a folder.",
         )  # fmt: skip
         mixes = list(MIXES)
@@ -299,13 +225,27 @@ def form(store: ui.VisitorStore) -> None:
         epochs = int(st.number_input("Epochs", 1, 100, 8, key="epochs", bind="query-params") or 8)
         seed = int(st.number_input("Seed", 0, 10_000, 0, key="aseed", bind="query-params") or 0)
     st.caption(
-        "Trains on scenes drawn for it, never on test images; combinations that count as unseen are left out."
+        "Trains on scenes drawn for it (of other sets on the training scene graphs), never on test images; "
+        "combinations that count as unseen are left out."
     )
-    if st.button("Start the run", type="primary", icon=":material/play_arrow:", disabled=not base):
+    for what in lacks:
+        st.warning(plain(what), icon=":material/download:")
+    if st.button(
+        "Start the run", type="primary", icon=":material/play_arrow:", disabled=not base or bool(lacks)
+    ):
         options = {"strategy": strategy, "fusion": fusion, "mix": mix, "epochs": epochs, "seed": seed}
-        run = start(store, adapt_job("scenes/retrieval", ui.model_source(base), options=options))
+        run = start(store, adapt_job(benchmark, ui.model_source(base), options=options))
         open_run(run.id)
         st.rerun()
+
+
+def pick_benchmark() -> tuple[str, tuple[str, ...]]:
+    """What to train on and measure, and what of it is not here; sets that are here come first."""
+    known = ["scenes/retrieval"] if public() else list(BENCHMARKS)
+    lacks = {name: missing_data(name, True) for name in known}
+    names = sorted(known, key=lambda name: bool(lacks[name]))
+    name = st.selectbox("Train on", names, key="trainon", bind="query-params")
+    return name, lacks[name]
 
 
 def live(run_id: str, polled: bool) -> None:
@@ -359,8 +299,7 @@ def after(run: Run) -> None:
             {"model": name, "run": "new"},
             icon=":material/trending_up:",
         )
-    st.caption("What it costs elsewhere:")
-    st.code(f"crossmatch cost {name}", language=None)
+    cost_part.cost(ui.VisitorStore(), run)
 
 
 def page(store: ui.VisitorStore) -> None:
@@ -373,7 +312,7 @@ def page(store: ui.VisitorStore) -> None:
         label_visibility="collapsed",
     )
     if view == TABLE:
-        table()
+        retrieval_table.table()
     elif view == TRAIN:
         train(store)
     else:

@@ -28,11 +28,19 @@ STATES = {
     "stopped": (":material/stop:", "orange", "cut short"),
     "ready": (":material/circle:", "gray", "ready to run"),
     "missing": (":material/download:", "orange", "something is missing"),
+    "printed": (":material/article:", "gray", "printed numbers"),
 }
 # Where else a paper's numbers are measured, on data that are here.
 ELSEWHERE = {
-    "VGPT": ("pages/3_Debias.py", "Debias: the same measurement on your selection"),
-    "Cola": ("pages/5_Retrieval.py", "Retrieval: the same measurement on the built-in world"),
+    "vgpt": ("pages/3_Debias.py", "Debias: the same measurement on your selection"),
+    "cola": ("pages/5_Retrieval.py", "Retrieval: the same measurement on the built-in world"),
+}
+OWN_FIGURES = ("world/cola", "world/alpha")  # not about test-time matching
+# Where a run of a kind is opened; the others in the list of all runs.
+RUN_PAGES = {
+    "ttm": (runs.TTM_PAGE, {}),
+    "simplematch": (runs.TTM_PAGE, {}),
+    "adapt": ("pages/5_Retrieval.py", {"view": "train"}),
 }
 
 
@@ -52,25 +60,36 @@ def choose() -> tuple[str, show.Choice]:
 
 
 def runnable(name: str) -> None:
-    """A table of test-time matching: numbers, what is missing, and the way to run the rest."""
-    seeds = st.number_input(
-        "Seeds a line", 1, 64, reproduce.SEEDS, key="seeds", width=160, bind="query-params"
-    )
+    """A table of runs: numbers, what is missing, and the way to run the rest."""
+    seeds = 1
+    if any(line.job is not None and line.seeds is None for line in reproduce.lines(name)):
+        seeds = int(
+            st.number_input(
+                "Seeds a line", 1, 64, reproduce.SEEDS, key="seeds", width=160, bind="query-params"
+            )
+        )
+    else:
+        st.caption("Nothing is trained for these numbers: every line is measured once.")
     store = ui.VisitorStore()
-    busy = under_way(store, name, int(seeds))
-    st.fragment(standing, run_every=3.0 if busy else None)(name, int(seeds), busy)
-    record = reproduce.plan(store, name, int(seeds)).record()
+    busy = under_way(store, name, seeds)
+    st.fragment(standing, run_every=3.0 if busy else None)(name, seeds, busy)
+    record = reproduce.plan(store, name, seeds).record()
     needs(record)
     other = show.COUNTERPARTS.get(name)
     if other:
         state_of_page = {"paper": show.WORLD, "table": other}
         ui.jump(
-            "The same kind of table on the built-in world",
+            "This kind of table on the built-in world",
             "pages/7_Papers.py",
             state_of_page,
             icon=":material/public:",
         )
-    figures = {"numbers": plots.papers_figure(plots.papers_data(record)), **world.section()}
+    page = ELSEWHERE.get(name.partition("/")[0])
+    if page is not None:
+        ui.jump(page[1], page[0], {}, icon=":material/straighten:")
+    figures = {"numbers": lambda: plots.papers_figure(plots.papers_data(record))}
+    if name.startswith(("ttm/", "world")) and name not in OWN_FIGURES:
+        figures |= world.section()
     ui.take_away(f"table-{name.replace('/', '-')}", show.plan_frame(record), figures)
 
 
@@ -95,7 +114,8 @@ def standing(name: str, seeds: int, polled: bool) -> None:
         st.caption(f"{told} Percent; gains in points or percent.")
         st.html(show.table_html(record))
         data = plots.papers_data(record)
-        with st.expander("As a figure", icon=":material/scatter_plot:", expanded=len(data.lines) <= 12):
+        few = len(data.lines) <= 12 and len(data.results) <= 6
+        with st.expander("As a figure", icon=":material/scatter_plot:", expanded=few):
             alt = f"Numbers of the table {found.title}, the reference hollow and yours filled, one row per line."
             ui.chart(plots.papers_figure(data), alt, "papers-figure")
         lines(store, found)
@@ -109,7 +129,7 @@ def actions(store: RunStore, found: reproduce.Plan, busy: bool) -> None:
         for name, (icon, colour, label) in STATES.items():
             if name in states:
                 st.badge(f"{states.count(name)} {label}", icon=icon, color=colour)  # type: ignore[arg-type]
-        if busy:
+        if busy and not public():
             stop = lambda: stop_table(store, found.name, found.seeds)  # noqa: E731
             st.button("Stop", icon=":material/stop:", on_click=runs.act, args=(stop,))
         elif ready and public():
@@ -119,10 +139,9 @@ def actions(store: RunStore, found: reproduce.Plan, busy: bool) -> None:
             label = "Go on with what was cut short" if "stopped" in states else "Run what can be run here"
             st.button(label, type="primary", icon=":material/play_arrow:", on_click=runs.act, args=(begin,))
             known = [s.seconds for s in ready if s.seconds is not None]
-            left = f"about {duration(sum(known))} at most" if known else "nobody knows how long"
-            st.caption(
-                f"{len(ready)} lines, {found.seeds} seeds each: {left}. It goes on when you close this page."
-            )
+            left = f"about {duration(sum(known))} at most" if known else "no earlier run says how long"
+            each = "once each" if all(s.wanted == 1 for s in ready) else f"{found.seeds} seeds each"
+            st.caption(f"{len(ready)} lines, {each}: {left}. It goes on when you close this page.")
         elif not busy and "missing" in states:
             st.caption("Nothing more of this table can run here yet; what is missing stands below.")
 
@@ -137,7 +156,7 @@ def lines(store: RunStore, found: reproduce.Plan) -> None:
                 {
                     "line": status.line.label,
                     "state": STATES[status.state][2],
-                    "seeds": f"{len(status.complete)} of {found.seeds}",
+                    "seeds": f"{len(status.complete)} of {status.wanted}" if status.line.jobs else "–",
                     "time": f"{duration(status.seconds)} ({status.pace})" if known else "–",
                     "runs": len(status.runs),
                 }
@@ -153,12 +172,15 @@ def one(store: RunStore, found: reproduce.Plan) -> None:
         label = st.selectbox("One line", names, key="line", width=380)
         status = next(s for s in found.lines if s.line.label == label)
         if status.state in ("ready", "stopped") and not public():
-            begin = lambda: reproduce.start(store, status, found.seeds)  # noqa: E731
+            begin = lambda: reproduce.start(store, status)  # noqa: E731
             st.button("Run this line", icon=":material/play_arrow:", on_click=runs.act, args=(begin,))
         if status.runs:
             newest = store.get(next(iter(status.runs)))
-            name = newest.config.get("group") or newest.id
-            ui.jump("Open its runs", runs.TTM_PAGE, {"run": name}, icon=":material/open_in_full:")
+            page, state = RUN_PAGES.get(newest.kind, ("pages/9_Runs.py", {}))
+            # Only the page of test-time matching shows the seeds of a group as one.
+            name = newest.config.get("group") if page == runs.TTM_PAGE else None
+            key = "run" if newest.kind in RUN_PAGES else "runs"
+            ui.jump("Open its runs", page, {**state, key: name or newest.id}, icon=":material/open_in_full:")
 
 
 def needs(record: Mapping[str, Any]) -> None:
@@ -191,11 +213,12 @@ def printed(paper: str, table: str) -> None:
     st.dataframe(frame, hide_index=True, key="printed")
     for number, note in enumerate(show.notes(paper, table), 1):
         st.caption(plain(f"[{number}] {note}"))
-    page, label = ELSEWHERE.get(
-        paper, ("pages/2_Matching.py", "Matching: the same measurement on your selection")
+    ui.jump(
+        "Matching: the same measurement on your selection",
+        "pages/2_Matching.py",
+        {},
+        icon=":material/straighten:",
     )
-    if page in ui.PAGES:
-        ui.jump(label, page, {}, icon=":material/straighten:")
     known = show.data_states(paper, table)
     if known:
         st.subheader("Its data here", anchor=False)

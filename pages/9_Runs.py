@@ -73,8 +73,8 @@ def kind(run: Run) -> str:
     """What a run is, in a few words."""
     if run.kind == COLA:
         return f"Cola, {run.config[COLA].get('strategy', '')}"
-    if run.kind == "evaluate":
-        return "Evaluation"
+    if run.kind in ("evaluate", "measure"):
+        return "Evaluation" if run.kind == "evaluate" else "Measurement"
     words = ["SimpleMatch" if "simplematch" in run.config else "TTM"]
     if run.config.get("ttm", {}).get("variant") == "global":
         words.append("global")

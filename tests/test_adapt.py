@@ -550,9 +550,11 @@ def test_cost_wants_to_know_the_base(tmp_path):
     assert cost.origin(str(tmp_path / "m"), CLIP).base == CLIP
 
 
-def test_cost_leaves_out_the_set_a_model_was_adapted_on():
-    assert "scenes/left-right" not in cost.other_sets("scenes/left-right")
-    assert "scenes/front-behind" in cost.other_sets("scenes/left-right")
+def test_cost_leaves_out_the_groups_a_model_was_adapted_on():
+    for own in ("scenes/left-right", "scenes/left-right@global"):
+        others = cost.other_sets(own)
+        assert "scenes/left-right" not in others and "scenes/front-behind" in others
+        assert not [name for name in others if "@" in name]  # the same groups once more
 
 
 # --- retrieval scores
@@ -713,6 +715,15 @@ def test_a_published_cola_file_says_which_queries_training_never_held(gqa, tmp_p
     task = load_task(adapt_job(name, folder=folder), AdaptConfig(mix="single"))
     assert task.test.unseen.tolist() == [False, True]
     assert len(task.material.images) == 40
+    made = task.multi_object.groups[0].captions
+    # Cola's own pairs take the place of made ones where their file lies beside the queries.
+    several = "cola/multi-object"
+    monkeypatch.setitem(source, several, replace(source[several], counts={}))
+    pair = [["0.jpg", "red cup, blue plate", "1.jpg", "blue cup, red plate"]]
+    (folder / "COLA_multiobjects_matching_benchmark.json").write_text(json.dumps(pair))
+    published = load_task(adapt_job(name, folder=folder), AdaptConfig(mix="single")).multi_object
+    assert published.groups[0].captions == ("red cup, blue plate", "blue cup, red plate")
+    assert published.groups[0].captions != made and published.shape == (2, 2)
 
 
 def test_a_benchmark_whose_files_are_not_here_says_what_it_needs(monkeypatch, tmp_path):

@@ -92,3 +92,31 @@ def test_the_glossary_is_searched_and_every_metric_is_in_it(app):
     assert "**margin**" in text(test) and "**truth**" not in text(test)
     fine(test.text_input(key="term").set_value("no such word").run())
     assert "try a shorter word" in text(test)
+
+
+def test_the_lesson_on_binding_shows_what_the_strategies_measured_once_it_ships(app, monkeypatch, tmp_path):
+    import pandas as pd
+
+    from core import paths
+    from core.adapt.config import STRATEGIES
+
+    for path in paths.assets().iterdir():
+        if path.name != "results":
+            (tmp_path / path.name).symlink_to(path)
+    (tmp_path / "results").mkdir()
+    monkeypatch.setattr("core.paths.assets", lambda: tmp_path)
+
+    def opened():
+        test = app(PAGE, lesson="binding")
+        return fine(test.radio[0].set_value(test.radio[0].options[0]).run(timeout=120))
+
+    assert "nothing is shipped here yet" in text(opened())
+    rows = [
+        {"strategy": name, "fusion": "mdetr", "mix": "multi", "seed": 0, "metric": "cola_map", "part": "unseen",
+         "value": 20.0 + i, "low": 15.0, "high": 30.0, "chance": 12.0, "ties": 0}
+        for i, name in enumerate(("base", *STRATEGIES))
+    ]  # fmt: skip
+    pd.DataFrame(rows).to_csv(tmp_path / "results/cola.csv", index=False)
+    test = opened()
+    assert "**MM-Adapter** comes first with 26.0 %" in text(test) and "the model before 20.0 %" in text(test)
+    assert len(test.get("plotly_chart")) == 2

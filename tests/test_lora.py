@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from tiny_models import build_blip, build_flava
 
 from core import lora
 from core.errors import InputError
-from core.presets import TrainConfig
+from core.presets import TrainConfig, TTMConfig
 from core.scorers import load_scorer
 from core.train import fit
+from core.ttm import run_ttm
 
 FAMILIES = ["clip", "siglip", "open_clip"]
 
@@ -58,6 +60,40 @@ def test_training_adapters_leaves_the_model_s_own_weights_and_saving_merges_them
     again = load_scorer(str(tmp_path / "saved"), device="cpu")
     np.testing.assert_allclose(scores(again, data), after, atol=1e-5)
     np.testing.assert_array_equal(scores(model, data), after)  # saving left the adapters in place
+
+
+@pytest.mark.parametrize(
+    ("kind", "build"),
+    [
+        ("itc:", lambda folder: build_blip(folder, "BlipForImageTextRetrieval")),
+        ("itm:", lambda folder: build_blip(folder, "BlipForImageTextRetrieval")),
+        ("itc:", build_flava),
+        ("", lambda folder: build_flava(folder, "FlavaModel")),
+    ],
+    ids=["BLIP ITC", "BLIP ITM", "FLAVA", "FLAVA without heads"],
+)
+@pytest.mark.parametrize("rank", [None, 2])
+def test_models_with_a_matching_head_adapt_whole_or_by_adapters_and_come_back(
+    kind, build, rank, toy_groups, tmp_path
+):
+    name = kind + str(build(tmp_path / "base"))
+    config = TTMConfig(iterations=2, epochs=2, lr=0.01, coverage_first=1.0, lora_rank=rank)
+    first, *_, last = run_ttm(load_scorer(name, device="cpu"), toy_groups, config)
+    assert np.abs(last.scores - first.scores).max() > 1e-3
+    last.model.save(tmp_path / "saved")
+    again = load_scorer(kind + str(tmp_path / "saved"), device="cpu")
+    data, images, captions = prepared(again, toy_groups)
+    found = again.score_prepared(data, np.array([(i, j) for i in images[0] for j in captions[0]]))
+    np.testing.assert_allclose(found.reshape(2, 2), last.scores[0], atol=1e-4)
+
+
+def test_a_strategy_s_model_takes_no_adapters(toy_groups):
+    from core.adapt.config import AdaptConfig
+    from core.scorers.adapted import AdaptedModel
+
+    model = AdaptedModel.of("builtin/clip", AdaptConfig(strategy="linear"), "cpu")
+    with pytest.raises(InputError, match="takes no low-rank adapters"):
+        next(run_ttm(model, toy_groups, TTMConfig(lora_rank=2)))
 
 
 def test_a_seed_decides_the_adapters_and_their_state_can_be_put_back(model):

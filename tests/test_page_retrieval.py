@@ -13,7 +13,7 @@ from core.adapt.jobs import adapt_job
 from core.retrieval_scores import first_images
 from core.runs import RunStore
 from core.scenes.retrieval import load_retrieval
-from core.shared_words import ranked, words_of
+from core.shared_words import ranked, sharing, words_of
 from core.worker import Job
 
 PAGE = "pages/5_Retrieval.py"
@@ -156,7 +156,7 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
     (tmp_path / "results").mkdir()
     rows = [
         {"strategy": s, "fusion": "mdetr", "mix": "multi", "seed": seed, "metric": "cola_map", "part": part,
-         "value": 30.0 + seed, "chance": 16.0}
+         "value": 30.0 + seed, "low": 28.0 + seed, "high": 33.0 + seed, "chance": 16.0, "ties": 0}
         for s in ("base", *STRATEGIES) for seed in (0, 1, 2) for part in ("all", "seen", "unseen")
     ]  # fmt: skip
     pd.DataFrame(rows).to_csv(tmp_path / "results/cola.csv", index=False)
@@ -172,8 +172,10 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
     monkeypatch.setattr("core.paths.assets", lambda: tmp_path)
     test = app(PAGE, view="strategies")
     own = test.dataframe[0].value.set_index("strategy")
-    assert own.loc["MM-Adapter", "Cola mAP, all"] == "31.0 ± 1.0"
-    assert own.loc["chance", "Cola mAP, all"] == "16.0"
+    assert own.loc["MM-Adapter", "Cola mAP, all"] == "31.0 ± 1.0 (29.0–34.0)"
+    assert own.loc["MM-Adapter", "Cola mAP, all: paper"] == "46.8"  # [Cola] Table 1, CLIP on GQA
+    assert own.loc["chance", "Cola mAP, all"] == "16.0" and own.loc["MM-Adapter", "seeds"] == "3"
+    assert len(test.get("plotly_chart")) == 2  # ours and the paper's
     assert "+2.0 (-1.0 to +5.0)" in test.dataframe[1].value.to_string()
 
 
@@ -229,3 +231,76 @@ def test_a_failed_run_says_why(open_page):
 def test_records_are_json(quick):
     run = finished()
     json.dumps(RunStore().steps(run), allow_nan=False)
+
+
+def test_what_the_distractors_share_is_counted_over_the_whole_list():
+    found = first_images(load_retrieval("test"), 80)
+    query = next(
+        i for i in range(len(found.queries)) if len(found.phrases[i].said()) > 1 and found.relevant[i].any()
+    )
+    scores = np.arange(80, 0, -1.0)  # image n has place n + 1 among all
+    shares = sharing(found, query, scores, "everything", 10)
+    assert sum(s.images for s in shares) == 80 and sum(s.first for s in shares) == 10
+    assert shares[0].right and shares[0].images == found.relevant[query].sum()
+    places = 1 + np.flatnonzero(found.relevant[query])
+    assert shares[0].place == pytest.approx(places.mean()) and shares[0].first == (places <= 10).sum()
+    rest = [s.place for s in shares if not s.right]
+    assert rest == sorted(rest)
+    for share in shares:
+        assert share.right <= (len(share.words) == max(len(s.words) for s in shares))
+
+
+def test_the_page_says_what_the_distractors_share(app):
+    test = app(PAGE, query=some_query(), images="100")
+    table = test.dataframe[0].value
+    assert table["images"].sum() > 0 and table["first 8"].sum() == 8
+    assert table["shares with the query"][0].startswith("✓") and "share" in text(test)
+
+
+def test_a_strategy_trains_on_other_sets_once_their_data_are_here(app, monkeypatch, tmp_path):
+    monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path))
+    test = app(PAGE, view="train", trainon="cola/single-gqa")
+    assert "data of gqa" in text(test).replace("\\", "") and button(test, "Start the run").disabled
+    assert test.selectbox(key="trainon").options[0] == "scenes/retrieval"
+
+
+def test_what_an_adaptation_costs_is_measured_on_the_page_and_kept(app, quick, monkeypatch):
+    monkeypatch.setattr("core.adapt.cost.other_sets", lambda benchmark: ["scenes/left-right"])
+    run = finished()
+    test = app(PAGE, view="train", run=run)
+    assert "What adaptation costs" in text(test) and len(test.get("plotly_chart")) == 2
+    fine(button(test, "Measure it now").click().run(timeout=120))
+    again = app(PAGE, view="train", run=run)  # kept: nothing to press any more
+    assert len(again.get("plotly_chart")) == 3
+    assert not [b for b in again.button if b.label == "Measure it now"]
+    kept = pd.read_csv(RunStore().folder(run) / "cost.csv")
+    shown = again.dataframe[-1].value
+    assert list(shown["set"]) == list(kept["set"]) and set(kept["set"]) == {"scenes/left-right"}
+    assert shown["change"][0].startswith(f"{kept['difference'][0]:+.1f} (")
+
+
+def test_a_trained_strategy_is_a_model_on_every_page(app, quick):
+    run = finished("mm-adapter")
+    for page in ("1_Groups", "2_Matching", "3_Debias", "4_Test-Time_Matching", "6_Compare"):
+        test = app(f"pages/{page}.py", set="scenes/left-right", model=f"run/{run}")
+        assert test.selectbox(key="model").value == f"run/{run}", page
+
+
+def test_a_trained_strategy_is_adapted_further_from_the_page_of_test_time_matching(app, quick, monkeypatch):
+    from core import jobs
+
+    run = finished("mm-adapter")
+    monkeypatch.setattr("core.runs.launch", lambda store, run_id, module="": store.get(run_id))
+    monkeypatch.setattr("core.seeds.launch", lambda store, run_id, module="": store.get(run_id))
+    test = app(
+        "pages/4_Test-Time_Matching.py",
+        set="scenes/left-right",
+        model=f"run/{run}",
+        n="12",
+        T="1",
+        epochs="1",
+    )
+    fine(button(test, "Run 4 seeds").click().run())
+    made = RunStore().list("ttm")[0]
+    records = [item.record for item in jobs.execute({**made.config, "device": "cpu"})]
+    assert len(records) == 2 and records[1]["n_groups"] == 12

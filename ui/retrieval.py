@@ -7,16 +7,18 @@ from html import escape
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
-from core import datasets
+from core import datasets, public
 from core.datasets.base import RETRIEVAL
 from core.plots import retrieval as figures
 from core.retrieval import METRICS, RetrievalEvaluation
 from core.retrieval_scores import Slice, first_images, one_query, score_retrieval
 from core.runs import Run
+from core.scorers import scorer_names
 from core.scores import ScoreCache
-from core.shared_words import Ranked
+from core.shared_words import Ranked, Share, sharing
 from core.texts import plain
 from ui.formats import progress_bar
 from ui.loaders import LazyScorer, model_source
@@ -32,24 +34,27 @@ POOLS = {
 
 def sets_at_hand() -> list[str]:
     """Retrieval sets with queries over many images; those that are here first."""
-    names = [n for n in datasets.names(RETRIEVAL) if n.startswith(("scenes/", "cola/"))]
+    known = ("scenes/",) if public.public() else ("scenes/", "cola/")
+    names = [n for n in datasets.names(RETRIEVAL) if n.startswith(known)]
     return sorted(names, key=lambda name: datasets.state(name).startswith("needs"))
 
 
 @st.cache_resource(max_entries=8, show_spinner="Loading queries …")
 def load_set(name: str, images: int) -> Slice:
     """A retrieval set over its first so many images."""
-    found = datasets.load_retrieval(name)
+    found = datasets.load_retrieval(public.check_benchmark(name))
     return first_images(found, min(images, len(found.images)))
 
 
 def query_scores(found: Slice, query: int, model: str) -> np.ndarray:
     """One query's scores over all images, float (n,): from the cache or the model."""
+    public.check_model(model, scorer_names())
     return _scores((found.name, len(found), query, model), one_query(found, query), model_source(model))[0]
 
 
 def whole_scores(found: Slice, model: str) -> np.ndarray:
     """Every query's scores, float (q, n)."""
+    public.check_model(model, scorer_names())
     return _scores((found.name, len(found), -1, model), found, model_source(model))
 
 
@@ -87,6 +92,45 @@ def ranked_html(found: Slice, rows: Sequence[Ranked], revealed: bool, size: int 
             f"<figcaption>{row.place}. {note}</figcaption></figure>"
         )
     return f'<div class="cm-list">{"".join(cells)}</div>'
+
+
+def shared(found: Slice, query: int, scores: np.ndarray, pool: str, most: int) -> None:
+    """What the distractors share with the query, and how far up that brings them under this model."""
+    shares = sharing(found, query, scores, pool, most)
+    if not shares:
+        return
+    everything = max(len(s.words) for s in shares)
+    rows = [
+        {
+            "shares with the query": f"{'✓' if s.right else '✗'} {_shared_words(s, everything)}",
+            "images": s.images,
+            "mean place": round(s.place, 1),
+            f"first {most}": s.first,
+        }
+        for s in shares
+    ]
+    confused = max((s for s in shares if not s.right), key=lambda s: s.first / s.images, default=None)
+    if confused is not None and confused.first:
+        words = plain(", ".join(confused.words) or "no word")
+        st.caption(
+            f"What the distractors share: {confused.first} of the {confused.images} that have *{words}* are among the "
+            f"first {most}."
+        )
+    else:
+        st.caption("What the distractors share with the query; none of them is in front.")
+    st.dataframe(pd.DataFrame(rows), hide_index=True)
+
+
+def _shared_words(share: Share, everything: int) -> str:
+    """`cube, rubber on one object`"""
+    how = (
+        " on one object"
+        if share.right
+        else ", wrongly attached"
+        if len(share.words) == everything
+        else " alone"
+    )
+    return (", ".join(share.words) + how) if share.words else "no word"
 
 
 def metric_lines(found: RetrievalEvaluation, metric: str) -> list[str]:

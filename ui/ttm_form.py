@@ -26,7 +26,7 @@ from core.public import public
 from core.texts import plain
 from core.transfer import adapted_pool
 from core.weights import weights_bytes
-from ui.loaders import evaluate, model_source
+from ui.loaders import evaluate, load_groups, model_source
 from ui.selection import Selection
 
 METHODS = {"Test-time matching": "ttm", "SimpleMatch": "simplematch"}
@@ -69,6 +69,7 @@ class Subject(NamedTuple):
     groups: GroupSet
     evaluation: Evaluation  # before adaptation, all groups
     file: dict[str, Any]  # arguments of `embeddings_job`
+    shape: str | None = None  # of the groups, where the benchmark mixes several
 
 
 # ---- what is adapted
@@ -92,7 +93,14 @@ def subject(selection: Selection, place: Any) -> Subject | None:
     evaluation = evaluate(selection._replace(mask=everything, tags=()))
     model = model_source(selection.model)
     title = f"{selection.benchmark} · {selection.model}"
-    return Subject(title, selection.benchmark, selection.split, model, selection.groups, evaluation, {})
+    mixed = len(load_groups(selection.benchmark, selection.split).shapes) > 1
+    shape = "x".join(map(str, selection.groups.shape)) if mixed else None
+    if shape is not None:
+        title = f"{title} · {shape}"
+        st.caption(f"This set mixes shapes; the run takes its {len(selection.groups)} groups of {shape}.")
+    return Subject(
+        title, selection.benchmark, selection.split, model, selection.groups, evaluation, {}, shape
+    )
 
 
 def _embeddings() -> Subject | None:
@@ -378,4 +386,4 @@ def _job(
     if found.benchmark is None:
         return embeddings_job(kind, **found.file, **more)
     make = ttm_job if kind == "ttm" else simplematch_job
-    return make(found.benchmark, found.model, split=found.split, **more)
+    return make(found.benchmark, found.model, split=found.split, shape=found.shape, **more)

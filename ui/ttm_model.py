@@ -8,10 +8,11 @@ from pathlib import Path
 import streamlit as st
 
 from core.errors import InputError
-from core.export import adapted_model, export_model, push_model
+from core.export import adapted_model, export_model, push_model, run_model
 from core.public import public
 from core.runs import Run, RunStore
 from core.texts import plain
+from ui.cost import cost
 from ui.page import guard
 from ui.selection import jump
 
@@ -29,7 +30,7 @@ def product(store: RunStore, run: Run) -> None:
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     usable = not run.config.get("embeddings")
     if usable:
-        st.markdown(f"It is the model `run/{run.id}` on every page, {size / 1e6:.1f} MB.")
+        st.markdown(f"It is the model `{run_model(run.id, run.config)}` on every page, {size / 1e6:.1f} MB.")
     else:
         st.markdown(
             f"Two maps over the file's embeddings, {size / 1e6:.1f} MB; it scores that file's rows alone."
@@ -37,10 +38,11 @@ def product(store: RunStore, run: Run) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if usable:
             state = {"set": run.config["benchmark"], "split": run.config["split"], "tag": [], "group": None}
+            state |= {"shape": run.config["shape"]} if run.config.get("shape") else {}
             jump(
                 "Use this model on every page",
                 "pages/1_Groups.py",
-                {**state, "model": f"run/{run.id}"},
+                {**state, "model": run_model(run.id, run.config)},
                 icon=":material/swap_horiz:",
                 type="primary",
             )
@@ -56,6 +58,7 @@ def product(store: RunStore, run: Run) -> None:
     if size > BIGGEST_ZIP:
         st.caption("It is too large for a browser; on this machine run")
         st.code(f"crossmatch runs export {run.id} adapted", language="bash")
+    cost(store, run)
     card = folder / "README.md"
     if card.is_file():
         with st.expander("Model card", icon=":material/badge:"):

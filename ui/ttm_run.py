@@ -13,6 +13,7 @@ import streamlit as st
 from core import drawing, metrics, plots
 from core.evaluation import Evaluation
 from core.explain import GLOBAL, explain, story
+from core.export import run_model
 from core.jobs import pool_of
 from core.metrics import METRICS
 from core.runs import Run, RunStore
@@ -231,7 +232,8 @@ def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> Non
         state = {
             "set": run.config["benchmark"],
             "split": run.config["split"],
-            "model": f"run/{run.id}",
+            **({"shape": run.config["shape"]} if run.config.get("shape") else {}),
+            "model": run_model(run.id, run.config),
             "tag": [],
             "predict": False,
         }

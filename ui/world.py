@@ -103,9 +103,24 @@ VIEWS = {
 }
 
 
-@st.cache_data(max_entries=1, show_spinner=False)
+@st.cache_resource(max_entries=1, show_spinner=False)
 def _table() -> pd.DataFrame:
     return ablations.ablations()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _sets() -> list[str]:
+    """Sets with more than one setting."""
+    table = _table()
+    own = table[(table.kind == "ttm") & (table.model == "builtin/clip")]
+    several = own.groupby("benchmark").setting.nunique()
+    return [s for s in dict.fromkeys(own.benchmark) if several[s] > 1]
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _drawn(name: str, where: str) -> tuple[go.Figure, str]:
+    """The figure of a view, and the figure in words: shipped measurements, the same for every visitor."""
+    return VIEWS[name].figure(_table(), where)
 
 
 def section() -> dict[str, Any]:
@@ -120,16 +135,13 @@ def section() -> dict[str, Any]:
             required=True,
             bind="query-params",
         )
-        view, table = VIEWS[name or "Schedules"], _table()
+        view = VIEWS[name or "Schedules"]
         where = "scenes/left-right"
         if view.by_set:
-            own = table[(table.kind == "ttm") & (table.model == "builtin/clip")]
-            several = own.groupby("benchmark").setting.nunique()
-            sets = [s for s in dict.fromkeys(own.benchmark) if several[s] > 1] or [where]
-            where = st.selectbox("Set", sets, key="world_set", bind="query-params", width=240)
+            where = st.selectbox("Set", _sets() or [where], key="world_set", bind="query-params", width=240)
     st.caption(
         f"{view.told} Bands and bars: one standard deviation over seeds. The last iteration is the result."
     )
-    figure, alt = view.figure(table, where)
+    figure, alt = _drawn(name or "Schedules", where)
     chart(figure, alt, "world-figure")
     return {f"built-in world, {(name or 'Schedules').lower()}": figure}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 from core import files
 from core.adapt.config import KIND
 from core.adapt.jobs import adapt_job, execute, settings_of
-from core.checkpoints import drop_checkpoints, is_published, load_record, newest_checkpoint
+from core.checkpoints import (
+    drop_checkpoints,
+    is_published,
+    load_moments,
+    load_record,
+    newest_checkpoint,
+    publish_with,
+    save_moments,
+    write_checkpoint,
+)
 from core.export import public
 
 if TYPE_CHECKING:
@@ -63,29 +71,14 @@ def run_adapt(job: Job) -> bool:
 
 def save_checkpoint(folder: Path, epoch: Epoch) -> Path:
     """Write `checkpoint-NNNN` into a run's folder, then drop every other one, whole or half."""
-    final = folder / f"checkpoint-{epoch.record['iteration']:04d}"
-    aside = folder / f".{final.name}.new"
-    files.remove(aside)
-    aside.mkdir()
-    epoch.model.save(aside / "model")
-    save_state(aside, epoch.state)
-    files.write_json(aside / "step.json", epoch.record)
-    files.seal(aside, iteration=epoch.record["iteration"])
-    files.publish(aside, final)
-    drop_checkpoints(folder, but=final)
-    return final
+    return write_checkpoint(folder, epoch.record, epoch.model, lambda aside: save_state(aside, epoch.state))
 
 
 def save_state(folder: Path, state: TrainingState) -> None:
     """The optimizer's moments as safetensors, its settings and the losses as JSON: no pickle."""
-    from safetensors.torch import save_file
-
     kept = state.optimizer
     if kept is not None:
-        tensors = {
-            f"{i}.{name}": t.contiguous() for i, one in kept["state"].items() for name, t in one.items()
-        }
-        save_file(tensors, folder / "optimizer.safetensors")
+        save_moments(folder, kept)
     groups = None if kept is None else kept["param_groups"]
     files.write_json(
         folder / "training.json", {"epoch": state.epoch, "losses": state.losses, "groups": groups}
@@ -94,33 +87,18 @@ def save_state(folder: Path, state: TrainingState) -> None:
 
 def load_state(folder: Path) -> TrainingState:
     """What `save_state` wrote."""
-    from safetensors.torch import load_file
-
     from core.adapt.training import TrainingState
 
     found = json.loads((folder / "training.json").read_text())
     optimizer = None
     if found["groups"] is not None:
-        moments: dict[int, dict[str, Any]] = {}
-        for key, tensor in load_file(folder / "optimizer.safetensors").items():
-            index, _, name = key.partition(".")
-            moments.setdefault(int(index), {})[name] = tensor
-        optimizer = {"state": moments, "param_groups": found["groups"]}
+        optimizer = {"state": load_moments(folder), "param_groups": found["groups"]}
     return TrainingState(found["epoch"], optimizer, found["losses"])
 
 
 def publish(folder: Path, config: Mapping[str, Any], steps: list[dict[str, Any]]) -> Path:
     """Put the newest checkpoint's model, with a card and a manifest, at `model` in the run's folder."""
-    checkpoint, _ = newest_checkpoint(folder)
-    assert checkpoint is not None
-    aside, final = folder / ".model.new", folder / "model"
-    files.remove(aside)
-    shutil.copytree(checkpoint / "model", aside)
-    (aside / "README.md").write_text(card(config, steps), encoding="utf-8")
-    shown = public(config)
-    files.seal(aside, base=shown["model"], benchmark=shown["benchmark"], config=shown)
-    files.publish(aside, final)
-    return final
+    return publish_with(folder, config, lambda model: card(config, steps))
 
 
 def card(config: Mapping[str, Any], steps: list[dict[str, Any]]) -> str:

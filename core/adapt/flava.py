@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from PIL import Image
 
+from core.lora import merged_state
 from core.scorers.contrastive import ContrastiveModel, Vision
 from core.scorers.hub import key_of_unchanged, model_files, read_json, written
 from core.scorers.pairwise import Parts, load_parts
@@ -20,7 +21,7 @@ class FlavaModel(ContrastiveModel):
 
     def __init__(self, parts: Parts, key: Any) -> None:
         super().__init__(parts.name, parts.module, parts.device, key)
-        self.processor = parts.processor
+        self.processor, self.tokenizer = parts.processor, parts.processor.tokenizer
         self.config = parts.module.config
         self.context = self.config.text_config.max_position_embeddings
         self.side = self.config.image_config.image_size
@@ -57,7 +58,7 @@ class FlavaModel(ContrastiveModel):
     def save(self, folder: Path) -> None:
         """Write config, safetensors, preprocessing and tokenizer as `from_pretrained` reads them."""
         with written(folder) as aside:
-            self.module.save_pretrained(aside)  # type: ignore[operator]
+            self.module.save_pretrained(aside, state_dict=merged_state(self.module))  # type: ignore[operator]
             self.processor.save_pretrained(aside)
 
 

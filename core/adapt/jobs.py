@@ -120,13 +120,14 @@ def execute(
 
 
 def base_source(name: str) -> str:
-    """What loads a base: the name itself, or for `run/ID` the folder of that run's model."""
-    if not name.startswith("run/"):
+    """What loads a base: the name itself, or for `run/ID` (`itc:run/ID`) the folder of that run's model."""
+    prefix, found, run_id = name.rpartition("run/")
+    if not found or (prefix and not prefix.endswith(":")):
         return name
     from core.export import adapted_model
     from core.runs import RunStore
 
-    return str(adapted_model(RunStore(), name.removeprefix("run/")))
+    return f"{prefix}{adapted_model(RunStore(), run_id)}"
 
 
 def _base(model: AdaptedModel, device: str) -> Any:

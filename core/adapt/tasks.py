@@ -111,6 +111,8 @@ def _from_graphs(name: str, settings: AdaptConfig, images: int | None, folder: P
     related = any(graph.relations for graph in test.graphs)
     material = graph_material(kept, settings.mix, settings.seed, regions=_regions(source, kept, home))
     groups = [make(test, _PAIRS, relations=related) for make in (_multi, _crepe)]
+    if name in PUBLISHED and source == "gqa":
+        groups[0] = _published_pairs(folder) or groups[0]
     return Task(name, material, None, found if images is None else first_images(found, images), *groups)
 
 
@@ -141,6 +143,20 @@ def _published(name: str, training: GraphSet, folder: Path | None) -> tuple[Grap
     mask = np.array([q is None or bool(unseen([q], index)[0]) for q in asked])
     assert isinstance(found, RetrievalSet)
     return training, replace(found, unseen=mask)
+
+
+def _published_pairs(folder: Path | None) -> GroupSet | None:
+    """Cola's own 210 multi-object pairs, which are of GQA's images; None where their file is not here."""
+    from core.datasets import load, state
+
+    if folder is None and state("cola/multi-object").startswith("needs"):
+        return None
+    try:
+        return load("cola/multi-object", "test", folder)
+    except InputError:
+        if folder is None:
+            raise
+        return None  # the folder named holds the queries alone
 
 
 def _part(graphs: GraphSet, start: int, stop: int | None, split: str) -> GraphSet:

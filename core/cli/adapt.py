@@ -21,7 +21,7 @@ _ENDS = ("tau_first", "coverage_first", "tau_last", "coverage_last")
 def ttm(
     benchmark: o.Benchmark = None,
     embeddings: o.Embeddings = None,
-    shape: o.Shape = "2x2",
+    shape: o.Shape = None,
     scale: o.Scale = 100.0,
     model: o.Model = "builtin/clip",
     split: o.Split = "test",
@@ -70,7 +70,7 @@ def ttm(
 def simplematch(
     benchmark: o.Benchmark = None,
     embeddings: o.Embeddings = None,
-    shape: o.Shape = "2x2",
+    shape: o.Shape = None,
     scale: o.Scale = 100.0,
     model: o.Model = "builtin/clip",
     split: o.Split = "test",
@@ -131,9 +131,11 @@ def _job(
         settings["lora_targets"] = [part.strip() for part in settings["lora_targets"].split(",")]
     common = {**{name: given[name] for name in _HOW}, **more, "options": settings}
     if given["embeddings"] is not None:
-        return embeddings_job(kind, given["embeddings"], given["shape"], scale=given["scale"], **common)
+        return embeddings_job(
+            kind, given["embeddings"], given["shape"] or "2x2", scale=given["scale"], **common
+        )
     make = ttm_job if kind == "ttm" else simplematch_job
-    return make(given["benchmark"], given["model"], split=given["split"], **common)
+    return make(given["benchmark"], given["model"], split=given["split"], shape=given["shape"], **common)
 
 
 def _seeded(

@@ -153,10 +153,13 @@ def cost(
     as_json: o.Json = False,
 ) -> None:
     """What an adaptation costs: an adapted model and its base on sets it was not adapted on, with paired intervals."""
-    from core.adapt.cost import cost_table
+    from core.adapt.cost import cost_table, run_table
 
     names = None if sets is None else [name.strip() for name in sets.split(",")]
-    table = cost_table(model, base, names, groups=groups, device=device, say=note)
+    if model.startswith("run/") and base is None and names is None and groups is None:
+        table = run_table(model.removeprefix("run/"), say=note, device=device)  # kept, for the pages too
+    else:
+        table = cost_table(model, base, names, groups=groups, device=device, say=note)
     if out is not None:
         table.to_csv(out, index=False)
         note(f"wrote {out}")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -30,26 +33,40 @@ Seed = Annotated[int, typer.Option(help="Seed of the intervals.")]
 RunId = Annotated[str, typer.Argument(help="Run id.")]
 
 
-def _evaluation(
-    embeddings: Path | None,
-    scores: Path | None,
-    benchmark: str | None,
-    model: str,
-    split: str,
-    shape: str,
-    seed: int,
-) -> Any:
-    from core.cli.evaluate import load_evaluation
+@dataclass(frozen=True)
+class Source:
+    """What is scored or read before it is exported: the options that `from_source` gives a command."""
 
-    return load_evaluation(
-        embeddings=embeddings,
-        scores=scores,
-        benchmark=benchmark,
-        model=model,
-        split=split,
-        shape=shape,
-        seed=seed,
-    )
+    embeddings: Embeddings = None
+    scores: Scores = None
+    benchmark: Name = None
+    model: Model = "builtin/clip"
+    split: Split = "test"
+    shape: Shape = "2x2"
+
+    def evaluation(self, seed: int = 0) -> Any:
+        """Scores with truth and metrics; `seed` is that of the intervals."""
+        from core.cli.evaluate import load_evaluation
+
+        return load_evaluation(**asdict(self), seed=seed)
+
+
+def from_source(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose first parameter is a `Source`, as one that takes the source's options instead."""
+    hints = {**get_type_hints(Source, include_extras=True), **get_type_hints(command, include_extras=True)}
+    own = list(signature(command).parameters.values())[1:]
+    options = [Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default) for f in fields(Source)]
+
+    def run(**given: Any) -> None:
+        source = Source(**{option.name: given.pop(option.name) for option in options})
+        command(source, **given)
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    names = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in own]
+    told = [p.replace(annotation=hints[p.name]) for p in (*names, *options)]
+    run.__signature__ = Signature(told)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in told}
+    return run
 
 
 @export_app.command(
@@ -78,19 +95,15 @@ def export_groups(
 @export_app.command(
     "scores", epilog="Example: crossmatch export scores --benchmark scenes/swap --out s.parquet"
 )
+@from_source
 def export_scores(
+    source: Source,
     out: Out,
-    embeddings: Embeddings = None,
-    scores: Scores = None,
-    benchmark: Name = None,
-    model: Model = "builtin/clip",
-    split: Split = "test",
-    shape: Shape = "2x2",
 ) -> None:
     """The score matrix of every group: CSV, Parquet, JSONL or NPZ, as `evaluate --scores` reads them."""
     from core.scores import write_scores
 
-    found = _evaluation(embeddings, scores, benchmark, model, split, shape, 0)
+    found = source.evaluation()
     truth = found.truth if found.truth_given else None
     write_scores(out, found.scores, found.ids, truth, found.tags)
     note(f"wrote {out}")
@@ -99,34 +112,26 @@ def export_scores(
 @export_app.command(
     "matchings", epilog="Example: crossmatch export matchings --benchmark scenes/swap --out m.csv"
 )
+@from_source
 def export_matchings(
+    source: Source,
     out: Out,
-    embeddings: Embeddings = None,
-    scores: Scores = None,
-    benchmark: Name = None,
-    model: Model = "builtin/clip",
-    split: Split = "test",
-    shape: Shape = "2x2",
 ) -> None:
     """One row per group: tags, each metric's outcome, induced matching, margin, tie. CSV, Parquet, JSONL or NPZ."""
     from core.exchange.frames import matchings_frame
     from core.exchange.tables import write_table
 
-    write_table(out, matchings_frame(_evaluation(embeddings, scores, benchmark, model, split, shape, 0)))
+    write_table(out, matchings_frame(source.evaluation()))
     note(f"wrote {out}")
 
 
 @export_app.command(
     "metrics", epilog="Example: crossmatch export metrics --benchmark scenes/swap --out m.jsonl"
 )
+@from_source
 def export_metrics(
+    source: Source,
     out: Out,
-    embeddings: Embeddings = None,
-    scores: Scores = None,
-    benchmark: Name = None,
-    model: Model = "builtin/clip",
-    split: Split = "test",
-    shape: Shape = "2x2",
     by: Annotated[
         str | None, typer.Option(help="Tag column to slice by (default: all with few values).")
     ] = None,
@@ -136,7 +141,7 @@ def export_metrics(
     from core.exchange.frames import metrics_frame
     from core.exchange.tables import write_table
 
-    write_table(out, metrics_frame(_evaluation(embeddings, scores, benchmark, model, split, shape, seed), by))
+    write_table(out, metrics_frame(source.evaluation(seed), by))
     note(f"wrote {out}")
 
 
@@ -185,15 +190,11 @@ FIGURES = ("metrics", "margins", "curves")
 @export_app.command(
     "figure", epilog="Example: crossmatch export figure margins --benchmark scenes/swap --out m.svg"
 )
+@from_source
 def export_figure(
+    source: Source,
     what: Annotated[str, typer.Argument(help="metrics, margins, or curves (of --run).")],
     out: Annotated[Path, typer.Option(help="File in .svg, .png, .html or .json.")],
-    embeddings: Embeddings = None,
-    scores: Scores = None,
-    benchmark: Name = None,
-    model: Model = "builtin/clip",
-    split: Split = "test",
-    shape: Shape = "2x2",
     run: Annotated[str | None, typer.Option(help="Run id, for `curves`.")] = None,
     width: Annotated[int, typer.Option(help="Width in CSS pixels.")] = 900,
     height: Annotated[int, typer.Option(help="Height in CSS pixels.")] = 420,
@@ -203,10 +204,7 @@ def export_figure(
 
     if what not in FIGURES:
         raise unknown_name("figure", what, FIGURES)
-    if what == "curves":
-        figure = _curves(run)
-    else:
-        figure = _figure(what, _evaluation(embeddings, scores, benchmark, model, split, shape, 0), model)
+    figure = _curves(run) if what == "curves" else _figure(what, source.evaluation(), source.model)
     note(f"wrote {write_figure(figure, out, width, height)}")
 
 

@@ -19,7 +19,9 @@ Benchmark = Annotated[Text, typer.Option(help="A benchmark by name, such as scen
 Embeddings = Annotated[
     Path | None, typer.Option(help="NPZ with `img` and `cap`, rows in group order, instead of a benchmark.")
 ]
-Shape = Annotated[str, typer.Option(help="Group shape of --embeddings, images x captions.")]
+Shape = Annotated[
+    Text, typer.Option(help="Groups of this shape alone, images x captions; of --embeddings 2x2 by default.")
+]
 Scale = Annotated[
     float, typer.Option(help="Factor on the cosine of --embeddings, as the model's logit scale.")
 ]

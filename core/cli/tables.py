@@ -18,12 +18,15 @@ _STATES = {
     "stopped": "cut short; --run goes on",
     "ready": "ready to run",
     "missing": "cannot run yet",
+    "printed": "printed numbers, no run",
 }
 
 
 def reproduce(
-    table: Annotated[str, typer.Argument(help="ttm/1, ttm/2, ttm/6 ... ttm/9, world, ... (`list tables`).")],
-    seeds: Annotated[int, typer.Option(help="Seeds a line.")] = 4,
+    table: Annotated[
+        str, typer.Argument(help="ttm/1 ... ttm/9, vgpt/1a ..., cola/1 ..., world/... (`list tables`).")
+    ],
+    seeds: Annotated[int, typer.Option(help="Seeds a line that trains; others run once.")] = 4,
     run: Annotated[
         bool, typer.Option("--run", help="Run what can run, and wait; cut short, it goes on next time.")
     ] = False,
@@ -40,18 +43,18 @@ def reproduce(
 
 def format_plan(found: Plan) -> str:
     """A plan as text, one block a line of the table."""
-    blocks = [_format_line(status, found.seeds) for status in found.lines]
+    blocks = [_format_line(status) for status in found.lines]
     left = found.seconds
     end = f"what can run takes about {duration(left)}" if left else "nothing can run now"
-    done = all(status.state == "done" for status in found.lines)
+    done = all(status.state in ("done", "printed") for status in found.lines)
     head = f"{found.name}: {found.title}; {found.seeds} seeds a line"
     return "\n\n".join([head, *blocks, "all done" if done else end])
 
 
-def _format_line(status: Status, seeds: int) -> str:
+def _format_line(status: Status) -> str:
     state = _STATES[status.state]
     if status.complete:
-        state += f", {len(status.complete)} of {seeds} seeds complete"
+        state += f", {len(status.complete)} of {status.wanted} seeds complete"
     if status.seconds is not None and status.state != "done":
         state += f", about {duration(status.seconds)} ({status.pace})"
     lines = [f"{status.line.label}: {state}"]
@@ -61,7 +64,8 @@ def _format_line(status: Status, seeds: int) -> str:
             paper += f"shipped {_number(shipped.mean, shipped.std):<16}"
         yours = "-" if value is None else _number(value.mean, value.std)
         where = f" on the {cell.part}" if cell.part else ""
-        lines.append(f"  {f'{cell.method} {cell.metric}{where}':<42}{paper}yours {yours}")
+        name = cell.head if cell.head is not None else f"{cell.method} {cell.metric}{where}"
+        lines.append(f"  {name:<42}{paper}yours {yours}")
     return "\n".join([*lines, *(f"  {what}" for what in status.missing)])
 
 

@@ -1,6 +1,7 @@
 """Figures: `*_data()` computes a typed tuple, `*_figure(data)` draws it with Plotly. One look for all of them."""
 
 from core.plots.bars import BarsData, bars_data, bars_figure
+from core.plots.cost import CostData, cost_data, cost_figure
 from core.plots.margins import (
     MarginsData,
     ThresholdData,
@@ -9,6 +10,7 @@ from core.plots.margins import (
     margins_figure,
     threshold_data,
     threshold_figure,
+    with_line,
 )
 from core.plots.papers import PapersData, papers_data, papers_figure, result_name
 from core.plots.style import OUTCOME_COLOURS, OUTCOME_SYMBOLS, SERIES, shade
@@ -35,6 +37,7 @@ __all__ = [
     "OUTCOME_SYMBOLS",
     "SERIES",
     "BarsData",
+    "CostData",
     "MarginsData",
     "PapersData",
     "SpreadData",
@@ -43,6 +46,8 @@ __all__ = [
     "at_threshold",
     "bars_data",
     "bars_figure",
+    "cost_data",
+    "cost_figure",
     "margins_data",
     "margins_figure",
     "means_data",
@@ -64,4 +69,5 @@ __all__ = [
     "ttm_metrics_figure",
     "ttm_panel_figure",
     "ttm_table",
+    "with_line",
 ]

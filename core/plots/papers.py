@@ -8,11 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
+from core.papers import UNITS
 from core.plots.style import MARK_COLOUR, METRIC_COLOURS, METRIC_MARKERS, layout
 from core.texts import name_and_meaning
 
-_GAINS = ("absolute_gain", "relative_gain", "error_reduction")
-_LOOKS = ((MARK_COLOUR, "diamond"), ("#c0569f", "triangle-up"), ("#93801c", "triangle-down"))
+_LOOKS = (
+    (MARK_COLOUR, "diamond"),
+    ("#c0569f", "triangle-up"),
+    ("#93801c", "triangle-down"),
+    ("#5b7fd6", "star"),
+    ("#2f9e8f", "pentagon"),
+    ("#8a8f98", "hexagon"),
+)
 
 
 class PapersData(NamedTuple):
@@ -29,19 +36,17 @@ class PapersData(NamedTuple):
 
 
 def papers_data(plan: Mapping[str, Any]) -> PapersData:
-    """From `core.reproduce.Plan.record()`; gains are left out, they follow from the results."""
+    """From `core.reproduce.Plan.record()`: what is in percent; gains follow from it, ranks and counts have no place."""
     names: dict[str, str] = {}
-    for line in plan["lines"]:
-        for cell in line["cells"]:
-            if cell["metric"] not in _GAINS:
-                names.setdefault(result_name(cell), cell["metric"])
-    cells = [cell for line in plan["lines"] for cell in line["cells"]]
+    cells = [cell for line in plan["lines"] for cell in line["cells"] if _drawn(cell)]
+    for cell in cells:
+        names.setdefault(result_name(cell), cell["metric"])
     whose = "paper" if any(cell["paper"] is not None for cell in cells) else "shipped"
     fields = (whose, f"{whose}_std", "yours", "yours_std")
     values = np.full((len(fields), len(plan["lines"]), len(names)), np.nan)
     for i, line in enumerate(plan["lines"]):
         for cell in line["cells"]:
-            if cell["metric"] not in _GAINS:
+            if _drawn(cell):
                 own = [np.nan if cell[f] is None else cell[f] for f in fields]
                 values[:, i, list(names).index(result_name(cell))] = own
     labels = [line["line"] for line in plan["lines"]]
@@ -50,8 +55,14 @@ def papers_data(plan: Mapping[str, Any]) -> PapersData:
     return PapersData(labels, results, metrics, paper, paper_std, yours, yours_std, whose)
 
 
+def _drawn(cell: Mapping[str, Any]) -> bool:
+    return UNITS.get(cell["metric"], "percent") == "percent"
+
+
 def result_name(cell: Mapping[str, Any]) -> str:
-    """Method and metric of a cell, as a column is headed: `SimpleMatch GroupMatch`."""
+    """What a cell's column is headed: its own heading, or method and metric, `SimpleMatch GroupMatch`."""
+    if cell.get("head") is not None:
+        return cell["head"]
     method = "TTM" if cell["method"].startswith("TTM T=") else cell["method"]
     where = f", {cell['part']} groups" if cell.get("part") else ""
     return f"{method} {name_and_meaning(cell['metric'])[0]}{where}"
@@ -91,8 +102,11 @@ def papers_figure(data: PapersData) -> go.Figure:
 
 
 def _look(data: PapersData, j: int) -> tuple[str, str]:
-    """Colour and mark of a result: the metric's own where it is the first with that metric."""
+    """Colour and mark of a result: the metric's own where it is the first with that metric, else one that is free."""
+    first = [m in METRIC_COLOURS and data.metrics.index(m) == i for i, m in enumerate(data.metrics)]
     metric = data.metrics[j]
-    if metric in METRIC_COLOURS and data.metrics.index(metric) == j:
+    if first[j]:
         return METRIC_COLOURS[metric], METRIC_MARKERS[metric]
-    return _LOOKS[(j - 1) % len(_LOOKS)]
+    taken = {METRIC_MARKERS[m] for m, own in zip(data.metrics, first, strict=True) if own}
+    free = [look for look in _LOOKS if look[1] not in taken]
+    return free[first[:j].count(False) % len(free)]

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from core.adapt.config import STRATEGIES
 from core.papers import reference
-from core.plots.style import MARK_COLOUR, OUTCOME_COLOURS, SERIES, layout
+from core.plots.style import OUTCOME_COLOURS, SERIES, layout
 from core.retrieval import METRICS
 
 PARTS = ("all", "seen", "unseen")
@@ -101,13 +101,21 @@ def loss_figure(data: CurveData, height: int = 320) -> go.Figure:
 
 
 class StrategiesData(NamedTuple):
-    """Strategies by measure: arrays (measures, strategies); `spread` is the deviation over seeds, NaN for one."""
+    """Strategies by measure: arrays (measures, strategies) in percent, NaN where nothing is known.
+
+    `low`, `high` : 95 % interval over queries, mean over seeds. `spread` : deviation over seeds, NaN for one. `seeds` :
+    (measures, strategies, most seeds), every seed's value.
+    """
 
     strategies: list[str]
     measures: list[str]
     value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
     spread: np.ndarray
     chance: np.ndarray
+    seeds: np.ndarray
+    ties: np.ndarray  # mean over seeds
 
 
 def strategies_data(rows: pd.DataFrame, fusion: str = "mdetr", mix: str = "multi") -> StrategiesData:
@@ -115,15 +123,41 @@ def strategies_data(rows: pd.DataFrame, fusion: str = "mdetr", mix: str = "multi
     wanted = [name for name in ("base", *STRATEGIES) if name in set(rows["strategy"])]
     base = rows["strategy"] == "base"
     mine = rows[base | ((rows["fusion"] == fusion) & (rows["mix"] == mix))]
-    shape = (len(COLUMNS), len(wanted))
-    value, spread, chance = (np.full(shape, np.nan) for _ in range(3))
+    most = max((mine[mine["strategy"] == name]["seed"].nunique() for name in wanted), default=1)
+    found = _empty(wanted, most)
     for i, (metric, part, _) in enumerate(COLUMNS):
         for j, name in enumerate(wanted):
-            found = mine[(mine["strategy"] == name) & (mine["metric"] == metric) & (mine["part"] == part)]
-            if len(found):
-                value[i, j], chance[i, j] = found["value"].mean(), found["chance"].mean()
-                spread[i, j] = found["value"].std(ddof=1) if len(found) > 1 else np.nan
-    return StrategiesData(wanted, [title for _, _, title in COLUMNS], value, spread, chance)
+            own = mine[(mine["strategy"] == name) & (mine["metric"] == metric) & (mine["part"] == part)]
+            if not len(own):
+                continue
+            for field, column in zip(_MEANS, ("value", "low", "high", "chance", "ties"), strict=True):
+                getattr(found, field)[i, j] = own[column].mean()
+            found.spread[i, j] = own["value"].std(ddof=1) if len(own) > 1 else np.nan
+            found.seeds[i, j, : len(own)] = own.sort_values("seed")["value"]
+    return found
+
+
+_MEANS = ("value", "low", "high", "chance", "ties")
+
+
+def _empty(strategies: list[str], seeds: int) -> StrategiesData:
+    shape = (len(COLUMNS), len(strategies))
+    value, low, high, spread, chance, ties = (np.full(shape, np.nan) for _ in range(6))
+    every = np.full((*shape, seeds), np.nan)
+    return StrategiesData(
+        strategies, [title for _, _, title in COLUMNS], value, low, high, spread, chance, every, ties
+    )
+
+
+def paper_data(model: str = "CLIP") -> StrategiesData:
+    """The paper's numbers of the same measures, of one base on GQA (Tables 1 and 2a)."""
+    table = paper_table(model)
+    found = _empty(["base", *STRATEGIES], 1)
+    for i, (metric, part, title) in enumerate(COLUMNS):
+        column = f"GQA, {part}" if metric == "cola_map" else title
+        if column in table:
+            found.value[i] = table[column].to_numpy(dtype=float)
+    return found
 
 
 def label(strategy: str) -> str:
@@ -134,40 +168,70 @@ def label(strategy: str) -> str:
 def strategies_figure(
     data: StrategiesData, measures: Sequence[int] = (1, 2, 4), height: int = 360
 ) -> go.Figure:
-    """Bars of some measures by strategy with the deviation over seeds; a dotted line marks each chance level."""
+    """Bars of some measures by strategy: a line for the 95 % interval, a dot for every seed, chance levels dotted."""
     figure = go.Figure()
     width = 0.8 / len(measures)
     places = np.arange(len(data.strategies), dtype=float)
     for place, (i, (colour, _)) in enumerate(zip(measures, SERIES, strict=False)):
         x = places + (place - (len(measures) - 1) / 2) * width
-        figure.add_bar(
-            x=x,
-            y=data.value[i],
-            width=0.9 * width,
-            name=data.measures[i],
-            marker_color=colour,
-            error_y={
-                "array": np.nan_to_num(data.spread[i]),
-                "thickness": 1.6,
-                "width": 4,
-                "color": MARK_COLOUR,
-            },
-            customdata=np.stack([np.nan_to_num(data.spread[i]), data.chance[i]], axis=-1),
-            hovertemplate="%{y:.1f} % ± %{customdata[0]:.1f} over seeds, chance %{customdata[1]:.1f}",
-        )
+        _bars(figure, data, i, x, 0.9 * width, colour)
         level = _level(data, i)
-        figure.add_scatter(
-            x=[places[0] - 0.5, places[-1] + 0.5],
-            y=[level, level],
-            mode="lines",
-            line={"color": colour, "width": 1.5, "dash": "dot"},
-            showlegend=False,
-            hoverinfo="skip",
-        )
+        if not np.isnan(level):
+            figure.add_scatter(
+                x=[places[0] - 0.5, places[-1] + 0.5],
+                y=[level, level],
+                mode="lines",
+                line={"color": colour, "width": 1.5, "dash": "dot"},
+                showlegend=False,
+                hoverinfo="skip",
+            )
     layout(figure, height, "", "")
+    figure.update_layout(hovermode="closest")
     figure.update_yaxes(ticksuffix=" %")
     figure.update_xaxes(tickvals=places, ticktext=[label(name) for name in data.strategies], showgrid=False)
     return figure
+
+
+def _bars(figure: go.Figure, data: StrategiesData, i: int, x: np.ndarray, width: float, colour: str) -> None:
+    """One measure: its bars, their intervals, and the seeds where there are several."""
+    known = ~np.isnan(data.value[i])
+    error = None
+    told = "%{y:.1f} %"
+    if not np.isnan(data.low[i]).all():
+        arms = [np.nan_to_num(side) for side in (data.high[i] - data.value[i], data.value[i] - data.low[i])]
+        error = {
+            "array": arms[0],
+            "arrayminus": arms[1],
+            "thickness": 1.6,
+            "width": 4,
+            "color": OUTCOME_COLOURS["tie"],
+        }
+        told += " (%{customdata[0]:.1f}–%{customdata[1]:.1f}), ± %{customdata[2]:.1f} over seeds"
+        told += ", chance %{customdata[3]:.1f}"
+    figure.add_bar(
+        x=x[known],
+        y=data.value[i][known],
+        width=width,
+        name=data.measures[i],
+        marker_color=colour,
+        error_y=error,
+        customdata=np.stack(
+            [data.low[i], data.high[i], np.nan_to_num(data.spread[i]), data.chance[i]], axis=-1
+        )[known],
+        hovertemplate=told,
+    )
+    seeds = data.seeds[i]
+    if seeds.shape[1] > 1:
+        rows, _ = np.nonzero(~np.isnan(seeds))
+        figure.add_scatter(
+            x=x[rows],
+            y=seeds[~np.isnan(seeds)],
+            mode="markers",
+            marker={"size": 4, "color": "#ffffff", "line": {"width": 1, "color": "#444a58"}},
+            name="one seed",
+            showlegend=False,
+            hovertemplate="one seed: %{y:.1f} %<extra></extra>",
+        )
 
 
 def _level(data: StrategiesData, measure: int) -> float:
@@ -176,22 +240,32 @@ def _level(data: StrategiesData, measure: int) -> float:
     return float(known.mean()) if len(known) else np.nan
 
 
-def strategies_table(data: StrategiesData, seeds: int) -> pd.DataFrame:
-    """The same as text: mean ± deviation over seeds, and the chance level in the last row."""
+def strategies_table(data: StrategiesData, paper: StrategiesData | None = None) -> pd.DataFrame:
+    """The same as text: mean ± deviation over seeds with the interval; the paper's number beside; chance last."""
     rows = []
     for j, name in enumerate(data.strategies):
-        cells = {"strategy": label(name)}
+        cells: dict[str, Any] = {"strategy": label(name)}
         for i, measure in enumerate(data.measures):
-            spread = data.spread[i, j]
-            cells[measure] = "–" if np.isnan(data.value[i, j]) else f"{data.value[i, j]:.1f}"
-            cells[measure] += "" if np.isnan(spread) else f" ± {spread:.1f}"
-        rows.append(cells)
-    levels = {m: f"{_level(data, i):.1f}".replace("nan", "–") for i, m in enumerate(data.measures)}
-    return pd.DataFrame([*rows, {"strategy": "chance", **levels}]).assign(seeds=[*_seeds(data, seeds), ""])
+            cells[measure] = _accuracy(data, i, j)
+            if paper is not None and not np.isnan(paper.value[i]).all():
+                at = paper.strategies.index(name)
+                cells[f"{measure}: paper"] = _number(paper.value[i, at])
+        rows.append({**cells, "seeds": str(int((~np.isnan(data.seeds[0, j])).sum()))})
+    levels = {m: _number(_level(data, i)) for i, m in enumerate(data.measures)}
+    return pd.DataFrame([*rows, {"strategy": "chance", **levels}]).fillna("")
 
 
-def _seeds(data: StrategiesData, seeds: int) -> list[str]:
-    return ["1" if name == "base" else str(seeds) for name in data.strategies]
+def _accuracy(data: StrategiesData, i: int, j: int) -> str:
+    if np.isnan(data.value[i, j]):
+        return "–"
+    spread, ties = data.spread[i, j], data.ties[i, j]
+    text = f"{data.value[i, j]:.1f}" + ("" if np.isnan(spread) else f" ± {spread:.1f}")
+    text += f" ({data.low[i, j]:.1f}–{data.high[i, j]:.1f})"
+    return text + (f", {ties:.0f} tied" if ties > 0 else "")
+
+
+def _number(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.1f}"
 
 
 def paper_table(model: str = "CLIP") -> pd.DataFrame:

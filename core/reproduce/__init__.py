@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from core import datasets
-from core.jobs import is_over, kind_of, load_groups
-from core.pace import expected_seconds
+from core.reproduce.cells import Records
 from core.reproduce.measured import measured
+from core.reproduce.runs import fresh, matches, missing_of, records_of, time_of
 from core.reproduce.tables import SEEDS, TABLES, Cell, Line, lines
 from core.runs import Run, RunStore, resume
-from core.seeds import Spread, launch_seeds, new_group, seed_of, spread
-from core.weights import weights_state
+from core.seeds import Spread, new_group, seed_of, spread
 
-__all__ = ["SEEDS", "TABLES", "Cell", "Plan", "Status", "plan", "start", "work_through"]
-
-# Settings that change how a run goes and not what it computes.
-_FREE = ("seed", "micro_batch")
-_NEEDS = "needs: "  # begins the state of data and weights that are not here
+__all__ = ["SEEDS", "TABLES", "Cell", "Line", "Plan", "Status", "lines", "plan", "start", "work_through"]
 
 
 class Status(NamedTuple):
     """A line as it stands in this store."""
 
     line: Line
-    state: str  # "done", "running", "stopped" (resumable), "ready" or "missing"
+    state: str  # "done", "running", "stopped" (resumable), "ready", "missing" or "printed" (no run at all)
     missing: tuple[str, ...]  # data and weights that are not here, each with the next step
     values: tuple[Spread | None, ...]  # yours, one per cell, over the seeds that are complete
     shipped: tuple[Spread | None, ...]  # what Crossmatch brings along of it, one per cell
@@ -35,6 +30,7 @@ class Status(NamedTuple):
     runs: dict[str, str]  # id -> status, of all runs that belong to it
     seconds: float | None  # that the seeds to come will take; None where no earlier run says
     pace: str  # where that is known from
+    wanted: int  # seeds that the line needs
 
     def record(self) -> dict[str, Any]:
         """JSON-safe, with one entry per cell: paper, shipped and yours, with their deviations and seeds."""
@@ -45,6 +41,7 @@ class Status(NamedTuple):
             "state": self.state,
             "missing": list(self.missing),
             "seeds": list(self.complete),
+            "wanted": self.wanted,
             "seconds": None if self.seconds is None else round(self.seconds, 1),
             "pace": self.pace,
             "runs": self.runs,
@@ -85,6 +82,7 @@ def _cell_record(cell: Cell, value: Spread | None, shipped: Spread | None) -> di
         "method": cell.method,
         "metric": cell.metric,
         "part": cell.part,
+        "head": cell.head,
         "paper": cell.paper,
         "paper_std": cell.std,
         "note": cell.note,
@@ -101,121 +99,137 @@ def plan(store: RunStore, name: str, seeds: int = SEEDS, owner: str | None = Non
     """Where a table stands: every cell's numbers, and what the lines that are not complete need.
 
     name : a key of `TABLES`. A run counts for a line where data, split, model and every setting are the line's; which
-    seeds it has does not matter. Raises InputError for an unknown table.
+    seeds it has does not matter. A line that trains nothing is measured once, whatever `seeds` says. Raises InputError
+    for an unknown table.
     """
     chosen = lines(name)
     runs = store.list(owner=owner)
-    return Plan(name, TABLES[name][0], seeds, [_status(store, line, runs, seeds) for line in chosen])
+    # Lines share data and weights, and looking for those on the disk takes the most of the time.
+    lacks = cache(lambda benchmark, model, trains: missing_of(benchmark, model, trains))
+    found = [_status(store, line, runs, seeds, lacks) for line in chosen]
+    return Plan(name, TABLES[name][0], seeds, found)
 
 
-def _status(store: RunStore, line: Line, runs: Sequence[Run], seeds: int) -> Status:
-    mine = [] if line.job is None else [run for run in runs if matches(run.config, line.job)]
-    # Of one seed the newest complete run counts; `runs` has the newest first.
-    records = {}
-    for run in mine:
-        if run.status == "finished" and seed_of(run) not in records:
-            steps = store.steps(run.id)
-            if is_over(run.config, steps):
-                records[seed_of(run)] = steps
-    values = tuple(_spread(cell, list(records.values())) for cell in line.cells)
-    shipped = _shipped(line)
-    missing: tuple[str, ...] = () if line.job is not None else (line.why,)
-    seconds, pace = None, ""
-    if line.job is not None:
-        missing = _missing(line.job)
-        if len(records) < seeds:
-            seconds, pace = _time(store, line.job, seeds - len(records))
-    live, stopped = any(run.live for run in mine), any(run.resumable for run in mine)
-    state = "done" if len(records) >= seeds else "running" if live else "missing" if missing else "ready"
-    if state == "ready" and stopped:
-        state = "stopped"
-    ids = {run.id: run.status for run in mine}
-    return Status(line, state, missing, values, shipped, tuple(sorted(records)), ids, seconds, pace)
+def _status(
+    store: RunStore,
+    line: Line,
+    runs: Sequence[Run],
+    seeds: int,
+    lacks: Callable[[str, str, bool], tuple[str, ...]],
+) -> Status:
+    wanted = line.seeds or seeds
+    mine = [[run for run in runs if matches(run.config, job)] for job in line.jobs]
+    found = [records_of(store, own) for own in mine]  # per job: seed -> records
+    complete = set.intersection(*map(set, found)) if found else set()
+    every = {run.id: run for own in mine for run in own}
+    needs = [lacks(job["benchmark"], job["model"], "adapt" in job) for job in line.jobs]
+    missing = tuple(dict.fromkeys(what for own in needs for what in own))
+    if not line.jobs and line.why:
+        missing = (line.why,)
+    times = [
+        time_of(store, job, wanted - len(own))
+        for job, own in zip(line.jobs, found, strict=True)
+        if len(own) < wanted
+    ]
+    known = [seconds for seconds, _ in times if seconds is not None]
+    pace = ", ".join(dict.fromkeys(told for _, told in times))
+    return Status(
+        line,
+        _state(line, len(complete) >= wanted, bool(missing), list(every.values())),
+        missing,
+        tuple(_spread(cell, found) for cell in line.cells),
+        _shipped(line),
+        tuple(sorted(complete)),
+        {name: run.status for name, run in every.items()},
+        sum(known) if times and len(known) == len(times) else None,
+        pace,
+        wanted,
+    )
+
+
+def _state(line: Line, complete: bool, missing: bool, runs: Sequence[Run]) -> str:
+    if not line.jobs:
+        return "missing" if missing else "printed"
+    if complete:
+        return "done"
+    if any(run.live for run in runs):
+        return "running"
+    if missing:
+        return "missing"
+    return "stopped" if any(run.resumable for run in runs) else "ready"
 
 
 def _shipped(line: Line) -> tuple[Spread | None, ...]:
     """The shipped numbers of a line's cells."""
     own = () if line.job is None else [m for m in measured() if matches(m.job, line.job)]
-    return tuple(next((m.read(cell) for m in own), None) for cell in line.cells)
-
-
-def matches(config: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
-    """Whether a run's description is the job's, whatever its seed."""
-    kind = kind_of(job)
-    if kind not in config or config.get("embeddings"):
-        return False
-    same = all(
-        (config.get(name) or None) == (job.get(name) or None)
-        for name in ("benchmark", "split", "model", "groups", "oracle", "adapt_on", "split_seed")
+    return tuple(
+        next((found for m in own if (found := m.read(cell)) is not None), None) for cell in line.cells
     )
-    settings = {name: value for name, value in job[kind].items() if name not in _FREE}
-    return same and all(config[kind].get(name) == value for name, value in settings.items())
 
 
-def _spread(cell: Cell, runs: Sequence[Sequence[Mapping[str, Any]]]) -> Spread | None:
-    values = [value for records in runs if (value := cell.read(records)) is not None]
+def _spread(cell: Cell, found: Sequence[Mapping[int, Records]]) -> Spread | None:
+    """A cell over the seeds that all of its jobs have; `found` is per job seed -> records."""
+    if not cell.source or not found:
+        return None
+    seeds = sorted(set.intersection(*(set(found[job]) for job, _ in cell.source)))
+    values = [value for seed in seeds if (value := _mean(cell, found, seed)) is not None]
     return spread(values) if values else None
 
 
-def _missing(job: Mapping[str, Any]) -> tuple[str, ...]:
-    states = {
-        f"data of {job['benchmark']}": datasets.state(job["benchmark"]),
-        f"weights of {job['model']}": weights_state(job["model"]),
-    }
-    needs = {what: state for what, state in states.items() if state.startswith(_NEEDS)}
-    return tuple(f"{what}: {state.removeprefix(_NEEDS)}" for what, state in needs.items())
+def _mean(cell: Cell, found: Sequence[Mapping[int, Records]], seed: int) -> float | None:
+    parts = [(cell.read(found[job][seed]), weight) for job, weight in cell.source]
+    return None if any(value is None for value, _ in parts) else sum(v * w for v, w in parts if v is not None)
 
 
-def _time(store: RunStore, job: Mapping[str, Any], seeds: int) -> tuple[float | None, str]:
-    entry = datasets.entry(job["benchmark"])
-    groups = (
-        next(iter(entry.counts.get("test", ())), None) if entry else _count(job["benchmark"], job["split"])
-    )
-    seconds, pace = expected_seconds(store, job, groups) if groups else (None, "")
-    return None if seconds is None else seconds * seeds, pace
-
-
-@cache
-def _count(benchmark: str, split: str) -> int:
-    """Groups of a built-in set; they do not change while a process lives."""
-    return len(load_groups({"benchmark": benchmark, "split": split}))
-
-
-def start(store: RunStore, status: Status, seeds: int = SEEDS, owner: str | None = None) -> list[Run]:
+def start(store: RunStore, status: Status, owner: str | None = None) -> list[Run]:
     """Launch what a line still needs, in the background: resume what was cut short, start the seeds that are missing.
 
-    Returns the runs that were launched; none for a line that is done, running or lacks data or weights.
+    Returns the runs that were launched; none for a line that is done, or lacks data or weights.
     """
-    return [launch_one() for launch_one in _launches(store, status, seeds, owner)]
+    return [launch_one() for _, launch_one in _launches(store, status, owner)]
 
 
 def _launches(
-    store: RunStore, status: Status, seeds: int, owner: str | None = None
-) -> list[Callable[[], Run]]:
-    """What `start` would launch, each as a function that does."""
-    job = status.line.job
-    if job is None or status.state in ("done", "missing"):
+    store: RunStore, status: Status, owner: str | None = None
+) -> list[tuple[str, Callable[[], Run]]]:
+    """What `start` would launch: what tells it apart from others (lines may share runs), and a function that does."""
+    if status.state in ("done", "missing", "printed"):
         return []
     runs = [store.get(run_id) for run_id in status.runs]
-    taken = set(status.complete) | {seed_of(run) for run in runs if run.live}
+    found: list[tuple[str, Callable[[], Run]]] = []
+    for job in status.line.jobs:
+        found += _launches_of(store, status, job, [run for run in runs if matches(run.config, job)], owner)
+    return found
+
+
+def _launches_of(
+    store: RunStore, status: Status, job: Mapping[str, Any], runs: Sequence[Run], owner: str | None
+) -> list[tuple[str, Callable[[], Run]]]:
+    taken = set(records_of(store, runs)) | {seed_of(run) for run in runs if run.live}
     again: dict[int, Run] = {}
     for run in runs:
         if run.resumable and seed_of(run) not in taken:
             again.setdefault(seed_of(run), run)
-    group = next((run.config["group"] for run in runs if run.config.get("group")), None)
-    kind = kind_of(job)
-    wanted = [s for s in range(seeds) if s not in taken and s not in again]
-    if group is None and wanted:
-        group = new_group()
-
-    def fresh(seed: int) -> Run:
-        each = {**job, kind: {**job[kind], "seed": seed}}
-        return launch_seeds(store, status.line.label, each, 1, owner, group)[1][0]
+    group = next((run.config["group"] for run in runs if run.config.get("group")), None) or new_group()
+    left = [seed for seed in range(status.wanted) if seed not in taken and seed not in again]
+    title = _title(status.line, job)
 
     def go_on(run: Run) -> Run:
         return resume(store, run.id)
 
-    return [*(partial(go_on, run) for run in again.values()), *(partial(fresh, seed) for seed in wanted)]
+    def begin(seed: int) -> Run:
+        return fresh(store, title, job, seed, group, owner)
+
+    key = json.dumps(job, sort_keys=True)
+    return [
+        *((run.id, partial(go_on, run)) for run in again.values()),
+        *((f"{key} {seed}", partial(begin, seed)) for seed in left),
+    ]
+
+
+def _title(line: Line, job: Mapping[str, Any]) -> str:
+    """A run's title: its line's label, with the set where the line has several."""
+    return line.label if len(line.jobs) == 1 else f"{line.label}, {job['benchmark']}"
 
 
 def work_through(
@@ -233,10 +247,9 @@ def work_through(
     that fails is told and not tried again.
     """
     say = tell or (lambda text: None)
-    waiting = [
-        launch for status in plan(store, name, seeds).lines for launch in _launches(store, status, seeds)
-    ]
-    working = {run.id for status in plan(store, name, seeds).lines for run in _live(store, status)}
+    found = plan(store, name, seeds).lines
+    waiting = list(dict(pair for status in found for pair in _launches(store, status)).values())
+    working = {run.id for status in found for run in _live(store, status)}
     while waiting or working:
         while waiting and len(working) < at_once:
             run = waiting.pop(0)()

@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from core import files, processes
+from core.errors import InputError
+from core.public import public
 from core.reproduce import plan, work_through
 from core.runs import RunStore
 
@@ -22,8 +24,9 @@ log = logging.getLogger("crossmatch.reproduce")
 def start_table(store: RunStore, name: str, seeds: int) -> None:
     """Run everything of a table that can run here; nothing happens where that is under way already.
 
-    Raises InputError for an unknown table.
+    Raises InputError for an unknown table, and in public mode.
     """
+    _check_allowed()
     plan(store, name, seeds)
     if is_working(store, name):
         return
@@ -44,12 +47,19 @@ def is_working(store: RunStore, name: str) -> bool:
 
 def stop_table(store: RunStore, name: str, seeds: int) -> None:
     """Launch nothing more of this table, and ask its runs to stop; they can be resumed."""
+    _check_allowed()
     with suppress(OSError, ValueError, TypeError):
         processes.nudge(processes.Identity(**json.loads(_path(store, name).read_text())))
     for status in plan(store, name, seeds).lines:
         for run_id in status.runs:
             if store.get(run_id).live:
                 store.request_stop(run_id)
+
+
+def _check_allowed() -> None:
+    """A table takes hours: on a public server its owner starts and stops it, with `crossmatch reproduce`."""
+    if public():
+        raise InputError("Tables are not run or stopped from here; run Crossmatch yourself.")
 
 
 def _path(store: RunStore, name: str) -> Path:

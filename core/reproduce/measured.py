@@ -1,18 +1,29 @@
-"""What ships with Crossmatch of the built-in world's tables: measured over seeds (assets/results/ttm_ablations.csv)."""
+"""What ships with Crossmatch of the built-in world's tables: measured over seeds, in assets/results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from math import isclose
 from typing import Any
 
 import pandas as pd
 
+from core.adapt.config import STRATEGIES
+from core.adapt.jobs import adapt_job
 from core.jobs import simplematch_job, ttm_job
 from core.paths import assets
-from core.reproduce.tables import Cell
+from core.reproduce.cells import Cell
+from core.reproduce.measure import measure_job
 from core.seeds import Spread, spread
 
+# Settings of alpha.csv -> where a measurement's record has them.
+_SETTINGS = {
+    "alpha 0": "alpha_0",
+    "alpha 1": "alpha_1",
+    "tuned on test": "best",
+    "half/half x 10": "validated",
+}
 _METRICS = ("group_score", "group_match", "global_match")
 _WHOLE = "all"  # the part of a run that is not a transfer check's
 # Columns of the description itself; every other setting is one of the method's.
@@ -26,23 +37,76 @@ class Measured:
         self.job, self.seeds = job, seeds
 
     def read(self, cell: Cell) -> Spread | None:
-        """A cell's number over the seeds; None where these runs do not have it."""
-        found = [value for records in self.seeds if (value := cell.read(records)) is not None]
+        """A cell's number over the seeds; None where these runs do not have it.
+
+        What is before adaptation is no seed's doing: it counts once.
+        """
+        some = self.seeds[:1] if cell.when == "before" else self.seeds
+        found = [value for records in some if (value := cell.read(records)) is not None]
         return spread(found) if found else None
 
 
 @cache
 def measured() -> tuple[Measured, ...]:
-    """Everything that was measured; () where the file is not there."""
-    path = assets() / "results" / "ttm_ablations.csv"
-    if not path.is_file():
-        return ()
-    table = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    """Everything that was measured; what has no file yet is left out."""
+    readers = {"ttm_ablations.csv": _adapted, "cola.csv": _strategies, "alpha.csv": _captioner}
+    found: list[Measured] = []
+    for name, read in readers.items():
+        path = assets() / "results" / name
+        if path.is_file():
+            found += read(pd.read_csv(path, keep_default_na=False, na_values=[""]))
+    return tuple(found)
+
+
+def _adapted(table: pd.DataFrame) -> list[Measured]:
+    """Test-time matching and SimpleMatch, by iteration (benchmarks/ablations.py)."""
     runs = table.groupby(["kind", "model", "benchmark", "setting"], sort=False)
-    return tuple(
+    return [
         Measured(_job(*map(str, key)), [_records(own) for _, own in rows.groupby("seed")])
         for key, rows in runs
-    )
+    ]
+
+
+def _strategies(table: pd.DataFrame) -> list[Measured]:
+    """Cola's strategies on the built-in scenes, with the test results of the base before (benchmarks/cola.py)."""
+    base = [_tests(table[table["strategy"] == "base"])] if (table["strategy"] == "base").any() else []
+    found = []
+    for key, rows in table[table["strategy"] != "base"].groupby(
+        ["strategy", "fusion", "mix", "model", "lr"], sort=False
+    ):
+        strategy, fusion, mix, model, lr = (*key[:4], float(str(key[4])))
+        # A rate that is the strategy's own needs no mention, in a description as on the page.
+        rate = None if isclose(lr, STRATEGIES[str(strategy)].lr) else lr
+        options = {"strategy": strategy, "fusion": fusion, "mix": mix, "lr": rate}
+        job = adapt_job("scenes/retrieval", str(model), options=options)
+        found.append(Measured(job, [[*base, _tests(own)] for _, own in rows.groupby("seed")]))
+    return found
+
+
+def _tests(rows: pd.DataFrame) -> dict[str, Any]:
+    """Test results as a run's record has them."""
+    test: dict[str, Any] = {"retrieval": {}}
+    for _, row in rows.iterrows():
+        value, metric = {"value": float(row["value"])}, str(row["metric"])
+        if metric in ("multi_object", "crepe"):
+            test[metric] = value
+        else:
+            test["retrieval"].setdefault(metric, {})[str(row["part"])] = value
+    return {"test": test, "parameters": {"trained": int(rows["trained"].iloc[0])}}
+
+
+def _captioner(table: pd.DataFrame) -> list[Measured]:
+    """The built-in captioner with and without its prior from noise (benchmarks/alpha.py)."""
+    rows = table[table["prior"] == "gaussian"]
+    found = []
+    for (model, benchmark), own in rows.groupby(["model", "benchmark"], sort=False):
+        alpha: dict[str, dict[str, Any]] = {}
+        for _, row in own[own["setting"].isin(_SETTINGS)].iterrows():
+            value = {"value": float(row["value"]), "alpha": row["alpha"]}
+            alpha.setdefault(str(row["metric"]), {})[_SETTINGS[str(row["setting"])]] = value
+        job = measure_job(str(benchmark), str(model), prior="gaussian")
+        found.append(Measured(job, [[{"metrics": {}, "alpha": alpha}]]))
+    return found
 
 
 def _job(kind: str, model: str, benchmark: str, setting: str) -> dict[str, Any]:

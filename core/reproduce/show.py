@@ -11,7 +11,8 @@ import pandas as pd
 
 from core import datasets
 from core.papers import UNITS, reference
-from core.reproduce.tables import GAINS, TABLES
+from core.reproduce.cells import GAINS
+from core.reproduce.tables import TABLES
 from core.texts import name_and_meaning
 
 PAPERS = {"Test-Time Matching": "TTM", "Language priors": "VGPT", "Cola": "Cola"}
@@ -22,6 +23,8 @@ COUNTERPARTS = {
     **dict.fromkeys(("ttm/1", "ttm/6", "ttm/7", "ttm/8"), "Sets and models"),
     "ttm/2": "Global",
     "ttm/9": "Iterations",
+    **{name: "Alpha" for name in TABLES if name.startswith("vgpt/")},
+    **{name: "Cola" for name in TABLES if name.startswith("cola/")},
 }
 
 
@@ -48,8 +51,8 @@ def table_choices(paper: str) -> dict[str, Choice]:
         return {_world_name(name): Choice(name, title) for name, title in own.items()}
     short, found = PAPERS[paper], {}
     for table in dict.fromkeys(reference(short)["table"]):
-        key = f"ttm/{table.rpartition(' ')[2]}"
-        if short == "TTM" and table.startswith("Table") and key in TABLES:
+        key = f"{short.lower()}/{table.rpartition(' ')[2]}"
+        if key in TABLES and (short != "TTM" or table.startswith("Table")):
             found[table] = Choice(key, TABLES[key][0])
         else:
             data = dict.fromkeys(reference(short, table)["dataset"])
@@ -63,7 +66,9 @@ def _world_name(name: str) -> str:
 
 
 def heading(cell: Mapping[str, Any]) -> str:
-    """Method and metric of a cell, as its column is headed."""
+    """What a cell's column is headed: its own heading, or method and metric."""
+    if cell.get("head") is not None:
+        return cell["head"]
     label = _GAIN_NAMES.get(cell["metric"]) or name_and_meaning(cell["metric"])[0]
     method = "TTM" if cell["method"].startswith("TTM T=") else cell["method"]
     return f"{method} {label}" + (f", {cell['part']}" if cell["part"] else "")

@@ -1,13 +1,14 @@
 """Which runs a table consists of, and which number of a run belongs into which cell.
 
-The paper's tables come from `core.papers` and the presets; those of the built-in world are declared here.
+The papers' tables come from `core.papers`, TTM's with its presets; `vgpt.py` and `cola.py` have those of the other two.
+Those of the built-in world are declared here.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import pandas as pd
@@ -17,56 +18,17 @@ from core.errors import unknown_name
 from core.jobs import simplematch_job, ttm_job
 from core.papers import reference
 from core.presets import MODELS, PRESETS
+from core.reproduce import cola, vgpt
+from core.reproduce.cells import GAINS, Cell, Line
 from core.scorers.hub import builtin_models
 
-GAINS = ("absolute_gain", "relative_gain", "error_reduction")
 SEEDS = 4  # [TTM] 4.1
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One number of a table: where the paper has it, and how it is read off a run's records."""
-
-    method: str  # as the paper names it: "raw", "SimpleMatch", "TTM", "TTM T=3"
-    metric: str  # a metric, or one of GAINS
-    when: str  # "before" or "after" adaptation
-    of: str  # the metric that it comes from: `metric` itself, or what a gain is of
-    base: str = ""  # of a gain: the metric before adaptation that it is over
-    paper: float | None = None
-    std: float | None = None
-    note: str = ""
-    part: str = ""  # of a transfer check: "adapted" or "untouched"
-
-    def read(self, records: Sequence[Mapping[str, Any]]) -> float | None:
-        """The cell's number from the records of one complete run; None where they do not have it."""
-        after = self._value(records[0 if self.when == "before" else -1], self.of)
-        if self.metric not in GAINS or after is None:
-            return after
-        base = self._value(records[0], self.base)
-        if base is None:
-            return None
-        gain = after - base
-        rest = {"absolute_gain": 100.0, "relative_gain": base, "error_reduction": 100 - base}[self.metric]
-        return 100 * gain / rest if rest else None
-
-    def _value(self, record: Mapping[str, Any], name: str) -> float | None:
-        metrics = record["parts"][self.part]["metrics"] if self.part else record["metrics"]
-        return metrics[name]["value"] if name in metrics else None
-
-
-@dataclass(frozen=True)
-class Line:
-    """One row of a table: the run (over seeds) that it needs, and its cells."""
-
-    label: str  # "Winoground, SigLIP-B16"
-    cells: tuple[Cell, ...]
-    job: dict[str, Any] | None  # of the first seed; None where nothing here can run it
-    why: str = ""  # the next step where `job` is None
 
 
 # ---- the paper's tables
 
 
+@cache  # pages ask several times a visit; nothing in it changes while a process lives
 def _paper_table(number: int) -> list[Line]:
     rows = reference("TTM", f"Table {number}")
     found = []
@@ -216,6 +178,10 @@ TABLES: dict[str, tuple[str, Callable[[], list[Line]]]] = {
         _varied({f"T={t}": {"iterations": t} for t in (1, 3, 5, 10)}),
     ),
     "world/oracle": ("the skyline, as Fig. 4", _oracle),
+    "world/cola": ("Cola's strategies on the built-in scenes", cola.world),
+    "world/alpha": ("a captioner with and without its language prior", vgpt.world),
+    **{f"vgpt/{key}": (title, partial(vgpt.lines, table)) for key, table, title in vgpt.TABLES},
+    **{f"cola/{key}": (title, partial(cola.lines, table)) for key, table, title in cola.TABLES},
 }
 
 

@@ -19,6 +19,7 @@ from core.scorers.hub import read_json
 from core.scorers.pairwise import CAPTION_BATCH, Look, PairScorer, Parts, load_parts
 
 if TYPE_CHECKING:
+    from core.adapt.flava import FlavaModel
     from core.scorers.blip import BlipTowers
 
 # The released BLIP checkpoints were trained with [ENC] in the place of [CLS] wherever the text encoder sees an image.
@@ -202,7 +203,9 @@ _CLASSES: dict[str, tuple[type[Matcher], str]] = {
 }
 
 
-def load_matcher(name: str, folder: Path, device: str = "auto", kind: str = "itm") -> Matcher | BlipTowers:
+def load_matcher(
+    name: str, folder: Path, device: str = "auto", kind: str = "itm"
+) -> Matcher | BlipTowers | FlavaModel:
     """ITM (`kind` "itm") or ITC ("itc") of the BLIP, BLIP-2 or FLAVA model in a folder.
 
     Raises InputError where the model has no matching head, does not fit into memory or does not load.
@@ -223,4 +226,8 @@ def load_matcher(name: str, folder: Path, device: str = "auto", kind: str = "itm
         from core.scorers.blip import BlipTowers, TrainableMatcher
 
         return BlipTowers(parts) if kind == "itc" else TrainableMatcher(parts)
+    if (model, kind) == ("flava", "itc"):
+        from core.adapt.flava import FlavaModel
+
+        return FlavaModel(parts, parts.key)
     return (ContrastiveHead if kind == "itc" else made)(parts)

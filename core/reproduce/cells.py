@@ -1,0 +1,61 @@
+"""What a table is made of: cells, which read a number off a run's records, and lines, which name the runs they need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+GAINS = ("absolute_gain", "relative_gain", "error_reduction")
+Records = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of a table: where the paper has it, and how it is read off a run's records."""
+
+    method: str  # as the paper names it: "raw", "SimpleMatch", "TTM", "TTM T=3"
+    metric: str  # a metric, or one of GAINS
+    when: str  # "before" or "after" adaptation
+    of: str  # the metric that it comes from: `metric` itself, or what a gain is of
+    base: str = ""  # of a gain: the metric before adaptation that it is over
+    paper: float | None = None
+    std: float | None = None
+    note: str = ""
+    part: str = ""  # of a transfer check: "adapted" or "untouched"; elsewhere what the record has parts of
+    head: str | None = None  # its column's heading, where method and metric do not say enough
+    # The jobs of its line that it is read off, each with its weight in the mean.
+    source: tuple[tuple[int, float], ...] = ((0, 1.0),)
+
+    def read(self, records: Records) -> float | None:
+        """The cell's number from the records of one complete run; None where they do not have it."""
+        after = self._value(records[0 if self.when == "before" else -1], self.of)
+        if self.metric not in GAINS or after is None:
+            return after
+        base = self._value(records[0], self.base)
+        if base is None:
+            return None
+        gain = after - base
+        rest = {"absolute_gain": 100.0, "relative_gain": base, "error_reduction": 100 - base}[self.metric]
+        return 100 * gain / rest if rest else None
+
+    def _value(self, record: Mapping[str, Any], name: str) -> float | None:
+        metrics = record["parts"][self.part]["metrics"] if self.part else record["metrics"]
+        return metrics[name]["value"] if name in metrics else None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of a table: the runs (over seeds) that it needs, and its cells."""
+
+    label: str  # "Winoground, SigLIP-B16"
+    cells: tuple[Cell, ...]
+    job: dict[str, Any] | None  # of the first seed; None where nothing here can run it
+    why: str = ""  # the next step where `job` is None; "" for what is printed and no run at all
+    more: tuple[dict[str, Any], ...] = ()  # further runs: a row that holds several data sets
+    seeds: int | None = None  # of a measurement that trains nothing: 1; None: as many as asked for
+
+    @property
+    def jobs(self) -> tuple[dict[str, Any], ...]:
+        """Every run that the line needs, of its first seed."""
+        return () if self.job is None else (self.job, *self.more)

@@ -1,0 +1,301 @@
+"""The tables of [VGPT] and [Cola] as runs: every number has its cell, and cells read what runs record."""
+
+import sys
+
+import numpy as np
+import pytest
+import test_readers
+from tiny_models import build_blip
+
+from core import reproduce
+from core.adapt.config import FUSIONS, MIXES, STRATEGIES
+from core.adapt.jobs import adapt_job
+from core.papers import UNITS, reference
+from core.reproduce import cola, measure, show, vgpt
+from core.reproduce.measured import measured
+from core.reproduce.runs import matches, missing_of
+from core.reproduce.tables import lines
+from core.runs import RunStore
+from core.scorers.kinds import KINDS, NULL_COUNTS
+from core.sweep.evaluate import evaluate_job
+from core.worker import KINDS as WORKERS
+from core.worker import Job
+
+PAPERS = [("VGPT", vgpt, "vgpt"), ("Cola", cola, "cola")]
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RunStore(tmp_path / "runs")
+
+
+@pytest.mark.parametrize(("paper", "module", "short"), PAPERS, ids=["VGPT", "Cola"])
+def test_every_number_of_every_table_has_its_cell(paper, module, short):
+    assert {table for _, table, _ in module.TABLES} == set(reference(paper)["table"])
+    for key, table, _ in module.TABLES:
+        rows, cells = reference(paper, table), [c for line in lines(f"{short}/{key}") for c in line.cells]
+        assert sorted(c.paper for c in cells) == sorted(rows["value"])
+        assert {(c.method, c.metric, c.paper) for c in cells} == set(
+            zip(rows["method"], rows["metric"], rows["value"], strict=True)
+        )
+
+
+@pytest.mark.parametrize(("paper", "module", "short"), PAPERS, ids=["VGPT", "Cola"])
+def test_two_numbers_of_a_line_never_share_a_column(paper, module, short):
+    for key, _, _ in module.TABLES:
+        for line in lines(f"{short}/{key}"):
+            heads = [cell.head for cell in line.cells]
+            assert len(heads) == len(set(heads)), (key, line.label)
+
+
+@pytest.mark.parametrize(("paper", "module", "short"), PAPERS, ids=["VGPT", "Cola"])
+def test_a_line_can_be_run_or_says_what_is_missing_or_is_printed_alone(paper, module, short, store):
+    for key, _, _ in module.TABLES:
+        for status in reproduce.plan(store, f"{short}/{key}").lines:
+            alone = status.line.label.split(",")[0] in ("random", "human")
+            assert status.state == ("printed" if alone else "missing"), status.line.label
+            assert bool(status.missing) != alone
+            assert all(index < len(status.line.jobs) for c in status.line.cells for index, _ in c.source)
+
+
+def test_every_strategy_mix_and_fusion_of_the_paper_is_one_of_ours():
+    options = {method: cola.options_of(method) for method in dict.fromkeys(reference("Cola")["method"])}
+    assert {o["strategy"] for o in options.values() if o} == set(STRATEGIES)
+    assert {o["mix"] for o in options.values() if o and "mix" in o} == set(MIXES)
+    assert {o["fusion"] for o in options.values() if o and "fusion" in o} == set(FUSIONS)
+    assert options["chance"] is None and options["zero-shot"]["strategy"] == "linear"
+
+
+def test_a_strategy_needs_the_scene_graphs_that_it_trains_on_besides_the_queries():
+    names = [text.partition(": ")[0] for text in missing_of("cola/single-gqa", "builtin/clip", True)]
+    assert names == ["data of cola/single-gqa", "data of gqa"]
+    assert len(missing_of("cola/single-gqa", "builtin/clip", False)) == 1
+    assert missing_of("scenes/retrieval", "builtin/clip", True) == ()
+
+
+def test_scorers_are_names_that_are_understood():
+    for name, _ in vgpt.SCORERS.values():
+        prefix, colon, _ = name.partition(":")
+        assert not colon or prefix in KINDS or prefix == "open_clip"
+
+
+# --- cells
+
+
+def test_means_over_subsets_weigh_kinds_alike_and_subsets_within_a_kind():
+    line = next(each for each in lines("vgpt/13") if each.label == "BLIP, ITM")
+    average = next(cell for cell in line.cells if "Average" in cell.head)
+    assert sum(weight for _, weight in average.source) == pytest.approx(1)
+    names = {line.jobs[index]["benchmark"]: weight for index, weight in average.source}
+    assert names["sugarcrepe/replace_rel"] == pytest.approx(1 / 9)
+    assert names["sugarcrepe/swap_obj"] == pytest.approx(1 / 6)
+    # The paper's own average is that mean of its kinds.
+    paper = {cell.head.split()[1]: cell.paper for cell in line.cells}
+    assert np.mean([paper[kind] for kind in ("Replace", "Swap", "Add")]) == pytest.approx(
+        paper["Average"], abs=0.01
+    )
+
+
+def test_an_alpha_cell_reads_its_alpha_of_its_part():
+    record = {
+        "metrics": {},
+        "alpha": {"text_score": {"alpha_0": {"value": 27.0}, "best": {"value": 36.5, "alpha": 0.836}}},
+        "parts": {
+            "NoTag": {"n_groups": 172, "alpha": {"text_score": {"best": {"value": 40.0, "alpha": 0.9}}}}
+        },
+    }
+    held = {"value": {"mean": 35.5, "std": 1.0}, "alpha": {"mean": 0.8, "std": 0.1}}
+    record["alpha"]["text_score"]["validated"] = held
+
+    def read(base, metric="text_score", part=""):
+        return vgpt.AlphaCell("m", metric, "after", "text_score", base, part=part).read([record])
+
+    assert (read("alpha_0"), read("best"), read("best", "alpha")) == (27.0, 36.5, 0.836)
+    assert (read("validated"), read("validated", "alpha"), read("alpha_1")) == (35.5, 0.8, None)
+    assert read("best", part="NoTag") == 40.0
+    assert vgpt.CountCell("", "groups", "after", "groups", part="NoTag").read([record]) == 172
+
+
+def test_a_strategy_s_cell_reads_the_test_results_before_or_after():
+    records = [
+        {"test": {"retrieval": {"cola_map": {"seen": {"value": 10.0}}}, "multi_object": {"value": 20.0}}},
+        {
+            "test": {"retrieval": {"cola_map": {"seen": {"value": 30.0}}}, "multi_object": {"value": 40.0}},
+            "parameters": {"trained": 1_500_000},
+        },
+    ]
+    make = cola.TestCell
+    assert make("m", "cola_map", "before", "cola_map", part="seen").read(records) == 10.0
+    assert make("m", "cola_map", "after", "cola_map", part="seen").read(records) == 30.0
+    assert make("m", "cola_map", "after", "cola_map", part="unseen").read(records) is None
+    assert make("m", "image_score", "after", "multi_object").read(records) == 40.0
+    assert make("m", "parameters", "after", "parameters").read(records) == 1.5
+
+
+def test_runs_of_other_kinds_and_settings_do_not_count():
+    mine = adapt_job(options={"strategy": "linear", "seed": 3})
+    assert matches(mine, adapt_job(options={"strategy": "linear"}))
+    assert not matches(mine, adapt_job(options={"strategy": "linear", "mix": "hard"}))
+    assert not matches(
+        adapt_job(images=20, options={"strategy": "linear"}), adapt_job(options={"strategy": "linear"})
+    )
+    assert matches(evaluate_job("winoground", "a", shard=5), evaluate_job("winoground", "a"))
+    assert not matches(evaluate_job("winoground", "a"), measure.measure_job("winoground", "a"))
+
+
+# --- measuring
+
+
+def run(store, job):
+    made = store.create(measure.KIND, "t", job)
+    attempt = store.queue_up(made.id)
+    work = Job(store, made.id, attempt)
+    work.wait_for_turn()
+    assert WORKERS[measure.KIND](work)
+    store.conclude(made.id, attempt, "finished")
+    return store.steps(made.id)
+
+
+def test_a_line_of_the_paper_is_measured_on_its_data_and_stands_beside_the_printed_number(
+    store, tmp_path, monkeypatch, request
+):
+    """Winoground's layout with three groups, and a tiny BLIP in the place of the released one."""
+    monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path / "data"))
+    test_readers.winoground(tmp_path / "data" / "winoground")
+    blip = str(build_blip(tmp_path / "blip", "BlipForConditionalGeneration"))
+    monkeypatch.setitem(vgpt.SCORERS, ("BLIP", "VisualGPTScore"), (f"vgpt:{blip}", ""))
+    monkeypatch.setitem(NULL_COUNTS, "winoground", 3)
+    monkeypatch.setattr("core.datasets.base.Benchmark._check", lambda *a: None)
+    vgpt.lines.cache_clear()
+    request.addfinalizer(vgpt.lines.cache_clear)
+    by_label = {line.label: line for line in lines("vgpt/10")}
+    zero, best = by_label["BLIP, VisualGPTScore α=0"], by_label["BLIP, VisualGPTScore α=α*"]
+    assert zero.jobs[0] == best.jobs[0]  # one run serves both
+    steps = run(store, zero.jobs[0])
+    status = {s.line.label: s for s in reproduce.plan(store, "vgpt/10").lines}["BLIP, VisualGPTScore α=0"]
+    found = dict(zip([c.head for c in status.line.cells], status.values, strict=True))
+    alpha = steps[-1]["alpha"]["text_score"]
+    assert found["Winoground TextScore"].mean == pytest.approx(alpha["alpha_0"]["value"], abs=1e-3)
+    assert found["EqBen val TextScore"] is None and status.state == "missing"  # the line's other half
+    assert alpha["alpha_0"]["value"] == steps[-1]["metrics"]["text_score"]["value"]
+    assert alpha["best"]["value"] >= max(alpha["alpha_0"]["value"], alpha["alpha_1"]["value"])
+
+
+def test_parts_by_tag_are_measured_apart(store, tmp_path, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path / "data"))
+    test_readers.winoground(tmp_path / "data" / "winoground")
+    monkeypatch.setattr("core.datasets.base.Benchmark._check", lambda *a: None)
+    steps = run(store, measure.measure_job("winoground", "builtin/clip", tags=["UnusualText", "NoTag"]))
+    parts = steps[-1]["parts"]
+    assert {name: part["n_groups"] for name, part in parts.items()} == {"UnusualText": 1, "NoTag": 1}
+    assert "alpha" not in parts["NoTag"] and "text_score" in parts["NoTag"]["metrics"]
+
+
+def test_a_retrieval_set_is_measured_with_and_without_its_prior(store, monkeypatch):
+    from core import datasets
+    from core.retrieval_scores import first_images
+    from core.scenes.retrieval import load_retrieval
+
+    small = first_images(load_retrieval("test"), 8, 30)
+    monkeypatch.setattr(datasets, "load_retrieval", lambda name, split="test": small)
+    steps = run(store, measure.measure_job("scenes/retrieval", "builtin/blip-caption", prior="test"))
+    record = steps[-1]
+    assert (
+        record["alpha"]["image_to_text_r1"]["alpha_0"]["value"]
+        == record["metrics"]["image_to_text_r1"]["value"]
+    )
+    best = record["alpha"]["image_to_text_r1"]["best"]
+    assert 0 <= best["alpha"] <= 1 and best["value"] >= record["metrics"]["image_to_text_r1"]["value"]
+    # From text to image a prior takes the same from every image.
+    side = record["alpha"]["text_to_image_r5"]
+    assert side["alpha_0"]["value"] == side["alpha_1"]["value"]
+
+
+def test_a_measurement_stops_when_it_is_asked_to(store):
+    made = store.create(measure.KIND, "t", measure.measure_job("scenes/swap", "builtin/blind-lm"))
+    work = Job(store, made.id, store.queue_up(made.id))
+    work.ask_to_stop()
+    assert measure.run_measure(work) is False and store.steps(made.id) == []
+
+
+# --- the built-in world
+
+
+def test_what_ships_of_the_captioner_stands_in_its_lines(store):
+    import pandas as pd
+
+    from core.paths import assets
+
+    table = pd.read_csv(assets() / "results" / "alpha.csv")
+    own = table[
+        (table.prior == "gaussian") & (table.benchmark == "scenes/swap") & (table.metric == "text_score")
+    ]
+    wanted = dict(zip(own.setting, own.value, strict=True))
+    status = next(s for s in reproduce.plan(store, "world/alpha").lines if "scenes/swap," in s.line.label)
+    found = [spread.mean for spread in status.shipped]
+    names = ("alpha 0", "alpha 1", "tuned on test", "half/half x 10")
+    assert found == pytest.approx([wanted[name] for name in names])
+    assert status.wanted == 1 and status.state == "ready"
+
+
+def test_what_ships_of_the_strategies_stands_in_their_lines(store, tmp_path, monkeypatch):
+    import pandas as pd
+
+    facts = {"fusion": "mdetr", "mix": "multi", "trained": 10, "model": "builtin/clip", "base_key": "x"}
+    rows = [
+        {**facts, "strategy": "base", "seed": -1, "lr": None, "metric": "cola_map", "part": "all", "value": 30.0},
+        *(
+            {**facts, "strategy": "linear", "seed": s, "lr": STRATEGIES["linear"].lr, "metric": m, "part": "all"}
+            | {"value": v}
+            for s, m, v in ((0, "cola_map", 32.0), (1, "cola_map", 34.0), (0, "crepe", 60.0), (1, "crepe", 62.0))
+        ),
+    ]  # fmt: skip
+    (tmp_path / "results").mkdir()
+    pd.DataFrame(rows).to_csv(tmp_path / "results" / "cola.csv", index=False)
+    monkeypatch.setattr(sys.modules[measured.__module__], "assets", lambda: tmp_path)
+    measured.cache_clear()
+    try:
+        found = {s.line.label: s.shipped for s in reproduce.plan(store, "world/cola").lines}
+    finally:
+        measured.cache_clear()
+    before, linear = found["before, builtin/clip"], found["Linear, builtin/clip"]
+    assert before[0].mean == 30.0
+    assert (linear[0].mean, linear[0].seeds) == (33.0, 2) and linear[-1].mean == 61.0
+    assert found["FT all, builtin/clip"] == (None,) * len(cola.WORLD_CELLS)
+
+
+def test_lines_that_share_a_run_launch_it_once(store, monkeypatch):
+    launched = []
+
+    def launch(store, run_id, module="core.worker"):
+        attempt = store.queue_up(run_id)
+        launched.append(store.get(run_id).config["adapt"]["strategy"])
+        test = {"retrieval": {"cola_map": {"all": {"value": 1.0}}}}
+        for i in (0, 1):
+            record = {
+                "iteration": i,
+                "metrics": {},
+                "seconds": 1.0,
+                "test": test,
+                "parameters": {"trained": 1},
+            }
+            store.append_step(run_id, record, attempt)
+        store.conclude(run_id, attempt, "finished")
+        return store.get(run_id)
+
+    monkeypatch.setattr("core.seeds.launch", launch)
+    found = reproduce.work_through(store, "world/cola", seeds=1, pause=0.01)
+    assert sorted(launched) == sorted(STRATEGIES)  # `before` is Linear's
+    assert {s.state for s in found.lines} == {"done"}
+    assert found.lines[0].values[0].mean == 1.0
+
+
+def test_only_what_is_in_percent_is_drawn():
+    from core import plots
+
+    record = reproduce.plan(RunStore(), "cola/3").record()
+    data = plots.papers_data(record)
+    assert all(UNITS[metric] == "percent" for metric in data.metrics) and len(data.results) == 3
+    looks = {trace.marker.symbol.removesuffix("-open") for trace in plots.papers_figure(data).data}
+    assert len(looks) == 3
+    assert show.heading(record["lines"][0]["cells"][0]) == data.results[0]

@@ -1,0 +1,89 @@
+"""What an adaptation cost: the adapted model and its base on every set at hand that it was not adapted on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from core import plots
+from core.adapt.cost import kept_table, other_sets, run_table
+from core.public import public
+from core.runs import Run, RunStore
+from core.texts import name_and_meaning
+from ui.formats import progress_bar
+from ui.page import guard
+from ui.takeaway import chart
+
+TOLD = (
+    "After minus before in points, with paired 95 % bootstrap intervals over groups, on groups that training never "
+    "saw: an interval right of 0 is a gain, left of 0 the price. [Cola] reports 83 after 87 % on CIFAR-10."
+)
+
+
+def cost(store: RunStore, run: Run) -> None:
+    """The table and its figure; a button as long as nobody has measured it."""
+    if run.status != "finished" or run.config.get("embeddings"):
+        return
+    st.subheader("What adaptation costs", anchor=False)
+    table = kept_table(store.folder(run.id))
+    if table is None:
+        sets = other_sets(str(run.config["benchmark"]))
+        st.caption(
+            f"Model and base on the {len(sets)} sets here that it was not adapted on; about a minute, scores are kept."
+        )
+        if public():
+            st.caption("In a Crossmatch of your own, it is measured here.")
+            return
+        place = st.empty()
+        if not place.button("Measure it now", icon=":material/balance:", key=f"cost-{run.id}"):
+            return
+        with guard():
+            run_table(run.id, progress=progress_bar(place, "Measuring"))
+            st.rerun()
+        return
+    show(table, f"cost-{run.id}")
+
+
+def show(table: pd.DataFrame, key: str) -> None:
+    """One metric's changes as a figure, everything as a table."""
+    names = [name for name in ("group_match", "group_score", "text_score") if name in set(table["metric"])]
+    metric = st.segmented_control(
+        "Metric",
+        names,
+        default=names[0],
+        key="costmetric",
+        required=True,
+        format_func=lambda name: name_and_meaning(name)[0],
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    data = plots.cost_data(table, metric or names[0])
+    told = "; ".join(f"{name} {d:+.1f}" for name, d in zip(data.sets, data.difference[0], strict=True))
+    st.caption(TOLD)
+    chart(plots.cost_figure(data), f"Change of {name_and_meaning(data.metric)[0]} by set: {told}.", key)
+    with st.expander("All numbers", icon=":material/table:"):
+        st.dataframe(readable(table), hide_index=True, key=f"{key}-table")
+
+
+def readable(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as text: before, after and their difference, each with its interval, and what decides it."""
+    interval: Callable[[Any], str] = lambda v: f"{v[0]:.1f} ({v[1]:.1f}–{v[2]:.1f})"  # noqa: E731
+    columns = {
+        "set": table["set"],
+        "metric": [name_and_meaning(name)[0] for name in table["metric"]],
+        "groups": table["groups"],
+        "before": [interval(v) for v in table[["before", "before_low", "before_high"]].to_numpy()],
+        "after": [interval(v) for v in table[["after", "after_low", "after_high"]].to_numpy()],
+        "change": [
+            f"{d:+.1f} ({a:+.1f} to {b:+.1f})" for d, a, b in table[["difference", "low", "high"]].to_numpy()
+        ],
+        "fixed": table["fixed"],
+        "broken": table["broken"],
+        "p (McNemar)": [f"{p:.2g}" for p in table["p_value"]],
+        "chance": table["chance"].round(1),
+        "ties": [f"{a} → {b}" for a, b in table[["ties_before", "ties_after"]].to_numpy()],
+    }
+    return pd.DataFrame(columns)
