@@ -56,6 +56,20 @@ def run_source(name: str) -> str:
     return f"{prefix}{folder}"
 
 
+def origin(name: str) -> str:
+    """The model that a run's model (`run/ID`) was adapted from, run by run; any other name as it is, also of no run."""
+    from core.runs import RunStore
+
+    seen: set[str] = set()
+    while (run_id := name.rpartition("run/")[2]) != name and name not in seen:
+        seen.add(name)
+        try:
+            name = str(RunStore().get(run_id).config.get("model") or name)
+        except InputError:  # the run is gone, its model may have been moved
+            break
+    return name
+
+
 def export_model(store: RunStore, run_id: str, out: Path) -> Path:
     """Write a run's final model to `out`, a new folder, or a file where it ends in `.zip`; returns it.
 

@@ -135,12 +135,13 @@ def _job(
     options: Mapping[str, Any] | None,
     more: dict[str, Any],
 ) -> dict[str, Any]:
+    from core.export import origin
     from core.presets import PRESETS, TTMConfig, default_preset
 
     if kind not in KINDS:
         raise unknown_name("kind of adaptation", kind, KINDS)
     dataset = None if "embeddings" in source else source["benchmark"]
-    chosen = preset or default_preset(kind, dataset, source["model"])
+    chosen = preset or default_preset(kind, dataset, origin(source["model"]))
     if chosen not in PRESETS:
         raise unknown_name("preset", chosen, PRESETS)
     base = PRESETS[chosen].config

@@ -8,7 +8,7 @@ import pytest
 
 from core import checkpoints, export, files
 from core.errors import InputError
-from core.jobs import embeddings_job, execute, load_groups
+from core.jobs import embeddings_job, execute, load_groups, ttm_job
 from core.records import step_arrays
 from core.runs import RunStore
 from core.scorers import load_scorer
@@ -136,8 +136,9 @@ class Hub:
 
 def online(monkeypatch, hub):
     import huggingface_hub
+    from huggingface_hub import constants
 
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(huggingface_hub, "HfApi", hub)
 
 
@@ -187,3 +188,17 @@ def test_settings_in_the_card_are_the_run_s(finished):
     text = (store.folder(run) / "model" / "README.md").read_text()
     shown = json.loads(text.split("```json")[1].split("```")[0])
     assert shown["ttm"] == job["ttm"]
+
+
+def test_a_run_on_a_runs_model_starts_from_the_preset_that_suits_where_it_all_began(tmp_path, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
+    store = RunStore()
+    first = store.create("adapt", "a strategy", {"model": "builtin/siglip"})
+    second = store.create("ttm", "on top", {"model": f"run/{first.id}"})
+    assert export.origin(f"itc:run/{second.id}") == "builtin/siglip"
+    assert ttm_job("scenes/left-right", f"run/{second.id}")["preset"] == "builtin"
+    # A name of no run, and of a run that is gone, stays what it is.
+    assert [export.origin(n) for n in ("openai/clip", "run/20200101-000000000-000000")] == [
+        "openai/clip",
+        "run/20200101-000000000-000000",
+    ]

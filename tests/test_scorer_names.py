@@ -50,7 +50,7 @@ def test_every_kind_of_score_is_shown_by_the_same_groups_page(make, monkeypatch,
 
     asked, whole = f"{kind}:{make(name)}", load
     monkeypatch.setattr("core.datasets.load", lambda *args, **more: whole(*args, **more).select(range(4)))
-    monkeypatch.setattr("ui.selection.scorer_names", lambda: {asked: kind})
+    monkeypatch.setattr("ui.selection.known_scorers", lambda: {asked: kind})
     import streamlit as st
 
     st.cache_resource.clear()

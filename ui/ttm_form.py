@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from core.evaluation import Evaluation
+from core.export import origin
 from core.groups import GroupSet
 from core.jobs import embeddings_job, keep_embeddings, simplematch_job, ttm_job
 from core.presets import (
@@ -185,7 +186,7 @@ def use_preset() -> None:
 
 def presets_of(kind: str, found: Subject) -> tuple[list[str], str]:
     """Names of the presets of a kind, and the one that suits data and model; that and its neighbours come first."""
-    suited = default_preset(kind, found.benchmark, found.model)
+    suited = default_preset(kind, found.benchmark, origin(found.model))
     names = [n for n, p in PRESETS.items() if isinstance(p.config, TTMConfig) == (kind == "ttm")]
 
     def distance(name: str) -> tuple[bool, bool]:
