@@ -64,7 +64,9 @@ def numbers(found: dict[str, Evaluation]) -> None:
     data = plots.bars_data(rows, ("group_score", "group_match"))
     told = (f"{row}: {data.value[0, i]:.1f} and {data.value[1, i]:.1f} %" for i, row in enumerate(data.rows))
     alt = f"Bars of GroupScore and GroupMatch with 95 % intervals and chance levels. {'; '.join(told)}."
-    ui.chart(plots.bars_figure(data), alt, key="home-numbers")
+    first = next(iter(found.values()))
+    figure = ui.kept(first, f"bars of {', '.join(found)}", lambda: plots.bars_figure(data))
+    ui.chart(figure, alt, key="home-numbers")
     st.caption(
         "Percent of test groups that count as right; thin lines are 95 % intervals, dotted marks what random scores "
         "would get. GroupMatch's chance level on 2×2 groups is 50 %: look at the height above the mark."

@@ -6,7 +6,7 @@ import json
 import platform
 import sys
 
-from benchmarks import gpu, kernels, memory, overhead, precision, scoring, ttm_speed
+from benchmarks import browser, gpu, kernels, memory, overhead, precision, scoring, ttm_speed
 
 PARTS = {
     "kernels": kernels.measure,
@@ -16,6 +16,7 @@ PARTS = {
     "precision": precision.measure,
     "memory": memory.measure,
     "gpu": gpu.measure,
+    "browser": browser.measure,
 }
 
 

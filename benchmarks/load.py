@@ -2,8 +2,10 @@
 
 Starts the app in public mode on a home of its own and visits it as browsers do, with Streamlit's own messages over web
 sockets but without drawing: every visitor opens pages, moves sliders, picks other entries, and now and then launches a
-short run of test-time matching. Measured is the time from a click until the page's script is done. One JSON line says
-how long that took, what went wrong, and how the server's memory went.
+short run of test-time matching. Measured is the time from a click until the page's script is done; where that needs
+scores that nobody has computed before, the time includes the model. Between two acts a visitor reads: `--pause` seconds
+on average, exponentially distributed, 8 by default. One JSON line says how long everything took, what went wrong, how
+the server's memory went, and how much of the machine's work was the server's.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import asyncio
 import json
 import os
 import random
+import signal
 import socket
 import statistics
 import subprocess
@@ -34,7 +37,10 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
 ROOT = Path(__file__).resolve().parent.parent
-PATIENCE = 120.0  # seconds until an answer counts as missing
+PATIENCE, FIRST_PATIENCE = (
+    120.0,
+    600.0,
+)  # seconds until an answer counts as missing; of the very first visitor
 START = "Start the run"  # the button that launches
 
 
@@ -56,22 +62,34 @@ class Result:
 # --- the server
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 @contextmanager
-def server(port: int) -> Iterator[tuple[str, psutil.Process, Path]]:
-    """The app in public mode, its process, and its home."""
-    with tempfile.TemporaryDirectory(prefix="crossmatch-load-") as home:
-        environment = {**os.environ, "CROSSMATCH_HOME": home, "CROSSMATCH_PUBLIC": "1", "HF_HUB_OFFLINE": "1"}
+def server(
+    port: int = 0, home: Path | None = None, public: bool = True
+) -> Iterator[tuple[str, psutil.Process, Path]]:
+    """The app, in public mode or not: its address, its process, and its home (a new one, unless one is named)."""
+    port = port or free_port()
+    with tempfile.TemporaryDirectory(prefix="crossmatch-load-") as folder:
+        place = home or Path(folder)
+        environment = {**os.environ, "CROSSMATCH_HOME": str(place), "HF_HUB_OFFLINE": "1"}
+        environment["CROSSMATCH_PUBLIC"] = "1" if public else ""
         command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
         command += ["--server.headless", "true", "--server.address", "127.0.0.1"]
-        with open(Path(home) / "server.log", "wb") as log:
+        with open(place / "server.log", "wb") as log:
             process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
         try:
             _wait(f"http://127.0.0.1:{port}/_stcore/health", process)
-            yield f"127.0.0.1:{port}", psutil.Process(process.pid), Path(home)
+            yield f"127.0.0.1:{port}", psutil.Process(process.pid), place
         finally:
             process.terminate()
             process.wait(timeout=30)
-            _end_workers(Path(home))
+            if home is None:
+                _end_workers(place)
 
 
 def _wait(address: str, process: subprocess.Popen[bytes]) -> None:
@@ -110,6 +128,7 @@ class Visitor:
         self.widgets: dict[str, tuple[Any, str]] = {}  # id -> (message, fragment)
         self.states: dict[str, WidgetState] = {}
         self.query = ""
+        self.patience = PATIENCE
 
     async def visit(self, until: float) -> None:
         """Come, look around until the time is over, and go; a connection that breaks is an error, and opened again."""
@@ -125,6 +144,7 @@ class Visitor:
 
     async def tour(self) -> None:
         """Open every page once, as the first visitor of a server does: models load, caches fill."""
+        self.patience = FIRST_PATIENCE
         async with self._connected() as line:
             await self._act(line, "open", self._rerun())
             for page, name in list(self.pages.items()):
@@ -167,11 +187,9 @@ class Visitor:
         else:
             state, fragment = moved
             self.states[state.id] = state
-            await self._act(
-                line,
-                "slide" if state.HasField("double_array_value") else "choose",
-                self._rerun(fragment=fragment),
-            )
+            what = "slide" if state.HasField("double_array_value") else "choose"
+            label = self.widgets[state.id][0].label
+            await self._act(line, f"{what} {label}", self._rerun(fragment=fragment))
 
     def _moved(self) -> tuple[WidgetState, str] | None:
         """A new value of a slider, or of a box to choose from."""
@@ -200,7 +218,7 @@ class Visitor:
         await line.send(message.SerializeToString())
         if message.rerun_script.fragment_id == "":
             self.widgets = {}
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(self.patience):
             while not self._take(ForwardMsg.FromString(bytes(await line.recv(decode=False)))):
                 pass
         self.result.add(what, time.monotonic() - began)
@@ -274,10 +292,9 @@ def summary(args: argparse.Namespace, result: Result, memory: list[float], runs:
     row: dict[str, Any] = {"visitors": args.visitors, "minutes": args.minutes, "pause_s": args.pause}
     row["first_visit_s"] = result.cold
     seconds = dict(sorted(result.seconds.items()))
-    seconds = {
-        "page": [s for what, found in seconds.items() if what.startswith("page ") for s in found],
-        **seconds,
-    }
+    for kind in ("choose", "slide", "page"):
+        every = [s for what, found in seconds.items() if what.startswith(f"{kind} ") for s in found]
+        seconds = {kind: every, **seconds}
     for what, found in seconds.items():
         if not found:
             continue
@@ -294,9 +311,25 @@ def summary(args: argparse.Namespace, result: Result, memory: list[float], runs:
     }
     waits = sorted(run.started - run.created for run in runs if run.started)
     row["runs"] = {"launched": len(runs), "by_status": dict(Counter(run.status for run in runs))}
+    row["runs"]["why"] = dict(Counter(run.error for run in runs if run.error))
     if waits:
         row["runs"] |= {"owners": len({run.owner for run in runs}), "longest_wait_s": round(waits[-1], 1)}
+        row["runs"]["overtaken"] = overtaken(runs)
     return {**row, "errors": dict(result.errors), "sentences": dict(result.sentences)}
+
+
+def overtaken(runs: list[Any]) -> int:
+    """Pairs of visitors with one run each of whom the later one began first; 0 where the queue is fair."""
+    owners = Counter(run.owner for run in runs)
+    once = sorted((run for run in runs if owners[run.owner] == 1), key=lambda run: run.created)
+    starts = [run.started or float("inf") for run in once]
+    return sum(later < first for i, first in enumerate(starts) for later in starts[i + 1 :])
+
+
+def _busy() -> float:
+    """Processor seconds that this machine has worked so far, whoever for."""
+    times = psutil.cpu_times()
+    return float(times.user + times.nice + times.system)
 
 
 def main() -> int:
@@ -314,14 +347,18 @@ def main() -> int:
     )
     parser.add_argument("--port", type=int, default=0)
     args = parser.parse_args()
-    if not args.port:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            args.port = free.getsockname()[1]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # server and runs end with it
     with server(args.port) as (address, process, home):
+        before, ours = _busy(), sum(process.cpu_times()[:2])
         result, memory = asyncio.run(_all(args, address, process))
+        whole, ours = _busy() - before, sum(process.cpu_times()[:2]) - ours
         row = summary(args, result, memory, RunStore(home / "runs").list())
         log = (home / "server.log").read_text(errors="replace")
+        row["cpu_s"] = {
+            "server": round(ours),
+            "visitors": round(time.process_time()),
+            "machine": round(whole),
+        }
         row["tracebacks_in_log"] = log.count("Traceback (most recent call last)")
         if row["tracebacks_in_log"]:
             print(log[log.index("Traceback (most") :][:3000], file=sys.stderr)

@@ -256,7 +256,7 @@ def heatmap(data: drawing.GroupData) -> alt.Chart:
 
 def page(selection: ui.Selection) -> None:
     evaluation = ui.evaluate(selection)
-    groups = selection.groups.select(selection.mask)
+    groups = selection.picked
     if st.session_state.get("group") not in (None, *evaluation.ids):
         st.session_state["group"] = None
     surprise_me(selection, evaluation)
@@ -268,7 +268,7 @@ def page(selection: ui.Selection) -> None:
         gallery(evaluation, groups)
     else:
         detail(evaluation, groups, ids.index(chosen))
-    ui.take_away("groups", evaluation.table())
+    ui.take_away("groups", evaluation.table)
     ui.cite(groups)
 
 

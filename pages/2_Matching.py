@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,9 @@ from core.evaluation import MAX_SLICES, Evaluation
 from core.metrics import METRICS
 from core.scores import read_embeddings, read_scores
 from core.texts import metric_line, plain
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 FILES = ["npz", "csv", "jsonl", "parquet"]
 MAIN = ("group_score", "group_match")
@@ -125,9 +128,8 @@ def thresholds(evaluation: Evaluation, name: str) -> None:
 def threshold_section(evaluation: Evaluation, name: str) -> None:
     """What each threshold would select."""
     st.subheader("Margins, and what a threshold selects", anchor=False)
-    matches, top = evaluation.matches, float(evaluation.matches.margin.max())
-    curve = metrics.threshold_curve(matches, evaluation.truth)
-    if not len(curve.threshold):
+    top = float(evaluation.matches.margin.max())
+    if not len(threshold_curve(evaluation).threshold):
         st.info(
             "Every group is tied, so no margin is above 0 and no threshold selects anything.",
             icon=":material/balance:",
@@ -141,19 +143,31 @@ def threshold_section(evaluation: Evaluation, name: str) -> None:
         help="Test-time matching trains on the groups whose margin is at least τ.",
     )  # fmt: skip
     st.markdown(selected_line(evaluation, tau))
-    outcome = evaluation.outcomes["group_match"]
-    margins = plots.margins_figure(plots.margins_data(matches, outcome), tau)
-    steps = plots.threshold_figure(plots.threshold_data(curve), tau)
-    coverage, precision = plots.at_threshold(curve, tau)
-    said = f"At {tau:.3g}: coverage {coverage:.1f} %" + (
-        "" if precision is None else f", precision {precision:.1f} %"
-    )
+    margins, steps = threshold_figures(evaluation)
+    lines = {"margins": margins, "threshold": steps}
+    ui.marker("tau-lines", {key: ui.share(tau, figure.layout.xaxis.range) for key, figure in lines.items()})
     left, right = st.columns(2, gap="large")
     with left:
-        ui.chart(margins, f"Histogram of margins, right and wrong matchings stacked. {said}.", "margins")
+        ui.chart(margins, "Histogram of margins, right and wrong matchings stacked.", "margins")
     with right:
-        ui.chart(steps, f"Coverage and precision over the threshold. {said}.", "threshold")
-    ui.take_away(f"threshold-{name}", None, {"margins": margins, "threshold": steps})
+        ui.chart(steps, "Coverage and precision over the threshold.", "threshold")
+    marked = {key: lambda figure=figure: plots.with_line(figure, tau) for key, figure in lines.items()}
+    ui.take_away(f"threshold-{name}", None, marked)
+
+
+def threshold_figures(evaluation: Evaluation) -> tuple[go.Figure, go.Figure]:
+    """Margins and curves without the threshold, drawn once for all visitors: `ui.marker` shows where it stands."""
+
+    def draw() -> tuple[go.Figure, go.Figure]:
+        margins = plots.margins_data(evaluation.matches, evaluation.outcomes["group_match"])
+        steps = plots.threshold_data(threshold_curve(evaluation))
+        return plots.margins_figure(margins), plots.threshold_figure(steps)
+
+    return ui.kept(evaluation, "thresholds", draw)
+
+
+def threshold_curve(evaluation: Evaluation) -> metrics.ThresholdCurve:
+    return ui.kept(evaluation, "curve", lambda: metrics.threshold_curve(evaluation.matches, evaluation.truth))
 
 
 def selected_line(evaluation: Evaluation, tau: float) -> str:
@@ -179,7 +193,7 @@ def slices(evaluation: Evaluation) -> None:
         st.session_state.pop("by", None)
     tag = st.selectbox("Tag", names, key="by", bind="query-params", width=320)
     rows, looks = [], {}
-    for value, part in evaluation.slices(tag)[tag].items():
+    for value, part in ui.kept(evaluation, f"by {tag}", lambda: evaluation.slices(tag)[tag]).items():
         row: dict[str, object] = {tag: value, "groups": len(part.ids)}
         for name in MAIN:
             e, label = part.metrics[name], METRICS[name].label
@@ -220,7 +234,8 @@ def page(selection: ui.Selection) -> None:
     with left:
         contingency(evaluation, own is None)
     with right:
-        bars = plots.bars_figure(plots.bars_data({name: evaluation.metrics}, tuple(METRICS)), 320)
+        data = plots.bars_data({name: evaluation.metrics}, tuple(METRICS))
+        bars = ui.kept(evaluation, f"bars of {name}", lambda: plots.bars_figure(data, 320))
         ui.chart(
             bars,
             "All group metrics as bars with intervals and chance levels; the cards above say the same.",

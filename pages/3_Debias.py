@@ -33,7 +33,7 @@ def page(selection: ui.Selection) -> None:
         required=True,
         label_visibility="collapsed",
     )
-    groups = selection.groups.select(selection.mask)
+    groups = selection.picked
     if view == TRAINSET:
         debias_views.trainset_view()
     elif view == RETRIEVAL:
@@ -47,7 +47,7 @@ def page(selection: ui.Selection) -> None:
 
 def debiased(selection: ui.Selection, view: str) -> None:
     """The views that need a captioner and its prior."""
-    model, groups = debias.captioner(selection), selection.groups.select(selection.mask)
+    model, groups = debias.captioner(selection), selection.picked
     if view == WORDS:
         debias_views.tokens_view(model, groups)
         return

@@ -53,15 +53,26 @@ def pick_query(found: part.Slice) -> int | None:
     labels = {found.queries[i]: i for i in keep}
     if st.session_state.get("query") not in labels:
         st.session_state.pop("query", None)
-    chosen = st.selectbox("Query", list(labels), key="query", bind="query-params")
+    chosen = st.selectbox(
+        "Query", list(labels), telling(found, keep), key="query", bind="query-params",
+        help="An object with attributes. Only an image with that very object is right.",
+    )  # fmt: skip
     return labels[chosen]
+
+
+def telling(found: part.Slice, keep: list[int]) -> int:
+    """The place in `keep` of the first query that has attributes to confuse; the first one where none has two."""
+    if found.attributes is None:
+        return 0
+    return next((place for place, i in enumerate(keep) if found.attributes[i] >= 2), 0)
 
 
 def look() -> None:
     """Pick a query; its ranked images under one model or two."""
     with st.sidebar:
         name = st.selectbox("Set", part.sets_at_hand(), key="rset", bind="query-params")
-        images = st.select_slider("Images to rank", IMAGES, 500, key="images", bind="query-params")
+        sizes, usual = (IMAGES[:2], IMAGES[0]) if public() else (IMAGES, 500)
+        images = st.select_slider("Images to rank", sizes, usual, key="images", bind="query-params")
         models = ui.model_names()
         one = st.selectbox("Model", models, key="left", bind="query-params", accept_new_options=not public())
         other = st.selectbox(

@@ -129,7 +129,7 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, names:
 def page(selection: ui.Selection) -> None:
     other = other_model(selection.model)
     a, b = ui.evaluate(selection), ui.evaluate(selection, other)
-    groups = selection.groups.select(selection.mask)
+    groups = selection.picked
     versus.check_same(a, b)
     if other == selection.model:
         st.info("A and B are the same model: choose another one for B.", icon=":material/difference:")

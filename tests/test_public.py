@@ -231,9 +231,12 @@ BOUND = [  # page, parameter that names a model, what else its widget needs to b
 def test_no_page_loads_another_model_by_its_address(open_page, monkeypatch, tmp_path, page, name, more):
     import shutil
 
+    import streamlit as st
+
     from core import scorers
     from core.paths import assets
 
+    st.cache_resource.clear()  # pages remember for a while which models there are
     folder = tmp_path / "a-model"
     shutil.copytree(assets() / "models/clip-early", folder)
     resolve, asked = scorers._resolve, []
@@ -250,6 +253,20 @@ def test_no_page_loads_another_model_by_its_address(open_page, monkeypatch, tmp_
         assert [e.value for e in test.error if "our side" in e.value] == []
         assert value not in asked
     assert asked and all("builtin/" in n or "/runs/" in n or "assets/models" in n for n in asked)
+
+
+def test_a_visitor_is_offered_what_keeps_no_model_busy_for_long(open_page, monkeypatch):
+    monkeypatch.setattr(
+        "ui.retrieval.score_retrieval", lambda _, f, *__: np.zeros((len(f.queries), len(f.images)))
+    )
+    alone = open_page("pages/2_Matching.py")
+    assert alone.selectbox(key="split").options == ["test", "validation", "train"]
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    shared = open_page("pages/2_Matching.py", split="train")
+    assert shared.selectbox(key="split").options == ["test"]
+    assert "300 groups" in "".join(c.value for c in shared.caption)
+    few = open_page("pages/5_Retrieval.py", images="2000").select_slider(key="images")
+    assert few.value in (100, 200) and max(map(int, few.options)) == 200
 
 
 VIEWS = [  # where one brings files, folders and names: page, address, first words of what asks for it

@@ -1,7 +1,9 @@
 """The only shared page code: pages say `import ui` and use these names."""
 
 from ui.formats import metric_card, progress_bar, run_label
+from ui.kept import kept
 from ui.loaders import evaluate, load_groups, model_source
+from ui.marker import marker, share
 from ui.page import PAGES, guard, start
 from ui.pictures import draw_group, image_uri, pictures
 from ui.selection import Selection, benchmarks, jump, model_names
@@ -20,14 +22,17 @@ __all__ = [
     "guard",
     "image_uri",
     "jump",
+    "kept",
     "link",
     "load_groups",
+    "marker",
     "metric_card",
     "model_names",
     "model_source",
     "pictures",
     "progress_bar",
     "run_label",
+    "share",
     "start",
     "take_away",
 ]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CAPTIONER = "builtin/blip-caption"
 MOST_IMAGES = 100  # images of a prior that a page samples ...
-MOST_PUBLIC = 30  # ... and for a visitor of a public instance
+MOST_PUBLIC = 5  # ... and for a visitor of a public instance
 
 
 class Picked(NamedTuple):
@@ -73,10 +73,18 @@ def pick_prior(benchmark: str) -> tuple[str, int | None]:
         None,
         key="samples",
         bind="query-params",
-        placeholder=str(default_count(kind, benchmark)),
+        placeholder=str(_usual(kind, benchmark)),
         help="Empty: the paper's number for noise (100 Winoground, 30 EqBen, 1 ImageNet, 3 elsewhere), else 30.",
     )
+    if count is None and public.public():
+        return kind, _usual(kind, benchmark)
     return kind, None if count is None else int(count)
+
+
+def _usual(kind: str, benchmark: str) -> int:
+    """How many images a prior takes if nobody says; in public mode no more than a visitor may ask for."""
+    usual = default_count(kind, benchmark)
+    return min(usual, MOST_PUBLIC) if public.public() else usual
 
 
 def study(selection: Selection, model: str, kind: str, count: int | None) -> Picked:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -13,9 +15,14 @@ from core.matrices import matrix_html
 from core.metrics import METRICS, Estimate, chance
 from core.plots import alpha as figures
 from core.texts import ties
+from ui.kept import kept
+from ui.marker import marker, share
 from ui.page import guard
 from ui.pictures import draw_group
 from ui.takeaway import chart, take_away
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 # Said under the curve; the view of the language prior says more.
 SCENARIOS = {
@@ -40,12 +47,32 @@ def alpha_section(study: AlphaStudy, groups: GroupSet) -> None:
 
 def moving(study: AlphaStudy, groups: GroupSet) -> None:
     alpha, metric = controls(study)
-    cards(study, alpha)
+    numbers, curves = st.container(), st.container()
+    figure = curve_figure(study, metric)
+    with curves:  # filled first: the eye is on the figure while the slider moves
+        curve_section(study, figure, alpha, metric)
+    with numbers:
+        cards(study, alpha)
+    one_group(study, groups, alpha, metric)
+    invariance(study, alpha, metric)
+    take_away("alpha", lambda: curve_table(study, metric), {"alpha": lambda: plots.with_line(figure, alpha)})
+
+
+def curve_figure(study: AlphaStudy, metric: str) -> go.Figure:
+    """Every metric over alpha, without the line at alpha: drawn once for all visitors."""
+
+    def draw() -> go.Figure:
+        curves = {name: study.curve(name) for name in METRICS}
+        levels = {name: 100 * chance(name, *study.shape) for name in METRICS}
+        return figures.alpha_figure(figures.alpha_data(curves, len(study.scores), levels, metric))
+
+    return kept(study, f"figure of {metric}", draw)
+
+
+def curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: str) -> None:
+    """The figure with a line at alpha, and what it shows."""
+    marker("alpha-line", {"alpha-curve": share(alpha, figure.layout.xaxis.range)})
     st.subheader("Every metric over alpha, exact", anchor=False)
-    curves = {name: study.curve(name) for name in METRICS}
-    levels = {name: 100 * chance(name, *study.shape) for name in METRICS}
-    data = figures.alpha_data(curves, len(study.scores), levels, metric)
-    figure = figures.alpha_figure(data, alpha)
     best, label = study.best(metric), METRICS[metric].label
     chart(
         figure,
@@ -58,9 +85,6 @@ def moving(study: AlphaStudy, groups: GroupSet) -> None:
     )
     if study.frequency.scenario:
         st.markdown(SCENARIOS[study.frequency.scenario])
-    one_group(study, groups, alpha, metric)
-    invariance(study, alpha, metric)
-    take_away("alpha", curve_table(study, metric), {"alpha": figure})
 
 
 def controls(study: AlphaStudy) -> tuple[float, str]:
@@ -198,7 +222,7 @@ def curve_table(study: AlphaStudy, metric: str) -> pd.DataFrame:
 def protocol(study: AlphaStudy) -> None:
     """The exact optimum and the validation protocol, side by side."""
     st.subheader("Tuned, and validated", anchor=False)
-    record = study.record()["metrics"]
+    record = kept(study, "record", study.record)["metrics"]
     rows = []
     for name, row in record.items():
         if not row["depends_on_alpha"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from core.scores import ScoreCache, score_all, score_groups
 from core.texts import plain
 from ui import endpoint
 from ui.formats import progress_bar
+from ui.turns import in_turn
 
 if TYPE_CHECKING:
     from ui.selection import Selection
@@ -26,10 +28,16 @@ def load_groups(benchmark: str, split: str) -> GroupSet:
     return datasets.load(public.check_benchmark(benchmark), split)
 
 
+@st.cache_resource(ttl=30, max_entries=1, show_spinner=False)
+def known_scorers() -> dict[str, str]:
+    """`scorer_names()`, which looks into every model's folder; pages ask several times."""
+    return scorer_names()
+
+
 def evaluate(selection: Selection, model: str | None = None) -> Evaluation:
     """The picked model's (or another one's) evaluation on the picked groups: from memory, the score cache, or the
     model itself."""
-    name = public.check_model(model or selection.model, scorer_names())
+    name = public.check_model(model or selection.model, known_scorers())
     if name.startswith(endpoint.PREFIX):
         whole = endpoint.served(name, selection.groups)
         return whole if selection.mask.all() else whole.select(selection.mask)
@@ -54,10 +62,20 @@ class LazyScorer:
         from core.scorers import load_scorer
 
         with self._place, st.spinner(f"Loading {plain(self.name)} …"):
-            return getattr(load_scorer(self.name), name)
+            found = getattr(load_scorer(self.name), name)
+        if public.public():
+            _leave_a_core()
+        return in_turn(found) if callable(found) else found
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
+def _leave_a_core() -> None:
+    """Torch on one thread, so that a visitor's model and everybody's pages have a core each on a small server."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.get_num_threads() > 1:
+        torch.set_num_threads(1)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
 def _score(address: tuple, _groups: GroupSet, _source: str) -> Evaluation:
     place = st.empty()
     bar = progress_bar(place, "Scoring")
@@ -72,7 +90,7 @@ def _score(address: tuple, _groups: GroupSet, _source: str) -> Evaluation:
     return Evaluation.of(found, _groups.truth, _groups.ids, tags=tags, global_scores=wide)
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
+@st.cache_resource(max_entries=64, show_spinner=False)
 def _filter(address: tuple, _evaluation: Evaluation, _mask: np.ndarray) -> Evaluation:
     return _evaluation.select(_mask)
 

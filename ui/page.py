@@ -11,7 +11,7 @@ import streamlit as st
 
 from core.errors import InputError, unknown_name
 from core.texts import plain
-from ui.selection import SPLITS, Selection, benchmarks, pick_selection, receive, restore
+from ui.selection import Selection, benchmarks, pick_selection, receive, restore, splits
 
 log = logging.getLogger("crossmatch.pages")
 
@@ -51,7 +51,7 @@ def start(title: str, lead: str = "", pick: bool = True, line: str = "") -> Sele
         return None
     with guard():
         restore(title)
-        for key, kind, known in (("set", "benchmark", benchmarks()), ("split", "split", SPLITS)):
+        for key, kind, known in (("set", "benchmark", benchmarks()), ("split", "split", splits())):
             if (asked := st.query_params.get(key, known[0])) not in known:  # the widget falls back by itself
                 st.warning(plain(str(unknown_name(kind, asked, known))), icon=":material/link_off:")
         selection = pick_selection()

@@ -12,15 +12,17 @@ from streamlit.errors import StreamlitAPIException
 
 from core import browse, datasets
 from core.errors import InputError
+from core.export import run_model
 from core.groups import GroupSet
 from core.public import public
-from core.scorers import builtin_models, scorer_names
+from core.scorers import builtin_models
 from core.scorers.kinds import KINDS
 from core.scorers.plugins import plugins
-from ui.loaders import load_groups
+from ui.kept import kept
+from ui.loaders import known_scorers, load_groups
 from ui.visitor import VisitorStore
 
-SPLITS = ("test", "validation", "train")
+SPLITS = ("test", "validation", "train")  # scores of the built-in models ship for the first
 # What the sidebar picks; bound to the address, so every link carries it.
 SHARED = ("set", "split", "shape", "model", "tag")
 
@@ -36,11 +38,16 @@ class Selection(NamedTuple):
     mask: np.ndarray  # bool (n,), the tag filter
 
     @property
+    def picked(self) -> GroupSet:
+        """The groups that pass the tag filter."""
+        return self.groups if self.mask.all() else self.groups.select(self.mask)
+
+    @property
     def line(self) -> str:
         """The selection in one line."""
         m, k = self.groups.shape
         tags = f" · only {', '.join(self.tags)}" if self.tags else ""
-        kind = scorer_names().get(self.model)
+        kind = known_scorers().get(self.model)
         model = f"{self.model} ({KINDS[kind].label})" if kind else self.model
         return f"{self.benchmark} · {self.split} · {int(self.mask.sum())} groups of {m}×{k} · {model}{tags}"
 
@@ -89,10 +96,11 @@ def pick_selection() -> Selection:
         benchmark = st.selectbox(
             "Benchmark", benchmarks(), key="set", bind="query-params", help="Those at hand come first."
         )
-        split = st.selectbox("Split", SPLITS, key="split", bind="query-params")
+        split = st.selectbox("Split", splits(), key="split", bind="query-params")
         groups = load_groups(benchmark, split)
         if len(groups.shapes) > 1:
-            shapes = {f"{m}x{k}": part for (m, k), part in groups.buckets().items()}
+            buckets = kept(groups, "shapes", groups.buckets)
+            shapes = {f"{m}x{k}": part for (m, k), part in buckets.items()}
             groups = shapes[
                 st.selectbox("Shape (images x captions)", list(shapes), key="shape", bind="query-params")
             ]
@@ -105,7 +113,7 @@ def pick_selection() -> Selection:
             help="Built in, adapted by one of your runs (`run/…`), a Hugging Face or open_clip name, or a folder. "
             "A kind before a colon asks for another of its scores: `itc:`, `itm:`, `vgpt:`, `blind:`, `vqa:`, `lm:`.",
         )
-        options = browse.tag_options(groups)
+        options = kept(groups, "tags", lambda: browse.tag_options(groups))
         if options:
             if "tag" in st.session_state:  # of another set, perhaps
                 st.session_state["tag"] = [t for t in st.session_state["tag"] if t in options]
@@ -143,13 +151,24 @@ def benchmarks() -> list[str]:
     return sorted(names, key=lambda name: datasets.state(name).startswith("needs"))
 
 
+def splits() -> tuple[str, ...]:
+    """Those on offer; in public mode the one whose scores ship, or visitors would wait for each other's models."""
+    return SPLITS[:1] if public() else SPLITS
+
+
 def model_names() -> list[str]:
     """Every score that the built-in models give, and the models that finished runs have adapted."""
     store = VisitorStore()
     adapted = [
-        run.id
+        run_model(run.id, run.config)
         for run in store.list()
         if run.status == "finished" and (store.folder(run.id) / "model").is_dir()
     ]
-    own = [] if public() else [f"python:{name}" for name in plugins()]
-    return [*scorer_names(), *(f"run/{run_id}" for run_id in adapted[:12]), *own]
+    own = [] if public() else _own_scorers()
+    return [*known_scorers(), *adapted[:12], *own]
+
+
+@st.cache_resource(ttl=60, max_entries=1, show_spinner=False)
+def _own_scorers() -> list[str]:
+    """Scorers of installed packages; looking for them reads every package's facts."""
+    return [f"python:{name}" for name in plugins()]

@@ -10,8 +10,7 @@ from core.debias import prior_from_scores
 from core.errors import InputError
 from core.evaluation import Evaluation
 from core.runs import RunStore
-from core.scorers import scorer_names
-from ui.loaders import evaluate
+from ui.loaders import evaluate, known_scorers
 from ui.selection import Selection
 
 BLIND = "builtin/blind-lm"
@@ -22,7 +21,7 @@ def surprises(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndar
     found = browse.surprises(evaluation)
     if selection.model.startswith("run/"):
         found |= _adapted(selection, evaluation)
-    if scorer_names().get(selection.model) == "vgpt":
+    if known_scorers().get(selection.model) == "vgpt":
         found |= _flipped(selection, evaluation)
     if selection.benchmark.startswith("scenes/") and evaluation.shape[0] == 1 and selection.model != BLIND:
         blind = evaluate(selection, BLIND)
@@ -44,7 +43,7 @@ def _adapted(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndarr
 def _flipped(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndarray]:
     """Groups whose GroupScore changes between alpha = 0 and alpha = 1, with the model's own blind scores as prior."""
     blind = f"blind:{selection.model.removeprefix('vgpt:')}"
-    if blind not in scorer_names():
+    if blind not in known_scorers():
         return {}
     prior = prior_from_scores(evaluate(selection, blind).scores)
     flips = AlphaStudy(evaluation.scores, prior, evaluation.truth, evaluation.ids).flips(1.0, "group_score")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -25,18 +25,21 @@ def chart(figure: go.Figure, alt: str, key: str | None = None) -> None:
 
 
 def take_away(
-    name: str, table: pd.DataFrame | None = None, figures: Mapping[str, go.Figure] | None = None
+    name: str,
+    table: pd.DataFrame | Callable[[], pd.DataFrame] | None = None,
+    figures: Mapping[str, go.Figure | Callable[[], go.Figure]] | None = None,
 ) -> None:
-    """Downloads of a view and the link to it. Files are made when they are asked for."""
+    """Downloads of a view and the link to it. Files are made when they are asked for; so are tables and figures that
+    are given as functions."""
     with st.popover("Take it away", icon=":material/download:"):
         if table is not None:
-            data = lambda: table.to_csv(index=False).encode()  # noqa: E731
+            data = lambda: (table() if callable(table) else table).to_csv(index=False).encode()  # noqa: E731
             st.download_button(
                 "Table (CSV)", data, f"{name}.csv", "text/csv", on_click="ignore", icon=":material/table:"
             )
         for title, figure in (figures or {}).items():
             file = f"{name}-{title}.html".replace(" ", "-")
-            page = lambda f=figure: _figure_page(f)  # noqa: E731
+            page = lambda f=figure: _figure_page(f() if callable(f) else f)  # noqa: E731
             st.download_button(
                 f"Figure: {title} (HTML)",
                 page,

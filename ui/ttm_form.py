@@ -159,7 +159,7 @@ def values_of(config: TrainConfig) -> dict[str, Any]:
     own |= {"micro": config.micro_batch, "keep": config.keep_optimizer, "lora": config.lora_rank is not None}
     own |= {
         "rank": config.lora_rank or 8,
-        "alpha": config.lora_alpha,
+        "lora_alpha": config.lora_alpha,  # not `alpha`, which is a slider on Debias
         "targets": ",".join(config.lora_targets),
     }
     if isinstance(config, TTMConfig):
@@ -316,7 +316,9 @@ def adapters(fields: Fields, model: str) -> dict[str, Any]:
             return {}
         first, second, third = st.columns(3)
         rank = fields.number(first, "rank", "Rank", 1, 512)
-        alpha = fields.number(second, "alpha", "Alpha", 0.1, None, step=1.0, placeholder="twice the rank")
+        alpha = fields.number(
+            second, "lora_alpha", "Alpha", 0.1, None, step=1.0, placeholder="twice the rank"
+        )
         names = third.text_input(
             "Layers, with commas",
             fields.values["targets"],

@@ -32,11 +32,11 @@ STRATEGIES: dict[str, Strategy] = {
     "prompt-tune": Strategy(
         "Prompt-tune", "The text encoder's table of word embeddings, everything else frozen.", 1e-2, "Prompt-tune"
     ),
-    "ft-all": Strategy("FT all", "Both encoders, whole.", 1e-4, "FT all"),
+    "ft-all": Strategy("FT all", "Both encoders, whole.", 3e-4, "FT all"),
     "ft-late": Strategy(
         "FT late",
         "A transformer encoder on the second-last layer's patch tokens and another on its text tokens.",
-        1e-3,
+        3e-4,
         "FT late",
     ),
     "mm-pred": Strategy(

@@ -10,12 +10,12 @@ import plotly.graph_objects as go
 
 from core.metrics import METRICS
 from core.metrics_alpha import AlphaCurve, best_alpha, interval
+from core.plots.margins import with_line
 from core.plots.style import (
     MAX_STEPS,
     METRIC_COLOURS,
     OUTCOME_COLOURS,
     SERIES,
-    THRESHOLD_LINE,
     layout,
 )
 
@@ -49,15 +49,15 @@ def alpha_data(
 ) -> AlphaData:
     """Exact curves of n groups for `alpha_figure`; `shaded` names the metric whose best interval is shown.
 
-    A curve of more than MAX_STEPS pieces keeps evenly spaced ones, which are closer than a pixel; numbers beside the
-    figure come from the whole curve.
+    A curve of more than MAX_STEPS pieces keeps the first one that begins in each pixel; numbers beside the figure come
+    from the whole curve.
     """
     x, y, bands = {}, {}, {}
     for name, curve in curves.items():
         low, high = interval(curve, n)
         keep = np.arange(len(curve.values))
         if len(keep) > MAX_STEPS:
-            keep = np.unique(np.linspace(0, len(keep) - 1, MAX_STEPS).round().astype(int))
+            keep = np.flatnonzero(np.diff((curve.edges[:-1] * MAX_STEPS).astype(int), prepend=-1))
         x[name] = np.append(curve.edges[keep], 1.0)
         y[name] = curve.values[keep]
         bands[name] = low[keep], high[keep]
@@ -69,23 +69,22 @@ def alpha_figure(data: AlphaData, alpha: float | None = None, height: int = 380)
     """Steps of every metric; the best interval of one is shaded, with its 95 % band and its chance level."""
     figure = go.Figure()
     name = data.shaded
-    x, (low, high) = data.x[name], data.bands[name]
-    across = np.repeat(x, 2)[1:-1]
-    figure.add_scatter(
-        x=np.r_[across, across[::-1]],
-        y=np.r_[np.repeat(high, 2), np.repeat(low, 2)[::-1]],
-        fill="toself",
-        fillcolor=_faint(METRIC_COLOURS[name], 0.14),
-        line={"width": 0},
-        mode="lines",
-        hoverinfo="skip",
-        name=f"95 % interval of {METRICS[name].label}",
-    )
+    low, high = data.bands[name]
+    for edge, fill in ((low, None), (high, "tonexty")):
+        figure.add_scatter(
+            **_steps(data.x[name], edge),
+            fill=fill,
+            fillcolor=_faint(METRIC_COLOURS[name], 0.14),
+            line={"width": 0, "shape": "hv"},
+            mode="lines",
+            hoverinfo="skip",
+            showlegend=fill is not None,
+            name=f"95 % interval of {METRICS[name].label}",
+        )
     for metric, values in data.y.items():
         line = {"color": METRIC_COLOURS[metric], "dash": DASHES[metric], "shape": "hv"}
         figure.add_scatter(
-            x=data.x[metric],
-            y=np.append(values, values[-1]),
+            **_steps(data.x[metric], values),
             name=METRICS[metric].label,
             mode="lines",
             line={**line, "width": 3.2 if metric == name else 1.8},
@@ -99,7 +98,12 @@ def alpha_figure(data: AlphaData, alpha: float | None = None, height: int = 380)
     lowest = min([data.chance[name], *(float(v.min()) for v in data.y.values()), float(low.min())])
     figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25)
     figure.update_yaxes(range=[_floor(lowest), 104])
-    return figure if alpha is None else figure.add_vline(x=alpha, line=THRESHOLD_LINE)
+    return figure if alpha is None else with_line(figure, alpha)
+
+
+def _steps(edges: np.ndarray, values: np.ndarray) -> dict[str, np.ndarray]:
+    """x and y of a line of shape `hv`, in the precision of a screen: half as much to send."""
+    return {"x": edges.astype(np.float32), "y": np.append(values, values[-1]).astype(np.float32)}
 
 
 class FrequencyData(NamedTuple):

@@ -71,9 +71,15 @@ def margins_figure(data: MarginsData, threshold: float | None = None, height: in
             hovertemplate="%{y} tied groups",
         )
     layout(figure, height, "margin of the induced matching", "groups")
-    if threshold is not None:
-        figure.add_vline(x=threshold, line=THRESHOLD_LINE)
-    return figure.update_layout(barmode="stack")
+    left = -1.6 if data.tied else -0.1  # in bins: room for the bar of ties
+    figure.update_xaxes(range=[left * width[0], data.edges[-1] + 0.1 * width[0]])
+    figure.update_layout(barmode="stack")
+    return figure if threshold is None else with_line(figure, threshold)
+
+
+def with_line(figure: go.Figure, x: float) -> go.Figure:
+    """The figure with a threshold, or an alpha, marked by a line from top to bottom; the one that is given stays."""
+    return type(figure)(figure).add_vline(x=x, line=THRESHOLD_LINE)
 
 
 class ThresholdData(NamedTuple):
@@ -118,4 +124,5 @@ def threshold_figure(data: ThresholdData, threshold: float | None = None, height
         line = {"color": colour, "width": 2.5, "dash": dash, "shape": "vh"}
         figure.add_scatter(x=x, y=y, name=name, mode="lines", line=line, hovertemplate="%{y:.1f} %")
     layout(figure, height, "threshold τ on the margin", "", percent=True)
-    return figure if threshold is None else figure.add_vline(x=threshold, line=THRESHOLD_LINE)
+    figure.update_xaxes(range=[0, 1.01 * float(x.max()) or 1.0])
+    return figure if threshold is None else with_line(figure, threshold)

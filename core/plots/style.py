@@ -6,6 +6,8 @@ contrast of 3:1 or better on the light and on the dark page. Right, wrong and ti
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 
@@ -35,7 +37,7 @@ SHADES = (
     (143, 135, 230),
     (47, 40, 128),
 )  # a score matrix, from its lowest to its highest score
-MAX_STEPS = 1500  # a step curve with more points than this has several in one pixel
+MAX_STEPS = 1200  # a step curve with more points than this has several in one pixel: pages are 1,240 wide
 
 
 def shade(level: float) -> str:
@@ -48,7 +50,9 @@ def shade(level: float) -> str:
 
 def layout(figure: go.Figure, height: int, x: str, y: str, percent: bool = False) -> go.Figure:
     """The look that all figures share: no background, horizontal legend, no drag zoom on a phone."""
-    figure.update_layout(
+    axis: dict[str, Any] = {"automargin": True, "fixedrange": True, "zeroline": False}
+    upright = {"range": [0, 104], "ticksuffix": " %", "dtick": 25} if percent else {}
+    figure.update_layout(  # all at once: every further call costs as much as this one
         height=height,
         margin={"l": 4, "r": 14, "t": 12, "b": 4},
         paper_bgcolor="rgba(0,0,0,0)",
@@ -57,11 +61,9 @@ def layout(figure: go.Figure, height: int, x: str, y: str, percent: bool = False
         hovermode="x unified",
         dragmode=False,
         bargap=0.05,
+        xaxis={"title": {"text": x or None}, **axis},
+        yaxis={"title": {"text": y or None}, "rangemode": "tozero", **axis, **upright},
     )
-    axis = {"automargin": True, "fixedrange": True, "zeroline": False}
-    figure.update_xaxes(title=x or None, **axis)
-    figure.update_yaxes(title=y or None, rangemode="tozero", **axis)
-    figure.update_traces(cliponaxis=False, selector={"type": "scatter"})  # whole markers at 0 and at 100 %
-    if percent:
-        figure.update_yaxes(range=[0, 104], ticksuffix=" %", dtick=25)
+    for trace in figure.select_traces({"type": "scatter"}):
+        trace.cliponaxis = False  # whole markers at 0 and at 100 %
     return figure

@@ -1,0 +1,61 @@
+"""Visitors' models compute one at a time, in the order in which they came, and give way between blocks."""
+
+import threading
+import time
+
+import pytest
+
+from ui import turns
+from ui.turns import in_turn, turn
+
+
+def together(*jobs):
+    """All jobs at once, queued up in this order."""
+    threads = [threading.Thread(target=job) for job in jobs]
+    with turn():
+        for i, thread in enumerate(threads):
+            thread.start()
+            while len(turns._queue) < i + 2:
+                time.sleep(0.001)
+    for thread in threads:
+        thread.join(timeout=30)
+        assert not thread.is_alive()
+
+
+def test_never_two_at_once_and_first_come_first_served():
+    at_work, most, order = 0, 0, []
+
+    def work(name):
+        nonlocal at_work, most
+        with turn():
+            at_work += 1
+            most = max(most, at_work)
+            order.append(name)
+            time.sleep(0.05)
+            at_work -= 1
+
+    together(*(lambda i=i: work(i) for i in range(5)))
+    assert most == 1 and order == [0, 1, 2, 3, 4]
+
+
+def test_a_long_stream_gives_way_after_every_block():
+    order = []
+
+    def blocks(name, count):
+        for _ in range(count):
+            time.sleep(0.03)
+            order.append(name)
+            yield name
+
+    together(lambda: list(in_turn(blocks)("long", 8)), lambda: list(in_turn(blocks)("short", 2)))
+    assert order.count("long") == 8 and order.count("short") == 2
+    assert order.index("short") == 1 and order[-1] == "long"
+
+
+def test_an_error_hands_the_turn_on():
+    def fails():
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        in_turn(fails)()
+    assert in_turn(lambda: 3)() == 3
