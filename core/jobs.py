@@ -119,13 +119,30 @@ def embeddings_job(
 def _benchmark_source(
     benchmark: str, model: str, split: str, groups: int | None, shape: str | None
 ) -> dict[str, Any]:
-    name = str(Path(model).resolve()) if is_folder(model) else model
     from core.shapes import check_one_shape
 
+    _check_adaptable(model)
+    name = str(Path(model).resolve()) if is_folder(model) else model
     if shape is None:
         check_one_shape(benchmark, split)
     source = {"benchmark": benchmark, "split": split, "model": name, "groups": groups}
     return source if shape is None else {**source, "shape": shape}
+
+
+def _check_adaptable(model: str) -> None:
+    """Refuse a score that has nothing to adapt before a run waits in vain; a name that is not here passes."""
+    from core.scorers import scorer_kind
+
+    try:
+        kind = scorer_kind(model)
+    except InputError:  # not here, perhaps where the run will be
+        return
+    if kind not in ("itc", "itm"):
+        raise _no_weights(model)
+
+
+def _no_weights(model: str) -> InputError:
+    return InputError(f"The model {model!r} has no weights to adapt; choose a contrastive model.")
 
 
 def _job(
@@ -335,9 +352,7 @@ def _load_model(config: Mapping[str, Any], checkpoint: Path | None, state: TTMSt
 
     model = load_scorer(source, device)
     if not isinstance(model, Trainable):
-        raise InputError(
-            f"The model {config['model']!r} has no weights to adapt; choose a contrastive model."
-        )
+        raise _no_weights(config["model"])
     return model
 
 
