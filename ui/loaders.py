@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from core import datasets, public
 from core.errors import InputError
 from core.evaluation import Evaluation, tags_frame
 from core.groups import GroupSet
-from core.scorers import scorer_key, scorer_kind, scorer_names
+from core.scorers import lazy, scorer_key, scorer_kind, scorer_names
 from core.scores import ScoreCache, score_all, score_groups
 from core.texts import plain
 from ui import endpoint
@@ -51,21 +53,23 @@ def evaluate(selection: Selection, model: str | None = None) -> Evaluation:
     return _filter((*address, selection.tags), found, selection.mask)
 
 
-class LazyScorer:
-    """Knows its key; loads its model, and with it torch, only when a score is in no cache."""
+class LazyScorer(lazy.LazyScorer):
+    """A lazy scorer that says at `place` that it loads, and scores for one visitor at a time."""
 
     def __init__(self, source: str, place: Any) -> None:
-        self.name, self._place = source, place
-        self.key = scorer_key(source) or self.__getattr__("key")
+        super().__init__(source, lambda: _loading(source, place))
 
     def __getattr__(self, name: str) -> Any:
-        from core.scorers import load_scorer
-
-        with self._place, st.spinner(f"Loading {plain(self.name)} …"):
-            found = getattr(load_scorer(self.name), name)
-        if public.public():
-            _leave_a_core()
+        found = super().__getattr__(name)
         return in_turn(found) if callable(found) else found
+
+
+@contextmanager
+def _loading(source: str, place: Any) -> Iterator[None]:
+    with place, st.spinner(f"Loading {plain(source)} …"):
+        yield
+    if public.public():
+        _leave_a_core()
 
 
 def _leave_a_core() -> None:
