@@ -1,7 +1,8 @@
-"""Pictures of every page, to look at and for the README: `python -m benchmarks.screenshots [--out DIR] [--only NAME]`.
+"""Pictures of every page: `python -m benchmarks.screenshots [--out DIR] [--only NAME]`, and README's with `--readme`.
 
 Starts the app on a home of its own, runs test-time matching once so that there is something to see, and photographs
-every page at laptop and phone width, in light and dark: `<page>-<width>-<scheme>.png`.
+every page at laptop and phone width, in light and dark: `<page>-<width>-<scheme>.png`. For README a few of them, at
+laptop width in light, into assets/figures.
 """
 
 from __future__ import annotations
@@ -43,12 +44,20 @@ PAGES = {
     "matching": f"/Matching?set={SET}&tau=0.3",
     "lessons": "/Lessons",
     **{f"lesson-{name}": f"/Lessons?lesson={name}" for name in ("matrix", "chance", "alpha")},
+    "debias": "/Debias?set=scenes/relations-1x4&model=builtin/blip-caption&alpha=0.2",
+    "retrieval": "/Retrieval",
+    "retrieval-strategies": "/Retrieval?view=strategies",
+    "papers": "/Papers",
+    "your-data": "/Your_Data",
     "compare": f"/Compare?set={SET}&model=builtin/clip&other=vgpt:builtin/blip-caption",
     "compare-group": f"/Compare?set={SET}&other=builtin/siglip&group=left-right/test/0003",
     "ttm-form": f"/Test-Time_Matching?set={SET}",
     "ttm-run": "/Test-Time_Matching?run={first}",
     "runs": "/Runs?runs={first},{second}",
 }
+
+
+FIGURES = ("home", "group", "matching", "ttm-run")  # README's
 
 
 @contextmanager
@@ -113,6 +122,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "screenshots", help="folder for the pictures")
     parser.add_argument("--only", default="", help="pages whose name contains this")
+    parser.add_argument("--readme", action="store_true", help="README's figures alone, into assets/figures")
     options = parser.parse_args()
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if chromium is None:
@@ -120,7 +130,12 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     wanted = {name: path for name, path in PAGES.items() if options.only in name}
-    options.out.mkdir(parents=True, exist_ok=True)
+    shots = [(size, scheme, f"-{size}-{scheme}") for size in SIZES for scheme in SCHEMES]
+    out = options.out
+    if options.readme:
+        wanted, shots = {name: PAGES[name] for name in FIGURES}, [("laptop", "light", "")]
+        out = ROOT / "assets" / "figures"
+    out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         needs_runs = any("{first}" in path for path in wanted.values())
@@ -128,15 +143,14 @@ def main() -> None:
         with server(home) as address, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
             for name, path in wanted.items():
-                for size, (width, height) in SIZES.items():
-                    for scheme in SCHEMES:
-                        view = {"width": width, "height": height}
-                        context = browser.new_context(viewport=view, color_scheme=scheme)  # type: ignore[arg-type]
-                        file = options.out / f"{name}-{size}-{scheme}.png"
-                        where = address + path.format(first=ids[0], second=ids[1])
-                        photograph(context.new_page(), where, file, (width, height))
-                        context.close()
-                        print(file)
+                for size, scheme, end in shots:
+                    width, height = SIZES[size]
+                    view = {"width": width, "height": height}
+                    context = browser.new_context(viewport=view, color_scheme=scheme)  # type: ignore[arg-type]
+                    where = address + path.format(first=ids[0], second=ids[1])
+                    photograph(context.new_page(), where, out / f"{name}{end}.png", (width, height))
+                    context.close()
+                    print(out / f"{name}{end}.png")
             browser.close()
 
 
