@@ -34,7 +34,8 @@ export default ({data, parentElement: host}) => {
   let frame = 0;
   const soon = () => { cancelAnimationFrame(frame); frame = requestAnimationFrame(all); };
   host.style.position = 'relative';
-  host.closest('[data-testid="stElementContainer"]').style.position = 'absolute';  // takes no room, not even a gap
+  const box = host.closest('[data-testid="stElementContainer"]').style;  // takes no room, not even a gap
+  [box.position, box.width, box.minWidth] = ['absolute', '0', '0'];
   all();
   const ground = host.closest('[data-testid="stVerticalBlock"]') ?? document.body;
   const resized = new ResizeObserver(soon), drawn = new MutationObserver(soon);
