@@ -130,12 +130,15 @@ def _benchmark_source(
 
 
 def _check_adaptable(model: str) -> None:
-    """Refuse a score that has nothing to adapt before a run waits in vain; a name that is not here passes."""
+    """Refuse a score that has nothing to adapt before a run waits in vain; what is not here is told at the start."""
     from core.scorers import scorer_kind
 
+    source = model.rpartition(":")[2]
+    if not (source.startswith(("builtin/", "run/")) or is_folder(source)):
+        return  # to ask a hub's model what it is would download it
     try:
         kind = scorer_kind(model)
-    except InputError:  # not here, perhaps where the run will be
+    except InputError:
         return
     if kind not in ("itc", "itm"):
         raise _no_weights(model)

@@ -273,3 +273,11 @@ def test_a_run_on_embeddings_goes_on_from_a_checkpoint_to_the_same_bytes(kind, t
 def test_a_score_without_weights_to_adapt_is_refused_before_there_is_a_run(model):
     with pytest.raises(InputError, match=f"{model}' has no weights to adapt"):
         jobs.ttm_job("scenes/left-right", model)
+
+
+def test_describing_a_run_downloads_no_model(monkeypatch):
+    asked = []
+    monkeypatch.setattr("core.scorers.hub._from_hub", asked.append)
+    for model in ("openai/clip-vit-base-patch32", "itc:Salesforce/blip-itm-base-coco"):
+        jobs.ttm_job("scenes/left-right", model)
+    assert asked == []

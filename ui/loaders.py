@@ -13,6 +13,7 @@ import streamlit as st
 from core import datasets, public
 from core.errors import InputError
 from core.evaluation import Evaluation, tags_frame
+from core.export import run_source as model_source
 from core.groups import GroupSet
 from core.scorers import lazy, scorer_key, scorer_kind, scorer_names
 from core.scores import ScoreCache, score_all, score_groups
@@ -97,16 +98,3 @@ def _score(address: tuple, _groups: GroupSet, _source: str) -> Evaluation:
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _filter(address: tuple, _evaluation: Evaluation, _mask: np.ndarray) -> Evaluation:
     return _evaluation.select(_mask)
-
-
-def model_source(name: str) -> str:
-    """What `load_scorer` takes: the name itself, or the folder of a run's adapted model (`run/ID`, `itc:run/ID`)."""
-    prefix, found, run_id = name.rpartition("run/")
-    if not found or (prefix and not prefix.endswith(":")):
-        return name
-    from core.runs import RunStore
-
-    folder = RunStore().folder(run_id) / "model"
-    if not folder.is_dir():
-        raise InputError(f"There is no finished {name}; choose another model.")
-    return f"{prefix}{folder}"
