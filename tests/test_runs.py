@@ -478,7 +478,7 @@ def test_a_full_disk_is_one_sentence_and_the_store_stays_whole(tmp_path):
 
 
 READ_ONLY = """
-import os, sys
+import os, sys, urllib.parse  # imported before the home of the interpreter may be closed to us
 from pathlib import Path
 from core.errors import InputError
 from core.runs import RunStore
@@ -492,7 +492,7 @@ except InputError as error:
 
 
 LOOK = """
-import os, sys
+import os, sys, urllib.parse  # imported before the home of the interpreter may be closed to us
 from pathlib import Path
 from core.errors import InputError
 from core.runs import RunStore
