@@ -9,10 +9,11 @@ Source: gradient caching, Gao et al. 2021 (arXiv 2101.06983).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from core.errors import InputError
@@ -29,12 +30,12 @@ def backward(model: TwoTower, batch: Batch, size: int | None, reduced: bool = Fa
     Where the model draws random numbers (dropout), both passes of a part draw the same ones.
     """
     if size is None or size >= len(batch):
-        with torch.autocast(model.device.type, torch.bfloat16, enabled=reduced):
+        with towers(model.device, reduced):
             loss = model.contrast(*model.embed(batch))
         loss.backward()
         return loss.detach()
     parts, states, found = batch.split(size), [], []
-    with torch.no_grad(), torch.autocast(model.device.type, torch.bfloat16, enabled=reduced):
+    with torch.no_grad(), towers(model.device, reduced):
         for part in parts:
             states.append(_random_state(model.device))
             found.append(model.embed(part))
@@ -47,7 +48,7 @@ def backward(model: TwoTower, batch: Batch, size: int | None, reduced: bool = Fa
     gradients = zip(images.grad.split(size), captions.grad.split(size), strict=True)
     for part, state, wanted in zip(parts, states, gradients, strict=True):
         _set_random_state(model.device, state)
-        with torch.autocast(model.device.type, torch.bfloat16, enabled=reduced):
+        with towers(model.device, reduced):
             again = model.embed(part)
         # A tower that is not trained has nothing to pass its gradient on to.
         pairs = [(x, g) for x, g in zip(again, wanted, strict=True) if x.requires_grad]
@@ -55,6 +56,18 @@ def backward(model: TwoTower, batch: Batch, size: int | None, reduced: bool = Fa
             torch.autograd.backward([x for x, _ in pairs], [g for _, g in pairs])
     _set_random_state(model.device, after)
     return loss.detach()
+
+
+@contextmanager
+def towers(device: torch.device, reduced: bool) -> Iterator[None]:
+    """A model's forward pass for training: in bfloat16 (autocast) where `reduced`, as it is otherwise."""
+    with ExitStack() as stack:
+        if reduced:
+            stack.enter_context(torch.autocast(device.type, torch.bfloat16))
+            if device.type == "cpu":
+                # There the backward pass of torch's fused attention takes as long as all else together in bfloat16.
+                stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+        yield
 
 
 class Fitting:

@@ -18,7 +18,7 @@ import torch
 from torch.nn import functional as F
 
 from core.errors import InputError
-from core.microbatch import Fitting, backward, check_divisible, same_draws
+from core.microbatch import Fitting, backward, check_divisible, same_draws, towers
 from core.presets import TrainConfig
 from core.scorers.base import Augment, Prepared, Trainable, TwoTower
 
@@ -247,7 +247,7 @@ def _backward(
         if not isinstance(model, TwoTower):
             if config.micro_batch is not None:
                 raise InputError(_WHOLE)
-            with torch.autocast(model.device.type, torch.bfloat16, enabled=reduced):
+            with towers(model.device, reduced):
                 loss = model.loss(data, *pairs, augment)
             loss.backward()
             return loss.detach()

@@ -64,6 +64,30 @@ def test_parts_give_the_loss_and_the_gradients_of_the_whole_batch(prepared, size
         assert (gradient - expected[name]).abs().max() < 1e-6 * largest, name
 
 
+def test_in_bfloat16_the_gradients_keep_their_direction(prepared):
+    model, data = prepared
+    batch = whole_batch(model, data)
+    microbatch.backward(model, batch, None)
+    exact = torch.cat([g.flatten() for g in gradients(model).values()])
+    for size in (None, 5):
+        microbatch.backward(model, batch, size, reduced=True)
+        found = torch.cat([g.flatten() for g in gradients(model).values()])
+        assert not torch.equal(found, exact)
+        assert torch.cosine_similarity(found, exact, dim=0) > 0.99
+
+
+def attention_node(reduced):
+    query = torch.randn(2, 2, 4, 8, requires_grad=True)
+    with microbatch.towers(torch.device("cpu"), reduced):
+        return torch.nn.functional.scaled_dot_product_attention(query, query, query).grad_fn.name()
+
+
+def test_on_a_cpu_bfloat16_avoids_the_fused_attention_whose_backward_pass_is_slow():
+    assert "FlashAttention" in attention_node(reduced=False)
+    assert "FlashAttention" not in attention_node(reduced=True)
+    assert "FlashAttention" in attention_node(reduced=False)  # as it was before
+
+
 def test_a_part_s_two_passes_draw_the_same_dropout_and_leave_one_draw_behind(tiny_clip_folder, toy_groups):
     model = load_scorer(str(tiny_clip_folder), device="cpu").copy()
     for layer in model.module.modules():
