@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -308,6 +309,7 @@ def summary(args: argparse.Namespace, result: Result, memory: list[float], runs:
         "half": round(memory[half]),
         "end": round(memory[-1]),
         "max": round(max(memory)),
+        "by_tenth": [round(max(part)) for part in np.array_split(memory, 10) if len(part)],
     }
     waits = sorted(run.started - run.created for run in runs if run.started)
     row["runs"] = {"launched": len(runs), "by_status": dict(Counter(run.status for run in runs))}
