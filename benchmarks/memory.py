@@ -1,7 +1,8 @@
 """Peak memory of scoring against the number of groups: images stream from disk, only what describes them adds up.
 
-Each size runs in a process of its own (`python -m benchmarks.memory GROUPS FOLDER`), whose largest resident set is
-taken. What grows with the set is its description (ids, captions, paths, keys of the cache) and the scores.
+Each size runs in a process of its own (`python -m benchmarks.memory WHAT SIZE FOLDER`), whose largest resident set is
+taken. What grows with the set is its description (ids, captions, paths, keys of the cache) and the scores. Recall of a
+set as large as COCO's five thousand test images never holds the scores at all.
 """
 
 from __future__ import annotations
@@ -11,15 +12,23 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 from PIL import Image
 
+from core import searches
+from core.datasets.sets import RetrievalSet
 from core.groups import FileImage, Group, GroupSet
+from core.scorers import load_scorer
+from core.scores import score_groups
 
+MODEL = "builtin/clip"
 SIZES = (5_000, 20_000)
+COCO = 5_000, 25_000
+SCORES = 4 * COCO[0] * COCO[1]  # bytes, were they held
 SIDE = 64
 _COLOURS = ("red", "green", "blue", "yellow", "purple", "orange", "grey", "cyan")
 _SHAPES = ("cube", "ball", "cone")
@@ -29,9 +38,15 @@ def measure(sizes: tuple[int, ...] = SIZES) -> Iterator[dict[str, object]]:
     """One row per size, and the growth per 2x2 group beside what its pixels would take."""
     found = []
     with TemporaryDirectory() as folder:
-        draw(Path(folder), 2 * max(sizes))
+        draw(Path(folder), max(COCO[0], 2 * max(sizes)))
+        yield {
+            "recall of images": COCO[0],
+            "captions": COCO[1],
+            **alone("recall", COCO[0], folder),
+            "scores": SCORES,
+        }
         for size in sizes:
-            row = alone(size, folder)
+            row = alone("groups", size, folder)
             found.append(row)
             yield {"groups": size, "images": 2 * size, **row}
     growth = (found[-1]["peak"] - found[0]["peak"]) / (sizes[-1] - sizes[0])
@@ -43,9 +58,9 @@ def measure(sizes: tuple[int, ...] = SIZES) -> Iterator[dict[str, object]]:
     }
 
 
-def alone(groups: int, folder: str) -> dict[str, int]:
-    """Largest resident set in bytes, at the end and before scoring began, of a process that scores so many groups."""
-    command = [sys.executable, "-m", "benchmarks.memory", str(groups), folder]
+def alone(what: str, size: int, folder: str) -> dict[str, int]:
+    """Largest resident set in bytes, at the end and before scoring began, of a process that measures so much."""
+    command = [sys.executable, "-m", "benchmarks.memory", what, str(size), folder]
     return json.loads(
         subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
     )
@@ -69,16 +84,26 @@ def described(groups: int, folder: Path) -> GroupSet:
     return GroupSet(f"memory/{groups}", tuple(made))
 
 
-def main() -> None:
-    """Score so many groups with the built-in CLIP, and print the peaks."""
-    from core.scorers import load_scorer
-    from core.scores import score_groups
+def retrieval(images: int, folder: Path) -> RetrievalSet:
+    """These files with five captions each."""
+    files = tuple(FileImage(folder / f"{i}.png") for i in range(images))
+    queries = tuple(f"{_COLOURS[j % 8]} {_SHAPES[j % 3]} number {j}" for j in range(5 * images))
+    links = np.column_stack([np.arange(5 * images), np.arange(5 * images) // 5])
+    return RetrievalSet("memory/retrieval", "test", files, queries, links)
 
-    few = described(64, Path(sys.argv[2]))
-    score_groups(load_scorer("builtin/clip", "cpu"), few)  # libraries and buffers are the same for any size
-    groups = described(int(sys.argv[1]), Path(sys.argv[2]))
+
+def main(what: str, size: int, folder: Path) -> None:
+    """Score so many groups, or find the captions of so many images, with the built-in CLIP; print the peaks."""
+    score_groups(
+        load_scorer(MODEL, "cpu"), described(64, folder)
+    )  # libraries and buffers are the same for any size
+    if what == "recall":
+        searches.load_retrieval = lambda *_: retrieval(size, folder)
+        work = partial(searches.search, "memory/retrieval", "test", MODEL)
+    else:
+        work = partial(score_groups, load_scorer(MODEL, "cpu"), described(size, folder))
     before = peak()
-    score_groups(load_scorer("builtin/clip", "cpu"), groups)
+    work()
     print(json.dumps({"peak": peak(), "before": before}))
 
 
@@ -88,4 +113,4 @@ def peak() -> int:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))

@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
+from core.assignment import Rows
 from core.debias import debias_matrix, grid, longest_best, prior_from_samples
 from core.errors import InputError
 from core.evaluation import percent_record
 from core.metrics import Estimate, compare, estimate
-from core.retrieval import ranks
+from core.ranks import rank_both_ways
+from core.retrieval import Ranks, ranks
 
 TOPS = (1, 5, 10)
 _CELLS = 4_000_000  # scores per block of rows
@@ -80,21 +82,46 @@ def recall(scores: np.ndarray, relevant: np.ndarray, tops: Sequence[int] = TOPS,
         asked = wanted.any(axis=1)
         if not asked.any():
             raise InputError("No caption belongs to any image, so there is nothing to find; check the set.")
-        rank, tied = ranks(np.ascontiguousarray(table[asked]), wanted[asked])
-        for top in tops:
-            hits = (rank <= top).astype(float)
-            # A tie matters where winning it would bring the query into the first `top`.
-            found.recall[f"{name}_r{top}"] = estimate(
-                hits, _chance(wanted[asked], top), int((tied & (rank > top)).sum()), seed
-            )
-        found.mean_rank[name], found.median_rank[name] = float(rank.mean()), float(np.median(rank))
+        of_side = ranks(np.ascontiguousarray(table[asked]), wanted[asked])
+        _add_side(found, name, of_side, (wanted[asked].sum(axis=1), wanted.shape[1]), tops, seed)
         found.left_out[name] = int((~asked).sum())
     return found
 
 
-def _chance(wanted: np.ndarray, top: int) -> float:
-    """Percent of queries with one of its r relevant items among the first `top` of c in random order."""
-    c, r = wanted.shape[1], wanted.sum(axis=1).astype(float)
+def recall_in_blocks(
+    rows: Rows, images: int, image_of: np.ndarray, tops: Sequence[int] = TOPS, seed: int = 0
+) -> Found:
+    """`recall` from blocks of scores, which are asked for twice: the whole matrix is never held.
+
+    rows : gives the scores of a slice of the images with all captions, float (b, M). image_of : int (M,), the image of
+    every caption. Other arguments and the result as in `recall`; nothing is left out, because every caption needs an
+    image and every image a caption. Raises InputError where that fails, and for a score that is not finite.
+    """
+    found = Found({}, {}, {}, {})
+    to_text, to_image = rank_both_ways(rows, images, image_of)
+    own = np.bincount(image_of, minlength=images)
+    _add_side(found, "image_to_text", to_text, (own, len(image_of)), tops, seed)
+    _add_side(found, "text_to_image", to_image, (np.ones(len(image_of)), images), tops, seed)
+    found.left_out.update(image_to_text=0, text_to_image=0)
+    return found
+
+
+def _add_side(
+    found: Found, name: str, of_side: Ranks, sizes: tuple[np.ndarray, int], tops: Sequence[int], seed: int
+) -> None:
+    """What follows from the ranks of one side; `sizes` are relevant items of each query, and all that it ranks."""
+    rank, tied = of_side
+    for top in tops:
+        hits = (rank <= top).astype(float)
+        # A tie matters where winning it would bring the query into the first `top`.
+        lost = int((tied & (rank > top)).sum())
+        found.recall[f"{name}_r{top}"] = estimate(hits, _chance(*sizes, top), lost, seed)
+    found.mean_rank[name], found.median_rank[name] = float(rank.mean()), float(np.median(rank))
+
+
+def _chance(relevant: np.ndarray, candidates: int, top: int) -> float:
+    """Percent of queries with one of their relevant items (q,) among the first `top` candidates in random order."""
+    c, r = candidates, np.asarray(relevant, dtype=float)
     if top >= c:
         return 100.0
     certain = r > c - top

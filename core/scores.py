@@ -44,6 +44,8 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+# Scores of a table that are asked for at once: a pair's key takes some hundred bytes, its score four.
+_BLOCK = 4_000_000
 
 
 def score_groups(
@@ -67,7 +69,10 @@ def score_groups(
     images, image_index = hidden.unique_images()  # (n, m)
     captions, caption_index = hidden.unique_captions()  # (n, k)
     codes = image_index[:, :, None] * len(captions) + caption_index[:, None, :]  # (n, m, k)
-    return check_scores(_scores_at(scorer, images, captions, codes, cache, progress), hidden.ids)
+    distinct, place = np.unique(codes, return_inverse=True)
+    pairs = np.column_stack(np.divmod(distinct, len(captions)))  # (p, 2)
+    values = _scores_of(scorer, images, captions, pairs, cache, progress)
+    return check_scores(values[place].reshape(codes.shape), hidden.ids)
 
 
 def score_all(
@@ -83,30 +88,10 @@ def score_all(
     hidden = groups.blind()
     images, image_index = hidden.unique_images()
     captions, caption_index = hidden.unique_captions()
-    codes = image_index.ravel()[:, None] * len(captions) + caption_index.ravel()[None, :]
-    scores = _scores_at(scorer, images, captions, codes, cache, progress)
+    table = _table(scorer, images, captions, cache, progress)
+    scores = table[image_index.ravel()][:, caption_index.ravel()]
     check_scores(scores.reshape(len(groups), -1, scores.shape[1]), hidden.ids)
     return scores
-
-
-def _scores_at(
-    scorer: Scorer,
-    images: Sequence[ImageRef],
-    captions: Sequence[str],
-    codes: np.ndarray,
-    cache: ScoreCache | None,
-    progress: Callable[[int, int], None] | None,
-) -> np.ndarray:
-    """Scores in the shape of `codes`: image index times the number of captions, plus caption index."""
-    distinct, place = np.unique(codes, return_inverse=True)
-    pairs = np.column_stack(np.divmod(distinct, len(captions)))  # (p, 2)
-    values = np.full(len(pairs), np.nan, dtype=np.float32)
-    image_keys = [image.key for image in images]
-    keys = [(image_keys[i], captions[j]) for i, j in pairs]
-    if cache is not None:
-        values = cache.get(scorer.key, keys)
-    _score_missing(scorer, images, captions, pairs, values, keys, cache, progress)
-    return values[place].reshape(codes.shape)
 
 
 def score_matrix(
@@ -120,19 +105,56 @@ def score_matrix(
 
     Arguments as in `score_groups`. Raises InputError for an image that does not open or a score that is not finite.
     """
-    pairs = np.argwhere(np.ones((len(images), len(captions)), dtype=bool))  # (images * captions, 2)
-    keys = [(images[i].key, captions[j]) for i, j in pairs]
+    table = _table(scorer, images, captions, cache, progress)
+    bad = np.flatnonzero(~np.isfinite(table))
+    if len(bad):
+        raise InputError(
+            f"{scorer.name} gives the caption {captions[bad[0] % len(captions)]!r} a score that is not a finite "
+            "number; leave it out or use another model."
+        )
+    return table
+
+
+def _table(
+    scorer: Scorer,
+    images: Sequence[ImageRef],
+    captions: Sequence[str],
+    cache: ScoreCache | None,
+    progress: Callable[[int, int], None] | None,
+) -> np.ndarray:
+    """Scores (images, captions), some images at a time: the keys of all pairs are many times as large as the scores."""
+    table = np.empty((len(images), len(captions)), dtype=np.float32)
+    step = max(1, _BLOCK // max(1, len(captions)))
+    for start in range(0, len(images), step):
+        block = images[start : start + step]
+        pairs = np.indices((len(block), len(captions))).reshape(2, -1).T  # (block * captions, 2)
+        tell = None if progress is None else _after(progress, table[:start].size + len(pairs), table.size)
+        values = _scores_of(scorer, block, captions, pairs, cache, tell)
+        table[start : start + step] = values.reshape(len(block), len(captions))
+    return table
+
+
+def _after(progress: Callable[[int, int], None], end: int, total: int) -> Callable[[int, int], None]:
+    """`progress` of one block as that of the whole, where the block ends at `end`; what a cache knew is done."""
+    return lambda done, missing: progress(end - missing + done, total)
+
+
+def _scores_of(
+    scorer: Scorer,
+    images: Sequence[ImageRef],
+    captions: Sequence[str],
+    pairs: np.ndarray,
+    cache: ScoreCache | None,
+    progress: Callable[[int, int], None] | None,
+) -> np.ndarray:
+    """Scores float32 (p,) of pairs (p, 2), from the cache where it knows them."""
+    image_keys = [image.key for image in images]
+    keys = [(image_keys[i], captions[j]) for i, j in pairs.tolist()]
     values = np.full(len(pairs), np.nan, dtype=np.float32)
     if cache is not None:
         values = cache.get(scorer.key, keys)
     _score_missing(scorer, images, captions, pairs, values, keys, cache, progress)
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        raise InputError(
-            f"{scorer.name} gives the caption {captions[pairs[bad[0], 1]]!r} a score that is not a finite number; "
-            "leave it out or use another model."
-        )
-    return values.reshape(len(images), len(captions))
+    return values
 
 
 def _score_missing(

@@ -14,6 +14,7 @@ from core.recall import (
     classify_if_classes,
     recall,
     recall_curve,
+    recall_in_blocks,
 )
 from core.retrieval import ranks, recall_at
 
@@ -158,7 +159,7 @@ def test_the_command_finds_both_ways_for_any_model(tiny_clip_folder, monkeypatch
     from core.datasets import load_retrieval
 
     some = load_retrieval("scenes/retrieval", "test")
-    monkeypatch.setattr("core.datasets.load_retrieval", lambda *args: some)
+    monkeypatch.setattr("core.searches.load_retrieval", lambda *args: some)
     words = [
         "recall",
         "--benchmark",
@@ -177,6 +178,36 @@ def test_the_command_finds_both_ways_for_any_model(tiny_clip_folder, monkeypatch
     assert record["metrics"]["image_to_text_r1"]["chance"] > 0
 
 
+@pytest.mark.parametrize("levels", [None, 4])
+def test_recall_from_blocks_is_that_of_the_matrix(levels):
+    rng = np.random.default_rng(2)
+    scores = rng.normal(size=(12, 40)) if levels is None else rng.integers(0, levels, (12, 40)).astype(float)
+    image_of = rng.permutation(np.concatenate([np.arange(12), rng.integers(0, 12, 28)]))
+    found = recall_in_blocks(lambda part: scores[part], 12, image_of)
+    assert found.record() == recall(scores, image_of[:, None] == np.arange(12)).record()
+
+
+def test_a_large_set_is_measured_from_embeddings_to_the_same_recall(
+    tiny_clip_folder, toy_groups, monkeypatch
+):
+    from core import searches
+    from core.datasets.sets import RetrievalSet
+
+    images = tuple(toy_groups.unique_images()[0])[:10]
+    queries = tuple(f"a {colour} thing number {i}" for colour in ("red", "blue") for i in range(len(images)))
+    links = np.column_stack([np.arange(len(queries)), np.tile(np.arange(len(images)), 2)])
+    some = RetrievalSet("toy", "test", images, queries, links)
+    monkeypatch.setattr(searches, "load_retrieval", lambda *args: some)
+    for items in (None, 4):
+        whole = searches.search("toy", "test", str(tiny_clip_folder), items)
+        with monkeypatch.context() as patch:
+            patch.setattr(searches, "TABLE", 3)
+            patch.setattr(searches, "score_matrix", None)  # no table
+            blocks = searches.search("toy", "test", str(tiny_clip_folder), items)
+        assert blocks == whole
+        assert blocks["images"] == (items or len(images)) and blocks["captions"] == 2 * blocks["images"]
+
+
 def test_a_retrieval_set_is_debiased_on_the_command_line(tmp_path_factory, monkeypatch):
     import json
 
@@ -187,7 +218,7 @@ def test_a_retrieval_set_is_debiased_on_the_command_line(tmp_path_factory, monke
     from core.datasets import load_retrieval
 
     some = load_retrieval("scenes/retrieval", "test")
-    monkeypatch.setattr("core.datasets.load_retrieval", lambda *args: some)
+    monkeypatch.setattr("core.searches.load_retrieval", lambda *args: some)
     folder = str(tiny_models.maker(tmp_path_factory)("blip-caption"))
     words = ["alpha", "--benchmark", "scenes/retrieval", "--model", folder, "--items", "3", "--json"]
     own, noise = (

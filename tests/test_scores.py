@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import paths
+from core import paths, scores
 from core.errors import InputError
 from core.groups import GroupSet
 from core.scorers import load_scorer
@@ -24,6 +24,7 @@ from core.scores import (
     read_scores,
     read_tags,
     score_groups,
+    score_matrix,
     write_scores,
 )
 
@@ -718,3 +719,20 @@ def test_the_published_winoground_embeddings_give_the_published_figures(winogrou
     wanted = {"text_score": 34.75, "image_score": 11.0, "group_score": 7.5, "group_match": 67.5}
     wanted |= {"image_to_text_r1": 34.0, "text_to_image_r1": 30.375}
     assert {name: found[name].value for name in wanted} == pytest.approx(wanted)
+
+
+# Tables
+
+
+@pytest.mark.parametrize("held", [1, 10, 25, 10**9])
+def test_a_table_is_scored_some_images_at_a_time(toy_groups, tmp_path, monkeypatch, held):
+    monkeypatch.setattr(scores, "_BLOCK", held)
+    images, captions = list(toy_groups.unique_images()[0])[:5], ["a", "bb", "ccc", "dddd"]
+    scorer, cache, told = Letters(), ScoreCache(tmp_path / "scores.sqlite"), []
+    score_matrix(scorer, images[1:3], captions[:2], cache)
+    known, scorer.asked = set(scorer.asked), []
+    table = score_matrix(scorer, images, captions, cache, lambda done, total: told.append((done, total)))
+    expected = np.array([[letters(i, c) for c in captions] for i in images], dtype=np.float32)
+    np.testing.assert_array_equal(table, expected)
+    assert len(scorer.asked) == 16 and not known & set(scorer.asked)
+    assert told == sorted(told) and told[-1] == (20, 20)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from core.cli.options import Json, Seed
-from core.cli.say import Announcer, format_metrics, show_json
+from core.cli.say import counting, format_metrics, show_json
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -90,14 +89,9 @@ def _study(benchmark: str, split: str, model: str, how: dict[str, Any]) -> tuple
         raise InputError(f"Nobody knows what is right in {benchmark}, so alpha cannot be judged on it.")
     check_log_prob(model)
     scorer, cache = lazy_scorer(model), ScoreCache()
-    scores = score_groups(scorer, groups, cache, _progress("scoring"))
-    found = estimate_prior(scorer, groups, **how, cache=cache, progress=_progress("sampling the prior"))
+    scores = score_groups(scorer, groups, cache, counting("scoring"))
+    found = estimate_prior(scorer, groups, **how, cache=cache, progress=counting("sampling the prior"))
     return AlphaStudy(scores, found.values, groups.truth, groups.ids, how["seed"]), found
-
-
-def _progress(what: str) -> Callable[[int, int], None]:
-    tell = Announcer()
-    return lambda done, total: tell(what, done / total)
 
 
 def _carried(
@@ -158,18 +152,18 @@ def _spread(e: dict[str, float], digits: int) -> str:
 def _retrieval(
     benchmark: str, split: str, model: str, how: dict[str, Any], items: int | None
 ) -> dict[str, Any]:
-    from core.cli.recall import scored
     from core.debias import prior_from_samples
     from core.priors import check_log_prob, null_sample
     from core.recall import alpha_record
     from core.scorers.lazy import lazy_scorer
     from core.scores import ScoreCache, score_matrix
+    from core.searches import scored
 
     kind = how["kind"]
     if kind not in ("test", "gaussian"):
         raise InputError(f"On a retrieval set the prior is test or gaussian, not {kind}; choose one of them.")
     check_log_prob(model)
-    scores, relevant, captions = scored(benchmark, split, model, items)
+    scores, relevant, captions = scored(benchmark, split, model, items, ScoreCache(), counting("scoring"))
     prior, line = None, f"the set's own {len(scores)} images"
     if kind == "gaussian":
         nulls = null_sample(model, benchmark, how["count"], how["seed"])
@@ -212,7 +206,7 @@ def blind(
     groups = load(benchmark, split, images=False)
     if groups.truth is None:
         raise InputError(f"Nobody knows what is right in {benchmark}, so no model can be judged on it.")
-    scores = score_groups(lazy_scorer(model), groups, ScoreCache(), _progress("scoring"))
+    scores = score_groups(lazy_scorer(model), groups, ScoreCache(), counting("scoring"))
     check = blind_check(scores, groups.truth, seed)
     says = explain(check, model, groups.shape)
     head = {"benchmark": benchmark, "split": split, "model": model, "n_groups": len(groups)}

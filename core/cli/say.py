@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 _SHOWN = ("group_score", "group_match", "global_match", "cola_map")
@@ -30,6 +30,12 @@ class Announcer:
         if line != self.last:
             note(line)
         self.last = line
+
+
+def counting(what: str) -> Callable[[int, int], None]:
+    """An announcer for work that says how many things are done, of how many."""
+    tell = Announcer()
+    return lambda done, total: tell(what, done / total)
 
 
 def format_metrics(record: dict[str, Any]) -> str:

@@ -145,35 +145,18 @@ def _measured(
 
 def _retrieval(config: Mapping[str, Any], tell: Any) -> dict[str, Any]:
     """A retrieval set: recall both ways, accuracy where captions name classes, and alpha where a prior is asked for."""
-    from core.recall import classify_if_classes, recall
     from core.scores import ScoreCache
+    from core.searches import scored, search
 
-    own, cache = config[KIND], ScoreCache()
-    scores, relevant, captions = _table(config, config["split"], cache, tell("scoring", 0.0, 0.7))
-    found = recall(scores, relevant)
-    metrics = {**found.record()["metrics"], **classify_if_classes(scores, relevant)}
-    record = {"n_groups": len(scores), "shape": f"{len(scores)} images, {len(captions)} captions"}
-    record["metrics"] = metrics
-    if own["prior"] is not None:
-        record["alpha"] = _retrieval_alpha(config, scores, relevant, captions, cache, tell)
+    of_set, cache = (config["benchmark"], config["split"], config["model"]), ScoreCache()
+    told = tell("scoring", 0.0, 0.7)
+    found = search(*of_set, cache=cache, progress=told)
+    shape = f"{found['images']} images, {found['captions']} captions"
+    record = {"n_groups": found["images"], "shape": shape, "metrics": found["metrics"]}
+    if config[KIND]["prior"] is not None:
+        table = scored(*of_set, cache=cache, progress=told)
+        record["alpha"] = _retrieval_alpha(config, *table, cache, tell)
     return record
-
-
-def _table(
-    config: Mapping[str, Any], split: str, cache: Any, told: Callable[[int, int], None]
-) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Scores (images, captions), what belongs together (captions, images), and the captions that belong to any."""
-    import numpy as np
-
-    from core.datasets import load_retrieval
-    from core.scorers.lazy import lazy_scorer
-    from core.scores import score_matrix
-
-    found = load_retrieval(config["benchmark"], split)
-    asked = np.asarray(found.relevant.any(axis=1))
-    captions = [query for query, keep in zip(found.queries, asked, strict=True) if keep]
-    scores = score_matrix(lazy_scorer(config["model"]), found.images, captions, cache, told)
-    return scores, found.relevant[asked], captions
 
 
 def _retrieval_alpha(
@@ -191,6 +174,7 @@ def _retrieval_alpha(
     from core.recall import alpha_record, carried_record
     from core.scorers.lazy import lazy_scorer
     from core.scores import score_matrix
+    from core.searches import scored
 
     own, model, benchmark = config[KIND], config["model"], config["benchmark"]
     check_log_prob(model)
@@ -202,7 +186,8 @@ def _retrieval_alpha(
     found = alpha_record(scores, relevant, own["seed"], prior)
     entry = datasets.entry(benchmark)
     if prior is None and entry is not None and "validation" in entry.splits:
-        other = _table(config, "validation", cache, tell("scoring the validation split", 0.8, 0.2))
+        told = tell("scoring the validation split", 0.8, 0.2)
+        other = scored(benchmark, "validation", model, cache=cache, progress=told)
         found["validated"] = carried_record(other[:2], scores, relevant, own["seed"])
     names = found["alpha_0"]["metrics"]
     return {

@@ -145,6 +145,27 @@ class ContrastiveModel(ABC):
         ids = self._checked_tokens([captions[j] for j in texts])
         yield from self._scored(blocks, ids, index, fits=True)
 
+    def rows(self, images: Sequence[ImageRef], captions: Sequence[str]) -> Callable[[slice], np.ndarray]:
+        """Scores of all pairs without a table of them: from a slice of the images to scores float32 (b, captions).
+
+        Everything is encoded now, once; what stays are embeddings. The same slice gives the same numbers; those of
+        `score` differ from them by rounding.
+        """
+        ids = self._checked_tokens(list(captions))
+        texts = _fitted("captions", True)(
+            lambda size: self._caption_features(ids, size or CAPTION_BATCH), min(CAPTION_BATCH, len(ids))
+        )
+        fit = _fitted("images", True)
+        blocks = read_ahead(images, self._read, IMAGE_BATCH, self.device)
+        seen = torch.cat([fit(partial(self._image_features, b), len(b["pixel_values"])) for b in blocks])
+        scaled = self._scaled
+
+        @torch.no_grad()
+        def block(part: slice) -> np.ndarray:
+            return scaled((seen[part] @ texts.T).to(self.device)).cpu().numpy()
+
+        return block
+
     def prepare(self, images: Sequence[ImageRef], captions: Sequence[str]) -> Prepared:
         """Every image preprocessed and every caption tokenised, in the order given.
 
