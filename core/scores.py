@@ -148,10 +148,11 @@ def _scores_of(
     progress: Callable[[int, int], None] | None,
 ) -> np.ndarray:
     """Scores float32 (p,) of pairs (p, 2), from the cache where it knows them."""
-    image_keys = [image.key for image in images]
-    keys = [(image_keys[i], captions[j]) for i, j in pairs.tolist()]
+    keys: list[Key] = []
     values = np.full(len(pairs), np.nan, dtype=np.float32)
     if cache is not None:
+        image_keys = [image.key for image in images]
+        keys = [(image_keys[i], captions[j]) for i, j in zip(*pairs.T, strict=True)]
         values = cache.get(scorer.key, keys)
     _score_missing(scorer, images, captions, pairs, values, keys, cache, progress)
     return values
