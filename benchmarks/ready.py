@@ -1,7 +1,8 @@
 """`python -m benchmarks.ready`: scores of every built-in model on every built-in test set, into assets/scores.
 
 With them, for the scores that are log-probabilities, those of every caption with the noise images that the prior takes
-by default, so that alpha can be moved at once.
+by default, so that alpha can be moved at once; and of the model that the Retrieval page begins with, all queries with
+all images, so that the page opens without a model.
 
 What is current is skipped, so it may run again after each new model; files of models that are gone are removed.
 """
@@ -14,13 +15,16 @@ from pathlib import Path
 import numpy as np
 
 from core import ready
-from core.datasets import load, names
+from core.datasets import load, load_retrieval, names
 from core.groups import GroupSet
 from core.priors import null_sample
 from core.scenes import SETS
 from core.scorers import load_scorer, scorer_key, scorer_kind, scorer_names
 from core.scorers.kinds import KINDS
 from core.scores import score_groups, score_matrix
+
+# What the Retrieval page begins with.
+SEARCHED, RETRIEVAL, IMAGES = "builtin/clip", "scenes/retrieval", 500
 
 
 def sets() -> dict[str, GroupSet]:
@@ -42,6 +46,14 @@ def noise_keys(name: str, tests: dict[str, GroupSet]) -> list[ready.Key]:
     return [(image.key, caption) for image in images for caption in captions_of(tests)]
 
 
+def search_keys(name: str) -> list[ready.Key]:
+    """(image key, query) of the built-in retrieval set's first images and all queries; for one model alone."""
+    if name != SEARCHED:
+        return []
+    found = load_retrieval(RETRIEVAL)
+    return [(image.key, query) for image in found.images[:IMAGES] for query in found.queries]
+
+
 def captions_of(tests: dict[str, GroupSet]) -> list[str]:
     """The distinct captions of all sets."""
     return list(
@@ -53,7 +65,7 @@ def main() -> None:
     tests = sets()
     keys = [key for groups in tests.values() for key in keys_of(groups)]
     noise = [key for name in scorer_names() for key in noise_keys(name, tests)]
-    pairs = ready.Pairs.of([*keys, *noise])
+    pairs = ready.Pairs.of([*keys, *noise, *search_keys(SEARCHED)])
     ready.folder().mkdir(parents=True, exist_ok=True)
     kept = [write_pairs(pairs)]
     for name in scorer_names():
@@ -80,13 +92,17 @@ def measure(name: str, tests: dict[str, GroupSet], keys: list[ready.Key], pairs:
     """Score all sets without any cache and write the file; the scorer's key."""
     started = time.perf_counter()
     scorer = load_scorer(name, "cpu")
-    found = np.concatenate([score_groups(scorer, groups).ravel() for groups in tests.values()])
+    grouped = np.concatenate([score_groups(scorer, groups).ravel() for groups in tests.values()])
     values = np.full(len(pairs.codes), np.nan, dtype=np.float32)  # unknown: other models' noise images
-    values[pairs.places(keys)] = found
+    values[pairs.places(keys)] = grouped
     noise = noise_keys(name, tests)
     if noise:
         samples = score_matrix(scorer, null_sample(name, next(iter(tests))), captions_of(tests))
         values[pairs.places(noise)] = samples.ravel()
+    searched = search_keys(name)
+    if searched:
+        found = load_retrieval(RETRIEVAL)
+        values[pairs.places(searched)] = score_matrix(scorer, found.images[:IMAGES], found.queries).ravel()
     ready.write(scorer.key, name, pairs, values)
     print(f"{name}: {len(values)} scores in {time.perf_counter() - started:.0f} s", flush=True)
     return scorer.key

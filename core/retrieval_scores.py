@@ -11,12 +11,10 @@ import numpy as np
 from core.datasets.sets import Retrieval
 from core.errors import InputError
 from core.groups import ImageRef
-from core.scores import ScoreCache
+from core.scores import ScoreCache, score_matrix
 
 if TYPE_CHECKING:
     from core.scorers.base import Scorer
-
-_IMAGES = 32  # scored between two reports of progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,40 +85,8 @@ def score_retrieval(
 ) -> np.ndarray:
     """Scores of every query with every image, float32 (q, n).
 
-    Each distinct caption and image is encoded once where the scorer can (`stream`). The scorer sees images and captions
-    alone. Raises InputError for an image that does not open or a score that is not finite.
+    Arguments and errors as in `score_matrix`, whose table this is, by query; progress is a share. The scorer sees
+    images and captions alone.
     """
-    q, n = len(found.queries), len(found.images)
-    grid = np.stack(np.meshgrid(np.arange(n), np.arange(q), indexing="ij"), axis=-1).reshape(-1, 2)
-    values = np.full(n * q, np.nan, dtype=np.float32)
-    if cache is not None:
-        keys = [(found.images[i].key, found.queries[j]) for i, j in grid]
-        values = cache.get(scorer.key, keys)
-    missing = np.flatnonzero(np.isnan(values))
-    done = 0
-    for rows, scores in _streamed(scorer, found, grid[missing]) if len(missing) else ():
-        values[missing[rows]] = scores
-        if cache is not None:
-            cache.put(scorer.key, [keys[i] for i in missing[rows]], scores)
-        done += len(rows)
-        if progress is not None:
-            progress(done / len(missing))
-    if not np.isfinite(values).all():
-        image, query = grid[int((~np.isfinite(values)).argmax())]
-        raise InputError(
-            f"{scorer.name} gave no finite score for query {found.queries[query]!r} and image {image} of {found.name}; "
-            "check the model."
-        )
-    return np.ascontiguousarray(values.reshape(n, q).T)
-
-
-def _streamed(scorer: Any, found: Retrieval, pairs: np.ndarray) -> Any:
-    stream = getattr(scorer, "stream", None)
-    if stream is not None:
-        yield from stream(found.images, found.queries, pairs)
-        return
-    for start in range(0, len(found.images), _IMAGES):
-        rows = np.flatnonzero((pairs[:, 0] >= start) & (pairs[:, 0] < start + _IMAGES))
-        if len(rows):
-            index = pairs[rows] - [start, 0]
-            yield rows, scorer.score(found.images[start : start + _IMAGES], found.queries, index)
+    told = None if progress is None else lambda done, total: progress(done / total)
+    return np.ascontiguousarray(score_matrix(scorer, found.images, found.queries, cache, told).T)

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from core import paths, ready
-from core.datasets import load
+from core.datasets import load, load_retrieval
 from core.groups import GroupSet
 from core.priors import estimate_prior
+from core.retrieval_scores import Slice, first_images, score_retrieval
 from core.scenes import FLAT, SETS
 from core.scorers import load_scorer, scorer_key, scorer_names
 from core.scores import ScoreCache, score_groups
@@ -57,6 +58,25 @@ def test_the_shipped_prior_is_what_the_captioner_computes():
     model = load_scorer("builtin/blip-caption", "cpu")
     shipped = estimate_prior(Unloaded(model.name), few, cache=ScoreCache())
     np.testing.assert_allclose(shipped.samples, estimate_prior(model, few).samples, atol=1e-4, rtol=0)
+
+
+def first_search() -> Slice:
+    """What the Retrieval page begins with."""
+    return first_images(load_retrieval("scenes/retrieval"), 500)
+
+
+def test_the_retrieval_page_s_first_scores_ship():
+    found = score_retrieval(Unloaded("builtin/clip"), first_search(), ScoreCache())
+    assert found.shape == (240, 500) and np.isfinite(found).all()
+
+
+def test_the_shipped_retrieval_scores_are_what_the_model_computes():
+    pytest.importorskip("torch")
+    search = first_search()
+    few = first_images(search, 20, every=40)
+    model = load_scorer("builtin/clip", "cpu")
+    shipped = score_retrieval(Unloaded(model.name), few, ScoreCache())
+    np.testing.assert_allclose(score_retrieval(model, few), shipped, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("scorer", scorer_names())
@@ -181,6 +201,15 @@ def test_scores_of_a_built_in_set_are_found_without_torch():
     run(
         "import sys; from tests.test_ready import Unloaded, load, score_groups, ScoreCache; "
         "score_groups(Unloaded('builtin/clip'), load('scenes/left-right'), ScoreCache())"
+    )
+
+
+def test_the_retrieval_page_opens_without_torch():
+    pytest.importorskip("streamlit")
+    run(
+        "import sys; from streamlit.testing.v1 import AppTest; "
+        "page = AppTest.from_file('app.py', default_timeout=60).run().switch_page('pages/5_Retrieval.py').run(); "
+        "assert not page.exception, page.exception"
     )
 
 
