@@ -163,7 +163,19 @@ def _manifests(ending: str, place: Path) -> list[bytes]:
     if ending == ".jsonl":
         return ["\n".join(map(json.dumps, rows)).encode() for rows in tables]
     stored = [{**r, "image_0": {"bytes": (place / r["image_0"]).read_bytes(), "path": None}} for r in wide]
+    if ending == ".arrow":
+        return [_arrow(rows) for rows in (wide, long, lists)]
     return [pd.DataFrame(rows).to_parquet() for rows in (wide, long, stored)]
+
+
+def _arrow(rows: list[dict[str, Any]]) -> bytes:
+    """Rows as `datasets` writes them: a stream of Arrow's."""
+    import pyarrow as pa
+
+    table, out = pa.Table.from_pylist(rows), io.BytesIO()
+    with pa.ipc.new_stream(out, table.schema) as stream:
+        stream.write_table(table)
+    return out.getvalue()
 
 
 def _stage(ending: str, data: bytes, place: Path) -> None:
@@ -340,6 +352,9 @@ FORMATS: dict[str, Format] = {
     "manifest-json": Format(_part(_manifests, ".json"), _JSON, _part(_stage, ".json")),
     "manifest-jsonl": Format(_part(_manifests, ".jsonl"), _LINES, _part(_stage, ".jsonl")),
     "manifest-parquet": Format(_part(_manifests, ".parquet"), _PARQUET, _part(_stage, ".parquet")),
+    "manifest-arrow": Format(
+        _part(_manifests, ".arrow"), change.either(change.changed_words), _part(_stage, ".arrow")
+    ),
     "zip": Format(_zips, change.either(change.changed_zip(BY_ENDING), share=0.2), _part(_stage, ".zip")),
     "image": Format(_images, change.either(change.changed_image), _read_image),
     "run": Format(_runs, change.either(change.changed_zip(BY_ENDING, _seal), share=0.1), _read_run),

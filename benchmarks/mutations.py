@@ -122,6 +122,17 @@ def changed_bytes(random: Random, data: bytes) -> bytes:
     return bytes(out)
 
 
+def changed_words(random: Random, data: bytes) -> bytes:
+    """Aligned words of four bytes replaced in place, as offsets, lengths and counts are in binary files."""
+    out = bytearray(data)
+    for _ in range(random.choice((1, 1, 2, 4))):
+        at = 4 * random.randrange(max(1, len(out) // 4))
+        old = int.from_bytes(out[at : at + 4], "little")
+        new = random.choice((0, 1, old + 1, old - 1, 2**30, 2**31 - 1, 2**32 - 1, random.randrange(2**32)))
+        out[at : at + 4] = struct.pack("<I", new % 2**32)
+    return bytes(out)
+
+
 def either(*changes: Change, share: float = 0.35) -> Change:
     """Byte by byte in `share` of the cases; else one of `changes`, and now and then both."""
 

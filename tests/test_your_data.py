@@ -5,6 +5,8 @@ import importlib
 import io
 import json
 import struct
+import subprocess
+import sys
 import threading
 import unicodedata
 import zipfile
@@ -36,6 +38,7 @@ from core.importing import (
 from core.importing.hub import fetch_parts, parts
 from core.importing.stage import save_upload
 
+ROOT = Path(__file__).resolve().parent.parent
 stage_module = importlib.import_module("core.importing.stage")  # the package's `stage` is the function
 
 
@@ -164,6 +167,42 @@ def hub_rows(count: int, first: int = 0) -> list[dict]:
         }
         for i in range(first, first + count)
     ]
+
+
+READ_TABLE = """
+import sys
+from pathlib import Path
+from core.errors import InputError
+from core.importing.tables import open_table
+try:
+    print(len(list(open_table(Path(sys.argv[1])).rows())))
+except InputError as error:
+    print(error)
+"""
+
+
+def test_a_spoiled_arrow_file_is_one_sentence(tmp_path):
+    """Offsets that lead outside the file: Arrow follows them without a look, and the process would end there."""
+    import pyarrow as pa
+
+    captions = [f"a caption of row {i}" for i in range(50)]
+    batch = pa.record_batch({"caption": captions})
+    path = tmp_path / "data.arrow"
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, batch.schema) as stream:
+        stream.write_batch(batch)
+
+    def read() -> str:
+        command = [sys.executable, "-c", READ_TABLE, str(path)]  # in a process of its own: it may be killed
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+        assert done.returncode == 0, f"ended with {done.returncode}: {done.stderr}"
+        return done.stdout
+
+    assert read() == "50\n"
+    offsets = batch.column(0).buffers()[1].to_pybytes()[: 4 * 51]
+    data = path.read_bytes()
+    assert data.count(offsets) == 1
+    path.write_bytes(data.replace(offsets, np.full(51, 2**30, dtype="<i4").tobytes()))
+    assert read().startswith("data.arrow is no whole Arrow file")
 
 
 def test_a_parquet_folder_as_hugging_face_lays_it_out_with_chosen_columns_and_split(tmp_path):
@@ -486,7 +525,7 @@ def test_too_many_rows_are_told(tmp_path, monkeypatch):
         ("m.json", b"[NaN]", "is not whole JSON"),
         ("m.json", b"{}", "is no JSON list"),
         ("m.parquet", b"PAR1nonsensePAR1", "is no whole Parquet file"),
-        ("m.arrow", b"nonsense", "is no whole Parquet file"),
+        ("m.arrow", b"nonsense", "is no whole Arrow file"),
     ],
 )
 def test_a_file_that_is_no_table_is_one_sentence(tmp_path, name, data, message):

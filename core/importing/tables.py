@@ -267,7 +267,7 @@ def _arrow(paths: tuple[Path, ...]) -> Table:
     try:
         columns = tuple(_schema(paths[0]))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{paths[0].name} is no whole Parquet file ({error}); fetch it again.") from None
+        raise _not_whole(paths[0], error) from None
     _distinct(list(columns), paths[0])
 
     def rows() -> Iterator[Row]:
@@ -279,9 +279,15 @@ def _arrow(paths: tuple[Path, ...]) -> Table:
                         number += 1
                         yield Row(number, cells)
             except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-                raise InputError(f"{path.name} is no whole Parquet file ({error}); fetch it again.") from None
+                raise _not_whole(path, error) from None
 
     return Table(paths, columns, rows)
+
+
+def _not_whole(path: Path, error: Exception) -> InputError:
+    kind = "Parquet" if path.suffix.lower() == ".parquet" else "Arrow"
+    reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+    return InputError(f"{path.name} is no whole {kind} file ({reason}); fetch it again.")
 
 
 def _schema(path: Path) -> list[str]:
@@ -303,4 +309,6 @@ def _batches(path: Path) -> Iterator[Any]:
             yield from file.iter_batches(_BATCH)
     else:  # what `datasets` writes with save_to_disk
         with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as stream:
-            yield from stream
+            for batch in stream:
+                batch.validate(full=True)  # offsets point anywhere until somebody follows them
+                yield batch
