@@ -548,7 +548,34 @@ def other_end_token(place: Path) -> None:
     (place / "config.json").write_text(json.dumps(config))
 
 
+def index_of_parts(place: Path, part: str) -> None:
+    """The same weights as a part that an index names."""
+    from safetensors.torch import load_file
+
+    weights = place / "model.safetensors"
+    names = load_file(weights)
+    target = place / part
+    target.parent.mkdir(parents=True, exist_ok=True)
+    weights.rename(target)
+    index = {"metadata": {}, "weight_map": dict.fromkeys(names, part)}
+    (place / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def broken_index(place: Path) -> None:
+    index_of_parts(place, "model-00001-of-00001.safetensors")
+    (place / "model.safetensors.index.json").write_text('{"weight_map": ["a"]}')
+
+
 DAMAGES = {
+    "parts of another folder": (
+        lambda p: index_of_parts(p, "../x.safetensors"),
+        r"names '\.\./x\.safetensors'; ",
+    ),
+    "parts that no key covers": (
+        lambda p: index_of_parts(p, "other.safetensors"),
+        r"names 'other\.safetensors'; ",
+    ),
+    "a broken index": (broken_index, r"is no index of weights"),
     "truncated weights": (truncate, r"The model in .*damaged does not load \(.+\); fetch it again"),
     "only a pickle": (only_a_pickle, r"has no model\.safetensors; .* never loaded"),
     "a weight left out": (leave_a_weight_out, r"does not load \(no weights for visual_projection\.weight\)"),
@@ -577,6 +604,14 @@ def test_a_damaged_folder_is_one_sentence(damage, tiny_clip_folder, tmp_path):
     with pytest.raises(InputError, match=sentence) as caught:
         load_scorer(str(place), "cpu")
     assert "\n" not in str(caught.value)
+
+
+def test_weights_in_parts_load_and_score_the_same(tiny_clip_folder, tmp_path):
+    place = shutil.copytree(tiny_clip_folder, tmp_path / "parts")
+    index_of_parts(place, "model-00001-of-00001.safetensors")
+    np.testing.assert_array_equal(
+        matrix(load_scorer(str(place), "cpu")), matrix(load_scorer(str(tiny_clip_folder), "cpu"))
+    )
 
 
 def test_a_damaged_open_clip_folder_is_one_sentence(tiny_open_clip_folder, tmp_path):

@@ -213,6 +213,16 @@ def test_a_wrong_setting_of_the_environment_fails_with_a_sentence(store, monkeyp
     assert "CROSSMATCH_PARALLEL_RUNS" in wait(store, run.id, ended).error
 
 
+def test_a_worker_s_threads_sleep_early_unless_the_environment_says_how_they_wait(monkeypatch):
+    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
+        monkeypatch.delenv(name, raising=False)
+    assert processes._environment()["GOMP_SPINCOUNT"] == "5000"
+    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    assert "GOMP_SPINCOUNT" not in processes._environment()
+    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
+    assert processes._environment()["GOMP_SPINCOUNT"] == "7"
+
+
 def test_a_worker_that_dies_before_its_first_word_is_noticed_at_once(store):
     run = counting(store)
     launch(store, run.id, "no_such_module")

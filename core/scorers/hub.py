@@ -23,12 +23,13 @@ TOKENIZER_FILES = (
     "added_tokens.json",
     "merges.txt",
 )
+_INDEX, _PART = "model.safetensors.index.json", "model-*-of-*.safetensors"
 # What a model in transformers' format consists of. Only these are fetched and hashed: never a pickle, never code.
 TRANSFORMERS_FILES = (
     "config.json",
     "model.safetensors",
-    "model-*-of-*.safetensors",
-    "model.safetensors.index.json",
+    _PART,
+    _INDEX,
     "preprocessor_config.json",
     "processor_config.json",
     "chat_template.jinja",
@@ -87,7 +88,30 @@ def _from_hub(name: str) -> Path:
 
 def has_weights(folder: Path) -> bool:
     """Whether a folder holds weights in transformers' safetensors format."""
-    return any((folder / file).is_file() for file in ("model.safetensors", "model.safetensors.index.json"))
+    return any((folder / file).is_file() for file in ("model.safetensors", _INDEX))
+
+
+def check_weights(folder: Path) -> None:
+    """Raise InputError for a folder without safetensors, and for an index of parts that names files of other places.
+
+    transformers opens whatever the index names; a key that stands for the weights covers the folder's own parts alone.
+    """
+    if not has_weights(folder):
+        raise InputError(
+            f"{folder} has no model.safetensors; other weight files are never loaded, because they can run code: "
+            "fetch the model again or convert its weights."
+        )
+    if (folder / "model.safetensors").is_file():  # then transformers asks no index
+        return
+    try:
+        parts = set(json.loads((folder / _INDEX).read_text(encoding="utf-8"))["weight_map"].values())
+        foreign = sorted(part for part in parts if "/" in part or "\\" in part or not fnmatch(part, _PART))
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        raise InputError(f"{folder / _INDEX} is no index of weights; fetch the model again.") from None
+    if foreign:
+        raise InputError(
+            f"{folder / _INDEX} names {foreign[0]!r}; every part must lie beside it and be named as {_PART}."
+        )
 
 
 def snapshot(name: str, patterns: Sequence[str], need: str) -> Path:

@@ -12,7 +12,7 @@ from PIL import Image
 from core.errors import InputError
 from core.lora import merged_state
 from core.scorers.contrastive import ContrastiveModel, Vision, pick_device
-from core.scorers.hub import VOCABULARIES, has_weights, key_of_unchanged, model_files, one_sentence, written
+from core.scorers.hub import VOCABULARIES, check_weights, key_of_unchanged, model_files, one_sentence, written
 
 
 class TransformersModel(ContrastiveModel):
@@ -89,11 +89,7 @@ def load_transformers(name: str, folder: Path, device: str = "auto") -> Transfor
     Raises InputError where weights are missing, incomplete, damaged or not safetensors, or no two-tower model's.
     """
     place = pick_device(device)
-    if not has_weights(folder):
-        raise InputError(
-            f"{folder} has no model.safetensors; other weight files are never loaded, because they can run code: "
-            "fetch the model again or convert its weights."
-        )
+    check_weights(folder)
     # Without one, transformers makes an empty tokenizer and says nothing.
     if not any((folder / file).is_file() for file in VOCABULARIES):
         raise InputError(f"{folder} has no tokenizer ({', '.join(VOCABULARIES)}); fetch the model again.")

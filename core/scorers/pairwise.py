@@ -24,7 +24,7 @@ from core.errors import InputError
 from core.groups import ImageRef
 from core.microbatch import Fitting
 from core.scorers.contrastive import SMALLER, describe_device, pick_device
-from core.scorers.hub import has_weights, one_sentence
+from core.scorers.hub import check_weights, one_sentence
 from core.scorers.kinds import kind_key
 from core.scorers.memory import check_room, free_bytes, plan, weights_in
 from core.scorers.nulls import NullImage
@@ -245,11 +245,7 @@ def load_parts(
     Raises InputError where the model does not fit into memory, or weights are missing, incomplete or damaged.
     """
     place = pick_device(device)
-    if not has_weights(folder):
-        raise InputError(
-            f"{folder} has no model.safetensors; other weight files are never loaded, because they can run code: "
-            "fetch the model again or convert its weights."
-        )
+    check_weights(folder)
     need = plan(weights_in(folder))
     check_room(name, need, free_bytes(str(place)))
     with one_sentence(folder):
