@@ -53,34 +53,30 @@ def here(data: figures.StrategiesData, seeds: int) -> None:
     paper = figures.paper_data("CLIP")
     left, right = st.columns(2, gap="medium")
     with left:
-        st.subheader("On the built-in world", anchor=False)
-        st.caption(
+        caption = (
             f"Bars: mean of {seeds} seeds (dots), lines: 95 % interval over queries, dotted: chance. "
             "`python -m benchmarks.cola` makes it again; learning rates were chosen on validation queries."
         )
-        said = ", ".join(
-            f"{figures.label(n)} {data.value[2, j]:.1f} %" for j, n in enumerate(data.strategies)
-        )
-        chart(
-            figures.strategies_figure(data),
-            f"Cola mAP on unseen combinations by strategy: {said}.",
-            "strategies",
-        )
+        said = "Cola mAP on unseen combinations by strategy"
+        _bars("On the built-in world", caption, data, said, "strategies")
     with right:
-        st.subheader("In the paper", anchor=False)
-        st.caption(
+        caption = (
             "Ray et al., Tables 1 and 2a: CLIP on GQA, no intervals. Other data and another model: compare the order "
             "of strategies, not the level."
         )
-        said = ", ".join(
-            f"{figures.label(n)} {paper.value[2, j]:.1f} %" for j, n in enumerate(paper.strategies)
-        )
-        chart(
-            figures.strategies_figure(paper),
-            f"The paper's Cola mAP on unseen combinations: {said}.",
-            "strategies-paper",
-        )
+        said = "The paper's Cola mAP on unseen combinations"
+        _bars("In the paper", caption, paper, said, "strategies-paper")
     st.dataframe(figures.strategies_table(data, paper), hide_index=True)
+
+
+def _bars(title: str, caption: str, data: figures.StrategiesData, said: str, key: str) -> None:
+    """One side: the strategies as bars, and in words for who cannot see them."""
+    st.subheader(title, anchor=False)
+    st.caption(caption)
+    values = ", ".join(
+        f"{figures.label(n)} {v:.1f} %" for n, v in zip(data.strategies, data.value[2], strict=True)
+    )
+    chart(figures.strategies_figure(data), f"{said}: {values}.", key)
 
 
 def claims() -> None:
