@@ -161,7 +161,7 @@ def test_tables_say_how_many_seeds_there_are_and_leave_out_what_was_not_measured
         "| ttm builtin/clip scenes/left-right preset | 2 | 60.0 [55.0, 65.0], chance 50.0 | 72.0 ± 2.8 |"
         in found
     )
-    assert "+10.0 +14.0 | 30.0 | 36.0 ± 1.4 | 80.0 ± 0.0 to 80.0 ± 0.0 |" in found
+    assert "+10.0 +14.0 | 2 | 30.0 | 36.0 ± 1.4 | 80.0 ± 0.0 to 80.0 ± 0.0 |" in found
     assert "iterations=1 | 1 |" in found and "62.0 | +2.0 |" in found
     assert "siglip" not in found and "oracle" not in found
 
