@@ -269,6 +269,18 @@ def test_gains_are_sorted_and_hold_nothing_where_nothing_was_measured():
     assert plots.lift_figure(data).data[0].x.tolist() == pytest.approx([80 - 55, 80 - 60])
 
 
+def test_every_measured_model_has_a_look_of_its_own_and_only_large_changes_are_named():
+    data = plots.gains_data(plots.ablations())
+    for figure in (plots.gains_figure(data), plots.lift_figure(data)):
+        looks = [(trace.marker.symbol, trace.marker.color) for trace in figure.data]
+        assert len({symbol for symbol, _ in looks}) == len({c for _, c in looks}) == len(data.models) > 4
+    told = {
+        trace.name: dict(zip(trace.customdata, zip(trace.text, trace.y, strict=True), strict=True))
+        for trace in plots.lift_figure(data).data
+    }
+    assert told["builtin/clip"]["left-right"][0] == "left-right" and told["builtin/clip"]["add"][0] == ""
+
+
 def test_nothing_measured_is_an_empty_figure_and_no_file_a_sentence(tmp_path):
     empty = table()
     for data, figure in (

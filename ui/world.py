@@ -96,8 +96,9 @@ VIEWS = {
     ),
     "Why": View(
         _lift,
-        "It helps where the groups the model is surest of are right more often than its groups at large; where they "
-        "are not, or where it matches no better than chance, it learns its own mistakes.",
+        "Where the groups the model is surest of are hardly more often right than its groups at large, little is "
+        "gained or it learns its own mistakes. A sure beginning is not enough: wrong labels that come later cost some "
+        "sets more than it brings.",
         False,
     ),
 }

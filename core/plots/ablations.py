@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 
 from core.errors import InputError
 from core.paths import assets
-from core.plots.style import METRIC_COLOURS, METRIC_MARKERS, OUTCOME_COLOURS, SERIES, layout
+from core.plots.style import MARKS, METRIC_COLOURS, METRIC_MARKERS, OUTCOME_COLOURS, SERIES, layout
 from core.plots.ttm import band, steps_axis
 from core.texts import name_and_meaning
 
@@ -249,10 +249,9 @@ def gains_figure(data: GainsData, height: int | None = None) -> go.Figure:
     """Gain in points per set, a mark per model, bars of one standard deviation over seeds; the line is no change."""
     figure = go.Figure()
     y = np.arange(len(data.sets), dtype=float)
-    symbols = ("circle", "diamond", "square", "triangle-up")
     for i, model in enumerate(data.models):
         known = ~np.isnan(data.gain[i])
-        colour, std = SERIES[i % len(SERIES)][0], np.nan_to_num(data.std[i])
+        (symbol, colour), std = MARKS[i % len(MARKS)], np.nan_to_num(data.std[i])
         more = [data.before[i], data.after[i][:, None], std[:, None], data.chance[i][:, None]]
         figure.add_scatter(
             x=data.gain[i][known],
@@ -260,7 +259,7 @@ def gains_figure(data: GainsData, height: int | None = None) -> go.Figure:
             error_x={"array": std[known], "thickness": 1.6, "width": 4, "color": colour},
             name=model,
             mode="markers",
-            marker={"symbol": symbols[i % len(symbols)], "size": 11, "color": colour},
+            marker={"symbol": symbol, "size": 11, "color": colour},
             text=[name for name, keep in zip(data.sets, known, strict=True) if keep],
             customdata=np.column_stack([*more, data.seeds[i][:, None]])[known],
             hovertemplate="%{text}: %{customdata[0]:.1f} (%{customdata[1]:.1f}–%{customdata[2]:.1f}) → "
@@ -294,21 +293,30 @@ def gains_table(data: GainsData) -> pd.DataFrame:
     return pd.DataFrame(values, columns=columns)
 
 
+_MUCH = 6.5  # points of gain or loss from which a set is named
+
+
 def lift_figure(data: GainsData, height: int = 360) -> go.Figure:
-    """Why it helps or not: the gain against how much more often than average the first selection is right."""
+    """Why it helps or not: the gain against how much more often than average the first selection is right.
+
+    Sets are named where much changes, and everywhere under the pointer.
+    """
     figure = go.Figure()
     lift = data.precision - data.before[..., 0]
     for i, model in enumerate(data.models):
         known = ~np.isnan(lift[i] + data.gain[i])
+        symbol, colour = MARKS[i % len(MARKS)]
+        names = [name.removeprefix("scenes/") for name in np.array(data.sets)[known]]
         figure.add_scatter(
             x=lift[i][known],
             y=data.gain[i][known],
             name=model,
             mode="markers+text",
-            marker={"size": 11, "color": SERIES[i % len(SERIES)][0]},
-            text=[name.removeprefix("scenes/") for name in np.array(data.sets)[known]],
+            marker={"symbol": symbol, "size": 11, "color": colour},
+            text=[n if abs(g) > _MUCH else "" for n, g in zip(names, data.gain[i][known], strict=True)],
             textposition="top center",
-            hovertemplate="%{text}: first selection %{x:+.1f} points above all groups, gain %{y:+.1f} points",
+            customdata=names,
+            hovertemplate="%{customdata}: first selection %{x:+.1f} points above all groups, gain %{y:+.1f} points",
         )
     figure.add_hline(y=0, line={"color": OUTCOME_COLOURS["tie"], "width": 2})
     layout(figure, height, "first selection right above average, points", "gain, points")

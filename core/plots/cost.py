@@ -8,9 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.plots.style import MARK_COLOUR, OUTCOME_COLOURS, SERIES, layout
-
-_COLOURS = [*(colour for colour, _ in SERIES), "#5b7fd6", "#93801c"]
+from core.plots.style import MARK_COLOUR, MARKS, OUTCOME_COLOURS, layout
 
 
 class CostData(NamedTuple):
@@ -50,7 +48,7 @@ def cost_figure(data: CostData, height: int | None = None) -> go.Figure:
     figure = go.Figure()
     y = np.arange(len(data.sets), dtype=float)
     for i, model in enumerate(data.models):
-        colour = _COLOURS[i % len(_COLOURS)]
+        colour = MARKS[i % len(MARKS)][1]
         known = ~np.isnan(data.difference[i])
         value, low, high = (array[i][known] for array in (data.difference, data.low, data.high))
         settled = (low > 0) | (high < 0)

@@ -32,6 +32,12 @@ THRESHOLD_LINE = {"color": THRESHOLD_COLOUR, "width": 3}
 MARK_COLOUR = "#c67c12"  # intervals on bars, the model's cells in a score matrix
 # Runs or models that share a figure: colour and dash together.
 SERIES = [("#6c63e0", "solid"), ("#c67c12", "dash"), ("#1a9382", "dot"), ("#c0569f", "dashdot")]
+# More than four, as dots: a shape and a colour of its own each.
+MARKS = [
+    *zip(("circle", "diamond", "square", "triangle-up"), (colour for colour, _ in SERIES), strict=True),
+    ("star", "#5b7fd6"),
+    ("hexagon", "#93801c"),
+]
 SHADES = (
     (233, 231, 251),
     (143, 135, 230),
