@@ -12,6 +12,7 @@ import numpy as np
 
 from core.datasets import load_retrieval
 from core.datasets.sets import RetrievalSet
+from core.errors import InputError
 from core.recall import classify_if_classes, recall, recall_in_blocks
 from core.scorers.lazy import lazy_scorer
 from core.scores import ScoreCache, score_matrix
@@ -41,7 +42,11 @@ def scored(
     cache: ScoreCache | None = None,
     progress: Progress | None = None,
 ) -> Table:
-    """Scores of the first `items` images of a set (None: all) with every caption that belongs to one of them."""
+    """Scores of the first `items` images of a set (None: all) with every caption that belongs to one of them.
+
+    Raises InputError for fewer than one image.
+    """
+    _check_items(items)
     return _table(load_retrieval(benchmark, split), model, items, cache, progress)
 
 
@@ -56,7 +61,9 @@ def search(
 ) -> dict[str, Any]:
     """Recall both ways, and accuracy where captions name classes: the record of `core.recall.Found` with `images` and
     `captions`, JSON-safe. A set of more than `TABLE` scores is never held, where the model has two towers.
+    Arguments and errors as for `scored`.
     """
+    _check_items(items)
     found = load_retrieval(benchmark, split)
     count = len(found.images[:items])
     image_of = found.image_of if isinstance(found, RetrievalSet) else None
@@ -68,6 +75,13 @@ def search(
     record = recall(scores, relevant, seed=seed).record()
     record["metrics"] |= classify_if_classes(scores, relevant, seed)
     return {"images": len(scores), "captions": len(captions), **record}
+
+
+def _check_items(items: int | None) -> None:
+    if items is not None and items < 1:
+        raise InputError(
+            f"{items} images were asked for; ask for 1 or more, or leave the number out for all."
+        )
 
 
 def _table(

@@ -208,6 +208,15 @@ def test_a_large_set_is_measured_from_embeddings_to_the_same_recall(
         assert blocks["images"] == (items or len(images)) and blocks["captions"] == 2 * blocks["images"]
 
 
+@pytest.mark.parametrize("items", [0, -5])
+def test_fewer_than_one_image_is_one_sentence(items):
+    from core import searches
+
+    for ask in (searches.search, searches.scored):
+        with pytest.raises(InputError, match=f"{items} images were asked for; ask for 1 or more"):
+            ask("scenes/retrieval", "test", "builtin/clip", items)
+
+
 def test_a_retrieval_set_is_debiased_on_the_command_line(tmp_path_factory, monkeypatch):
     import json
 
