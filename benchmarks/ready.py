@@ -2,7 +2,7 @@
 
 With them, for the scores that are log-probabilities, those of every caption with the noise images that the prior takes
 by default, so that alpha can be moved at once; and of the model that the Retrieval page begins with, all queries with
-all images, so that the page opens without a model.
+its first 500 images, so that the page opens without a model.
 
 What is current is skipped, so it may run again after each new model; files of models that are gone are removed.
 """

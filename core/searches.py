@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from core.groups import ImageRef
 
 Progress = Callable[[int, int], None]
-# Scores up to which a table is held, and kept in the cache: 80 MB of scores, some gigabytes in a cache.
+# Scores up to which a table is held, 80 MB, and kept in the cache.
 TABLE = 20_000_000
 
 
