@@ -68,8 +68,8 @@ STUDIES: dict[str, list[Cell]] = {
         )
     ),
     "early": over_seeds(model="builtin/clip-early"),
-    "blip-itc": over_seeds(sets=(LEFT_RIGHT, FRONT_BEHIND), model="itc:builtin/blip-itm"),
-    "blip-itm": over_seeds(sets=(LEFT_RIGHT, FRONT_BEHIND), model="builtin/blip-itm"),
+    "blip-itc": over_seeds(sets=SETS, model="itc:builtin/blip-itm"),
+    "blip-itm": over_seeds(sets=SETS, model="builtin/blip-itm"),
     # Where the preset loses: whether right pseudo-labels alone would help tells noise from forgetting.
     "oracle": over_seeds(("oracle=1",), ("scenes/attribute-swap", "scenes/relations-1x4")),
     "simplematch": over_seeds(sets=SETS, kind="simplematch"),
