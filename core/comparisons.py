@@ -106,7 +106,7 @@ def machine_view_of(
 ) -> View:
     """The same as `view_of` by machine code: `fast` is `core.compiled`, `share` (b,) room for single images."""
     block = array[part]
-    size, m, k = block.shape
+    size, _, k = block.shape
     try:
         own = captions_of(truth, part, k, fast)
     except InputError:
@@ -116,14 +116,14 @@ def machine_view_of(
     share = np.empty(0) if share is None else share
     order = np.ascontiguousarray(_own_first(own, k), dtype=np.int64)
     into = (found.matching, found.margin, winner, seen, share, wanted)
-    highest, ties = fast.solve(plain(block), order, *fast.sums(m, k), *into)
+    highest, tied = fast.solve(plain(block), order, *into)
     if not np.isfinite(highest):
         raise not_finite(array)
     if wanted:
         settle_ties(block, highest, found)
     right = _right(found.matching, own, k, winner if wanted else None)
     right, almost = _but_ties(right, block, own, found)
-    return MachineView(right, almost, seen, share, ties == 0)
+    return MachineView(right, almost, seen, share, not tied)
 
 
 def _but_ties(

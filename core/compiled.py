@@ -4,6 +4,9 @@ A part of matching and of metrics: the captions of each image are known to `comp
 the last bit: the same sums in the same order. What is gained is threads that do not wait for the interpreter between
 operations. Without numba this file runs as plain Python, which only tests do. Groups are worked on in lanes: some at a
 time, each score a vector over them.
+
+A loop reads all that it needs of a group before it writes: LLVM 22 made wrong code for AVX-512 of loops that read in
+one arm of a condition what comes after a write (`a[g] = b[g] if swap else x; b[g] = x if swap else b[g]`).
 """
 
 from __future__ import annotations
@@ -13,21 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from core import compiled_pairs
 from core.kernels import in_halves, matchings
+from core.machine import jit
 
 _LANES = 128
-
-
-def _jit(function: Any) -> Any:
-    """Compiled when first called for a type of scores, and kept on disk where any folder for it can be written."""
-    try:
-        from numba import njit
-    except ImportError:
-        return function
-    try:
-        return njit(nogil=True, cache=True, error_model="numpy")(function)
-    except RuntimeError:  # no folder to keep it in: compiled anew by each process
-        return njit(nogil=True, error_model="numpy")(function)
 
 
 class Sums(NamedTuple):
@@ -72,7 +65,7 @@ def sums(m: int, k: int) -> Sums:
     )
 
 
-@_jit
+@jit
 def _load(given: np.ndarray, scores: np.ndarray, highest: np.ndarray, finite: np.ndarray) -> None:
     """Some groups' scores (size, m k) as lanes; their largest magnitudes, and nan where one is not finite."""
     size = len(given)
@@ -81,12 +74,12 @@ def _load(given: np.ndarray, scores: np.ndarray, highest: np.ndarray, finite: np
         for g in range(size):
             lane[g] = column[g]
         for g in range(size):
-            magnitude = abs(lane[g])
-            highest[g] = magnitude if magnitude > highest[g] else highest[g]
+            magnitude, known = abs(lane[g]), highest[g]
+            highest[g] = magnitude if magnitude > known else known
             finite[g] += lane[g] * 0.0  # nan from here on where it is not finite
 
 
-@_jit
+@jit
 def _two(
     sums: np.ndarray,
     pairs: int,
@@ -108,14 +101,14 @@ def _two(
     for p in range(1, len(total)):
         first, other = sums[total[p, 0]], sums[total[p, 1]]
         for g in range(_LANES):
-            this = first[g] + other[g]
-            lower = this if this < best[g] else best[g]
-            second[g] = lower if lower > second[g] else second[g]
-            place[g] = p if this > best[g] else place[g]
-            best[g] = this if this > best[g] else best[g]
+            this, leader, runner_up, leading = first[g] + other[g], best[g], second[g], place[g]
+            lower = this if this < leader else leader
+            second[g] = lower if lower > runner_up else runner_up
+            place[g] = p if this > leader else leading
+            best[g] = this if this > leader else leader
 
 
-@_jit
+@jit
 def _name(
     place: np.ndarray, captions: np.ndarray, best: np.ndarray, second: np.ndarray, out: Any, margin: Any
 ) -> None:
@@ -129,14 +122,54 @@ def _name(
             chosen[g] = caption[place[g]]
 
 
-@_jit
+@jit
 def _keep(place: np.ndarray, winner: np.ndarray) -> None:
     for g in range(len(winner)):
         winner[g] = place[g]
 
 
-@_jit
-def match(
+def match(scores: np.ndarray, matching: np.ndarray, margin: np.ndarray) -> float:
+    """What `kernels.best_two` and `name_captions` do, for scores (b, m, k) into `matching` (b, m) and `margin` (b,).
+
+    Returns the largest magnitude, nan where a score is not finite.
+    """
+    _, m, k = scores.shape
+    if m == k == 2:
+        return float(compiled_pairs.match(scores, matching, margin))
+    return float(_match(scores, *sums(m, k), matching, margin))
+
+
+def solve(
+    scores: np.ndarray,
+    order: np.ndarray,
+    matching: np.ndarray,
+    margin: np.ndarray,
+    winner: np.ndarray,
+    seen: np.ndarray,
+    share: np.ndarray,
+    wanted: bool,
+) -> tuple[float, bool]:
+    """`match` (where `wanted`) and the comparisons of `core.comparisons.View` in one pass over scores (b, m, k).
+
+    order : int64 (b, k), or (1, k) for all groups: each group's captions, those of its images first.
+    winner : uint16 (b,), which matching is best. seen : bool (5, b): all images strictly right, all right or level, the
+    same for their captions, any image level.
+    share : float64 (b,), of the images that are right, or empty where nobody asks.
+    Returns what `match` does, and whether any comparison ties.
+    """
+    _, m, k = scores.shape
+    if not wanted:  # somebody else's, of any layout, and nobody writes them
+        matching, margin = np.empty((0, m), dtype=np.int64), np.empty(0)
+    into = (matching, margin, winner, seen, share, wanted)
+    if m == k == 2:
+        highest, tied = compiled_pairs.solve(scores, order, *into)
+    else:
+        highest, tied = _solve(scores, order, *sums(m, k), *into)
+    return float(highest), bool(tied)
+
+
+@jit
+def _match(
     scores: np.ndarray,
     partial: np.ndarray,
     total: np.ndarray,
@@ -144,10 +177,7 @@ def match(
     matching: np.ndarray,
     margin: np.ndarray,
 ) -> float:
-    """What `kernels.best_two` and `name_captions` do, for scores (b, m, k) into `matching` (b, m) and `margin` (b,).
-
-    Returns the largest magnitude, nan where a score is not finite.
-    """
+    """`match`, by the table of `sums`."""
     n, m, k = scores.shape
     table, sums = scores.reshape(n, m * k), np.zeros((m * k + len(partial) + 1, _LANES))
     best, second, place = np.empty(_LANES), np.empty(_LANES), np.empty(_LANES, dtype=np.int64)
@@ -161,7 +191,7 @@ def match(
     return highest.max() + finite.sum()
 
 
-@_jit
+@jit
 def _compare(
     score: np.ndarray, lane: np.ndarray, counts: np.ndarray, row: np.ndarray, column: np.ndarray
 ) -> None:
@@ -178,12 +208,14 @@ def _compare(
             if j != i:
                 rival = score[lane[i, j]]
                 for g in range(_LANES):
-                    row[g] = rival[g] if rival[g] > row[g] else row[g]
+                    this, strongest = rival[g], row[g]
+                    row[g] = this if this > strongest else strongest
         for r in range(m):
             if r != i:
                 rival = score[lane[r, i]]
                 for g in range(_LANES):
-                    column[g] = rival[g] if rival[g] > column[g] else column[g]
+                    this, strongest = rival[g], column[g]
+                    column[g] = this if this > strongest else strongest
         own = score[lane[i, i]]
         for g in range(_LANES):
             right[g] += own[g] > row[g]
@@ -195,7 +227,7 @@ def _compare(
             first_or_level[g] += own[g] >= column[g]
 
 
-@_jit
+@jit
 def _arrange(sums: np.ndarray, order: np.ndarray, m: int, score: np.ndarray) -> None:
     """Scores with each group's captions in an order of its own (size, k)."""
     size, k = order.shape
@@ -206,7 +238,7 @@ def _arrange(sums: np.ndarray, order: np.ndarray, m: int, score: np.ndarray) -> 
                 into[g] = sums[i * k + order[g, j], g]
 
 
-@_jit
+@jit
 def _tell(counts: np.ndarray, m: int, seen: np.ndarray, share: np.ndarray) -> int:
     """Write what the counts say of some groups; returns how many comparisons tie."""
     right, right_or_level, first, first_or_level = counts[0], counts[1], counts[2], counts[3]
@@ -225,8 +257,8 @@ def _tell(counts: np.ndarray, m: int, seen: np.ndarray, share: np.ndarray) -> in
     return ties
 
 
-@_jit
-def solve(
+@jit
+def _solve(
     scores: np.ndarray,
     order: np.ndarray,
     partial: np.ndarray,
@@ -239,14 +271,7 @@ def solve(
     share: np.ndarray,
     wanted: bool,
 ) -> tuple[float, int]:
-    """`match` (where `wanted`) and the comparisons of `core.comparisons.View` in one pass over scores (b, m, k).
-
-    order : int64 (b, k), or (1, k) for all groups: each group's captions, those of its images first.
-    winner : uint16 (b,), which matching is best. seen : bool (5, b): all images strictly right, all right or level, the
-    same for their captions, any image level.
-    share : float64 (b,), of the images that are right, or empty where nobody asks.
-    Returns what `match` does, and how many comparisons tie.
-    """
+    """`solve`, by the table of `sums`; returns how many comparisons tie."""
     n, m, k = scores.shape
     table, sums = scores.reshape(n, m * k), np.zeros((m * k + len(partial) + 1, _LANES))
     score, fixed, ties = np.zeros((m * k, _LANES)), len(order) == 1, 0
@@ -272,7 +297,7 @@ def solve(
     return highest.max() + finite.sum(), ties
 
 
-@_jit
+@jit
 def constant(captions: np.ndarray) -> bool:
     """Whether all rows of an int64 (b, m) are the same."""
     flat, m = captions.reshape(captions.size), captions.shape[1]

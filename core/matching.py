@@ -134,7 +134,7 @@ def match_block(
     scores, winner = array[part], None
     size, m, k = scores.shape
     if columns is None and (fast := machine_code(scores.shape)) is not None:
-        highest = fast.match(plain(scores), *fast.sums(m, k), found.matching, found.margin)
+        highest = fast.match(plain(scores), found.matching, found.margin)
         if not np.isfinite(highest):
             raise not_finite(array)
     else:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.kernels import loop
-from core import compiled, kernels
+from core import compiled, compiled_pairs, kernels, machine
 from core import matching as module
 from core.errors import InputError
 from core.matching import match
@@ -19,11 +19,12 @@ SHAPES = [(1, 2), (1, 5), (2, 2), (2, 4), (3, 3), (3, 5), (4, 4), (5, 5), (6, 6)
 
 
 @pytest.fixture
-def machine(monkeypatch):
+def machine_code(monkeypatch):
     """`core.compiled` does the work: in machine code where numba is installed, else the same file as plain Python."""
     monkeypatch.setattr(module, "compiled", lambda: compiled)
     if not kernels._has_numba():
-        monkeypatch.setattr(compiled, "_LANES", 3)  # plain Python is slow, and three groups cross borders too
+        for file in (compiled, compiled_pairs):  # plain Python is slow, and three groups cross borders too
+            monkeypatch.setattr(file, "_LANES", 3)
 
 
 @pytest.fixture(params=["one thread", "three threads", "machine code"])
@@ -34,7 +35,7 @@ def small_blocks(request, monkeypatch):
     monkeypatch.setattr(kernels, "_MACHINE", 5)
     monkeypatch.setattr(kernels, "_cores", lambda: 1 if request.param == "one thread" else 3)
     if request.param == "machine code":
-        request.getfixturevalue("machine")
+        request.getfixturevalue("machine_code")
 
 
 def truths(kind, n, m, k):
@@ -117,11 +118,50 @@ def test_machine_code_and_numpy_agree_to_the_last_bit(shape, kind, request):
     scores = KINDS[kind](np.random.default_rng(7).normal(size=(40, *shape)))
     cases = [(scores, truths(same_or_not, 40, *shape)) for same_or_not in ("same", "mixed")]
     by_numpy = [(solve(s, t), match(s), outcomes(s, t, matches=match(s))) for s, t in cases]
-    request.getfixturevalue("machine")
+    request.getfixturevalue("machine_code")
     for (s, t), (solved, matched, judged) in zip(cases, by_numpy, strict=True):
         same(solve(s, t), solved)
         same((match(s), {}), (matched, {}))
         same((matched, outcomes(s, t, matches=matched)), (matched, judged))
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("n", [127, 128, 1300])
+@pytest.mark.parametrize("shape", [(1, 2), (2, 2), (2, 4), (3, 3), (4, 4)])
+def test_machine_code_that_works_on_many_groups_at_once_gives_the_same(shape, n, ties, request):
+    # Compilers have made wrong code of loops that were right, and only for enough groups to fill vectors.
+    scores = np.random.default_rng(n).normal(size=(n, *shape)).astype(np.float32)
+    scores = np.round(scores, 1) if ties else scores
+    cases = [(scores, truths(kind, n, *shape)) for kind in ("same", "mixed")]
+    by_numpy = [(solve(s, t), match(s)) for s, t in cases]
+    request.getfixturevalue("machine_code")
+    for (s, t), (solved, matched) in zip(cases, by_numpy, strict=True):
+        same(solve(s, t), solved)
+        same((match(s), {}), (matched, {}))
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 3)])
+def test_machine_code_takes_matches_of_any_layout(shape, request):
+    scores, truth = np.random.default_rng(4).normal(size=(40, *shape)), truths("mixed", 40, *shape)
+    found = match(scores)
+    turned = found._replace(
+        matching=np.asfortranarray(found.matching.astype(np.int32)), margin=found.margin[:]
+    )
+    expected = outcomes(scores, truth, matches=found)
+    request.getfixturevalue("machine_code")
+    same((found, outcomes(scores, truth, matches=turned)), (found, expected))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")  # as below
+@pytest.mark.parametrize("place", [0, 3, 200])
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_machine_code_finds_a_score_that_is_not_finite(place, wrong, request):
+    scores = np.random.default_rng(5).normal(size=(201, 2, 2))
+    scores[place, 1, 0] = wrong
+    request.getfixturevalue("machine_code")
+    for work in (match, lambda s: solve(s, truths("same", 201, 2, 2))):
+        with pytest.raises(InputError, match=f"Group {place} has a score that is not a finite number"):
+            work(scores)
 
 
 @pytest.mark.parametrize("shape", [(6, 6), (2, 20), (3, 8)])
@@ -161,7 +201,7 @@ def test_where_no_folder_can_be_written_machine_code_is_made_anew(monkeypatch):
         return lambda function: ("compiled", function)
 
     monkeypatch.setitem(sys.modules, "numba", SimpleNamespace(njit=njit))
-    assert compiled._jit(len) == ("compiled", len)
+    assert machine.jit(len) == ("compiled", len)
     assert [how.get("cache", False) for how in asked] == [True, False]
     assert all(how["nogil"] and "fastmath" not in how for how in asked)  # fastmath would change results
 
