@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from core.errors import InputError
 from core.microbatch import Fitting, backward, check_divisible, same_draws, towers
 from core.presets import TrainConfig
-from core.scorers.base import Augment, Prepared, Trainable, TwoTower
+from core.scorers.base import Augment, Prepared, Trainable, has_two_towers
 
 # A batch may grow by this share to spare a tiny last one: 102 groups in batches of 50 become 51 + 51 ([TTM] C.1).
 _ENLARGE = 0.1
@@ -244,7 +244,7 @@ def _backward(
     """Loss of one batch of pairs (images (b,), captions (b,)), its gradients left on the parameters."""
     reduced = config.precision == "bfloat16"
     with clock:
-        if not isinstance(model, TwoTower):
+        if not has_two_towers(model):
             if config.micro_batch is not None:
                 raise InputError(_WHOLE)
             with towers(model.device, reduced):

@@ -37,6 +37,14 @@ def fitted(config, batch=8, **more):
     return model, report
 
 
+def test_no_step_hashes_the_weights(monkeypatch):
+    # The key of a model in training is a hash of all its weights: for a large one as long as the step itself.
+    asked = []
+    monkeypatch.setattr(EmbeddingModel, "key", property(lambda model: asked.append(model) or "key"))
+    _, report = fitted(TrainConfig(epochs=2))
+    assert len(report.losses) > 2 and not asked
+
+
 # Settings
 
 

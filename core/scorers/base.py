@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, Self, TypeGuard, runtime_checkable
 
 import numpy as np
 import torch
@@ -108,7 +108,6 @@ class Trainable(Scorer, Protocol):
         ...
 
 
-@runtime_checkable
 class TwoTower(Trainable, Protocol):
     """A trainable whose loss needs nothing of a pair but its two embeddings: `loss` is the three in a row.
 
@@ -132,3 +131,11 @@ class TwoTower(Trainable, Protocol):
     def contrast(self, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
         """The contrastive loss of embeddings (b, d) and (b, d): a scalar with gradients."""
         ...
+
+
+def has_two_towers(model: Trainable) -> TypeGuard[TwoTower]:
+    """Whether a trainable is a `TwoTower`, by its class: asked at every step.
+
+    `isinstance` would read every property, up to Python 3.11 also the key, which is a hash of all weights.
+    """
+    return all(hasattr(type(model), name) for name in ("batch", "embed", "contrast"))
