@@ -6,12 +6,14 @@ Sources: [TTM] section 4.1 and appendix C.1 (METHODS 3).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from functools import partial
 from math import ceil
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -20,7 +22,7 @@ from torch.nn import functional as F
 from core.errors import InputError
 from core.microbatch import Fitting, backward, check_divisible, same_draws, towers
 from core.presets import TrainConfig
-from core.scorers.base import Augment, Prepared, Trainable, has_two_towers
+from core.scorers.base import Augment, Batch, Prepared, Trainable, TwoTower, has_two_towers
 
 # A batch may grow by this share to spare a tiny last one: 102 groups in batches of 50 become 51 + 51 ([TTM] C.1).
 _ENLARGE = 0.1
@@ -180,14 +182,18 @@ def fit(
         adam = _adamw(parameters, config, model.device, optimizer)
         for epoch in range(config.epochs):
             generator = generator_for(config.seed, iteration, epoch)
-            augment = clock.around(_AUGMENT[config.augmentation], generator)
-            for chosen in batches(rows, batch, generator):
+            draw = _AUGMENT[config.augmentation]
+            augment = None if draw is None else partial(_drawn, draw, generator)
+            read = partial(_read, model, data, (images, captions), augment)
+            for pairs, inputs in _ahead(read, batches(rows, batch, generator), model.device):
                 if stop is not None and stop():
                     raise Stopped
                 for group in adam.param_groups:
                     group["lr"] = config.learning_rate(iteration, len(losses), steps)
-                seen, read = (torch.from_numpy(index[chosen].ravel()) for index in (images, captions))
-                losses.append(_backward(model, data, (seen, read), augment, config, clock, fitting))
+                if inputs is not None and has_two_towers(model):
+                    losses.append(_backward(model, inputs, config, clock, fitting))
+                else:
+                    losses.append(_backward_whole(model, data, pairs, clock.around(augment), config, clock))
                 norms.append(_gradient_norm(parameters, config.clip_norm))
                 with clock:
                     adam.step()
@@ -205,7 +211,7 @@ def fit(
 
 
 class _Clock:
-    """Sums the time inside `with clock:`; augmentation, which the model calls from inside its loss, is taken out."""
+    """Sums the time inside `with clock:`; augmentation that a model calls from inside its loss is taken out."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -216,55 +222,98 @@ class _Clock:
     def __exit__(self, *_: object) -> None:
         self.seconds += perf_counter() - self._entered
 
-    def around(
-        self, augment: Augment | None, generator: torch.Generator
-    ) -> Callable[[torch.Tensor], torch.Tensor] | None:
-        """`augment` bound to its generator, its own time not counted; None for none."""
+    def around(self, augment: Draw | None) -> Draw | None:
+        """`augment`, its own time not counted; None for none."""
         if augment is None:
             return None
 
         def timed(pixels: torch.Tensor) -> torch.Tensor:
             started = perf_counter()
-            result = augment(pixels, generator)
+            result = augment(pixels)
             self.seconds -= perf_counter() - started
             return result
 
         return timed
 
 
-def _backward(
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+Draw = Callable[[torch.Tensor], torch.Tensor]
+Pairs = tuple[torch.Tensor, torch.Tensor]  # images (b,), captions (b,) that belong together: indices, int64
+
+
+def _ahead(make: Callable[[Item], Made], items: Iterable[Item], device: torch.device) -> Iterator[Made]:
+    """make(item) of each in order; for a GPU the next one is made while it works on this one.
+
+    A CPU works on it itself: a further thread cost more than it hid, because OpenMP's threads, then more than cores,
+    no longer wait for each other awake (1.45 times as long, benchmarks/LOG.md).
+    """
+    if device.type == "cpu":
+        yield from map(make, items)
+        return
+    waiting: list[Future[Made]] = []
+    with ThreadPoolExecutor(1) as pool:
+        for item in items:
+            waiting.append(pool.submit(make, item))
+            if len(waiting) > 1:
+                yield waiting.pop(0).result()
+        if waiting:
+            yield waiting.pop().result()
+
+
+def _drawn(augment: Augment, generator: torch.Generator, pixels: torch.Tensor) -> torch.Tensor:
+    return augment(pixels, generator)
+
+
+def _read(
     model: Trainable,
     data: Prepared,
-    pairs: tuple[torch.Tensor, torch.Tensor],
-    augment: Callable[[torch.Tensor], torch.Tensor] | None,
+    index: tuple[np.ndarray, np.ndarray],
+    augment: Draw | None,
+    chosen: np.ndarray,
+) -> tuple[Pairs, Batch | None]:
+    """The pairs of some rows of `index`, and their inputs on the device; none for models that read pairs themselves."""
+    images, captions = (torch.from_numpy(part[chosen].ravel()) for part in index)
+    inputs = model.batch(data, images, captions, augment) if has_two_towers(model) else None
+    return (images, captions), inputs
+
+
+def _backward_whole(
+    model: Trainable,
+    data: Prepared,
+    pairs: Pairs,
+    augment: Draw | None,
     config: TrainConfig,
     clock: _Clock,
-    fitting: Fitting,
 ) -> torch.Tensor:
-    """Loss of one batch of pairs (images (b,), captions (b,)), its gradients left on the parameters."""
-    reduced = config.precision == "bfloat16"
+    """Loss of one batch of a model whose pairs look at each other, its gradients left on the parameters."""
+    if config.micro_batch is not None:
+        raise InputError(_WHOLE)
     with clock:
-        if not has_two_towers(model):
-            if config.micro_batch is not None:
-                raise InputError(_WHOLE)
-            with towers(model.device, reduced):
-                loss = model.loss(data, *pairs, augment)
-            loss.backward()
-            return loss.detach()
-        batch = model.batch(data, *pairs, augment)
+        with towers(model.device, config.precision == "bfloat16"):
+            loss = model.loss(data, *pairs, augment)
+        loss.backward()
+        return loss.detach()
 
-        def attempt(size: int | None) -> torch.Tensor:
-            if size is not None and size < len(batch):
-                check_divisible(model.module)
-            return backward(model, batch, size, reduced)
 
-        with same_draws(model.device) as again:
+def _backward(
+    model: TwoTower, batch: Batch, config: TrainConfig, clock: _Clock, fitting: Fitting
+) -> torch.Tensor:
+    """Loss of one batch of a two-tower model, its gradients left on the parameters."""
+    reduced = config.precision == "bfloat16"
 
-            def undo() -> None:
-                again()
-                model.module.zero_grad(set_to_none=True)
+    def attempt(size: int | None) -> torch.Tensor:
+        if size is not None and size < len(batch):
+            check_divisible(model.module)
+        return backward(model, batch, size, reduced)
 
-            return fitting.run(attempt, len(batch), undo)
+    with clock, same_draws(model.device) as again:
+
+        def undo() -> None:
+            again()
+            model.module.zero_grad(set_to_none=True)
+
+        return fitting.run(attempt, len(batch), undo)
 
 
 def _gradient_norm(parameters: list[torch.nn.Parameter], limit: float | None) -> torch.Tensor:

@@ -168,6 +168,24 @@ def test_a_batch_that_does_not_fit_passes_in_halves_with_a_note_and_the_same_res
         torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
 
 
+def test_batches_made_ahead_for_a_gpu_leave_the_same_weights(tiny_clip_folder, toy_groups, monkeypatch):
+    """The thread of a GPU's batches, on the CPU's tensors."""
+    ahead, found = train._ahead, []
+    for device in ("cpu", "cuda"):
+        monkeypatch.setattr(
+            train, "_ahead", lambda make, items, _, d=device: ahead(make, items, torch.device(d))
+        )
+        model = load_scorer(str(tiny_clip_folder), device="cpu").copy()
+        data = model.prepare(toy_groups.unique_images()[0], toy_groups.unique_captions()[0])
+        index = np.arange(12).reshape(6, 2)
+        config = TrainConfig(lr=0.01, epochs=2, augmentation="jitter")
+        report = train.fit(model, data, index, index, config, batch=2)
+        found.append((report.losses.tolist(), [p.detach().clone() for p in model.module.parameters()]))
+    (losses, weights), (others_losses, others) = found
+    assert losses == others_losses and len(losses) == 6
+    assert all(torch.equal(a, b) for a, b in zip(weights, others, strict=True))
+
+
 def test_the_second_attempt_sees_the_same_augmented_pixels(tiny_clip_folder, toy_groups):
     losses = []
     for room in (99, 4):

@@ -45,6 +45,19 @@ def test_no_step_hashes_the_weights(monkeypatch):
     assert len(report.losses) > 2 and not asked
 
 
+def test_a_gpu_gets_the_next_batch_ready_and_never_more():
+    made = []
+    items = train._ahead(lambda item: made.append(item) or -item, range(4), torch.device("cuda"))
+    assert next(items) == 0
+    assert 2 not in made  # the second is under way or done, the third waits for the first to be used
+    assert list(items) == [-1, -2, -3] and made == [0, 1, 2, 3]
+    assert list(train._ahead(str, [], torch.device("cuda"))) == []
+    failing = train._ahead(lambda item: 1 // item, [1, 0, 1], torch.device("cuda"))
+    assert next(failing) == 1
+    with pytest.raises(ZeroDivisionError):
+        next(failing)
+
+
 # Settings
 
 
