@@ -223,9 +223,8 @@ def form(store: ui.VisitorStore) -> None:
         fusion = st.selectbox("Fusion", list(FUSIONS), key="fusion", bind="query-params", disabled=not joint)
         st.caption(FUSIONS[fusion] if joint else "Only MM-Pred and MM-Adapter let image and words meet.")
     with right:
-        bases = [
-            n for n in (*builtin_models(), *ui.model_names()) if "siglip" in n or "clip" in n or "run/" in n
-        ]
+        known = (*builtin_models(), *ui.model_names(strategies=False))
+        bases = [n for n in known if "siglip" in n or "clip" in n or "run/" in n]
         base = st.selectbox(
             "Base", list(dict.fromkeys(bases)), key="base", bind="query-params", accept_new_options=not public(),
             help="CLIP, SigLIP or FLAVA: built in, a run's model, a Hugging Face name or a folder.",

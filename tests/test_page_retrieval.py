@@ -201,6 +201,8 @@ def test_a_finished_run_shows_curves_counts_and_results_and_its_model_is_offered
     beside = app(PAGE, images="100", right=f"run/{run}")
     assert html(beside).count('cm-list"') == 2
     assert "No adapted model yet" not in text(beside)
+    bases = app(PAGE, view="train").selectbox(key="base").options
+    assert f"run/{run}" not in bases and "builtin/clip" in bases  # it scores, but cannot be adapted again
 
 
 def test_an_adapted_model_serves_the_groups_page(app, quick):

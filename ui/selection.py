@@ -156,13 +156,18 @@ def splits() -> tuple[str, ...]:
     return SPLITS[:1] if public() else SPLITS
 
 
-def model_names() -> list[str]:
-    """Every score that the built-in models give, and the models that finished runs have adapted."""
+def model_names(strategies: bool = True) -> list[str]:
+    """Every score that the built-in models give, and the models that finished runs have adapted.
+
+    strategies : also what Cola's strategies (runs of kind `adapt`) made: they score, but are no base to adapt again.
+    """
     store = VisitorStore()
     adapted = [
         run_model(run.id, run.config)
         for run in store.list()
-        if run.status == "finished" and (store.folder(run.id) / "model").is_dir()
+        if run.status == "finished"
+        and (strategies or run.kind != "adapt")
+        and (store.folder(run.id) / "model").is_dir()
     ]
     own = [] if public() else _own_scorers()
     return [*known_scorers(), *adapted[:12], *own]
