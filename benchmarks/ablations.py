@@ -75,6 +75,8 @@ STUDIES: dict[str, list[Cell]] = {
     "simplematch": over_seeds(sets=SETS, kind="simplematch"),
     "siglip": over_seeds(sets=SETS, model="builtin/siglip"),
     "simplematch-siglip": over_seeds(sets=SETS, model="builtin/siglip", kind="simplematch"),
+    "simplematch-blip-itc": over_seeds(sets=SETS, model="itc:builtin/blip-itm", kind="simplematch"),
+    "simplematch-blip-itm": over_seeds(sets=SETS, model="builtin/blip-itm", kind="simplematch"),
     "first-front-behind": over_seeds(("oracle=1", *(f"coverage_first={s}" for s in SHARES)), (FRONT_BEHIND,)),
 }
 
