@@ -17,12 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from core.machine import jit
-
-try:
-    from numba import uint64
-except ImportError:
-    uint64 = int  # type: ignore[assignment,misc]
+from core.machine import jit, unsigned
 
 _LANES = 128
 
@@ -30,13 +25,13 @@ _LANES = 128
 @jit(inline="always")
 def _load(given: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> None:
     """Some groups' scores, one after another (4 size,), into the lanes."""
-    for g in range(uint64(len(given) // 4)):
-        i = uint64(4) * g
+    for g in range(unsigned(len(given) // 4)):
+        i = unsigned(4) * g
         a[g], b[g], c[g], d[g] = (
             given[i],
-            given[i + uint64(1)],
-            given[i + uint64(2)],
-            given[i + uint64(3)],
+            given[i + unsigned(1)],
+            given[i + unsigned(2)],
+            given[i + unsigned(3)],
         )
 
 
@@ -63,26 +58,26 @@ def _name(
     a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray, matching: np.ndarray, margin: np.ndarray
 ) -> None:
     """Winning captions, one group after another (2 size,), and margins (size,)."""
-    for g in range(uint64(len(margin))):
+    for g in range(unsigned(len(margin))):
         difference = (np.float64(a[g]) + np.float64(d[g])) - (np.float64(b[g]) + np.float64(c[g]))
-        other, i = np.int64(difference < 0.0), g * uint64(2)
+        other, i = np.int64(difference < 0.0), g * unsigned(2)
         margin[g] = abs(difference)
         matching[i] = other
-        matching[i + uint64(1)] = 1 - other
+        matching[i + unsigned(1)] = 1 - other
 
 
 @jit(inline="always")
 def _keep(matching: np.ndarray, winner: np.ndarray) -> None:
     """Which matching wins is what its first image gets."""
-    for g in range(uint64(len(winner))):
-        winner[g] = matching[g * uint64(2)]
+    for g in range(unsigned(len(winner))):
+        winner[g] = matching[g * unsigned(2)]
 
 
 @jit(inline="always")
 def _own_first(own: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> None:
     """Swap the captions of the groups whose first image has the second one; own : (2 size,), or (2,) for all."""
-    for g in range(uint64(len(a) if len(own) == 2 else len(own) // 2)):
-        swap = own[uint64(0) if len(own) == 2 else g * uint64(2)] == 1
+    for g in range(unsigned(len(a) if len(own) == 2 else len(own) // 2)):
+        swap = own[unsigned(0) if len(own) == 2 else g * unsigned(2)] == 1
         first, second, third, fourth = a[g], b[g], c[g], d[g]
         a[g] = second if swap else first
         b[g] = first if swap else second
@@ -96,12 +91,12 @@ def _tell(
 ) -> int:
     """What `core.compiled.solve` says of some groups, own captions first; returns 1 where a comparison ties."""
     rows, rows_or_level, columns, columns_or_level, drawn = seen[0], seen[1], seen[2], seen[3], seen[4]
-    size = uint64(len(rows))
+    size = unsigned(len(rows))
     tied: Any = 0
     for g in range(size):
         rows[g] = (a[g] > b[g]) & (d[g] > c[g])
         columns[g] = (a[g] > c[g]) & (d[g] > b[g])
-    for g in range(uint64(len(share))):
+    for g in range(unsigned(len(share))):
         share[g] = 0.5 * (np.float64(a[g] > b[g]) + np.float64(d[g] > c[g]))
     for g in range(size):
         tied |= np.int64((a[g] == b[g]) | (d[g] == c[g]) | (a[g] == c[g]) | (d[g] == b[g]))

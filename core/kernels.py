@@ -142,8 +142,9 @@ def in_blocks(scores: np.ndarray, work: Callable[[slice, Scratch], None], machin
     """
     n, m, k = scores.shape
     threads = max(1, min(_cores(), n // _FEWEST)) if machine or _simple(m, k) else 1
-    size = min(_MACHINE if machine else block_size(m, k), -(-n // threads))
-    each = -(-n // (threads * size)) * size  # whole blocks
+    blocks = -(-n // (threads * (_MACHINE if machine else block_size(m, k))))  # of each thread
+    size = -(-n // (threads * blocks))
+    each = blocks * size
 
     def run(first: int) -> None:
         scratch = Scratch(m, k, size, scores.dtype)

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+try:
+    from numba import uint64 as unsigned
+except ImportError:
+    unsigned = int  # type: ignore[assignment,misc]
+
 
 def jit(function: Any = None, **how: Any) -> Any:
     """Compiled when first called for a type of scores, and kept on disk where any folder for it can be written.

@@ -1,6 +1,9 @@
 """Blocks and their arithmetic: the fast way against the plain loop, across blocks, threads and types of scores."""
 
+import itertools
 import sys
+import threading
+import time
 import tracemalloc
 from itertools import permutations
 from types import SimpleNamespace
@@ -43,6 +46,32 @@ def truths(kind, n, m, k):
     if kind == "same":
         return np.tile(rng.permutation(k)[:m], (n, 1))
     return np.array([rng.permutation(k)[:m] for _ in range(n)])
+
+
+@pytest.mark.parametrize("machine", [False, True])
+@pytest.mark.parametrize("n", [1, 9, 40, 46, 61, 100, 101])
+def test_every_thread_gets_as_many_groups_whatever_the_number(n, machine, monkeypatch):
+    monkeypatch.setattr(kernels, "_FEWEST", 5)
+    monkeypatch.setattr(kernels, "_MOST", 20)
+    monkeypatch.setattr(kernels, "_MACHINE", 20)
+    monkeypatch.setattr(kernels, "_cores", lambda: 2)
+    parts, threads = [], {}
+    lock = threading.Lock()
+
+    def work(part, _):
+        with lock:
+            parts.append((part.start, part.stop))
+            mine = threading.get_ident()
+            threads[mine] = threads.get(mine, 0) + part.stop - part.start
+        time.sleep(0.001)
+
+    kernels.in_blocks(np.zeros((n, 2, 2)), work, machine)
+    parts.sort()
+    assert parts[0][0] == 0 and parts[-1][1] == n
+    assert all(a[1] == b[0] for a, b in itertools.pairwise(parts))
+    assert max(stop - start for start, stop in parts) <= 20
+    assert len(threads) == min(2, max(1, n // 5))
+    assert max(threads.values()) - min(threads.values()) <= 4  # what rounding up leaves to the last one
 
 
 @pytest.mark.parametrize("kind", ["same", "mixed"])
@@ -113,7 +142,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape", [(1, 2), (1, 5), (2, 2), (2, 3), (3, 3), (3, 4), (4, 4), (5, 5)])
+@pytest.mark.parametrize("shape", [(1, 3), (1, 5), (2, 2), (2, 3), (3, 3), (3, 4), (4, 4), (5, 5)])
 def test_machine_code_and_numpy_agree_to_the_last_bit(shape, kind, request):
     scores = KINDS[kind](np.random.default_rng(7).normal(size=(40, *shape)))
     cases = [(scores, truths(same_or_not, 40, *shape)) for same_or_not in ("same", "mixed")]
@@ -127,7 +156,7 @@ def test_machine_code_and_numpy_agree_to_the_last_bit(shape, kind, request):
 
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("n", [127, 128, 1300])
-@pytest.mark.parametrize("shape", [(1, 2), (2, 2), (2, 4), (3, 3), (4, 4)])
+@pytest.mark.parametrize("shape", [(1, 3), (2, 2), (2, 4), (3, 3), (4, 4)])
 def test_machine_code_that_works_on_many_groups_at_once_gives_the_same(shape, n, ties, request):
     # Compilers have made wrong code of loops that were right, and only for enough groups to fill vectors.
     scores = np.random.default_rng(n).normal(size=(n, *shape)).astype(np.float32)
