@@ -27,7 +27,7 @@ STATES = {
     "running": (":material/play_arrow:", "violet", "running"),
     "stopped": (":material/stop:", "orange", "cut short"),
     "ready": (":material/circle:", "gray", "ready to run"),
-    "missing": (":material/download:", "orange", "something is missing"),
+    "missing": (":material/download:", "orange", "lacking something"),
     "printed": (":material/article:", "gray", "printed numbers"),
 }
 # Where else a paper's numbers are measured, on data that are here.

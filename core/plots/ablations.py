@@ -39,6 +39,14 @@ PRESET_COVERAGE, PRESET_ITERATIONS = (
     20.0,
     10,
 )  # of the preset "builtin": percent of the groups at tau_1, and T
+# In this order, and each with the same look in every figure, whichever of them were measured.
+_MODELS = (
+    "builtin/clip",
+    "builtin/siglip",
+    "itc:builtin/blip-itm",
+    "builtin/blip-itm",
+    "builtin/clip-early",
+)
 _RUN = ["kind", "model", "benchmark", "setting", "seed"]
 _WHERE = {"kind": "ttm", "model": "builtin/clip", "benchmark": "scenes/left-right"}
 
@@ -223,7 +231,7 @@ class GainsData(NamedTuple):
 def gains_data(table: pd.DataFrame, kind: str = "ttm", metric: str = "group_match") -> GainsData:
     """Before and after with the preset, on every set and model that was measured. kind : `ttm` or `simplematch`."""
     own = table[(table.kind == kind) & (table.setting == PRESET) & (table.part == "all")]
-    models, sets = list(own.model.unique()), list(own.benchmark.unique())
+    models, sets = sorted(own.model.unique(), key=_place), list(own.benchmark.unique())
     fields = np.full((len(models), len(sets), 8), np.nan)
     for (model, name), rows in own.groupby(["model", "benchmark"], sort=False):
         fields[models.index(model), sets.index(name)] = _gain(rows, metric)
@@ -235,6 +243,15 @@ def gains_data(table: pd.DataFrame, kind: str = "ttm", metric: str = "group_matc
     )
     arrays = [a[:, order] for a in (before, after, std, fields[..., 5], fields[..., 6], fields[..., 7])]
     return GainsData(models, [sets[i] for i in order], metric, *arrays)
+
+
+def _place(model: str) -> int:
+    return _MODELS.index(model) if model in _MODELS else len(_MODELS)
+
+
+def _look(model: str) -> tuple[str, str]:
+    """Symbol and colour."""
+    return MARKS[_place(model) % len(MARKS)]
 
 
 def _gain(rows: pd.DataFrame, metric: str) -> list[float]:
@@ -251,7 +268,7 @@ def gains_figure(data: GainsData, height: int | None = None) -> go.Figure:
     y = np.arange(len(data.sets), dtype=float)
     for i, model in enumerate(data.models):
         known = ~np.isnan(data.gain[i])
-        (symbol, colour), std = MARKS[i % len(MARKS)], np.nan_to_num(data.std[i])
+        (symbol, colour), std = _look(model), np.nan_to_num(data.std[i])
         more = [data.before[i], data.after[i][:, None], std[:, None], data.chance[i][:, None]]
         figure.add_scatter(
             x=data.gain[i][known],
@@ -293,7 +310,7 @@ def gains_table(data: GainsData) -> pd.DataFrame:
     return pd.DataFrame(values, columns=columns)
 
 
-_MUCH = 6.5  # points of gain or loss from which a set is named
+_MUCH = 7.0  # points of gain or loss from which a set is named
 
 
 def lift_figure(data: GainsData, height: int = 360) -> go.Figure:
@@ -305,7 +322,7 @@ def lift_figure(data: GainsData, height: int = 360) -> go.Figure:
     lift = data.precision - data.before[..., 0]
     for i, model in enumerate(data.models):
         known = ~np.isnan(lift[i] + data.gain[i])
-        symbol, colour = MARKS[i % len(MARKS)]
+        symbol, colour = _look(model)
         names = [name.removeprefix("scenes/") for name in np.array(data.sets)[known]]
         figure.add_scatter(
             x=lift[i][known],
@@ -314,7 +331,7 @@ def lift_figure(data: GainsData, height: int = 360) -> go.Figure:
             mode="markers+text",
             marker={"symbol": symbol, "size": 11, "color": colour},
             text=[n if abs(g) > _MUCH else "" for n, g in zip(names, data.gain[i][known], strict=True)],
-            textposition="top center",
+            textposition="middle right",
             customdata=names,
             hovertemplate="%{customdata}: first selection %{x:+.1f} points above all groups, gain %{y:+.1f} points",
         )
