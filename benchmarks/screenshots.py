@@ -58,6 +58,7 @@ PAGES = {
 
 
 FIGURES = ("home", "group", "matching", "ttm-run")  # README's
+FIGURE_TALLEST = 1650
 
 
 @contextmanager
@@ -105,15 +106,15 @@ def runs(home: Path) -> list[str]:
     return ids
 
 
-def photograph(page: Any, address: str, path: Path, size: tuple[int, int]) -> None:
-    """The whole page, however long it is."""
+def photograph(page: Any, address: str, path: Path, size: tuple[int, int], tallest: int = TALLEST) -> None:
+    """The whole page, or so much of it from the top."""
     page.goto(address)
     page.get_by_test_id("stHeading").first.wait_for(timeout=120_000)
     for _ in range(3):  # a first run may start another one
         page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=300_000)
         page.wait_for_timeout(700)
     tall = page.evaluate("() => document.querySelector('[data-testid=stMainBlockContainer]').scrollHeight")
-    page.set_viewport_size({"width": size[0], "height": max(size[1], min(tall + 70, TALLEST))})
+    page.set_viewport_size({"width": size[0], "height": max(size[1], min(tall + 70, tallest))})
     page.wait_for_timeout(900)
     page.screenshot(path=path)
 
@@ -131,10 +132,10 @@ def main() -> None:
 
     wanted = {name: path for name, path in PAGES.items() if options.only in name}
     shots = [(size, scheme, f"-{size}-{scheme}") for size in SIZES for scheme in SCHEMES]
-    out = options.out
+    out, tallest = options.out, TALLEST
     if options.readme:
         wanted, shots = {name: PAGES[name] for name in FIGURES}, [("laptop", "light", "")]
-        out = ROOT / "assets" / "figures"
+        out, tallest = ROOT / "assets" / "figures", FIGURE_TALLEST
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -148,7 +149,7 @@ def main() -> None:
                     view = {"width": width, "height": height}
                     context = browser.new_context(viewport=view, color_scheme=scheme)  # type: ignore[arg-type]
                     where = address + path.format(first=ids[0], second=ids[1])
-                    photograph(context.new_page(), where, out / f"{name}{end}.png", (width, height))
+                    photograph(context.new_page(), where, out / f"{name}{end}.png", (width, height), tallest)
                     context.close()
                     print(out / f"{name}{end}.png")
             browser.close()
