@@ -192,12 +192,12 @@ def test_parts_by_tag_are_measured_apart(store, tmp_path, monkeypatch):
 
 
 def test_a_retrieval_set_is_measured_with_and_without_its_prior(store, monkeypatch):
-    from core import datasets
+    from core import searches
     from core.retrieval_scores import first_images
     from core.scenes.retrieval import load_retrieval
 
     small = first_images(load_retrieval("test"), 8, 30)
-    monkeypatch.setattr(datasets, "load_retrieval", lambda name, split="test": small)
+    monkeypatch.setattr(searches, "load_retrieval", lambda name, split="test": small)
     steps = run(store, measure.measure_job("scenes/retrieval", "builtin/blip-caption", prior="test"))
     record = steps[-1]
     assert (
