@@ -5,8 +5,8 @@ the last bit: the same sums in the same order. What is gained is threads that do
 operations. Without numba this file runs as plain Python, which only tests do. Groups are worked on in lanes: some at a
 time, each score a vector over them.
 
-A loop reads all that it needs of a group before it writes: LLVM 22 made wrong code for AVX-512 of loops that read in
-one arm of a condition what comes after a write (`a[g] = b[g] if swap else x; b[g] = x if swap else b[g]`).
+No loop reads in one arm of a condition once it has written: of such loops LLVM 22 made wrong code for AVX-512
+(`a[g] = b[g] if swap else x; b[g] = x if swap else b[g]`). They read all of it first.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ A part of matching and of metrics. A group is
     c  d    and of its second
 
 and lanes hold some groups at a time, a vector for each of the four. Helpers are written into their caller
-(`inline`), so that the compiler sees vectors of its own, which nothing else overlaps. As in `core.compiled` a loop
-reads all that it needs of a group before it writes. Unsigned indices spare a test for negative ones, and with it
+(`inline`), so that the compiler sees vectors of its own, which nothing else overlaps. As in `core.compiled` no loop
+reads in one arm of a condition once it has written. Unsigned indices spare a test for negative ones, and with it
 everything that keeps loops from running several groups at once.
 """
 

@@ -291,3 +291,15 @@ def test_nothing_measured_is_an_empty_figure_and_no_file_a_sentence(tmp_path):
         figure(data)
     with pytest.raises(InputError, match="measures it"):
         plots.ablations(tmp_path / "none.csv")
+
+
+def test_a_model_looks_the_same_in_every_figure_whatever_else_was_measured():
+    measured = plots.ablations()
+    few = measured[(measured.kind != "simplematch") | (measured.model == "itc:builtin/blip-itm")]
+    looks = [
+        {trace.name: (trace.marker.symbol, trace.marker.color) for trace in figure.data}
+        for kind, metric in (("ttm", "group_match"), ("simplematch", "group_score"))
+        for figure in (plots.gains_figure(plots.gains_data(few, kind, metric)),)
+    ]
+    assert list(looks[1]) == ["itc:builtin/blip-itm"]
+    assert looks[1].items() <= looks[0].items()
