@@ -1,11 +1,11 @@
-# make app | test | install | check | fix | bench | lock | audit
+# make app | test | test-shuffled | install | check | fix | bench | lock | audit
 PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
 UV := $(BIN)/uv
 STAMP := .venv/.installed
 
-.PHONY: app test install check fix bench lock audit
+.PHONY: app test test-shuffled install check fix bench lock audit
 
 install: $(STAMP)
 
@@ -14,7 +14,7 @@ install: $(STAMP)
 $(UV):
 	$(PYTHON) -c "import sys; sys.exit(0 if sys.version_info >= (3, 11) else 'Crossmatch needs Python 3.11 or newer: make PYTHON=python3.12 ...')"
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q uv
+	$(BIN)/python -m pip install -q uv==0.13.9
 
 $(STAMP): requirements.lock pyproject.toml | $(UV)
 	VIRTUAL_ENV=.venv $(UV) pip sync --require-hashes requirements.lock
@@ -26,6 +26,10 @@ app: install
 
 test: install
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# The same in an order of its own each time (the seed is printed): no test may need another one before it.
+test-shuffled: install
+	$(BIN)/python -m pytest -n 2 --dist worksteal -o addopts="-q --strict-markers"
 
 check: install
 	$(BIN)/ruff check .
