@@ -6,22 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from core.errors import InputError
 from core.groups import check_truth
-from core.kernels import Scratch, matchings, once, plain, reordered
+from core.kernels import Scratch, matchings, once, reordered
 from core.matching import (
     Matches,
     block_peak,
     by_assignment,
     match,
     match_block,
-    not_finite,
     rounding,
-    settle_ties,
 )
 
 
@@ -95,37 +92,6 @@ def view_of(
     return ColumnsView(right, almost, columns, place, scratch.vectors(size)[0])
 
 
-def machine_view_of(
-    array: np.ndarray,
-    truth: np.ndarray,
-    part: slice,
-    found: Matches,
-    wanted: bool,
-    fast: Any,
-    share: np.ndarray | None,
-) -> View:
-    """The same as `view_of` by machine code: `fast` is `core.compiled`, `share` (b,) room for single images."""
-    block = array[part]
-    size, _, k = block.shape
-    try:
-        own = captions_of(truth, part, k, fast)
-    except InputError:
-        block_peak(array, part)  # of two faults the one in the scores is told
-        raise
-    seen, winner = np.empty((5, size), dtype=bool), np.empty(size, dtype=np.uint16)
-    share = np.empty(0) if share is None else share
-    order = np.ascontiguousarray(_own_first(own, k), dtype=np.int64)
-    into = (found.matching, found.margin, winner, seen, share, wanted)
-    highest, tied = fast.solve(plain(block), order, *into)
-    if not np.isfinite(highest):
-        raise not_finite(array)
-    if wanted:
-        settle_ties(block, highest, found)
-    right = _right(found.matching, own, k, winner if wanted else None)
-    right, almost = _but_ties(right, block, own, found)
-    return MachineView(right, almost, seen, share, not tied)
-
-
 def _but_ties(
     right: np.ndarray, block: np.ndarray, own: np.ndarray, found: Matches
 ) -> tuple[np.ndarray, np.ndarray | None]:
@@ -136,31 +102,6 @@ def _but_ties(
     right[tied], almost = False, np.zeros(len(block), dtype=bool)
     almost[tied] = _total_is_best(block[tied], np.broadcast_to(own, block.shape[:2])[tied])
     return right, almost
-
-
-@dataclass(frozen=True)
-class MachineView(View):
-    """A view of what `core.compiled.solve` has seen."""
-
-    seen: np.ndarray
-    share: np.ndarray
-    clear: bool  # no comparison ties
-
-    @property
-    def all_rows(self) -> Test:
-        return self._test(0)
-
-    @property
-    def all_columns(self) -> Test:
-        return self._test(2)
-
-    @property
-    def images(self) -> Found:
-        return Found(self.share, None if self.clear else self.seen[4])
-
-    def _test(self, which: int) -> Test:
-        strict = self.seen[which]
-        return Test(strict, strict if self.clear else self.seen[which + 1])
 
 
 @dataclass(frozen=True)
@@ -241,15 +182,11 @@ def single(v: View) -> Found:
     return v.images
 
 
-def captions_of(truth: np.ndarray, part: slice, k: int, fast: Any = None) -> np.ndarray:
+def captions_of(truth: np.ndarray, part: slice, k: int) -> np.ndarray:
     """The truth of a block of groups, checked: (1, m) where it is the same for all of them, else (b, m)."""
     block = truth[part]
     m, flat = block.shape[1], block.reshape(-1)
-    if fast is not None and block.dtype == np.int64 and block.flags.c_contiguous:
-        same = fast.constant(block)
-    else:
-        same = (flat[m:] == flat[:-m]).all()
-    if same and _distinct(tuple(block[0].tolist()), k):
+    if (flat[m:] == flat[:-m]).all() and _distinct(tuple(block[0].tolist()), k):
         return block[:1]
     pairs = combinations(range(m), 2)
     if block.min() < 0 or block.max() >= k or any((block[:, i] == block[:, j]).any() for i, j in pairs):

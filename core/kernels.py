@@ -12,8 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import combinations, permutations
 from math import factorial
-from time import perf_counter
-from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -23,11 +21,7 @@ Value = TypeVar("Value")
 # cache that the cores share: in one that fits a core's own every operation would be so short that threads mostly wait
 # for the interpreter (measured: 2.5 times slower). Other groups are worked on by one thread, in a quarter of that.
 _CACHED, _FEWEST, _MOST = 1_048_576, 2_048, 122_880
-_MACHINE = 131_072  # groups of a block for machine code, which needs no working vectors of that length
 _MAX_THREADS = 8
-# Seconds: what it takes to load numba and its functions from disk.
-WORTH = 1.0
-WORTH = 100_000  # scores that keep a thread busy for longer than it takes to start one
 
 
 class once(Generic[Value]):
@@ -106,43 +100,15 @@ def _simple(m: int, k: int) -> bool:
     return m == 1 or m == k == 2
 
 
-class _Spent:
-    """Seconds that this process has worked on groups without machine code."""
-
-    seconds = 0.0
-
-
-def compiled() -> ModuleType | None:
-    """`core.compiled` where numba is installed and worth loading; else None, and numpy does the same work.
-
-    To load it costs what it saves on tens of millions of groups. Who knows neither how many will come does best to
-    load it once as much time has been spent without: at most twice what the better choice would have cost.
-    """
-    if _Spent.seconds < WORTH or not _has_numba():
-        return None
-    from core import compiled
-
-    return compiled
-
-
-@lru_cache(maxsize=1)
-def _has_numba() -> bool:
-    try:
-        import numba
-    except ImportError:  # not installed, or for another numpy
-        return False
-    return bool(numba.__version__)
-
-
-def in_blocks(scores: np.ndarray, work: Callable[[slice, Scratch], None], machine: bool = False) -> None:
+def in_blocks(scores: np.ndarray, work: Callable[[slice, Scratch], None]) -> None:
     """Call work(groups, scratch) for blocks of scores (n, m, k), on all cores; the first error is raised.
 
     numpy lets go of the interpreter inside its loops, so threads run side by side and share the arrays: a gain where
-    a block needs few and long operations. `machine`: the work is one long operation of machine code.
+    a block needs few and long operations.
     """
     n, m, k = scores.shape
-    threads = max(1, min(_cores(), n // _FEWEST)) if machine or _simple(m, k) else 1
-    blocks = -(-n // (threads * (_MACHINE if machine else block_size(m, k))))  # of each thread
+    threads = max(1, min(_cores(), n // _FEWEST)) if _simple(m, k) else 1
+    blocks = -(-n // (threads * block_size(m, k)))  # of each thread
     size = -(-n // (threads * blocks))
     each = blocks * size
 
@@ -151,14 +117,12 @@ def in_blocks(scores: np.ndarray, work: Callable[[slice, Scratch], None], machin
         for start in range(first, min(n, first + each), size):
             work(slice(start, min(n, start + size)), scratch)
 
-    began, (here, *others) = perf_counter(), range(0, n, each)
+    here, *others = range(0, n, each)
     with ThreadPoolExecutor(max(1, len(others))) as pool:  # starts no thread before it is asked for one
         waiting = [pool.submit(run, first) for first in others]
         run(here)
         for one in waiting:
             one.result()
-    if not machine:
-        _Spent.seconds += perf_counter() - began
 
 
 def _cores() -> int:
@@ -170,11 +134,6 @@ def _cores() -> int:
 def peak(block: np.ndarray) -> float:
     """The largest magnitude in a block; nan or infinite where a score is."""
     return max(abs(float(block.max())), abs(float(block.min())))
-
-
-def plain(block: np.ndarray) -> np.ndarray:
-    """Scores as machine code takes them: float32 or float64, one after another; the same array where it is so."""
-    return np.ascontiguousarray(block, dtype=np.float32 if block.dtype == np.float32 else np.float64)
 
 
 @lru_cache(maxsize=32)

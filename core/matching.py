@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import perm
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from core.errors import InputError
-from core.kernels import Scratch, best_two, compiled, in_blocks, name_captions, peak, plain
+from core.kernels import Scratch, best_two, in_blocks, name_captions, peak
 
 # Up to this many matchings a group is solved by enumerating them (k = 6 square has 720), above it by assignment.
 MAX_ENUMERATED = 720
@@ -89,22 +88,14 @@ def match(scores: np.ndarray) -> Matches:
     (array([[0, 1]]), array([0.2]))
     """
     array = check_form(scores)
-    found, fast = empty_matches(array.shape), machine_code(array.shape)
+    found = empty_matches(array.shape)
 
     def work(part: slice, scratch: Scratch) -> None:
-        columns = None if fast or by_assignment(array.shape) else scratch.columns(array[part])
+        columns = None if by_assignment(array.shape) else scratch.columns(array[part])
         match_block(array, part, columns, scratch, Matches(*(a[part] for a in found)))
 
-    in_blocks(array, work, machine=fast is not None)
+    in_blocks(array, work)
     return found
-
-
-def machine_code(shape: tuple[int, ...]) -> ModuleType | None:
-    """`core.compiled` where it is to solve groups of this shape (n, m, k).
-
-    Not for 1x2: the one subtraction that they need is quicker by numpy.
-    """
-    return None if shape[1:] == (1, 2) or by_assignment(shape) else compiled()
 
 
 def by_assignment(shape: tuple[int, ...]) -> bool:
@@ -131,22 +122,17 @@ def match_block(
 ) -> np.ndarray | None:
     """`match` for one block of the groups of `array` (n, m, k), into `found`; raises InputError as `block_peak` does.
 
-    columns : the block's, where all matchings are to be tried with numpy; without, machine code or assignment do it.
+    columns : the block's, where all matchings are to be tried; without, each group is solved by assignment.
     Returns which of `kernels.matchings` won (b,), ties aside, where all were tried.
     """
     scores, winner = array[part], None
     size, m, k = scores.shape
-    if columns is None and (fast := machine_code(scores.shape)) is not None:
-        highest = fast.match(plain(scores), found.matching, found.margin)
-        if not np.isfinite(highest):
-            raise not_finite(array)
+    highest = block_peak(array, part)
+    if columns is None:
+        found.matching[:], found.margin[:] = _assign(scores)
     else:
-        highest = block_peak(array, part)
-        if columns is None:
-            found.matching[:], found.margin[:] = _assign(scores)
-        else:
-            winner = best_two(columns, scratch.vectors(size), found.margin)
-            name_captions(winner, m, k, found.matching)
+        winner = best_two(columns, scratch.vectors(size), found.margin)
+        name_captions(winner, m, k, found.matching)
     settle_ties(scores, highest, found)
     return winner
 

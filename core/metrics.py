@@ -16,17 +16,11 @@ from scipy.stats import binomtest
 
 from core import comparisons
 from core.assignment import Rows, match_global_blocks
-from core.comparisons import Found, View, machine_view_of, view_of
+from core.comparisons import Found, View, view_of
 from core.errors import InputError, unknown_name
 from core.groups import check_truth
 from core.kernels import Scratch, in_blocks
-from core.matching import (
-    Matches,
-    check_form,
-    empty_matches,
-    machine_code,
-    match_global,
-)
+from core.matching import Matches, check_form, empty_matches, match_global
 
 RESAMPLES = 10_000
 
@@ -162,7 +156,6 @@ def _solve(
         check_truth(truth, n, m, k)  # raises
     rules = {name: _rule(name, m, k) for name in names}
     found = empty_matches(array.shape) if matches is None else matches
-    fast = machine_code(array.shape)
     # One image has no rival for its caption: known without looking.
     asked = {rule for rule in rules.values() if m > 1 or rule is not comparisons.columns}
     room = {rule: np.empty(n, dtype=np.float64 if rule in _SHARES else bool) for rule in asked}
@@ -171,11 +164,7 @@ def _solve(
     def work(part: slice, scratch: Scratch) -> None:
         ours, wanted = Matches(*(a[part] for a in found)), matches is None
         into = {rule: values[part] for rule, values in room.items()}
-        if fast is None:
-            view = view_of(array, truth, part, ours, wanted, scratch)
-        else:
-            share = into.get(comparisons.single)
-            view = machine_view_of(array, truth, part, ours, wanted, fast, share)
+        view = view_of(array, truth, part, ours, wanted, scratch)
         for rule, values in into.items():
             value, tied = rule(view)
             if value is not values:
@@ -185,7 +174,7 @@ def _solve(
             if tied is not None:
                 draws[rule].append((part, tied))
 
-    in_blocks(array, work, machine=fast is not None)
+    in_blocks(array, work)
     done = {rule: Outcome(value, _drawn(draws[rule], n)) for rule, value in room.items()}
     return found, {name: done[rule] if rule in done else _no_rival(n) for name, rule in rules.items()}
 
