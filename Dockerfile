@@ -1,5 +1,7 @@
 # The Streamlit app as a container, and as a Docker Space: port 8501, no root, every cache in a folder it may write.
-FROM python:3.12-slim
+# The base by its digest: the same bytes in every build. Seen as `python:3.12.14-slim-trixie`, an index of all platforms,
+# in ten public repositories in autumn 2026; a newer one: `docker buildx imagetools inspect python:3.12-slim`.
+FROM python:3.12-slim@sha256:f77ac9e44ae96ef2c90b8053ea08c31f8be030f824196b0ae4db6d462c84e51f
 
 RUN useradd --create-home --uid 1000 crossmatch
 USER crossmatch
@@ -8,7 +10,7 @@ WORKDIR /home/crossmatch/app
 # The environment first: it changes less often than the code. Versions and hashes are those of requirements.lock.
 COPY --chown=crossmatch Makefile pyproject.toml requirements.lock README.md LICENSE ./
 RUN python -m venv .venv \
-    && .venv/bin/python -m pip install --no-cache-dir -q uv \
+    && .venv/bin/python -m pip install --no-cache-dir -q uv==0.13.9 \
     && VIRTUAL_ENV=.venv .venv/bin/uv pip sync --no-cache --require-hashes requirements.lock
 
 COPY --chown=crossmatch . .

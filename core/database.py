@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from core.errors import InputError
-from core.files import storage
+from core.files import private_file, private_folder, storage
 
 BUSY = 15.0  # seconds to wait for another writer
 
@@ -95,14 +95,15 @@ class Nowhere(Database):
 
 
 def opened(path: Path, migrations: Migrations) -> Database:
-    """The database in a file, which is made, with its folder, where it is not there yet.
+    """The database in a file, which is made, with its folder, where it is not there yet; both for their owner alone.
 
     Where that cannot be, pages that only look for runs find none. Raises InputError for a file that is there and cannot
     be used.
     """
     try:
         with storage(path.parent):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(path.parent, ours=path.is_file())
+            private_file(path)
         return Database(path, migrations)
     except InputError as error:
         if path.is_file() and path.stat().st_size:

@@ -34,11 +34,43 @@ def storage(path: Path) -> Iterator[None]:
         ) from error
 
 
+def private_folder(folder: Path, ours: bool = True) -> None:
+    """Make a folder that its owner alone may enter. One that is there already and open to others is closed to them,
+    with all that is in it, if it is `ours`.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if ours and not _closed(folder):
+        for path in (folder, *folder.rglob("*")):
+            _close(path)
+
+
+def private_file(path: Path) -> None:
+    """Make an empty file that its owner alone may read, or close one that is there to everybody else."""
+    if not path.exists():
+        os.close(os.open(path, os.O_CREAT, 0o600))
+    _close(path)
+
+
+def _close(path: Path) -> None:
+    with suppress(OSError):  # another owner's, or a disk that takes no writing: it stays as it is
+        if not path.is_symlink() and not _closed(path):
+            path.chmod(0o700 if path.is_dir() else 0o600)
+
+
+def _closed(path: Path) -> bool:
+    return not path.stat().st_mode & 0o077
+
+
+def _opener(path: str, flags: int) -> int:
+    """A new file in a folder that is closed to others is closed to them too, wherever it is moved later."""
+    return os.open(path, flags, 0o600 if _closed(Path(path).parent) else 0o666)
+
+
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file so that a reader, or a crash at any instant, finds the old content or all of the new."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with open(aside, "wb") as file:
+        with open(aside, "wb", opener=_opener) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

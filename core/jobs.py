@@ -272,7 +272,8 @@ def keep_embeddings(name: str, data: bytes) -> Path:
     path = paths.home() / "embeddings" / sha256(data).hexdigest()[:16] / plain
     if not path.is_file():
         with files.storage(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            for folder in (path.parent.parent, path.parent):
+                files.private_folder(folder)
             files.write_bytes(path, data)
     return path
 

@@ -101,7 +101,7 @@ def start_module(module: str, arguments: Sequence[str], log: Path) -> Identity:
         module,
         *arguments,
     ]  # -P: no `core` folder of the working directory
-    with open(log, "ab") as output:
+    with open(log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

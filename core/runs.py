@@ -182,7 +182,8 @@ class RunStore:
         folder = self.folder(run_id)
         try:
             with files.storage(self.root):
-                (folder / "steps").mkdir(parents=True)
+                for made in (folder, folder / "steps"):
+                    files.private_folder(made)
                 files.write_json(folder / "config.json", config)
             with self._database.transaction(write=True) as database:
                 database.execute(

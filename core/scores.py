@@ -20,6 +20,7 @@ import numpy as np
 from core import paths, ready
 from core.embeddings import EmbeddingFile, parse_shape, read_embeddings
 from core.errors import InputError
+from core.files import private_file, private_folder
 from core.groups import GroupSet, ImageRef
 from core.matching import check_scores
 from core.ready import Key
@@ -305,7 +306,9 @@ class ScoreCache:
         return otherwise
 
     def _connect(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        folder = self.path.parent
+        private_folder(folder, ours=folder == paths.home() / "cache")
+        private_file(self.path)
         db = sqlite3.connect(self.path, timeout=self._PATIENCE)
         try:
             if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":

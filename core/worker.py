@@ -245,6 +245,7 @@ def work(job: Job) -> tuple[str, str | None]:
 def main(arguments: Sequence[str]) -> int:
     """Claim the run, work, and leave a last word in the store."""
     root, run_id, attempt = arguments
+    os.umask(0o077)  # what a run writes is its owner's alone
     if public() and hasattr(os, "nice"):
         os.nice(5)  # on a server that everybody shares, pages come before runs
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import resource
+import time
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
@@ -208,3 +209,60 @@ def test_a_page_says_what_is_wrong_with_a_store_that_it_cannot_read(open_page, t
     test = open_page(f"pages/{page}")
     assert not test.exception
     assert [error for error in test.error if "newer Crossmatch" in error.value]
+
+
+# --- for their owner alone
+
+
+def open_to_others(folder):
+    """Everything at and below a folder that somebody else could read, write or enter."""
+    return [path for path in (folder, *folder.rglob("*")) if path.stat().st_mode & 0o077]
+
+
+def test_the_store_and_the_score_cache_are_for_their_owner_alone(store, monkeypatch):
+    home = Path(os.environ["CROSSMATCH_HOME"])
+    ScoreCache().put("model", [("image", "caption")], np.ones(1, np.float32))
+    mine = RunStore()
+    run = mine.create("ttm", "a run", {"model": "m", "benchmark": "b", "ttm": {"seed": 1}})
+    files.write_arrays(mine.arrays_path(run.id, 0), {"scores": np.zeros((1, 2, 2), np.float32)})
+    keep_embeddings("e.npz", b"content")
+    for folder in (home / "runs", home / "cache", home / "embeddings"):
+        assert folder.is_dir() and not open_to_others(folder)
+
+
+def test_a_worker_writes_for_its_owner_alone(tmp_path):
+    from core.runs import launch
+
+    store = RunStore()
+    run = launch(store, store.create("ttm", "t", {"model": "no such model", "benchmark": "scenes/swap"}).id)
+    until(lambda: not store.get(run.id).live)
+    assert store.log(run.id)
+    assert not open_to_others(store.root)
+
+
+def until(done, seconds=120):
+    """Wait for something that is sure to come."""
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_an_older_store_that_everybody_could_read_is_closed_when_it_is_opened(store, tmp_path):
+    for path in (store.root, *store.root.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    outside = tmp_path / "outside"
+    outside.mkdir(mode=0o755)
+    (store.root / "link").symlink_to(outside)
+    assert RunStore(store.root).get(store.finished).status == "finished"
+    assert open_to_others(store.root) == [store.root / "link"] and outside.stat().st_mode & 0o055
+    assert os.access(store.folder(store.finished), os.X_OK)
+
+
+def test_a_folder_of_others_is_not_closed_for_a_file_of_ours(tmp_path):
+    tmp_path.chmod(0o755)
+    ScoreCache(tmp_path / "scores.sqlite").put("model", [("image", "caption")], np.ones(1, np.float32))
+    RunStore(tmp_path)
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
+    assert not (tmp_path / "scores.sqlite").stat().st_mode & 0o077
+    assert not (tmp_path / "runs.db").stat().st_mode & 0o077

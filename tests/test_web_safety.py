@@ -403,6 +403,14 @@ def test_the_container_runs_without_root():
     assert users and users[-1] not in ("root", "0")
 
 
+def test_the_container_is_built_from_pinned_parts_alone():
+    dockerfile, makefile = ((ROOT / name).read_text() for name in ("Dockerfile", "Makefile"))
+    bases = re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)
+    assert bases and all(re.search(r"@sha256:[0-9a-f]{64}$", base) for base in bases), bases
+    uv = {re.search(r"pip install [^\n]*\buv(\S*)", text).group(1) for text in (dockerfile, makefile)}
+    assert len(uv) == 1 and uv.pop().startswith("==")  # one version in both
+
+
 def test_the_lock_pins_every_package_with_its_hashes_and_has_all_that_is_asked_for():
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
