@@ -21,7 +21,7 @@ from core.errors import InputError
 from core.evaluation import Evaluation, percent_record
 from core.groups import check_truth
 from core.matching import MAX_ENUMERATED, check_scores
-from core.metrics import METRICS, Estimate
+from core.metrics import METRICS, TEXT_SCORE, Estimate
 from core.metrics_alpha import AlphaCurve, BestAlpha, Validated, alpha_curve, best_alpha, validate_alpha
 
 REPEATS, STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
@@ -126,8 +126,7 @@ class AlphaStudy:
 
     def depends(self, metric: str) -> bool:
         """Whether alpha can change a metric at all: not ImageScore, and not GroupMatch on square groups."""
-        m, k = self.shape
-        return metric != "image_score" and not (metric == "group_match" and m == k)
+        return METRICS[metric].alpha.moves(*self.shape)
 
     def flips(self, alpha: float, metric: str) -> Flips:
         """Which groups alpha mends and which it breaks."""
@@ -157,7 +156,7 @@ class AlphaStudy:
         return {
             "n_groups": len(self.scores),
             "shape": "x".join(map(str, self.shape)),
-            "metrics": {name: self._metric(name, ends[0.0][name], ends[1.0][name]) for name in METRICS},
+            "metrics": {name: self._metric(name, zero, ends[1.0][name]) for name, zero in ends[0.0].items()},
             "language": {
                 "scenario": self.frequency.scenario or None,
                 "true_caption_likelier": None if likelier is None else percent_record(likelier),
@@ -251,7 +250,7 @@ def stability(
     samples: np.ndarray,
     index: np.ndarray,
     sizes: Sequence[int] = (1, 3, 10, 30, 100),
-    metric: str = "text_score",
+    metric: str = TEXT_SCORE,
     repeats: int = 5,
 ) -> list[Stability]:
     """How far the result depends on which images a prior was sampled from ([VGPT] Table 6).

@@ -12,13 +12,13 @@ import numpy as np
 
 from core.errors import InputError
 from core.evaluation import Evaluation, percent_record
-from core.metrics import METRICS, Estimate
+from core.metrics import INDIVIDUAL_MATCH, Estimate, outcomes
 from core.scorers import scorer_kind
 from core.scorers.kinds import KINDS
 
 # A blind model that gets so much of the way from chance to everything has solved a benchmark.
 SOLVED = 0.8
-METRIC = "individual_match"  # on 1xk it is TextScore; on every other shape the one that counts single images
+METRIC = INDIVIDUAL_MATCH  # on 1xk it is TextScore; on every other shape the one that counts single images
 
 VERDICTS = {
     "design": "It cannot be solved without looking, by design.",
@@ -123,10 +123,8 @@ def ceiling(shape: tuple[int, int], metric: str) -> float:
     """The most that a blind model can get on a metric, in percent, by the strict rule about ties.
 
     With one image nothing limits it. With several, an image's score never beats another's, and the same caption comes
-    first for all of them: only single images can be right, one of m.
+    first for all of them: it does best where that is a true one, and so are those that follow.
     """
-    m, _ = shape
-    if m == 1:
-        return 100.0
-    assert metric in METRICS
-    return 100 / m if metric == METRIC else 0.0
+    m, k = shape
+    scores = np.tile(np.arange(k, 0, -1.0), (1, m, 1))
+    return 100 * float(outcomes(scores, np.arange(m)[None], [metric])[metric].value.mean())

@@ -11,7 +11,7 @@ import numpy as np
 
 from core.evaluation import MAX_SLICES, Evaluation, tags_frame
 from core.groups import GroupSet
-from core.metrics import METRICS
+from core.metrics import GROUP_MATCH, GROUP_SCORE, METRICS
 
 NEAR = 0.1  # share of the untied groups that count as near ties: those with the smallest margins
 ORDERS = {"as in the set": 0, "margin, smallest first": 1, "margin, largest first": -1}
@@ -39,8 +39,8 @@ def tag_mask(options: Mapping[str, np.ndarray], tags: Sequence[str], n: int) -> 
 def verdict_options(evaluation: Evaluation) -> dict[str, np.ndarray]:
     """`GroupMatch right` and the like -> the groups it holds for, bool (n,)."""
     found: dict[str, np.ndarray] = {}
-    for name in ("group_match", "group_score", "text_score", "image_score", "individual_match"):
-        right = evaluation.outcomes[name].value == 1
+    for name, outcome in evaluation.outcomes.items():
+        right = outcome.value == 1
         found |= {f"{METRICS[name].label} right": right, f"{METRICS[name].label} wrong": ~right}
     return {**found, "tied": evaluation.matches.tied}
 
@@ -68,7 +68,7 @@ def find(
 def surprises(evaluation: Evaluation) -> dict[str, np.ndarray]:
     """Kinds of groups worth a look, bool (n,) each."""
     margin, tied = evaluation.matches.margin, evaluation.matches.tied
-    right, strict = (evaluation.outcomes[name].value == 1 for name in ("group_match", "group_score"))
+    right, strict = (evaluation.outcomes[name].value == 1 for name in (GROUP_MATCH, GROUP_SCORE))
     limit = float(np.quantile(margin[~tied], NEAR)) if (~tied).any() else 0.0
     return {"match right, score wrong": right & ~strict, "near tie": ~tied & (margin <= limit), "tie": tied}
 

@@ -10,56 +10,14 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
-from string import ascii_uppercase
 from typing import NamedTuple
 
-import numpy as np
-
 from core.evaluation import Evaluation
-from core.matching import match_global
 from core.metrics import METRICS, Outcome
 from core.plots import OUTCOME_COLOURS, OUTCOME_SYMBOLS
+from core.verdicts import GroupData, group_data, image_name
 
 INK = {"student": "#c0569f", **OUTCOME_COLOURS}
-
-
-class GroupData(NamedTuple):
-    """One group as it is drawn and as the metrics compare it. Arrays are float64 (m,) unless said; NaN: no rival."""
-
-    scores: np.ndarray  # (m, k)
-    matching: list[int] | None  # the induced one; None where two matchings tie
-    truth: list[int]
-    true: np.ndarray  # score of each image with its own caption
-    row_rival: np.ndarray  # best other caption of that image
-    column_rival: np.ndarray  # best other image of that caption
-    true_total: float
-    rival_total: float  # of the best other matching
-    margin: float
-
-
-def group_data(scores: np.ndarray, truth: np.ndarray, matching: np.ndarray, margin: float) -> GroupData:
-    """scores : float (m, k). truth, matching : int (m,), as metrics and `match` have them; only re-arranged here."""
-    table = np.asarray(scores, dtype=np.float64)
-    images = np.arange(len(table))
-    true, rows, columns = table[images, truth], table.copy(), table[:, truth]
-    rows[images, truth] = -np.inf
-    columns[images, images] = -np.inf
-    induced = None if matching[0] < 0 else [int(j) for j in matching]
-    own = [int(j) for j in truth]
-    best = float(table[images, match_global(table)].sum())
-    rival = best - margin if induced == own else best
-    column_rival = columns.max(axis=0) if len(table) > 1 else np.full(1, np.nan)
-    return GroupData(
-        table,
-        induced,
-        own,
-        true,
-        rows.max(axis=1),
-        column_rival,
-        float(true.sum()),
-        float(rival),
-        float(margin),
-    )
 
 
 def outcome_kind(outcome: Outcome, index: int) -> str:
@@ -78,21 +36,6 @@ def group_view(evaluation: Evaluation, index: int) -> tuple[GroupData, dict[str,
     return data, {name: outcome_kind(outcome, index) for name, outcome in evaluation.outcomes.items()}
 
 
-def image_name(i: int) -> str:
-    """A, B, ..., Z, A1, B1, ..."""
-    return ascii_uppercase[i % 26] + (str(i // 26) if i > 25 else "")
-
-
-def compare_text(left: float, right: float) -> str:
-    """`24.13 > 23.90`, with as many digits as it takes to see a difference that is there."""
-    sign = ">" if left > right else "<" if left < right else "="
-    for digits in (2, 4, 6):
-        texts = f"{left:.{digits}f}", f"{right:.{digits}f}"
-        if sign == "=" or texts[0] != texts[1]:
-            break
-    return f"{texts[0]} {sign} {texts[1]}".replace("-", "−")
-
-
 class Verdict(NamedTuple):
     """A metric's verdict on one group: palette key, label, meaning, and the comparison with its numbers filled in."""
 
@@ -104,29 +47,7 @@ class Verdict(NamedTuple):
 
 def verdicts(data: GroupData, kinds: dict[str, str]) -> list[Verdict]:
     """kinds : metric -> `right`, `wrong` or `tie`, as `metrics.outcomes` and `outcome_kind` say."""
-    m, k = data.scores.shape
-    rows, columns = _compared(data, data.row_rival), _compared(data, data.column_rival)
-    alone = "one image alone: nothing to compare"
-    hits = int((data.true > data.row_rival).sum())
-    totals = compare_text(data.true_total, data.rival_total)
-    both = f"TextScore {_sign(kinds, 'text_score')} and ImageScore {_sign(kinds, 'image_score')}"
-    numbers = {
-        "text_score": f"own caption against the best other: {rows}",
-        "image_score": f"own image against the best other: {columns}" if m > 1 else alone,
-        "group_score": both if m == k else f"rows alone, as there are fewer images than captions: {rows}",
-        "group_match": f"total of the true matching against the best other: {totals}",
-        "individual_match": f"{hits} of {m} images",
-    }
-    return [Verdict(kinds[n], METRICS[n].label, METRICS[n].meaning, numbers[n]) for n in kinds]
-
-
-def _compared(data: GroupData, rivals: np.ndarray) -> str:
-    pairs = zip(data.truth, data.true, rivals, strict=True)
-    return " · ".join(f"{image_name(i)}–{j + 1}: {compare_text(t, r)}" for i, (j, t, r) in enumerate(pairs))
-
-
-def _sign(kinds: dict[str, str], name: str) -> str:
-    return OUTCOME_SYMBOLS[kinds[name]] if name in kinds else "?"
+    return [Verdict(kinds[n], METRICS[n].label, METRICS[n].meaning, METRICS[n].verdict(data)) for n in kinds]
 
 
 def verdicts_html(rows: Sequence[Verdict]) -> str:

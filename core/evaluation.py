@@ -84,9 +84,9 @@ class Evaluation:
         to_text = ranks(scores, own)
         to_image = ranks(np.ascontiguousarray(scores[:, own].T), np.arange(n * m))
         return {
-            "global_match": metrics.global_match(scores, own, m, self.seed),
-            "image_to_text_r1": self._recall(to_text, 100 / (n * k)),
-            "text_to_image_r1": self._recall(to_image, 100 / (n * m)),
+            metrics.GLOBAL_MATCH: metrics.global_match(scores, own, m, self.seed),
+            metrics.IMAGE_TO_TEXT: self._recall(to_text, 100 / (n * k)),
+            metrics.TEXT_TO_IMAGE: self._recall(to_image, 100 / (n * m)),
         }
 
     def _recall(self, found: Any, chance: float) -> Estimate:

@@ -16,7 +16,7 @@ from core.drawing import image_name
 from core.errors import InputError
 
 # `metric` of `history` that follows the one assignment over all images and captions.
-GLOBAL = "global_match"
+GLOBAL = metrics.GLOBAL_MATCH
 
 
 class History(NamedTuple):
@@ -32,7 +32,7 @@ class History(NamedTuple):
 
 
 def history(
-    arrays: Sequence[Mapping[str, np.ndarray]], truth: np.ndarray, metric: str = "group_match"
+    arrays: Sequence[Mapping[str, np.ndarray]], truth: np.ndarray, metric: str = metrics.GROUP_MATCH
 ) -> History:
     """What happened to every group.
 
@@ -64,7 +64,7 @@ def explain(
     arrays: Sequence[Mapping[str, np.ndarray]],
     truth: np.ndarray,
     ids: Sequence[str],
-    metric: str = "group_match",
+    metric: str = metrics.GROUP_MATCH,
 ) -> pd.DataFrame:
     """One row per group, in their order; arguments as for `history`.
 

@@ -11,11 +11,12 @@ from core import metrics
 from core.errors import InputError
 from core.evaluation import Evaluation
 from core.groups import GroupSet
-from core.metrics import METRICS, Estimate
+from core.metrics import GROUP_MATCH, GROUP_SCORE, METRICS, Estimate
 
 if TYPE_CHECKING:
     from core.scorers.embedding import EmbeddingModel
 
+_SUBJECTS = (GROUP_SCORE, GROUP_MATCH)  # of the propositions
 MOST = 2_000_000  # scores that one simulation may draw
 
 
@@ -43,7 +44,7 @@ def simulate(m: int, k: int, n: int, seed: int = 0) -> list[Simulated]:
             f"{n} groups of {m}x{k} are more than the lesson draws at once; choose fewer groups."
         )
     scores = np.random.default_rng(seed).standard_normal((n, m, k))
-    found = metrics.evaluate(scores, np.tile(np.arange(m), (n, 1)), ("group_score", "group_match"))
+    found = metrics.evaluate(scores, np.tile(np.arange(m), (n, 1)), _SUBJECTS)
     return [Simulated(name, estimate) for name, estimate in found.items()]
 
 
@@ -52,10 +53,7 @@ def guessing_table(shapes: list[tuple[int, int]]) -> pd.DataFrame:
     rows = [
         {
             "images × captions": f"{m}×{k}",
-            **{
-                METRICS[name].label: 100 * metrics.chance(name, m, k)
-                for name in ("group_score", "group_match")
-            },
+            **{METRICS[name].label: 100 * metrics.chance(name, m, k) for name in _SUBJECTS},
         }
         for m, k in shapes
     ]

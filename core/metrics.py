@@ -1,14 +1,11 @@
 """Metrics on groups: the one reader of truth, with chance levels, tie counts and intervals (METHODS 2).
 
-Every "correct" test is strict: a tie counts as wrong, and is counted. Sources: [TTM] Eq. 1, sections 3.1 and 4.5,
-appendix B; Winoground (Thrush et al. 2022) for the text and image scores.
+Every "correct" test is strict: a tie counts as wrong, and is counted. What each metric is says `core.metrics_table`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from math import factorial, perm
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +13,63 @@ from scipy.stats import binomtest
 
 from core import comparisons
 from core.assignment import Rows, match_global_blocks
-from core.comparisons import Found, View, view_of
-from core.errors import InputError, unknown_name
+from core.comparisons import view_of
+from core.errors import InputError
 from core.groups import check_truth
 from core.kernels import Scratch, in_blocks
 from core.matching import Matches, check_form, empty_matches, match_global
+from core.metrics_table import (
+    GLOBAL,
+    GLOBAL_MATCH,
+    GROUP_MATCH,
+    GROUP_SCORE,
+    IMAGE_SCORE,
+    IMAGE_TO_TEXT,
+    INDIVIDUAL_MATCH,
+    METRICS,
+    TEXT_SCORE,
+    TEXT_TO_IMAGE,
+    Rule,
+    described,
+    entry,
+    headlines,
+    of_shape,
+    yes_or_no,
+)
+
+__all__ = [
+    "GLOBAL",
+    "GLOBAL_MATCH",
+    "GROUP_MATCH",
+    "GROUP_SCORE",
+    "IMAGE_SCORE",
+    "IMAGE_TO_TEXT",
+    "INDIVIDUAL_MATCH",
+    "METRICS",
+    "TEXT_SCORE",
+    "TEXT_TO_IMAGE",
+    "Comparison",
+    "Estimate",
+    "Outcome",
+    "ThresholdCurve",
+    "bootstrap",
+    "chance",
+    "compare",
+    "described",
+    "entry",
+    "estimate",
+    "evaluate",
+    "global_match",
+    "global_match_blocks",
+    "headlines",
+    "of_shape",
+    "oracle_mask",
+    "outcomes",
+    "precision",
+    "solve",
+    "threshold_curve",
+    "yes_or_no",
+]
 
 RESAMPLES = 10_000
 
@@ -46,82 +95,15 @@ class Estimate(NamedTuple):
     ties: int
 
 
-# Outcomes that are a share of a group; every other one holds or does not.
-_SHARES = {comparisons.single}
-
-
-def _chance_both(m: int, k: int) -> float:
-    return factorial(k - 1) / factorial(2 * k - 1) if m == k else k**-m
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A group metric that can explain itself on a page."""
-
-    label: str
-    formula: str  # LaTeX
-    meaning: str
-    reference: str
-    outcome: Callable[[View], Found]
-    chance: Callable[[int, int], float]  # (m, k) -> probability for i.i.d. continuous scores
-
-
-# For m < k GroupScore asks for the rows alone ([TTM] B.2); the columns of its images are then an extension.
-METRICS: dict[str, Metric] = {
-    "text_score": Metric(
-        "TextScore",
-        r"\forall i:\; s_{i\pi^*(i)} > \max_{j\neq\pi^*(i)} s_{ij}",
-        "For every image, its own caption scores strictly highest.",
-        "Winoground text score; [TTM] B.2 for m < k",
-        comparisons.rows,
-        lambda m, k: k**-m,
-    ),
-    "image_score": Metric(
-        "ImageScore",
-        r"\forall i:\; s_{i\pi^*(i)} > \max_{l\neq i} s_{l\pi^*(i)}",
-        "For every true caption, its own image scores strictly highest.",
-        "Winoground image score = Cola multi-object accuracy; an extension for m < k",
-        comparisons.columns,
-        lambda m, k: m**-m,
-    ),
-    "group_score": Metric(
-        "GroupScore",
-        r"\text{TextScore} \wedge \text{ImageScore}",
-        "Both at once: each true score is strictly the largest of its row and of its column.",
-        "[TTM] Eq. 1; Winoground group score",
-        comparisons.both,
-        _chance_both,
-    ),
-    "group_match": Metric(
-        "GroupMatch",
-        r"\sum_i s_{i\pi^*(i)} > \sum_i s_{i\pi(i)} \;\; \forall \pi\neq\pi^*",
-        "The true matching has the strictly highest total of all matchings.",
-        "[TTM] section 3.1",
-        comparisons.matched,
-        lambda m, k: 1 / perm(k, m),
-    ),
-    "individual_match": Metric(
-        "IndividualMatch",
-        r"\tfrac1m\sum_i [\, s_{i\pi^*(i)} > \max_{j\neq\pi^*(i)} s_{ij} \,]",
-        "Share of single images whose own caption scores strictly highest.",
-        "[TTM] section 4.5",
-        comparisons.single,
-        lambda m, k: 1 / k,
-    ),
-}
-
-
 def chance(name: str, m: int, k: int) -> float:
     """Probability in [0, 1] that a metric holds for uniform i.i.d. scores ([TTM] Propositions 1-4)."""
-    if name not in METRICS:
-        raise unknown_name("metric", name, METRICS)
-    return METRICS[name].chance(m, k)
+    return entry(name, m, k).chance(m, k)
 
 
 def outcomes(
     scores: np.ndarray,
     truth: np.ndarray,
-    names: Sequence[str] = tuple(METRICS),
+    names: Sequence[str] | None = None,
     matches: Matches | None = None,
 ) -> dict[str, Outcome]:
     """Each metric's outcome for every group.
@@ -129,15 +111,17 @@ def outcomes(
     Parameters
     ----------
     scores : float (n, m, k). truth : int (n, m), the caption of each image.
+    names : of metrics; by default all that groups of this shape have.
     matches : the induced matchings of these scores where they are at hand already.
 
-    Raises InputError for a wrong shape, a non-finite score or a wrong truth (naming the group), or an unknown metric.
+    Raises InputError for a wrong shape, a non-finite score or a wrong truth (naming the group), an unknown metric or
+    one that groups of this shape do not have.
     """
     return _solve(scores, truth, names, matches)[1]
 
 
 def solve(
-    scores: np.ndarray, truth: np.ndarray, names: Sequence[str] = tuple(METRICS)
+    scores: np.ndarray, truth: np.ndarray, names: Sequence[str] | None = None
 ) -> tuple[Matches, dict[str, Outcome]]:
     """Induced matchings, exact margins and each metric's outcome in one pass over the scores.
 
@@ -147,19 +131,21 @@ def solve(
 
 
 def _solve(
-    scores: np.ndarray, truth: np.ndarray, names: Sequence[str], matches: Matches | None
+    scores: np.ndarray, truth: np.ndarray, names: Sequence[str] | None, matches: Matches | None
 ) -> tuple[Matches, dict[str, Outcome]]:
     array = check_form(scores)
     n, m, k = array.shape
     truth = np.asarray(truth)
     if truth.shape != (n, m) or not np.issubdtype(truth.dtype, np.integer):
         check_truth(truth, n, m, k)  # raises
-    rules = {name: _rule(name, m, k) for name in names}
+    known = of_shape(m, k)
+    rules = {name: entry(name, m, k).rule(m, k) for name in (known if names is None else names)}
+    held = {METRICS[name].rule(m, k) for name in yes_or_no(known)}  # or not: no shares
     found = empty_matches(array.shape) if matches is None else matches
     # One image has no rival for its caption: known without looking.
     asked = {rule for rule in rules.values() if m > 1 or rule is not comparisons.columns}
-    room = {rule: np.empty(n, dtype=np.float64 if rule in _SHARES else bool) for rule in asked}
-    draws: dict[Callable[[View], Found], list[tuple[slice, np.ndarray]]] = {rule: [] for rule in asked}
+    room = {rule: np.empty(n, dtype=bool if rule in held else np.float64) for rule in asked}
+    draws: dict[Rule, list[tuple[slice, np.ndarray]]] = {rule: [] for rule in asked}
 
     def work(part: slice, scratch: Scratch) -> None:
         ours, wanted = Matches(*(a[part] for a in found)), matches is None
@@ -193,18 +179,10 @@ def _no_rival(n: int) -> Outcome:
     return Outcome(np.broadcast_to(np.True_, n), np.broadcast_to(np.False_, n))
 
 
-def _rule(name: str, m: int, k: int) -> Callable[[View], Found]:
-    """How a metric is computed on groups of m x k."""
-    if name not in METRICS:
-        raise unknown_name("metric", name, METRICS)
-    as_rows = (name == "group_score" and m < k) or (name == "individual_match" and m == 1)  # [TTM] B.2
-    return comparisons.rows if as_rows else METRICS[name].outcome
-
-
 def evaluate(
     scores: np.ndarray,
     truth: np.ndarray,
-    names: Sequence[str] = tuple(METRICS),
+    names: Sequence[str] | None = None,
     matches: Matches | None = None,
     seed: int = 0,
 ) -> dict[str, Estimate]:

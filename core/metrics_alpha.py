@@ -9,7 +9,7 @@ Source: [VGPT] Eq. 7, section 5.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property, reduce
 from itertools import permutations
 from math import perm
 from typing import NamedTuple
@@ -19,29 +19,11 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import binom, norm
 
 from core.debias import check_prior, grid, longest_best, split_halves
-from core.errors import unknown_name
 from core.groups import check_truth
 from core.matching import MAX_ENUMERATED, check_scores
-from core.metrics import METRICS, outcomes
-
-
-@dataclass(frozen=True)
-class Spans:
-    """Where each unit is right: on the open interval (low, high) of alpha. Arrays (n, u), all float64.
-
-    A unit is a group (u = 1), or an image of a group (IndividualMatch, u = m). The interval is empty where low >= high.
-    On the closed interval [tied_low, tied_high] the unit is right or misses only by a tie.
-    """
-
-    low: np.ndarray
-    high: np.ndarray
-    tied_low: np.ndarray
-    tied_high: np.ndarray
-
-    def select(self, groups: np.ndarray) -> Spans:
-        """The spans of some groups."""
-        parts = (self.low, self.high, self.tied_low, self.tied_high)
-        return Spans(*(part[groups] for part in parts))
+from core.metrics import outcomes
+from core.metrics_table import GROUP_MATCH, entry
+from core.spans import NARROWER, AlphaView, Spans, constant, half_lines
 
 
 class AlphaCurve(NamedTuple):
@@ -101,91 +83,53 @@ class Validated(NamedTuple):
 
 
 def spans(scores: np.ndarray, prior: np.ndarray, truth: np.ndarray, metric: str) -> Spans:
-    """The intervals of alpha on which each group, or image, is right.
+    """The intervals of alpha on which each group, or each part of one that counts by itself, is right.
 
-    scores : float (n, m, k), log P(t|i). prior : float (n, k). truth : int (n, m). metric : a name of `METRICS`.
+    scores : float (n, m, k), log P(t|i). prior : float (n, k). truth : int (n, m). metric : a name of `METRICS`, whose
+    alpha rule is asked.
     """
-    if metric not in METRICS:
-        raise unknown_name("metric", metric, METRICS)
     array = check_scores(scores).astype(np.float64)
-    prior, truth = check_prior(prior, array), check_truth(truth, *array.shape)
-    m, k = array.shape[1:]
-    if metric == "image_score":
-        return _column_spans(array, truth)
-    if metric == "group_match":
-        return _square_spans(array, truth) if m == k else _matching_spans(array, prior, truth)
-    rows = _row_spans(array, prior, truth)
-    if metric == "individual_match":
-        return rows
-    every = _intersect(rows)
-    if metric == "text_score" or m < k:  # GroupScore asks for the rows alone where m < k ([TTM] B.2)
-        return every
-    columns = _column_spans(array, truth)
-    return _intersect(Spans(*(np.hstack(pair) for pair in zip(_parts(every), _parts(columns), strict=True))))
+    rule = entry(metric, *array.shape[1:]).alpha
+    return rule.spans(_View(array, check_prior(prior, array), check_truth(truth, *array.shape)))
 
 
-# How the fields of two spans combine where both must hold.
-_KEEP = (np.maximum, np.minimum, np.maximum, np.minimum)
+class _View(AlphaView):
+    """The parts of `AlphaView`, computed."""
 
+    @cached_property
+    def rows(self) -> Spans:
+        """From a crossing point per true/other pair."""
+        n, m, k = self.scores.shape
+        groups, images = np.arange(n)[:, None], np.arange(m)[None, :]
+        d = self.scores[groups, images, self.truth][:, :, None] - self.scores  # (n, m, k)
+        q = np.take_along_axis(self.prior, self.truth, axis=1)[:, :, None] - self.prior[:, None, :]
+        own = np.zeros((n, m, k), dtype=bool)
+        own[groups, images, self.truth] = True
+        d[own], q[own] = np.inf, 0.0  # its own caption is no rival
+        return half_lines(d, q)
 
-def _parts(s: Spans) -> tuple[np.ndarray, ...]:
-    return s.low, s.high, s.tied_low, s.tied_high
+    @cached_property
+    def columns(self) -> Spans:
+        """Constant: what alpha subtracts from a caption is the same for all images."""
+        m = self.shape[0]
+        columns = np.take_along_axis(self.scores, self.truth[:, None, :], axis=2)  # (n, image, true caption)
+        lead = np.einsum("nii->ni", columns)[:, None, :] - columns
+        lead[:, range(m), range(m)] = np.inf
+        least = reduce(np.minimum, lead.transpose(1, 0, 2))
+        return constant(least > 0, least >= 0)
 
-
-def _constant(right: np.ndarray, loose: np.ndarray) -> Spans:
-    """The spans of an outcome (n,) that alpha cannot change, and of the same outcome or a tie."""
-    low, tied_low = (np.where(x, -np.inf, np.inf)[:, None] for x in (right, loose))
-    return Spans(low, -low, tied_low, -tied_low)
-
-
-def _column_spans(scores: np.ndarray, truth: np.ndarray) -> Spans:
-    """ImageScore: what alpha subtracts from a caption is the same for all images."""
-    m = truth.shape[1]
-    columns = np.take_along_axis(scores, truth[:, None, :], axis=2)  # (n, image, true caption)
-    lead = np.einsum("nii->ni", columns)[:, None, :] - columns
-    lead[:, range(m), range(m)] = np.inf
-    return _constant((lead > 0).all(axis=(1, 2)), (lead >= 0).all(axis=(1, 2)))
-
-
-def _square_spans(scores: np.ndarray, truth: np.ndarray) -> Spans:
-    """GroupMatch for m = k: every bijection uses every caption, so alpha takes the same from all totals."""
-    value, tied = outcomes(scores, truth, ["group_match"])["group_match"]
-    return _constant(value > 0, (value > 0) | tied)
-
-
-def _row_spans(scores: np.ndarray, prior: np.ndarray, truth: np.ndarray) -> Spans:
-    """One interval per image (n, m), from a crossing point per true/other pair."""
-    n, m, k = scores.shape
-    groups, images = np.arange(n)[:, None], np.arange(m)[None, :]
-    d = scores[groups, images, truth][:, :, None] - scores  # (n, m, k)
-    q = np.take_along_axis(prior, truth, axis=1)[:, :, None] - prior[:, None, :]
-    own = np.zeros((n, m, k), dtype=bool)
-    own[groups, images, truth] = True
-    d[own], q[own] = np.inf, 0.0  # its own caption is no rival
-    return _half_lines(d, q)
-
-
-def _half_lines(d: np.ndarray, q: np.ndarray) -> Spans:
-    """Intersection over the last axis of { alpha : d > alpha * q }: an open interval each."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        crossing = d / q
-    low = np.where(q < 0, crossing, -np.inf).max(axis=-1)
-    high = np.where(q > 0, crossing, np.inf).min(axis=-1)
-    flat = q == 0
-    lost, drawn = (flat & (d < 0)).any(axis=-1), (flat & (d == 0)).any(axis=-1)
-    tied_low = np.where(lost, np.inf, low)
-    return Spans(np.where(lost | drawn, np.inf, low), high, tied_low, high)
-
-
-def _intersect(s: Spans) -> Spans:
-    """All units of a group at once: (n, u) -> (n, 1)."""
-    low, high, tied_low, tied_high = _parts(s)
-    reduced = (low.max(axis=1), high.min(axis=1), tied_low.max(axis=1), tied_high.min(axis=1))
-    return Spans(*(part[:, None] for part in reduced))
+    @cached_property
+    def matching(self) -> Spans:
+        """Constant for m = k: every bijection uses every caption, so alpha takes the same from all totals."""
+        m, k = self.shape
+        if m < k:
+            return _matching_spans(self.scores, self.prior, self.truth)
+        value, tied = outcomes(self.scores, self.truth, [GROUP_MATCH])[GROUP_MATCH]
+        return constant(value[:, None], (value | tied)[:, None])
 
 
 def _matching_spans(scores: np.ndarray, prior: np.ndarray, truth: np.ndarray) -> Spans:
-    """GroupMatch for m < k: the true matching's total against every other injective matching's."""
+    """The matching for m < k: the true one's total against every other injective matching's."""
     n, m, k = scores.shape
     if perm(k, m) > MAX_ENUMERATED:
         rows = [_crossings(*group) for group in zip(scores, prior, truth, strict=True)]
@@ -201,7 +145,7 @@ def _matching_spans(scores: np.ndarray, prior: np.ndarray, truth: np.ndarray) ->
             q += true_prior[:, i] - prior[:, j]
             own &= truth[:, i] == j
         d[own] = np.inf
-        for part, new, keep in zip(found, _parts(_half_lines(d[:, None], q[:, None])), _KEEP, strict=True):
+        for part, new, keep in zip(found, half_lines(d[:, None], q[:, None]).parts, NARROWER, strict=True):
             keep(part, new, out=part)
     return Spans(*(part[:, None] for part in found))
 
@@ -265,10 +209,11 @@ def alpha_curve(scores: np.ndarray, prior: np.ndarray, truth: np.ndarray, metric
     Parameters
     ----------
     scores : float (n, m, k), log P(t|i). prior : float (n, k), log P_train(t). truth : int (n, m).
-    metric : text_score, image_score, group_score, group_match or individual_match.
+    metric : a name of `core.metrics.METRICS`; its own alpha rule is followed.
 
     250,000 groups take well under a second. GroupMatch on square groups and ImageScore are constant. Raises InputError
-    for shapes that do not fit, non-finite values or an unknown metric. Source: [VGPT] Eq. 7; METHODS 5.
+    for shapes that do not fit, non-finite values, an unknown metric or one that such groups do not have.
+    Source: [VGPT] Eq. 7; METHODS 5.
 
     >>> curve = alpha_curve(np.array([[[-2.0, -1.0]]]), np.array([[-4.0, -1.0]]), np.array([[0]]), "text_score")
     >>> curve.edges.round(4).tolist(), curve.values.tolist()  # right once the common caption's lead of 3 counts 1/3

@@ -7,17 +7,11 @@ from __future__ import annotations
 
 from html import escape
 
-from core.metrics import METRICS
+from core.metrics import described
 from core.plots import OUTCOME_COLOURS, BarsData, MarginsData
-from core.plots.style import METRIC_COLOURS
-from core.texts import GLOBAL
 
 _LEFT, _RIGHT, _ROW, _WIDE = 150, 70, 26, 720
 _GREY = "#868c9b"
-
-
-def _label(metric: str) -> str:
-    return GLOBAL[metric][0] if metric in GLOBAL else METRICS[metric].label
 
 
 def bars_svg(data: BarsData) -> str:
@@ -34,7 +28,7 @@ def bars_svg(data: BarsData) -> str:
             y += _ROW
     axis = _axis(y)
     alt = "; ".join(
-        f"{row}: {_label(metric)} {data.value[i, r]:.1f} percent, chance {data.chance[i, r]:.1f}"
+        f"{row}: {described(metric).label} {data.value[i, r]:.1f} percent, chance {data.chance[i, r]:.1f}"
         for r, row in enumerate(data.rows)
         for i, metric in enumerate(data.metrics)
     )
@@ -46,9 +40,9 @@ def _x(percent: float) -> float:
 
 
 def _bar(y: float, metric: str, value: float, low: float, high: float, chance: float) -> str:
-    colour, middle = METRIC_COLOURS.get(metric, "#7a8296"), y + 8
+    colour, middle = described(metric).colour, y + 8
     return (
-        _text(_LEFT - 8, middle + 4, _label(metric), "end")
+        _text(_LEFT - 8, middle + 4, described(metric).label, "end")
         + f'<rect x="{_LEFT}" y="{y}" width="{_x(value) - _LEFT:.1f}" height="16" rx="2" fill="{colour}"/>'
         + f'<path d="M{_x(low):.1f} {middle}H{_x(high):.1f}M{_x(low):.1f} {y + 3}v10M{_x(high):.1f} {y + 3}v10" '
         'stroke="currentColor" stroke-width="1.6" fill="none"/>'

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import re
 
-from core.metrics import METRICS, Estimate
-
-GLOBAL = {  # of a file with embeddings: over all its images and captions, regardless of groups
-    "global_match": (
-        "Global match",
-        "One assignment over all images and captions gives an image its own caption.",
-    ),
-    "image_to_text_r1": ("Image to text R@1", "An image's own caption scores highest among all captions."),
-    "text_to_image_r1": ("Text to image R@1", "A caption's own image scores highest among all images."),
-}
+from core.metrics import Estimate, described
 
 
 def name_and_meaning(metric: str) -> tuple[str, str]:
     """A metric's label and one sentence on it."""
-    return GLOBAL[metric] if metric in GLOBAL else (METRICS[metric].label, METRICS[metric].meaning)
+    found = described(metric)
+    return found.label, found.meaning
 
 
 def plain(text: str) -> str:

@@ -25,12 +25,13 @@ def check_same(a: Evaluation, b: Evaluation) -> None:
         raise InputError("A and B measure different groups; choose two models on one set, split and filter.")
 
 
-def differences(
-    a: Evaluation, b: Evaluation, metrics: Sequence[str] = tuple(METRICS)
-) -> dict[str, Comparison]:
-    """B minus A for every metric: paired bootstrap interval and exact McNemar test (`metrics.compare`)."""
+def differences(a: Evaluation, b: Evaluation, metrics: Sequence[str] | None = None) -> dict[str, Comparison]:
+    """B minus A for every metric, or for those named: paired bootstrap interval and exact McNemar test."""
     check_same(a, b)
-    return {name: compare(a.outcomes[name].value, b.outcomes[name].value, a.seed) for name in metrics}
+    return {
+        name: compare(a.outcomes[name].value, b.outcomes[name].value, a.seed)
+        for name in metrics or a.outcomes
+    }
 
 
 def sides(a: Evaluation, b: Evaluation, metric: str) -> dict[str, np.ndarray]:

@@ -8,6 +8,7 @@ import pytest
 from core import drawing
 from core.evaluation import Evaluation
 from core.metrics import Outcome
+from core.verdicts import compare_text
 
 # Image 0 belongs to caption 0. The matching is right (1 + 4 > 3 + 1.5), every row and column is not.
 SCORES = np.array([[1.0, 3.0], [1.5, 4.0]])
@@ -82,7 +83,7 @@ def test_a_tie_that_decides_is_called_a_tie():
     ],
 )
 def test_numbers_show_the_difference_that_decides(left, right, text):
-    assert drawing.compare_text(left, right) == text
+    assert compare_text(left, right) == text
 
 
 def test_lines_before_and_after_the_reveal():

@@ -5,7 +5,7 @@ import pytest
 
 from core import plots
 from core.matching import Matches
-from core.metrics import METRICS, Estimate, Outcome, ThresholdCurve, threshold_curve
+from core.metrics import GLOBAL, METRICS, Estimate, Outcome, ThresholdCurve, threshold_curve
 from core.plots import style
 
 # Five groups: margins 3, 2, 2, 1 and one tie; the matching of the first, the third and the fourth is right.
@@ -150,7 +150,8 @@ def contrast(colour, ground):
 @pytest.mark.parametrize("ground", ["#fcfbf8", "#12111f"])
 def test_the_palette_is_readable_on_the_light_and_on_the_dark_page(ground):
     single = [style.COVERAGE_COLOUR, style.PRECISION_COLOUR, style.THRESHOLD_COLOUR]
-    several = [*plots.OUTCOME_COLOURS.values(), *style.METRIC_COLOURS.values(), *(c for c, _ in plots.SERIES)]
+    metrics = [entry.colour for entry in (*METRICS.values(), *GLOBAL.values())]
+    several = [*plots.OUTCOME_COLOURS.values(), *metrics, *(c for c, _ in plots.SERIES)]
     weak = {c: round(contrast(c, ground), 2) for c in (*single, *several) if contrast(c, ground) < 3}
     assert not weak
 

@@ -15,8 +15,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.errors import InputError
+from core.metrics import GROUP_MATCH, described, headlines
 from core.paths import assets
-from core.plots.style import MARKS, METRIC_COLOURS, METRIC_MARKERS, OUTCOME_COLOURS, SERIES, layout
+from core.plots.style import MARKS, OUTCOME_COLOURS, SERIES, layout
 from core.plots.ttm import band, steps_axis
 from core.texts import name_and_meaning
 
@@ -78,7 +79,7 @@ class CurvesData(NamedTuple):
 def curves_data(
     table: pd.DataFrame,
     names: Mapping[str, str] = SCHEDULE_NAMES,
-    metric: str = "group_match",
+    metric: str = GROUP_MATCH,
     where: Mapping[str, str] = _WHERE,
     part: str = "all",
 ) -> CurvesData:
@@ -167,7 +168,8 @@ def _ends(table: pd.DataFrame, where: Mapping[str, str], places: Mapping[str, fl
     measured = sorted((x, s) for s, x in places.items() if (ends.setting == s).any())
     metrics = {
         name: np.array([_spread(ends[ends.setting == s][name]) for _, s in measured]).reshape(-1, 2)
-        for name in ("group_match", "group_score")
+        for name in headlines()
+        if name in ends
     }
     before = {name: float(own[own.iteration == 0][name].mean()) for name in metrics}
     seeds = np.array([(ends.setting == s).sum() for _, s in measured])
@@ -178,7 +180,7 @@ def ends_figure(data: EndsData, height: int = 360) -> go.Figure:
     """Means with bars of one standard deviation; dashed: before adaptation; dash-dotted: the oracle; dotted: chance."""
     figure = go.Figure()
     for name, values in data.metrics.items():
-        colour, label = METRIC_COLOURS[name], name_and_meaning(name)[0]
+        colour, label = described(name).colour, described(name).label
         figure.add_scatter(
             x=data.x,
             y=values[:, 0],
@@ -186,7 +188,7 @@ def ends_figure(data: EndsData, height: int = 360) -> go.Figure:
             name=label,
             mode="lines+markers",
             line={"color": colour, "width": 3},
-            marker={"symbol": METRIC_MARKERS[name], "size": 10},
+            marker={"symbol": described(name).marker, "size": 10},
             customdata=np.column_stack([np.nan_to_num(values[:, 1]), data.seeds]),
             hovertemplate="%{y:.1f} ± %{customdata[0]:.1f} % (%{customdata[1]:.0f} seeds)",
         )
@@ -228,7 +230,7 @@ class GainsData(NamedTuple):
         return self.after - self.before[..., 0]
 
 
-def gains_data(table: pd.DataFrame, kind: str = "ttm", metric: str = "group_match") -> GainsData:
+def gains_data(table: pd.DataFrame, kind: str = "ttm", metric: str = GROUP_MATCH) -> GainsData:
     """Before and after with the preset, on every set and model that was measured. kind : `ttm` or `simplematch`."""
     own = table[(table.kind == kind) & (table.setting == PRESET) & (table.part == "all")]
     models, sets = sorted(own.model.unique(), key=_place), list(own.benchmark.unique())

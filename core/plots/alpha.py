@@ -13,21 +13,10 @@ from core.metrics_alpha import AlphaCurve, best_alpha, interval
 from core.plots.margins import with_line
 from core.plots.style import (
     MAX_STEPS,
-    METRIC_COLOURS,
     OUTCOME_COLOURS,
     SERIES,
     layout,
 )
-
-# Line styles, so that no metric is told by colour alone.
-DASHES = {
-    "group_match": "solid",
-    "group_score": "solid",
-    "text_score": "dash",
-    "image_score": "dot",
-    "individual_match": "dashdot",
-}
-MAIN = ("group_match", "group_score")
 
 
 class AlphaData(NamedTuple):
@@ -74,7 +63,7 @@ def alpha_figure(data: AlphaData, alpha: float | None = None, height: int = 380)
         figure.add_scatter(
             **_steps(data.x[name], edge),
             fill=fill,
-            fillcolor=_faint(METRIC_COLOURS[name], 0.14),
+            fillcolor=_faint(METRICS[name].colour, 0.14),
             line={"width": 0, "shape": "hv"},
             mode="lines",
             hoverinfo="skip",
@@ -82,7 +71,7 @@ def alpha_figure(data: AlphaData, alpha: float | None = None, height: int = 380)
             name=f"95 % interval of {METRICS[name].label}",
         )
     for metric, values in data.y.items():
-        line = {"color": METRIC_COLOURS[metric], "dash": DASHES[metric], "shape": "hv"}
+        line = {"color": METRICS[metric].colour, "dash": METRICS[metric].dash, "shape": "hv"}
         figure.add_scatter(
             **_steps(data.x[metric], values),
             name=METRICS[metric].label,
@@ -93,7 +82,7 @@ def alpha_figure(data: AlphaData, alpha: float | None = None, height: int = 380)
     figure.add_hline(
         y=data.chance[name], line={"color": OUTCOME_COLOURS["tie"], "width": 2, "dash": "2px,3px"}
     )
-    figure.add_vrect(*data.best, fillcolor=_faint(METRIC_COLOURS[name], 0.22), line_width=0)
+    figure.add_vrect(*data.best, fillcolor=_faint(METRICS[name].colour, 0.22), line_width=0)
     layout(figure, height, "alpha: how much of the language prior is taken out", "", percent=True)
     lowest = min([data.chance[name], *(float(v.min()) for v in data.y.values()), float(low.min())])
     figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25)

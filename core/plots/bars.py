@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
 
-from core.metrics import METRICS, Estimate
+from core.metrics import Estimate, described
 from core.plots.style import (
     MARK_COLOUR,
-    METRIC_COLOURS,
     OUTCOME_COLOURS,
     layout,
 )
@@ -48,8 +48,8 @@ def bars_figure(data: BarsData, height: int = 340) -> go.Figure:
             x=x,
             y=data.value[i],
             width=0.9 * width,
-            name=METRICS[name].label,
-            marker_color=METRIC_COLOURS[name],
+            name=described(name).label,
+            marker_color=described(name).colour,
             error_y={"array": up, "arrayminus": down, "thickness": 1.6, "width": 4, "color": MARK_COLOUR},
             customdata=np.stack([data.low[i], data.high[i], data.chance[i], data.ties[i]], axis=-1),
             hovertemplate="%{y:.1f} % (95 % interval %{customdata[0]:.1f}–%{customdata[1]:.1f}), "
@@ -69,13 +69,18 @@ def bars_figure(data: BarsData, height: int = 340) -> go.Figure:
     figure.update_yaxes(range=[0, 112])
     if len(data.rows) == 1:  # the metrics label themselves
         places = (np.arange(count) - (count - 1) / 2) * width
-        labels = [METRICS[name].label.replace("M", "<br>M").replace("S", "<br>S") for name in data.metrics]
+        labels = [_two_lines(described(name).label) for name in data.metrics]
         figure.update_layout(showlegend=False)
         figure.update_xaxes(tickvals=places, ticktext=labels, showgrid=False)
         return figure
     labels = [row.replace("-", "<br>").replace(" ", "<br>", 1) if len(row) > 10 else row for row in data.rows]
     figure.update_xaxes(tickvals=places, ticktext=labels, showgrid=False)
     return figure
+
+
+def _two_lines(label: str) -> str:
+    """`GroupMatch` as `Group<br>Match`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "<br>", label)
 
 
 def _chance_marks(data: BarsData, places: np.ndarray, width: float) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from core.metrics import TEXT_SCORE
 from core.plots.style import MARK_COLOUR, MARKS, OUTCOME_COLOURS, layout
 
 
@@ -36,7 +37,7 @@ def cost_data(table: pd.DataFrame, metric: str, by: str | None = None) -> CostDa
             rows = own[own["set"] == name]
             found = rows[rows["metric"] == metric]
             if found.empty:
-                found = rows[(rows["metric"] == "text_score") & rows["shape"].str.startswith("1x")]
+                found = rows[(rows["metric"] == TEXT_SCORE) & rows["shape"].str.startswith("1x")]
             if len(found):
                 for array, column in zip(arrays, ("difference", "low", "high"), strict=True):
                     array[i, j] = found[column].iloc[0]

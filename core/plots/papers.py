@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
+from core.metrics import METRICS
 from core.papers import UNITS
-from core.plots.style import MARK_COLOUR, METRIC_COLOURS, METRIC_MARKERS, layout
+from core.plots.style import MARK_COLOUR, layout
 from core.texts import name_and_meaning
 
 _LOOKS = (
@@ -103,10 +104,10 @@ def papers_figure(data: PapersData) -> go.Figure:
 
 def _look(data: PapersData, j: int) -> tuple[str, str]:
     """Colour and mark of a result: the metric's own where it is the first with that metric, else one that is free."""
-    first = [m in METRIC_COLOURS and data.metrics.index(m) == i for i, m in enumerate(data.metrics)]
+    first = [m in METRICS and data.metrics.index(m) == i for i, m in enumerate(data.metrics)]
     metric = data.metrics[j]
     if first[j]:
-        return METRIC_COLOURS[metric], METRIC_MARKERS[metric]
-    taken = {METRIC_MARKERS[m] for m, own in zip(data.metrics, first, strict=True) if own}
+        return METRICS[metric].colour, METRICS[metric].marker
+    taken = {METRICS[m].marker for m, own in zip(data.metrics, first, strict=True) if own}
     free = [look for look in _LOOKS if look[1] not in taken]
     return free[first[:j].count(False) % len(free)]

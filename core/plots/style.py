@@ -11,22 +11,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from core.verdicts import SYMBOLS
+
 OUTCOME_COLOURS = {"right": "#2f7fd0", "wrong": "#d9730d", "tie": "#868c9b"}
-OUTCOME_SYMBOLS = {"right": "✓", "wrong": "✗", "tie": "="}
-METRIC_COLOURS = {
-    "group_match": "#6c63e0",
-    "group_score": "#1a9382",
-    "text_score": "#c0569f",
-    "image_score": "#93801c",
-    "individual_match": "#7a8296",
-}
-METRIC_MARKERS = {
-    "group_match": "circle",
-    "group_score": "square",
-    "text_score": "triangle-up",
-    "image_score": "triangle-down",
-    "individual_match": "diamond",
-}
+OUTCOME_SYMBOLS = SYMBOLS
 COVERAGE_COLOUR, PRECISION_COLOUR, THRESHOLD_COLOUR = "#7a8296", "#2f7fd0", "#8a5be0"
 THRESHOLD_LINE = {"color": THRESHOLD_COLOUR, "width": 3}
 MARK_COLOUR = "#c67c12"  # intervals on bars, the model's cells in a score matrix

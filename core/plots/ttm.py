@@ -9,35 +9,16 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.metrics import METRICS, ThresholdCurve
+from core.metrics import GLOBAL, GROUP_SCORE, METRICS, ThresholdCurve, described
 from core.plots.margins import MarginsData, at_threshold, margins_figure
 from core.plots.style import (
     COVERAGE_COLOUR,
-    MARK_COLOUR,
-    METRIC_COLOURS,
-    METRIC_MARKERS,
     PRECISION_COLOUR,
     SERIES,
     THRESHOLD_COLOUR,
     layout,
 )
-from core.texts import GLOBAL, name_and_meaning
-
-# The two metrics that a run is about; in the global variant the assignment over everything joins them.
-MAIN = ("group_match", "group_score", "global_match")
-_RECALL = ("image_to_text_r1", "text_to_image_r1")
-_COLOURS = {
-    **METRIC_COLOURS,
-    "global_match": MARK_COLOUR,
-    "image_to_text_r1": "#c0569f",
-    "text_to_image_r1": "#93801c",
-}
-_MARKERS = {
-    **METRIC_MARKERS,
-    "global_match": "star",
-    "image_to_text_r1": "triangle-up",
-    "text_to_image_r1": "triangle-down",
-}
+from core.texts import name_and_meaning
 
 
 class TTMData(NamedTuple):
@@ -112,21 +93,18 @@ def ttm_metrics_figure(data: TTMData, height: int = 360) -> go.Figure:
     """Every metric per iteration; bands are 95 % intervals, dotted lines chance levels, both of the main ones."""
     figure = go.Figure()
     for name, values in data.metrics.items():
-        main, colour = name in MAIN, _COLOURS[name]
+        entry = described(name)
+        main, colour = entry.headline, entry.colour
         if main:
             band(figure, data.iteration, values[:, 1], values[:, 2], colour)
             figure.add_hline(y=values[0, 3], line={"color": colour, "width": 1.5, "dash": "dot"})
         figure.add_scatter(
             x=data.iteration,
             y=values[:, 0],
-            name=name_and_meaning(name)[0],
+            name=entry.label,
             mode="lines+markers",
-            line={
-                "color": colour,
-                "width": 3 if main else 1.4,
-                "dash": "dash" if name in _RECALL else "solid",
-            },
-            marker={"symbol": _MARKERS[name], "size": 9 if main else 6},
+            line={"color": colour, "width": 3 if main else 1.4, "dash": entry.dash},
+            marker={"symbol": entry.marker, "size": 9 if main else 6},
             customdata=values[:, 1:],
             hovertemplate="%{y:.1f} % (%{customdata[0]:.1f}–%{customdata[1]:.1f}), chance %{customdata[2]:.1f}",
         )
@@ -139,7 +117,7 @@ PANELS = {
         ("precision", PRECISION_COLOUR, "solid", "circle", "%{y:.1f} %"),
         ("coverage", COVERAGE_COLOUR, "dash", "square", "%{y:.1f} %"),
     ],
-    "fitted": [("fitted", METRIC_COLOURS["group_score"], "solid", "square", "%{y:.1f} %")],
+    "fitted": [("fitted", METRICS[GROUP_SCORE].colour, "solid", "square", "%{y:.1f} %")],
     "loss": [("loss", COVERAGE_COLOUR, "solid", "circle", "%{y:.3f}")],
     "threshold": [("threshold", THRESHOLD_COLOUR, "solid", "circle", "%{y:.3f}")],
 }
@@ -251,18 +229,19 @@ def spread_figure(data: SpreadData, height: int = 360) -> go.Figure:
     """The main metrics per iteration: means over seeds, bands of one standard deviation, dotted chance levels."""
     figure = go.Figure()
     for name, values in data.metrics.items():
-        if name not in MAIN:
+        entry = described(name)
+        if not entry.headline:
             continue
-        colour, std = _COLOURS[name], np.nan_to_num(values[:, 1])
+        colour, std = entry.colour, np.nan_to_num(values[:, 1])
         band(figure, data.iteration, values[:, 0] - std, values[:, 0] + std, colour)
         figure.add_hline(y=values[0, 2], line={"color": colour, "width": 1.5, "dash": "dot"})
         figure.add_scatter(
             x=data.iteration,
             y=values[:, 0],
-            name=name_and_meaning(name)[0],
+            name=entry.label,
             mode="lines+markers",
             line={"color": colour, "width": 3},
-            marker={"symbol": _MARKERS[name], "size": 9},
+            marker={"symbol": entry.marker, "size": 9},
             customdata=np.column_stack([std, values[:, 2], data.seeds]),
             hovertemplate="%{y:.1f} ± %{customdata[0]:.1f} % (%{customdata[2]:.0f} seeds), "
             "chance %{customdata[1]:.1f}",
