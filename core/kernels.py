@@ -16,6 +16,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from core.interrupt import between_blocks
+
 Value = TypeVar("Value")
 # Numbers of a block's columns, and the fewest and most groups. Where groups need few operations a block lies in the
 # cache that the cores share: in one that fits a core's own every operation would be so short that threads mostly wait
@@ -115,6 +117,7 @@ def in_blocks(scores: np.ndarray, work: Callable[[slice, Scratch], None]) -> Non
     def run(first: int) -> None:
         scratch = Scratch(m, k, size, scores.dtype)
         for start in range(first, min(n, first + each), size):
+            between_blocks()
             work(slice(start, min(n, start + size)), scratch)
 
     here, *others = range(0, n, each)

@@ -14,6 +14,7 @@ from scipy.optimize import linear_sum_assignment
 
 from core.errors import InputError
 from core.kernels import Scratch, best_two, in_blocks, name_captions, peak
+from core.limits import check_shape
 
 # Up to this many matchings a group is solved by enumerating them (k = 6 square has 720), above it by assignment.
 MAX_ENUMERATED = 720
@@ -61,6 +62,7 @@ def check_form(scores: np.ndarray) -> np.ndarray:
         )
     if not (np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)):
         raise InputError(f"Scores hold {array.dtype} values; they need numbers.")
+    check_shape(f"{n:,} groups of {m} x {k}", n, m, k)
     return array
 
 

@@ -2,41 +2,75 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from core.errors import InputError, writable
-from core.scorefiles.common import ScoreFile
+from core.interrupt import between_blocks
+from core.limits import check, check_shape
+from core.scorefiles.common import ScoreFile, check_cells
 
-_CELL = re.compile(r"c(0|[1-9]\d*)_i(0|[1-9]\d*)")  # caption, image
+_CELL = re.compile(r"c(0|[1-9][0-9]{0,8})_i(0|[1-9][0-9]{0,8})")  # caption, image
+
+
+class _Row(NamedTuple):
+    """One line: its scores (m, k), its id, the caption of each image or None, and what else it holds, as text."""
+
+    cells: np.ndarray
+    id: str
+    truth: np.ndarray | None
+    tags: dict[str, str]
 
 
 def read(path: Path | str, content: bytes) -> ScoreFile:
-    """A score file from the bytes of JSON lines."""
-    try:
-        lines = content.decode("utf-8-sig").split("\n")
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8 text; save it again as UTF-8.") from None
-    numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    if not numbered:  # a byte order mark alone, for instance
+    """A score file from the bytes of JSON lines, one line at a time: objects take many times their text."""
+    rows: list[_Row] = []
+    names: set[str] = set()
+    for number, line in _lines(path, content):
+        row = _row(f"{path}: line {number}", line, len(rows))
+        rows.append(row)
+        _check_like(path, number, row.cells.shape, rows[0].cells.shape)
+        names.update(row.tags)
+        if len(rows) % 1000 == 1:
+            between_blocks()
+            check_shape(path, len(rows), *row.cells.shape)
+            check(path, columns=len(names), cells=len(rows) * len(names))
+    if not rows:  # a byte order mark alone, for instance
         raise InputError(f"{path} is empty; choose another file.")
-    objects = [_parse(f"{path}: line {number}", line) for number, line in numbered]
-    cells = [
-        _cells(f"{path}: line {number}", row) for (number, _), row in zip(numbered, objects, strict=True)
-    ]
-    for (number, _), found in zip(numbered, cells, strict=True):
-        if found.shape != cells[0].shape:
-            raise InputError(
-                f"{path}: line {number} has {found.shape[0]} images and {found.shape[1]} captions, the first line "
-                f"{cells[0].shape[0]} and {cells[0].shape[1]}; put groups of different shapes into files of their own."
-            )
-    ids = [str(row.pop("id", index)) for index, row in enumerate(objects)]
-    return ScoreFile(np.stack(cells), _truth(path, objects, ids, cells[0].shape[0]), ids, _tags(objects))
+    check_shape(path, len(rows), *rows[0].cells.shape)
+    check_cells(path, len(rows), len(names))
+    tags = pd.DataFrame.from_records([row.tags for row in rows]).fillna("") if names else None
+    return ScoreFile(
+        np.stack([row.cells for row in rows]), _truth(path, rows), [row.id for row in rows], tags
+    )
+
+
+def _lines(path: Path | str, content: bytes) -> Iterator[tuple[int, str]]:
+    """Each line that is not blank, with its number."""
+    for number, line in enumerate(io.BytesIO(content.removeprefix(codecs.BOM_UTF8)), 1):
+        check(f"{path}: line {number}", line=len(line))
+        try:
+            text = line.decode()
+        except UnicodeDecodeError:
+            raise InputError(f"{path} is not UTF-8 text; save it again as UTF-8.") from None
+        if text.strip():
+            yield number, text
+
+
+def _check_like(path: Path | str, number: int, shape: tuple[int, ...], first: tuple[int, ...]) -> None:
+    if shape != first:
+        raise InputError(
+            f"{path}: line {number} has {shape[0]} images and {shape[1]} captions, the first line {first[0]} and "
+            f"{first[1]}; put groups of different shapes into files of their own."
+        )
 
 
 def write(file: ScoreFile) -> bytes:
@@ -84,6 +118,7 @@ def _cells(where: str, row: dict[str, Any]) -> np.ndarray:
     if not places:
         raise InputError(f"{where} has no scores; name them c0_i0, c1_i0, ... (caption, image).")
     m, k = (max(place[axis] for place in places) + 1 for axis in (0, 1))
+    check(where, group=len(places))
     if m * k > len(places):
         absent = next(f"c{j}_i{i}" for i in range(m) for j in range(k) if (i, j) not in places)
         raise InputError(f"{where} has no {absent!r}; add it.")
@@ -97,25 +132,34 @@ def _cells(where: str, row: dict[str, Any]) -> np.ndarray:
     return cells
 
 
-def _truth(path: Path | str, objects: list[dict[str, Any]], ids: list[str], m: int) -> np.ndarray | None:
-    rows = [row.pop("truth", None) for row in objects]
-    if all(row is None for row in rows):
+def _row(where: str, line: str, index: int) -> _Row:
+    row = _parse(where, line)
+    cells = _cells(where, row)
+    name = str(row.pop("id", index))
+    told = row.pop("truth", None)
+    if told is not None and (
+        not isinstance(told, list)
+        or len(told) != len(cells)
+        or any(type(j) is not int or abs(j) > 10**9 for j in told)
+    ):
+        raise _wrong_truth(where, name, told, len(cells))
+    tags = {key: value if isinstance(value, str) else json.dumps(value) for key, value in row.items()}
+    return _Row(cells, name, None if told is None else np.array(told, dtype=np.int64), tags)
+
+
+def _wrong_truth(where: Path | str, name: str, told: Any, m: int) -> InputError:
+    return InputError(
+        f"{where}: `truth` of group {name!r} is {json.dumps(told)}; list the caption index of each of its {m} images, "
+        "for all groups or for none."
+    )
+
+
+def _truth(path: Path | str, rows: list[_Row]) -> np.ndarray | None:
+    """The caption of each image, (n, m); None where no line tells it, InputError where only some do."""
+    told = [row.truth for row in rows if row.truth is not None]
+    if not told:
         return None
-    for name, row in zip(ids, rows, strict=True):
-        if (
-            not isinstance(row, list)
-            or len(row) != m
-            or any(type(j) is not int or abs(j) > 10**9 for j in row)
-        ):
-            raise InputError(
-                f"{path}: `truth` of group {name!r} is {json.dumps(row)}; list the caption index of each of its {m} "
-                "images, for all groups or for none."
-            )
-    return np.array(rows, dtype=np.int64)
-
-
-def _tags(objects: list[dict[str, Any]]) -> pd.DataFrame | None:
-    """What else the objects hold, as text; None if nothing."""
-    texts = [{k: v if isinstance(v, str) else json.dumps(v) for k, v in row.items()} for row in objects]
-    tags = pd.DataFrame.from_records(texts)
-    return tags.fillna("") if len(tags.columns) else None
+    if len(told) < len(rows):
+        without = next(row for row in rows if row.truth is None)
+        raise _wrong_truth(path, without.id, None, len(without.cells))
+    return np.stack(told)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from core.errors import InputError
-from core.scorefiles.common import ScoreFile, parquet_frame, read_bytes
+from core.limits import check, check_shape
+from core.scorefiles.common import ScoreFile, check_cells, parquet_frame, read_bytes
 
 _LABELS = ("group", "image", "caption")
 _LONG = (*_LABELS, "score")
@@ -62,10 +65,13 @@ def read_tags(path: Path | str, data: bytes | None = None) -> pd.DataFrame:
 def _csv(path: Path | str, content: bytes) -> pd.DataFrame:
     """A CSV as text columns; a byte order mark and either kind of line end are fine."""
     try:
+        _check_size(path, content)
         table = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False, encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text; save it as CSV (UTF-8).") from None
-    except ValueError as error:  # pandas' own errors are ValueErrors too
+    except InputError:
+        raise
+    except (ValueError, csv.Error) as error:  # pandas' own errors are ValueErrors too
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise InputError(f"{path} is no CSV table ({reason}); save or fetch it again.") from None
     if not isinstance(
@@ -77,6 +83,18 @@ def _csv(path: Path | str, content: bytes) -> pd.DataFrame:
         )
     table.columns = table.columns.str.strip()
     return table
+
+
+def _check_size(path: Path | str, content: bytes) -> None:
+    """Raise InputError where a CSV has too many cells: rows that stop short are filled up to the header's length.
+
+    Counted before pandas sees it, which takes minutes to tell a hundred thousand columns of one name apart.
+    """
+    lines = 1 + max(content.count(b"\n"), content.count(b"\r"))
+    check(path, cells=lines + content.count(b","))
+    records = csv.reader(io.TextIOWrapper(io.BytesIO(content), "utf-8-sig", newline=""))
+    first = islice((row for row in records if any(map(str.strip, row)) or len(row) > 1), 2)
+    check_cells(path, lines, max(map(len, first), default=0))  # the header, and rows with more cells than it
 
 
 def _need(table: pd.DataFrame, columns: Sequence[str], path: Path | str) -> None:
@@ -101,6 +119,7 @@ def _from_long(path: Path | str, table: pd.DataFrame) -> ScoreFile:
     caption, k = _numbered(group, labels["caption"])
     _one_shape(path, ids, {"images": m, "captions": k})
     shape = (len(ids), int(m[0]), int(k[0]))
+    check_shape(path, *shape)
     cell = (group * shape[1] + image) * shape[2] + caption
     repeated = pd.Series(cell).duplicated().to_numpy()
     if repeated.any():

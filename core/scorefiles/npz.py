@@ -11,14 +11,18 @@ import numpy as np
 import pandas as pd
 
 from core.errors import InputError
-from core.scorefiles.common import ScoreFile, most_bytes, read_bytes, too_large
+from core.limits import check, check_memory, check_shape
+from core.scorefiles.common import ScoreFile, check_cells, most_bytes, read_bytes, too_large
 
 
 def load_npz(path: Path | str, data: bytes | None = None) -> dict[str, np.ndarray]:
     """The arrays of an NPZ file. Pickled content is refused, a truncated file is an error, and so is a bomb."""
     content = read_bytes(path, data)
-    if _unpacked(content) > most_bytes(content):
+    sizes = _sizes(content)
+    check(path, columns=len(sizes))
+    if sum(sizes) > most_bytes(content):
         raise too_large(path)
+    check_memory(path, 2 * sum(sizes))
     try:
         file = np.load(io.BytesIO(content), allow_pickle=False)
         arrays = {"": file} if isinstance(file, np.ndarray) else {name: file[name] for name in file.files}
@@ -47,13 +51,13 @@ def _characters(array: np.ndarray) -> np.ndarray:
     return codes.view(array.dtype).reshape(array.shape) if wrong.any() else array
 
 
-def _unpacked(content: bytes) -> int:
-    """Bytes that the arrays of an NPZ take, as its directory says; no more than that is ever read. 0 for no zip."""
+def _sizes(content: bytes) -> list[int]:
+    """Bytes of each array of an NPZ, as its directory says; no more than that is ever read. [] for no zip."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            return sum(entry.file_size for entry in archive.infolist())
+            return [entry.file_size for entry in archive.infolist()]
     except Exception:  # told where it is read
-        return 0
+        return []
 
 
 def read(path: Path | str, content: bytes) -> ScoreFile:
@@ -65,7 +69,9 @@ def read(path: Path | str, content: bytes) -> ScoreFile:
     if scores.ndim != 3:
         raise InputError(f"{path}: scores have shape {scores.shape}; they need (groups, images, captions).")
     n = len(scores)
+    check_shape(path, *scores.shape)
     texts = {name: arrays[name] for name in arrays if name == "ids" or name.startswith("tag_")}
+    check_cells(path, n, len(texts))
     for name, values in texts.items():
         if values.shape != (n,):
             raise InputError(

@@ -1,0 +1,214 @@
+"""What one stranger's small file may cost: limits on what it unfolds to, asked before anything is allocated."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core import limits
+from core.errors import InputError
+from core.limits import OWN, PUBLIC, check, check_memory, memory_left
+from core.matching import match
+from core.scorefiles import read_scores, read_tags
+
+MB = 1 << 20
+STATUS, REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def peak_of(call) -> int:
+    """Bytes by which this process grew at most while `call` ran, whoever allocated them."""
+    if not REFS.exists():
+        pytest.skip("needs Linux' own count of a process' memory")
+
+    def status(key):
+        return 1024 * next(
+            int(line.split()[1]) for line in STATUS.read_text().splitlines() if line.startswith(key)
+        )
+
+    REFS.write_text("5")  # the highest mark starts again from here
+    before = status("VmRSS")
+    call()
+    return status("VmHWM") - before
+
+
+@pytest.fixture
+def visitor(monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+
+
+def npz(**arrays) -> bytes:
+    out = io.BytesIO()
+    np.savez_compressed(out, **arrays)
+    return out.getvalue()
+
+
+def parquet(columns) -> bytes:
+    out = io.BytesIO()
+    pq.write_table(pa.table(columns), out, compression="zstd", store_schema=False)
+    return out.getvalue()
+
+
+def one_text_for_all(rows: int, length: int) -> bytes:
+    same = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int32)), pa.array(["x" * length]))
+    numbers = {name: np.zeros(rows) for name in ("image", "caption", "score")}
+    return parquet({"group": same, **numbers})
+
+
+def lists(rows: int, length: int) -> bytes:
+    offsets = pa.array(np.arange(rows + 1, dtype=np.int32) * length)
+    return parquet({"group": pa.ListArray.from_arrays(offsets, pa.array(np.zeros(rows * length, np.int8)))})
+
+
+def many_arrays(count: int) -> bytes:
+    out, one = io.BytesIO(), io.BytesIO()
+    np.lib.format.write_array(one, np.zeros(1))
+    with zipfile.ZipFile(out, "w") as archive:
+        for i in range(count):
+            archive.writestr(f"a{i}.npy", one.getvalue())
+    return out.getvalue()
+
+
+LINE = b'{"c0_i0": 1, "c1_i0": 0}\n'
+# What each would become: the first text for every row 4 GB, the lists 8 GB, the header for every row 80 GB, ...
+HOSTILE = {
+    "one long text for all rows": ("x.parquet", lambda: one_text_for_all(4000, MB), "more than its size"),
+    "many rows": ("x.parquet", lambda: one_text_for_all(3_000_000, 1), "cells"),
+    "lists in cells": ("x.parquet", lambda: lists(4, 10 * MB), "leave it out"),
+    "a wide header over short rows": ("x.csv", lambda: b"a," * 100_000 + b"\n" + b"x\n" * 100_000, "columns"),
+    "a wide row under a short header": (
+        "x.csv",
+        lambda: b"a,b\n" + b"1," * 100_000 + b"\n" + b"x\n" * 100_000,
+        "columns",
+    ),
+    "a wide row at the end": (
+        "x.csv",
+        lambda: b"a,b\n" + b"x\n" * 100_000 + b"1," * 100_000 + b"\n",
+        "no CSV table",
+    ),
+    "a header over blank lines": (
+        "x.csv",
+        lambda: b"\n \n\r\n" + b"a," * 100_000 + b"\n" + b"x\n" * 100_000,
+        "columns",
+    ),
+    "a header behind a line break in quotes": (
+        "x.csv",
+        lambda: b'"a\nb",' + b"a," * 100_000 + b"\n" + b"x\n" * 100_000,
+        "columns",
+    ),
+    "rows alone": ("x.csv", lambda: b"group,image,caption,score\n" + b"0\n" * 9_000_000, "cells"),
+    "columns alone": ("x.csv", lambda: b"," * 18_000_000, "cells"),
+    "other tags in every line": (
+        "x.jsonl",
+        lambda: b"".join(b'{"c0_i0": 1, "c1_i0": 0, "t%d": ""}\n' % i for i in range(100_000)),
+        "columns, tags",
+    ),
+    "one line of empty lists": (
+        "x.jsonl",
+        lambda: b'{"c0_i0": 1, "c1_i0": 0, "t": [' + b"[]," * 6_000_000,
+        "in one line",
+    ),
+    "lines of one digit": ("x.jsonl", lambda: b"1\n" * 9_000_000, "no JSON object"),
+    "many groups": ("x.jsonl", lambda: LINE * 100_001, "groups"),
+    "a cell far out": ("x.jsonl", lambda: b'{"c0_i0": 1, "c999999999_i999999999": 0}\n', "add it"),
+    "an index of many digits": (
+        "x.jsonl",
+        lambda: b'{"c0_i0": 1, "c%s_i0": 0}' % (b"9" * 5000),
+        "Groups of 1 images",
+    ),
+    "a group as large as a set": (
+        "x.npz",
+        lambda: npz(scores=np.zeros((1, 2000, 2000), np.int8)),
+        "one group",
+    ),
+    "many groups of an NPZ": ("x.npz", lambda: npz(scores=np.zeros((400_000, 1, 2), np.int8)), "groups"),
+    "many arrays": ("x.npz", lambda: many_arrays(20_000), "columns, tags or arrays"),
+    "names as long as files": (
+        "x.npz",
+        lambda: npz(scores=np.zeros((2, 1, 2)), ids=np.zeros(2, "U9000000")),
+        "more than its size",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_small_file_that_stands_for_much_is_refused_in_one_sentence_and_little_memory(visitor, name):
+    path, make, said = HOSTILE[name]
+    content = make()
+    assert len(content) < 20 * MB
+
+    def read():
+        with pytest.raises(InputError, match=said):
+            read_scores(path, content)
+
+    assert peak_of(read) < 200 * MB
+
+
+def test_a_table_of_tags_has_the_same_limits(visitor):
+    with pytest.raises(InputError, match="columns"):
+        read_tags("tags.csv", b"id," + b"a," * 100_000 + b"\n" + b"x\n" * 10)
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.npz", "x.jsonl"])
+def test_a_visitors_largest_files_are_read_in_bounded_memory(visitor, tmp_path, name):
+    from core.scorefiles import write_scores
+
+    scores = np.random.default_rng(0).normal(size=(90_000, 2, 2))
+    write_scores(tmp_path / name, scores)
+    content = (tmp_path / name).read_bytes()
+    found = []
+    assert peak_of(lambda: found.append(read_scores(name, content))) < 300 * MB
+    np.testing.assert_array_equal(found[0].scores, scores)
+
+
+@pytest.mark.parametrize("name", PUBLIC._fields)
+def test_a_limit_is_told_with_what_there_is_and_what_may_be(visitor, name):
+    most = getattr(PUBLIC, name)
+    check("x.npz", **{name: most})
+    with pytest.raises(
+        InputError, match=rf"x.npz comes to {most + 1:,} .*at most|most .* is {most:,}: use less"
+    ):
+        check("x.npz", **{name: most + 1})
+
+
+def test_on_ones_own_machine_limits_are_far_higher(monkeypatch):
+    monkeypatch.delenv("CROSSMATCH_PUBLIC", raising=False)
+    assert limits.limits() is OWN
+    assert all(own >= 32 * public for own, public in zip(OWN, PUBLIC, strict=True))
+    assert match(np.zeros((200_000, 1, 2))).tied.all()  # twice a visitor's groups
+
+
+def test_scores_that_no_visitor_may_ask_for_are_refused_wherever_they_come_from(visitor):
+    for shape, said in (
+        ((200_000, 1, 2), "groups"),
+        ((1, 400, 400), "one group"),
+        ((1000, 30, 40), "scores .groups"),
+    ):
+        with pytest.raises(InputError, match=said):
+            match(np.broadcast_to(np.float32(0), shape))
+
+
+def test_what_does_not_fit_into_memory_is_refused_in_one_sentence(monkeypatch):
+    left = memory_left()
+    assert 0 < left < 1 << 50
+    check_memory("A matrix", left // 2)
+    with pytest.raises(
+        InputError, match=r"A matrix needs about .* GB of memory, and .* GB are left; use less"
+    ):
+        check_memory("A matrix", 2 * left)
+    check_memory("A matrix", 1000)
+    monkeypatch.setattr(limits, "memory_left", lambda: 0)
+    check_memory("A matrix", 1000)  # too small to be worth a question
+
+
+def test_lines_are_read_as_before():
+    lines = [{"id": f"g{i}", "c0_i0": i, "c1_i0": 2 * i, "truth": [1], "kind": f"t{i % 2}"} for i in range(4)]
+    content = "\n\n".join(map(json.dumps, lines)).encode()
+    found = read_scores("x.jsonl", content)
+    assert found.scores[:, 0].tolist() == [[i, 2 * i] for i in range(4)]
+    assert found.truth.tolist() == [[1]] * 4 and found.ids == ["g0", "g1", "g2", "g3"]
+    assert found.tags["kind"].tolist() == ["t0", "t1", "t0", "t1"]
