@@ -192,7 +192,7 @@ _TITLE = (
     "",
     "Percent of 300 test groups. Before: with its 95 % interval and chance level. After: the last iteration (or round)",
     "of each run, mean ± standard deviation over seeds; ties are the most that a seed ended with. Precision is that of",
-    "the pseudo-labels, which truth never chose. Written by `python -m benchmarks.ablations tables` from",
+    "the pseudo-labels, chosen by truth for the oracle alone. Written by `python -m benchmarks.ablations tables` from",
     "`assets/results/ttm_ablations.csv`; what follows from it is in [LOG.md](LOG.md).",
 )
 _HEAD = (

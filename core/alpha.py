@@ -44,7 +44,10 @@ class Frequency(NamedTuple):
 
     @property
     def scenario(self) -> int:
-        """1: false captions are less likely as text, so the prior helps; 2: they are not; 0: there are none."""
+        """1: false captions are less likely as text, which a prior can use; 0: there are none.
+
+        2: the interval of `likelier` reaches 50 or lies below: as likely, likelier, or these groups cannot tell.
+        """
         if self.likelier is None:
             return 0
         return 1 if self.likelier.low > 50 else 2

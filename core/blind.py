@@ -1,7 +1,8 @@
 """The blind check: how far a model gets on a benchmark without looking at an image, and what that means (METHODS 4).
 
 A member of the metrics family: it passes truth on to them. [VGPT] section 5 and Tables 1 and 2: benchmarks whose false
-captions are unlikely as text are solved blind; groups whose captions are all true of some image cannot be.
+captions are unlikely as text are solved blind; in groups whose captions are all true of some image a scorer that sees
+none ties, and a tie is wrong.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ VERDICTS = {
     "solved": "It can be solved without looking.",
     "partly": "Part of it can be solved without looking.",
     "no": "No sign that it can be solved without looking.",
-    "against": "It cannot be solved without looking: its false captions are the likelier ones.",
+    "against": "This model does not solve it without looking: it finds the false captions likelier than the true ones.",
 }
 
 
@@ -113,8 +114,8 @@ def explain(check: BlindCheck, model: str, shape: tuple[int, int]) -> str:
     what = {
         "solved": f"{model} finds {numbers} from the words alone. A high score here proves nothing about seeing.",
         "partly": f"{model} finds {numbers} from the words alone. Read what a seeing model scores against that.",
-        "no": f"{model} finds {numbers} from the words alone, which is no more than guessing.",
-        "against": f"{model} finds {numbers} from the words alone, fewer than guessing: a language prior hurts here.",
+        "no": f"{model} finds {numbers} from the words alone, which cannot be told from guessing.",
+        "against": f"{model} finds {numbers} from the words alone, fewer than guessing: its language prior hurts here.",
     }[check.verdict]
     return f"{VERDICTS[check.verdict]} {what}"
 

@@ -82,7 +82,7 @@ class Group:
     """m images and k captions that belong together, 1 <= m <= k, k >= 2.
 
     `truth[i]` is the index of the caption that belongs to image i (distinct entries); None where it is hidden
-    or unknown. Only `core/metrics.py` and `core/retrieval.py` read it.
+    or unknown. It is there to measure: what scores, matches and trains gets `GroupSet.blind()`.
     """
 
     id: str

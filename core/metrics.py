@@ -1,4 +1,4 @@
-"""Metrics on groups: the one reader of truth, with chance levels, tie counts and intervals (METHODS 2).
+"""Metrics on groups: scores measured against truth, with chance levels, tie counts and intervals (METHODS 2).
 
 Every "correct" test is strict: a tie counts as wrong, and is counted. What each metric is says `core.metrics_table`.
 """
@@ -287,7 +287,7 @@ def precision(matching: np.ndarray, selected: np.ndarray, truth: np.ndarray) -> 
 def oracle_mask(truth: np.ndarray) -> Callable[[Matches], np.ndarray]:
     """The skyline's selector: exactly the groups whose induced matching is right ([TTM] section 4.5).
 
-    The only place where training learns anything from truth; pages label it so.
+    The only way in which test-time matching learns anything from truth; pages label it so.
     """
     return lambda matches: (matches.matching == truth).all(axis=1)
 

@@ -3,7 +3,8 @@
 A member of the metrics family: it reads truth. For one image with true caption t and another caption j, the true one
 wins where d > alpha * q, with d the difference of their scores and q that of their priors: one crossing point d/q for
 each pair. So a row, and any "all of them" outcome, is right on one open interval of alpha; a metric is a sum of
-indicators of intervals, a step function, and its steps come from sorting the ends once. No grid.
+indicators of intervals, a step function, and its steps come from sorting the ends once: no grid, but in
+`validate_alpha`, which keeps to the paper's.
 Source: [VGPT] Eq. 7, section 5.
 """
 

@@ -1,4 +1,4 @@
-"""SimpleMatch: overfit a model to the matchings that it induces once, so that GroupScore reaches GroupMatch.
+"""SimpleMatch: overfit a model to the matchings that it induces once, so that GroupScore can reach GroupMatch.
 
 Nothing here needs to know which matchings are right. Source: [TTM] section 3.1; B.2 for m < k.
 """

@@ -19,7 +19,12 @@ STRONG = 3.0  # nats; the deepest colour
 
 
 class TokenView(NamedTuple):
-    """A caption's m tokens. log P of each, float64 (m,): with the image, and without; their means are the scores."""
+    """A caption's m tokens, and log P of each, float64 (m,).
+
+    seeing : with the image; its mean is the caption's score. blind : with null images, each token's probability
+    averaged over them. Its mean is the language prior for one null image, and never below it for several, because the
+    prior averages whole captions. A blind language model has one log P for both.
+    """
 
     tokens: list[str]
     seeing: np.ndarray

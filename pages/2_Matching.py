@@ -106,8 +106,8 @@ def contingency(evaluation: Evaluation, browsable: bool) -> None:
     st.table(table)
     gained = int((match & ~score).sum())
     st.markdown(
-        f"**{gained} of {n} groups** are matched right although GroupScore calls them wrong. A right GroupScore always "
-        "means a right matching; the reverse does not hold."
+        f"**{gained} of {n} groups** are matched right although GroupScore calls them wrong. A right GroupScore "
+        "means a right matching, unless its lead is no more than rounding, a tie; the reverse does not hold."
     )
     if browsable and gained:
         state = {"verdict": ["GroupMatch right", "GroupScore wrong"], "group": None, "q": "", "page": 1}

@@ -14,7 +14,7 @@ from ui import runs, ttm_form, ttm_preview, ttm_run, ttm_sweep
 
 LEAD = (
     "The model matches every group, keeps the matchings it is sure of, trains on them, and starts over with a lower "
-    "threshold. No label is used. Runs go on when you close this page."
+    "threshold. No label is used, but by the oracle, which is there to compare. Runs go on when you close this page."
 )
 SEEDS = "Each seed is a run of its own; the result is their mean and standard deviation."
 

@@ -235,8 +235,8 @@ def form(store: ui.VisitorStore) -> None:
         epochs = int(st.number_input("Epochs", 1, 100, 8, key="epochs", bind="query-params") or 8)
         seed = int(st.number_input("Seed", 0, 10_000, 0, key="aseed", bind="query-params") or 0)
     st.caption(
-        "Trains on scenes drawn for it (of other sets on the training scene graphs), never on test images; "
-        "combinations that count as unseen are left out."
+        "Trains on scenes drawn for it (of other sets on the training scene graphs), never on test images. "
+        "Combinations that count as unseen are in none of those graphs."
     )
     for what in lacks:
         st.warning(plain(what), icon=":material/download:")

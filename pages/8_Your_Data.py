@@ -24,7 +24,7 @@ from ui import data
 
 LEAD = (
     "Bring images and captions, a data set of the Hugging Face hub, scores, embeddings, a model or a scorer. "
-    "Everything is checked before it counts, and nothing that you bring is ever run."
+    "Everything is checked before it counts, and no file that you bring is ever run."
 )
 HOSTED = (
     "This server is open to everybody, so nothing is stored here: measure a score or embeddings file below, or install "

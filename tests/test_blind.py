@@ -128,6 +128,18 @@ def test_tokens_average_to_the_scores_with_and_without_the_image(tmp_path_factor
     assert len(view.tokens) == len(view.gain) == len(view.seeing)
 
 
+def test_tokens_without_the_image_average_to_no_less_than_the_prior_of_several_images(
+    tmp_path_factory, toy_groups
+):
+    """A product of means is no smaller than the mean of products: the prior averages captions, the view tokens."""
+    scorer = load_scorer(f"vgpt:{tiny_models.maker(tmp_path_factory)('blip-caption')}", "cpu")
+    image, caption = toy_groups[0].images[0], toy_groups[0].captions[0]
+    means = [scorer.token_log_probs(null, caption).log_probs.astype(float) for null in scorer.nulls(3)]
+    each = np.log(np.mean(np.exp(means), axis=0))
+    assert token_view(scorer, image, caption, count=3).blind == pytest.approx(each, abs=1e-5)
+    assert each.mean() > scorer.prior([caption], 3)[0]
+
+
 def test_tokens_are_told_by_sign_and_number_and_not_by_colour_alone():
     view = TokenView(["red", "cube", "a"], np.array([-0.5, -4.0, -1.0]), np.array([-2.0, -1.0, -1.0]))
     markup = tokens_html(view)

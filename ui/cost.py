@@ -19,7 +19,8 @@ from ui.takeaway import chart
 
 TOLD = (
     "After minus before in points, with paired 95 % bootstrap intervals over groups, on groups that training never "
-    "saw: an interval right of 0 is a gain, left of 0 the price. [Cola] reports 83 after 87 % on CIFAR-10."
+    "saw: an interval right of 0 is a gain, left of 0 the price. [Cola] reports 83 after 87 % on CIFAR-10, and "
+    "92 with 5 % of its training data."
 )
 
 

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 # Said under the curve; the view of the language prior says more.
 SCENARIOS = {
-    1: "**Scenario 1:** the false captions of this set are unlikely as text, and the prior knows it. The curve falls "
-    "where alpha takes that knowledge away.",
-    2: "**Scenario 2:** the false captions of this set are as likely as text as the true ones, so the prior can only "
-    "mislead. If it does, the curve rises with alpha, until noise in the prior outweighs what it mends.",
+    1: "**Scenario 1:** the false captions of this set are less likely as text than the true ones, and the prior knows "
+    "it. The curve falls where alpha takes more of that away than it mends.",
+    2: "**Scenario 2, as far as these groups tell:** they do not show that the true captions are likelier as text than "
+    "the false ones. Where the prior misleads, the curve rises with alpha, until noise in the prior outweighs what it "
+    "mends.",
 }
 
 

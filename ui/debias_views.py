@@ -71,7 +71,10 @@ def scenarios(which: int, study: AlphaStudy) -> None:
         with column.container(border=True):
             st.markdown(text)
             if number == which:
-                st.success(f"This set. {here}", icon=":material/check:")
+                likelier = study.frequency.likelier
+                unsure = likelier is not None and likelier.low <= 50 <= likelier.high
+                told = ", as far as these groups tell: the interval above holds 50 %" if unsure else ""
+                st.success(f"This set{told}. {here}", icon=":material/check:")
 
 
 def held_out(study: AlphaStudy) -> str:
@@ -118,7 +121,7 @@ def blind_view(selection: Selection) -> None:
 
 def tokens_view(model: str, groups: GroupSet) -> None:
     """Each word's log P with and without the image."""
-    st.subheader("Where does the model look?", anchor=False)
+    st.subheader("What does the image say of each word?", anchor=False)
     ids = list(groups.ids)
     if st.session_state.get("group") not in (None, *ids):
         st.session_state["group"] = None
@@ -139,12 +142,14 @@ def tokens_view(model: str, groups: GroupSet) -> None:
         for j, caption in enumerate(group.captions):
             view = tokens(model, group.images[i], caption)
             st.markdown(
-                f"**Caption {j + 1}** · log P {view.seeing.mean():.3f} with the image, {view.blind.mean():.3f} without",
+                f"**Caption {j + 1}** · mean log P of its tokens {view.seeing.mean():.3f} with the image, "
+                f"{view.blind.mean():.3f} without",
             )
             st.html(tokens_html(view))
     st.caption(
         "▲ the image makes the word likelier, ▼ less likely, = neither; the number is the difference in log P, and "
-        "below it log P with | without the image (mean over three noise images). A special token ends the caption."
+        "below it log P with | without the image (probabilities averaged over three noise images). The mean with the "
+        "image is the caption's score; without, it is not log P(t) of the other views, which averages whole captions."
     )
 
 
@@ -233,11 +238,11 @@ def reading(rows: list[dict]) -> None:
     """The biased-estimator reading, with these numbers."""
     last = rows[-1]
     gain = last["gain"]
-    sure = "beyond" if gain["low"] > 0 else "within"
+    sure = "more than resampling the images gives" if gain["low"] > 0 else "not to be told from none"
     reach = f"{gain['value']:+.1f} points, 95 % interval {gain['low']:.1f} to {gain['high']:.1f}, {TUNED}"
     verdict = (
         f"With {last['size']} pairs the best alpha is **{last['alpha']:.3f}**; its gain over alpha 0 is {sure} "
-        f"what chance may give ({reach})."
+        f"({reach})."
     )
     beta = "" if last["beta"] is None else f" Here β = {last['beta']:.2f}."
     st.markdown(

@@ -66,7 +66,7 @@ MIXES: dict[str, str] = {
     "region": "Region captions: what people say of a part of the picture; only the own picture counts as right.",
     "single": "Single-object queries: attributes and a noun.",
     "multi": "Single-object and multi-object queries.",
-    "hard": "Single-object and multi-object queries, the latter with the swapped query and its picture in the batch.",
+    "hard": "Single-object and multi-object queries, these with the swapped query and a picture of that in the batch.",
     "combined": "Region captions, single-object, multi-object queries and hard negatives.",
 }
 

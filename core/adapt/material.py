@@ -1,6 +1,7 @@
 """What a strategy trains on: images, queries of every kind, and which belong together ([Cola] 5.3, 9; METHODS 6).
 
-Labels are those of training scene graphs. Combinations that are held out for the unseen queries occur in none of them.
+Labels are those of training scene graphs, and combinations of the unseen queries are in none of those: for queries that
+are made here their images are taken out; for Cola's published files none is, unseen is what training happens to lack.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from core.datasets.sets import GraphSet
 from core.errors import InputError
 from core.groups import ImageRef
 
-# Which kinds of query a mix draws from, in equal shares; "swap" brings a picture and its swapped one ([Cola] Table 2b).
+# Which kinds of query a mix draws from, in equal shares; "swap" brings a query and its swapped one ([Cola] Table 2b).
 _KINDS: dict[str, tuple[str, ...]] = {
     "region": ("region",),
     "single": ("single",),
@@ -44,7 +45,8 @@ class Material:
     """Training queries and images.
 
     links : sparse bool (queries, images), which belong together. kinds : of each query: region, single, multi, swap.
-    partner : int (queries,), the swapped query of a `swap` one, else -1; the two come in a batch together.
+    partner : int (queries,), the swapped query of a `swap` one, else -1; the two come in a batch together, unless there
+        is no room for the second.
     """
 
     name: str

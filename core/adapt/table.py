@@ -170,7 +170,8 @@ def claims(asked: Sequence[Mapping[str, Any]], cache: Path | None = None) -> pd.
 
     asked : descriptions of runs on the built-in world, of the adapter and whatever it is compared with. Outcomes of a
     query (average precision) or group (0 or 1) are averaged over seeds, then queries are resampled. "lead on unseen"
-    is the unseen difference minus the seen one: the paper says that it is above 0.
+    is the unseen difference minus the seen one; against FT all the paper's Table 1 has 0.0 on GQA, 41.5 on CLEVR,
+    2.0 on PACO.
     """
     import pandas as pd
 

@@ -74,7 +74,7 @@ def show() -> None:
 
 
 def measured() -> None:
-    """The shipped table of strategies as a figure, and what it says of the paper's claim; a pointer as long as none."""
+    """The shipped table of strategies as a figure, and which stands first in it; a pointer as long as none."""
     path = paths.assets() / "results" / "cola.csv"
     if not path.is_file():
         st.caption("The Retrieval page measures it, with intervals; nothing is shipped here yet.")
@@ -93,8 +93,9 @@ def measured() -> None:
     st.markdown(
         f"Measured on the built-in scenes: on unseen combinations **{figures.label(best)}** comes first with "
         f"{unseen[best]:.1f} %{rest}, the model before {unseen['base']:.1f} %. Lines are 95 % intervals over queries, "
-        "dots are seeds, dotted lines chance. The Retrieval page sets them beside the paper's and says which "
-        "differences hold."
+        "dots are seeds, dotted lines chance. The Retrieval page sets them beside the paper's, with the interval of "
+        f"every difference. It holds for these conditions: {figures.BUDGET}. With other queries and more steps the "
+        "order may be another one."
     )
 
 

@@ -15,7 +15,7 @@ SHAPES = [(2, 2), (3, 3), (4, 4), (1, 2), (1, 4), (2, 4), (3, 5)]
 
 def show() -> None:
     st.markdown(
-        "A model that knows nothing gives random scores. What it gets depends on the shape of the groups and on the "
+        "Let a model that knows nothing give random scores. What it gets depends on the shape of the groups and on the "
         "metric, so an accuracy without its chance level says little."
     )
     options = ("1 in 4", "1 in 6", "1 in 2")
