@@ -1,4 +1,4 @@
-"""A worker process without models: its kind `count` counts, in small pauses, and can go on where it was killed.
+"""A worker process without models: its kind `count` counts, waits at the test's gate, and goes on where it was killed.
 
 Started by the tests of the run store as `python -m counting_worker`, in place of `core.worker`.
 """
@@ -6,7 +6,8 @@ Started by the tests of the run store as `python -m counting_worker`, in place o
 import json
 import os
 import sys
-import time
+
+from gates import Gate
 
 from core import files, worker
 from core.errors import InputError
@@ -14,7 +15,7 @@ from core.errors import InputError
 
 def count(job: worker.Job) -> bool:
     """Iteration i adds i times the total so far, modulo a prime: a wrong resume shows in every later number."""
-    config, saved = job.run.config, job.folder / "saved.json"
+    config, saved, gate = job.run.config, job.folder / "saved.json", Gate.of_environment()
     state = json.loads(saved.read_text()) if saved.exists() else {"iteration": 0, "value": 1}
     job.plan(config["total"])
     job.append(dict(state))
@@ -23,11 +24,9 @@ def count(job: worker.Job) -> bool:
             raise InputError("Seven is too many; use six.")
         if iteration == config.get("crash_at"):
             raise ZeroDivisionError("one over nothing\nand a second line")
-        for part in range(5):
-            if job.stopping():
-                return False
-            job.progress((iteration - 1 + part / 5) / config["total"], f"iteration {iteration}")
-            time.sleep(config.get("pause", 0.1) / 5)
+        job.progress((iteration - 1) / config["total"], f"iteration {iteration}")
+        if not gate.wait(iteration, job.stopping):
+            return False
         state = {"iteration": iteration, "value": (state["value"] * (iteration + 1) + 7) % 1_000_003}
         files.write_json(saved, state)
         job.append(dict(state))
