@@ -1,4 +1,4 @@
-"""The app, whose runs wait at the test's gate: `python tests/gated_app.py OPTIONS`, as `streamlit run app.py OPTIONS`."""
+"""The app, whose runs wait at the gate of a test: `python tests/gated_app.py OPTIONS`, for `streamlit run app.py`."""
 
 import sys
 
