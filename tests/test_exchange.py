@@ -1,6 +1,5 @@
 """What leaves comes back: every format gives the same numbers, and a run opens on another machine."""
 
-import io
 import json
 import shutil
 import zipfile
@@ -11,15 +10,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image
 from typer.testing import CliRunner
 
 from core import datasets, files
 from core.cli import app
 from core.errors import InputError
 from core.evaluation import Evaluation, tags_frame
-from core.exchange import figures
-from core.exchange.figures import browser, write_figure
 from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
 from core.exchange.groups import export_groups, groups_frame
 from core.exchange.layouts import LAYOUTS, Adapted, Result, latex, layout_table, markdown
@@ -409,50 +405,6 @@ def test_files_that_lead_out_of_a_run_are_not_copied(tmp_path, run):
     copied = {p.name for p in there.root.rglob("*")}
     assert "secret.npz" not in copied
     assert found.done == 2
-
-
-# --- figures
-
-
-def figure():
-    import plotly.graph_objects as go
-
-    return go.Figure(go.Bar(x=["</script><b>x</b>", "größe"], y=[1, 2]))
-
-
-def test_html_and_json_need_no_browser_and_load_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(figures, "browser", lambda: None)
-    page = write_figure(figure(), tmp_path / "f.html").read_text()
-    assert "</script><b>" not in page
-    assert 'src="http' not in page
-    record = json.loads(write_figure(figure(), tmp_path / "f.json").read_text())
-    assert record["layout"]["paper_bgcolor"] == "#fff"
-    with pytest.raises(InputError, match="no Chromium, Chrome or Edge is here; install one"):
-        write_figure(figure(), tmp_path / "f.svg")
-    with pytest.raises(InputError, match=r"must end in \.svg, \.png"):
-        write_figure(figure(), tmp_path / "f.gif")
-
-
-def test_a_browser_that_does_not_draw_is_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.setenv(figures.VARIABLE, shutil.which("true") or "true")
-    with pytest.raises(InputError, match=r"did not draw the figure \(exit status 0\)"):
-        write_figure(figure(), tmp_path / "f.svg")
-    monkeypatch.setenv(figures.VARIABLE, "no-such-browser")
-    with pytest.raises(InputError, match="no Chromium"):
-        write_figure(figure(), tmp_path / "f.png")
-
-
-@pytest.mark.browser
-def test_svg_and_png_are_drawn_offline_by_the_browser_that_is_here(tmp_path):
-    if browser() is None:
-        pytest.skip("needs Chromium, Chrome or Edge")
-    svg = write_figure(figure(), tmp_path / "f.svg", 500, 300).read_text()
-    assert svg.startswith("<svg")
-    assert 'width="500" height="300"' in svg
-    assert "größe" in svg
-    image = Image.open(io.BytesIO(write_figure(figure(), tmp_path / "f.png", 500, 300).read_bytes()))
-    assert image.size == (1000, 600)
-    assert len(image.convert("RGB").getcolors(100_000)) > 10  # something is drawn
 
 
 # --- rows of the papers' tables

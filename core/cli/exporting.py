@@ -196,8 +196,8 @@ def export_figure(
     what: Annotated[str, typer.Argument(help="metrics, margins, or curves (of --run).")],
     out: Annotated[Path, typer.Option(help="File in .svg, .png, .html or .json.")],
     run: Annotated[str | None, typer.Option(help="Run id, for `curves`.")] = None,
-    width: Annotated[int, typer.Option(help="Width in CSS pixels.")] = 900,
-    height: Annotated[int, typer.Option(help="Height in CSS pixels.")] = 420,
+    width: Annotated[int, typer.Option(min=10, help="Width in CSS pixels.")] = 900,
+    height: Annotated[int, typer.Option(min=10, help="Height in CSS pixels.")] = 420,
 ) -> None:
     """A figure as SVG or PNG (drawn by a browser that is installed here), HTML or JSON."""
     from core.exchange.figures import write_figure

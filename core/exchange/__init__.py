@@ -7,5 +7,6 @@
 | `groups.py` | groups with their images as a folder, zip or Parquet file that `crossmatch add` reads |
 | `runs.py` | a whole run as a folder or zip that another machine opens |
 | `figures.py` | a figure as SVG, PNG, HTML or JSON |
+| `pictures.py` | the browser that draws SVG and PNG, without network |
 | `layouts.py` | results as rows in the layout of the papers' tables: Markdown, LaTeX |
 """

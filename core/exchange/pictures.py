@@ -1,0 +1,104 @@
+"""Pictures of figures, drawn by a browser of this machine that reaches no network; kaleido drives it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import kaleido
+from choreographer.browsers import Chromium
+from choreographer.errors import DevtoolsProtocolError
+from kaleido.errors import KaleidoError
+
+from core.errors import InputError
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+PATIENCE = 60.0  # seconds a browser may take to start, and to draw one figure
+FAREWELL = 5.0  # seconds it may take to answer that it ends; then it is killed
+_BEGINS = {"svg": b"<svg", "png": b"\x89PNG"}
+# What a browser that fails, ends early or does not answer makes kaleido raise.
+_FAILURES = (RuntimeError, OSError, UnicodeError, KaleidoError, DevtoolsProtocolError, asyncio.CancelledError)
+
+logging.getLogger("choreographer").setLevel(logging.CRITICAL)  # a browser that fails is told in one sentence
+
+
+class Offline(Chromium):
+    """A browser for which every name and every address leads nowhere, whatever a figure asks for."""
+
+    def get_cli(self) -> Sequence[str]:
+        return [
+            *super().get_cli(),
+            "--disable-background-networking",
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+        ]
+
+
+class Easel(kaleido.Kaleido):
+    """One browser with one page, on which every figure is drawn."""
+
+    def __init__(self, program: str) -> None:
+        # Chromium refuses its sandbox to root; MathJax would come from the network.
+        root = sys.platform == "linux" and os.geteuid() == 0
+        given = {"path": program, "browser_cls": Offline, "enable_sandbox": not root}
+        super().__init__(timeout=PATIENCE, mathjax=False, **given)
+
+    async def _return_kaleido_tab(self, tab: Any) -> None:
+        # kaleido loads plotly.js anew after every figure, six sevenths of the time; a picture leaves nothing behind.
+        await self.tabs_ready.put(tab)
+
+
+def draw(program: str, figures: Sequence[tuple[go.Figure, str]], scale: float) -> list[bytes]:
+    """Pictures of (figure, `svg` or `png`), all by one browser that has ended afterwards; a PNG has `scale` times the
+    figure's width and height in pixels.
+
+    Raises InputError where the browser does not start, does not answer in time or draws no picture.
+    """
+    # An event loop in a thread of its own: who calls may be inside one, as in a notebook.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, _drawn(program, figures, scale)).result()
+
+
+async def _drawn(program: str, figures: Sequence[tuple[go.Figure, str]], scale: float) -> list[bytes]:
+    easel = Easel(program)
+    try:
+        await _started(easel, program)
+        return [await _picture(easel, program, figure, kind, scale) for figure, kind in figures]
+    finally:
+        async with asyncio.timeout(FAREWELL):
+            await easel.close()
+
+
+async def _started(easel: Easel, program: str) -> None:
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await easel.open()
+    except _FAILURES as error:
+        raise InputError(
+            f"The browser {program} does not start ({type(error).__name__}); set CROSSMATCH_BROWSER to the path of "
+            "another, or write .html."
+        ) from None
+
+
+async def _picture(easel: Easel, program: str, figure: go.Figure, kind: str, scale: float) -> bytes:
+    """One picture; a browser answers with a few bytes of nothing where a PNG is larger than it can draw."""
+    width, height, times = figure.layout.width, figure.layout.height, scale if kind == "png" else 1
+    try:
+        data = await easel.calc_fig(
+            figure, {"format": kind, "width": width, "height": height, "scale": times}
+        )
+    except _FAILURES as error:
+        reason = str(error)[:200] or type(error).__name__
+        raise InputError(
+            f"The browser {program} did not draw the figure ({reason}); write .html instead."
+        ) from None
+    if not data.startswith(_BEGINS[kind]):
+        pixels = f"{width * times:g} x {height * times:g}"
+        raise InputError(f"The browser {program} draws no {pixels} pixels; make the figure smaller.")
+    return data
