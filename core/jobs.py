@@ -50,7 +50,7 @@ def ttm_job(
     preset: str | None = None,
     oracle: bool = False,
     adapt_on: float | None = None,
-    split_seed: int = 0,
+    split_seed: int | None = None,
     device: str = "auto",
     options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def simplematch_job(
     shape: str | None = None,
     preset: str | None = None,
     adapt_on: float | None = None,
-    split_seed: int = 0,
+    split_seed: int | None = None,
     device: str = "auto",
     options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def embeddings_job(
     preset: str | None = None,
     oracle: bool = False,
     adapt_on: float | None = None,
-    split_seed: int = 0,
+    split_seed: int | None = None,
     device: str = "auto",
     options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -119,10 +119,11 @@ def embeddings_job(
 def _benchmark_source(
     benchmark: str, model: str, split: str, groups: int | None, shape: str | None
 ) -> dict[str, Any]:
+    from core.choices import lasting_name
     from core.shapes import check_one_shape
 
-    _check_adaptable(model)
-    name = str(Path(model).resolve()) if is_folder(model) else model
+    name = lasting_name(model)
+    _check_adaptable(name)
     if shape is None:
         check_one_shape(benchmark, split)
     source = {"benchmark": benchmark, "split": split, "model": name, "groups": groups}
@@ -155,20 +156,19 @@ def _job(
     options: Mapping[str, Any] | None,
     more: dict[str, Any],
 ) -> dict[str, Any]:
+    from core.choices import check_device, check_frozen, preset_for, settings_from
     from core.export import origin
-    from core.presets import PRESETS, TTMConfig, default_preset
+    from core.presets import TTMConfig
 
     if kind not in KINDS:
         raise unknown_name("kind of adaptation", kind, KINDS)
+    check_device(more["device"])
+    own, model = {**(options or {})}, origin(source["model"])
     dataset = None if "embeddings" in source else source["benchmark"]
-    chosen = preset or default_preset(kind, dataset, origin(source["model"]))
-    if chosen not in PRESETS:
-        raise unknown_name("preset", chosen, PRESETS)
-    base = PRESETS[chosen].config
-    if isinstance(base, TTMConfig) != (kind == "ttm"):
-        what = "test-time matching" if kind == "ttm" else "SimpleMatch"
-        raise InputError(f"The preset {chosen!r} is not one of {what}; choose another (`list presets`).")
-    config = base.updated(options or {})
+    chosen = preset_for(kind, dataset, model, preset, own.get("variant"))
+    config = settings_from(chosen, own, model, more["oracle"])
+    if dataset is None:
+        check_frozen(config)
     share = more["adapt_on"]
     if share is not None and not 0 < share < 1:
         raise InputError(f"adapt_on is {share}; give a share of the groups between 0 and 1, such as 0.5.")
@@ -177,6 +177,11 @@ def _job(
             "The global variant knows no groups, so it has no oracle and no share of groups to adapt on; "
             "set variant to 'group'."
         )
+    if more["split_seed"] is not None and share is None:
+        raise InputError(
+            "split_seed draws the groups of a transfer check; set adapt_on too, or leave it out."
+        )
+    more = {**more, "split_seed": more["split_seed"] or 0}
     return {**source, **more, "preset": chosen, kind: config.to_dict()}
 
 

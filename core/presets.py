@@ -161,9 +161,13 @@ class TTMConfig(TrainConfig):
     def updated(self, settings: Mapping[str, Any]) -> Self:
         """These settings in place of mine, validated; None leaves one as it is, a tau replaces a coverage and back.
 
-        Another variant or threshold mode counts thresholds in other units: mine are then dropped.
+        Another variant or threshold mode counts thresholds in other units: mine are then dropped. Another variant
+        brings its usual mode, relative where it is global.
         """
         wanted = {k: v for k, v in settings.items() if v is not None}
+        variant = wanted.get("variant", self.variant)
+        if variant != self.variant:
+            wanted = {"threshold_mode": "relative" if variant == "global" else "absolute", **wanted}
         rivals = {f"tau_{end}": f"coverage_{end}" for end in ("first", "last")}
         rivals |= {coverage: tau for tau, coverage in rivals.items()}
         units = any(

@@ -213,15 +213,21 @@ def alpha_record(
 
 
 def carried_record(
-    chosen_on: tuple[np.ndarray, np.ndarray], scores: np.ndarray, relevant: np.ndarray, seed: int = 0
+    chosen_on: tuple[np.ndarray, np.ndarray],
+    scores: np.ndarray,
+    relevant: np.ndarray,
+    seed: int = 0,
+    priors: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> dict[str, Any]:
     """The best alpha of other images and captions (scores, relevant), measured on these; JSON-safe.
 
+    priors : float (M',) of the other captions and (M,) of these; by default the means over each set's own images.
     `gain` is the paired comparison of R@1 from image to text with alpha 0, image by image ([VGPT] Table 8).
     """
-    other = recall_curve(chosen_on[0], prior_from_samples(chosen_on[0]), chosen_on[1])
+    own = prior_from_samples(chosen_on[0]), prior_from_samples(scores)
+    other_prior, prior = own if priors is None else priors
+    other = recall_curve(chosen_on[0], other_prior, chosen_on[1])
     alpha = float(other.alphas[other.best])
-    prior = prior_from_samples(scores)
     curve = recall_curve(scores, prior, relevant)
     gain = compare(curve.hits[0].astype(float), curve.hits[other.best].astype(float), seed)
     return {**_at(scores, prior, relevant, alpha, seed), "gain": gain._asdict()}

@@ -243,7 +243,8 @@ def form(store: ui.VisitorStore) -> None:
     if st.button(
         "Start the run", type="primary", icon=":material/play_arrow:", disabled=not base or bool(lacks)
     ):
-        options = {"strategy": strategy, "fusion": fusion, "mix": mix, "epochs": epochs, "seed": seed}
+        options = {"strategy": strategy, "mix": mix, "epochs": epochs, "seed": seed}
+        options |= {"fusion": fusion} if joint else {}
         run = start(store, adapt_job(benchmark, ui.model_source(base), options=options))
         open_run(run.id)
         st.rerun()

@@ -9,9 +9,10 @@ from worlds import weights, world
 
 from core import jobs, lora
 from core.checkpoints import load_state, save_checkpoint
+from core.choices import full_name
 from core.embeddings import read_embeddings
 from core.errors import InputError
-from core.presets import PRESETS, TTMConfig, default_preset
+from core.presets import PRESETS, TTMConfig, default_preset, thresholds
 from core.records import coverage_ahead
 from core.scorers import load_scorer
 from core.ttm import run_ttm
@@ -65,13 +66,67 @@ def test_a_description_is_json_and_holds_its_whole_configuration(file):
     assert jobs.settings_of(made).lr == PRESETS["simplematch/embeddings"].config.lr
 
 
-def test_another_variant_drops_the_preset_s_thresholds():
-    made = jobs.ttm_job(
-        "scenes/add", "builtin/clip", options={"variant": "global", "threshold_mode": "relative"}
+def ends_of(made):
+    return tuple(
+        made["ttm"][name] for name in ("threshold_mode", "tau_first", "coverage_first", "tau_last", "lr")
     )
-    assert (made["ttm"]["coverage_first"], made["ttm"]["tau_last"]) == (None, None)
+
+
+def test_another_variant_starts_from_its_own_preset_and_drops_thresholds_of_other_units():
+    made = jobs.ttm_job("scenes/add", "builtin/clip", options={"variant": "global"})
+    assert made["preset"] == "builtin/global" and ends_of(made) == ("relative", 0.5, None, 0.0, 3e-4)
     own = {"variant": "global", "coverage_first": 0.4}
-    assert jobs.ttm_job("scenes/add", "builtin/clip", options=own)["ttm"]["coverage_first"] == 0.4
+    assert ends_of(jobs.ttm_job("scenes/add", "builtin/clip", options=own))[:3] == ("relative", None, 0.4)
+    own = {"variant": "global", "threshold_mode": "absolute"}
+    assert ends_of(jobs.ttm_job("scenes/add", "builtin/clip", options=own))[:4] == (
+        "absolute",
+        None,
+        None,
+        None,
+    )
+    made = jobs.ttm_job("scenes/add@global", "builtin/clip", options={"variant": "group"})
+    assert made["preset"] == "builtin" and ends_of(made)[:4] == ("absolute", None, 0.2, 0.0)
+
+
+@pytest.mark.parametrize("preset", [None, "winoground/siglip-b16", "winoground/siglip-b16/global"])
+def test_the_global_variant_on_winoground_has_the_thresholds_of_table_5(preset):
+    model = "google/siglip-base-patch16-224"
+    made = jobs.ttm_job("winoground", model, preset=preset, options={"variant": "global"})
+    assert made["preset"] == "winoground/siglip-b16/global"
+    assert ends_of(made) == ("relative", 0.5, None, 0.0, 1e-5)
+
+
+def test_where_the_paper_has_no_global_row_the_row_s_training_goes_with_relative_thresholds():
+    made = jobs.ttm_job("winoground", "openai/clip-vit-base-patch16", options={"variant": "global"})
+    assert made["preset"] == "winoground/clip-b16"
+    assert ends_of(made) == ("relative", None, None, None, 2e-5)  # resolved to ranks 0.5 and 0
+    config = jobs.settings_of(made)
+    assert thresholds(config, np.ones(4))[[0, -1]].tolist() == [0.5, 0.0]
+
+
+def test_a_preset_s_absolute_thresholds_are_refused_for_another_model():
+    preset, model = "winoground/siglip-l16", "builtin/clip"
+    with pytest.raises(InputError, match="units of the scores of google/siglip-large-patch16-256"):
+        jobs.ttm_job("winoground", model, preset=preset)
+    with pytest.raises(InputError, match=r"set tau_last \(or a coverage\) yourself"):
+        jobs.ttm_job("winoground", model, preset=preset, options={"coverage_first": 0.2})
+    own = {"coverage_first": 0.2, "tau_last": 0.0}
+    made = jobs.ttm_job("winoground", model, preset=preset, options=own)
+    assert ends_of(made) == ("absolute", None, 0.2, 0.0, 4e-5)
+    # What it has no units for is taken: ranks, and the model itself by whichever of its scores.
+    jobs.ttm_job("winoground", model, preset="winoground/siglip-b16/global")
+    jobs.ttm_job("winoground", "itc:siglip-l16", preset=preset)
+    with pytest.raises(InputError, match="mean nothing for embeddings"):
+        jobs.embeddings_job("ttm", "f.npz", preset=preset)
+
+
+def test_a_short_name_of_a_model_is_the_hub_s_and_brings_its_preset(tmp_path, monkeypatch):
+    made = jobs.ttm_job("winoground", "siglip-b16")
+    assert (made["model"], made["preset"]) == ("google/siglip-base-patch16-224", "winoground/siglip-b16")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "clip-b16").mkdir()  # a folder of that name comes first
+    assert jobs.ttm_job("winoground", "clip-b16")["model"] == str(tmp_path / "clip-b16")
+    assert full_name("open_clip:clip-b16") == "open_clip:clip-b16"
 
 
 @pytest.mark.parametrize(
@@ -82,6 +137,15 @@ def test_another_variant_drops_the_preset_s_thresholds():
         (lambda: jobs.ttm_job("b", "m", oracle=True, options={"variant": "global"}), "knows no groups"),
         (lambda: jobs.ttm_job("b", "m", options={"lora_alpha": 8.0}), "set lora_rank too"),
         (lambda: jobs.simplematch_job("b", "m", preset="builtin"), "not one of SimpleMatch"),
+        (lambda: jobs.ttm_job("b", "m", split_seed=1), "set adapt_on too"),
+        (lambda: jobs.ttm_job("b", "m", device="gpu"), "Unknown device 'gpu'"),
+        (lambda: jobs.ttm_job("b", "m", oracle=True, options={"tau_first": 1.0}), "tau_first has no effect"),
+        (
+            lambda: jobs.ttm_job("b", "m", options={"schedule": "constant", "tau_last": 0.0}),
+            "tau_last has no",
+        ),
+        (lambda: jobs.embeddings_job("ttm", "f", options={"augmentation": "jitter"}), "no pixels"),
+        (lambda: jobs.embeddings_job("ttm", "f", options={"lora_rank": 2}), "no layers"),
         (lambda: jobs.embeddings_job("ttn", "f", "2x2"), "did you mean 'ttm'"),
     ],
 )
@@ -197,11 +261,6 @@ def test_a_run_with_adapters_goes_on_from_a_checkpoint_to_the_same_bytes(
         next(run_ttm(model, toy_groups, replace(config, lora_rank=3), resume=state))
 
 
-def test_adapters_of_embeddings_are_refused(file):
-    with pytest.raises(InputError, match="lora_targets"):
-        ends(jobs.embeddings_job("ttm", file, options={"lora_rank": 2}))
-
-
 def test_a_run_that_fell_back_to_smaller_parts_starts_with_them_when_resumed(tmp_path):
     model, groups = world(20)
     config = TTMConfig(iterations=2, epochs=1, lr=0.01, coverage_first=0.9, micro_batch=7)
@@ -231,7 +290,8 @@ def test_a_description_reads_as_one_line():
 def test_every_preset_has_its_line():
     for name, preset in PRESETS.items():
         make = jobs.ttm_job if isinstance(preset.config, TTMConfig) else jobs.simplematch_job
-        line = jobs.describe(make("scenes/add", "builtin/clip", preset=name))
+        model = preset.model if "/" in preset.model else "builtin/clip"
+        line = jobs.describe(make("scenes/add", model, preset=name))
         assert line.endswith("seed 0") and "None" not in line
 
 

@@ -51,14 +51,45 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
 def test_every_variant_of_the_paper_is_a_choice(app):
     test = app(TTM, set=SET)
     fine(test.selectbox(key="variant").set_value("global").run())
-    fine(test.selectbox(key="mode").set_value("relative").run())
-    assert "Starts with the best 20 % of all pairs" in plain(test)
+    assert (
+        test.selectbox(key="preset").value == "builtin/global"
+    )  # in ranks, not in the group preset's margins
+    assert "Starts with the best 50 % of all pairs" in plain(test)
+    fine(test.selectbox(key="mode").set_value("absolute").run())
+    assert "thresholds resolve then" in plain(test)
     fine(test.selectbox(key="variant").set_value("oracle (reads the truth)").run())
     assert "reads the truth" in plain(test) and "200 of 300 groups that are right now" in plain(test)
     fine(test.selectbox(key="variant").set_value("group").run())
     for schedule in ("cosine", "constant", "ascending"):
         fine(test.selectbox(key="schedule").set_value(schedule).run())
     assert "selects 300 of 300" in plain(test)  # ascending starts at the last threshold, 0
+
+
+def test_what_would_have_no_effect_is_not_asked_for(app):
+    test = app(TTM, set=SET, schedule="constant")
+    assert not [w for w in (*test.radio, *test.slider, *test.number_input) if w.key in ("end", "tauT")]
+    fine(test.selectbox(key="schedule").set_value("linear").run())
+    assert test.radio(key="end").value == "value" and test.number_input(key="tauT").value == 0.0
+
+
+def test_a_preset_of_another_model_or_set_says_so(app):
+    test = app(TTM, set=SET)
+    fine(test.selectbox(key="preset").set_value("winoground/clip-b16").run())
+    assert "units of the scores of openai/clip-vit-base-patch16: set your own" in plain(test)
+    fine(test.selectbox(key="preset").set_value("winoground/siglip-b16/global").run())
+    assert "It was chosen for winoground; this is scenes/left-right" in plain(test)
+
+
+def test_the_variant_of_a_link_brings_its_thresholds(app, started):
+    test = app(TTM, set=SET, variant="global")
+    fine(button(test, "Start the run").click().run())
+    own = RunStore().get(started[0]).config["ttm"]
+    assert (own["variant"], own["threshold_mode"], own["tau_first"], own["coverage_first"]) == (
+        "global",
+        "relative",
+        None,
+        0.5,
+    )
 
 
 def test_a_run_is_created_with_every_setting_of_the_form(app, started):
@@ -140,6 +171,7 @@ def test_an_embeddings_file_is_adapted_by_the_mouse_alone(app, started):
     test.get("file_uploader")[0].upload("../my features.npz", data.getvalue())
     fine(test.run())
     assert "induced matchings of **20** groups" in text(test)
+    assert not [w for w in (*test.selectbox, *test.toggle) if w.key in ("augmentation", "lora")]  # no pixels
     fine(button(test, "Start the run").click().run())
     run = RunStore().get(started[0])
     assert run.config["benchmark"] == "my-features.npz" and run.config["shape"] == "2x2"

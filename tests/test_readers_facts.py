@@ -87,7 +87,6 @@ def test_a_benchmark_states_shape_count_metric_and_the_papers_numbers(name):
     found = datasets.entry(name)
     assert (found.kind, found.shape, found.queries, found.metric) == (kind, shape, queries, metric)
     assert found.reference == reference
-    assert found.global_variant == (name in GLOBAL)
     if items:
         assert items in found.counts[found.splits[0]]
     else:

@@ -8,36 +8,29 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
+from core.choices import lasting_name
 from core.evaluation import Evaluation
-from core.export import origin
 from core.groups import GroupSet
 from core.jobs import embeddings_job, keep_embeddings, simplematch_job, ttm_job
 from core.presets import (
     AUGMENTATIONS,
     PRECISIONS,
-    PRESETS,
     SCHEDULES,
     THRESHOLD_MODES,
-    SimpleMatchConfig,
     TrainConfig,
-    TTMConfig,
-    default_preset,
 )
 from core.public import public
-from core.texts import plain
 from core.transfer import adapted_pool
 from core.weights import weights_bytes
 from ui.loaders import evaluate, load_groups, model_source
 from ui.selection import Selection
+from ui.ttm_preset import ENDS, VARIANTS, pick_preset, say_preset, use_variant, values_of
 
 METHODS = {"Test-time matching": "ttm", "SimpleMatch": "simplematch"}
 SOURCES = ("benchmark and model", "embeddings file")
-VARIANTS = ("group", "global", "oracle (reads the truth)")
-ENDS = ("share selected", "value")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 LARGE = 300e6  # bytes of weights from which low-rank adapters are worth looking at
 HELP = {
-    "preset": "Rows of the paper's Tables 3 to 5, and starts for other data. Choosing one resets the fields.",
     "variant": "Group: match inside every group. Global: one assignment of all images to all captions. Oracle: trains "
     "on exactly the groups that are matched right: a skyline to compare with, never a result.",
     "schedule": "How τ moves from its first to its last value. In the paper constant and ascending gain nothing; on "
@@ -93,7 +86,7 @@ def subject(selection: Selection, place: Any) -> Subject | None:
         st.caption("A run uses all groups of the split; the tag filter of the sidebar is for looking only.")
     everything = np.ones(len(selection.groups), bool)
     evaluation = evaluate(selection._replace(mask=everything, tags=()))
-    model = model_source(selection.model)
+    model = lasting_name(model_source(selection.model))
     title = f"{selection.benchmark} · {selection.model}"
     mixed = len(load_groups(selection.benchmark, selection.split).shapes) > 1
     shape = "x".join(map(str, selection.groups.shape)) if mixed else None
@@ -152,64 +145,6 @@ class Fields:
         return place.toggle(label, self.values[key], key=key, bind="query-params", **more)
 
 
-def values_of(config: TrainConfig) -> dict[str, Any]:
-    """Every field of the form, by key, as this configuration has it."""
-    own = {
-        name: getattr(config, name) for name in ("epochs", "lr", "seed", "batch", "augmentation", "precision")
-    }
-    own |= {"micro": config.micro_batch, "keep": config.keep_optimizer, "lora": config.lora_rank is not None}
-    own |= {
-        "rank": config.lora_rank or 8,
-        "lora_alpha": config.lora_alpha,  # not `alpha`, which is a slider on Debias
-        "targets": ",".join(config.lora_targets),
-    }
-    if isinstance(config, TTMConfig):
-        wide = config.variant == "global"
-        own |= {"T": config.iterations, "schedule": config.schedule, "mode": config.threshold_mode}
-        own |= {
-            "variant": config.variant,
-            "start": ENDS[config.tau_first is not None],
-            "share": round(100 * (config.coverage_first or (0.5 if wide else 0.2))),
-            "tau1": config.tau_first if config.tau_first is not None else 1.0,
-            "end": ENDS[config.coverage_last is None],
-            "share_end": round(100 * (config.coverage_last or 1.0)),
-            "tauT": config.tau_last or 0.0,
-        }
-    if isinstance(config, SimpleMatchConfig):
-        own |= {"rounds": config.rounds, "patience": config.patience}
-    return own
-
-
-def use_preset() -> None:
-    """Another preset: its values in every field of the form, not mine."""
-    st.session_state.update(values_of(PRESETS[st.session_state["preset"]].config))
-
-
-def presets_of(kind: str, found: Subject) -> tuple[list[str], str]:
-    """Names of the presets of a kind, and the one that suits data and model; that and its neighbours come first."""
-    suited = default_preset(kind, found.benchmark, origin(found.model))
-    names = [n for n, p in PRESETS.items() if isinstance(p.config, TTMConfig) == (kind == "ttm")]
-
-    def distance(name: str) -> tuple[bool, bool]:
-        preset = PRESETS[name]
-        return name != suited, found.benchmark != preset.dataset and found.model != preset.model
-
-    return sorted(names, key=distance), suited
-
-
-def pick_preset(place: Any, kind: str, found: Subject) -> TrainConfig:
-    """The chosen preset's settings; another data set, model or method brings the one that suits it."""
-    names, suited = presets_of(kind, found)
-    known = st.session_state.get("suited")
-    st.session_state["suited"] = suited
-    if st.session_state.get("preset", suited) not in names or known not in (None, suited):
-        st.session_state["preset"] = suited
-        use_preset()
-    more: dict[str, Any] = {"on_change": use_preset, "help": HELP["preset"], "bind": "query-params"}
-    name = place.selectbox("Preset", names, key="preset", **more)
-    return PRESETS[name].config
-
-
 def basics(kind: str, fields: Fields, columns: Sequence[Any]) -> dict[str, Any]:
     """The settings that every run is described by."""
     first, second, third = columns
@@ -232,12 +167,13 @@ def basics(kind: str, fields: Fields, columns: Sequence[Any]) -> dict[str, Any]:
 
 def threshold_settings(fields: Fields, second: Any) -> tuple[dict[str, Any], bool]:
     """Variant, schedule and both ends of the threshold; whether it is the oracle's run."""
-    variant = fields.choice(second, "variant", "Variant", VARIANTS, help=HELP["variant"])
+    more: dict[str, Any] = {"help": HELP["variant"], "on_change": use_variant}
+    variant = fields.choice(second, "variant", "Variant", VARIANTS, **more)
     wide = variant == "global"
-    options: dict[str, Any] = {"variant": "global" if wide else "group", "threshold_mode": "absolute"}
     if variant == VARIANTS[2]:
         # The preset's thresholds stay in the description; nothing reads them.
-        return options, True
+        return {"variant": "group"}, True
+    options: dict[str, Any] = {"variant": variant, "threshold_mode": "absolute"}
     left, middle, right = st.columns(3)
     options["schedule"] = fields.choice(
         left, "schedule", "Threshold schedule", SCHEDULES, help=HELP["schedule"]
@@ -250,6 +186,8 @@ def threshold_settings(fields: Fields, second: Any) -> tuple[dict[str, Any], boo
         (middle, ("start", "share", "tau1"), "First", "first"),
         (right, ("end", "share_end", "tauT"), "Last", "last"),
     ):
+        if which == "last" and options["schedule"] == "constant":
+            break  # it stays at the first one
         options |= _threshold_end(fields, place, keys, name, which, wide, relative)
     return options, False
 
@@ -277,8 +215,8 @@ def _threshold_end(
     return {f"tau_{which}": value}
 
 
-def training(fields: Fields) -> dict[str, Any]:
-    """Batch, augmentation, precision, optimizer."""
+def training(fields: Fields, pixels: bool) -> dict[str, Any]:
+    """Batch, augmentation of pixels, precision, optimizer."""
     with st.expander("Training: batch, augmentation, precision, optimizer", icon=":material/tune:"):
         first, second, third = st.columns(3)
         batch = fields.number(
@@ -294,10 +232,14 @@ def training(fields: Fields) -> dict[str, Any]:
             placeholder="as many as fit",
             help=HELP["micro"],
         )
-        return {
+        own = (
+            {"augmentation": fields.choice(third, "augmentation", "Augmentation", AUGMENTATIONS)}
+            if pixels
+            else {}
+        )
+        return own | {
             "batch": batch,
             "micro_batch": micro,
-            "augmentation": fields.choice(third, "augmentation", "Augmentation", AUGMENTATIONS),
             "precision": fields.choice(first, "precision", "Precision while training", PRECISIONS),
             "keep_optimizer": fields.switch(
                 second, "keep", "Keep the optimizer's state", help=HELP["optimizer"]
@@ -306,8 +248,10 @@ def training(fields: Fields) -> dict[str, Any]:
 
 
 def adapters(fields: Fields, model: str) -> dict[str, Any]:
-    """Low-rank adapters: open where the model is large."""
-    size = None if model == "embeddings" else weights_bytes(model)
+    """Low-rank adapters: open where the model is large; none where there are no layers."""
+    if model == "embeddings":
+        return {}
+    size = weights_bytes(model)
     large = size is not None and size > LARGE
     told = f" (this model: {size / 1e9:.1f} GB of weights)" if size is not None and large else ""
     with st.expander(f"Low-rank adapters (LoRA){told}", expanded=large, icon=":material/layers:"):
@@ -367,12 +311,12 @@ def plan(selection: Selection) -> tuple[Planned, Evaluation] | None:
         return None
     columns = st.columns(3)
     fields = Fields(pick_preset(columns[0], kind, found))
-    st.caption(plain(f"Preset {st.session_state['preset']}: {PRESETS[st.session_state['preset']].source}."))
+    say_preset(found.model, found.benchmark)
     options, oracle = basics(kind, fields, columns), False
     if kind == "ttm":
         more, oracle = threshold_settings(fields, columns[1])
         options |= more
-    options |= training(fields) | adapters(fields, found.model)
+    options |= training(fields, found.benchmark is not None) | adapters(fields, found.model)
     common, allowed = data_settings(found, options.get("variant") != "global")
     job = _job(kind, found, options, common, oracle)
     count = common["groups"] or len(found.groups)

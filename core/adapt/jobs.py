@@ -11,9 +11,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from core.adapt.config import KIND, AdaptConfig
+from core.adapt.config import KIND, STRATEGIES, AdaptConfig
 from core.errors import InputError, unknown_name
-from core.paths import is_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,17 +49,25 @@ def adapt_job(
     where the benchmark's files lie, if not in the usual place. options : settings of `AdaptConfig`; None leaves one
     as it is.
     """
-    from core.adapt.tasks import BENCHMARKS
+    from core.adapt.tasks import BENCHMARKS, BUILTIN
+    from core.choices import check_device, lasting_name
 
     if benchmark not in BENCHMARKS:
         raise unknown_name("benchmark to adapt to", benchmark, BENCHMARKS)
+    if folder is not None and benchmark == BUILTIN:
+        raise InputError(f"{BUILTIN} is built in and has no files; leave the folder out.")
     if images is not None and images < 2:
         raise InputError(f"{images} test images cannot be ranked; ask for 2 or more.")
     config = AdaptConfig().updated(options or {})
-    name = str(Path(model).resolve()) if is_folder(model) else model
+    if (options or {}).get("fusion") is not None and not STRATEGIES[config.strategy].joint:
+        raise InputError(
+            f"{STRATEGIES[config.strategy].label} lets image and query meet in no fusion; leave it out, or choose "
+            "MM-Pred or MM-Adapter."
+        )
     place = str(Path(folder).resolve()) if folder else None
-    source = {"benchmark": benchmark, "split": "test", "model": name, "images": images, "folder": place}
-    return {**source, "device": device, KIND: config.to_dict()}
+    source = {"benchmark": benchmark, "split": "test", "model": lasting_name(model)}
+    source |= {"images": images, "folder": place}
+    return {**source, "device": check_device(device), KIND: config.to_dict()}
 
 
 def settings_of(config: Mapping[str, Any]) -> AdaptConfig:

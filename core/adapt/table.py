@@ -96,15 +96,24 @@ def jobs(
     strategies: Sequence[str] | None = None,
     seeds: Sequence[int] = SEEDS,
     options: Mapping[str, Any] | None = None,
+    **source: Any,
 ) -> list[dict[str, Any]]:
-    """The descriptions of every strategy (None: all six) with every seed."""
+    """The descriptions of every strategy (None: all six) with every seed.
+
+    options : settings of all; a fusion is that of the strategies that have one. source : folder and device, as in
+    `adapt_job`.
+    """
     return [
-        adapt_job(
-            benchmark, model, images=images, options={**(options or {}), "strategy": name, "seed": seed}
-        )
+        adapt_job(benchmark, model, images=images, **source, options={**_own(name, options), "seed": seed})
         for name in strategies or STRATEGIES
         for seed in seeds
     ]
+
+
+def _own(strategy: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The settings of one strategy among several."""
+    found = {**(options or {}), "strategy": strategy}
+    return found if STRATEGIES[strategy].joint else {k: v for k, v in found.items() if k != "fusion"}
 
 
 def run_all(

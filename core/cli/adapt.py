@@ -8,9 +8,9 @@ from typing import Any
 
 from core.cli import options as o
 from core.cli.say import format_metrics, format_spread, format_step, note, show_json
+from core.cli.typed import refuse, the_benchmark
 from core.errors import InputError
 
-_WHERE = ("benchmark", "embeddings", "shape", "scale", "model", "split")
 _HOW = ("groups", "preset", "adapt_on", "split_seed", "device")
 _TRAINING = ("epochs", "lr", "batch", "micro_batch", "augmentation", "precision", "seed")
 _LORA = ("lora_rank", "lora_alpha", "lora_targets")
@@ -19,11 +19,12 @@ _ENDS = ("tau_first", "coverage_first", "tau_last", "coverage_last")
 
 
 def ttm(
+    name: o.Positional = None,
     benchmark: o.Benchmark = None,
     embeddings: o.Embeddings = None,
     shape: o.Shape = None,
     scale: o.Scale = 100.0,
-    model: o.Model = "builtin/clip",
+    model: o.Model = None,
     split: o.Split = "test",
     groups: o.Groups = None,
     preset: o.Preset = None,
@@ -47,7 +48,7 @@ def ttm(
     lora_targets: o.LoraTargets = None,
     oracle: o.Oracle = False,
     adapt_on: o.AdaptOn = None,
-    split_seed: o.SplitSeed = 0,
+    split_seed: o.SplitSeed = None,
     device: o.Device = "auto",
     seed: o.Seed = 0,
     seeds: o.Seeds = 1,
@@ -68,11 +69,12 @@ def ttm(
 
 
 def simplematch(
+    name: o.Positional = None,
     benchmark: o.Benchmark = None,
     embeddings: o.Embeddings = None,
     shape: o.Shape = None,
     scale: o.Scale = 100.0,
-    model: o.Model = "builtin/clip",
+    model: o.Model = None,
     split: o.Split = "test",
     groups: o.Groups = None,
     preset: o.Preset = None,
@@ -88,7 +90,7 @@ def simplematch(
     lora_alpha: o.LoraAlpha = None,
     lora_targets: o.LoraTargets = None,
     adapt_on: o.AdaptOn = None,
-    split_seed: o.SplitSeed = 0,
+    split_seed: o.SplitSeed = None,
     device: o.Device = "auto",
     seed: o.Seed = 0,
     seeds: o.Seeds = 1,
@@ -124,18 +126,36 @@ def _job(
     """The description of a run from a command's arguments."""
     from core.jobs import embeddings_job, simplematch_job, ttm_job
 
-    if (given["benchmark"] is None) == (given["embeddings"] is None):
-        raise InputError("Give exactly one of --benchmark NAME or --embeddings FILE.")
+    if given["background"]:
+        refuse("with --background: take the model with `runs export` when the run is over", "save")
     settings = {name: given[name] for name in names}
     if settings["lora_targets"] is not None:
         settings["lora_targets"] = [part.strip() for part in settings["lora_targets"].split(",")]
     common = {**{name: given[name] for name in _HOW}, **more, "options": settings}
     if given["embeddings"] is not None:
-        return embeddings_job(
-            kind, given["embeddings"], given["shape"] or "2x2", scale=given["scale"], **common
-        )
+        if the_benchmark(given["name"], given["benchmark"]) is not None:
+            raise InputError("Give exactly one of --benchmark NAME or --embeddings FILE.")
+        refuse("with --embeddings", "model", "split")
+        file, shape = given["embeddings"], given["shape"] or "2x2"
+        return embeddings_job(kind, file, shape, scale=given["scale"], **common)
+    refuse("without --embeddings", "scale")
+    benchmark, model = _subject(given)
     make = ttm_job if kind == "ttm" else simplematch_job
-    return make(given["benchmark"], given["model"], split=given["split"], shape=given["shape"], **common)
+    return make(benchmark, model, split=given["split"], shape=given["shape"], **common)
+
+
+def _subject(given: Mapping[str, Any]) -> tuple[str, str]:
+    """Benchmark and model: as named, else as the preset has them; a remark where the preset is of another benchmark."""
+    from core.choices import home_of
+
+    home = home_of(given["preset"]) if given["preset"] is not None else None
+    named = the_benchmark(given["name"], given["benchmark"])
+    benchmark = named or (home and home.benchmark)
+    if benchmark is None:
+        raise InputError("Give exactly one of --benchmark NAME or --embeddings FILE.")
+    if home is not None and home.benchmark not in (None, benchmark):
+        note(f"the preset {given['preset']} was chosen for {home.benchmark}; this is {benchmark}")
+    return benchmark, given["model"] or (home and home.model) or "builtin/clip"
 
 
 def _seeded(

@@ -7,17 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from core.cli.options import Json, Seed
+from core.cli.options import Json, Positional, Seed, named
 from core.cli.say import counting, format_metrics, show_json
+from core.cli.typed import need_benchmark, refuse
 from core.errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from core.alpha import AlphaStudy
     from core.priors import Prior
 
-Benchmark = Annotated[str, typer.Option(help="A benchmark by name, such as scenes/word-order.")]
+Benchmark = Annotated[str | None, typer.Option(help="A benchmark by name, such as scenes/word-order.")]
 Model = Annotated[
-    str, typer.Option(help="A captioner: a built-in or hub name, or a folder; vgpt:NAME for a chat model.")
+    str,
+    typer.Option(
+        help="A captioner: a built-in or hub name, or a folder; vgpt:NAME for a chat model.", **named
+    ),
 ]
 Split = Annotated[str, typer.Option(help="Split of the benchmark.")]
 PriorName = Annotated[
@@ -27,16 +33,20 @@ PriorName = Annotated[
 Images = Annotated[
     int | None, typer.Option(help="Images that the prior is sampled from (default: the paper's).")
 ]
-PriorModel = Annotated[str, typer.Option(help="Language model of --prior lm.")]
+PriorModel = Annotated[str, typer.Option(help="Language model of --prior lm.", **named)]
 Folder = Annotated[Path | None, typer.Option("--images", help="Folder of training images for --prior train.")]
 TuneOn = Annotated[
-    str | None, typer.Option(help="Also choose alpha on this split and measure it on --split: validation.")
+    str | None,
+    typer.Option(
+        help="Also choose alpha on this other split, such as validation, and measure it on --split."
+    ),
 ]
 Count = Annotated[int | None, typer.Option("--items", help="Of a retrieval set, the first so many images.")]
 
 
 def alpha(
-    benchmark: Benchmark,
+    name: Positional = None,
+    benchmark: Benchmark = None,
     model: Model = "builtin/blip-caption",
     split: Split = "test",
     prior: PriorName = None,
@@ -51,22 +61,38 @@ def alpha(
     """Take a language prior out of a captioner's scores: every metric at alpha 0, at 1, at its best, and validated."""
     from core.datasets import names
 
-    how = {
-        "kind": prior or "gaussian",
-        "count": samples,
-        "seed": seed,
-        "model": prior_model,
-        "folder": images,
-    }
-    if benchmark in names("retrieval"):
-        record = _retrieval(benchmark, split, model, {**how, "kind": prior or "test"}, items)
+    benchmark = need_benchmark(name, benchmark)
+    wide = benchmark in names("retrieval")
+    kind = prior or ("test" if wide else "gaussian")
+    how = {"kind": kind, "count": samples, "seed": seed, "model": prior_model, "folder": images}
+    _check_prior(kind, wide)
+    if tune_on == split:
+        raise InputError(f"--tune-on names {split!r}, the split that is measured; choose another one.")
+    if wide:
+        record = _retrieval(benchmark, split, model, how, items, tune_on)
         show_json(record) if as_json else print(format_retrieval(record))
         return
+    refuse("on a set of groups", "items")
     study, found = _study(benchmark, split, model, how)
     record = {**_head(benchmark, split, model, found), **study.record()}
     if tune_on is not None:
         record["tuned_on"] = {"split": tune_on, "metrics": _carried(benchmark, tune_on, model, how, study)}
     show_json(record) if as_json else print(format_alpha(record))
+
+
+def _check_prior(kind: str, wide: bool) -> None:
+    """Refuse the options of another kind of prior. wide : of a retrieval set, whose own prior takes all its images."""
+    from core.priors import check_kind
+
+    check_kind(kind)
+    if kind != "lm":
+        refuse(f"with the prior {kind}", "prior_model")
+    if kind != "train":
+        refuse(f"with the prior {kind}", "images")
+    if kind == "lm":
+        refuse("with the prior lm, which looks at no image", "samples")
+    elif kind == "test" and wide:
+        refuse("with the prior test, which takes all images of a retrieval set", "samples")
 
 
 def _head(benchmark: str, split: str, model: str, found: Prior) -> dict[str, Any]:
@@ -150,47 +176,60 @@ def _spread(e: dict[str, float], digits: int) -> str:
 
 
 def _retrieval(
-    benchmark: str, split: str, model: str, how: dict[str, Any], items: int | None
+    benchmark: str, split: str, model: str, how: dict[str, Any], items: int | None, tune_on: str | None
 ) -> dict[str, Any]:
+    from core.priors import check_log_prob
+    from core.recall import alpha_record, carried_record
+
+    kind, seed = how["kind"], how["seed"]
+    if kind not in ("test", "gaussian"):
+        raise InputError(f"On a retrieval set the prior is test or gaussian, not {kind}; choose one of them.")
+    check_log_prob(model)
+    scores, relevant, prior, line = _with_prior(benchmark, split, model, how, items)
+    head = {"benchmark": benchmark, "split": split, "model": model, "prior": {"kind": kind, "line": line}}
+    record = {"images": len(scores), "captions": len(relevant), **alpha_record(scores, relevant, seed, prior)}
+    if tune_on is not None:
+        other_scores, other_relevant, other_prior, _ = _with_prior(benchmark, tune_on, model, how, items)
+        priors = (other_prior, prior)
+        found = carried_record((other_scores, other_relevant), scores, relevant, seed, priors)
+        record["tuned_on"] = {**found, "split": tune_on}
+    return {**head, **record}
+
+
+def _with_prior(
+    benchmark: str, split: str, model: str, how: dict[str, Any], items: int | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
+    """A split's scores (images, captions), relevance (captions, images), prior (captions,) and what it is from."""
     from core.debias import prior_from_samples
-    from core.priors import check_log_prob, null_sample
-    from core.recall import alpha_record
+    from core.priors import null_sample
     from core.scorers.lazy import lazy_scorer
     from core.scores import ScoreCache, score_matrix
     from core.searches import scored
 
-    kind = how["kind"]
-    if kind not in ("test", "gaussian"):
-        raise InputError(f"On a retrieval set the prior is test or gaussian, not {kind}; choose one of them.")
-    check_log_prob(model)
     scores, relevant, captions = scored(benchmark, split, model, items, ScoreCache(), counting("scoring"))
-    prior, line = None, f"the set's own {len(scores)} images"
-    if kind == "gaussian":
-        nulls = null_sample(model, benchmark, how["count"], how["seed"])
-        prior = prior_from_samples(score_matrix(lazy_scorer(model), nulls, captions, ScoreCache()))
-        line = f"{len(nulls)} Gaussian noise images"
-    head = {"benchmark": benchmark, "split": split, "model": model, "prior": {"kind": kind, "line": line}}
-    sizes = {"images": len(scores), "captions": len(captions)}
-    return {**head, **sizes, **alpha_record(scores, relevant, how["seed"], prior)}
+    if how["kind"] == "test":
+        return scores, relevant, prior_from_samples(scores), f"the set's own {len(scores)} images"
+    nulls = null_sample(model, benchmark, how["count"], how["seed"])
+    prior = prior_from_samples(score_matrix(lazy_scorer(model), nulls, captions, ScoreCache()))
+    return scores, relevant, prior, f"{len(nulls)} Gaussian noise images"
 
 
 def format_retrieval(record: dict[str, Any]) -> str:
     """Recall both ways as text."""
     lines = [f"{record['images']} images, {record['captions']} captions; {record['model']}"]
     lines.append(f"log P(t): {record['prior']['line']}")
-    for name in ("alpha_0", "alpha_1", "best"):
-        part = record[name]
-        label = {"alpha_0": "alpha = 0", "alpha_1": "alpha = 1"}.get(
-            name, f"alpha = {part['alpha']:.3f}, {part.get('label', '')}"
-        )
-        lines += ["", label, format_metrics(part)]
+    labels = {"alpha_0": "alpha = 0", "alpha_1": "alpha = 1", "best": "alpha = {alpha:.3f}, {label}"}
+    labels["tuned_on"] = "alpha = {alpha:.3f}, chosen on {split}"
+    for name in (name for name in labels if name in record):
+        lines += ["", labels[name].format(**record[name]), format_metrics(record[name])]
     return "\n".join(lines)
 
 
 def blind(
-    benchmark: Benchmark,
+    name: Positional = None,
+    benchmark: Benchmark = None,
     model: Annotated[
-        str, typer.Option(help="A model that sees no image: builtin/blind-lm, lm:NAME, blind:NAME.")
+        str, typer.Option(help="A model that sees no image: builtin/blind-lm, lm:NAME, blind:NAME.", **named)
     ] = "builtin/blind-lm",
     split: Split = "test",
     seed: Seed = 0,
@@ -202,6 +241,7 @@ def blind(
     from core.scorers.lazy import lazy_scorer
     from core.scores import ScoreCache, score_groups
 
+    benchmark = need_benchmark(name, benchmark)
     check_blind(model)
     groups = load(benchmark, split, images=False)
     if groups.truth is None:

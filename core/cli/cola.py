@@ -11,12 +11,20 @@ import typer
 
 from core.cli import options as o
 from core.cli.say import Announcer, note, show_json
+from core.cli.typed import refuse, the_benchmark
+from core.errors import InputError
 
 Strategy = Annotated[str, typer.Option(help="linear, prompt-tune, ft-all, ft-late, mm-pred or mm-adapter.")]
 Benchmark = Annotated[
+    o.Text,
+    typer.Option(
+        help="scenes/retrieval (default), gqa, visual-genome, clevr, paco, or a published cola/single-... file."
+    ),
+]
+Base = Annotated[
     str,
     typer.Option(
-        help="scenes/retrieval, gqa, visual-genome, clevr, paco, or a published cola/single-... file."
+        help="Model to adapt: a built-in, hub or short name (`siglip-l16`), or a folder.", **o.named
     ),
 ]
 Fusion = Annotated[
@@ -24,18 +32,26 @@ Fusion = Annotated[
 ]
 Mix = Annotated[o.Text, typer.Option(help="Training queries: region, single, multi, hard or combined.")]
 Images = Annotated[o.Whole, typer.Option(help="Measure on the first so many test images (built in: 500).")]
-Folder = Annotated[Path | None, typer.Option(help="Folder of the benchmark's files.")]
+Folder = Annotated[
+    Path | None, typer.Option(help="Folder of the benchmark's files; scenes/retrieval has none.")
+]
 Epochs = Annotated[o.Whole, typer.Option(help="Epochs; after each one the model is measured and saved.")]
 Steps = Annotated[o.Whole, typer.Option(help="Steps per epoch.")]
 Batch = Annotated[o.Whole, typer.Option(help="Images and queries of a step: batch x batch pairs.")]
 Rate = Annotated[o.Number, typer.Option(help="Learning rate (default: what suits strategy and model).")]
-Everything = Annotated[bool, typer.Option("--all", help="All strategies with three seeds: the whole table.")]
+Everything = Annotated[
+    bool,
+    typer.Option(
+        "--all", help="All strategies with three seeds: the whole table, with the other settings given."
+    ),
+]
 
 
 def adapt(
+    name: o.Positional = None,
     strategy: Strategy = "mm-adapter",
-    benchmark: Benchmark = "scenes/retrieval",
-    model: o.Model = "builtin/clip",
+    benchmark: Benchmark = None,
+    model: Base = "builtin/clip",
     fusion: Fusion = None,
     mix: Mix = None,
     epochs: Epochs = None,
@@ -54,13 +70,18 @@ def adapt(
     """Adapt a model by one of Cola's strategies; test queries before and after, one line per epoch."""
     from core.adapt.jobs import adapt_job
 
-    if everything:
-        _table(benchmark, model, images, as_json)
-        return
-    options: dict[str, Any] = {"strategy": strategy, "fusion": fusion, "mix": mix, "seed": seed}
+    where = the_benchmark(name, benchmark) or "scenes/retrieval"
+    options: dict[str, Any] = {"fusion": fusion, "mix": mix}
     options |= {"epochs": epochs, "steps": steps, "batch": batch, "lr": lr}
-    job = adapt_job(benchmark, model, images=images, folder=folder, device=device, options=options)
+    source: dict[str, Any] = {"images": images, "folder": folder, "device": device}
+    if everything:
+        refuse("with --all, which has every strategy and its seeds", "strategy", "seed")
+        refuse("with --all, whose results are kept and not saved elsewhere", "save", "background")
+        _table(where, model, options, source, as_json)
+        return
+    job = adapt_job(where, model, **source, options={**options, "strategy": strategy, "seed": seed})
     if background:
+        refuse("with --background: take the model with `runs export` when the run is over", "save")
         from core.adapt.background import start
         from core.runs import RunStore
 
@@ -122,11 +143,13 @@ def format_tests(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _table(benchmark: str, model: str, images: int | None, as_json: bool) -> None:
+def _table(
+    benchmark: str, model: str, options: dict[str, Any], source: dict[str, Any], as_json: bool
+) -> None:
     """Every strategy with three seeds, one after the other; results that are there already are kept."""
     from core.adapt.table import jobs, run_all, summary
 
-    rows = run_all(jobs(benchmark, model, images), say=note)
+    rows = run_all(jobs(benchmark, model, options=options, **source), say=note)
     found = summary(rows)
     if as_json:
         show_json(
@@ -142,7 +165,7 @@ def _table(benchmark: str, model: str, images: int | None, as_json: bool) -> Non
 def cost(
     model: Annotated[str, typer.Argument(help="The adapted model: run/ID or a folder.")],
     base: Annotated[
-        o.Text, typer.Option(help="What it was adapted from (default: what its folder names).")
+        o.Text, typer.Option(help="What it was adapted from (default: what its folder names).", **o.named)
     ] = None,
     sets: Annotated[
         o.Text, typer.Option(help="Sets to measure on, with commas (default: all but its own).")
@@ -155,6 +178,8 @@ def cost(
     """What an adaptation costs: an adapted model and its base on sets it was not adapted on, with paired intervals."""
     from core.adapt.cost import cost_table, run_table
 
+    if groups is not None and groups < 1:
+        raise InputError(f"{groups} groups were asked for; ask for 1 or more.")
     names = None if sets is None else [name.strip() for name in sets.split(",")]
     if model.startswith("run/") and base is None and names is None and groups is None:
         table = run_table(model.removeprefix("run/"), say=note, device=device)  # kept, for the pages too

@@ -12,6 +12,8 @@ from core.cli.say import Announcer, note, show_json
 from core.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from core.importing import Columns, Staged
 
 _SHOWN = 20  # problems printed
@@ -31,30 +33,44 @@ def add(
     licence: Annotated[str, typer.Option(help="Licence of the data.")] = "",
     citation: Annotated[str, typer.Option(help="How to cite it.")] = "",
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave groups with problems out.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Only say what is wrong.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say what is wrong and what would be added.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Check your own images and captions row by row and make them a benchmark, mine/NAME."""
-    from core.importing import discard, problem_rows, register, stage
+    from core.importing import addable, discard, problem_rows, register, stage
 
     table, where = _table(source, manifest)
     staged = stage(table, _columns(table, image, caption, answer, group), manifest if where is None else None)
+    facts = {"title": title, "licence": licence, "citation": citation, "source": where or ""}
     try:
-        record: dict[str, Any] = {"groups": staged.groups, "shapes": staged.shapes}
+        record: dict[str, Any] = {"groups": staged.groups, "shapes": staged.shapes, **facts}
         record |= {"problems": staged.total, "left_out": staged.fatal, "rows": problem_rows(staged.problems)}
         if not as_json:
             _tell(staged)
-        if not check:
-            facts = {"title": title, "licence": licence, "citation": citation, "source": where or ""}
+        if check:
+            record["could_be_added"] = addable(staged, name, skip_bad)
+        else:
             record["benchmarks"] = register(staged, name, skip_bad, **facts)
     finally:
         discard(staged)
     if as_json:
         show_json(record)
-    elif not check:
+    elif check:
+        _tell_plan(record, name)
+    else:
         print(f"added {', '.join(record['benchmarks'])}: {staged.groups} groups")
-    if check and staged.fatal:
+    if check and not record["could_be_added"]:
         raise typer.Exit(1)
+
+
+def _tell_plan(record: Mapping[str, Any], name: str) -> None:
+    """What --check found would be added."""
+    facts = [f"{key} {record[key]!r}" for key in ("title", "licence", "citation") if record[key]]
+    verdict = "could be added" if record["could_be_added"] else "cannot be added yet"
+    told = ", ".join([f"{record['groups']} groups", *facts])
+    print(f"mine/{name.removeprefix('mine/')} {verdict}: {told}")
 
 
 def _table(source: str, manifest: str | None) -> tuple[Any, str | None]:

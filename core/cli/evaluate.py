@@ -9,12 +9,26 @@ from typing import Annotated, Any
 import typer
 
 from core.cli.calls import confirm_calls
-from core.cli.options import Json, Seed
+from core.cli.options import Json, Positional, Seed, named
 from core.cli.say import format_metrics, note, show_json
+from core.cli.typed import refuse, the_benchmark
 from core.errors import InputError
+
+Tags = Annotated[Path | None, typer.Option(help="CSV with an `id` column; slices the metrics.")]
+Model = Annotated[
+    str,
+    typer.Option(
+        help="Model for a benchmark: a built-in, hub or short name (`siglip-l16`), or a folder.", **named
+    ),
+]
+Shape = Annotated[
+    str | None,
+    typer.Option(help="Groups of this shape alone, images x captions; of --embeddings 2x2 by default."),
+]
 
 
 def evaluate(
+    name: Positional = None,
     embeddings: Annotated[
         Path | None, typer.Option(help="NPZ with `img` and `cap`, rows in group order.")
     ] = None,
@@ -22,12 +36,10 @@ def evaluate(
     benchmark: Annotated[
         str | None, typer.Option(help="A benchmark by name, such as scenes/left-right.")
     ] = None,
-    model: Annotated[
-        str, typer.Option(help="Model for --benchmark: a built-in or hub name, or a folder.")
-    ] = "builtin/clip",
+    model: Model = "builtin/clip",
     split: Annotated[str, typer.Option(help="Split of the benchmark.")] = "test",
-    shape: Annotated[str, typer.Option(help="Group shape of --embeddings, images x captions.")] = "2x2",
-    tags: Annotated[Path | None, typer.Option(help="CSV with an `id` column; slices the metrics.")] = None,
+    shape: Shape = None,
+    tags: Tags = None,
     by: Annotated[
         str | None, typer.Option(help="The tag column to slice by (default: every column with few values).")
     ] = None,
@@ -36,16 +48,13 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Measure scores, embeddings or a model on a benchmark."""
-    found = load_evaluation(embeddings, scores, benchmark, model, split, shape, seed)
+    found = load_evaluation(embeddings, scores, the_benchmark(name, benchmark), model, split, shape, seed)
     if tags is not None:
         from core.evaluation import align_tags
         from core.scores import read_tags
 
         found.tags = align_tags(read_tags(tags), found.ids)
-    elif by is not None and found.tags is None:
-        raise InputError(
-            "--by needs tags: give a tag file with --tags, or a benchmark whose groups carry tags."
-        )
+    check_slices(found, by, tags)
     record = found.record(by)
     if out is not None:
         write_evaluation(found, record, out)
@@ -60,16 +69,26 @@ def evaluate(
                 print(f"\n{column} = {value} ({part['n_groups']} groups)\n{format_metrics(part)}")
 
 
+def check_slices(found: Any, by: str | None, tags: Path | None = None) -> None:
+    """Raise InputError where tags were asked for and would slice nothing."""
+    if by is not None and found.tags is None:
+        raise InputError(
+            "--by needs tags: give a tag file with --tags, or a benchmark whose groups carry tags."
+        )
+    if tags is not None and not found.slices(by):
+        raise InputError(f"No column of {tags} has few values to slice by; name one with --by.")
+
+
 def load_evaluation(
     embeddings: Path | None,
     scores: Path | None,
     benchmark: str | None,
     model: str,
     split: str,
-    shape: str,
+    shape: str | None,
     seed: int,
 ) -> Any:
-    """The Evaluation of whichever one source was given."""
+    """The Evaluation of whichever one source was given; an option of another source is refused."""
     from core.evaluation import Evaluation, tags_frame
 
     if sum(source is not None for source in (embeddings, scores, benchmark)) != 1:
@@ -77,18 +96,21 @@ def load_evaluation(
     if embeddings is not None:
         from core.scores import parse_shape, read_embeddings
 
-        file = read_embeddings(embeddings, parse_shape(shape))
+        refuse("with --embeddings", "model", "split")
+        file = read_embeddings(embeddings, parse_shape(shape or "2x2"))
         return Evaluation.of(file.group_scores(), None, seed=seed, global_scores=file.global_scores())
     if scores is not None:
         from core.scores import read_scores
 
+        refuse("with --scores", "model", "split", "shape")
         table = read_scores(scores)
         return Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags, seed=seed)
     from core.datasets import load
     from core.scorers.lazy import lazy_scorer
     from core.scores import ScoreCache, score_all, score_groups
+    from core.shapes import of_shape
 
-    groups, scorer = load(benchmark or "", split), lazy_scorer(model)
+    groups, scorer = of_shape(load(benchmark or "", split), shape), lazy_scorer(model)
     confirm_calls(scorer, groups)
     # A flattened set is matched as a whole; what its groups need is then in the cache.
     wide = score_all(scorer, groups, ScoreCache()) if groups.name.endswith("@global") else None

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from core.cli.evaluate import Shape, check_slices, load_evaluation
+from core.cli.options import named
 from core.cli.runs import runs_app
 from core.cli.say import Announcer, note
+from core.cli.typed import refuse, typed
 from core.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -26,9 +29,8 @@ Out = Annotated[Path, typer.Option(help="The file; its ending decides the format
 Embeddings = Annotated[Path | None, typer.Option(help="NPZ with `img` and `cap`, rows in group order.")]
 Scores = Annotated[Path | None, typer.Option(help="Score file: CSV, Parquet, NPZ or JSONL.")]
 Name = Annotated[str | None, typer.Option(help="A benchmark by name, such as scenes/left-right.")]
-Model = Annotated[str, typer.Option(help="Model for --benchmark.")]
+Model = Annotated[str, typer.Option(help="Model for --benchmark.", **named)]
 Split = Annotated[str, typer.Option(help="Split of the benchmark.")]
-Shape = Annotated[str, typer.Option(help="Group shape of --embeddings, images x captions.")]
 Seed = Annotated[int, typer.Option(help="Seed of the intervals.")]
 RunId = Annotated[str, typer.Argument(help="Run id.")]
 
@@ -42,12 +44,10 @@ class Source:
     benchmark: Name = None
     model: Model = "builtin/clip"
     split: Split = "test"
-    shape: Shape = "2x2"
+    shape: Shape = None
 
     def evaluation(self, seed: int = 0) -> Any:
         """Scores with truth and metrics; `seed` is that of the intervals."""
-        from core.cli.evaluate import load_evaluation
-
         return load_evaluation(**asdict(self), seed=seed)
 
 
@@ -86,6 +86,8 @@ def export_groups(
     from core.datasets import load
     from core.exchange.groups import export_groups as export
 
+    if out.suffix.lower() in (".csv", ".jsonl", ".npz"):
+        refuse(f"for a {out.suffix} file, which names the images and never holds them", "images")
     tell = Announcer()
     groups = load(benchmark, split, images=images)
     export(groups, out, images, lambda done, total: tell(f"{total} groups", done / total))
@@ -141,7 +143,9 @@ def export_metrics(
     from core.exchange.frames import metrics_frame
     from core.exchange.tables import write_table
 
-    write_table(out, metrics_frame(source.evaluation(seed), by))
+    found = source.evaluation(seed)
+    check_slices(found, by)
+    write_table(out, metrics_frame(found, by))
     note(f"wrote {out}")
 
 
@@ -204,6 +208,10 @@ def export_figure(
 
     if what not in FIGURES:
         raise unknown_name("figure", what, FIGURES)
+    if what == "curves":
+        refuse("on `curves`, which shows a run", *(f.name for f in fields(Source)))
+    else:
+        refuse(f"on `{what}`, which shows scores", "run")
     figure = _curves(run) if what == "curves" else _figure(what, source.evaluation(), source.model)
     note(f"wrote {write_figure(figure, out, width, height)}")
 
@@ -234,7 +242,7 @@ def _curves(run: str | None) -> Any:
     epilog="Example: crossmatch export row --layout ttm/1 --model builtin/clip --benchmark scenes/left-right",
 )
 def export_row(
-    model: Annotated[list[str], typer.Option(help="A model; repeat for more.")],
+    model: Annotated[list[str], typer.Option(help="A model; repeat for more.", **named)],
     benchmark: Annotated[list[str], typer.Option(help="A benchmark; repeat for more.")],
     layout: Annotated[str, typer.Option(help="ttm/1, ttm/6, vgpt/1, vgpt/4 or cola/2.")] = "ttm/1",
     style: Annotated[str, typer.Option("--format", help="markdown or latex.")] = "markdown",
@@ -244,15 +252,19 @@ def export_row(
     out: Annotated[Path | None, typer.Option(help="A file; by default it is printed.")] = None,
 ) -> None:
     """Results as rows in the layout of the papers' tables, in Markdown or LaTeX."""
-    from core.exchange.layouts import FORMATS, LAYOUTS, layout_table
+    from core.exchange.layouts import FORMATS, LAYOUTS, layout_table, published
     from core.report import evaluate_all
 
     if style not in FORMATS:
         raise unknown_name("format", style, FORMATS)
     if layout not in LAYOUTS:
         raise unknown_name("layout", layout, LAYOUTS)
-    adapted = dict(_adapted(name) for name in run or ())
+    if not layout.startswith("ttm/"):
+        refuse(f"in the layout {layout}, which has no column for what is adapted", "run")
+    adapted = dict(_adapted(name, model, benchmark) for name in run or ())
     results = [_result(s, adapted) for s in evaluate_all(model, benchmark, split, progress=Announcer())]
+    if typed("paper") and published(results, layout).empty:
+        refuse(f"in the layout {layout} of these benchmarks: the paper has no rows of them", "paper")
     text = FORMATS[style](layout_table(results, layout, paper))
     if out is None:
         print(text, end="")
@@ -275,8 +287,8 @@ def _result(section: Any, adapted: dict[tuple[str, str], Adapted]) -> Result:
     )
 
 
-def _adapted(name: str) -> tuple[tuple[str, str], Adapted]:
-    """Model and benchmark of a run or group of seeds, and what GroupMatch was at its end."""
+def _adapted(name: str, models: list[str], benchmarks: list[str]) -> tuple[tuple[str, str], Adapted]:
+    """Model and benchmark of a run or group of seeds, and what GroupMatch was at its end; they are among the rows."""
     from core.exchange.layouts import Adapted
     from core.runs import RunStore
     from core.seeds import final, group_runs
@@ -287,5 +299,9 @@ def _adapted(name: str) -> tuple[tuple[str, str], Adapted]:
     if row is None or "group_match" not in row["metrics"]:
         raise InputError(f"{name} has no result yet; wait for its end, or resume it.")
     spread = row["metrics"]["group_match"]
-    config = runs[0].config
-    return (config["model"], config["benchmark"]), Adapted(spread["mean"], spread["std"], spread["seeds"])
+    model, benchmark = (str(runs[0].config[key]) for key in ("model", "benchmark"))
+    if model not in models or benchmark not in benchmarks:
+        raise InputError(
+            f"{name} adapted {model} on {benchmark}, which is no row here; add --model {model} --benchmark {benchmark}."
+        )
+    return (model, benchmark), Adapted(spread["mean"], spread["std"], spread["seeds"])

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from core.cli.options import Json, Seed
+from core.cli.options import Device, Json, Seed
 from core.cli.say import Announcer, note, show_json
 from core.errors import unknown_name
 
@@ -18,7 +18,7 @@ def pretrain(
     out: Annotated[Path, typer.Option(help="Folder for the trained model, its log and its card.")],
     seed: Seed = 0,
     steps: Annotated[int | None, typer.Option(help="Training steps (default: the recipe's).")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Train a built-in model on the built-in world, as the shipped one was."""
     from core.pretrain import pretrain as train

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -11,10 +11,30 @@ Text: TypeAlias = str | None
 Number: TypeAlias = float | None
 Whole: TypeAlias = int | None
 
+
+def _full_names(value: Any) -> Any:
+    """Models by the names that load them: `siglip-l16`, as presets call it, is the hub's."""
+    from core.choices import full_name
+
+    return [full_name(each) for each in value] if isinstance(value, list) else value and full_name(value)
+
+
+def _device(value: str) -> str:
+    from core.choices import check_device
+
+    return check_device(value)
+
+
+# For any option that names a model, or several.
+named: dict[str, Any] = {"callback": _full_names}
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 
-# What is adapted
+# What is measured or adapted. The same benchmark, named first and without a flag: `crossmatch ttm winoground`.
+Positional = Annotated[
+    Text, typer.Argument(metavar="[BENCHMARK]", help="The benchmark, instead of --benchmark.")
+]
 Benchmark = Annotated[Text, typer.Option(help="A benchmark by name, such as scenes/left-right.")]
 Embeddings = Annotated[
     Path | None, typer.Option(help="NPZ with `img` and `cap`, rows in group order, instead of a benchmark.")
@@ -25,20 +45,35 @@ Shape = Annotated[
 Scale = Annotated[
     float, typer.Option(help="Factor on the cosine of --embeddings, as the model's logit scale.")
 ]
-Model = Annotated[str, typer.Option(help="Model to adapt: a built-in or hub name, or a folder.")]
+Model = Annotated[
+    Text,
+    typer.Option(
+        help="Model to adapt: a built-in, hub or short name (clip-b32, clip-b16, siglip-b16, siglip-l16), or a folder "
+        "(default: the preset's own, else builtin/clip).",
+        show_default=False,
+        **named,
+    ),
+]
 Split = Annotated[str, typer.Option(help="Split of the benchmark.")]
 Groups = Annotated[Whole, typer.Option(help="Use only the first so many groups.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.", callback=_device)]
 AdaptOn = Annotated[
     Number, typer.Option(help="Transfer check: adapt on this share of the groups, report the rest apart.")
 ]
-SplitSeed = Annotated[int, typer.Option(help="Seed that draws the groups of --adapt-on.")]
+SplitSeed = Annotated[Whole, typer.Option(help="Seed that draws the groups of --adapt-on (default: 0).")]
 Seeds = Annotated[int, typer.Option(help="So many seeds, from --seed on, with mean and deviation.")]
 Save = Annotated[Path | None, typer.Option(help="Folder for the adapted model.")]
 Background = Annotated[bool, typer.Option(help="Start as a background run and print its id.")]
 
 # Settings of core.presets, by the same names
-Preset = Annotated[Text, typer.Option(help="Settings to start from (`list presets`; default: what suits).")]
+Preset = Annotated[
+    Text,
+    typer.Option(
+        help="Settings to start from (`list presets`; default: what suits). One of the paper's brings its model and "
+        "benchmark where none is named; with another model its absolute thresholds are refused, set your own; with "
+        "--variant its counterpart of that variant is taken."
+    ),
+]
 Epochs = Annotated[Whole, typer.Option(help="Epochs per iteration (round).")]
 Rate = Annotated[Number, typer.Option(help="Learning rate of the first iteration.")]
 Batch = Annotated[Whole, typer.Option(help="Groups per batch.")]
@@ -49,8 +84,16 @@ LoraRank = Annotated[Whole, typer.Option(help="Train low-rank adapters of this r
 LoraAlpha = Annotated[Number, typer.Option(help="Their weight is alpha / rank (default: twice the rank).")]
 LoraTargets = Annotated[Text, typer.Option(help="Names of the layers that get one, with commas.")]
 Iterations = Annotated[Whole, typer.Option(help="Number of iterations T.")]
-Variant = Annotated[Text, typer.Option(help="group, or global: all images against all captions.")]
-Mode = Annotated[Text, typer.Option(help="absolute, or relative: the top 1 - tau pairs (global).")]
+Variant = Annotated[
+    Text,
+    typer.Option(
+        help="group, or global: all images against all captions, with the global preset's thresholds, relative where "
+        "the paper has none."
+    ),
+]
+Mode = Annotated[
+    Text, typer.Option(help="absolute, or relative: the top 1 - tau pairs (global, and its default).")
+]
 Schedule = Annotated[Text, typer.Option(help="linear, cosine, constant or ascending.")]
 TauFirst = Annotated[
     Number, typer.Option(help="First threshold: a margin; a pair's score or rank if global.")

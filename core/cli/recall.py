@@ -6,18 +6,21 @@ from typing import Annotated, Any
 
 import typer
 
-from core.cli.options import Json, Seed
+from core.cli.options import Json, Positional, Seed, named
 from core.cli.say import counting, format_metrics, show_json
+from core.cli.typed import need_benchmark
 
 Items = Annotated[int | None, typer.Option(help="Only the first so many images.")]
 
 
 def recall(
+    name: Positional = None,
     benchmark: Annotated[
-        str, typer.Option(help="A retrieval set: coco, flickr30k, imagenet, scenes/retrieval.")
-    ],
+        str | None, typer.Option(help="A retrieval set: coco, flickr30k, imagenet, scenes/retrieval.")
+    ] = None,
     model: Annotated[
-        str, typer.Option(help="Any model: a built-in or hub name, or a folder.")
+        str,
+        typer.Option(help="Any model: a built-in, hub or short name (`siglip-l16`), or a folder.", **named),
     ] = "builtin/clip",
     split: Annotated[str, typer.Option(help="Split of the benchmark.")] = "test",
     items: Items = None,
@@ -28,6 +31,7 @@ def recall(
     from core.scores import ScoreCache
     from core.searches import search
 
+    benchmark = need_benchmark(name, benchmark)
     record: dict[str, Any] = {"benchmark": benchmark, "split": split, "model": model}
     record |= search(benchmark, split, model, items, seed, ScoreCache(), counting("scoring"))
     if as_json:

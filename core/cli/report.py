@@ -7,11 +7,14 @@ from typing import Annotated
 
 import typer
 
+from core.cli.options import Device, named
 from core.cli.say import Announcer, note
+from core.cli.typed import refuse
+from core.errors import InputError
 
 
 def report(
-    model: Annotated[list[str], typer.Option(help="A model; repeat for more.")],
+    model: Annotated[list[str], typer.Option(help="A model; repeat for more.", **named)],
     benchmark: Annotated[list[str], typer.Option(help="A benchmark; repeat for more.")],
     out: Annotated[Path, typer.Option(help="The HTML file.")],
     split: Annotated[str, typer.Option(help="Split of the benchmarks.")] = "test",
@@ -20,10 +23,14 @@ def report(
         bool | None,
         typer.Option("--images/--no-images", help="Show images (default: built-in and your own sets only)."),
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Models on benchmarks as one HTML file that opens without network: metrics, charts, tags, groups, sources."""
     from core.report import evaluate_all, write_report
 
+    if examples < 0:
+        raise InputError(f"{examples} examples cannot be shown; ask for 0 or more.")
+    if examples == 0:
+        refuse("without examples", "images")
     sections = evaluate_all(model, benchmark, split, device, Announcer())
     note(f"wrote {write_report(sections, out, examples, images)}")

@@ -12,6 +12,7 @@ import typer
 
 from core.cli.options import Json
 from core.cli.say import duration, note, show_json
+from core.cli.typed import refuse
 from core.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -48,9 +49,17 @@ def sweep(
         raise unknown_name("place for a sweep", on, _PLACES)
     if at_once < 1:
         raise InputError(f"--at-once is {at_once}; launch 1 run or more at a time.")
+    if table:
+        refuse("with --table, which runs nothing", "on", "address", "at_once", "watch")
+    elif on == "here":
+        refuse("without --on ray", "address")
+    else:
+        refuse("with --on ray: the cluster decides how many work", "at_once")
     plan, store = read_plan(file), RunStore()
     if not table:
-        _run(store, plan, on, address, at_once, watch and not as_json)
+        if on == "here":
+            _tell_cluster_keys(plan)
+        _run(store, plan, on, address, at_once, watch)
     cells, progress = cells_table(store, plan), progress_of(store, plan)
     if as_json:
         show_json({"name": plan.name, "progress": progress._asdict(), "cells": _rows(cells)})
@@ -60,6 +69,13 @@ def sweep(
             print(f"\n{row['run']}  {row['model']} on {row['benchmark']}: {row['error']}")
     if not table and progress.finished < progress.cells:
         raise typer.Exit(1)
+
+
+def _tell_cluster_keys(plan: Plan) -> None:
+    """A file may go to a cluster later, so what only a cluster heeds is said and not refused."""
+    idle = [key for key in ("gpus", "cpus", "retries") if key in plan.source]
+    if idle:
+        note(f"{' and '.join(idle)} of {plan.name} are heeded on a Ray cluster alone (--on ray)")
 
 
 def _run(store: RunStore, plan: Plan, on: str, address: str | None, at_once: int, watch: bool) -> None:

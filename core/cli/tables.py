@@ -8,6 +8,8 @@ import typer
 
 from core.cli.options import Json
 from core.cli.say import duration, note, show_json
+from core.cli.typed import refuse
+from core.errors import InputError
 
 if TYPE_CHECKING:
     from core.reproduce import Plan, Status
@@ -33,9 +35,13 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """A table cell by cell: the paper's number and yours, what is missing, and how long the rest will take."""
-    from core.reproduce import plan, work_through
+    from core.reproduce import lines, plan, work_through
     from core.runs import RunStore
 
+    if seeds < 1:
+        raise InputError(f"{seeds} seeds were asked for; ask for 1 or more.")
+    if all(line.job is None or line.seeds is not None for line in lines(table)):
+        refuse(f"on {table}, where nothing is trained and every line is measured once", "seeds")
     store = RunStore()
     found = work_through(store, table, seeds, tell=note) if run else plan(store, table, seeds)
     show_json(found.record()) if as_json else print(format_plan(found))

@@ -41,7 +41,6 @@ class Benchmark:
     splits: tuple[str, ...] = ("test",)
     reference: tuple[str, str] | None = None  # dataset and subset in core.papers' tables
     kind: str = GROUPS
-    global_variant: bool = False  # the paper also matches all images with all captions, without groups
     download: str = ""  # key in the manifest of core.downloads; "" is the family's
 
     @property

@@ -63,6 +63,5 @@ BENCHMARKS = (
         tags=("image_source", "caption_source"),
         splits=("test", "train"),
         reference=("ColorSwap", ""),
-        global_variant=True,
     ),
 )

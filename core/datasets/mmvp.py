@@ -55,6 +55,5 @@ BENCHMARKS = (
         "puts 'a photo of' before each statement.",
         tags=("type",),
         reference=("MMVP-VLM", ""),
-        global_variant=True,
     ),
 )

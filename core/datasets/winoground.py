@@ -119,6 +119,5 @@ BENCHMARKS = (
         "172 groups no tag, their paper counts 171.",
         tags=("collapsed_tag", "tag", "secondary_tag", "num_main_preds", *TAGS),
         reference=("Winoground", ""),
-        global_variant=True,
     ),
 )

@@ -67,7 +67,7 @@ def layout_table(results: Sequence[Result], layout: str, paper: bool = True) -> 
         raise unknown_name("layout", layout, LAYOUTS)
     if not results:
         raise InputError("A table needs at least one result; name a model and a benchmark.")
-    head, rows = LAYOUTS[layout](results, _published(results, layout) if paper else pd.DataFrame())
+    head, rows = LAYOUTS[layout](results, published(results, layout) if paper else pd.DataFrame())
     return TextTable(head, rows, [_note(result) for result in results])
 
 
@@ -130,8 +130,8 @@ def _note(result: Result) -> str:
 # --- the papers' own numbers
 
 
-def _published(results: Sequence[Result], layout: str) -> pd.DataFrame:
-    """Rows of `core.papers` for the data sets of these results, with their `title`."""
+def published(results: Sequence[Result], layout: str) -> pd.DataFrame:
+    """Rows of `core.papers`, of the layout's paper, for the data sets of these results, with their `title`."""
     table, found = load_results(), []
     table = table[table["paper"] == PAPERS[layout.partition("/")[0]]]
     known = set(datasets.names(None))

@@ -17,7 +17,7 @@ Nothing that is read is ever run.
 
 from core.importing.columns import Columns, guess
 from core.importing.problems import Problem, problem_rows
-from core.importing.stage import Staged, discard, preview, register, stage
+from core.importing.stage import Staged, addable, discard, preview, register, stage
 from core.importing.tables import Table, open_table
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Problem",
     "Staged",
     "Table",
+    "addable",
     "discard",
     "guess",
     "open_table",

@@ -102,6 +102,12 @@ def preview(staged: Staged, count: int = 10) -> GroupSet:
     return mine.read_folder(staged.folder, "preview", most=count)
 
 
+def addable(staged: Staged, name: str, skip_bad: bool = False) -> bool:
+    """Whether `register` would take it; InputError for a name that is taken or is none."""
+    mine.checked_name(name)
+    return staged.groups > 0 and (skip_bad or not staged.fatal)
+
+
 def register(staged: Staged, name: str, skip_bad: bool = False, **facts: str) -> list[str]:
     """Give a staged set its name; returns the names of its benchmarks: `mine/NAME`, or one for each shape.
 

@@ -121,6 +121,8 @@ def _choose(source: Path, manifest: str | None) -> tuple[Path, ...]:
     if is_file(source):
         if source.suffix.lower() not in ENDINGS:
             raise InputError(f"{source.name} is no table; its name must end in {', '.join(ENDINGS)}.")
+        if manifest is not None:
+            raise InputError(f"{source.name} is one table, so there is no manifest to choose; leave it out.")
         return (source,)
     if not is_folder(source):
         raise InputError(f"{source} does not exist; check the path.")

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core import files
 from core.errors import InputError
-from core.paths import is_folder
 
 if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
@@ -46,12 +44,13 @@ def measure_job(
     prior is sampled from (None: the paper's number), with `seed`. tags : parts to measure besides, the groups that have
     `yes` in that column.
     """
-    name = str(Path(model).resolve()) if is_folder(model) else model
+    from core.choices import lasting_name
+
     own = {"seed": seed, "prior": prior, "images": images, "tags": list(tags)}
     return {
         "benchmark": benchmark,
         "split": split,
-        "model": name,
+        "model": lasting_name(model),
         "groups": None,
         "device": device,
         KIND: own,

@@ -77,7 +77,8 @@ def _strategies(table: pd.DataFrame) -> list[Measured]:
         strategy, fusion, mix, model, lr = (*key[:4], float(str(key[4])))
         # A rate that is the strategy's own needs no mention, in a description as on the page.
         rate = None if isclose(lr, STRATEGIES[str(strategy)].lr) else lr
-        options = {"strategy": strategy, "fusion": fusion, "mix": mix, "lr": rate}
+        meets = {"fusion": fusion} if STRATEGIES[str(strategy)].joint else {}
+        options = {"strategy": strategy, **meets, "mix": mix, "lr": rate}
         job = adapt_job("scenes/retrieval", str(model), options=options)
         found.append(Measured(job, [[*base, _tests(own)] for _, own in rows.groupby("seed")]))
     return found

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from core import files
 from core.errors import InputError
-from core.paths import is_folder
 
 if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
@@ -42,8 +41,10 @@ def evaluate_job(
     """The description of an evaluation: `groups` takes only so many, `shard` is how many are scored at a time."""
     if shard < 1:
         raise InputError(f"A shard of {shard} groups cannot be scored; ask for 1 or more.")
-    name = str(Path(model).resolve()) if is_folder(model) else model
-    source = {"benchmark": benchmark, "split": split, "model": name, "groups": groups, "device": device}
+    from core.choices import check_device, lasting_name
+
+    source = {"benchmark": benchmark, "split": split, "model": lasting_name(model), "groups": groups}
+    source |= {"device": check_device(device)}
     return {**source, KIND: {"seed": 0, "shard": shard}}
 
 

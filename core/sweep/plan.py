@@ -172,7 +172,7 @@ def _cell(
                 raise InputError("the seed is no setting; give seeds.")
             more = {k: found[k] for k in ("preset", "adapt_on", "split_seed") if found.get(k) is not None}
             if kind == "ttm":
-                more["oracle"] = bool(found.get("oracle", False))
+                more["oracle"] = _yes_or_no(found.get("oracle", False))
             make = ttm_job if kind == "ttm" else simplematch_job
             job = make(benchmark, model, **source, **more, options={**options, "seed": seed})
     except (InputError, TypeError) as error:
@@ -180,6 +180,13 @@ def _cell(
     key = cell_key(kind, job)
     group = "g-" + cell_key(kind, {**job, kind: {**job[kind], "seed": 0}})[:8]
     return Cell(kind, model, benchmark, label, seed, {**job, "group": group, "cell": key}, key, group)
+
+
+def _yes_or_no(value: Any) -> bool:
+    """YAML's true or false; a text such as "no" would count as true."""
+    if not isinstance(value, bool):
+        raise InputError(f"oracle is {value!r}; it must be true or false.")
+    return value
 
 
 def _check_twice(cells: list[Cell], where: str) -> None:

@@ -1,0 +1,104 @@
+"""The preset of the test-time matching form: which one suits, what it puts into the fields, and what it is of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from core.choices import foreign_model, home_of, of_variant
+from core.export import origin
+from core.presets import PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig, default_preset
+from core.texts import plain
+
+if TYPE_CHECKING:
+    from ui.ttm_form import Subject
+
+VARIANTS = ("group", "global", "oracle (reads the truth)")
+ENDS = ("share selected", "value")
+# Fields that count in a variant's units.
+UNITS = ("mode", "start", "share", "tau1", "end", "share_end", "tauT")
+HELP = "Rows of the paper's Tables 3 to 5, and starts for other data. Choosing one resets the fields."
+
+
+def values_of(config: TrainConfig) -> dict[str, Any]:
+    """Every field of the form, by key, as this configuration has it."""
+    own = {
+        name: getattr(config, name) for name in ("epochs", "lr", "seed", "batch", "augmentation", "precision")
+    }
+    own |= {"micro": config.micro_batch, "keep": config.keep_optimizer, "lora": config.lora_rank is not None}
+    own |= {
+        "rank": config.lora_rank or 8,
+        "lora_alpha": config.lora_alpha,  # not `alpha`, which is a slider on Debias
+        "targets": ",".join(config.lora_targets),
+    }
+    if isinstance(config, TTMConfig):
+        wide = config.variant == "global"
+        own |= {"T": config.iterations, "schedule": config.schedule, "mode": config.threshold_mode}
+        own |= {
+            "variant": config.variant,
+            "start": ENDS[config.tau_first is not None],
+            "share": round(100 * (config.coverage_first or (0.5 if wide else 0.2))),
+            "tau1": config.tau_first if config.tau_first is not None else 1.0,
+            "end": ENDS[config.coverage_last is None],
+            "share_end": round(100 * (config.coverage_last or 1.0)),
+            "tauT": config.tau_last or 0.0,
+        }
+    if isinstance(config, SimpleMatchConfig):
+        own |= {"rounds": config.rounds, "patience": config.patience}
+    return own
+
+
+def use_preset() -> None:
+    """Another preset: its values in every field of the form, not mine."""
+    st.session_state.update(values_of(PRESETS[st.session_state["preset"]].config))
+
+
+def use_variant() -> None:
+    """Another variant counts thresholds in other units: its own preset, or its usual thresholds, in the fields."""
+    chosen, preset = st.session_state["variant"], st.session_state["preset"]
+    if chosen == VARIANTS[2]:
+        return
+    other = of_variant(preset, chosen)
+    values = values_of(PRESETS[other].config.updated({"variant": chosen}))
+    if other == preset:
+        values = {key: values[key] for key in UNITS}
+    st.session_state.update({**values, "preset": other})
+
+
+def presets_of(kind: str, found: Subject) -> tuple[list[str], str]:
+    """Names of the presets of a kind, and the one that suits data and model; that and its neighbours come first."""
+    suited = default_preset(kind, found.benchmark, origin(found.model))
+    names = [n for n, p in PRESETS.items() if isinstance(p.config, TTMConfig) == (kind == "ttm")]
+
+    def distance(name: str) -> tuple[bool, bool]:
+        preset = PRESETS[name]
+        return name != suited, found.benchmark != preset.dataset and found.model != preset.model
+
+    return sorted(names, key=distance), suited
+
+
+def pick_preset(place: Any, kind: str, found: Subject) -> TrainConfig:
+    """The chosen preset's settings; another data set, model or method brings the one that suits it."""
+    names, suited = presets_of(kind, found)
+    known = st.session_state.get("suited")
+    st.session_state["suited"] = suited
+    if st.session_state.get("preset", suited) not in names or known not in (None, suited):
+        st.session_state["preset"] = suited
+        use_preset()
+    more: dict[str, Any] = {"on_change": use_preset, "help": HELP, "bind": "query-params"}
+    config = PRESETS[place.selectbox("Preset", names, key="preset", **more)].config
+    linked = st.session_state.get("variant", st.query_params.get("variant"))
+    return config.updated({"variant": linked}) if kind == "ttm" and linked in VARIANTS[:2] else config
+
+
+def say_preset(model: str, benchmark: str | None) -> None:
+    """Where the preset comes from, and what of it was chosen for other data or another model."""
+    name = st.session_state["preset"]
+    own, other = foreign_model(name, origin(model)), home_of(name).benchmark
+    told = [f"Preset {name}: {PRESETS[name].source}."]
+    if own is not None:
+        told.append(f"Its thresholds are in units of the scores of {own}: set your own for {model}.")
+    elif other not in (None, benchmark):
+        told.append(f"It was chosen for {other}; this is {benchmark or 'a file'}.")
+    st.caption(plain(" ".join(told)))
