@@ -7,6 +7,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).resolve().parent.parent
+PATIENCE = 600.0  # seconds that one run of a page may take on a busy machine
+
+
+def whole_app():
+    """The app before its first run."""
+    return AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")
@@ -15,7 +21,7 @@ def scored_home(tmp_path_factory):
     home = tmp_path_factory.mktemp("scored")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CROSSMATCH_HOME", str(home))
-        AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
+        whole_app().run()
     return home
 
 
@@ -27,7 +33,7 @@ def open_page(scored_home, tmp_path, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_HOME", str(home))
 
     def start(page=None, /, **query):
-        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        test = whole_app()
         for name, value in query.items():
             test.query_params[name] = value
         if page:

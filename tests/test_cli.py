@@ -1,29 +1,43 @@
 """The command line: numbers, JSON on standard output and nothing else, and one sentence for every mistake."""
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pandas as pd
 import pytest
+from gates import until
 from typer.testing import CliRunner
 
-from core.cli import app, format_step
+from core.cli import app, format_step, main
 from core.errors import InputError
+from core.runs import RunStore
 
 NAMES = ["text_score", "image_score", "group_score", "group_match", "individual_match"]
 
 
-def crossmatch(*arguments: object) -> subprocess.CompletedProcess[str]:
+def in_a_shell(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "core.cli", *map(str, arguments)], capture_output=True, text=True, check=False
     )
 
 
+def crossmatch(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """The same by its entry point in this process, which has torch at hand already."""
+    out, error = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
+        patch.setattr(sys, "argv", ["crossmatch", *map(str, arguments)])
+        with contextlib.redirect_stderr(error), pytest.raises(SystemExit) as end:
+            main()
+    return subprocess.CompletedProcess(arguments, end.value.code, out.getvalue(), error.getvalue())
+
+
 def here(*arguments: object) -> str:
-    """The same in this process, which has torch at hand already: standard output."""
+    """Standard output of a command that succeeds; its errors come through as they are."""
     done = CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
     assert done.exit_code == 0
     return done.stdout
@@ -87,7 +101,9 @@ def test_a_score_file_with_groups_csv(score_file, tmp_path):
 
 
 def test_without_json_the_output_is_a_table_with_chance_and_ties(score_file):
-    text = crossmatch("evaluate", "--scores", score_file).stdout
+    done = in_a_shell("evaluate", "--scores", score_file)
+    text = done.stdout
+    assert done.returncode == 0 and not done.stderr
     assert "group_match" in text
     assert "chance" in text
     assert "ties" in text
@@ -158,12 +174,20 @@ def test_no_runs_yet_is_an_empty_list():
     ],
 )
 def test_a_mistake_is_one_sentence_and_no_traceback(arguments, says):
-    done = crossmatch(*arguments)
+    assert_one_sentence(crossmatch(*arguments), says)
+
+
+def assert_one_sentence(done, says):
     assert done.returncode == 2
     assert done.stdout == ""
     assert says in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_shell_gets_the_same_sentence_and_nothing_of_what_is_imported():
+    done = in_a_shell("evaluate", "--benchmark", "scenes/left-right", "--model", "builtin/klip")
+    assert_one_sentence(done, "did you mean 'builtin/clip'")
 
 
 def test_a_score_file_cannot_be_sliced_without_tags(score_file):
@@ -293,10 +317,8 @@ def test_a_group_of_seeds_runs_in_the_background_and_is_reported_explained_and_e
             *("--adapt-on", 0.5, "--background", "--json"),
         )
     )
-    runs, deadline = made["runs"], time.monotonic() + 120
-    while any(r["status"] in ("queued", "running") for r in json.loads(here("runs", "list", "--json"))):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    runs = made["runs"]
+    until(lambda: not any(run.live for run in RunStore().list()))
     found = json.loads(here("runs", "seeds", made["group"], "--json"))
     assert [run["status"] for run in found["runs"]] == ["finished", "finished"]
     assert found["final"]["seeds"] == 2

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from driving import ROOT, fine
+from driving import fine, whole_app
 from PIL import Image
-from streamlit.testing.v1 import AppTest
 
 from core import files
 from core.datasets import mine
@@ -194,7 +193,7 @@ STORED = ["4_Test-Time_Matching.py", "9_Runs.py"]
 def test_a_page_shows_what_it_can_where_nothing_can_be_written(open_page, tmp_path, monkeypatch, page):
     (tmp_path / "file").write_text("")  # in place of the folder that would hold everything
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / "file" / "home"))
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    test = whole_app()
     test.switch_page(f"pages/{page}")
     fine(test.run())
 

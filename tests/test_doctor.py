@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -66,10 +65,8 @@ def test_it_asks_neither_torch_nor_pandas_nor_the_network_and_takes_less_than_tw
 
 
 def test_it_changes_nothing():
-    before = time.time()
     examine()
     assert not paths.home().exists()
-    assert time.time() - before < 10
 
 
 def test_little_memory_a_full_disk_and_a_home_that_cannot_be_written_are_told(monkeypatch, tmp_path):
@@ -136,23 +133,26 @@ def test_the_cache_is_shown_and_cleared_by_command():
 
 
 def test_clearing_while_another_process_writes_harms_neither():
-    """One process stores 60 batches; this one clears twenty times. No error, and afterwards the cache works."""
+    """Twenty times this process clears while another stores three batches; afterwards the cache works."""
     code = (
-        "import numpy as np, warnings\n"
+        "import numpy as np, sys, warnings\n"
         "from core.scores import ScoreCache\n"
         "warnings.simplefilter('error')\n"
-        "for i in range(60):\n"
-        "    ScoreCache().put('m', [('i', f'{i} {j}') for j in range(50)], np.ones(50, np.float32))\n"
+        "for line in sys.stdin:\n"
+        "    for i in range(3):\n"
+        "        keys = [('i', f'{line} {i} {j}') for j in range(50)]\n"
+        "        ScoreCache().put('m', keys, np.ones(50, np.float32))\n"
+        "    print('stored', flush=True)\n"
     )
-    writer = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
-    clears = 0
-    while writer.poll() is None:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    writer = subprocess.Popen([sys.executable, "-c", code], **pipes, text=True, bufsize=1)
+    for i in range(20):
+        print(i, file=writer.stdin)
         ScoreCache().clear()
-        clears += 1
-        time.sleep(0.05)
-    assert writer.returncode == 0, writer.stderr.read()
-    assert clears >= 2
+        assert writer.stdout.readline() == "stored\n", writer.stderr.read()
+    _, trouble = writer.communicate()  # closes its standard input: that ends it
+    assert writer.returncode == 0, trouble
     left = ScoreCache().size().scores
-    assert 0 <= left <= 3000 and left % 50 == 0  # whole batches alone
+    assert 0 <= left <= 150 and left % 50 == 0  # whole batches alone
     ScoreCache().put("m", [("i", "last")], np.array([7.0], np.float32))
     assert ScoreCache().get("m", [("i", "last")])[0] == 7.0

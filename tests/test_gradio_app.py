@@ -138,14 +138,14 @@ def test_no_file_of_the_server_is_read_for_a_visitor(address, pair, path):
     from urllib.request import Request, urlopen
 
     with pytest.raises(HTTPError) as refused:
-        urlopen(f"{address}gradio_api/file={path}", timeout=20)
+        urlopen(f"{address}gradio_api/file={path}", timeout=300)
     assert refused.value.code in (403, 404)
     images = [{"path": path, "meta": {"_type": "gradio.FileData"}}] * 2
     body = json.dumps({"data": [*images, "one", "two", "builtin/clip"]}).encode()
     ask = Request(f"{address}gradio_api/call/score_group", body, {"Content-Type": "application/json"})
     try:
-        event = json.load(urlopen(ask, timeout=20))["event_id"]
-        with urlopen(f"{address}gradio_api/call/score_group/{event}", timeout=60) as answer:
+        event = json.load(urlopen(ask, timeout=300))["event_id"]
+        with urlopen(f"{address}gradio_api/call/score_group/{event}", timeout=300) as answer:
             told = answer.read().decode()
     except HTTPError as error:
         told = f"event: error {error.code}"

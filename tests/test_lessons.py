@@ -58,13 +58,13 @@ def test_a_lesson_asks_first_then_answers_and_ends_with_a_question(app, name):
     test = app(PAGE, lesson=name)
     (prediction,) = test.radio
     assert not test.get("plotly_chart") and "A question to end with" not in text(test)
-    fine(prediction.set_value(prediction.options[0]).run(timeout=120))
+    fine(prediction.set_value(prediction.options[0]).run())
     assert test.success or test.warning
     assert "A question to end with" in text(test)
     last = test.radio[-1]
     said = set()
     for option in last.options:
-        fine(test.radio(key=last.key).set_value(option).run(timeout=120))
+        fine(test.radio(key=last.key).set_value(option).run())
         said |= {s.value[:6] for s in test.success if s.value.startswith("Right.")}
     assert said == {"Right."}
 
@@ -108,7 +108,7 @@ def test_the_lesson_on_binding_shows_what_the_strategies_measured_once_it_ships(
 
     def opened():
         test = app(PAGE, lesson="binding")
-        return fine(test.radio[0].set_value(test.radio[0].options[0]).run(timeout=120))
+        return fine(test.radio[0].set_value(test.radio[0].options[0]).run())
 
     assert "nothing is shipped here yet" in text(opened())
     rows = [

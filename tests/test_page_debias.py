@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
+from driving import whole_app
 
 from core.alpha import AlphaStudy
 from core.datasets import load
@@ -50,7 +50,7 @@ def app(scored, tmp_path, monkeypatch):
         import streamlit as st
 
         st.cache_resource.clear()
-        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+        test = whole_app()
         for name, value in {"set": SET, "model": MODEL, **query}.items():
             test.query_params[name] = value
         test.switch_page(PAGE)

@@ -1,16 +1,13 @@
 """A served model on the pages: its address and key, the estimate before it starts, and a key that is kept nowhere."""
 
-from pathlib import Path
-
 import pytest
-from streamlit.testing.v1 import AppTest
+from driving import whole_app
 from test_api_scorer import CANARY, endpoint  # noqa: F401
 
 from core.datasets import load
 from core.scorers.api import ApiScorer, planned
 from core.scores import ScoreCache, score_groups
 
-ROOT = Path(__file__).resolve().parent.parent
 MODEL = "api:model-1"
 
 
@@ -27,7 +24,7 @@ def few(monkeypatch):
 
 
 def opened():
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    test = whole_app()
     test.query_params["set"], test.query_params["model"] = "scenes/left-right", MODEL
     test.switch_page("pages/2_Matching.py")
     return test.run()

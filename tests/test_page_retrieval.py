@@ -271,7 +271,7 @@ def test_what_an_adaptation_costs_is_measured_on_the_page_and_kept(app, quick, m
     run = finished()
     test = app(PAGE, view="train", run=run)
     assert "What adaptation costs" in text(test) and len(test.get("plotly_chart")) == 2
-    fine(button(test, "Measure it now").click().run(timeout=120))
+    fine(button(test, "Measure it now").click().run())
     again = app(PAGE, view="train", run=run)  # kept: nothing to press any more
     assert len(again.get("plotly_chart")) == 3
     assert not [b for b in again.button if b.label == "Measure it now"]

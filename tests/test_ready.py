@@ -208,7 +208,7 @@ def test_the_retrieval_page_opens_without_torch():
     pytest.importorskip("streamlit")
     run(
         "import sys; from streamlit.testing.v1 import AppTest; "
-        "page = AppTest.from_file('app.py', default_timeout=60).run().switch_page('pages/5_Retrieval.py').run(); "
+        "page = AppTest.from_file('app.py', default_timeout=600).run().switch_page('pages/5_Retrieval.py').run(); "
         "assert not page.exception, page.exception"
     )
 
@@ -217,5 +217,5 @@ def test_the_home_page_starts_without_torch():
     pytest.importorskip("streamlit")
     run(
         "import sys; from streamlit.testing.v1 import AppTest; "
-        "page = AppTest.from_file('app.py', default_timeout=60).run(); assert not page.exception, page.exception"
+        "page = AppTest.from_file('app.py', default_timeout=600).run(); assert not page.exception, page.exception"
     )

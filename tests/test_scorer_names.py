@@ -1,12 +1,11 @@
 """Every kind of score by one name and one path, to the same page; large models are freed before others are loaded."""
 
 import weakref
-from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny_models
-from streamlit.testing.v1 import AppTest
+from driving import whole_app
 
 from core import scorers
 from core.errors import InputError
@@ -15,7 +14,6 @@ from core.scorers import builtin_models, load_scorer, model_folder, scorer_kind,
 from core.scorers.kinds import KINDS, kinds_of
 from core.scores import score_groups
 
-ROOT = Path(__file__).resolve().parent.parent
 # One model of every family of METHODS 4, by the kind of score and the tiny model that gives it.
 EVERY = [
     *[("itm", "blip-itm"), ("itc", "blip-itm"), ("itm", "blip2-itm"), ("itc", "blip2-itm"), ("itm", "flava")],
@@ -54,7 +52,7 @@ def test_every_kind_of_score_is_shown_by_the_same_groups_page(make, monkeypatch,
     import streamlit as st
 
     st.cache_resource.clear()
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    test = whole_app()
     for key, value in {"set": "scenes/left-right", "model": asked}.items():
         test.query_params[key] = value
     test.switch_page("pages/1_Groups.py")

@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from driving import ROOT, fine
+from driving import ROOT, fine, whole_app
 from google.protobuf.json_format import MessageToDict
 from streamlit.proto.RootContainer_pb2 import RootContainer  # noqa: F401  the messages are registered by it
 from streamlit.testing.v1 import AppTest
@@ -109,7 +109,7 @@ def opened(hostile_home, tmp_path, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_HOME", str(place))
 
     def start(page, **query):
-        test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+        test = whole_app()
         for name, value in query.items():
             test.query_params[name] = value
         if page != "app.py":
@@ -358,7 +358,7 @@ def test_a_key_in_the_environment_is_in_no_output_log_or_file_even_when_the_call
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert found.stdout.strip(), found.stderr
