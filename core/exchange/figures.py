@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.errors import InputError
 from core.files import storage, write_bytes
@@ -61,18 +61,21 @@ def write_figures(
     return list(figures)
 
 
-def _texts(figures: Mapping[Path, go.Figure]) -> dict[Path, bytes]:
+def _texts(figures: Mapping[Path, dict[str, Any]]) -> dict[Path, bytes]:
     """HTML, with all that it needs, and JSON."""
+    import plotly.io
+
     found = {}
     for path, figure in figures.items():
         if path.suffix.lower() == ".json":
-            found[path] = figure.to_json().encode()
+            found[path] = plotly.io.to_json(figure, validate=False).encode()
         if path.suffix.lower() == ".html":
-            found[path] = figure.to_html(include_plotlyjs=True, config={"displaylogo": False}).encode()
+            config = {"displaylogo": False}
+            found[path] = plotly.io.to_html(figure, config, include_plotlyjs=True, validate=False).encode()
     return found
 
 
-def _pictures(figures: Mapping[Path, go.Figure], scale: float) -> dict[Path, bytes]:
+def _pictures(figures: Mapping[Path, dict[str, Any]], scale: float) -> dict[Path, bytes]:
     """SVG and PNG."""
     wanted = {path: path.suffix.lower()[1:] for path in figures if path.suffix.lower() in (".svg", ".png")}
     if not wanted:
@@ -89,17 +92,22 @@ def _pictures(figures: Mapping[Path, go.Figure], scale: float) -> dict[Path, byt
     return dict(zip(wanted, pictures, strict=True))
 
 
-def on_white(figure: go.Figure, width: int | None, height: int | None) -> go.Figure:
-    """A copy as a paper shows it: white ground, dark text, a size of its own."""
-    import plotly.graph_objects as go
+def on_white(figure: go.Figure, width: int | None, height: int | None) -> dict[str, Any]:
+    """Data and layout of a copy as a paper shows it: white ground, dark text, a size of its own.
 
-    copy = go.Figure(figure)
-    copy.update_layout(
-        template="plotly_white",
-        paper_bgcolor="#fff",
-        plot_bgcolor="#fff",
-        font={"color": "#1c1e26"},
-        width=width or copy.layout.width or 900,
-        height=height or copy.layout.height or 400,
-    )
-    return copy
+    Plain dictionaries: Plotly would check each of the template's two thousand entries again, 20 ms a figure.
+    """
+    import plotly.io
+
+    shown = figure.to_dict()
+    given = shown["layout"]
+    shown["layout"] = {
+        **given,
+        "template": plotly.io.templates["plotly_white"].to_plotly_json(),
+        "paper_bgcolor": "#fff",
+        "plot_bgcolor": "#fff",
+        "font": {**given.get("font", {}), "color": "#1c1e26"},
+        "width": width or given.get("width") or 900,
+        "height": height or given.get("height") or 400,
+    }
+    return shown

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import kaleido
 from choreographer.browsers import Chromium
@@ -16,9 +16,6 @@ from choreographer.errors import DevtoolsProtocolError
 from kaleido.errors import KaleidoError
 
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 PATIENCE = 60.0  # seconds a browser may take to start, and to draw one figure
 FAREWELL = 5.0  # seconds it may take to answer that it ends; then it is killed
@@ -54,10 +51,10 @@ class Easel(kaleido.Kaleido):
         await self.tabs_ready.put(tab)
 
 
-def draw(program: str, figures: Sequence[tuple[go.Figure, str]], scale: float) -> list[bytes]:
-    """Pictures of (figure, `svg` or `png`), all by one browser that has ended afterwards; a PNG has `scale` times the
-    figure's width and height in pixels.
+def draw(program: str, figures: Sequence[tuple[dict[str, Any], str]], scale: float) -> list[bytes]:
+    """Pictures of figures (data and layout) as `svg` or `png`, all by one browser that has ended afterwards.
 
+    scale : pixels of a PNG for each of the layout's width and height.
     Raises InputError where the browser does not start, does not answer in time or draws no picture.
     """
     # An event loop in a thread of its own: who calls may be inside one, as in a notebook.
@@ -65,7 +62,7 @@ def draw(program: str, figures: Sequence[tuple[go.Figure, str]], scale: float) -
         return thread.submit(asyncio.run, _drawn(program, figures, scale)).result()
 
 
-async def _drawn(program: str, figures: Sequence[tuple[go.Figure, str]], scale: float) -> list[bytes]:
+async def _drawn(program: str, figures: Sequence[tuple[dict[str, Any], str]], scale: float) -> list[bytes]:
     easel = Easel(program)
     try:
         await _started(easel, program)
@@ -86,9 +83,10 @@ async def _started(easel: Easel, program: str) -> None:
         ) from None
 
 
-async def _picture(easel: Easel, program: str, figure: go.Figure, kind: str, scale: float) -> bytes:
+async def _picture(easel: Easel, program: str, figure: dict[str, Any], kind: str, scale: float) -> bytes:
     """One picture; a browser answers with a few bytes of nothing where a PNG is larger than it can draw."""
-    width, height, times = figure.layout.width, figure.layout.height, scale if kind == "png" else 1
+    width, height = figure["layout"]["width"], figure["layout"]["height"]
+    times = scale if kind == "png" else 1
     try:
         data = await easel.calc_fig(
             figure, {"format": kind, "width": width, "height": height, "scale": times}
