@@ -22,7 +22,7 @@ MAX_SLICES = 30
 
 
 def percent_record(estimate: metrics.Estimate) -> dict[str, Any]:
-    """value, low, high and chance in percent (4 decimals), ties as a count of groups."""
+    """value, low, high and chance in percent (4 decimals), ties as a count of groups or None: not counted."""
     rounded = {name: round(getattr(estimate, name), 4) for name in ("value", "low", "high", "chance")}
     return {**rounded, "ties": estimate.ties}
 

@@ -205,5 +205,6 @@ def _table(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     rows = ["| metric | before | after | chance | ties after |", "| --- | --- | --- | --- | --- |"]
     for name, now in after.items():
         cells = [f"{e['value']:.2f} [{e['low']:.2f}, {e['high']:.2f}]" for e in (before[name], now)]
-        rows.append(f"| {name} | {cells[0]} | {cells[1]} | {now['chance']:.2f} | {now['ties']} |")
+        ties = "–" if now["ties"] is None else now["ties"]
+        rows.append(f"| {name} | {cells[0]} | {cells[1]} | {now['chance']:.2f} | {ties} |")
     return "\n".join(rows)

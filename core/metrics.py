@@ -86,13 +86,16 @@ class Outcome(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A mean over groups in percent, its 95 % interval, its chance level in percent and its count of tied groups."""
+    """A mean over groups in percent, its 95 % interval, its chance level in percent and its count of tied groups.
+
+    ties : None where nobody counted them, which is another thing than none.
+    """
 
     value: float
     low: float
     high: float
     chance: float
-    ties: int
+    ties: int | None
 
 
 def chance(name: str, m: int, k: int) -> float:
@@ -199,7 +202,7 @@ def evaluate(
     }
 
 
-def estimate(values: np.ndarray, chance_percent: float, ties: int = 0, seed: int = 0) -> Estimate:
+def estimate(values: np.ndarray, chance_percent: float, ties: int | None = 0, seed: int = 0) -> Estimate:
     """Mean of per-group outcomes in [0, 1] as a percentage with its 95 % percentile bootstrap interval."""
     low, high = bootstrap(values, seed=seed)
     return Estimate(100 * float(np.mean(values)), 100 * low, 100 * high, chance_percent, ties)
@@ -302,7 +305,7 @@ def global_match(scores: np.ndarray, truth: np.ndarray, per_group: int = 1, seed
     """
     order = np.random.default_rng(seed).permutation(scores.shape[1])
     right = order[match_global(scores[:, order])] == np.asarray(truth)
-    return estimate(right.reshape(-1, per_group).mean(axis=1), 100 / scores.shape[1], seed=seed)
+    return estimate(right.reshape(-1, per_group).mean(axis=1), 100 / scores.shape[1], None, seed)
 
 
 def global_match_blocks(
@@ -316,4 +319,4 @@ def global_match_blocks(
     order = np.random.default_rng(seed).permutation(captions)
     found = match_global_blocks(lambda part: np.asarray(rows(part))[:, order], images, captions)
     right = order[found.matching] == np.asarray(truth)
-    return estimate(right.reshape(-1, per_group).mean(axis=1), 100 / captions, seed=seed)
+    return estimate(right.reshape(-1, per_group).mean(axis=1), 100 / captions, None, seed)

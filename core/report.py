@@ -28,7 +28,7 @@ from core.groups import GroupSet, ImageRef
 from core.papers import load_results
 from core.plots import bars_data, margins_data
 from core.svg import bars_svg, margins_svg
-from core.texts import name_and_meaning
+from core.texts import name_and_meaning, tie_count
 
 THUMBNAIL = 256  # pixels
 MOST_REFERENCES = 40
@@ -205,7 +205,7 @@ def _metric_table(found: Evaluation) -> str:
     rows = "".join(
         f"<tr><th>{escape(name_and_meaning(name)[0])}</th><td>{e.value:.2f}</td>"
         f'<td class="num">[{e.low:.2f}, {e.high:.2f}]</td>'
-        f"<td>{e.chance:.2f}</td><td>{e.ties}</td><td>{escape(name_and_meaning(name)[1])}</td></tr>"
+        f"<td>{e.chance:.2f}</td><td>{tie_count(e.ties)}</td><td>{escape(name_and_meaning(name)[1])}</td></tr>"
         for name, e in found.metrics.items()
     )
     head = (

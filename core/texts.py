@@ -27,7 +27,15 @@ def metric_line(estimate: Estimate) -> str:
 
 
 def ties(estimate: Estimate) -> str:
+    """`3 tied`, `no ties`, or that nobody counted them."""
+    if estimate.ties is None:
+        return "ties not counted"
     return f"{estimate.ties} tied" if estimate.ties else "no ties"
+
+
+def tie_count(count: float | None) -> str:
+    """A count of ties in a table; a dash where nobody counted them: None, or NaN in a data frame."""
+    return "–" if count is None or count != count else f"{count:.0f}"
 
 
 def duration(seconds: float | None) -> str:

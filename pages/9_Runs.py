@@ -23,7 +23,7 @@ from core.texts import duration, metric_line, name_and_meaning, plain
 from ui import runs as shared
 from ui.sweep import draw_sweeps
 
-LEAD = "Every run on this machine, newest first. They live in a store of their own and outlast the app."
+LEAD = "Runs on this machine, newest first. They live in a store of their own and outlast the app."
 COLA = "adapt"  # the kind of a run of the Retrieval page
 RESULTS = {"group_match": "GroupMatch", "group_score": "GroupScore", "cola_map": "mAP"}
 COMPARABLE = (

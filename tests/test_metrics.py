@@ -219,6 +219,18 @@ def test_global_match_by_hand():
     assert result.chance == pytest.approx(100 / 3)
 
 
+def test_ties_of_a_global_assignment_are_said_to_be_uncounted_and_never_to_be_none():
+    from core.cli.say import format_metrics
+    from core.evaluation import percent_record
+    from core.texts import metric_line, tie_count
+
+    found = global_match(np.ones((4, 4)), np.arange(4))  # everything ties
+    assert found.ties is None and metric_line(found).endswith("ties not counted")
+    record = {"metrics": {"global_match": percent_record(found)}}
+    assert format_metrics(record).splitlines()[1].split()[-1] == "–"
+    assert [tie_count(n) for n in (None, float("nan"), 0, 12.0)] == ["–", "–", "0", "12"]
+
+
 def test_a_global_tie_is_not_resolved_in_favour_of_the_file_order():
     assert global_match(np.ones((200, 200)), np.arange(200)).value < 5
 

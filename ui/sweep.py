@@ -8,7 +8,7 @@ import streamlit as st
 from core.runs import RunStore
 from core.sweep.store import saved_plans
 from core.sweep.table import cells_table, progress_of, summary_table
-from core.texts import duration, plain
+from core.texts import duration, plain, tie_count
 
 METRICS = {"group_match": "GroupMatch", "group_score": "GroupScore"}
 
@@ -48,5 +48,6 @@ def _value(row: pd.Series, name: str) -> str:
         return "–"
     deviation = "" if pd.isna(row[f"{name}_sd"]) else f" ± {row[f'{name}_sd']:.1f}"
     interval = f"({row[f'{name}_low']:.1f}–{row[f'{name}_high']:.1f})"
-    tied = f", {row[f'{name}_ties']:.0f} tied" if row[f"{name}_ties"] else ""
+    count = tie_count(row[f"{name}_ties"])
+    tied = {"0": "", "–": ", ties not counted"}.get(count, f", {count} tied")
     return f"{row[name]:.1f}{deviation} % {interval}, chance {row[f'{name}_chance']:.1f} %{tied}"

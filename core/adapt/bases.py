@@ -10,7 +10,8 @@ import torch
 from core.errors import InputError
 from core.scorers.contrastive import ContrastiveModel, Vision
 
-# Which layer's tokens FT late, MM-Pred and MM-Adapter see: the second-last ([Cola] 11.1, FT Late).
+# Whose patch tokens FT late, MM-Pred and MM-Adapter see, and FT late's text tokens: the second-last layer's ([Cola]
+# 11.1, FT Late). The words of the other two are the last layer's, projected.
 LAYER = -2
 
 

@@ -1,7 +1,9 @@
-"""How patches and words meet: the five fusions of [Cola] 10.1, with the parameter counts of its Table 5.
+"""How patches and words meet: the five fusions as [Cola] 10.1 describes them, of the parameter counts of its Table 5.
+
+The authors' code may differ: equal counts do not prove equal layers.
 
 Each takes patches (p, a, d), words (p, b, d) and the words' mask (p, b), and gives CLS tokens (p, c, d): one, or for
-the FIBER styles two, that of the words first. Layers are pre-norm: from scratch they train without a warm-up.
+the FIBER styles two, that of the words first. Layers are pre-norm, of which the paper says nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ class Fusion(nn.Module):
 
 
 class Mdetr(Fusion):
-    """Self-attention over [patches; words], then CLS cross-attends to all of them: the paper's MM-Adapter."""
+    """Self-attention over [patches; words], then CLS cross-attends to all of them: MM-Adapter by the paper's text."""
 
     def __init__(self, size: int, layers: int, heads: int) -> None:
         super().__init__(size)

@@ -40,15 +40,21 @@ def counting(what: str) -> Callable[[int, int], None]:
 
 def format_metrics(record: dict[str, Any]) -> str:
     """Metrics as an aligned text table: value, interval, chance level, ties."""
+    from core.texts import tie_count
+
     lines = [f"{'metric':<18}{'value':>8}{'95 % interval':>18}{'chance':>9}{'ties':>6}"]
     for name, e in record["metrics"].items():
         interval = f"[{e['low']:.2f}, {e['high']:.2f}]"
-        lines.append(f"{name:<18}{e['value']:>8.2f}{interval:>18}{e['chance']:>9.2f}{e['ties']:>6}")
+        lines.append(
+            f"{name:<18}{e['value']:>8.2f}{interval:>18}{e['chance']:>9.2f}{tie_count(e['ties']):>6}"
+        )
     return "\n".join(lines)
 
 
 def format_step(record: Mapping[str, Any]) -> str:
     """One line of text for an iteration."""
+    from core.texts import tie_count
+
     parts = [f"iteration {record['iteration']:>2}"]
     if record["threshold"] is not None:
         parts.append(f"threshold {record['threshold']:.3f}")
@@ -58,7 +64,7 @@ def format_step(record: Mapping[str, Any]) -> str:
     for name in _SHOWN:
         if name in record["metrics"]:
             e = record["metrics"][name]
-            chance = f"(chance {e['chance']:.1f}, ties {e['ties']})"
+            chance = f"(chance {e['chance']:.1f}, ties {tie_count(e['ties'])})"
             parts.append(f"{name} {e['value']:.2f} [{e['low']:.2f}, {e['high']:.2f}] {chance}")
     for part, found in record.get("parts", {}).items():
         for name in ("group_score", "group_match"):

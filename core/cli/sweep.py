@@ -174,8 +174,12 @@ def format_table(table: pd.DataFrame) -> str:
 
 def _format_metric(name: str, row: dict[str, Any]) -> str:
     """`group_match 79.60 ± 1.52 [74.90, 84.10], before 66.70, chance 50.00, ties 0`."""
+    from core.texts import tie_count
+
     std = "" if row.get(f"{name}_sd") is None else f" ± {row[f'{name}_sd']:.2f}"
     parts = [f"{name} {row[name]:.2f}{std} [{row[f'{name}_low']:.2f}, {row[f'{name}_high']:.2f}]"]
     if row.get(f"{name}_before") is not None:
         parts.append(f"before {row[f'{name}_before']:.2f}")
-    return ", ".join([*parts, f"chance {row[f'{name}_chance']:.2f}", f"ties {row[f'{name}_ties']:.0f}"])
+    return ", ".join(
+        [*parts, f"chance {row[f'{name}_chance']:.2f}", f"ties {tie_count(row[f'{name}_ties'])}"]
+    )

@@ -31,7 +31,8 @@ class BarsData(NamedTuple):
 
 def bars_data(rows: Mapping[str, Mapping[str, Estimate]], metrics: Sequence[str]) -> BarsData:
     """Estimates by row (a set, a model, a slice) and metric, for `bars_figure`."""
-    table = np.array([[rows[row][name] for row in rows] for name in metrics])  # (metrics, rows, 5)
+    # (metrics, rows, 5); ties that nobody counted are NaN
+    table = np.array([[rows[row][name] for row in rows] for name in metrics], dtype=np.float64)
     return BarsData(list(rows), list(metrics), *np.moveaxis(table, -1, 0))
 
 
