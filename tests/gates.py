@@ -44,7 +44,7 @@ class Gate:
         return not stopping()
 
 
-def until(holds: Callable[[], object], seconds: float = 300.0) -> None:
+def until(holds: Callable[[], object], seconds: float = 600.0) -> None:
     """Wait for a condition; TimeoutError after a time that no busy machine needs."""
     deadline = time.monotonic() + seconds
     while not holds():

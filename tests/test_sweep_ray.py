@@ -1,16 +1,20 @@
 """Sweeps on a Ray cluster of several nodes on this machine, one of which is killed in the middle."""
 
+import os
 import re
 import threading
-import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+from gates import VARIABLE, Gate, until
 
 from core import files, worker
 from core.errors import InputError
 from core.runs import RunStore
+from core.sweep import cluster as ray_cluster
 from core.sweep.cluster import work_on_ray
+from core.sweep.keeper import Keeper
 from core.sweep.plan import parse_plan
 
 ray = pytest.importorskip("ray")
@@ -33,6 +37,7 @@ shard: 4
 device: cpu
 """
 SMALL_STORE = 80 * 1024 * 1024
+TESTS = Path(__file__).resolve().parent
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +49,10 @@ def cluster(tmp_path_factory):
     patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     patch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     patch.setenv("HF_HUB_OFFLINE", "1")
-    patch.setenv("CROSSMATCH_HOME", str(tmp_path_factory.mktemp("nodes")))
+    home = tmp_path_factory.mktemp("nodes")
+    patch.setenv("CROSSMATCH_HOME", str(home))
+    patch.setenv(VARIABLE, str(home / "gate"))
+    patch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS.parent), str(TESTS)]))
     head = {"num_cpus": 0, "object_store_memory": SMALL_STORE, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     cluster.nodes = [
@@ -56,6 +64,11 @@ def cluster(tmp_path_factory):
     ray.shutdown()
     cluster.shutdown()
     patch.undo()
+
+
+@pytest.fixture
+def gate(cluster):
+    return Gate(Path(os.environ[VARIABLE]))
 
 
 @pytest.fixture
@@ -81,24 +94,34 @@ def node_of(cluster, store, run_id):
     return next(node for node in cluster.nodes if node.node_id == name)
 
 
-def kill_when(cluster, store, done, killed):
-    """Kill the node of the store's one run once it has handed in so many iterations."""
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        runs = [run for run in store.list() if run.config["cell"] != "-"]
-        if runs and len(store.steps(runs[0].id)) > done:
-            node = node_of(cluster, store, runs[0].id)
-            cluster.remove_node(node, allow_graceful=False)
-            cluster.nodes.remove(node)
-            killed.append((node.node_id, len(store.steps(runs[0].id))))
-            return
-        time.sleep(0.02)
+class GatedKeeper(Keeper):
+    """Takes an iteration in when the test's gate lets it: until then its node waits, with the files handed in."""
+
+    def append(self, run_id, record, attempt, progress):
+        Gate.of_environment().wait(record["iteration"])
+        super().append(run_id, record, attempt, progress)
 
 
-def test_a_killed_node_costs_no_iteration_and_the_result_is_that_of_a_run_at_home(cluster, store):
+def kill_the_first_node(cluster, store, gate, killed):
+    """Once the run waits with its second iteration; then the gate opens for the node that goes on."""
+    until(lambda: [run for run in store.list() if len(store.steps(run.id)) == 2])
+    (run,) = store.list()
+    until(lambda: store.folder(run.id).joinpath("checkpoint-0002").is_dir())
+    node = node_of(cluster, store, run.id)
+    cluster.remove_node(node, allow_graceful=False)
+    cluster.nodes.remove(node)
+    killed.append(node.node_id)
+    gate.open()
+
+
+def test_a_killed_node_costs_no_iteration_and_the_result_is_that_of_a_run_at_home(
+    cluster, store, gate, monkeypatch
+):
     plan = parse_plan(TTM, "lost")
+    monkeypatch.setattr(ray_cluster, "Keeper", GatedKeeper)
+    gate.let(1)
     killed: list = []
-    killer = threading.Thread(target=kill_when, args=(cluster, store, 1, killed))
+    killer = threading.Thread(target=kill_the_first_node, args=(cluster, store, gate, killed))
     killer.start()
     told: list[str] = []
     (state,) = work_on_ray(store, plan, tell=told.append, pause=0.1)
@@ -107,7 +130,7 @@ def test_a_killed_node_costs_no_iteration_and_the_result_is_that_of_a_run_at_hom
     assert run.status == "finished" and run.done == 3, (run, store.log(run.id))
     log = store.log(run.id)
     nodes = re.findall(r"\(node (\w+)\), after (\d+) iterations", log)
-    assert len(nodes) == 2 and nodes[0][0] == killed[0][0] != nodes[1][0]
+    assert len(nodes) == 2 and nodes[0][0] == killed[0] != nodes[1][0]
     assert int(nodes[1][1]) >= 2  # it went on, and did not begin again
     assert [log.count(f"iteration {i} done") for i in range(4)] == [1, 1, 1, 1]
     assert log.count("recorded again") <= 1
