@@ -4,22 +4,14 @@ import sys
 
 import numpy as np
 import pytest
+from packages import WORD_COUNT, install
 
 from core.errors import InputError
 from core.evaluation import Evaluation
 from core.scorers import load_scorer, plugins, scorer_key
 from core.scores import ScoreCache, score_groups
 
-TEN_LINES = """
-import numpy as np
-
-class WordCount:
-    key = "1"
-
-    def score(self, images, captions, pairs):
-        pixels = [np.asarray(image.open().resize((8, 8))).mean() for image in images]
-        return np.array([pixels[i] + len(captions[j]) for i, j in pairs], dtype=np.float32)
-
+FAULTY = """
 class Wrong(WordCount):
     def score(self, images, captions, pairs):
         return np.zeros((len(pairs), 2))
@@ -47,16 +39,9 @@ def fails():
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """What `pip install` leaves of a package with scorers: a module and its metadata."""
-    site = tmp_path / "site"
-    info = site / "ten_lines-1.2.dist-info"
-    info.mkdir(parents=True)
-    (site / "ten_lines_of_scorer.py").write_text(TEN_LINES)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ten-lines\nVersion: 1.2\n")
     names = ("WordCount", "Wrong", "Words", "Broken", "Nan", "NoKey", "fails")
-    lines = [f"{name.lower()} = ten_lines_of_scorer:{name}" for name in names]
-    lines += ["missing = not_there:X"]
-    (info / "entry_points.txt").write_text("[crossmatch.scorers]\n" + "\n".join(lines) + "\n")
+    scorers = {name.lower(): f"ten_lines_of_scorer:{name}" for name in names}
+    site = install(tmp_path / "site", WORD_COUNT + FAULTY, {**scorers, "missing": "not_there:X"})
     monkeypatch.syspath_prepend(str(site))
     yield site
     sys.modules.pop("ten_lines_of_scorer", None)

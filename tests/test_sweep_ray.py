@@ -2,12 +2,14 @@
 
 import os
 import re
+import sys
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 from gates import VARIABLE, Gate, until
+from packages import WORD_COUNT, install
 
 from core import files, worker
 from core.errors import InputError
@@ -30,7 +32,7 @@ settings: {epochs: 1, iterations: 3}
 """
 SHARDED = """
 kind: evaluate
-models: builtin/clip
+models: python:wordcount
 benchmarks: scenes/left-right
 groups: 12
 shard: 4
@@ -52,7 +54,9 @@ def cluster(tmp_path_factory):
     home = tmp_path_factory.mktemp("nodes")
     patch.setenv("CROSSMATCH_HOME", str(home))
     patch.setenv(VARIABLE, str(home / "gate"))
-    patch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS.parent), str(TESTS)]))
+    site = install(home / "site", WORD_COUNT, {"wordcount": "ten_lines_of_scorer:WordCount"})
+    patch.setenv("PYTHONPATH", os.pathsep.join(map(str, (TESTS.parent, TESTS, site))))
+    patch.syspath_prepend(str(site))
     head = {"num_cpus": 0, "object_store_memory": SMALL_STORE, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     cluster.nodes = [
@@ -64,6 +68,7 @@ def cluster(tmp_path_factory):
     ray.shutdown()
     cluster.shutdown()
     patch.undo()
+    sys.modules.pop("ten_lines_of_scorer", None)
 
 
 @pytest.fixture
