@@ -6,9 +6,11 @@ import numpy as np
 import streamlit as st
 
 import ui
-from core import browse, drawing, plots
-from core.evaluation import Evaluation
-from core.scorers import builtin_models
+from core import figures
+from core.figures import group_html
+from core.metrics import select
+from core.metrics.evaluation import Evaluation
+from core.scoring.load import builtin_models
 
 SETS = ("scenes/attribute-swap", "scenes/left-right", "scenes/front-behind", "scenes/relations-1x4")
 LEAD = """
@@ -53,7 +55,7 @@ def more_insights(pick: dict[str, object]) -> None:
 
 def surprising(found: dict[str, Evaluation]) -> tuple[str, str | None]:
     """The set and group where the two metrics disagree most clearly."""
-    clearest = {name: browse.clearest_disagreement(evaluation) for name, evaluation in found.items()}
+    clearest = {name: select.clearest_disagreement(evaluation) for name, evaluation in found.items()}
     name = max(clearest, key=lambda n: clearest[n][1])
     index = clearest[name][0]
     return name, None if index is None else found[name].ids[index]
@@ -61,11 +63,11 @@ def surprising(found: dict[str, Evaluation]) -> tuple[str, str | None]:
 
 def numbers(found: dict[str, Evaluation]) -> None:
     rows = {name.removeprefix("scenes/"): evaluation.metrics for name, evaluation in found.items()}
-    data = plots.bars_data(rows, ("group_score", "group_match"))
+    data = figures.bars_data(rows, ("group_score", "group_match"))
     told = (f"{row}: {data.value[0, i]:.1f} and {data.value[1, i]:.1f} %" for i, row in enumerate(data.rows))
     alt = f"Bars of GroupScore and GroupMatch with 95 % intervals and chance levels. {'; '.join(told)}."
     first = next(iter(found.values()))
-    figure = ui.kept(first, f"bars of {', '.join(found)}", lambda: plots.bars_figure(data))
+    figure = ui.kept(first, f"bars of {', '.join(found)}", lambda: figures.bars_figure(data))
     ui.chart(figure, alt, key="home-numbers")
     st.caption(
         "Percent of test groups that count as right; thin lines are 95 % intervals, dotted marks what random scores "
@@ -110,7 +112,7 @@ def tour(found: dict[str, Evaluation]) -> None:
     evaluation, groups = found[name], ui.load_groups(name, "test")
     index = evaluation.ids.index(group)
     st.subheader("One group, two verdicts", anchor=False)
-    data, kinds = drawing.group_view(evaluation, index)
+    data, kinds = group_html.group_view(evaluation, index)
     left, right = st.columns([3, 2], gap="large")
     with left:
         ui.draw_group(groups[index], data)
@@ -118,7 +120,7 @@ def tour(found: dict[str, Evaluation]) -> None:
         chosen = {
             metric: kinds[metric] for metric in ("text_score", "image_score", "group_score", "group_match")
         }
-        st.html(drawing.verdicts_html(drawing.verdicts(data, chosen)))
+        st.html(group_html.verdicts_html(group_html.verdicts(data, chosen)))
 
 
 ui.start("Crossmatch", LEAD, pick=False)

@@ -17,14 +17,14 @@ from typing import Any
 import gradio as gr
 from PIL import Image
 
-from core import datasets, drawing, plots
-from core.errors import InputError
-from core.evaluation import Evaluation
+from core import datasets, figures
+from core.base.errors import InputError
+from core.exchange.import_images import MOST_PIXELS
+from core.figures import group_html, style
 from core.groups import Group
-from core.importing.images import MOST_PIXELS
-from core.plots import style
-from core.quick import evaluate_group, own_group, record
-from core.scorers import load_scorer, scorer_names
+from core.metrics.evaluation import Evaluation
+from core.scoring.load import load_scorer, scorer_names
+from core.teaching.quick import evaluate_group, own_group, record
 
 STYLE = Path(__file__).parent / ".streamlit" / "style.css"
 SET = "scenes/left-right"
@@ -107,12 +107,14 @@ def compare(
 ) -> tuple[str, str]:
     """For the page: the drawn matching with verdicts, and the score matrix."""
     group, evaluation = _answer(image_a, image_b, caption_1, caption_2, model)
-    data, kinds = drawing.group_view(evaluation, 0)
-    pictures = [_picture(ref.open(), f"Image {drawing.image_name(i)}") for i, ref in enumerate(group.images)]
-    drawn = drawing.matching_html(
-        pictures, group.captions, drawing.edges(data, True), drawing.matching_alt(data, True)
+    data, kinds = group_html.group_view(evaluation, 0)
+    pictures = [
+        _picture(ref.open(), f"Image {group_html.image_name(i)}") for i, ref in enumerate(group.images)
+    ]
+    drawn = group_html.matching_html(
+        pictures, group.captions, group_html.edges(data, True), group_html.matching_alt(data, True)
     )
-    verdicts = drawing.verdicts_html(drawing.verdicts(data, {name: kinds[name] for name in VERDICTS}))
+    verdicts = group_html.verdicts_html(group_html.verdicts(data, {name: kinds[name] for name in VERDICTS}))
     return drawn + verdicts, _matrix(data)
 
 
@@ -123,7 +125,7 @@ def _picture(image: Image.Image, alt: str) -> str:
     return f'<img src="data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}" alt="{escape(alt)}">'
 
 
-def _matrix(data: drawing.GroupData) -> str:
+def _matrix(data: group_html.GroupData) -> str:
     """The score matrix; the model's matching is outlined, true pairs carry a mark."""
     low, spread = float(data.scores.min()), float(data.scores.max() - data.scores.min()) or 1.0
     m, k = data.scores.shape
@@ -136,9 +138,9 @@ def _matrix(data: drawing.GroupData) -> str:
             ink = "#ffffff" if level > 0.45 else "#1d1b3a"
             edge = style.MARK_COLOUR if data.matching and data.matching[i] == j else "transparent"
             mark = " ✓" if data.truth[i] == j else ""
-            look = f"background:{plots.shade(level)};color:{ink};border-color:{edge}"
+            look = f"background:{figures.shade(level)};color:{ink};border-color:{edge}"
             cells.append(f"<td style='{look}'>{data.scores[i, j]:.3f}{mark}</td>")
-        rows.append(f"<tr><th scope='row'>image {drawing.image_name(i)}</th>{''.join(cells)}</tr>")
+        rows.append(f"<tr><th scope='row'>image {group_html.image_name(i)}</th>{''.join(cells)}</tr>")
     note = "<p>Outlined: the model's matching. ✓: the true pairs.</p>"
     return f"<table class='cm-scores'><tbody>{head}{''.join(rows)}</tbody></table>{note}"
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import ttm
-from core.jobs import execute, simplematch_job, ttm_job
-from core.metrics import chance, estimate
+from core.metrics.groups import chance, estimate
+from core.ttm.run import execute, simplematch_job, ttm_job
 
 OUT = ttm.ROOT / "assets" / "results" / "ttm_ablations.csv"
 PAGE = ttm.ROOT / "benchmarks" / "ABLATIONS.md"
@@ -35,7 +35,7 @@ COLUMNS = [*RUN, *STEP, "part", "groups", "chance", "ties", *ESTIMATES]
 
 
 class Cell(NamedTuple):
-    """One run: `setting` holds options of the job (`core.jobs`) as `name=value` with spaces, or `preset` for none."""
+    """One run: `setting` holds options of the job (`core.ttm.run`) as `name=value` with spaces, or `preset` for none."""
 
     kind: str
     model: str
@@ -82,7 +82,7 @@ STUDIES: dict[str, list[Cell]] = {
 
 
 def job_of(cell: Cell) -> dict[str, Any]:
-    """The description that `core.jobs.execute` takes."""
+    """The description that `core.ttm.run.execute` takes."""
     options: dict[str, Any] = {"seed": cell.seed}
     for part in () if cell.setting == "preset" else cell.setting.split():
         name, _, value = part.partition("=")

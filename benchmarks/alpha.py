@@ -14,19 +14,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from core.alpha import AlphaStudy, carry_over, stability
-from core.blind import blind_check
+from core.base.files import write_json
 from core.cli.recall import scored
 from core.datasets import load
-from core.debias import prior_from_samples
-from core.evaluation import percent_record
-from core.files import write_json
+from core.debiasing.blind import blind_check
+from core.debiasing.debias import prior_from_samples
+from core.debiasing.priors import estimate_prior, null_sample
+from core.debiasing.study import AlphaStudy, carry_over, stability
+from core.debiasing.training_set import SIZES, training_pairs, training_retrieval
+from core.metrics.evaluation import percent_record
+from core.metrics.recall import alpha_record, carried_record, recall_curve
 from core.pretrain.recipes import RECIPES
-from core.priors import estimate_prior, null_sample
-from core.recall import alpha_record, carried_record, recall_curve
-from core.scorers import load_scorer
-from core.scores import ScoreCache, score_groups, score_matrix
-from core.trainset import SIZES, training_pairs, training_retrieval
+from core.scoring.load import load_scorer
+from core.scoring.scores import ScoreCache, score_groups, score_matrix
 
 RESULTS = Path(__file__).resolve().parent.parent / "assets" / "results"
 MODEL, LANGUAGE = "builtin/blip-caption", "builtin/blind-lm"

@@ -5,7 +5,7 @@
     python -m benchmarks.cola --tune       learning rates on validation queries -> assets/results/cola_lr.csv
     python -m benchmarks.cola --only mm-adapter --seed 1    one run into the cache, for a queue of short jobs
 
-Results are kept per run (core/adapt/table.py): what is there is not made again. Learning rates are chosen on the
+Results are kept per run (core/cola/table.py): what is there is not made again. Learning rates are chosen on the
 validation split alone, with a seed that no row of the table has.
 """
 
@@ -19,12 +19,12 @@ from typing import Any
 
 import pandas as pd
 
-from core.adapt import table
-from core.adapt.config import KIND, STRATEGIES
-from core.adapt.cost import cost_table, other_sets
-from core.adapt.jobs import adapt_job, evaluation, execute
-from core.paths import assets
-from core.retrieval_scores import first_images, score_retrieval
+from core.base.paths import assets
+from core.cola import table
+from core.cola.forgetting import cost_table, other_sets
+from core.cola.run import adapt_job, evaluation, execute
+from core.scorers.cola_config import KIND, STRATEGIES
+from core.scoring.retrieval import first_images, score_retrieval
 
 RESULTS = assets() / "results"
 RATES = {

@@ -31,7 +31,7 @@ import core
 from benchmarks import mutations as change
 from benchmarks.fuzz_folders import check_sentence
 from benchmarks.fuzz_formats import FORMATS
-from core.errors import InputError
+from core.base.errors import InputError
 
 _CORE = str(Path(core.__file__).parent)
 SECONDS = 60.0  # wall clock of one case before it counts as a hang; the machine may be busy

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import mutations as change
-from core.errors import InputError
+from core.base.errors import InputError
 from core.groups import GroupSet
 
 # How a file inside an archive or folder is spoiled, by its ending.

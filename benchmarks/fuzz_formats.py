@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks import fuzz_folders as folders
 from benchmarks import mutations as change
 from benchmarks.fuzz_folders import BY_ENDING, all_of
-from core.errors import InputError
+from core.base.errors import InputError
 
 
 class Format(NamedTuple):
@@ -37,8 +37,8 @@ def _groups() -> tuple[np.ndarray, list[str], np.ndarray]:
 def _score_files(ending: str, place: Path) -> list[bytes]:
     import pandas as pd
 
+    from core.datasets.score_files import write_scores
     from core.exchange.tables import table_bytes
-    from core.scorefiles import write_scores
 
     scores, ids, truth = _groups()
     tags = pd.DataFrame({"topic": ["x", "y", "", "ü"]})
@@ -54,8 +54,8 @@ def _score_files(ending: str, place: Path) -> list[bytes]:
 
 def _read_scores(ending: str, data: bytes, place: Path) -> None:
     """The three readers of such files; a page may hand any file to any of them."""
+    from core.datasets.score_files import read_scores
     from core.exchange.tables import read_table
-    from core.scorefiles import read_scores
 
     all_of(lambda: read_scores(f"x{ending}", data), lambda: read_table(f"x{ending}", data))
 
@@ -65,7 +65,7 @@ def _tags(_: Path) -> list[bytes]:
 
 
 def _read_tags(data: bytes, place: Path) -> None:
-    from core.scorefiles import read_tags
+    from core.datasets.score_files import read_tags
 
     read_tags("x.csv", data)
 
@@ -81,7 +81,7 @@ def _embeddings(place: Path) -> list[bytes]:
 
 
 def _read_embeddings(data: bytes, place: Path) -> None:
-    from core.embeddings import read_embeddings
+    from core.datasets.embeddings import read_embeddings
 
     all_of(
         lambda: read_embeddings("x.npz", "2x2", data).groups(),
@@ -179,11 +179,12 @@ def _arrow(rows: list[dict[str, Any]]) -> bytes:
 
 
 def _stage(ending: str, data: bytes, place: Path) -> None:
-    from core.importing import discard, preview, problem_rows, stage
+    from core.exchange import import_stage
+    from core.exchange.importing import discard, preview, problem_rows
 
     path = place / f"manifest{ending}"
     path.write_bytes(data)
-    staged = stage(path)
+    staged = import_stage(path)
     problem_rows(staged.problems)
     for group in preview(staged):
         for image in group.images:
@@ -208,9 +209,9 @@ def _images(place: Path) -> list[bytes]:
 
 
 def _read_image(data: bytes, place: Path) -> None:
+    from core.exchange.import_images import verified
+    from core.exchange.import_problems import Wrong
     from core.groups import BytesImage
-    from core.importing.images import verified
-    from core.importing.problems import Wrong
 
     def check() -> None:
         try:
@@ -222,9 +223,9 @@ def _read_image(data: bytes, place: Path) -> None:
 
 
 def _runs(place: Path) -> list[bytes]:
-    from core import files
+    from core.base import files
     from core.exchange.runs import export_run
-    from core.runs import RunStore
+    from core.runs.store import RunStore
 
     store = RunStore(place / "runs")
     config = {"model": "m", "benchmark": "scenes/swap", "ttm": {"seed": 1, "iterations": 2}, "device": "cpu"}
@@ -269,7 +270,7 @@ def _seal(inside: dict[str, bytes]) -> None:
 def _read_run(data: bytes, place: Path) -> None:
     """A run comes in, and what a page shows of it can be shown."""
     from core.exchange.runs import import_run
-    from core.runs import RunStore
+    from core.runs.store import RunStore
 
     (place / "x.zip").write_bytes(data)
     store = _store(place / "imported")
@@ -284,7 +285,7 @@ def _read_run(data: bytes, place: Path) -> None:
 
 @functools.cache
 def _store(place: Path) -> Any:
-    from core.runs import RunStore
+    from core.runs.store import RunStore
 
     return RunStore(place)
 
@@ -298,20 +299,20 @@ def _sweeps(place: Path) -> list[bytes]:
 
 
 def _read_sweep(data: bytes, place: Path) -> None:
-    from core.sweep.plan import parse_plan
+    from core.sweeps.plan import parse_plan
 
     parse_plan(data, "x.yaml")
 
 
 def _configs(place: Path) -> list[bytes]:
-    from core.paths import assets
+    from core.base.paths import assets
 
     return [path.read_bytes() for path in sorted((assets() / "models").glob("*/config.json"))]
 
 
 def _read_config(data: bytes, place: Path) -> None:
     """A model folder as far as a list of models looks into it; nothing is loaded."""
-    from core.scorers import scorer_key, scorer_kind
+    from core.scoring.load import scorer_key, scorer_kind
 
     folder = place / "model"
     folder.mkdir(exist_ok=True)

@@ -17,9 +17,9 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmarks.scoring import throughput
 from benchmarks.sized import JPEG, on_disk, siglip_b16
 from benchmarks.ttm_speed import compare
-from core import microbatch
-from core.presets import TTMConfig
-from core.train import _adamw
+from core.scorers import gradient_caching
+from core.ttm.config import TTMConfig
+from core.ttm.train import _adamw
 
 PAIRS = 100  # of a step, as in [TTM] C.1
 NONE = "This machine has no CUDA GPU, so nothing was measured."
@@ -56,7 +56,7 @@ def step_rate(model: Any, groups: Any, reduced: bool, product: int, repeats: int
     adam = _adamw(list(own.module.parameters()), TTMConfig(), own.device, None)
 
     def step() -> None:
-        microbatch.backward(own, batch, None, reduced)
+        gradient_caching.backward(own, batch, None, reduced)
         adam.step()
         adam.zero_grad(set_to_none=True)
 

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from core.assignment import GlobalMatch, match_global_blocks
-from core.matching import match, match_global
-from core.metrics import METRICS, bootstrap, compare, evaluate, solve, threshold_curve
-from core.metrics_alpha import alpha_curve, interval
-from core.ranks import rank_both_ways
+from core.debiasing.curves import alpha_curve, interval
+from core.matching.global_match import GlobalMatch, match_global_blocks
+from core.matching.groups import match, match_global
+from core.metrics.groups import METRICS, bootstrap, compare, evaluate, solve, threshold_curve
+from core.metrics.ranks import rank_both_ways
 
 SHAPES = {
     (2, 2): 1_000_000,
@@ -64,7 +64,7 @@ def operations(m: int, k: int) -> int:
 
 
 def _matching_operations(m: int, k: int) -> int:
-    """What `core.kernels.best_two` says it does: all matchings, or square groups in halves."""
+    """What `core.matching.blocks.best_two` says it does: all matchings, or square groups in halves."""
     if not 3 <= m == k:
         # Partial sums; of every matching a comparison, a minimum, two maxima and its place (2).
         return sum(perm(k, i) for i in range(2, m + 1)) + 6 * perm(k, m)

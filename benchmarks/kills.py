@@ -20,8 +20,8 @@ from typing import Any
 
 import psutil
 
-from core.jobs import execute, ttm_job
-from core.runs import SILENCE, Run, RunStore, launch, resume
+from core.runs.store import SILENCE, Run, RunStore, launch, resume
+from core.ttm.run import execute, ttm_job
 
 JOB = {"iterations": 5, "epochs": 2, "seed": 0}
 WITHIN = 8.0  # seconds until a kill, at most; the process needs some of them to import

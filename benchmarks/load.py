@@ -108,7 +108,7 @@ def _wait(address: str, process: subprocess.Popen[bytes]) -> None:
 
 def _end_workers(home: Path) -> None:
     """Runs outlive their server by design; those of this measurement end with it."""
-    from core.runs import RunStore
+    from core.runs.store import RunStore
 
     store = RunStore(home / "runs")
     for run in store.list():
@@ -336,7 +336,7 @@ def _busy() -> float:
 
 def main() -> int:
     """Measure; 1 where a visitor saw an error."""
-    from core.runs import RunStore
+    from core.runs.store import RunStore
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--visitors", type=int, default=50)

@@ -19,11 +19,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from PIL import Image
 
-from core import searches
 from core.datasets.sets import RetrievalSet
+from core.debiasing import retrieval as searches
 from core.groups import FileImage, Group, GroupSet
-from core.scorers import load_scorer
-from core.scores import score_groups
+from core.scoring.load import load_scorer
+from core.scoring.scores import score_groups
 
 MODEL = "builtin/clip"
 SIZES = (5_000, 20_000)

@@ -11,12 +11,12 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from core import metrics
 from core.datasets import load
+from core.metrics import groups as metrics
 from core.pretrain import pretrain
 from core.pretrain.recipes import RELATION_SETS
-from core.scorers import load_scorer
-from core.scores import score_groups
+from core.scoring.load import load_scorer
+from core.scoring.scores import score_groups
 
 OUT = Path(__file__).resolve().parent.parent / "assets" / "results" / "seeds.csv"
 SPLITS = ("validation", "test")

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 
 from core.groups import ImageRef
-from core.jobs import execute, load_groups, ttm_job
-from core.scorers import load_scorer
 from core.scorers.huggingface import TransformersModel
+from core.scoring.load import load_scorer
+from core.ttm.run import execute, load_groups, ttm_job
 
 # Together they are forward, backward and optimizer step; none of them calls another.
 MODEL = (

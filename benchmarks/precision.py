@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from core import metrics
+from core.base.errors import InputError
 from core.datasets import load
-from core.errors import InputError
 from core.groups import GroupSet
-from core.matching import match
-from core.scorers import load_scorer
-from core.scores import score_groups
+from core.matching.groups import match
+from core.metrics import groups as metrics
+from core.scoring.load import load_scorer
+from core.scoring.scores import score_groups
 
 MODELS = (
     *("builtin/clip", "builtin/siglip", "itc:builtin/blip-itm", "builtin/blip-itm"),

@@ -17,11 +17,11 @@ import torch
 from benchmarks.overhead import counted
 from benchmarks.sized import JPEG, PNG, clip_b32, on_disk
 from core.datasets import load
-from core.scorers import load_scorer
 from core.scorers.contrastive import IMAGE_BATCH, ContrastiveModel
 from core.scorers.generative import BlipCaptioner
 from core.scorers.reading import read_ahead
-from core.scores import score_groups
+from core.scoring.load import load_scorer
+from core.scoring.scores import score_groups
 
 
 def measure() -> Iterator[dict[str, object]]:

@@ -93,7 +93,7 @@ def server(home: Path) -> Iterator[str]:
 def runs(home: Path) -> list[str]:
     """Two finished runs with different seeds."""
     os.environ["CROSSMATCH_HOME"] = str(home)
-    from core.runs import RunStore, launch
+    from core.runs.store import RunStore, launch
     from core.worker import ttm_job
 
     store, ids = RunStore(), []

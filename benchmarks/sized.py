@@ -14,9 +14,9 @@ from PIL import Image
 
 from core.datasets import load
 from core.groups import FileImage, GroupSet
-from core.scorers import load_scorer
 from core.scorers.contrastive import pick_device
 from core.scorers.huggingface import TransformersModel
+from core.scoring.load import load_scorer
 
 PNG, JPEG = ".png", ".jpg"
 SET = "scenes/left-right"

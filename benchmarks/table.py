@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from core.datasets import load, names
-from core.evaluation import Evaluation, percent_record, tags_frame
 from core.groups import GroupSet
+from core.metrics.evaluation import Evaluation, percent_record, tags_frame
 from core.scenes import FLAT, SETS, is_flat
-from core.scorers import scorer_names
-from core.scorers.lazy import lazy_scorer
-from core.scores import ScoreCache, score_all, score_groups
+from core.scoring.lazy import lazy_scorer
+from core.scoring.load import scorer_names
+from core.scoring.scores import ScoreCache, score_all, score_groups
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "assets" / "results" / "builtin.csv"

@@ -18,15 +18,15 @@ from torch.utils.data import DataLoader
 
 from benchmarks.overhead import MODEL, timed
 from benchmarks.sized import JPEG, SET, clip_b32, on_disk
-from core import metrics
 from core.datasets import load
 from core.groups import GroupSet
-from core.matching import Matches, match
-from core.presets import PRESETS, TTMConfig, thresholds
-from core.scorers import load_scorer
+from core.matching.groups import Matches, match
+from core.metrics import groups as metrics
 from core.scorers.huggingface import TransformersModel
-from core.train import batch_size, batches, generator_for, jitter
-from core.ttm import run_ttm
+from core.scoring.load import load_scorer
+from core.ttm.config import PRESETS, TTMConfig, thresholds
+from core.ttm.loop import run_ttm
+from core.ttm.train import batch_size, batches, generator_for, jitter
 
 _FOLD = 16  # images or captions that the baseline scores at once
 
@@ -99,7 +99,7 @@ def warm_up(model: Any, groups: GroupSet) -> None:
 
 
 def ours(model: Any, groups: GroupSet, config: TTMConfig) -> Result:
-    """`core.ttm` as every command runs it."""
+    """`core.ttm.loop` as every command runs it."""
     started, busy, steps = perf_counter(), process_time(), 0
     with timed(*MODEL) as inside:
         for step in run_ttm(model, groups, config):

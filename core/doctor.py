@@ -19,10 +19,11 @@ from typing import NamedTuple
 
 import psutil
 
-from core import datasets, paths
+from core import datasets
+from core.base import paths
+from core.base.errors import InputError
 from core.datasets import mine
 from core.datasets.reading import data_roots
-from core.errors import InputError
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 _LITTLE_MEMORY, _LITTLE_DISK = 2 << 30, 1 << 30

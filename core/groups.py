@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from core.errors import InputError
+from core.base.errors import InputError
 
 
 @runtime_checkable

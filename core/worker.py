@@ -16,8 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from core import files, processes
-from core.checkpoints import (
+from core.base import files, processes
+from core.base.errors import InputError, unknown_name
+from core.base.public_mode import RUN_SECONDS, public
+from core.runs.checkpoints import (
     drop_checkpoints,
     is_published,
     load_record,
@@ -25,15 +27,13 @@ from core.checkpoints import (
     publish_model,
     save_checkpoint,
 )
-from core.errors import InputError, unknown_name
-from core.jobs import execute, is_over, total_of, ttm_job
-from core.public import RUN_SECONDS, public
-from core.records import coverage_ahead, step_arrays
-from core.runs import RunStore, Superseded, parallel_runs
+from core.runs.store import RunStore, Superseded, parallel_runs
+from core.ttm.records import coverage_ahead, step_arrays
+from core.ttm.run import execute, is_over, total_of, ttm_job
 
 __all__ = ["KINDS", "Job", "execute_ttm", "main", "run_job", "ttm_job"]
 
-BEAT = 1.0  # seconds between heartbeats; core.runs.SILENCE is many of them
+BEAT = 1.0  # seconds between heartbeats; core.runs.store.SILENCE is many of them
 execute_ttm = execute  # the name under which benchmarks know it
 
 log = logging.getLogger("crossmatch.worker")
@@ -193,22 +193,22 @@ def run_job(job: Job) -> bool:
 
 
 def run_adapt(job: Job) -> bool:
-    """One of Cola's strategies (`core/adapt`)."""
-    from core.adapt.background import run_adapt as run
+    """One of Cola's strategies (`core/cola`)."""
+    from core.cola.background import run_adapt as run
 
     return run(job)
 
 
 def run_evaluate(job: Job) -> bool:
-    """A benchmark scored and measured (`core/sweep`)."""
-    from core.sweep.evaluate import run_evaluate as run
+    """A benchmark scored and measured (`core/sweeps`)."""
+    from core.sweeps.evaluate import run_evaluate as run
 
     return run(job)
 
 
 def run_measure(job: Job) -> bool:
-    """A scorer measured as the papers do, with and without its language prior (`core/reproduce`)."""
-    from core.reproduce.measure import run_measure as run
+    """A scorer measured as the papers do, with and without its language prior (`core/papers`)."""
+    from core.papers.measure import run_measure as run
 
     return run(job)
 

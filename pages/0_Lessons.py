@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 import ui
-from core.glossary import glossary
-from core.texts import plain
+from core.figures.text import plain
+from core.teaching.glossary import glossary
 from ui.lessons import LESSONS
 
 LEAD = (

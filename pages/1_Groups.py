@@ -9,12 +9,14 @@ import numpy as np
 import streamlit as st
 
 import ui
-from core import browse, drawing, metrics, plots
-from core.evaluation import Evaluation
+from core import figures
+from core.figures import group_html, style
+from core.figures.text import plain
 from core.groups import Group, GroupSet
-from core.metrics import METRICS
-from core.plots import style
-from core.texts import plain
+from core.metrics import groups as metrics
+from core.metrics import select
+from core.metrics.evaluation import Evaluation
+from core.metrics.groups import METRICS
 from ui.surprises import surprises
 
 PER_PAGE = 12
@@ -24,10 +26,10 @@ def filters(evaluation: Evaluation, groups: GroupSet) -> np.ndarray:
     """The indices of the groups to show, in order."""
     first, second, third = st.columns([2, 3, 2])
     words = first.text_input("Search captions", key="q", bind="query-params", placeholder="red cube")
-    options = list(browse.verdict_options(evaluation))
+    options = list(select.verdict_options(evaluation))
     verdicts = second.multiselect("Verdicts", options, key="verdict", bind="query-params", placeholder="any")
-    order = third.selectbox("Sort by", list(browse.ORDERS), key="sort", bind="query-params")
-    return browse.find(groups, evaluation, words, verdicts, order)
+    order = third.selectbox("Sort by", list(select.ORDERS), key="sort", bind="query-params")
+    return select.find(groups, evaluation, words, verdicts, order)
 
 
 def show(group: str | None) -> None:
@@ -71,9 +73,11 @@ def gallery(evaluation: Evaluation, groups: GroupSet) -> None:
 
 
 def card(evaluation: Evaluation, group: Group, index: int) -> None:
-    kinds = {n: drawing.outcome_kind(evaluation.outcomes[n], index) for n in ("group_score", "group_match")}
+    kinds = {
+        n: group_html.outcome_kind(evaluation.outcomes[n], index) for n in ("group_score", "group_match")
+    }
     marks = [(kind, METRICS[name].label) for name, kind in kinds.items()]
-    st.html(drawing.card_html(ui.pictures(group, 200), group.captions, marks))
+    st.html(group_html.card_html(ui.pictures(group, 200), group.captions, marks))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Open",
@@ -109,7 +113,7 @@ def toolbar(ids: list[str], index: int) -> bool:
 
 
 def detail(evaluation: Evaluation, groups: GroupSet, index: int) -> None:
-    group, (data, kinds) = groups[index], drawing.group_view(evaluation, index)
+    group, (data, kinds) = groups[index], group_html.group_view(evaluation, index)
     hide = toolbar(list(evaluation.ids), index)
     revealed_ids = st.session_state.setdefault("revealed", set())
     revealed = not hide or group.id in revealed_ids
@@ -120,7 +124,7 @@ def detail(evaluation: Evaluation, groups: GroupSet, index: int) -> None:
         ui.draw_group(group, data, revealed, student)
         if revealed:
             st.markdown("##### Right or wrong, with this group's numbers")
-            st.html(drawing.verdicts_html(drawing.verdicts(data, kinds)))
+            st.html(group_html.verdicts_html(group_html.verdicts(data, kinds)))
     with right:
         if not revealed:
             st.info(
@@ -144,7 +148,7 @@ def guess(group: Group, revealed: bool) -> list[int | None]:
     found = []
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for i in range(len(group.images)):
-            label, key = f"Image {drawing.image_name(i)} belongs to caption", f"guess-{group.id}-{i}"
+            label, key = f"Image {group_html.image_name(i)} belongs to caption", f"guess-{group.id}-{i}"
             found.append(st.segmented_control(label, numbers, key=key, disabled=revealed, width="content"))
         if not revealed:
             ready = None not in found and len(set(found)) == len(found)
@@ -159,18 +163,18 @@ def reveal(group: str) -> None:
     st.session_state["revealed"].add(group)
 
 
-def judge(student: list[int | None], data: drawing.GroupData) -> None:
+def judge(student: list[int | None], data: group_html.GroupData) -> None:
     """The student beside the model."""
     own = np.array([[-1 if j is None else j for j in student]])
     right = metrics.precision(own, np.ones(1, bool), np.array([data.truth])) == 1
     kind = "right" if right else "wrong"
-    st.markdown(f"**You:** {plots.OUTCOME_SYMBOLS[kind]} {kind} (the wide pink lines)")
+    st.markdown(f"**You:** {figures.OUTCOME_SYMBOLS[kind]} {kind} (the wide pink lines)")
 
 
-def matrix(group: Group, data: drawing.GroupData) -> None:
+def matrix(group: Group, data: group_html.GroupData) -> None:
     """The score matrix; a click on a cell (or the list below it) explains the pair."""
     m, k = data.scores.shape
-    pairs = [f"{drawing.image_name(i)}–{j + 1}" for i in range(m) for j in range(k)]
+    pairs = [f"{group_html.image_name(i)}–{j + 1}" for i in range(m) for j in range(k)]
     chart_key = f"cells-{group.id}"
 
     def clicked() -> None:
@@ -195,27 +199,27 @@ def matrix(group: Group, data: drawing.GroupData) -> None:
         explain(group, data, *divmod(pairs.index(pair), k))
 
 
-def explain(group: Group, data: drawing.GroupData, i: int, j: int) -> None:
+def explain(group: Group, data: group_html.GroupData, i: int, j: int) -> None:
     score, (m, k) = data.scores[i, j], data.scores.shape
     row = 1 + int((data.scores[i] > score).sum())
     column = 1 + int((data.scores[:, j] > score).sum())
     chosen = data.matching is not None and data.matching[i] == j
     st.markdown(
-        f"**Image {drawing.image_name(i)} with caption {j + 1}: {score:.3f}**, rank {row} of {k} for this image, "
+        f"**Image {group_html.image_name(i)} with caption {j + 1}: {score:.3f}**, rank {row} of {k} for this image, "
         f"rank {column} of {m} for this caption. "
         f"{'In' if chosen else 'Not in'} the model's matching; {'' if data.truth[i] == j else 'not '}a true pair."
     )
     st.text(f"“{group.captions[j]}”")
 
 
-def heatmap(data: drawing.GroupData) -> alt.Chart:
+def heatmap(data: group_html.GroupData) -> alt.Chart:
     """Clickable cells: selection `cell` names image and caption."""
     m, k = data.scores.shape
     spread = float(np.ptp(data.scores)) or 1.0
     rows: list[dict[str, Any]] = []
     for i in range(m):
         for j in range(k):
-            score, name, true = float(data.scores[i, j]), drawing.image_name(i), data.truth[i] == j
+            score, name, true = float(data.scores[i, j]), group_html.image_name(i), data.truth[i] == j
             shade = (score - float(data.scores.min())) / spread
             said = f"image {name}, caption {j + 1}: {score:.2f}"
             rows.append(
@@ -224,7 +228,7 @@ def heatmap(data: drawing.GroupData) -> alt.Chart:
                     "caption": str(j + 1),
                     "text": f"{score:.2f}{' ✓' if true else ''}",
                     "said": f"{said}, a true pair" if true else said,
-                    "fill": plots.shade(shade),
+                    "fill": figures.shade(shade),
                     "ink": "#ffffff" if shade > 0.45 else "#1d1b3a",
                     "edge": style.MARK_COLOUR if data.matching and data.matching[i] == j else "rgba(0,0,0,0)",
                 }

@@ -10,12 +10,14 @@ import pandas as pd
 import streamlit as st
 
 import ui
-from core import metrics, plots, public
-from core.errors import InputError
-from core.evaluation import MAX_SLICES, Evaluation
-from core.metrics import METRICS
-from core.scores import read_embeddings, read_scores
-from core.texts import metric_line, plain
+from core import figures
+from core.base import public_mode
+from core.base.errors import InputError
+from core.figures.text import metric_line, plain
+from core.metrics import groups as metrics
+from core.metrics.evaluation import MAX_SLICES, Evaluation
+from core.metrics.groups import METRICS
+from core.scoring.scores import read_embeddings, read_scores
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -45,7 +47,9 @@ def upload() -> Upload | None:
             "Files stay on the machine that runs this app."
         )
         left, right = st.columns([3, 1])
-        file = left.file_uploader("File", FILES, key="file", max_upload_size=public.upload_megabytes(100))
+        file = left.file_uploader(
+            "File", FILES, key="file", max_upload_size=public_mode.upload_megabytes(100)
+        )
         shape = right.text_input(
             "Shape, images × captions", "2x2", key="upload_shape", help="For embeddings alone."
         )
@@ -151,7 +155,7 @@ def threshold_section(evaluation: Evaluation, name: str) -> None:
         ui.chart(margins, "Histogram of margins, right and wrong matchings stacked.", "margins")
     with right:
         ui.chart(steps, "Coverage and precision over the threshold.", "threshold")
-    marked = {key: lambda figure=figure: plots.with_line(figure, tau) for key, figure in lines.items()}
+    marked = {key: lambda figure=figure: figures.with_line(figure, tau) for key, figure in lines.items()}
     ui.take_away(f"threshold-{name}", None, marked)
 
 
@@ -159,9 +163,9 @@ def threshold_figures(evaluation: Evaluation) -> tuple[go.Figure, go.Figure]:
     """Margins and curves without the threshold, drawn once for all visitors: `ui.marker` shows where it stands."""
 
     def draw() -> tuple[go.Figure, go.Figure]:
-        margins = plots.margins_data(evaluation.matches, evaluation.outcomes["group_match"])
-        steps = plots.threshold_data(threshold_curve(evaluation))
-        return plots.margins_figure(margins), plots.threshold_figure(steps)
+        margins = figures.margins_data(evaluation.matches, evaluation.outcomes["group_match"])
+        steps = figures.threshold_data(threshold_curve(evaluation))
+        return figures.margins_figure(margins), figures.threshold_figure(steps)
 
     return ui.kept(evaluation, "thresholds", draw)
 
@@ -234,8 +238,8 @@ def page(selection: ui.Selection) -> None:
     with left:
         contingency(evaluation, own is None)
     with right:
-        data = plots.bars_data({name: evaluation.metrics}, tuple(METRICS))
-        bars = ui.kept(evaluation, f"bars of {name}", lambda: plots.bars_figure(data, 320))
+        data = figures.bars_data({name: evaluation.metrics}, tuple(METRICS))
+        bars = ui.kept(evaluation, f"bars of {name}", lambda: figures.bars_figure(data, 320))
         ui.chart(
             bars,
             "All group metrics as bars with intervals and chance levels; the cards above say the same.",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 import ui
-from core.jobs import kind_of
-from core.pace import expected_seconds
-from core.runs import RunStore, launch
-from core.seeds import launch_seeds
-from core.texts import duration
+from core.figures.text import duration
+from core.runs.store import RunStore, launch
+from core.ttm.run import kind_of
+from core.ttm.seeds import launch_seeds
+from core.ttm.time_left import expected_seconds
 from ui import runs, ttm_form, ttm_preview, ttm_run, ttm_sweep
 
 LEAD = (

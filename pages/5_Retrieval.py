@@ -8,18 +8,18 @@ from functools import partial
 import streamlit as st
 
 import ui
-from core.adapt.background import start
-from core.adapt.config import FUSIONS, MIXES, STRATEGIES
-from core.adapt.jobs import adapt_job
-from core.adapt.tasks import BENCHMARKS
-from core.papers import CITATIONS
-from core.public import public
-from core.reproduce.runs import missing_data
-from core.retrieval import METRICS
-from core.runs import Run, resume
-from core.scorers import builtin_models
-from core.shared_words import ranked
-from core.texts import plain
+from core.base.public_mode import public
+from core.cola.background import start
+from core.cola.run import adapt_job
+from core.cola.tasks import BENCHMARKS
+from core.datasets.published import CITATIONS
+from core.figures.shared_words import ranked
+from core.figures.text import plain
+from core.metrics.retrieval import METRICS
+from core.papers.runs import missing_data
+from core.runs.store import Run, resume
+from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES
+from core.scoring.load import builtin_models
 from ui import cost as cost_part
 from ui import retrieval as part
 from ui import retrieval_table

@@ -6,11 +6,13 @@ import numpy as np
 import streamlit as st
 
 import ui
-from core import drawing, plots, versus
-from core.evaluation import Evaluation
+from core import figures
+from core.figures import group_html
+from core.figures.text import plain
 from core.groups import GroupSet
-from core.metrics import METRICS
-from core.texts import plain
+from core.metrics import paired
+from core.metrics.evaluation import Evaluation
+from core.metrics.groups import METRICS
 
 PER_PAGE = 6
 MAIN = ("group_match", "group_score", "text_score", "image_score")
@@ -38,14 +40,14 @@ def other_model(first: str) -> str:
 
 def overview(a: Evaluation, b: Evaluation) -> None:
     """All metrics of both, with the paired difference."""
-    data = plots.bars_data({"A": a.metrics, "B": b.metrics}, MAIN)
-    figure = plots.bars_figure(data)
+    data = figures.bars_data({"A": a.metrics, "B": b.metrics}, MAIN)
+    figure = figures.bars_figure(data)
     told = "; ".join(
         f"{METRICS[name].label}: A {a.metrics[name].value:.1f}, B {b.metrics[name].value:.1f} %"
         for name in MAIN
     )
     ui.chart(figure, f"Bars of A and B with intervals and chance levels. {told}.", "compare-models")
-    table = versus.comparison_table(a, b, ("A", "B"))
+    table = paired.comparison_table(a, b, ("A", "B"))
     number, points = (
         st.column_config.NumberColumn(format="%.1f"),
         st.column_config.NumberColumn(format="%+.1f"),
@@ -80,7 +82,7 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
         metric = st.selectbox(
             "By", list(MAIN), format_func=lambda name: METRICS[name].label, key="by_metric", width=200
         )
-        found = versus.sides(a, b, metric)
+        found = paired.sides(a, b, metric)
         fuller = max(("only B right", "only A right"), key=lambda name: int(found[name].sum()))
         side = st.segmented_control(
             "Groups", list(found), default=fuller, key="side", bind="query-params", width="content"
@@ -97,11 +99,11 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
     for index in map(int, indices[:PER_PAGE]):
         with grid.cell():
             marks = [
-                (drawing.outcome_kind(e.outcomes[metric], index), f"{letter}: {METRICS[metric].label}")
+                (group_html.outcome_kind(e.outcomes[metric], index), f"{letter}: {METRICS[metric].label}")
                 for letter, e in (("A", a), ("B", b))
             ]
             group = groups[index]
-            st.html(drawing.card_html(ui.pictures(group, 200), group.captions, marks))
+            st.html(group_html.card_html(ui.pictures(group, 200), group.captions, marks))
             st.button(
                 "Compare", key=f"side-{group.id}", on_click=show, args=(group.id,), help=plain(group.id)
             )
@@ -120,17 +122,17 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, names:
         ui.jump("Open in Groups", "pages/1_Groups.py", {"group": group.id}, icon=":material/grid_view:")
     for column, letter, name, evaluation in zip(st.columns(2, gap="large"), "AB", names, (a, b), strict=True):
         with column:
-            data, kinds = drawing.group_view(evaluation, index)
+            data, kinds = group_html.group_view(evaluation, index)
             st.markdown(f"**{letter}: {plain(name)}**")
             ui.draw_group(group, data, size=220)
-            st.html(drawing.verdicts_html(drawing.verdicts(data, {n: kinds[n] for n in MAIN})))
+            st.html(group_html.verdicts_html(group_html.verdicts(data, {n: kinds[n] for n in MAIN})))
 
 
 def page(selection: ui.Selection) -> None:
     other = other_model(selection.model)
     a, b = ui.evaluate(selection), ui.evaluate(selection, other)
     groups = selection.picked
-    versus.check_same(a, b)
+    paired.check_same(a, b)
     if other == selection.model:
         st.info("A and B are the same model: choose another one for B.", icon=":material/difference:")
     overview(a, b)

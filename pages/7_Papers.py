@@ -9,13 +9,14 @@ import pandas as pd
 import streamlit as st
 
 import ui
-from core import plots, reproduce
-from core.papers import CITATIONS
-from core.public import public
-from core.reproduce import show
-from core.reproduce.background import is_working, start_table, stop_table
-from core.runs import RunStore
-from core.texts import duration, plain
+from core import figures as plots
+from core import papers
+from core.base.public_mode import public
+from core.datasets.published import CITATIONS
+from core.figures.text import duration, plain
+from core.papers import show
+from core.papers.background import is_working, start_table, stop_table
+from core.runs.store import RunStore
 from ui import runs, world
 
 LEAD = (
@@ -62,18 +63,16 @@ def choose() -> tuple[str, show.Choice]:
 def runnable(name: str) -> None:
     """A table of runs: numbers, what is missing, and the way to run the rest."""
     seeds = 1
-    if any(line.job is not None and line.seeds is None for line in reproduce.lines(name)):
+    if any(line.job is not None and line.seeds is None for line in papers.lines(name)):
         seeds = int(
-            st.number_input(
-                "Seeds a line", 1, 64, reproduce.SEEDS, key="seeds", width=160, bind="query-params"
-            )
+            st.number_input("Seeds a line", 1, 64, papers.SEEDS, key="seeds", width=160, bind="query-params")
         )
     else:
         st.caption("Nothing is trained for these numbers: every line is measured once.")
     store = ui.VisitorStore()
     busy = under_way(store, name, seeds)
     st.fragment(standing, run_every=3.0 if busy else None)(name, seeds, busy)
-    record = reproduce.plan(store, name, seeds).record()
+    record = papers.plan(store, name, seeds).record()
     needs(record)
     other = show.COUNTERPARTS.get(name)
     if other:
@@ -94,9 +93,7 @@ def runnable(name: str) -> None:
 
 
 def under_way(store: RunStore, name: str, seeds: int) -> bool:
-    return is_working(store, name) or any(
-        s.state == "running" for s in reproduce.plan(store, name, seeds).lines
-    )
+    return is_working(store, name) or any(s.state == "running" for s in papers.plan(store, name, seeds).lines)
 
 
 def standing(name: str, seeds: int, polled: bool) -> None:
@@ -105,7 +102,7 @@ def standing(name: str, seeds: int, polled: bool) -> None:
         store = ui.VisitorStore()
         if polled != under_way(store, name, seeds):
             st.rerun()
-        found = reproduce.plan(store, name, seeds)
+        found = papers.plan(store, name, seeds)
         record = found.record()
         actions(store, found, polled)
         told = "Upper number: the paper's. Lower: yours, mean ± standard deviation over complete seeds."
@@ -121,7 +118,7 @@ def standing(name: str, seeds: int, polled: bool) -> None:
         lines(store, found)
 
 
-def actions(store: RunStore, found: reproduce.Plan, busy: bool) -> None:
+def actions(store: RunStore, found: papers.Plan, busy: bool) -> None:
     """Counts, the time it takes, and run or stop everything."""
     states = [status.state for status in found.lines]
     ready = [s for s in found.lines if s.state in ("ready", "stopped")]
@@ -146,7 +143,7 @@ def actions(store: RunStore, found: reproduce.Plan, busy: bool) -> None:
             st.caption("Nothing more of this table can run here yet; what is missing stands below.")
 
 
-def lines(store: RunStore, found: reproduce.Plan) -> None:
+def lines(store: RunStore, found: papers.Plan) -> None:
     """Every line by itself: state, seeds, time, its runs."""
     with st.expander(f"Plan: {len(found.lines)} lines", icon=":material/checklist:"):
         rows = []
@@ -165,14 +162,14 @@ def lines(store: RunStore, found: reproduce.Plan) -> None:
         one(store, found)
 
 
-def one(store: RunStore, found: reproduce.Plan) -> None:
+def one(store: RunStore, found: papers.Plan) -> None:
     """Start a single line, or open one of its runs."""
     names = [status.line.label for status in found.lines]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         label = st.selectbox("One line", names, key="line", width=380)
         status = next(s for s in found.lines if s.line.label == label)
         if status.state in ("ready", "stopped") and not public():
-            begin = lambda: reproduce.start(store, status)  # noqa: E731
+            begin = lambda: papers.start(store, status)  # noqa: E731
             st.button("Run this line", icon=":material/play_arrow:", on_click=runs.act, args=(begin,))
         if status.runs:
             newest = store.get(next(iter(status.runs)))
@@ -242,7 +239,7 @@ ui.start("Papers", LEAD, pick=False)
 with ui.guard():
     picked, chosen = choose()
     short = show.PAPERS.get(picked, "TTM")
-    if chosen.key in reproduce.TABLES:
+    if chosen.key in papers.TABLES:
         runnable(chosen.key)
     else:
         printed(short, chosen.key)

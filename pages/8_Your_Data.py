@@ -9,17 +9,18 @@ import pandas as pd
 import streamlit as st
 
 import ui
-from core import doctor, plots, public
+from core import doctor, figures
+from core.base import public_mode
+from core.base.errors import InputError
 from core.datasets import load, mine
-from core.embeddings import read_embeddings
-from core.errors import InputError
-from core.evaluation import Evaluation
-from core.importing.hub import fetch_parts, parts
-from core.importing.tables import ENDINGS, open_parts
-from core.scorefiles import read_scores
+from core.datasets.embeddings import read_embeddings
+from core.datasets.score_files import read_scores
+from core.exchange.import_hub import fetch_parts, parts
+from core.exchange.import_tables import ENDINGS, open_parts
+from core.figures.text import plain
+from core.metrics.evaluation import Evaluation
 from core.scorers import plugins
-from core.scores import ScoreCache
-from core.texts import plain
+from core.scoring.scores import ScoreCache
 from ui import data
 
 LEAD = (
@@ -157,7 +158,7 @@ def scores() -> None:
         "A score file or an embeddings file",
         type=["csv", "parquet", "jsonl", "npz"],
         key="scores_upload",
-        max_upload_size=public.upload_megabytes(UPLOAD_MB),
+        max_upload_size=public_mode.upload_megabytes(UPLOAD_MB),
     )
     if upload is None:
         return
@@ -169,7 +170,7 @@ def scores() -> None:
     for column, name in zip(st.columns(len(names)), names, strict=True):
         with column:
             ui.metric_card(name, found.metrics[name])
-    figure = plots.margins_figure(plots.margins_data(found.matches, found.outcomes["group_match"]))
+    figure = figures.margins_figure(figures.margins_data(found.matches, found.outcomes["group_match"]))
     ui.chart(figure, "Margins of right and wrong matchings", key="your-margins")
     ui.take_away("your-scores", found.table(), {"margins": figure})
     st.page_link(
@@ -203,7 +204,7 @@ def model() -> None:
     ).strip()
     if not name:
         return
-    public.check_model(name, ui.model_names())
+    public_mode.check_model(name, ui.model_names())
     if st.button("Try it on eight groups", type="primary", icon=":material/play_arrow:"):
         st.session_state["tried"] = (name, tried(name))
     if st.session_state.get("tried", ("",))[0] == name:
@@ -216,8 +217,8 @@ def model() -> None:
 
 
 def tried(name: str) -> Evaluation:
-    from core.scorers import load_scorer
-    from core.scores import score_groups
+    from core.scoring.load import load_scorer
+    from core.scoring.scores import score_groups
 
     groups = load("scenes/left-right").select(range(8))
     with st.spinner("Loading and scoring …"):
@@ -301,7 +302,7 @@ WAYS = {
 }
 
 ui.start("Your data", LEAD, pick=False)
-if public.public():
+if public_mode.public():
     st.info(HOSTED, icon=":material/lock:")
     with ui.guard():
         scores()

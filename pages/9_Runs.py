@@ -12,14 +12,15 @@ import pandas as pd
 import streamlit as st
 
 import ui
-from core import metrics, plots
-from core.evaluation import Evaluation
+from core import figures as plots
+from core.base.public_mode import public
 from core.exchange.runs import export_run, import_run
-from core.jobs import load_groups
-from core.public import public
-from core.runs import Run, RunStore, resume
-from core.seeds import Sweep, final, seed_of, summary
-from core.texts import duration, metric_line, name_and_meaning, plain
+from core.figures.text import duration, metric_line, name_and_meaning, plain
+from core.metrics import groups as metrics
+from core.metrics.evaluation import Evaluation
+from core.runs.store import Run, RunStore, resume
+from core.ttm.run import load_groups
+from core.ttm.seeds import Sweep, final, seed_of, summary
 from ui import runs as shared
 from ui.sweep import draw_sweeps
 

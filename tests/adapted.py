@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import pytest
 
 from core import worker
-from core.jobs import embeddings_job, kind_of, simplematch_job, ttm_job
-from core.runs import RunStore
-from core.seeds import seed_jobs
+from core.runs.store import RunStore
+from core.ttm.run import embeddings_job, kind_of, simplematch_job, ttm_job
+from core.ttm.seeds import seed_jobs
 
 SET, MODEL, GROUPS = "scenes/left-right", "builtin/clip", 24
 SMALL = {"iterations": 2, "epochs": 1}

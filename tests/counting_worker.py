@@ -9,8 +9,9 @@ import sys
 
 from gates import Gate
 
-from core import files, worker
-from core.errors import InputError
+from core import worker
+from core.base import files
+from core.base.errors import InputError
 
 
 def count(job: worker.Job) -> bool:

@@ -4,7 +4,7 @@ import sys
 
 from streamlit.web.cli import main
 
-from core import runs
+from core.runs import store as runs
 
 if __name__ == "__main__":
     runs.launch.__defaults__ = ("gated_worker",)

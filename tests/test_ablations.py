@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from benchmarks import ablations as study
-from core.errors import InputError
-from core.jobs import execute
-from core.plots import ablations as plots
+from core.base.errors import InputError
+from core.figures import ablations
+from core.ttm.run import execute
 
 CELL = study.Cell("ttm", "builtin/clip", study.LEFT_RIGHT, "preset", 0)
 
@@ -182,7 +182,7 @@ def test_what_was_measured_before_is_taken_over_with_the_intervals_of_its_counts
 
 
 def test_the_shipped_rows_are_whole_runs_of_known_cells():
-    found = plots.ablations()
+    found = ablations.ablations()
     assert list(found.columns) == study.COLUMNS
     known = {cell for cells in study.STUDIES.values() for cell in cells}
     assert study.measured() <= known
@@ -203,7 +203,7 @@ def test_the_shipped_rows_are_whole_runs_of_known_cells():
 
 
 def test_curves_are_means_and_deviations_over_seeds_by_setting():
-    data = plots.curves_data(
+    data = ablations.curves_data(
         table(*line("preset", [60.0, 70.0], [60.0, 74.0]), *line("schedule=constant", [60.0, 62.0]))
     )
     assert data.names == ["linear", "constant"] and data.seeds == [2, 1]
@@ -212,18 +212,18 @@ def test_curves_are_means_and_deviations_over_seeds_by_setting():
     assert np.isnan(data.std[1]).all()
     assert data.coverage[0, 1] == pytest.approx(20) and data.precision[0, 1] == pytest.approx(80)
     assert np.isnan(data.coverage[0, 0]) and data.chance == 50
-    assert len(plots.curves_figure(data).data) == 4  # a band and a line each
+    assert len(ablations.curves_figure(data).data) == 4  # a band and a line each
 
 
 def test_a_shorter_run_ends_where_it_ends():
-    data = plots.curves_data(
+    data = ablations.curves_data(
         table(*line("preset", [60.0, 70.0, 75.0]), *line("schedule=cosine", [60.0, 80.0]))
     )
     assert data.mean[1, :2].tolist() == [60, 80] and np.isnan(data.mean[1, 2])
 
 
 def test_results_by_first_coverage_hold_the_preset_at_its_place_and_the_oracle_as_a_line():
-    data = plots.first_data(
+    data = ablations.first_data(
         table(
             *line("preset", [60.0, 70.0], [60.0, 74.0]),
             *line("coverage_first=0.1", [60.0, 66.0]),
@@ -236,12 +236,12 @@ def test_results_by_first_coverage_hold_the_preset_at_its_place_and_the_oracle_a
     assert data.metrics["group_score"][:, 0].tolist() == [33, 36, 25]
     assert data.seeds.tolist() == [1, 2, 1] and data.before == {"group_match": 60, "group_score": 30}
     assert data.skyline["group_match"] == pytest.approx((85, np.sqrt(50)))
-    names = [trace.name for trace in plots.ends_figure(data).data]
+    names = [trace.name for trace in ablations.ends_figure(data).data]
     assert "GroupMatch, oracle (reads the truth)" in names and "GroupScore, before" in names
 
 
 def test_results_by_number_of_iterations_are_the_last_ones_and_never_the_best():
-    data = plots.iterations_data(
+    data = ablations.iterations_data(
         table(*line("iterations=1", [60.0, 65.0]), *line("iterations=3", [60.0, 90.0, 80.0, 70.0]))
     )
     assert data.x.tolist() == [1, 3] and data.metrics["group_match"][:, 0].tolist() == [65, 70]
@@ -250,7 +250,7 @@ def test_results_by_number_of_iterations_are_the_last_ones_and_never_the_best():
 
 def test_gains_are_sorted_and_hold_nothing_where_nothing_was_measured():
     other = "scenes/swap"
-    data = plots.gains_data(
+    data = ablations.gains_data(
         table(
             *line("preset", [60.0, 50.0], [60.0, 54.0]),
             *line("preset", [55.0, 65.0], name=other),
@@ -262,21 +262,21 @@ def test_gains_are_sorted_and_hold_nothing_where_nothing_was_measured():
     assert data.gain[0].tolist() == [10, -8] and data.gain[1, 0] == 20 and np.isnan(data.gain[1, 1])
     assert data.before[0, 1].tolist() == [60, 55, 65] and data.std[0, 1] == pytest.approx(np.sqrt(8))
     assert data.precision[0, 1] == pytest.approx(80) and data.seeds[0].tolist() == [1, 2]
-    shown = plots.gains_table(data)
+    shown = ablations.gains_table(data)
     assert shown["set"].tolist() == [other, study.LEFT_RIGHT, other] and shown["seeds"].tolist() == [1, 2, 1]
-    figure = plots.gains_figure(data)
+    figure = ablations.gains_figure(data)
     assert [len(trace.x) for trace in figure.data] == [2, 1]
-    assert plots.lift_figure(data).data[0].x.tolist() == pytest.approx([80 - 55, 80 - 60])
+    assert ablations.lift_figure(data).data[0].x.tolist() == pytest.approx([80 - 55, 80 - 60])
 
 
 def test_every_measured_model_has_a_look_of_its_own_and_only_large_changes_are_named():
-    data = plots.gains_data(plots.ablations())
-    for figure in (plots.gains_figure(data), plots.lift_figure(data)):
+    data = ablations.gains_data(ablations.ablations())
+    for figure in (ablations.gains_figure(data), ablations.lift_figure(data)):
         looks = [(trace.marker.symbol, trace.marker.color) for trace in figure.data]
         assert len({symbol for symbol, _ in looks}) == len({c for _, c in looks}) == len(data.models) > 4
     told = {
         trace.name: dict(zip(trace.customdata, zip(trace.text, trace.y, strict=True), strict=True))
-        for trace in plots.lift_figure(data).data
+        for trace in ablations.lift_figure(data).data
     }
     assert told["builtin/clip"]["left-right"][0] == "left-right" and told["builtin/clip"]["add"][0] == ""
 
@@ -284,22 +284,22 @@ def test_every_measured_model_has_a_look_of_its_own_and_only_large_changes_are_n
 def test_nothing_measured_is_an_empty_figure_and_no_file_a_sentence(tmp_path):
     empty = table()
     for data, figure in (
-        (plots.curves_data(empty), plots.curves_figure),
-        (plots.first_data(empty), plots.ends_figure),
-        (plots.gains_data(empty), plots.gains_figure),
+        (ablations.curves_data(empty), ablations.curves_figure),
+        (ablations.first_data(empty), ablations.ends_figure),
+        (ablations.gains_data(empty), ablations.gains_figure),
     ):
         figure(data)
     with pytest.raises(InputError, match="measures it"):
-        plots.ablations(tmp_path / "none.csv")
+        ablations.ablations(tmp_path / "none.csv")
 
 
 def test_a_model_looks_the_same_in_every_figure_whatever_else_was_measured():
-    measured = plots.ablations()
+    measured = ablations.ablations()
     few = measured[(measured.kind != "simplematch") | (measured.model == "itc:builtin/blip-itm")]
     looks = [
         {trace.name: (trace.marker.symbol, trace.marker.color) for trace in figure.data}
         for kind, metric in (("ttm", "group_match"), ("simplematch", "group_score"))
-        for figure in (plots.gains_figure(plots.gains_data(few, kind, metric)),)
+        for figure in (ablations.gains_figure(ablations.gains_data(few, kind, metric)),)
     ]
     assert list(looks[1]) == ["itc:builtin/blip-itm"]
     assert looks[1].items() <= looks[0].items()

@@ -10,22 +10,22 @@ import torch
 from gates import until
 from tiny_models import build_flava
 
-from core.adapt import background, cost, table
-from core.adapt.bases import base_of, load_base
-from core.adapt.config import FUSIONS, MIXES, STRATEGIES, AdaptConfig
-from core.adapt.fusion import make_fusion
-from core.adapt.jobs import adapt_job, execute
-from core.adapt.material import Material, builtin_material, graph_material
-from core.adapt.training import Inputs, schedule, train
-from core.cola import scene_graphs
-from core.errors import InputError
-from core.retrieval_scores import first_images, score_retrieval
-from core.runs import RunStore
+from core.base.errors import InputError
+from core.cola import background, forgetting, table
+from core.cola.queries import scene_graphs
+from core.cola.run import adapt_job, execute
+from core.cola.training import Inputs, schedule, train
+from core.cola.training_data import Material, builtin_material, graph_material
+from core.runs.store import RunStore
 from core.scenes.retrieval import build_retrieval
-from core.scorers import load_scorer, scorer_key
-from core.scorers.adapted import AdaptedModel
 from core.scorers.base import Trainable
-from core.ttm import run_ttm
+from core.scorers.cola_adapted import AdaptedModel
+from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES, AdaptConfig
+from core.scorers.cola_features import base_of, load_base
+from core.scorers.cola_fusion import make_fusion
+from core.scoring.load import load_scorer, scorer_key
+from core.scoring.retrieval import first_images, score_retrieval
+from core.ttm.loop import run_ttm
 from core.worker import Job
 
 SMALL = {"epochs": 2, "steps": 2, "batch": 4}
@@ -41,7 +41,7 @@ def material():
 def small_material(mix):
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("IMAGES", 30), ("TWINS", 6), ("WORDINGS", 1), ("TEXTS", 12)):
-            patch.setattr(f"core.adapt.material.{name}", value)
+            patch.setattr(f"core.cola.training_data.{name}", value)
         return builtin_material.__wrapped__(mix)
 
 
@@ -311,7 +311,7 @@ def test_a_damaged_folder_is_one_sentence(tmp_path):
 
 @pytest.mark.parametrize("strategy", ["linear", "prompt-tune", "mm-adapter"])
 def test_test_time_matching_adapts_a_trained_strategy_further(strategy, groups_2x2):
-    from core.presets import TTMConfig
+    from core.ttm.config import TTMConfig
 
     model = adapted(strategy)
     config = TTMConfig(iterations=1, epochs=1, coverage_first=0.5, lr=1e-3)
@@ -429,12 +429,12 @@ def test_learning_rates_are_the_papers_for_large_bases():
 @pytest.fixture
 def quick(monkeypatch):
     """Small material, small sets: a whole run in a second."""
-    monkeypatch.setattr("core.adapt.tasks.builtin_material", builtin_material.__wrapped__)
+    monkeypatch.setattr("core.cola.tasks.builtin_material", builtin_material.__wrapped__)
     for name, value in (("IMAGES", 30), ("TWINS", 6), ("WORDINGS", 1), ("TEXTS", 12)):
-        monkeypatch.setattr(f"core.adapt.material.{name}", value)
-    monkeypatch.setattr("core.adapt.tasks._CURVE_IMAGES", 10)
-    monkeypatch.setattr("core.adapt.tasks._CURVE_STEP", 40)
-    monkeypatch.setattr("core.adapt.tasks._PAIRS", 10)
+        monkeypatch.setattr(f"core.cola.training_data.{name}", value)
+    monkeypatch.setattr("core.cola.tasks._CURVE_IMAGES", 10)
+    monkeypatch.setattr("core.cola.tasks._CURVE_STEP", 40)
+    monkeypatch.setattr("core.cola.tasks._PAIRS", 10)
 
 
 def job(strategy="linear", **more):
@@ -452,10 +452,10 @@ def test_a_run_measures_its_base_before_and_itself_after(quick):
     assert "test" not in records[1]
     assert records[0]["validation"]["cola_map"]["all"]["queries"] > 0
     base = load_scorer(CLIP, "cpu")
-    from core.adapt.tasks import builtin_test
+    from core.cola.tasks import builtin_test
 
     scores = score_retrieval(base, builtin_test(12))
-    from core.adapt.jobs import evaluation
+    from core.cola.run import evaluation
 
     expected = evaluation(builtin_test(12), scores).record()["cola_map"]["all"]["value"]
     assert records[0]["test"]["retrieval"]["cola_map"]["all"]["value"] == pytest.approx(expected)
@@ -536,7 +536,7 @@ def test_the_table_keeps_results_and_compares_by_queries(quick, tmp_path, monkey
 def test_what_adaptation_costs_is_measured_against_the_base_with_a_paired_interval(tmp_path, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / "home"))
     adapted("linear").save(tmp_path / "m")  # untrained: the base itself, up to the calibration
-    found = cost.cost_table(
+    found = forgetting.cost_table(
         str(tmp_path / "m"), sets=["scenes/left-right", "scenes/replace"], groups=20, device="cpu"
     )
     assert set(found["set"]) == {"scenes/left-right", "scenes/replace"}
@@ -548,13 +548,13 @@ def test_what_adaptation_costs_is_measured_against_the_base_with_a_paired_interv
 def test_cost_wants_to_know_the_base(tmp_path):
     load_scorer(CLIP, "cpu").save(tmp_path / "m")
     with pytest.raises(InputError, match="name its base"):
-        cost.origin(str(tmp_path / "m"))
-    assert cost.origin(str(tmp_path / "m"), CLIP).base == CLIP
+        forgetting.origin(str(tmp_path / "m"))
+    assert forgetting.origin(str(tmp_path / "m"), CLIP).base == CLIP
 
 
 def test_cost_leaves_out_the_groups_a_model_was_adapted_on():
     for own in ("scenes/left-right", "scenes/left-right@global"):
-        others = cost.other_sets(own)
+        others = forgetting.other_sets(own)
         assert "scenes/left-right" not in others and "scenes/front-behind" in others
         assert not [name for name in others if "@" in name]  # the same groups once more
 
@@ -690,7 +690,7 @@ def test_a_strategy_trains_and_is_measured_on_scene_graphs_of_gqas_layout(gqa):
 
 
 def test_training_graphs_hold_nothing_of_an_unseen_query(gqa):
-    from core.adapt.tasks import load_task
+    from core.cola.tasks import load_task
 
     task = load_task(adapt_job("gqa", folder=gqa), AdaptConfig(mix="single"))
     hidden = {q for q, u in zip(task.test.queries, task.test.unseen, strict=True) if u}
@@ -698,7 +698,7 @@ def test_training_graphs_hold_nothing_of_an_unseen_query(gqa):
 
 
 def test_a_published_cola_file_says_which_queries_training_never_held(gqa, tmp_path, monkeypatch):
-    from core.adapt.tasks import load_task
+    from core.cola.tasks import load_task
     from core.datasets import DATASETS
 
     source = DATASETS["cola"].benchmarks

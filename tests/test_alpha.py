@@ -10,17 +10,18 @@ import pytest
 import tiny_models
 from PIL import Image
 
-from core import alpha, priors
-from core.alpha import AlphaStudy, carry_over, pmi_text, stability
-from core.debias import debias, prior_from_samples
-from core.errors import InputError
+from core.base.errors import InputError
+from core.debiasing import priors
+from core.debiasing import study as alpha
+from core.debiasing.debias import debias, prior_from_samples
+from core.debiasing.priors import check_log_prob, estimate_prior, sample_images
+from core.debiasing.study import AlphaStudy, carry_over, pmi_text, stability
 from core.groups import GroupSet
-from core.metrics import METRICS, evaluate
-from core.priors import check_log_prob, estimate_prior, sample_images
-from core.scorers import load_scorer
+from core.metrics.groups import METRICS, evaluate
 from core.scorers.kinds import null_pixels
-from core.scorers.nulls import NullImage
-from core.scores import ScoreCache, score_groups, score_matrix
+from core.scorers.null_images import NullImage
+from core.scoring.load import load_scorer
+from core.scoring.scores import ScoreCache, score_groups, score_matrix
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -132,7 +133,7 @@ def test_what_a_prior_cannot_be_had_from_is_one_sentence(captioner, toy_groups, 
 
 
 def test_priors_do_not_import_torch():
-    code = "import sys, core.priors, core.alpha, core.blind, core.tokens; sys.exit('torch' in sys.modules)"
+    code = "import sys, core.debiasing.priors, core.debiasing.study, core.debiasing.blind, core.figures.tokens; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
@@ -299,8 +300,8 @@ def test_on_square_groups_all_matchings_move_by_the_same_amount():
 
 
 def test_a_matrix_tells_matching_and_truth_by_signs():
-    from core.drawing import group_data
-    from core.matrices import matrix_html
+    from core.figures.group_html import group_data
+    from core.figures.matrix_html import matrix_html
 
     data = group_data(np.array([[-1.0, -2.0], [-3.0, -0.5]]), np.array([1, 0]), np.array([0, 1]), 3.5)
     markup = matrix_html(data, "scores")

@@ -16,10 +16,10 @@ import pytest
 from conftest import draw
 from PIL import Image
 
-from core.errors import InputError
-from core.scorers import load_scorer
+from core.base.errors import InputError
 from core.scorers.api import ApiScorer, _image_tokens, yes_probability
-from core.scores import ScoreCache, score_groups
+from core.scoring.load import load_scorer
+from core.scoring.scores import ScoreCache, score_groups
 
 CANARY = "sk-canary-0123456789abcdef"
 CAPTIONS = ["a red cube", "a blue ball", "a green cone"]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from core import assignment
-from core.assignment import match_global_blocks
-from core.errors import InputError
-from core.metrics import global_match, global_match_blocks
+from core.base.errors import InputError
+from core.matching import global_match as assignment
+from core.matching.global_match import match_global_blocks
+from core.metrics.groups import global_match, global_match_blocks
 
 RNG = np.random.default_rng(0)
 KINDS = {

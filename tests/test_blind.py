@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import tiny_models
 
-from core.blind import METRIC, VERDICTS, blind_check, ceiling, check_blind, explain
-from core.errors import InputError
-from core.metrics import METRICS, evaluate
-from core.scorers import load_scorer
-from core.scores import score_groups
-from core.tokens import TokenView, token_view, tokens_html
+from core.base.errors import InputError
+from core.debiasing.blind import METRIC, VERDICTS, blind_check, ceiling, check_blind, explain
+from core.figures.tokens import TokenView, token_view, tokens_html
+from core.metrics.groups import METRICS, evaluate
+from core.scoring.load import load_scorer
+from core.scoring.scores import score_groups
 
 
 def texts(n, k, lead, m=1, seed=0):

@@ -9,14 +9,14 @@ import torch
 from tiny_models import everything, maker
 from torch.nn import functional as F
 
-from core.checkpoints import load_state, save_checkpoint
 from core.groups import GroupSet
-from core.jobs import execute, ttm_job
-from core.presets import TTMConfig
-from core.scorers import load_scorer
+from core.runs.checkpoints import load_state, save_checkpoint
 from core.scorers.base import Trainable, has_two_towers
-from core.train import fit
-from core.ttm import run_ttm
+from core.scoring.load import load_scorer
+from core.ttm.config import TTMConfig
+from core.ttm.loop import run_ttm
+from core.ttm.run import execute, ttm_job
+from core.ttm.train import fit
 
 KINDS = ["itc", "itm"]
 SETTINGS = TTMConfig(iterations=2, epochs=2, lr=1e-3, batch=3, coverage_first=0.5)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from core import browse
-from core.evaluation import Evaluation
+from core.metrics import select
+from core.metrics.evaluation import Evaluation
 
 # Matching and GroupScore right; matching alone right; both wrong; a tie; matching alone right by more; both right.
 TABLES = [
@@ -27,45 +27,45 @@ def evaluation(toy_groups):
 
 
 def test_tags_are_joined_by_or_within_a_tag_and_by_and_across(toy_groups):
-    options = browse.tag_options(toy_groups)
+    options = select.tag_options(toy_groups)
     assert set(options) >= {"colour: red", "colour: blue", "shape: cube"}
-    both = browse.tag_mask(options, ["colour: red", "colour: blue"], 6)
+    both = select.tag_mask(options, ["colour: red", "colour: blue"], 6)
     assert both.tolist() == (options["colour: red"] | options["colour: blue"]).tolist()
-    narrow = browse.tag_mask(options, ["colour: red", "shape: cube"], 6)
+    narrow = select.tag_mask(options, ["colour: red", "shape: cube"], 6)
     assert narrow.tolist() == (options["colour: red"] & options["shape: cube"]).tolist()
-    assert browse.tag_mask(options, [], 6).all()
+    assert select.tag_mask(options, [], 6).all()
 
 
 def test_verdicts_select_groups(evaluation):
-    options = browse.verdict_options(evaluation)
+    options = select.verdict_options(evaluation)
     assert np.flatnonzero(options["GroupMatch right"]).tolist() == [0, 1, 4, 5]
     assert np.flatnonzero(options["GroupScore right"]).tolist() == [0, 5]
     assert np.flatnonzero(options["tied"]).tolist() == [3]
 
 
 def test_words_verdicts_and_order_work_together(toy_groups, evaluation):
-    assert browse.find(toy_groups, evaluation).tolist() == list(range(6))
+    assert select.find(toy_groups, evaluation).tolist() == list(range(6))
     word = toy_groups[2].captions[0].split()[1].upper()
     expected = [i for i, g in enumerate(toy_groups) if word.lower() in " ".join(g.captions)]
-    assert browse.find(toy_groups, evaluation, words=word).tolist() == expected
+    assert select.find(toy_groups, evaluation, words=word).tolist() == expected
     wanted = ["GroupMatch right", "GroupScore wrong"]
     # margins: group 1 has 0.5, group 4 has 5.5
-    assert browse.find(toy_groups, evaluation, verdicts=wanted, order="margin, largest first").tolist() == [
+    assert select.find(toy_groups, evaluation, verdicts=wanted, order="margin, largest first").tolist() == [
         4,
         1,
     ]
-    assert browse.find(toy_groups, evaluation, words="no such word").tolist() == []
+    assert select.find(toy_groups, evaluation, words="no such word").tolist() == []
 
 
 def test_surprises_and_the_clearest_disagreement(evaluation):
-    found = browse.surprises(evaluation)
+    found = select.surprises(evaluation)
     assert np.flatnonzero(found["match right, score wrong"]).tolist() == [1, 4]
     assert np.flatnonzero(found["tie"]).tolist() == [3]
     assert np.flatnonzero(found["near tie"]).tolist() == [1]
-    index, share = browse.clearest_disagreement(evaluation)
+    index, share = select.clearest_disagreement(evaluation)
     assert index == 4 and share == pytest.approx(5.5 / 6)
 
 
 def test_no_disagreement_is_none():
     agreed = Evaluation.of(np.array([[[2.0, 1.0], [1.0, 2.0]]]), np.array([[0, 1]]))
-    assert browse.clearest_disagreement(agreed) == (None, 0.0)
+    assert select.clearest_disagreement(agreed) == (None, 0.0)

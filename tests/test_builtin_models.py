@@ -12,13 +12,14 @@ from PIL import Image
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from core import metrics, paths  # noqa: E402
+from core.base import paths
 from core.datasets import load  # noqa: E402
+from core.debiasing.curves import alpha_curve  # noqa: E402
 from core.groups import GroupSet  # noqa: E402
-from core.metrics import Estimate  # noqa: E402
-from core.metrics_alpha import alpha_curve  # noqa: E402
-from core.scorers import builtin_models, load_scorer  # noqa: E402
-from core.scores import ScoreCache, score_groups  # noqa: E402
+from core.metrics import groups as metrics  # noqa: E402
+from core.metrics.groups import Estimate  # noqa: E402
+from core.scoring.load import builtin_models, load_scorer  # noqa: E402
+from core.scoring.scores import ScoreCache, score_groups  # noqa: E402
 
 SHIPPED = sorted(name.removeprefix("builtin/") for name in builtin_models())
 SWAPS = ("scenes/attribute-swap", "scenes/left-right", "scenes/front-behind")

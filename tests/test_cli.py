@@ -12,9 +12,9 @@ import pytest
 from gates import until
 from typer.testing import CliRunner
 
+from core.base.errors import InputError
 from core.cli import app, format_step, main
-from core.errors import InputError
-from core.runs import RunStore
+from core.runs.store import RunStore
 
 NAMES = ["text_score", "image_score", "group_score", "group_match", "individual_match"]
 

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from core.cola import (
+from core.base.errors import InputError
+from core.cola.queries import (
     Combination,
     Index,
     Query,
@@ -27,7 +28,6 @@ from core.cola import (
 from core.datasets.clevr import read_clevr, read_paco
 from core.datasets.graphs import read_regions
 from core.datasets.sets import GraphSet, Relation, SceneGraph, SceneObject
-from core.errors import InputError
 from core.groups import BytesImage
 from core.scenes.retrieval import build_retrieval
 

@@ -17,11 +17,12 @@ import pytest
 import torch
 from conftest import CONTEXT, build_clip, build_open_clip, build_siglip, draw
 
-from core.errors import InputError
+from core.base.errors import InputError
 from core.groups import BytesImage
-from core.scorers import KEPT, builtin_models, contrastive, hub, load_scorer, scorer_key
+from core.scorers import contrastive, hub
 from core.scorers.base import Scorer, Trainable
 from core.scorers.contrastive import describe_device, pick_device
+from core.scoring.load import KEPT, builtin_models, load_scorer, scorer_key
 
 IMAGES = [draw((a, "cube"), (b, "ball")) for a, b in (("red", "blue"), ("blue", "red"), ("green", "yellow"))]
 CAPTIONS = [
@@ -452,7 +453,7 @@ def test_models_are_scorers_that_can_be_trained(model):
 
 
 def test_a_model_is_loaded_once_until_its_files_change_and_few_are_kept(tiny_clip_folder, tmp_path):
-    from core import scorers
+    from core.scoring import load as scorers
 
     places = [shutil.copytree(tiny_clip_folder, tmp_path / str(i)) for i in range(KEPT + 1)]
     first = load_scorer(str(places[0]), "cpu")
@@ -482,7 +483,7 @@ def test_built_in_names_stand_for_folders_in_assets(tiny_clip_folder, tmp_path, 
 
 
 def test_naming_models_imports_no_torch():
-    code = "import sys, core.scorers as s; s.builtin_models(); sys.exit('torch' in sys.modules)"
+    code = "import sys, core.scoring.load as s; s.builtin_models(); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -3,11 +3,11 @@
 import pandas as pd
 import pytest
 
-from core import export
-from core.adapt import cost
-from core.jobs import ttm_job
-from core.paths import assets
-from core.runs import RunStore
+from core.base.paths import assets
+from core.cola import forgetting
+from core.runs import models
+from core.runs.store import RunStore
+from core.ttm.run import ttm_job
 from core.worker import KINDS as WORKERS
 from core.worker import Job
 
@@ -19,16 +19,16 @@ def test_cost_compares_the_kind_of_score_that_was_adapted(tmp_path, monkeypatch)
     store = RunStore()
     for name, prefix in (("itc:builtin/blip-itm", "itc:"), ("builtin/blip-itm", ""), ("builtin/clip", "")):
         run = store.create("ttm", "t", ttm_job("scenes/swap", name, options={"iterations": 1}))
-        monkeypatch.setattr("core.export.adapted_model", lambda store, run_id: tmp_path / run_id)
-        found = cost.origin(f"run/{run.id}")
+        monkeypatch.setattr("core.runs.models.adapted_model", lambda store, run_id: tmp_path / run_id)
+        found = forgetting.origin(f"run/{run.id}")
         assert found == (f"{prefix}{tmp_path / run.id}", name, "scenes/swap")
-        assert export.run_model(run.id, run.config) == f"{prefix}run/{run.id}"
+        assert models.run_model(run.id, run.config) == f"{prefix}run/{run.id}"
 
 
 def test_what_an_adaptation_of_either_kind_costs_is_kept_in_its_run(tmp_path, monkeypatch):
     """Test-time matching and strategies alike: before is the base's score, after the run's model's."""
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("core.adapt.cost.other_sets", lambda benchmark: ["scenes/swap"])
+    monkeypatch.setattr("core.cola.forgetting.other_sets", lambda benchmark: ["scenes/swap"])
     store = RunStore()
     job = ttm_job("scenes/left-right", CLIP, groups=12, device="cpu", options={"iterations": 1, "epochs": 1})
     run = store.create("ttm", "t", job)
@@ -37,11 +37,11 @@ def test_what_an_adaptation_of_either_kind_costs_is_kept_in_its_run(tmp_path, mo
     work.wait_for_turn()
     assert WORKERS["ttm"](work)
     store.conclude(run.id, attempt, "finished")
-    assert cost.kept_table(store.folder(run.id)) is None
+    assert forgetting.kept_table(store.folder(run.id)) is None
     shares: list[float] = []
-    table = cost.run_table(run.id, progress=shares.append, device="cpu")
+    table = forgetting.run_table(run.id, progress=shares.append, device="cpu")
     assert shares == sorted(shares) and shares[-1] == 1.0
-    pd.testing.assert_frame_equal(cost.kept_table(store.folder(run.id)), table)
+    pd.testing.assert_frame_equal(forgetting.kept_table(store.folder(run.id)), table)
     shipped = pd.read_csv(assets() / "results" / "builtin.csv")
     own = shipped[(shipped.model == CLIP) & (shipped.benchmark == "scenes/swap") & (shipped.part == "all")]
     before = dict(zip(own.metric, own.value, strict=True))
@@ -53,7 +53,7 @@ def test_what_an_adaptation_of_either_kind_costs_is_kept_in_its_run(tmp_path, mo
 
 
 def test_the_cost_figure_marks_what_is_settled_and_falls_back_on_textscore_for_single_images():
-    from core.plots.cost import cost_data, cost_figure
+    from core.figures.forgetting import cost_data, cost_figure
 
     row = {"shape": "2x2", "metric": "group_match"}
     rows = pd.DataFrame(
@@ -76,15 +76,15 @@ def test_the_cost_figure_marks_what_is_settled_and_falls_back_on_textscore_for_s
 def test_a_run_s_model_goes_by_its_name_wherever_a_model_is_named(tmp_path, monkeypatch):
     import shutil
 
-    from core.errors import InputError
-    from core.scorers import scorer_key, scorer_kind
+    from core.base.errors import InputError
     from core.scorers.hub import builtin_models
+    from core.scoring.load import scorer_key, scorer_kind
 
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / "home"))
     store = RunStore()
     run = store.create("ttm", "t", ttm_job("scenes/swap", "itc:builtin/blip-itm"))
     shutil.copytree(builtin_models()["builtin/blip-itm"], store.folder(run.id) / "model")
-    name = export.run_model(run.id, run.config)
+    name = models.run_model(run.id, run.config)
     assert scorer_key(name) == scorer_key("itc:builtin/blip-itm") and scorer_kind(name) == "itc"
     assert scorer_kind(f"run/{run.id}") == "itm"
     with pytest.raises(InputError, match="There is no finished run"):

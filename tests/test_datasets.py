@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from core import datasets
-from core.errors import InputError
+from core.base.errors import InputError
 from core.groups import GroupSet
 
 BUILT_IN = ["scenes/attribute-swap", "scenes/left-right", "scenes/front-behind", "scenes/relations-1x4"]

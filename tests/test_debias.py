@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from core import debias
-from core.debias import prior_from_samples, prior_from_scores
-from core.errors import InputError
-from core.metrics import METRICS, bootstrap, outcomes
-from core.metrics_alpha import alpha_curve, best_alpha, interval, validate_alpha
+from core.base.errors import InputError
+from core.debiasing import debias
+from core.debiasing.curves import alpha_curve, best_alpha, interval, validate_alpha
+from core.debiasing.debias import prior_from_samples, prior_from_scores
+from core.metrics.groups import METRICS, bootstrap, outcomes
 
 SHAPES = [(1, 2), (1, 4), (2, 2), (2, 4), (3, 3), (3, 5)]
 

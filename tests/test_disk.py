@@ -14,19 +14,20 @@ import pytest
 from driving import fine, whole_app
 from PIL import Image
 
-from core import files
+from core.base import files
+from core.base.errors import InputError
 from core.datasets import mine
-from core.errors import InputError
+from core.datasets.score_files import write_scores
+from core.exchange import import_stage
 from core.exchange.groups import export_groups
+from core.exchange.import_stage import save_upload
+from core.exchange.importing import register
 from core.exchange.runs import export_run, import_run
 from core.exchange.tables import write_table
-from core.export import export_model
-from core.importing import register, stage
-from core.importing.stage import save_upload
-from core.jobs import keep_embeddings
-from core.runs import RunStore
-from core.scorefiles import write_scores
-from core.scores import ScoreCache
+from core.runs.models import export_model
+from core.runs.store import RunStore
+from core.scoring.scores import ScoreCache
+from core.ttm.run import keep_embeddings
 
 ROOM = 3000  # bytes that a file may have on the disk that is full
 
@@ -83,7 +84,7 @@ def acts(tmp_path, source, store, toy_groups):
     """Everything that writes files for somebody, by name: a function that writes into a folder."""
     rng = np.random.default_rng(1)
     scores = rng.normal(size=(500, 2, 2))
-    groups = mine.read_folder(stage(source).folder, "mine/x")
+    groups = mine.read_folder(import_stage(source).folder, "mine/x")
     table = toy_frame(scores)
     brought = export_run(store, store.finished, tmp_path / "brought.zip")
     return {
@@ -98,7 +99,7 @@ def acts(tmp_path, source, store, toy_groups):
         "a Parquet table": lambda out: write_table(out / "table.parquet", table),
         "scores": lambda out: write_scores(out / "scores.npz", scores),
         "an import": lambda out: import_run(RunStore(out), brought),
-        "an added set": lambda out: register(stage(source), "added"),
+        "an added set": lambda out: register(import_stage(source), "added"),
         "an upload": lambda out: save_upload("x.zip", io.BytesIO(noise())),
         "embeddings": lambda out: keep_embeddings("x.npz", noise()),
     }
@@ -230,7 +231,7 @@ def test_the_store_and_the_score_cache_are_for_their_owner_alone(store, monkeypa
 
 
 def test_a_worker_writes_for_its_owner_alone(tmp_path):
-    from core.runs import launch
+    from core.runs.store import launch
 
     store = RunStore()
     run = launch(store, store.create("ttm", "t", {"model": "no such model", "benchmark": "scenes/swap"}).id)

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from core import doctor, paths
+from core import doctor
+from core.base import paths
 from core.cli import app
 from core.doctor import NOTE, OK, PROBLEM, cache_size, examine, human
 from core.exchange import figures
-from core.scores import ScoreCache
+from core.scoring.scores import ScoreCache
 
 
 def found(**more) -> dict:
@@ -136,7 +137,7 @@ def test_clearing_while_another_process_writes_harms_neither():
     """Twenty times this process clears while another stores three batches; afterwards the cache works."""
     code = (
         "import numpy as np, sys, warnings\n"
-        "from core.scores import ScoreCache\n"
+        "from core.scoring.scores import ScoreCache\n"
         "warnings.simplefilter('error')\n"
         "for line in sys.stdin:\n"
         "    for i in range(3):\n"

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from core import datasets, downloads
-from core.datasets.fetching import fetch_benchmark, keys_of
-from core.downloads import Hub, Item, Listing, Source, download, fetch, next_step, sources, unpack
-from core.errors import InputError
+from core import datasets
+from core.base.errors import InputError
+from core.datasets import downloads
+from core.datasets.downloads import Hub, Item, Listing, Source, download, fetch, next_step, sources, unpack
+from core.exchange.fetch import fetch_benchmark, keys_of
 
 CONTENT = bytes(range(256)) * 400  # 102,400 bytes
 SUM = hashlib.sha256(CONTENT).hexdigest()
@@ -411,7 +412,7 @@ def test_fetching_by_name_goes_to_the_data_folder_and_says_what_only_a_person_ca
         "crepe": Source("main", (), step="clone it into {folder}"),
     }
     monkeypatch.setattr(downloads, "sources", lambda: known)
-    monkeypatch.setattr("core.datasets.fetching.sources", lambda: known)
+    monkeypatch.setattr("core.exchange.fetch.sources", lambda: known)
     monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path / "disk"))
     assert fetch_benchmark("sugarcrepe/swap_obj") == [tmp_path / "disk/sugarcrepe/list.json"]
     assert fetch_benchmark("sugarcrepe", tmp_path / "own") == [tmp_path / "own/list.json"]
@@ -431,7 +432,7 @@ def test_a_set_of_the_hub_is_fetched_with_the_users_login_or_told_by_hand(tmp_pa
     known = {
         "mmvp-vlm": Source("main", (), step="run it into {folder}", hub=Hub("MMVP/MMVP_VLM", "abc", "in"))
     }
-    monkeypatch.setattr("core.datasets.fetching.sources", lambda: known)
+    monkeypatch.setattr("core.exchange.fetch.sources", lambda: known)
     monkeypatch.setattr(downloads, "sources", lambda: known)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     asked = []

@@ -5,10 +5,10 @@ import base64
 import numpy as np
 import pytest
 
-from core import drawing
-from core.evaluation import Evaluation
-from core.metrics import Outcome
-from core.verdicts import compare_text
+from core.figures import group_html
+from core.metrics.evaluation import Evaluation
+from core.metrics.groups import Outcome
+from core.metrics.verdicts import compare_text
 
 # Image 0 belongs to caption 0. The matching is right (1 + 4 > 3 + 1.5), every row and column is not.
 SCORES = np.array([[1.0, 3.0], [1.5, 4.0]])
@@ -16,7 +16,7 @@ TRUTH = np.array([0, 1])
 
 
 def view(scores, truth, matching, margin):
-    return drawing.group_data(np.array(scores), np.array(truth), np.array(matching), margin)
+    return group_html.group_data(np.array(scores), np.array(truth), np.array(matching), margin)
 
 
 def test_a_group_is_compared_with_its_best_rivals():
@@ -35,7 +35,7 @@ def test_the_rival_of_a_wrong_matching_is_the_matching_the_model_prefers():
 def test_a_tie_has_no_matching_and_equal_totals():
     data = view(np.ones((2, 2)), TRUTH, [-1, -1], 0.0)
     assert data.matching is None and data.true_total == data.rival_total == 2
-    assert "tie" in drawing.matching_alt(data, True)
+    assert "tie" in group_html.matching_alt(data, True)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_every_shape_has_its_row_rivals(scores, truth, rivals):
 
 def test_verdicts_carry_the_live_numbers():
     evaluation = Evaluation.of(SCORES[None], TRUTH[None], ["g"])
-    data, kinds = drawing.group_view(evaluation, 0)
+    data, kinds = group_html.group_view(evaluation, 0)
     assert kinds == {
         "text_score": "wrong",
         "image_score": "wrong",
@@ -60,7 +60,7 @@ def test_verdicts_carry_the_live_numbers():
         "group_match": "right",
         "individual_match": "wrong",
     }
-    numbers = {v.label: v.numbers for v in drawing.verdicts(data, kinds)}
+    numbers = {v.label: v.numbers for v in group_html.verdicts(data, kinds)}
     assert "A–1: 1.00 < 3.00 · B–2: 4.00 > 1.50" in numbers["TextScore"]
     assert "A–1: 1.00 < 1.50 · B–2: 4.00 > 3.00" in numbers["ImageScore"]
     assert numbers["GroupScore"] == "TextScore ✗ and ImageScore ✗"
@@ -70,7 +70,7 @@ def test_verdicts_carry_the_live_numbers():
 
 def test_a_tie_that_decides_is_called_a_tie():
     outcome = Outcome(np.array([1.0, 0.0, 0.0]), np.array([False, True, False]))
-    assert [drawing.outcome_kind(outcome, i) for i in range(3)] == ["right", "tie", "wrong"]
+    assert [group_html.outcome_kind(outcome, i) for i in range(3)] == ["right", "tie", "wrong"]
 
 
 @pytest.mark.parametrize(
@@ -88,11 +88,11 @@ def test_numbers_show_the_difference_that_decides(left, right, text):
 
 def test_lines_before_and_after_the_reveal():
     data = view(SCORES[::-1], TRUTH, [1, 0], 0.5)
-    assert drawing.edges(data, revealed=False, student=[0, None]) == [drawing.Edge(0, 0, "student")]
-    shown = drawing.edges(data, revealed=True)
-    assert drawing.Edge(0, 1, "wrong") in shown and drawing.Edge(0, 0, "tie") in shown
-    assert "hidden" in drawing.matching_alt(data, False)
-    assert "wrong for image A, B" in drawing.matching_alt(data, True)
+    assert group_html.edges(data, revealed=False, student=[0, None]) == [group_html.Edge(0, 0, "student")]
+    shown = group_html.edges(data, revealed=True)
+    assert group_html.Edge(0, 1, "wrong") in shown and group_html.Edge(0, 0, "tie") in shown
+    assert "hidden" in group_html.matching_alt(data, False)
+    assert "wrong for image A, B" in group_html.matching_alt(data, True)
 
 
 HOSTILE = "<img src=x onerror=alert(1)> & *bold* \"quoted\" 'single'"
@@ -100,20 +100,22 @@ HOSTILE = "<img src=x onerror=alert(1)> & *bold* \"quoted\" 'single'"
 
 def test_captions_from_data_are_text_never_markup():
     data = view(SCORES, TRUTH, [0, 1], 0.5)
-    markup = drawing.matching_html(
-        ["<img a>", "<img b>"], [HOSTILE, "plain"], drawing.edges(data, True), HOSTILE
+    markup = group_html.matching_html(
+        ["<img a>", "<img b>"], [HOSTILE, "plain"], group_html.edges(data, True), HOSTILE
     )
-    markup += drawing.card_html(["<img a>"], [HOSTILE], [("right", HOSTILE)])
+    markup += group_html.card_html(["<img a>"], [HOSTILE], [("right", HOSTILE)])
     assert "onerror" in markup and "<img src=x" not in markup and "&lt;img src=x" in markup
     assert 'alt="<' not in markup
 
 
 def test_lines_are_drawn_from_each_image_to_its_caption():
-    picture = base64.b64decode(drawing.lines_uri([drawing.Edge(0, 3, "right")], 1, 4).split(",")[1]).decode()
+    picture = base64.b64decode(
+        group_html.lines_uri([group_html.Edge(0, 3, "right")], 1, 4).split(",")[1]
+    ).decode()
     assert (
         "M1 50.00" in picture and "99 87.50" in picture
     )  # middle of the only image, middle of the fourth caption
 
 
 def test_images_are_lettered_without_end():
-    assert [drawing.image_name(i) for i in (0, 25, 26, 27)] == ["A", "Z", "A1", "B1"]
+    assert [group_html.image_name(i) for i in (0, 25, 26, 27)] == ["A", "Z", "A1", "B1"]

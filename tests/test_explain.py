@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from worlds import world
 
-from core import explain
-from core.errors import InputError
-from core.presets import TTMConfig
-from core.records import step_arrays
-from core.ttm import run_ttm
+from core.base.errors import InputError
+from core.ttm import explain
+from core.ttm.config import TTMConfig
+from core.ttm.loop import run_ttm
+from core.ttm.records import step_arrays
 
 RIGHT, WRONG = [[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]
 OWN, OTHER = [0, 1], [1, 0]

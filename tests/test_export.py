@@ -6,13 +6,14 @@ import zipfile
 import numpy as np
 import pytest
 
-from core import checkpoints, export, files
-from core.errors import InputError
-from core.jobs import embeddings_job, execute, load_groups, ttm_job
-from core.records import step_arrays
-from core.runs import RunStore
-from core.scorers import load_scorer
-from core.scores import score_groups
+from core.base import files
+from core.base.errors import InputError
+from core.runs import checkpoints, models
+from core.runs.store import RunStore
+from core.scoring.load import load_scorer
+from core.scoring.scores import score_groups
+from core.ttm.records import step_arrays
+from core.ttm.run import embeddings_job, execute, load_groups, ttm_job
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def finished(tmp_path):
 
 def test_a_folder_loads_as_the_adapted_model(finished, tmp_path):
     store, run, job = finished
-    out = export.export_model(store, run, tmp_path / "taken" / "model")
+    out = models.export_model(store, run, tmp_path / "taken" / "model")
     found = score_groups(load_scorer(str(out)), load_groups(job).blind())
     np.testing.assert_array_equal(found, store.scores(run, 2))
     assert files.unseal(out)["benchmark"] == "small.npz"
@@ -44,7 +45,7 @@ def test_a_folder_loads_as_the_adapted_model(finished, tmp_path):
 
 def test_a_zip_holds_the_same_files_and_the_same_bytes_each_time(finished, tmp_path):
     store, run, _ = finished
-    one, two = (export.export_model(store, run, tmp_path / f"{name}" / "m.zip") for name in "ab")
+    one, two = (models.export_model(store, run, tmp_path / f"{name}" / "m.zip") for name in "ab")
     assert one.read_bytes() == two.read_bytes()
     with zipfile.ZipFile(one) as archive:
         archive.extractall(tmp_path / "out")
@@ -60,7 +61,7 @@ def test_nothing_is_overwritten(finished, tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "file").write_text("mine")
     with pytest.raises(InputError, match="exists already"):
-        export.export_model(store, run, tmp_path / "there")
+        models.export_model(store, run, tmp_path / "there")
     assert (tmp_path / "there" / "file").read_text() == "mine"
 
 
@@ -68,11 +69,11 @@ def test_a_run_without_a_final_model_says_what_to_do(finished, tmp_path):
     store, run, job = finished
     other = store.create("ttm", "not started", job)
     with pytest.raises(InputError, match="has no final model yet; wait for its end"):
-        export.export_model(store, other.id, tmp_path / "x")
+        models.export_model(store, other.id, tmp_path / "x")
     weights = store.folder(run) / "model" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1])
     with pytest.raises(InputError, match="damaged"):
-        export.export_model(store, run, tmp_path / "y")
+        models.export_model(store, run, tmp_path / "y")
     assert not (tmp_path / "y").exists()
 
 
@@ -102,7 +103,7 @@ def record(**more):
     ],
 )
 def test_the_front_matter_names_a_base_only_where_the_hub_has_it(model, line):
-    text = export.card({"model": model, "benchmark": "b", "ttm": {}}, [record(), record()], "transformers")
+    text = models.card({"model": model, "benchmark": "b", "ttm": {}}, [record(), record()], "transformers")
     head = text.split("---")[1]
     assert (line in head) if line else ("base_model" not in head)
     assert "library_name: transformers" in head
@@ -110,7 +111,7 @@ def test_the_front_matter_names_a_base_only_where_the_hub_has_it(model, line):
 
 def test_the_card_of_an_oracle_says_so_and_that_of_others_says_no_label_was_used():
     made = {"model": "m", "benchmark": "b", "simplematch": {}}
-    plain, oracle = (export.card({**made, "oracle": o}, [record(), record()]) for o in (False, True))
+    plain, oracle = (models.card({**made, "oracle": o}, [record(), record()]) for o in (False, True))
     assert "no label was used\n" in plain and "by SimpleMatch" in plain and "rounds: 3" in plain
     assert "**Oracle run: it was trained with knowledge of the truth.**" in oracle
 
@@ -145,19 +146,19 @@ def online(monkeypatch, hub):
 def test_a_push_makes_a_private_repository_and_uploads_the_folder(monkeypatch, tmp_path):
     Hub.calls = []
     online(monkeypatch, Hub)
-    assert export.push_model(tmp_path, "ada/m", "secret") == "https://huggingface.co/ada/m"
+    assert models.push_model(tmp_path, "ada/m", "secret") == "https://huggingface.co/ada/m"
     assert Hub.calls == [("token", "secret"), ("create", "ada/m", True), ("upload", tmp_path, "ada/m")]
 
 
 def test_without_a_token_or_a_network_a_push_is_refused_politely(monkeypatch, tmp_path):
     for token in (None, ""):
         with pytest.raises(InputError, match="needs your token"):
-            export.push_model(tmp_path, "ada/m", token)
+            models.push_model(tmp_path, "ada/m", token)
     import huggingface_hub
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(InputError, match="while HF_HUB_OFFLINE is set"):
-        export.push_model(tmp_path, "ada/m", "secret")
+        models.push_model(tmp_path, "ada/m", "secret")
 
 
 def test_a_hub_that_cannot_be_reached_or_a_name_that_cannot_be_is_one_sentence(monkeypatch, tmp_path):
@@ -170,7 +171,7 @@ def test_a_hub_that_cannot_be_reached_or_a_name_that_cannot_be_is_one_sentence(m
     with pytest.raises(
         InputError, match=r"cannot be reached \(ConnectionError\); nothing was pushed"
     ) as caught:
-        export.push_model(tmp_path, "ada/m", "secret")
+        models.push_model(tmp_path, "ada/m", "secret")
     assert "secret" not in str(caught.value)
     import huggingface_hub
 
@@ -180,7 +181,7 @@ def test_a_hub_that_cannot_be_reached_or_a_name_that_cannot_be_is_one_sentence(m
 
     online(monkeypatch, Picky)
     with pytest.raises(InputError, match="write USER/NAME"):
-        export.push_model(tmp_path, "a/b/c", "secret")
+        models.push_model(tmp_path, "a/b/c", "secret")
 
 
 def test_settings_in_the_card_are_the_run_s(finished):
@@ -195,10 +196,10 @@ def test_a_run_on_a_runs_model_starts_from_the_preset_that_suits_where_it_all_be
     store = RunStore()
     first = store.create("adapt", "a strategy", {"model": "builtin/siglip"})
     second = store.create("ttm", "on top", {"model": f"run/{first.id}"})
-    assert export.origin(f"itc:run/{second.id}") == "builtin/siglip"
+    assert models.origin(f"itc:run/{second.id}") == "builtin/siglip"
     assert ttm_job("scenes/left-right", f"run/{second.id}")["preset"] == "builtin"
     # A name of no run, and of a run that is gone, stays what it is.
-    assert [export.origin(n) for n in ("openai/clip", "run/20200101-000000000-000000")] == [
+    assert [models.origin(n) for n in ("openai/clip", "run/20200101-000000000-000000")] == [
         "openai/clip",
         "run/20200101-000000000-000000",
     ]

@@ -21,11 +21,11 @@ import psutil
 import pytest
 from PIL import Image
 
-from core import plots
-from core.errors import InputError
-from core.evaluation import Evaluation
+from core import figures as plots
+from core.base.errors import InputError
 from core.exchange import figures, pictures
 from core.exchange.figures import browser, write_figure, write_figures
+from core.metrics.evaluation import Evaluation
 
 TEXTS = ["größe 猫 →", "</script><b>x</b>", "100 % “END” & <i>END</i>", "Übergänge " * 30, ""]
 

@@ -11,11 +11,12 @@ import pandas as pd
 import pytest
 
 from benchmarks.fuzz import FORMATS, cases
-from core.embeddings import read_embeddings
-from core.errors import InputError
+from core.base.errors import InputError
+from core.datasets.embeddings import read_embeddings
+from core.datasets.score_files import common, load_npz, read_scores, read_tags, write_scores
+from core.exchange import import_stage
+from core.exchange.importing import discard
 from core.exchange.tables import read_table
-from core.importing import discard, stage
-from core.scorefiles import common, load_npz, read_scores, read_tags, write_scores
 
 CASES = 120  # of each format; `python -m benchmarks.fuzz` runs thousands
 LONG = "group,image,caption,score\n"
@@ -200,7 +201,7 @@ def test_pickles_are_never_loaded_from_arrays(trap, tmp_path):
 def test_weights_that_are_pickles_are_never_loaded(trap, tiny_clip_folder, tmp_path):
     import shutil
 
-    from core.scorers import load_scorer
+    from core.scoring.load import load_scorer
 
     _, raw = trap
     for name in ("pytorch_model.bin", "model.pkl", "open_clip_pytorch_model.bin", "model.pt"):
@@ -231,7 +232,7 @@ def test_a_model_with_a_spoiled_configuration_loads_or_is_a_sentence_and_runs_no
 ):
     import shutil
 
-    from core.scorers import load_scorer
+    from core.scoring.load import load_scorer
 
     folder = tmp_path / "model"
     shutil.copytree(tiny_clip_folder, folder)
@@ -252,12 +253,12 @@ def test_a_name_that_no_disk_could_hold_is_a_sentence(name, tmp_path):
     from pathlib import Path
 
     from core.exchange.runs import import_run
-    from core.jobs import ttm_job
-    from core.runs import RunStore
-    from core.scorers import load_scorer
+    from core.runs.store import RunStore
+    from core.scoring.load import load_scorer
+    from core.ttm.run import ttm_job
 
     store = RunStore(tmp_path / "runs")
-    for act in (load_scorer, lambda n: stage(Path(n)), lambda n: import_run(store, Path(n))):
+    for act in (load_scorer, lambda n: import_stage(Path(n)), lambda n: import_run(store, Path(n))):
         with pytest.raises(InputError):
             act(name)
     assert ttm_job("scenes/swap", name)["model"] == name  # refused when it is loaded
@@ -281,7 +282,7 @@ def test_half_characters_and_bytes_that_are_no_text_are_passed_over(tmp_path):
         "tags": {"\ud801": "x", "t": ["\ud802"]},
     }
     (tmp_path / "m.jsonl").write_text(json.dumps({**row, "\ud803": 1}))
-    staged = stage(tmp_path / "m.jsonl")
+    staged = import_stage(tmp_path / "m.jsonl")
     record = json.loads((staged.folder / "groups.jsonl").read_text("utf-8"))
     assert (staged.groups, record["id"], record["tags"]["t"]) == (1, "1", '["\\ud802"]')
     discard(staged)
@@ -351,6 +352,6 @@ def test_missing_answers_and_duplicate_ids_are_told_and_the_rest_is_kept(tmp_pat
     rows = [("g", "0"), ("g", "0"), ("h", ""), ("i", "5"), ("j", "0")]
     lines = [f"{name},a.png,one,two,{answer}" for name, answer in rows]
     (tmp_path / "m.csv").write_text("\n".join(["id,image,caption_0,caption_1,truth", *lines]))
-    staged = stage(tmp_path / "m.csv")
+    staged = import_stage(tmp_path / "m.csv")
     assert (staged.groups, [p.row for p in staged.problems]) == (2, [3, 4, 5])
     discard(staged)

@@ -8,12 +8,13 @@ import torch
 from conftest import COLOURS, draw
 from tiny_models import counted, everything, maker
 
-from core.debias import debias, group_prior, prior_from_samples
-from core.errors import InputError
-from core.metrics import evaluate
-from core.scorers import kinds, load_scorer, memory, scorer_key
-from core.scorers.nulls import NullImage, null_images
-from core.scores import ScoreCache, score_groups
+from core.base.errors import InputError
+from core.debiasing.debias import debias, group_prior, prior_from_samples
+from core.metrics.groups import evaluate
+from core.scorers import kinds, memory
+from core.scorers.null_images import NullImage, null_images
+from core.scoring.load import load_scorer, scorer_key
+from core.scoring.scores import ScoreCache, score_groups
 
 MODELS = [
     "blip-caption",

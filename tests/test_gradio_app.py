@@ -8,11 +8,11 @@ from PIL import Image
 
 import gradio_app
 from core import datasets
-from core.evaluation import Evaluation
 from core.groups import GroupSet
-from core.quick import own_group, record
-from core.scorers import load_scorer
-from core.scores import score_groups
+from core.metrics.evaluation import Evaluation
+from core.scoring.load import load_scorer
+from core.scoring.scores import score_groups
+from core.teaching.quick import own_group, record
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from core.errors import InputError
+from core.base.errors import InputError
 from core.groups import BytesImage, FileImage, Group, GroupSet, check_truth
 
 

@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 from worlds import weights, world
 
-from core import jobs, lora
-from core.checkpoints import load_state, save_checkpoint
-from core.choices import full_name
-from core.embeddings import read_embeddings
-from core.errors import InputError
-from core.presets import PRESETS, TTMConfig, default_preset, thresholds
-from core.records import coverage_ahead
-from core.scorers import load_scorer
-from core.ttm import run_ttm
+from core.base.errors import InputError
+from core.datasets.embeddings import read_embeddings
+from core.runs.checkpoints import load_state, save_checkpoint
+from core.scorers import lora
+from core.scoring.load import load_scorer
+from core.ttm import run as jobs
+from core.ttm.choices import full_name
+from core.ttm.config import PRESETS, TTMConfig, default_preset, thresholds
+from core.ttm.loop import run_ttm
+from core.ttm.records import coverage_ahead
 
 SMALL = {"iterations": 2, "epochs": 1}
 
@@ -172,7 +173,7 @@ def test_an_embeddings_file_is_adapted_and_its_model_loads_as_a_scorer(kind, fil
     assert jobs.is_over({kind: {**jobs.embeddings_job(kind, file, options=options)[kind]}}, records)
     last.model.save(tmp_path / "model")
     groups = read_embeddings(file, "2x2").groups()
-    from core.scores import score_groups
+    from core.scoring.scores import score_groups
 
     again = score_groups(load_scorer(str(tmp_path / "model")), groups.blind())
     np.testing.assert_array_equal(again, last.scores)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from benchmarks.kernels import loop
-from core import kernels
-from core.errors import InputError
-from core.matching import match
-from core.metrics import METRICS, outcomes, solve
+from core.base.errors import InputError
+from core.matching import blocks
+from core.matching.groups import match
+from core.metrics.groups import METRICS, outcomes, solve
 
 SHAPES = [(1, 2), (1, 5), (2, 2), (2, 4), (3, 3), (3, 5), (4, 4), (5, 5), (6, 6)]
 
@@ -21,9 +21,9 @@ SHAPES = [(1, 2), (1, 5), (2, 2), (2, 4), (3, 3), (3, 5), (4, 4), (5, 5), (6, 6)
 @pytest.fixture(params=["one thread", "three threads"])
 def small_blocks(request, monkeypatch):
     """Blocks of at most five groups, so that a few dozen groups cross many borders and the last block is short."""
-    monkeypatch.setattr(kernels, "_FEWEST", 5)
-    monkeypatch.setattr(kernels, "_MOST", 5)
-    monkeypatch.setattr(kernels, "_cores", lambda: 1 if request.param == "one thread" else 3)
+    monkeypatch.setattr(blocks, "_FEWEST", 5)
+    monkeypatch.setattr(blocks, "_MOST", 5)
+    monkeypatch.setattr(blocks, "_cores", lambda: 1 if request.param == "one thread" else 3)
 
 
 def truths(kind, n, m, k):
@@ -35,9 +35,9 @@ def truths(kind, n, m, k):
 
 @pytest.mark.parametrize("n", [1, 9, 40, 46, 61, 100, 101])
 def test_every_thread_gets_as_many_groups_whatever_the_number(n, monkeypatch):
-    monkeypatch.setattr(kernels, "_FEWEST", 5)
-    monkeypatch.setattr(kernels, "_MOST", 20)
-    monkeypatch.setattr(kernels, "_cores", lambda: 2)
+    monkeypatch.setattr(blocks, "_FEWEST", 5)
+    monkeypatch.setattr(blocks, "_MOST", 20)
+    monkeypatch.setattr(blocks, "_cores", lambda: 2)
     parts, threads = [], {}
     lock = threading.Lock()
 
@@ -48,7 +48,7 @@ def test_every_thread_gets_as_many_groups_whatever_the_number(n, monkeypatch):
             threads[mine] = threads.get(mine, 0) + part.stop - part.start
         time.sleep(0.001)
 
-    kernels.in_blocks(np.zeros((n, 2, 2)), work)
+    blocks.in_blocks(np.zeros((n, 2, 2)), work)
     parts.sort()
     assert parts[0][0] == 0 and parts[-1][1] == n
     assert all(a[1] == b[0] for a, b in itertools.pairwise(parts))
@@ -76,9 +76,9 @@ def test_blocks_and_threads_change_nothing_where_many_groups_tie(shape, monkeypa
     scores = np.random.default_rng(1).integers(0, 3, (n, *shape)).astype(float)
     truth = truths("mixed", n, *shape)
     whole = solve(scores, truth)
-    monkeypatch.setattr(kernels, "_FEWEST", 7)
-    monkeypatch.setattr(kernels, "_MOST", 7)
-    monkeypatch.setattr(kernels, "_cores", lambda: 3)
+    monkeypatch.setattr(blocks, "_FEWEST", 7)
+    monkeypatch.setattr(blocks, "_MOST", 7)
+    monkeypatch.setattr(blocks, "_cores", lambda: 3)
     parts = solve(scores, truth)
     for a, b in zip(whole[0], parts[0], strict=True):
         np.testing.assert_array_equal(a, b)
@@ -150,7 +150,7 @@ def test_a_wrong_truth_names_its_group_in_whatever_block(row, small_blocks):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_matching_is_listed_once(shape):
-    listed = [tuple(row) for row in kernels.matchings(*shape)]
+    listed = [tuple(row) for row in blocks.matchings(*shape)]
     assert sorted(listed) == sorted(permutations(range(shape[1]), shape[0]))
 
 
@@ -166,5 +166,5 @@ def test_memory_stays_within_three_times_the_input(shape):
         tracemalloc.stop()
     assert len(found[0].margin) == len(scores)
     # Working vectors do not grow with the input: two blocks of them belong to the machine, not to the scores.
-    working = 2 * 8 * kernels.block_size(*shape) * (shape[0] * shape[1] + shape[0] + 12)
+    working = 2 * 8 * blocks.block_size(*shape) * (shape[0] * shape[1] + shape[0] + 12)
     assert peak <= 3 * scores.nbytes + working

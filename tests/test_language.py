@@ -7,8 +7,9 @@ import pytest
 import torch
 from tiny_models import counted, maker
 
-from core.errors import InputError
-from core.scorers import kinds, load_scorer
+from core.base.errors import InputError
+from core.scorers import kinds
+from core.scoring.load import load_scorer
 
 CAPTIONS = [
     "a red cube",

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from core.errors import InputError
-from core.scorers import load_scorer, scorer_key
-from core.scorers.lazy import lazy_scorer
+from core.base.errors import InputError
+from core.scoring.lazy import lazy_scorer
+from core.scoring.load import load_scorer, scorer_key
 
 
 def test_name_and_key_are_known_without_loading():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from driving import button, fine, html, text
 
-from core import datasets, lessons
-from core.errors import InputError
+from core import datasets
+from core.base.errors import InputError
+from core.teaching import lessons
 from ui.lessons import LESSONS
 
 PAGE = "pages/0_Lessons.py"
@@ -97,14 +98,14 @@ def test_the_glossary_is_searched_and_every_metric_is_in_it(app):
 def test_the_lesson_on_binding_shows_what_the_strategies_measured_once_it_ships(app, monkeypatch, tmp_path):
     import pandas as pd
 
-    from core import paths
-    from core.adapt.config import STRATEGIES
+    from core.base import paths
+    from core.scorers.cola_config import STRATEGIES
 
     for path in paths.assets().iterdir():
         if path.name != "results":
             (tmp_path / path.name).symlink_to(path)
     (tmp_path / "results").mkdir()
-    monkeypatch.setattr("core.paths.assets", lambda: tmp_path)
+    monkeypatch.setattr("core.base.paths.assets", lambda: tmp_path)
 
     def opened():
         test = app(PAGE, lesson="binding")

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import limits
-from core.errors import InputError
-from core.limits import OWN, PUBLIC, check, check_memory, memory_left
-from core.matching import match
-from core.scorefiles import read_scores, read_tags
+from core.base import limits
+from core.base.errors import InputError
+from core.base.limits import OWN, PUBLIC, check, check_memory, memory_left
+from core.datasets.score_files import read_scores, read_tags
+from core.matching.groups import match
 
 MB = 1 << 20
 STATUS, REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
@@ -155,7 +155,7 @@ def test_a_table_of_tags_has_the_same_limits(visitor):
 
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.npz", "x.jsonl"])
 def test_a_visitors_largest_files_are_read_in_bounded_memory(visitor, tmp_path, name):
-    from core.scorefiles import write_scores
+    from core.datasets.score_files import write_scores
 
     scores = np.random.default_rng(0).normal(size=(90_000, 2, 2))
     write_scores(tmp_path / name, scores)

@@ -5,12 +5,12 @@ import pytest
 import torch
 from tiny_models import build_blip, build_flava
 
-from core import lora
-from core.errors import InputError
-from core.presets import TrainConfig, TTMConfig
-from core.scorers import load_scorer
-from core.train import fit
-from core.ttm import run_ttm
+from core.base.errors import InputError
+from core.scorers import lora
+from core.scoring.load import load_scorer
+from core.ttm.config import TrainConfig, TTMConfig
+from core.ttm.loop import run_ttm
+from core.ttm.train import fit
 
 FAMILIES = ["clip", "siglip", "open_clip"]
 
@@ -88,8 +88,8 @@ def test_models_with_a_matching_head_adapt_whole_or_by_adapters_and_come_back(
 
 
 def test_a_strategy_s_model_takes_no_adapters(toy_groups):
-    from core.adapt.config import AdaptConfig
-    from core.scorers.adapted import AdaptedModel
+    from core.scorers.cola_adapted import AdaptedModel
+    from core.scorers.cola_config import AdaptConfig
 
     model = AdaptedModel.of("builtin/clip", AdaptConfig(strategy="linear"), "cpu")
     with pytest.raises(InputError, match="takes no low-rank adapters"):

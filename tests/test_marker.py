@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from driving import fine
 
-from core import plots
-from core.evaluation import Evaluation
+from core import figures
+from core.metrics.evaluation import Evaluation
 from ui.kept import kept
 from ui.marker import share
 
@@ -49,8 +49,8 @@ def test_the_threshold_moves_the_line_and_draws_no_chart_again(app):
 def test_a_figure_with_a_line_is_another_figure():
     scores = np.random.default_rng(0).normal(size=(40, 2, 2))
     found = Evaluation.of(scores, None)
-    plain = plots.margins_figure(plots.margins_data(found.matches, found.outcomes["group_match"]))
-    marked = plots.with_line(plain, 0.25)
+    plain = figures.margins_figure(figures.margins_data(found.matches, found.outcomes["group_match"]))
+    marked = figures.with_line(plain, 0.25)
     assert len(plain.layout.shapes) == 0 and len(marked.layout.shapes) == 1
     assert marked.layout.shapes[0].x0 == marked.layout.shapes[0].x1 == 0.25
     low, high = plain.layout.xaxis.range

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from core.errors import InputError
-from core.matching import check_scores, match, match_global
+from core.base.errors import InputError
+from core.matching.groups import check_scores, match, match_global
 
 SHAPES = [
     (1, 2),
@@ -53,7 +53,7 @@ def test_matching_and_margin_equal_brute_force(shape):
 def test_assignment_and_enumeration_agree(shape, monkeypatch):
     scores = np.random.default_rng(1).normal(size=(20, *shape))
     by_trial = match(scores)
-    monkeypatch.setattr("core.matching.MAX_ENUMERATED", 1)
+    monkeypatch.setattr("core.matching.groups.MAX_ENUMERATED", 1)
     by_assignment = match(scores)
     np.testing.assert_array_equal(by_trial.matching, by_assignment.matching)
     np.testing.assert_allclose(by_trial.margin, by_assignment.margin, atol=1e-12)

@@ -6,9 +6,10 @@ import torch
 from conftest import COLOURS, draw
 from tiny_models import counted, everything, maker
 
-from core.errors import InputError
-from core.scorers import kinds, load_scorer
+from core.base.errors import InputError
+from core.scorers import kinds
 from core.scorers.kinds import KINDS
+from core.scoring.load import load_scorer
 
 CAPTIONS = [
     "a red cube",

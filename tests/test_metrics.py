@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from core.errors import InputError
-from core.matching import match
-from core.metrics import (
+from core.base.errors import InputError
+from core.matching.groups import match
+from core.metrics.groups import (
     METRICS,
     bootstrap,
     chance,
@@ -221,8 +221,8 @@ def test_global_match_by_hand():
 
 def test_ties_of_a_global_assignment_are_said_to_be_uncounted_and_never_to_be_none():
     from core.cli.say import format_metrics
-    from core.evaluation import percent_record
-    from core.texts import metric_line, tie_count
+    from core.figures.text import metric_line, tie_count
+    from core.metrics.evaluation import percent_record
 
     found = global_match(np.ones((4, 4)), np.arange(4))  # everything ties
     assert found.ties is None and metric_line(found).endswith("ties not counted")

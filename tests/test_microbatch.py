@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from core import microbatch, train
-from core.errors import InputError
-from core.presets import TrainConfig
-from core.scorers import load_scorer
+from core.base.errors import InputError
+from core.scorers import gradient_caching
 from core.scorers.base import has_two_towers
 from core.scorers.embedding import EmbeddingModel, RowImage
+from core.scoring.load import load_scorer
+from core.ttm import train
+from core.ttm.config import TrainConfig
 
 CONTRASTIVE = ["clip", "siglip", "open_clip"]
 
@@ -55,7 +56,7 @@ def test_parts_give_the_loss_and_the_gradients_of_the_whole_batch(prepared, size
     plain = model.loss(data, index, index)
     plain.backward()
     expected = gradients(model)
-    loss = microbatch.backward(model, batch, size)
+    loss = gradient_caching.backward(model, batch, size)
     found = gradients(model)
     assert float(loss) == pytest.approx(float(plain.detach()), rel=1e-6)
     assert found.keys() == expected.keys()
@@ -67,10 +68,10 @@ def test_parts_give_the_loss_and_the_gradients_of_the_whole_batch(prepared, size
 def test_in_bfloat16_the_gradients_keep_their_direction(prepared):
     model, data = prepared
     batch = whole_batch(model, data)
-    microbatch.backward(model, batch, None)
+    gradient_caching.backward(model, batch, None)
     exact = torch.cat([g.flatten() for g in gradients(model).values()])
     for size in (None, 5):
-        microbatch.backward(model, batch, size, reduced=True)
+        gradient_caching.backward(model, batch, size, reduced=True)
         found = torch.cat([g.flatten() for g in gradients(model).values()])
         assert not torch.equal(found, exact)
         assert torch.cosine_similarity(found, exact, dim=0) > 0.99
@@ -78,7 +79,7 @@ def test_in_bfloat16_the_gradients_keep_their_direction(prepared):
 
 def attention_node(reduced):
     query = torch.randn(2, 2, 4, 8, requires_grad=True)
-    with microbatch.towers(torch.device("cpu"), reduced):
+    with gradient_caching.towers(torch.device("cpu"), reduced):
         return torch.nn.functional.scaled_dot_product_attention(query, query, query).grad_fn.name()
 
 
@@ -99,7 +100,7 @@ def test_a_part_s_two_passes_draw_the_same_dropout_and_leave_one_draw_behind(tin
     embed = model.embed
     model.embed = lambda batch: seen.append(embed(batch)) or seen[-1]
     torch.manual_seed(0)
-    microbatch.backward(model, whole_batch(model, data), 4)
+    gradient_caching.backward(model, whole_batch(model, data), 4)
     after = torch.get_rng_state()
     parts = len(seen) // 2
     assert parts > 1
@@ -118,7 +119,7 @@ def test_only_what_is_trained_gets_a_gradient(prepared):
     chosen = next(n for n in names if "text" in n or "token" in n or n == "caption")
     for name, parameter in model.module.named_parameters():
         parameter.requires_grad_(name == chosen)
-    microbatch.backward(model, whole_batch(model, data), 5)
+    gradient_caching.backward(model, whole_batch(model, data), 5)
     assert gradients(model).keys() == {chosen}
 
 
@@ -234,4 +235,4 @@ def test_batch_normalisation_cannot_pass_in_parts():
     ],
 )
 def test_running_out_of_memory_is_told_from_other_errors(error, expected):
-    assert microbatch.is_out_of_memory(error) is expected
+    assert gradient_caching.is_out_of_memory(error) is expected

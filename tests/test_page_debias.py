@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from driving import whole_app
 
-from core.alpha import AlphaStudy
 from core.datasets import load
-from core.metrics import METRICS
-from core.priors import estimate_prior
-from core.scorers import builtin_models, load_scorer
-from core.scores import ScoreCache, score_groups
+from core.debiasing.priors import estimate_prior
+from core.debiasing.study import AlphaStudy
+from core.metrics.groups import METRICS
+from core.scoring.load import builtin_models, load_scorer
+from core.scoring.scores import ScoreCache, score_groups
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "pages/3_Debias.py"

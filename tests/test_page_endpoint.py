@@ -6,7 +6,7 @@ from test_api_scorer import CANARY, endpoint  # noqa: F401
 
 from core.datasets import load
 from core.scorers.api import ApiScorer, planned
-from core.scores import ScoreCache, score_groups
+from core.scoring.scores import ScoreCache, score_groups
 
 MODEL = "api:model-1"
 

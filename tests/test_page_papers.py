@@ -4,11 +4,11 @@ import pytest
 from adapted import finish, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, html, text
 
-from core import reproduce
-from core.reproduce import background, show
-from core.reproduce.measured import measured
-from core.reproduce.tables import lines
-from core.runs import RunStore
+from core import papers
+from core.papers import background, show
+from core.papers.measured import measured
+from core.papers.tables import lines
+from core.runs.store import RunStore
 
 PAPERS = "pages/7_Papers.py"
 
@@ -81,7 +81,7 @@ def test_what_can_run_is_started_once_and_stopped(app, monkeypatch):
 
 
 def test_one_line_can_be_run_by_itself(app, monkeypatch):
-    from core import seeds
+    from core.ttm import seeds
 
     launched = []
     monkeypatch.setattr(
@@ -116,7 +116,7 @@ def test_the_built_in_world_answers_each_question_with_a_figure(app, name):
 
 
 def test_what_waits_for_the_same_thing_is_said_once_with_its_commands(tmp_path):
-    record = reproduce.plan(RunStore(tmp_path), "ttm/1").record()
+    record = papers.plan(RunStore(tmp_path), "ttm/1").record()
     found = {item.what: item for item in show.missing(record)}
     assert found["data of winoground"].lines == 3
     assert found["scores of GPT-4.1"].lines == 3 and len(found["scores of GPT-4.1"].commands) == 3
@@ -128,7 +128,7 @@ def test_what_waits_for_the_same_thing_is_said_once_with_its_commands(tmp_path):
 
 
 def test_every_number_of_a_printed_table_is_in_its_frame():
-    from core.papers import reference
+    from core.datasets.published import reference
 
     for paper in show.PAPERS.values():
         for table in dict.fromkeys(reference(paper)["table"]):
@@ -142,7 +142,7 @@ def test_every_number_of_a_printed_table_is_in_its_frame():
 def test_the_shipped_measurements_are_read_by_the_cells_of_their_lines(tmp_path):
     import pandas as pd
 
-    from core.paths import assets
+    from core.base.paths import assets
 
     table = pd.read_csv(assets() / "results" / "ttm_ablations.csv", keep_default_na=False, na_values=[""])
     own = table[
@@ -153,7 +153,7 @@ def test_the_shipped_measurements_are_read_by_the_cells_of_their_lines(tmp_path)
         & (table.part == "all")
     ]
     last = own[own.iteration == 10].group_match
-    status = reproduce.plan(RunStore(tmp_path), "world/schedules").lines[0]
+    status = papers.plan(RunStore(tmp_path), "world/schedules").lines[0]
     found = dict(zip([(c.method, c.metric) for c in status.line.cells], status.shipped, strict=True))
     assert found["TTM", "group_match"].mean == pytest.approx(last.mean(), abs=1e-3)
     assert found["TTM", "group_match"].seeds == len(last)

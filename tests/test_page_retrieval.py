@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 from driving import button, fine, html, text
 
-from core.adapt import background
-from core.adapt.config import STRATEGIES
-from core.adapt.jobs import adapt_job
-from core.retrieval_scores import first_images
-from core.runs import RunStore
+from core.cola import background
+from core.cola.run import adapt_job
+from core.figures.shared_words import ranked, sharing, words_of
+from core.runs.store import RunStore
 from core.scenes.retrieval import load_retrieval
-from core.shared_words import ranked, sharing, words_of
+from core.scorers.cola_config import STRATEGIES
+from core.scoring.retrieval import first_images
 from core.worker import Job
 
 PAGE = "pages/5_Retrieval.py"
@@ -32,14 +32,14 @@ def some_query():
 @pytest.fixture
 def quick(monkeypatch):
     """Small material, small sets: a whole run in a second."""
-    from core.adapt.material import builtin_material
+    from core.cola.training_data import builtin_material
 
-    monkeypatch.setattr("core.adapt.tasks.builtin_material", builtin_material.__wrapped__)
+    monkeypatch.setattr("core.cola.tasks.builtin_material", builtin_material.__wrapped__)
     for name, value in (("IMAGES", 30), ("TWINS", 6), ("WORDINGS", 1), ("TEXTS", 12)):
-        monkeypatch.setattr(f"core.adapt.material.{name}", value)
-    monkeypatch.setattr("core.adapt.tasks._CURVE_IMAGES", 10)
-    monkeypatch.setattr("core.adapt.tasks._CURVE_STEP", 40)
-    monkeypatch.setattr("core.adapt.tasks._PAIRS", 10)
+        monkeypatch.setattr(f"core.cola.training_data.{name}", value)
+    monkeypatch.setattr("core.cola.tasks._CURVE_IMAGES", 10)
+    monkeypatch.setattr("core.cola.tasks._CURVE_STEP", 40)
+    monkeypatch.setattr("core.cola.tasks._PAIRS", 10)
 
 
 def finished(strategy="linear"):
@@ -132,10 +132,10 @@ def test_without_an_adapted_model_the_page_says_how_to_get_one(app):
 
 
 def test_the_table_shows_the_papers_numbers_and_says_what_to_run(app, monkeypatch, tmp_path):
-    import core.paths
+    import core.base.paths
 
-    real = core.paths.assets()
-    monkeypatch.setattr("core.paths.assets", lambda: tmp_path)
+    real = core.base.paths.assets()
+    monkeypatch.setattr("core.base.paths.assets", lambda: tmp_path)
     (tmp_path / "papers").symlink_to(real / "papers")
     (tmp_path / "models").symlink_to(real / "models")
     (tmp_path / "scenes").symlink_to(real / "scenes")
@@ -148,9 +148,9 @@ def test_the_table_shows_the_papers_numbers_and_says_what_to_run(app, monkeypatc
 
 
 def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path):
-    import core.paths
+    import core.base.paths
 
-    real = core.paths.assets()
+    real = core.base.paths.assets()
     for name in ("papers", "models", "scenes"):
         (tmp_path / name).symlink_to(real / name)
     (tmp_path / "results").mkdir()
@@ -169,7 +169,7 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
         "high": 5.0,
     }
     pd.DataFrame([claim]).to_csv(tmp_path / "results/cola_claims.csv", index=False)
-    monkeypatch.setattr("core.paths.assets", lambda: tmp_path)
+    monkeypatch.setattr("core.base.paths.assets", lambda: tmp_path)
     test = app(PAGE, view="strategies")
     own = test.dataframe[0].value.set_index("strategy")
     assert own.loc["MM-Adapter", "Cola mAP, all"] == "31.0 ± 1.0 (29.0–34.0)"
@@ -180,7 +180,7 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
 
 
 def test_a_run_starts_from_the_form_and_is_described_in_the_store(app, monkeypatch):
-    monkeypatch.setattr("core.runs.launch", lambda store, run_id: store.get(run_id))
+    monkeypatch.setattr("core.runs.store.launch", lambda store, run_id: store.get(run_id))
     test = app(PAGE, view="train", strategy="FT late")
     assert test.selectbox(key="fusion").disabled
     fine(button(test, "Start the run").click().run())
@@ -267,7 +267,7 @@ def test_a_strategy_trains_on_other_sets_once_their_data_are_here(app, monkeypat
 
 
 def test_what_an_adaptation_costs_is_measured_on_the_page_and_kept(app, quick, monkeypatch):
-    monkeypatch.setattr("core.adapt.cost.other_sets", lambda benchmark: ["scenes/left-right"])
+    monkeypatch.setattr("core.cola.forgetting.other_sets", lambda benchmark: ["scenes/left-right"])
     run = finished()
     test = app(PAGE, view="train", run=run)
     assert "What adaptation costs" in text(test) and len(test.get("plotly_chart")) == 2
@@ -289,11 +289,11 @@ def test_a_trained_strategy_is_a_model_on_every_page(app, quick):
 
 
 def test_a_trained_strategy_is_adapted_further_from_the_page_of_test_time_matching(app, quick, monkeypatch):
-    from core import jobs
+    from core.ttm import run as jobs
 
     run = finished("mm-adapter")
-    monkeypatch.setattr("core.runs.launch", lambda store, run_id, module="": store.get(run_id))
-    monkeypatch.setattr("core.seeds.launch", lambda store, run_id, module="": store.get(run_id))
+    monkeypatch.setattr("core.runs.store.launch", lambda store, run_id, module="": store.get(run_id))
+    monkeypatch.setattr("core.ttm.seeds.launch", lambda store, run_id, module="": store.get(run_id))
     test = app(
         "pages/4_Test-Time_Matching.py",
         set="scenes/left-right",

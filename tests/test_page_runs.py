@@ -5,7 +5,7 @@ from adapted import SET, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, text
 
 from core.exchange.runs import export_run
-from core.runs import RunStore
+from core.runs.store import RunStore
 
 RUNS = "pages/9_Runs.py"
 
@@ -77,7 +77,7 @@ def test_stop_and_resume_take_those_that_they_apply_to(app, made, monkeypatch): 
     cut = store.create("ttm", "cut", {**jobs[0], "group": None})
     store.conclude(cut.id, store.queue_up(cut.id), "stopped")
     resumed = []
-    monkeypatch.setattr("core.runs.launch", lambda store, run_id, module="": resumed.append(run_id))
+    monkeypatch.setattr("core.runs.store.launch", lambda store, run_id, module="": resumed.append(run_id))
     test = choose(app(RUNS), waiting.id, cut.id, made.group)
     fine(button(test, "Stop (1)").click().run())
     assert store.get(waiting.id).status == "stopped"
@@ -137,8 +137,8 @@ def test_a_run_of_the_retrieval_page_is_listed_with_its_own_metric_and_opens_the
 
 
 def test_a_sweep_is_shown_with_all_its_cells(app):
-    from core.sweep.plan import parse_plan
-    from core.sweep.store import new_run, save_plan
+    from core.sweeps.plan import parse_plan
+    from core.sweeps.store import new_run, save_plan
 
     store = RunStore()
     models = "[builtin/clip, builtin/siglip]"

@@ -7,9 +7,10 @@ import pytest
 from adapted import MODEL, SET, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, html, text
 
-from core import runs, seeds
-from core.jobs import kind_of
-from core.runs import RunStore
+from core.runs import store as runs
+from core.runs.store import RunStore
+from core.ttm import seeds
+from core.ttm.run import kind_of
 
 TTM, GROUPS = "pages/4_Test-Time_Matching.py", "pages/1_Groups.py"
 

@@ -10,8 +10,9 @@ from PIL import Image
 
 from core import datasets
 from core.datasets import mine
-from core.importing import register, stage
-from core.scores import ScoreCache
+from core.exchange import import_stage
+from core.exchange.importing import register
+from core.scoring.scores import ScoreCache
 
 PAGE = "pages/8_Your_Data.py"
 COLUMNS = ("id", "image_0", "image_1", "caption_0", "caption_1", "truth", "topic")
@@ -115,7 +116,7 @@ def test_an_upload_is_read_and_bounded_to_what_it_is(app, tmp_path):
 
 
 def test_sets_and_cache_are_shown_and_cleared(app, tmp_path):
-    register(stage(brought(tmp_path / "set", GOOD)), "kitchen")
+    register(import_stage(brought(tmp_path / "set", GOOD)), "kitchen")
     ScoreCache().put("m", [("i", "c")], np.ones(1, np.float32))
     before = ScoreCache().size().scores
     test = app(PAGE, way="Kept here")

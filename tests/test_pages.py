@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from driving import button, fine, html, text
 
-from core.metrics import METRICS
+from core.metrics.groups import METRICS
 
 GROUPS, MATCHING = "pages/1_Groups.py", "pages/2_Matching.py"
 
@@ -21,7 +21,7 @@ def test_home_says_what_it_is_and_shows_one_group_with_two_verdicts(app):
 
 
 def test_home_without_a_model_says_what_to_do(app, monkeypatch):
-    monkeypatch.setattr("core.scorers.builtin_models", dict)
+    monkeypatch.setattr("core.scoring.load.builtin_models", dict)
     assert "crossmatch pretrain" in text(app())
 
 

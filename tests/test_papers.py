@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core import papers
-from core.errors import InputError
-from core.metrics import METRICS, chance
-from core.papers import CITATIONS, KEY, UNITS, load_results, reference
+from core.base.errors import InputError
+from core.datasets import published
+from core.datasets.published import CITATIONS, KEY, UNITS, load_results, reference
+from core.metrics.groups import METRICS, chance
 
 ROWS = {
     ("TTM", "Table 1"): 54,
@@ -373,4 +373,4 @@ def test_cola_tables_2b_and_5_repeat_table_1():
 def test_the_file_is_read_once(monkeypatch):
     load_results()
     monkeypatch.setattr(pd, "read_csv", None)
-    assert len(papers.load_results()) == sum(ROWS.values())
+    assert len(published.load_results()) == sum(ROWS.values())

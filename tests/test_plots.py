@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from core import plots
-from core.matching import Matches
-from core.metrics import GLOBAL, METRICS, Estimate, Outcome, ThresholdCurve, threshold_curve
-from core.plots import style
+from core import figures
+from core.figures import style
+from core.matching.groups import Matches
+from core.metrics.groups import GLOBAL, METRICS, Estimate, Outcome, ThresholdCurve, threshold_curve
 
 # Five groups: margins 3, 2, 2, 1 and one tie; the matching of the first, the third and the fourth is right.
 MATCHES = Matches(
@@ -32,7 +32,7 @@ STEPS = [
 
 
 def test_margins_are_counted_by_right_and_wrong_and_ties_apart():
-    data = plots.margins_data(MATCHES, OUTCOME, bins=3)  # edges 0, 1, 2, 3; the last bin includes 3
+    data = figures.margins_data(MATCHES, OUTCOME, bins=3)  # edges 0, 1, 2, 3; the last bin includes 3
     assert data.edges.tolist() == [0, 1, 2, 3]
     assert data.right.tolist() == [0, 1, 2]
     assert data.wrong.tolist() == [0, 0, 1]
@@ -41,12 +41,12 @@ def test_margins_are_counted_by_right_and_wrong_and_ties_apart():
 
 def test_margins_of_ties_alone_make_an_empty_histogram():
     tied = Matches(np.full((2, 2), -1), np.zeros(2), np.ones(2, bool))
-    data = plots.margins_data(tied, Outcome(np.zeros(2), np.ones(2, bool)))
+    data = figures.margins_data(tied, Outcome(np.zeros(2), np.ones(2, bool)))
     assert data.edges[-1] == 1 and data.right.sum() == data.wrong.sum() == 0 and data.tied == 2
 
 
 def test_threshold_steps_ascend_and_are_those_of_the_exact_curve():
-    data = plots.threshold_data(threshold_curve(MATCHES, TRUTH))
+    data = figures.threshold_data(threshold_curve(MATCHES, TRUTH))
     # at 3: 1 of 5 groups, right; at 2: 3 of 5, two right; at 1: 4 of 5, three right
     assert data.threshold.tolist() == [1, 2, 3]
     assert data.coverage == pytest.approx([80, 60, 20])
@@ -58,7 +58,7 @@ def test_threshold_steps_ascend_and_are_those_of_the_exact_curve():
     [(0.0, 80, 75), (1.0, 80, 75), (1.5, 60, 200 / 3), (2.0, 60, 200 / 3), (3.0, 20, 100), (3.1, 0, None)],
 )
 def test_a_threshold_selects_the_groups_at_or_above_it(threshold, coverage, precision):
-    found = plots.at_threshold(threshold_curve(MATCHES, TRUTH), threshold)
+    found = figures.at_threshold(threshold_curve(MATCHES, TRUTH), threshold)
     assert found[0] == pytest.approx(coverage)
     assert found[1] == (None if precision is None else pytest.approx(precision))
 
@@ -66,7 +66,7 @@ def test_a_threshold_selects_the_groups_at_or_above_it(threshold, coverage, prec
 def test_a_long_curve_is_thinned_but_keeps_its_ends_and_its_first_hundred_steps():
     n = 10_000
     curve = ThresholdCurve(np.arange(n, 0, -1.0), np.arange(1, n + 1) / n, np.full(n, 0.5))
-    data = plots.threshold_data(curve)
+    data = figures.threshold_data(curve)
     assert len(data.threshold) <= style.MAX_STEPS
     assert data.threshold[0] == 1 and data.coverage[0] == 100
     assert data.threshold[-100:].tolist() == np.arange(n - 99, n + 1.0).tolist()
@@ -77,7 +77,7 @@ def test_bars_hold_value_interval_chance_and_ties_by_metric_and_row():
         "a": {"group_match": Estimate(60, 50, 70, 50, 2)},
         "b": {"group_match": Estimate(80, 75, 85, 50, 0)},
     }
-    data = plots.bars_data(rows, ["group_match"])
+    data = figures.bars_data(rows, ["group_match"])
     assert (data.rows, data.metrics) == (["a", "b"], ["group_match"])
     assert data.value.tolist() == [[60, 80]] and data.low.tolist() == [[50, 75]]
     assert (
@@ -89,7 +89,7 @@ def test_bars_hold_value_interval_chance_and_ties_by_metric_and_row():
 
 def test_every_bar_shows_its_interval_and_its_chance_level():
     estimates = {name: Estimate(60, 50, 75, 25, 1) for name in METRICS}
-    figure = plots.bars_figure(plots.bars_data({"a": estimates, "b": estimates}, list(METRICS)))
+    figure = figures.bars_figure(figures.bars_data({"a": estimates, "b": estimates}, list(METRICS)))
     bars = [trace for trace in figure.data if trace.type == "bar"]
     assert len(bars) == len(METRICS)
     for bar in bars:
@@ -99,7 +99,7 @@ def test_every_bar_shows_its_interval_and_its_chance_level():
 
 
 def test_ttm_records_become_percent_with_gaps_where_nothing_was_trained():
-    data = plots.ttm_data(STEPS, total=10)
+    data = figures.ttm_data(STEPS, total=10)
     assert data.iteration.tolist() == [0, 1] and data.total == 10
     assert data.metrics["group_match"].tolist() == [[60, 55, 65, 50], [70, 65, 75, 50]]
     assert np.isnan(data.coverage[0]) and data.coverage[1] == pytest.approx(20)
@@ -108,30 +108,30 @@ def test_ttm_records_become_percent_with_gaps_where_nothing_was_trained():
 
 
 def test_a_run_without_truth_or_without_steps_still_has_data():
-    assert plots.ttm_data([], total=3).metrics == {}
+    assert figures.ttm_data([], total=3).metrics == {}
     blind = [{"iteration": 0, "metrics": {}, "coverage": None}]
-    assert plots.ttm_data(blind, total=3).metrics == {}
-    assert len(plots.ttm_metrics_figure(plots.ttm_data(blind, 3)).data) == 0
+    assert figures.ttm_data(blind, total=3).metrics == {}
+    assert len(figures.ttm_metrics_figure(figures.ttm_data(blind, 3)).data) == 0
 
 
 def test_the_width_of_a_live_figure_is_the_planned_one():
     for figure in (
-        plots.ttm_metrics_figure(plots.ttm_data(STEPS, 10)),
-        plots.ttm_panel_figure(plots.ttm_data(STEPS, 10), "loss"),
-        plots.ttm_compare_figure(
-            {"A": plots.ttm_data(STEPS, 10), "B": plots.ttm_data(STEPS, 3)}, "group_match"
+        figures.ttm_metrics_figure(figures.ttm_data(STEPS, 10)),
+        figures.ttm_panel_figure(figures.ttm_data(STEPS, 10), "loss"),
+        figures.ttm_compare_figure(
+            {"A": figures.ttm_data(STEPS, 10), "B": figures.ttm_data(STEPS, 3)}, "group_match"
         ),
     ):
         assert figure.layout.xaxis.range == (-0.3, 10.3)
 
 
 def test_the_table_of_a_run_has_one_row_per_iteration():
-    table = plots.ttm_table(plots.ttm_data(STEPS, 10))
+    table = figures.ttm_table(figures.ttm_data(STEPS, 10))
     assert table["group_match"].tolist() == [60, 70] and table["group_match_low"].tolist() == [55, 65]
 
 
 def test_a_planned_schedule_says_what_each_threshold_would_select_today():
-    data = plots.schedule_data(np.array([3.0, 1.5, 0.0]), threshold_curve(MATCHES, TRUTH))
+    data = figures.schedule_data(np.array([3.0, 1.5, 0.0]), threshold_curve(MATCHES, TRUTH))
     assert data.iteration.tolist() == [1, 2, 3]
     assert data.coverage == pytest.approx([20, 60, 80])
     assert np.isnan(data.precision).all()
@@ -151,13 +151,13 @@ def contrast(colour, ground):
 def test_the_palette_is_readable_on_the_light_and_on_the_dark_page(ground):
     single = [style.COVERAGE_COLOUR, style.PRECISION_COLOUR, style.THRESHOLD_COLOUR]
     metrics = [entry.colour for entry in (*METRICS.values(), *GLOBAL.values())]
-    several = [*plots.OUTCOME_COLOURS.values(), *metrics, *(c for c, _ in plots.SERIES)]
+    several = [*figures.OUTCOME_COLOURS.values(), *metrics, *(c for c, _ in figures.SERIES)]
     weak = {c: round(contrast(c, ground), 2) for c in (*single, *several) if contrast(c, ground) < 3}
     assert not weak
 
 
 def test_right_and_wrong_differ_by_more_than_colour():
-    figure = plots.margins_figure(plots.margins_data(MATCHES, OUTCOME), threshold=1.0)
+    figure = figures.margins_figure(figures.margins_data(MATCHES, OUTCOME), threshold=1.0)
     bars = {trace.name: trace for trace in figure.data}
     assert set(bars) == {"✓ matching right", "✗ matching wrong", "= tie"}
     assert (
@@ -167,4 +167,4 @@ def test_right_and_wrong_differ_by_more_than_colour():
 
 
 def test_the_shades_of_a_score_matrix_run_from_light_to_dark():
-    assert plots.shade(0) == "#e9e7fb" and plots.shade(1) == "#2f2880"
+    assert figures.shade(0) == "#e9e7fb" and figures.shade(1) == "#2f2880"

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from core.alpha import Stability
-from core.metrics import METRICS, chance
-from core.metrics_alpha import alpha_curve
-from core.plots import alpha as figures
-from core.plots.style import MAX_STEPS
+from core.debiasing.curves import alpha_curve
+from core.debiasing.study import Stability
+from core.figures import alpha
+from core.figures.style import MAX_STEPS
+from core.metrics.groups import METRICS, chance
 
 
 def curves(n=40, seed=0):
@@ -18,7 +18,7 @@ def curves(n=40, seed=0):
 
 def data(n=40):
     levels = {name: 100 * chance(name, 1, 3) for name in METRICS}
-    return figures.alpha_data(curves(n), n, levels, "text_score")
+    return alpha.alpha_data(curves(n), n, levels, "text_score")
 
 
 def test_a_curve_is_drawn_piece_by_piece():
@@ -27,7 +27,7 @@ def test_a_curve_is_drawn_piece_by_piece():
     assert found.y["text_score"].tolist() == exact.values.tolist()
     low, high = found.bands["text_score"]
     assert (low <= exact.values).all() and (exact.values <= high).all()
-    figure = figures.alpha_figure(found, 0.3)
+    figure = alpha.alpha_figure(found, 0.3)
     line = next(trace for trace in figure.data if trace.name == "TextScore")
     assert line.line.shape == "hv" and len(line.x) == len(line.y)
     assert [shape.x0 for shape in figure.layout.shapes if shape.x0 == shape.x1][-1] == 0.3
@@ -37,7 +37,7 @@ def test_the_shaded_stretch_is_the_best_interval():
     found, exact = data(), curves()["text_score"]
     middle = sum(found.best) / 2
     assert exact.value(middle) == exact.values.max()
-    rect = next(s for s in figures.alpha_figure(found).layout.shapes if s.type == "rect")
+    rect = next(s for s in alpha.alpha_figure(found).layout.shapes if s.type == "rect")
     assert (rect.x0, rect.x1) == found.best
 
 
@@ -49,23 +49,23 @@ def test_long_curves_are_thinned_for_the_screen_alone():
 
 
 def test_histograms_share_bins_and_sum_to_a_hundred():
-    found = figures.frequency_data(np.array([-1.0, -2.0, -2.0]), np.array([-5.0, -4.0]), bins=4)
+    found = alpha.frequency_data(np.array([-1.0, -2.0, -2.0]), np.array([-5.0, -4.0]), bins=4)
     assert found.edges.tolist() == [-5, -4, -3, -2, -1]
     assert found.true.sum() == pytest.approx(100) and found.false.sum() == pytest.approx(100)
     assert found.false.tolist() == [50, 50, 0, 0]
-    assert len(figures.frequency_figure(found).data) == 2
+    assert len(alpha.frequency_figure(found).data) == 2
 
 
 def test_without_false_captions_there_is_one_histogram():
-    found = figures.frequency_data(np.array([-1.0, -1.0]), np.array([]))
-    assert len(found.false) == 0 and len(figures.frequency_figure(found).data) == 1
+    found = alpha.frequency_data(np.array([-1.0, -1.0]), np.array([]))
+    assert len(found.false) == 0 and len(alpha.frequency_figure(found).data) == 1
 
 
 def test_stability_has_one_line_per_kind_of_image_with_its_deviation():
     rows = [Stability(s, (80.0 + s, 2.0 / s), (0.5, 0.1 / s), (70.0, 0.0), 0.3) for s in (1, 10)]
-    found = figures.stability_data({"noise": rows, "training": rows})
+    found = alpha.stability_data({"noise": rows, "training": rows})
     assert found.value["noise"].tolist() == [81, 90] and found.alpha_std["noise"].tolist() == [0.1, 0.01]
-    figure = figures.stability_figure(found, "alpha")
+    figure = alpha.stability_figure(found, "alpha")
     assert [trace.name for trace in figure.data] == ["noise", "training"]
     assert figure.data[0].line.dash != figure.data[1].line.dash
     assert list(figure.data[0].error_y.array) == [0.1, 0.01]
@@ -74,6 +74,6 @@ def test_stability_has_one_line_per_kind_of_image_with_its_deviation():
 def test_the_training_set_has_one_curve_per_size_and_a_mark_at_its_best():
     curve = {"alpha": [0.0, 0.5, 1.0], "value": [40.0, 60.0, 50.0]}
     records = [{"size": n, "curve": curve, "alpha": 0.5, "best": {"value": 60.0}} for n in (50, 100)]
-    found = figures.trainset_data(records)
+    found = alpha.trainset_data(records)
     assert found.best == {50: (0.5, 60.0), 100: (0.5, 60.0)}
-    assert [t.mode for t in figures.trainset_figure(found).data] == ["lines", "markers"] * 2
+    assert [t.mode for t in alpha.trainset_figure(found).data] == ["lines", "markers"] * 2

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from core import plots
-from core.seeds import summary
+from core import figures
+from core.ttm.seeds import summary
 
 
 def estimate(value, chance=50.0):
@@ -26,57 +26,57 @@ def parts(match, other):
 
 def test_the_parts_of_a_transfer_check_are_curves_of_their_own():
     steps = [step(0, 50, parts=parts(50, 40)), step(1, 60, parts=parts(70, 45))]
-    found = plots.parts_data(steps, 5)
+    found = figures.parts_data(steps, 5)
     assert found["adapted"].metrics["group_match"][:, 0].tolist() == [50, 70]
     assert found["untouched"].metrics["group_match"][:, 0].tolist() == [40, 45]
-    assert plots.parts_data([step(0, 50)], 5) == plots.parts_data([], 5) == {}
+    assert figures.parts_data([step(0, 50)], 5) == figures.parts_data([], 5) == {}
 
 
 def test_the_global_variant_s_metrics_are_drawn_too():
     wide = step(0, 50)
     wide["metrics"]["global_match"] = estimate(30.0, 1.0)
-    data = plots.ttm_data([wide], 3)
+    data = figures.ttm_data([wide], 3)
     assert list(data.metrics) == ["group_score", "group_match", "global_match"]
-    assert "Global match" in [trace.name for trace in plots.ttm_metrics_figure(data).data]
+    assert "Global match" in [trace.name for trace in figures.ttm_metrics_figure(data).data]
 
 
 def test_fitted_pseudo_labels_have_their_panel_in_percent():
-    data = plots.ttm_data([step(0, 50, fitted=None), step(1, 60)], 2)
+    data = figures.ttm_data([step(0, 50, fitted=None), step(1, 60)], 2)
     assert np.isnan(data.fitted[0]) and data.fitted[1] == 25
-    figure = plots.ttm_panel_figure(data, "fitted")
+    figure = figures.ttm_panel_figure(data, "fitted")
     assert figure.layout.yaxis.range == (0, 104) and figure.data[0].y[1] == 25
 
 
 def test_a_step_s_margins_are_split_into_right_and_wrong():
     margins = {"edges": [0.0, 1.0, 2.0], "counts": [5, 3], "right": [2, 3], "tied": 4}
-    data = plots.step_margins(step(1, 50, margins=margins))
+    data = figures.step_margins(step(1, 50, margins=margins))
     assert data.right.tolist() == [2, 3] and data.wrong.tolist() == [3, 0] and data.tied == 4
     blind = step(1, 50, margins={**margins, "right": None})
-    assert plots.step_margins(blind) is None and plots.step_margins({"margins": None}) is None
-    assert plots.step_margins_figure(blind).data[0].y == (5, 3)
-    assert len(plots.step_margins_figure(step(1, 50, margins=margins)).data) == 3
+    assert figures.step_margins(blind) is None and figures.step_margins({"margins": None}) is None
+    assert figures.step_margins_figure(blind).data[0].y == (5, 3)
+    assert len(figures.step_margins_figure(step(1, 50, margins=margins)).data) == 3
 
 
 def test_a_sweep_s_bands_are_one_standard_deviation():
     rows = summary([[step(0, 50), step(1, 60)], [step(0, 50), step(1, 70)]])
-    data = plots.spread_data(rows, 4)
+    data = figures.spread_data(rows, 4)
     mean, std, chance = data.metrics["group_match"][1]
     assert (mean, chance, data.seeds.tolist()) == (65, 50, [2, 2])
     assert std == pytest.approx(np.sqrt(50), abs=1e-3)
-    band, line = plots.spread_figure(data).data[2:4]
+    band, line = figures.spread_figure(data).data[2:4]
     assert line.name == "GroupMatch" and list(line.y) == [50, 65]
     assert band.y[1] == pytest.approx(65 + std) and band.y[2] == pytest.approx(65 - std)
-    means = plots.means_data(data)
+    means = figures.means_data(data)
     assert means.metrics["group_match"][1].tolist() == pytest.approx([65, 65 - std, 65 + std, 50])
-    table = plots.spread_table(data)
+    table = figures.spread_table(data)
     assert table["group_match_mean"].tolist() == [50, 65] and table["seeds"].tolist() == [2, 2]
 
 
 def test_one_seed_has_no_band_and_parts_have_their_own_means():
     rows = summary([[step(0, 50, parts=parts(60, 40))]])
-    assert np.isnan(plots.spread_data(rows, 1).metrics["group_match"][0, 1])
-    assert plots.spread_data(rows, 1, "untouched").metrics["group_match"][0, 0] == 40
-    assert len(plots.spread_figure(plots.spread_data(rows, 1)).data) == 4
+    assert np.isnan(figures.spread_data(rows, 1).metrics["group_match"][0, 1])
+    assert figures.spread_data(rows, 1, "untouched").metrics["group_match"][0, 0] == 40
+    assert len(figures.spread_figure(figures.spread_data(rows, 1)).data) == 4
 
 
 def cell(method, metric, paper=None, yours=None, **more):
@@ -92,10 +92,10 @@ def test_a_table_s_figure_has_the_paper_s_marks_hollow_and_yours_filled():
         },
         {"line": "B, y", "cells": [cell("TTM T=3", "group_match", 70.0, paper_std=0.5)]},
     ]
-    data = plots.papers_data({"lines": lines})
+    data = figures.papers_data({"lines": lines})
     assert data.results == ["raw GroupScore", "TTM GroupMatch"] and data.whose == "paper"
     np.testing.assert_array_equal(data.paper, [[10, np.nan], [np.nan, 70]])
-    marks = {trace.name: trace.marker.symbol for trace in plots.papers_figure(data).data}
+    marks = {trace.name: trace.marker.symbol for trace in figures.papers_figure(data).data}
     assert marks == {
         "raw GroupScore, paper": "square-open",
         "raw GroupScore, yours": "square",
@@ -105,5 +105,5 @@ def test_a_table_s_figure_has_the_paper_s_marks_hollow_and_yours_filled():
 
 def test_where_there_is_no_paper_the_shipped_numbers_take_its_place():
     record = {"lines": [{"line": "A", "cells": [cell("TTM", "group_match", shipped=80.0, shipped_std=1.0)]}]}
-    data = plots.papers_data(record)
+    data = figures.papers_data(record)
     assert data.whose == "shipped" and data.paper.tolist() == [[80]] and data.paper_std.tolist() == [[1]]

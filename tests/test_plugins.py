@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from packages import WORD_COUNT, install
 
-from core.errors import InputError
-from core.evaluation import Evaluation
-from core.scorers import load_scorer, plugins, scorer_key
-from core.scores import ScoreCache, score_groups
+from core.base.errors import InputError
+from core.metrics.evaluation import Evaluation
+from core.scorers import plugins
+from core.scoring.load import load_scorer, scorer_key
+from core.scoring.scores import ScoreCache, score_groups
 
 FAULTY = """
 class Wrong(WordCount):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.presets import MODELS, PRESETS, default_preset
+from core.ttm.config import MODELS, PRESETS, default_preset
 
 # [TTM] Tables 3, 4 and 5, copied from the paper: data, model, tau_1, tau_T, schedule, learning rate.
 TABLES = {

@@ -13,14 +13,14 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 from safetensors.torch import load_file  # noqa: E402
 
-from core import paths  # noqa: E402
-from core.errors import InputError  # noqa: E402
+from core.base import paths  # noqa: E402
+from core.base.errors import InputError  # noqa: E402
 from core.pretrain import RECIPES, pretrain, pretrain_recipe  # noqa: E402
-from core.pretrain.data import DataRecipe, claim_table, object_table, training_data  # noqa: E402
 from core.pretrain.heads import agreement  # noqa: E402
 from core.pretrain.recipes import Recipe, Tower  # noqa: E402
 from core.pretrain.tokens import EOS, PAD, questions, token_ids, word_tokenizer  # noqa: E402
 from core.scenes import COLOURS, SETS, Claim, Phrase, build, training_scenes  # noqa: E402
+from core.scenes.training_pictures import DataRecipe, claim_table, object_table, training_data  # noqa: E402
 
 SHIPPED = sorted(p.parent for p in (paths.assets() / "models").glob("*/config.json"))
 CLASSES = {
@@ -275,9 +275,9 @@ def test_all_shipped_models_together_are_small() -> None:
 
 
 def test_the_shipped_clip_scores_as_its_log_says() -> None:
-    from core import metrics
-    from core.scorers import load_scorer
-    from core.scores import score_groups
+    from core.metrics import groups as metrics
+    from core.scoring.load import load_scorer
+    from core.scoring.scores import score_groups
 
     groups = build("scenes/front-behind", "validation", RECIPES["clip"].groups)
     scores = score_groups(load_scorer("builtin/clip"), groups)

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from core.debias import debias
-from core.errors import InputError
-from core.matching import match
-from core.metrics import METRICS, bootstrap, chance, compare, evaluate, outcomes, threshold_curve
-from core.metrics_alpha import alpha_curve, interval
+from core.base.errors import InputError
+from core.debiasing.curves import alpha_curve, interval
+from core.debiasing.debias import debias
+from core.matching.groups import match
+from core.metrics.groups import METRICS, bootstrap, chance, compare, evaluate, outcomes, threshold_curve
 
 SHAPES = [(1, 2), (1, 4), (2, 2), (2, 4), (3, 3), (4, 4), (7, 7)]
 KINDS = {

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from core.errors import InputError
-from core.metrics import global_match
-from core.ranks import rank_both_ways
-from core.recall import recall, recall_curve
-from core.retrieval import Ranking, RetrievalEvaluation, rank_lists, ranks, recall_at
+from core.base.errors import InputError
+from core.metrics.groups import global_match
+from core.metrics.ranks import rank_both_ways
+from core.metrics.recall import recall, recall_curve
+from core.metrics.retrieval import Ranking, RetrievalEvaluation, rank_lists, ranks, recall_at
 
 KINDS = {
     "continuous": lambda rng, size: rng.normal(size=size),

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from driving import fine
 
-from core import public
-from core.errors import InputError
-from core.runs import RunStore
+from core.base import public_mode
+from core.base.errors import InputError
+from core.runs.store import RunStore
 from ui import visitor
 
 JOB = {
@@ -39,7 +39,7 @@ def opened(tmp_path, monkeypatch):
 )
 def test_one_environment_variable_turns_it_on(monkeypatch, value, on):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", value)
-    assert public.public() is on
+    assert public_mode.public() is on
 
 
 def test_a_visitor_lists_only_the_own_runs_and_opens_others_by_their_link(opened):
@@ -61,7 +61,7 @@ def test_another_visitors_run_cannot_be_changed(opened, change):
 
 
 def test_a_visitor_has_a_limited_number_of_live_runs(opened):
-    for _ in range(public.LIVE):
+    for _ in range(public_mode.LIVE):
         opened("ann").create("ttm", "hers", JOB)
     with pytest.raises(InputError, match="runs waiting or working"):
         opened("ann").create("ttm", "one more", JOB)
@@ -69,7 +69,7 @@ def test_a_visitor_has_a_limited_number_of_live_runs(opened):
 
 
 def test_the_queue_of_all_visitors_is_limited(opened, monkeypatch):
-    monkeypatch.setattr(public, "WAITING", 3)
+    monkeypatch.setattr(public_mode, "WAITING", 3)
     for name in ("ann", "bob", "cem"):
         opened(name).create("ttm", "one", JOB)
     with pytest.raises(InputError, match="queue of this server is full"):
@@ -95,7 +95,7 @@ def test_a_run_that_is_too_large_is_refused_with_a_sentence(opened, change, said
 
 
 def test_old_runs_of_a_visitor_go_when_new_ones_come(opened, monkeypatch):
-    monkeypatch.setattr(public, "KEPT", 2)
+    monkeypatch.setattr(public_mode, "KEPT", 2)
     ids = []
     for number in range(4):
         run = opened("ann").create("ttm", str(number), JOB)
@@ -110,9 +110,9 @@ def test_old_runs_of_a_visitor_go_when_new_ones_come(opened, monkeypatch):
 def test_models_from_outside_are_refused(monkeypatch, name):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
     with pytest.raises(InputError, match="not offered here"):
-        public.check_model(name, ["builtin/clip"])
+        public_mode.check_model(name, ["builtin/clip"])
     monkeypatch.delenv("CROSSMATCH_PUBLIC")
-    assert public.check_model(name, ["builtin/clip"]) == name
+    assert public_mode.check_model(name, ["builtin/clip"]) == name
 
 
 NOT_OURS = [
@@ -136,8 +136,8 @@ NOT_OURS = [
 @pytest.mark.parametrize("name", NOT_OURS)
 def test_no_way_to_resolve_a_model_leads_outside(opened, monkeypatch, tmp_path, name):
     """Whatever page or run a name comes from, the loader itself refuses it."""
-    from core import scorers
-    from core.adapt.bases import load_base
+    from core.scorers.cola_features import load_base
+    from core.scoring import load as scorers
 
     monkeypatch.setattr(scorers, "locate", None)  # nothing is looked for
     for act in (
@@ -158,8 +158,8 @@ def test_no_way_to_resolve_a_model_leads_outside(opened, monkeypatch, tmp_path, 
 def test_built_in_models_and_those_of_runs_are_loaded_in_public_mode(opened, tmp_path):
     import shutil
 
-    from core.paths import assets
-    from core.scorers import load_scorer, scorer_key
+    from core.base.paths import assets
+    from core.scoring.load import load_scorer, scorer_key
 
     store = opened("ann")
     folder = store.folder(store.create("ttm", "t", JOB).id) / "model"
@@ -179,12 +179,12 @@ def test_built_in_models_and_those_of_runs_are_loaded_in_public_mode(opened, tmp
 def test_a_resumed_run_counts_like_a_new_one(opened):
     """Whoever stops his runs to start others cannot resume them all on top."""
     store, stopped = opened("ann"), []
-    for _ in range(public.LIVE):
+    for _ in range(public_mode.LIVE):
         run = store.create("ttm", "first", JOB)
         assert store.queue_up(run.id) == 1  # it does not stand in its own way
         store.request_stop(run.id)
         stopped.append(run.id)
-    for _ in range(public.LIVE):
+    for _ in range(public_mode.LIVE):
         store.create("ttm", "second", JOB)
     with pytest.raises(InputError, match="runs waiting or working"):
         store.queue_up(stopped[0])
@@ -204,12 +204,12 @@ def test_of_many_that_are_started_at_the_same_instant_no_more_are_admitted(opene
 
     with ThreadPoolExecutor(12) as pool:
         answers = list(pool.map(start, range(12)))
-    assert len(store.list()) == public.LIVE
-    assert sum("runs waiting or working" in answer for answer in answers) == 12 - public.LIVE
+    assert len(store.list()) == public_mode.LIVE
+    assert sum("runs waiting or working" in answer for answer in answers) == 12 - public_mode.LIVE
 
 
 def test_a_visitor_neither_starts_nor_stops_a_table(opened):
-    from core.reproduce.background import start_table, stop_table
+    from core.papers.background import start_table, stop_table
 
     for act in (start_table, stop_table):
         with pytest.raises(InputError, match="not run or stopped from here"):
@@ -233,8 +233,8 @@ def test_no_page_loads_another_model_by_its_address(open_page, monkeypatch, tmp_
 
     import streamlit as st
 
-    from core import scorers
-    from core.paths import assets
+    from core.base.paths import assets
+    from core.scoring import load as scorers
 
     st.cache_resource.clear()  # pages remember for a while which models there are
     folder = tmp_path / "a-model"
@@ -293,9 +293,9 @@ def test_what_is_not_for_visitors_is_not_behind_an_address_either(open_page, mon
 def test_without_public_mode_everything_is_everybodys(tmp_path, monkeypatch):
     monkeypatch.delenv("CROSSMATCH_PUBLIC", raising=False)
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
-    for _ in range(public.LIVE + 2):
+    for _ in range(public_mode.LIVE + 2):
         visitor.VisitorStore().create("ttm", "one", {**JOB, "groups": 10_000})
-    assert len(visitor.VisitorStore().list()) == public.LIVE + 2
+    assert len(visitor.VisitorStore().list()) == public_mode.LIVE + 2
 
 
 def test_the_cookie_names_the_same_visitor_however_it_is_masked():

@@ -5,16 +5,16 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from core import assignment as module
-from core.errors import InputError
-from core.ranks import rank_both_ways
-from core.retrieval import ranks
+from core.base.errors import InputError
+from core.matching import global_match
+from core.metrics.ranks import rank_both_ways
+from core.metrics.retrieval import ranks
 
 
 @pytest.mark.parametrize("levels", [None, 4])
 @pytest.mark.parametrize("held", [1, 700, 10**9])
 def test_blocks_give_the_ranks_of_the_whole_matrix(monkeypatch, held, levels):
-    monkeypatch.setattr(module, "_HELD", held)
+    monkeypatch.setattr(global_match, "_HELD", held)
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(30, 90)) if levels is None else rng.integers(0, levels, (30, 90)).astype(float)
     own = rng.permutation(np.concatenate([np.arange(30), rng.integers(0, 30, 60)]))
@@ -32,7 +32,7 @@ def test_a_constant_scorer_ranks_last():
 
 
 def test_no_more_than_some_rows_are_held(monkeypatch):
-    monkeypatch.setattr(module, "_HELD", 40_000)
+    monkeypatch.setattr(global_match, "_HELD", 40_000)
     images, captions = np.random.default_rng(1).normal(size=(2, 2000, 8))
     tracemalloc.start()
     try:

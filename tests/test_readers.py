@@ -31,9 +31,9 @@ from benchmarks.samples import (
     write_parquet,
 )
 from core import datasets
+from core.base.errors import InputError
 from core.datasets import base, reading
-from core.errors import InputError
-from core.papers import CITATIONS, UNITS, load_results
+from core.datasets.published import CITATIONS, UNITS, load_results
 
 
 @pytest.fixture(autouse=True)

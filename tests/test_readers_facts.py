@@ -8,8 +8,8 @@ import pytest
 
 from core import datasets
 from core.datasets.base import GRAPHS, GROUPS, RETRIEVAL
-from core.metrics import METRICS
-from core.papers import CITATIONS, load_results
+from core.datasets.published import CITATIONS, load_results
+from core.metrics.groups import METRICS
 
 # name: kind, (m, k), items of the first split, queries, official metric, (data set, subset) in the papers' tables.
 # 0 items: upstream publishes no count, and the note says so. The numbers are those of the data sets' own papers and

@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core import paths, ready
+from core.base import paths
 from core.datasets import load, load_retrieval
+from core.debiasing.priors import estimate_prior
 from core.groups import GroupSet
-from core.priors import estimate_prior
-from core.retrieval_scores import Slice, first_images, score_retrieval
 from core.scenes import FLAT, SETS
-from core.scorers import load_scorer, scorer_key, scorer_names
-from core.scores import ScoreCache, score_groups
+from core.scoring import shipped as ready
+from core.scoring.load import load_scorer, scorer_key, scorer_names
+from core.scoring.retrieval import Slice, first_images, score_retrieval
+from core.scoring.scores import ScoreCache, score_groups
 
 ROOT = Path(__file__).resolve().parent.parent
 RENEW = "renew assets/scores with `python -m benchmarks.ready`"
@@ -139,7 +140,7 @@ def copied_assets(tmp_path: Path, monkeypatch) -> tuple[str, list[ready.Key]]:
     """A copy of the shipped scores to do harm to; the key of a scorer, and keys that it has scores of."""
     key, keys = scorer_key("builtin/clip"), keys_of(load("scenes/swap").select(range(4)))
     shutil.copytree(ready.folder(), tmp_path / "scores")
-    monkeypatch.setattr("core.paths.assets", lambda: tmp_path)
+    monkeypatch.setattr("core.base.paths.assets", lambda: tmp_path)
     assert np.isfinite(ready.find(key, keys)).all()
     return key, keys
 
@@ -171,7 +172,7 @@ def other_file(path: Path) -> str:
 
 
 def test_what_is_written_is_found_pair_by_pair(tmp_path, monkeypatch):
-    monkeypatch.setattr("core.paths.assets", lambda: tmp_path)
+    monkeypatch.setattr("core.base.paths.assets", lambda: tmp_path)
     keys = [(f"image {i}", f"caption {j}") for i in range(7) for j in range(5) if (i + j) % 3]
     pairs = ready.Pairs.of(keys + keys[:4])
     assert len(pairs.codes) == len(keys)

@@ -5,9 +5,9 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from core.debias import debias_matrix, prior_from_samples
-from core.errors import InputError
-from core.recall import (
+from core.base.errors import InputError
+from core.debiasing.debias import debias_matrix, prior_from_samples
+from core.metrics.recall import (
     alpha_record,
     carried_record,
     classify,
@@ -16,7 +16,7 @@ from core.recall import (
     recall_curve,
     recall_in_blocks,
 )
-from core.retrieval import ranks, recall_at
+from core.metrics.retrieval import ranks, recall_at
 
 
 def several(n=12, m=30, seed=0):
@@ -159,7 +159,7 @@ def test_the_command_finds_both_ways_for_any_model(tiny_clip_folder, monkeypatch
     from core.datasets import load_retrieval
 
     some = load_retrieval("scenes/retrieval", "test")
-    monkeypatch.setattr("core.searches.load_retrieval", lambda *args: some)
+    monkeypatch.setattr("core.debiasing.retrieval.load_retrieval", lambda *args: some)
     words = [
         "recall",
         "--benchmark",
@@ -190,29 +190,29 @@ def test_recall_from_blocks_is_that_of_the_matrix(levels):
 def test_a_large_set_is_measured_from_embeddings_to_the_same_recall(
     tiny_clip_folder, toy_groups, monkeypatch
 ):
-    from core import searches
     from core.datasets.sets import RetrievalSet
+    from core.debiasing import retrieval
 
     images = tuple(toy_groups.unique_images()[0])[:10]
     queries = tuple(f"a {colour} thing number {i}" for colour in ("red", "blue") for i in range(len(images)))
     links = np.column_stack([np.arange(len(queries)), np.tile(np.arange(len(images)), 2)])
     some = RetrievalSet("toy", "test", images, queries, links)
-    monkeypatch.setattr(searches, "load_retrieval", lambda *args: some)
+    monkeypatch.setattr(retrieval, "load_retrieval", lambda *args: some)
     for items in (None, 4):
-        whole = searches.search("toy", "test", str(tiny_clip_folder), items)
+        whole = retrieval.search("toy", "test", str(tiny_clip_folder), items)
         with monkeypatch.context() as patch:
-            patch.setattr(searches, "TABLE", 3)
-            patch.setattr(searches, "score_matrix", None)  # no table
-            blocks = searches.search("toy", "test", str(tiny_clip_folder), items)
+            patch.setattr(retrieval, "TABLE", 3)
+            patch.setattr(retrieval, "score_matrix", None)  # no table
+            blocks = retrieval.search("toy", "test", str(tiny_clip_folder), items)
         assert blocks == whole
         assert blocks["images"] == (items or len(images)) and blocks["captions"] == 2 * blocks["images"]
 
 
 @pytest.mark.parametrize("items", [0, -5])
 def test_fewer_than_one_image_is_one_sentence(items):
-    from core import searches
+    from core.debiasing import retrieval
 
-    for ask in (searches.search, searches.scored):
+    for ask in (retrieval.search, retrieval.scored):
         with pytest.raises(InputError, match=f"{items} images were asked for; ask for 1 or more"):
             ask("scenes/retrieval", "test", "builtin/clip", items)
 
@@ -227,7 +227,7 @@ def test_a_retrieval_set_is_debiased_on_the_command_line(tmp_path_factory, monke
     from core.datasets import load_retrieval
 
     some = load_retrieval("scenes/retrieval", "test")
-    monkeypatch.setattr("core.searches.load_retrieval", lambda *args: some)
+    monkeypatch.setattr("core.debiasing.retrieval.load_retrieval", lambda *args: some)
     folder = str(tiny_models.maker(tmp_path_factory)("blip-caption"))
     words = ["alpha", "--benchmark", "scenes/retrieval", "--model", folder, "--items", "3", "--json"]
     own, noise = (
@@ -245,8 +245,8 @@ def test_a_retrieval_set_is_debiased_on_the_command_line(tmp_path_factory, monke
 
 
 def test_training_pairs_are_scenes_and_captions_of_the_models_own_training_data(tmp_path):
-    from core.pretrain.data import DataRecipe, training_data
-    from core.trainset import training_pairs
+    from core.debiasing.training_set import training_pairs
+    from core.scenes.training_pictures import DataRecipe, training_data
 
     recipe = DataRecipe(singles=30, twins=0, detail=0.15)
     data = training_data(recipe, 0, cache=tmp_path)
@@ -273,7 +273,7 @@ class Copier:
 
 
 def test_a_model_biased_towards_common_captions_has_a_best_alpha_above_zero_on_its_training_set():
-    from core.trainset import TrainingPairs, training_retrieval
+    from core.debiasing.training_set import TrainingPairs, training_retrieval
 
     rng = np.random.default_rng(0)
     n = 120

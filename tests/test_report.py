@@ -10,13 +10,13 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from core import report
-from core.errors import InputError
-from core.evaluation import Evaluation, tags_frame
+from core.base.errors import InputError
+from core.exchange import report
+from core.exchange.report import Section, chosen_groups, evaluate_all, read_report, report_html, write_report
+from core.figures import bars_data, margins_data
+from core.figures.svg import bars_svg, margins_svg
 from core.groups import GroupSet
-from core.plots import bars_data, margins_data
-from core.report import Section, chosen_groups, evaluate_all, read_report, report_html, write_report
-from core.svg import bars_svg, margins_svg
+from core.metrics.evaluation import Evaluation, tags_frame
 
 EVIL = "<img src=x onerror=alert(1)></script><script>alert(2)</script>&\"'"
 
@@ -176,8 +176,8 @@ def test_models_and_benchmarks_are_evaluated_once_each(toy_groups, toy_groups_mi
         def score(self, images, captions, pairs):
             return np.arange(len(pairs), dtype=np.float32)
 
-    monkeypatch.setattr("core.scorers.load_scorer", lambda name, device="auto": Scorer())
-    monkeypatch.setattr("core.scorers.scorer_key", lambda name: None)
+    monkeypatch.setattr("core.scoring.load.load_scorer", lambda name, device="auto": Scorer())
+    monkeypatch.setattr("core.scoring.load.scorer_key", lambda name: None)
     monkeypatch.setattr(report.datasets, "load", lambda name, split: toy_groups_mixed)
     told: list = []
     sections = evaluate_all(["a", "a"], ["x"], progress=lambda what, share: told.append((what, share)))
@@ -200,7 +200,7 @@ def test_what_is_no_report_is_a_sentence(tmp_path, data):
 
 def test_scores_that_ship_with_crossmatch_need_no_torch():
     code = (
-        "import sys\nfrom core.report import evaluate_all\n"
+        "import sys\nfrom core.exchange.report import evaluate_all\n"
         "(found,) = evaluate_all(['builtin/clip'], ['scenes/left-right'])\n"
         "assert len(found.evaluation.scores) == 300 and 'torch' not in sys.modules"
     )

@@ -4,14 +4,15 @@ import json
 
 import pytest
 
-from core import datasets, pace, reproduce, seeds
-from core.errors import InputError
-from core.jobs import kind_of, simplematch_job, ttm_job
-from core.papers import reference
-from core.presets import PRESETS
-from core.reproduce import background
-from core.reproduce.tables import SEEDS, TABLES, lines
-from core.runs import RunStore
+from core import datasets, papers
+from core.base.errors import InputError
+from core.datasets.published import reference
+from core.papers import background
+from core.papers.tables import SEEDS, TABLES, lines
+from core.runs.store import RunStore
+from core.ttm import seeds, time_left
+from core.ttm.config import PRESETS
+from core.ttm.run import kind_of, simplematch_job, ttm_job
 
 
 def estimate(value):
@@ -45,7 +46,7 @@ def quick(monkeypatch):
         return store.get(run_id)
 
     monkeypatch.setattr(seeds, "launch", launch)
-    monkeypatch.setattr(reproduce, "resume", launch)
+    monkeypatch.setattr(papers, "resume", launch)
 
 
 def finish(store, run_id, attempt=None, first=(10.0, 60.0), last=(70.0, 80.0), upto=None):
@@ -125,7 +126,7 @@ def test_the_world_s_tables_cover_every_set_and_every_model_that_can_be_adapted(
 
 def test_an_unknown_table_suggests_the_nearest(store):
     with pytest.raises(InputError, match="did you mean 'ttm/1'"):
-        reproduce.plan(store, "ttm/11")
+        papers.plan(store, "ttm/11")
 
 
 # Cells
@@ -184,7 +185,7 @@ def test_a_plan_sets_yours_beside_the_paper_s_and_says_what_is_missing(store):
     line = lines("ttm/1")[1]
     for seed in (0, 1):
         run_of(store, line.job, seed)
-    found = reproduce.plan(store, "ttm/1")
+    found = papers.plan(store, "ttm/1")
     status = found.lines[1]
     assert (status.state, status.complete) == ("missing", (0, 1))  # neither data nor weights are here
     assert (
@@ -211,44 +212,44 @@ def test_runs_with_other_settings_do_not_count(store, change):
     job = ttm_job("scenes/left-right", "builtin/clip")
     other = {**job, **change, "ttm": {**job["ttm"], **change.get("ttm", {})}}
     run_of(store, other)
-    assert reproduce.plan(store, "world/oracle").lines[0].complete == ()
-    assert not reproduce.matches(other, job)
+    assert papers.plan(store, "world/oracle").lines[0].complete == ()
+    assert not papers.matches(other, job)
     same = {**job, "group": "g-1", "device": "cpu", "ttm": {**job["ttm"], "seed": 9, "micro_batch": 10}}
-    assert reproduce.matches(same, job)
+    assert papers.matches(same, job)
 
 
 def test_a_stopped_run_counts_for_nothing_yet_and_a_line_is_done_with_all_seeds(store):
     job = lines("world/schedules")[0].job
     run_of(store, job, 0, upto=3)
-    first = reproduce.plan(store, "world/schedules").lines[0]
+    first = papers.plan(store, "world/schedules").lines[0]
     assert (first.state, first.complete, first.values[0]) == ("stopped", (), None)
     for seed in range(SEEDS):
         run_of(store, job, seed)
-    done = reproduce.plan(store, "world/schedules").lines[0]
+    done = papers.plan(store, "world/schedules").lines[0]
     assert (done.state, done.seconds, done.values[2].seeds) == ("done", None, 4)
     # The same run is a line of other tables too.
-    assert reproduce.plan(store, "world/oracle").lines[0].state == "done"
+    assert papers.plan(store, "world/oracle").lines[0].state == "done"
 
 
 def test_a_table_is_worked_through_and_goes_on_where_it_was(store, quick):
     job = lines("world/schedules")[0].job
     cut = run_of(store, job, 1, upto=3)
     told = []
-    found = reproduce.work_through(store, "world/schedules", seeds=2, tell=told.append, pause=0)
+    found = papers.work_through(store, "world/schedules", seeds=2, tell=told.append, pause=0)
     assert [status.state for status in found.lines] == ["done"] * 4
     assert store.get(cut.id).attempt == 2  # resumed, not begun anew
     assert len(store.list()) == 8
     assert sum(line.startswith("finished") for line in told) == 8
     groups = [{store.get(i).config.get("group") for i in status.runs} for status in found.lines]
     assert all(len(g - {None}) == 1 for g in groups)  # a line's seeds belong together
-    again = reproduce.work_through(store, "world/schedules", seeds=2, tell=told.append, pause=0)
+    again = papers.work_through(store, "world/schedules", seeds=2, tell=told.append, pause=0)
     assert again.record()["lines"] == found.record()["lines"] and len(store.list()) == 8
 
 
 def test_what_is_missing_is_not_started(store, quick):
-    status = reproduce.plan(store, "ttm/7").lines[0]
-    assert reproduce.start(store, status) == []
-    assert reproduce.work_through(store, "ttm/7", pause=0).lines[0].state == "missing"
+    status = papers.plan(store, "ttm/7").lines[0]
+    assert papers.start(store, status) == []
+    assert papers.work_through(store, "ttm/7", pause=0).lines[0].state == "missing"
     assert store.list() == []
 
 
@@ -257,19 +258,19 @@ def test_what_is_missing_is_not_started(store, quick):
 
 def test_time_comes_from_the_most_similar_finished_run(store):
     job = ttm_job("scenes/left-right", "builtin/clip", options={"iterations": 2, "epochs": 3})
-    assert pace.pace(store, job).source == "a guess"
-    assert pace.expected_seconds(store, ttm_job("b", "openai/nothing-here"), 10) == (
+    assert time_left.pace(store, job).source == "a guess"
+    assert time_left.expected_seconds(store, ttm_job("b", "openai/nothing-here"), 10) == (
         None,
         "no earlier run says",
     )
     other = ttm_job("scenes/add", "builtin/clip", options={"iterations": 2, "epochs": 1})
     run_of(store, other)
     # 2 iterations of 6 s, 300 groups, 1 epoch: 0.02 s for a group and epoch.
-    assert pace.pace(store, job) == (pytest.approx(0.02), "this model")
+    assert time_left.pace(store, job) == (pytest.approx(0.02), "this model")
     run_of(store, job)
-    assert pace.pace(store, job) == (pytest.approx(0.02 / 3), "this model and set")
-    assert pace.expected_seconds(store, job, 150) == (pytest.approx(6.0), "this model and set")
-    assert pace.pace(store, simplematch_job("scenes/add", "builtin/clip")).source == "a guess"
+    assert time_left.pace(store, job) == (pytest.approx(0.02 / 3), "this model and set")
+    assert time_left.expected_seconds(store, job, 150) == (pytest.approx(6.0), "this model and set")
+    assert time_left.pace(store, simplematch_job("scenes/add", "builtin/clip")).source == "a guess"
 
 
 def test_another_model_s_pace_is_scaled_by_the_size_of_the_weights(store, tmp_path):
@@ -280,7 +281,7 @@ def test_another_model_s_pace_is_scaled_by_the_size_of_the_weights(store, tmp_pa
         ttm_job("b", str(tmp_path / n), options={"iterations": 2, "epochs": 1}) for n in ("small", "large")
     )
     run_of(store, small)
-    assert pace.pace(store, large) == (pytest.approx(0.1), "another model, by size")
+    assert time_left.pace(store, large) == (pytest.approx(0.1), "another model, by size")
 
 
 # In the background
@@ -297,7 +298,7 @@ def test_a_table_is_worked_through_by_a_process_of_its_own_once(store, monkeypat
     assert background.is_working(store, "world/oracle") and not background.is_working(store, "world")
     background.start_table(store, "world/oracle", 2)
     assert [(a[0], a[1]) for a in started] == [
-        ("core.reproduce.background", [str(store.root), "world/oracle", "2"])
+        ("core.papers.background", [str(store.root), "world/oracle", "2"])
     ]
     with pytest.raises(InputError, match="did you mean"):
         background.start_table(store, "world/oracles", 2)
@@ -318,4 +319,4 @@ def test_stopping_a_table_stops_its_runs_and_launches_no_more(store, monkeypatch
 
 def test_the_process_works_through_what_can_run(store, quick):
     background.main([str(store.root), "world/oracle", "1"])
-    assert [s.state for s in reproduce.plan(store, "world/oracle", 1).lines] == ["done", "done"]
+    assert [s.state for s in papers.plan(store, "world/oracle", 1).lines] == ["done", "done"]

@@ -7,17 +7,17 @@ import pytest
 import test_readers
 from tiny_models import build_blip
 
-from core import reproduce
-from core.adapt.config import FUSIONS, MIXES, STRATEGIES
-from core.adapt.jobs import adapt_job
-from core.papers import UNITS, reference
-from core.reproduce import cola, measure, show, vgpt
-from core.reproduce.measured import measured
-from core.reproduce.runs import matches, missing_of
-from core.reproduce.tables import lines
-from core.runs import RunStore
+from core import papers
+from core.cola.run import adapt_job
+from core.datasets.published import UNITS, reference
+from core.papers import cola, measure, show, vgpt
+from core.papers.measured import measured
+from core.papers.runs import matches, missing_of
+from core.papers.tables import lines
+from core.runs.store import RunStore
+from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES
 from core.scorers.kinds import KINDS, NULL_COUNTS
-from core.sweep.evaluate import evaluate_job
+from core.sweeps.evaluate import evaluate_job
 from core.worker import KINDS as WORKERS
 from core.worker import Job
 
@@ -51,7 +51,7 @@ def test_two_numbers_of_a_line_never_share_a_column(paper, module, short):
 @pytest.mark.parametrize(("paper", "module", "short"), PAPERS, ids=["VGPT", "Cola"])
 def test_a_line_can_be_run_or_says_what_is_missing_or_is_printed_alone(paper, module, short, store):
     for key, _, _ in module.TABLES:
-        for status in reproduce.plan(store, f"{short}/{key}").lines:
+        for status in papers.plan(store, f"{short}/{key}").lines:
             alone = status.line.label.split(",")[0] in ("random", "human")
             assert status.state == ("printed" if alone else "missing"), status.line.label
             assert bool(status.missing) != alone
@@ -172,7 +172,7 @@ def test_a_line_of_the_paper_is_measured_on_its_data_and_stands_beside_the_print
     zero, best = by_label["BLIP, VisualGPTScore α=0"], by_label["BLIP, VisualGPTScore α=α*"]
     assert zero.jobs[0] == best.jobs[0]  # one run serves both
     steps = run(store, zero.jobs[0])
-    status = {s.line.label: s for s in reproduce.plan(store, "vgpt/10").lines}["BLIP, VisualGPTScore α=0"]
+    status = {s.line.label: s for s in papers.plan(store, "vgpt/10").lines}["BLIP, VisualGPTScore α=0"]
     found = dict(zip([c.head for c in status.line.cells], status.values, strict=True))
     alpha = steps[-1]["alpha"]["text_score"]
     assert found["Winoground TextScore"].mean == pytest.approx(alpha["alpha_0"]["value"], abs=1e-3)
@@ -192,12 +192,12 @@ def test_parts_by_tag_are_measured_apart(store, tmp_path, monkeypatch):
 
 
 def test_a_retrieval_set_is_measured_with_and_without_its_prior(store, monkeypatch):
-    from core import searches
-    from core.retrieval_scores import first_images
+    from core.debiasing import retrieval
     from core.scenes.retrieval import load_retrieval
+    from core.scoring.retrieval import first_images
 
     small = first_images(load_retrieval("test"), 8, 30)
-    monkeypatch.setattr(searches, "load_retrieval", lambda name, split="test": small)
+    monkeypatch.setattr(retrieval, "load_retrieval", lambda name, split="test": small)
     steps = run(store, measure.measure_job("scenes/retrieval", "builtin/blip-caption", prior="test"))
     record = steps[-1]
     assert (
@@ -224,14 +224,14 @@ def test_a_measurement_stops_when_it_is_asked_to(store):
 def test_what_ships_of_the_captioner_stands_in_its_lines(store):
     import pandas as pd
 
-    from core.paths import assets
+    from core.base.paths import assets
 
     table = pd.read_csv(assets() / "results" / "alpha.csv")
     own = table[
         (table.prior == "gaussian") & (table.benchmark == "scenes/swap") & (table.metric == "text_score")
     ]
     wanted = dict(zip(own.setting, own.value, strict=True))
-    status = next(s for s in reproduce.plan(store, "world/alpha").lines if "scenes/swap," in s.line.label)
+    status = next(s for s in papers.plan(store, "world/alpha").lines if "scenes/swap," in s.line.label)
     found = [spread.mean for spread in status.shipped]
     names = ("alpha 0", "alpha 1", "tuned on test", "half/half x 10")
     assert found == pytest.approx([wanted[name] for name in names])
@@ -255,7 +255,7 @@ def test_what_ships_of_the_strategies_stands_in_their_lines(store, tmp_path, mon
     monkeypatch.setattr(sys.modules[measured.__module__], "assets", lambda: tmp_path)
     measured.cache_clear()
     try:
-        found = {s.line.label: s.shipped for s in reproduce.plan(store, "world/cola").lines}
+        found = {s.line.label: s.shipped for s in papers.plan(store, "world/cola").lines}
     finally:
         measured.cache_clear()
     before, linear = found["before, builtin/clip"], found["Linear, builtin/clip"]
@@ -283,19 +283,19 @@ def test_lines_that_share_a_run_launch_it_once(store, monkeypatch):
         store.conclude(run_id, attempt, "finished")
         return store.get(run_id)
 
-    monkeypatch.setattr("core.seeds.launch", launch)
-    found = reproduce.work_through(store, "world/cola", seeds=1, pause=0.01)
+    monkeypatch.setattr("core.ttm.seeds.launch", launch)
+    found = papers.work_through(store, "world/cola", seeds=1, pause=0.01)
     assert sorted(launched) == sorted(STRATEGIES)  # `before` is Linear's
     assert {s.state for s in found.lines} == {"done"}
     assert found.lines[0].values[0].mean == 1.0
 
 
 def test_only_what_is_in_percent_is_drawn():
-    from core import plots
+    from core import figures
 
-    record = reproduce.plan(RunStore(), "cola/3").record()
-    data = plots.papers_data(record)
+    record = papers.plan(RunStore(), "cola/3").record()
+    data = figures.papers_data(record)
     assert all(UNITS[metric] == "percent" for metric in data.metrics) and len(data.results) == 3
-    looks = {trace.marker.symbol.removesuffix("-open") for trace in plots.papers_figure(data).data}
+    looks = {trace.marker.symbol.removesuffix("-open") for trace in figures.papers_figure(data).data}
     assert len(looks) == 3
     assert show.heading(record["lines"][0]["cells"][0]) == data.results[0]

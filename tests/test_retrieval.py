@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from core.errors import InputError
-from core.retrieval import RetrievalEvaluation, expected_precision, rank_lists, ranks, recall_at
+from core.base.errors import InputError
+from core.metrics.retrieval import RetrievalEvaluation, expected_precision, rank_lists, ranks, recall_at
 
 
 def test_rank_counts_better_and_tied_rivals():

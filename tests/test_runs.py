@@ -16,10 +16,11 @@ import psutil
 import pytest
 from gates import until
 
-from core import files, processes, runs
-from core.database import Database
-from core.errors import InputError
-from core.runs import RunStore, Superseded, parallel_runs
+from core.base import files, processes
+from core.base.database import Database
+from core.base.errors import InputError
+from core.runs import store as runs
+from core.runs.store import RunStore, Superseded, parallel_runs
 
 ROOT = Path(__file__).resolve().parent.parent
 ME = processes.identify(os.getpid())

@@ -16,7 +16,7 @@ import psutil
 import pytest
 from gates import until
 
-from core.errors import InputError
+from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scenes import (
     COLOURS,

@@ -9,7 +9,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from core.errors import InputError
+from core.base.errors import InputError
 from core.scenes import (
     FLAT,
     SETS,
@@ -21,15 +21,15 @@ from core.scenes import (
     load_flat,
     load_retrieval,
     scene_graph,
+    sets,
     words,
     write_assets,
 )
-from core.scenes import sets as sets_file
 from core.scenes.flat import independent, keep
 from core.scenes.rows import asset_path, read_rows
 from core.scenes.sets import drawn
 from core.scenes.shuffles import grammatical
-from core.scores import score_all, score_groups
+from core.scoring.scores import score_all, score_groups
 
 SHAPES = {
     "scenes/attribute-swap": (2, 2), "scenes/left-right": (2, 2), "scenes/front-behind": (2, 2),
@@ -228,7 +228,7 @@ def test_the_shipped_files_hold_what_building_gives(shipped):
 
 
 def test_writing_the_assets_twice_gives_equal_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr(sets_file, "SETS", {"scenes/swap": SETS["scenes/swap"]})
+    monkeypatch.setattr(sets, "SETS", {"scenes/swap": SETS["scenes/swap"]})
     monkeypatch.setattr("core.scenes.retrieval._IMAGES", {"train": 5, "validation": 5, "test": 5})
     first, second = write_assets(tmp_path / "a"), write_assets(tmp_path / "b")
     assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
@@ -250,7 +250,7 @@ def test_a_damaged_file_is_one_sentence(tmp_path, monkeypatch, harm):
     path.parent.mkdir(parents=True)
     if harm != "missing":
         path.write_bytes(bad[harm])
-    monkeypatch.setattr("core.paths.assets", lambda: tmp_path)
+    monkeypatch.setattr("core.base.paths.assets", lambda: tmp_path)
     with pytest.raises(
         InputError, match=r"The shipped groups .* are (missing|damaged).*write_assets"
     ) as error:

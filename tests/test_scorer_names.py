@@ -7,12 +7,12 @@ import pytest
 import tiny_models
 from driving import whole_app
 
-from core import scorers
-from core.errors import InputError
-from core.evaluation import Evaluation
-from core.scorers import builtin_models, load_scorer, model_folder, scorer_kind, scorer_names
+from core.base.errors import InputError
+from core.metrics.evaluation import Evaluation
 from core.scorers.kinds import KINDS, kinds_of
-from core.scores import score_groups
+from core.scoring import load as scorers
+from core.scoring.load import builtin_models, load_scorer, model_folder, scorer_kind, scorer_names
+from core.scoring.scores import score_groups
 
 # One model of every family of METHODS 4, by the kind of score and the tiny model that gives it.
 EVERY = [
@@ -73,7 +73,7 @@ def test_the_built_in_models_are_listed_with_every_score_they_give():
 
 
 def test_a_model_is_listed_by_its_own_kind_and_others_by_prefix(make, monkeypatch):
-    monkeypatch.setattr("core.scorers.builtin_models", lambda: {str(make("blip-itm")): make("blip-itm")})
+    monkeypatch.setattr("core.scoring.load.builtin_models", lambda: {str(make("blip-itm")): make("blip-itm")})
     name = str(make("blip-itm"))
     assert scorer_names() == {name: "itm", f"itc:{name}": "itc"}
     assert kinds_of(make("blip-caption")) == ("vgpt", "blind")

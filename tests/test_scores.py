@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import paths, scores
-from core.errors import InputError
+from core.base import paths
+from core.base.errors import InputError
 from core.groups import GroupSet
-from core.scorers import load_scorer
-from core.scores import (
+from core.scoring import scores
+from core.scoring.load import load_scorer
+from core.scoring.scores import (
     ScoreCache,
     parse_shape,
     read_embeddings,
@@ -709,7 +710,7 @@ def test_bad_embeddings_are_one_sentence(case):
 
 
 def test_the_published_winoground_embeddings_give_the_published_figures(winoground_embeddings):
-    from core.evaluation import Evaluation
+    from core.metrics.evaluation import Evaluation
 
     file = read_embeddings(winoground_embeddings, "2x2")
     with warnings.catch_warnings():

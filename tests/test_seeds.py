@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from core import seeds
-from core.errors import InputError
-from core.jobs import simplematch_job, ttm_job
-from core.runs import RunStore
+from core.base.errors import InputError
+from core.runs.store import RunStore
+from core.ttm import seeds
+from core.ttm.run import simplematch_job, ttm_job
 
 
 def record(iteration, value, part=None, **more):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import test_readers
 
-from core import jobs
-from core.errors import InputError
-from core.runs import RunStore
-from core.shapes import check_one_shape, of_shape
+from core.base.errors import InputError
+from core.datasets.shapes import check_one_shape, of_shape
+from core.runs.store import RunStore
+from core.ttm import run as jobs
 
 NAME = "crepe/systematicity-atom-cc12m"  # two groups, of 6 and of 3 captions, in the sample
 
@@ -77,10 +77,10 @@ def test_the_command_line_says_so_and_takes_a_shape(mixed, capsys, monkeypatch):
 def test_the_page_s_run_is_of_the_shape_that_was_picked(mixed, app, monkeypatch):
     from driving import button, fine, text
 
-    from core import runs
+    from core.runs import store as runs
 
     monkeypatch.setattr(runs, "launch", lambda store, run_id, module="": store.get(run_id))
-    monkeypatch.setattr("core.seeds.launch", lambda store, run_id, module="": store.get(run_id))
+    monkeypatch.setattr("core.ttm.seeds.launch", lambda store, run_id, module="": store.get(run_id))
     test = app("pages/4_Test-Time_Matching.py", set=NAME, model="builtin/clip", shape=mixed[-1])
     assert "This set mixes shapes" in text(test)
     button(test, "Run 4 seeds").click().run()

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from worlds import percent, weights, world
 
-from core import metrics
-from core.embeddings import read_embeddings
-from core.matching import match
-from core.presets import PRESETS, SimpleMatchConfig
-from core.pseudolabels import fitted_groups
+from core.datasets.embeddings import read_embeddings
+from core.matching.groups import match
+from core.metrics import groups as metrics
 from core.scorers.embedding import EmbeddingModel
-from core.simplematch import simple_match
+from core.ttm.config import PRESETS, SimpleMatchConfig
+from core.ttm.pseudolabels import fitted_groups
+from core.ttm.simplematch import simple_match
 
 FAST = SimpleMatchConfig(lr=0.01, rounds=6)
 

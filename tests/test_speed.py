@@ -13,13 +13,14 @@ import torch
 from conftest import COLOURS, draw
 from worlds import weights
 
-from core.errors import InputError
-from core.matching import match
-from core.presets import TTMConfig
-from core.scorers import faster, load_scorer, reading, scorer_key, scorer_kind
+from core.base.errors import InputError
+from core.matching.groups import match
+from core.scorers import faster, reading
 from core.scorers.base import Trainable
-from core.scores import score_groups
-from core.ttm import run_ttm
+from core.scoring.load import load_scorer, scorer_key, scorer_kind
+from core.scoring.scores import score_groups
+from core.ttm.config import TTMConfig
+from core.ttm.loop import run_ttm
 
 FAST = TTMConfig(iterations=2, epochs=2, lr=1e-3, coverage_first=0.5, batch=2, augmentation="jitter")
 IMAGES = [

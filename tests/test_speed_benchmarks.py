@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from benchmarks import gpu, memory, scoring, sized, ttm_speed
-from core.presets import TTMConfig
-from core.scorers import load_scorer
-from core.ttm import run_ttm
+from core.scoring.load import load_scorer
+from core.ttm.config import TTMConfig
+from core.ttm.loop import run_ttm
 
 CONFIG = TTMConfig(iterations=2, epochs=2, lr=1e-3, coverage_first=0.5, batch=2)
 

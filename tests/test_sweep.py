@@ -6,20 +6,21 @@ import shutil
 import numpy as np
 import pytest
 
-from core import files, worker
-from core.errors import InputError
-from core.jobs import embeddings_job, ttm_job
-from core.runs import Run, RunStore, Superseded
-from core.scores import ScoreCache
-from core.sweep import local, read_plan, remote
-from core.sweep.evaluate import evaluate_job, score_shard, shards
-from core.sweep.keeper import Keeper, enqueue
-from core.sweep.local import work_here
-from core.sweep.plan import cell_key, parse_plan
-from core.sweep.remote import RemoteStore
-from core.sweep.store import new_run, save_plan, saved_plans, states
-from core.sweep.table import cells_table, progress_of, summary_table
-from core.sweep.tasks import run_cell, score_part
+from core import worker
+from core.base import files
+from core.base.errors import InputError
+from core.runs.store import Run, RunStore, Superseded
+from core.scoring.scores import ScoreCache
+from core.sweeps import local, read_plan, remote_store
+from core.sweeps.driver_store import Keeper, enqueue
+from core.sweeps.evaluate import evaluate_job, score_shard, shards
+from core.sweeps.local import work_here
+from core.sweeps.node import run_cell, score_part
+from core.sweeps.plan import cell_key, parse_plan
+from core.sweeps.remote_store import RemoteStore
+from core.sweeps.store import new_run, save_plan, saved_plans, states
+from core.sweeps.table import cells_table, progress_of, summary_table
+from core.ttm.run import embeddings_job, ttm_job
 
 SMALL = """
 kind: ttm
@@ -224,7 +225,7 @@ def test_shards_cover_every_group_once():
 
 @pytest.fixture(scope="module")
 def clip():
-    from core.scorers import load_scorer
+    from core.scoring.load import load_scorer
 
     return load_scorer("builtin/clip", "cpu")
 
@@ -232,7 +233,9 @@ def clip():
 @pytest.fixture
 def unshipped(monkeypatch):
     """As if no scores shipped with Crossmatch: everything is scored."""
-    monkeypatch.setattr("core.ready.find", lambda scorer, keys: np.full(len(keys), np.nan, dtype=np.float32))
+    monkeypatch.setattr(
+        "core.scoring.shipped.find", lambda scorer, keys: np.full(len(keys), np.nan, dtype=np.float32)
+    )
 
 
 def test_scoring_in_shards_equals_plain_scoring(store, unshipped, tmp_path, monkeypatch):
@@ -250,7 +253,7 @@ def test_scoring_in_shards_equals_plain_scoring(store, unshipped, tmp_path, monk
 def test_a_shard_that_is_there_is_not_scored_again(store, clip, monkeypatch):
     config = evaluate_job("scenes/left-right", "builtin/clip", groups=8, shard=5, device="cpu")
     run = store.create("evaluate", "cut short", config)
-    from core.sweep.evaluate import load_blind, shard_path
+    from core.sweeps.evaluate import load_blind, shard_path
 
     path = shard_path(store.folder(run.id), 0, 5)
     assert score_shard(clip, load_blind(config), 0, 5, path)
@@ -312,11 +315,11 @@ def handed_over(store, kind, config):
 def test_a_run_whose_node_is_lost_goes_on_elsewhere_and_ends_bit_equal_to_one_at_home(
     store, job, monkeypatch
 ):
-    monkeypatch.setattr(remote, "CHUNK", 1000)  # many pieces
+    monkeypatch.setattr(remote_store, "CHUNK", 1000)  # many pieces
     home = plain_run(store, "ttm", job)
     run_id = handed_over(store, "ttm", job)
     keeper = Keeper(str(store.root), "1")
-    monkeypatch.setattr("core.sweep.tasks.own_version", lambda: "1")
+    monkeypatch.setattr("core.sweeps.node.own_version", lambda: "1")
     with pytest.raises(Lost):  # two records are in, and the third one's files
         run_cell(asker(keeper, run_id, after=2), run_id, "one node")
     assert len(store.steps(run_id)) == 2 and store.get(run_id).status == "running"
@@ -395,9 +398,9 @@ def test_names_from_a_node_stay_inside_the_run(store, job, tmp_path):
 
 
 def test_stopping_reaches_a_node_and_a_stopped_run_is_not_begun(store, job, monkeypatch):
-    monkeypatch.setattr(remote, "BEAT", 0.0)
+    monkeypatch.setattr(remote_store, "BEAT", 0.0)
     monkeypatch.setattr(worker, "BEAT", 0.01)
-    monkeypatch.setattr("core.sweep.tasks.own_version", lambda: "1")
+    monkeypatch.setattr("core.sweeps.node.own_version", lambda: "1")
     keeper = Keeper(str(store.root), "1")
     run_id = handed_over(store, "ttm", {**job, "ttm": {**job["ttm"], "iterations": 500}})
 
@@ -416,7 +419,7 @@ def test_stopping_reaches_a_node_and_a_stopped_run_is_not_begun(store, job, monk
 
 
 def test_a_failure_on_a_node_is_a_sentence_in_the_store(store, job, monkeypatch):
-    monkeypatch.setattr("core.sweep.tasks.own_version", lambda: "1")
+    monkeypatch.setattr("core.sweeps.node.own_version", lambda: "1")
     keeper = Keeper(str(store.root), "1")
     run_id = handed_over(store, "ttm", {**job, "groups": 31})
     assert run_cell(asker(keeper, run_id), run_id, "one")[0] == "failed"
@@ -429,7 +432,7 @@ def test_a_failure_on_a_node_is_a_sentence_in_the_store(store, job, monkeypatch)
 
 def test_a_model_folder_travels_to_the_node(store, tiny_clip_folder, monkeypatch, unshipped):
     """The node's copy scores as the original does, and nothing of the original's path is needed."""
-    monkeypatch.setattr("core.sweep.tasks.own_version", lambda: "1")
+    monkeypatch.setattr("core.sweeps.node.own_version", lambda: "1")
     folder = store.root.parent / "mine" / "clip"
     shutil.copytree(tiny_clip_folder, folder)
     config = evaluate_job("scenes/left-right", str(folder), groups=4, device="cpu")
@@ -441,7 +444,7 @@ def test_a_model_folder_travels_to_the_node(store, tiny_clip_folder, monkeypatch
 
 
 def test_a_shard_that_is_handed_in_fills_the_cache_and_is_used(store, tmp_path, monkeypatch, unshipped):
-    monkeypatch.setattr("core.sweep.tasks.own_version", lambda: "1")
+    monkeypatch.setattr("core.sweeps.node.own_version", lambda: "1")
     config = evaluate_job("scenes/left-right", "builtin/clip", groups=6, shard=3, device="cpu")
     run_id = handed_over(store, "evaluate", config)
     cache = tmp_path / "elsewhere.sqlite"
@@ -451,7 +454,7 @@ def test_a_shard_that_is_handed_in_fills_the_cache_and_is_used(store, tmp_path, 
     for part in ((0, 3), (3, 6)):
         assert score_part(asker(keeper, run_id), run.record(), attempt, *part) == ("finished", None)
     assert ScoreCache(cache).size().scores == 6 * 4
-    monkeypatch.setattr("core.sweep.evaluate.score_shard", None)  # nothing is left to score
+    monkeypatch.setattr("core.sweeps.evaluate.score_shard", None)  # nothing is left to score
     assert run_cell(asker(keeper, run_id), run_id, "far") == ("finished", None)
     monkeypatch.undo()
     home = plain_run(store, "evaluate", config)

@@ -11,13 +11,14 @@ import pytest
 from gates import VARIABLE, Gate, until
 from packages import WORD_COUNT, install
 
-from core import files, worker
-from core.errors import InputError
-from core.runs import RunStore
-from core.sweep import cluster as ray_cluster
-from core.sweep.cluster import work_on_ray
-from core.sweep.keeper import Keeper
-from core.sweep.plan import parse_plan
+from core import worker
+from core.base import files
+from core.base.errors import InputError
+from core.runs.store import RunStore
+from core.sweeps import ray as ray_cluster
+from core.sweeps.driver_store import Keeper
+from core.sweeps.plan import parse_plan
+from core.sweeps.ray import work_on_ray
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.slow

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from core import train
-from core.errors import InputError
-from core.presets import AUGMENTATIONS, PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig
+from core.base.errors import InputError
 from core.scorers.base import Prepared, Trainable
 from core.scorers.embedding import EmbeddingModel, RowImage
+from core.ttm import train
+from core.ttm.config import AUGMENTATIONS, PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig
 
 SIZE = 6
 

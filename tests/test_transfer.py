@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from worlds import world
 
-from core.embeddings import RowImage
-from core.errors import InputError
+from core.base.errors import InputError
+from core.datasets.embeddings import RowImage
 from core.groups import Group, GroupSet
-from core.transfer import adapted_pool, families
+from core.ttm.transfer import adapted_pool, families
 
 
 def groups_of(*images):

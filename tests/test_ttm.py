@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from worlds import percent, weights, world
 
-from core import metrics
-from core.errors import InputError
+from core.base.errors import InputError
 from core.groups import Group, GroupSet
-from core.matching import match
-from core.presets import SimpleMatchConfig, TTMConfig, thresholds
+from core.matching.groups import match
+from core.metrics import groups as metrics
 from core.scorers.embedding import EmbeddingModel, RowImage
-from core.simplematch import simple_match
-from core.ttm import run_ttm
+from core.ttm.config import SimpleMatchConfig, TTMConfig, thresholds
+from core.ttm.loop import run_ttm
+from core.ttm.simplematch import simple_match
 
 # A setting under which TTM works on `world`: 2x2 GroupMatch from about 84 to 100.
 GOOD = TTMConfig(lr=0.03, epochs=10, iterations=5, coverage_first=0.3)
@@ -191,7 +191,7 @@ def test_permuting_captions_changes_nothing_that_the_model_is_given(variant, inf
 
 
 def test_permuting_captions_of_real_models_gives_the_same_bytes(toy_groups, tiny_clip_folder):
-    from core.scorers import load_scorer
+    from core.scoring.load import load_scorer
 
     model = load_scorer(str(tiny_clip_folder), device="cpu")
     config = replace(FAST, lr=1e-3, coverage_first=0.5, augmentation="jitter", batch=2)
@@ -274,7 +274,7 @@ def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, change, at):
 
 @pytest.mark.parametrize("family", ["clip", "siglip", "open_clip"])
 def test_a_resumed_run_of_a_real_model_is_the_uninterrupted_one(toy_groups, tmp_path, request, family):
-    from core.scorers import load_scorer
+    from core.scoring.load import load_scorer
 
     model = load_scorer(str(request.getfixturevalue(f"tiny_{family}_folder")), device="cpu")
     config = replace(

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from core.errors import InputError
-from core.evaluation import Evaluation
-from core.versus import SIDES, comparison_table, differences, sides
+from core.base.errors import InputError
+from core.metrics.evaluation import Evaluation
+from core.metrics.paired import SIDES, comparison_table, differences, sides
 
 RIGHT, WRONG = [[2.0, 0.0], [0.0, 2.0]], [[0.0, 2.0], [2.0, 0.0]]
 TRUTH = np.tile([0, 1], (4, 1))

@@ -8,9 +8,9 @@ import torch
 from conftest import COLOURS, draw
 from tiny_models import counted, everything, maker
 
-from core.errors import InputError
-from core.scorers import load_scorer
+from core.base.errors import InputError
 from core.scorers.vqa import Answerer, question
+from core.scoring.load import load_scorer
 
 CAPTIONS = [
     "a red cube",

@@ -16,11 +16,12 @@ from google.protobuf.json_format import MessageToDict
 from streamlit.proto.RootContainer_pb2 import RootContainer  # noqa: F401  the messages are registered by it
 from streamlit.testing.v1 import AppTest
 
-from core import public
-from core.errors import InputError
-from core.importing import register, stage
-from core.jobs import ttm_job
-from core.runs import RunStore
+from core.base import public_mode as public
+from core.base.errors import InputError
+from core.exchange import import_stage
+from core.exchange.importing import register
+from core.runs.store import RunStore
+from core.ttm.run import ttm_job
 
 HOSTILE = (
     '<canary onload="x">**canary** [canary](http://canary.example) $canary$ `canary` :red[canary] '
@@ -64,7 +65,7 @@ def hostile_home(scored_home, tmp_path_factory):
     """A home with a benchmark, a model folder and a finished run whose every name is markup."""
     from adapted import finish
 
-    from core.paths import assets
+    from core.base.paths import assets
 
     home = tmp_path_factory.mktemp("hostile")
     shutil.copytree(scored_home, home, dirs_exist_ok=True)
@@ -73,7 +74,11 @@ def hostile_home(scored_home, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CROSSMATCH_HOME", str(home))
         register(
-            stage(manifest(home / "source")), "hostile", title=HOSTILE, licence=HOSTILE, citation=HOSTILE
+            import_stage(manifest(home / "source")),
+            "hostile",
+            title=HOSTILE,
+            licence=HOSTILE,
+            citation=HOSTILE,
         )
         job = ttm_job(SET, str(model), options={"iterations": 1, "epochs": 1})
         run = finish(RunStore(), HOSTILE, job)
@@ -274,7 +279,7 @@ PATHS = [
 
 @pytest.mark.parametrize("name", PATHS)
 def test_in_public_mode_no_name_becomes_a_path(monkeypatch, tmp_path, name):
-    from core.scorers import load_scorer
+    from core.scoring.load import load_scorer
 
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
     with pytest.raises(InputError):
@@ -306,7 +311,7 @@ def test_public_mode_cannot_be_left_by_the_address(open_page, monkeypatch, query
 
 
 def test_public_mode_is_read_from_the_process_alone():
-    """Nothing in pages writes to the environment, and nothing but core/public.py reads the variable."""
+    """Nothing in pages writes to the environment, and nothing but core/base/public_mode.py reads the variable."""
     for path in [
         ROOT / "app.py",
         *(ROOT / "pages").glob("*.py"),
@@ -314,7 +319,7 @@ def test_public_mode_is_read_from_the_process_alone():
         *(ROOT / "core").rglob("*.py"),
     ]:
         source = path.read_text()
-        if path.relative_to(ROOT) != Path("core/public.py"):
+        if path.relative_to(ROOT) != Path("core/base/public_mode.py"):
             assert not re.search(r"environ[^\n]*CROSSMATCH_PUBLIC", source), path
         if "core" not in path.relative_to(ROOT).parts:
             assert not re.search(r"environ\[[^\]]*\]\s*=|putenv|environ\.(update|setdefault|pop)", source), (

@@ -14,10 +14,13 @@ import psutil
 import pytest
 from gates import VARIABLE, Gate, until
 
-from core import files, jobs, processes, runs, worker
-from core.errors import InputError
-from core.records import BINS
-from core.runs import RunStore, launch, resume
+from core import worker
+from core.base import files, processes
+from core.base.errors import InputError
+from core.runs import store as runs
+from core.runs.store import RunStore, launch, resume
+from core.ttm import run as jobs
+from core.ttm.records import BINS
 
 TESTS = Path(__file__).resolve().parent
 COUNTING = "counting_worker"  # tests/counting_worker.py
@@ -354,8 +357,8 @@ def test_ttm_as_a_run_has_the_records_of_the_foreground_and_keeps_arrays_and_mod
 
 
 def scored(folder, job):
-    from core.scorers import load_scorer
-    from core.scores import score_groups
+    from core.scoring.load import load_scorer
+    from core.scoring.scores import score_groups
 
     return score_groups(load_scorer(str(folder)), jobs.load_groups(job).blind())
 
@@ -395,7 +398,7 @@ def test_a_crash_between_any_two_writes_changes_nothing(store, job, uninterrupte
             worker.run_job(begin(store, run.id))
             raise KeyboardInterrupt
     if crash in ("model", "last word"):  # nothing is trained again
-        monkeypatch.setattr("core.ttm.fit", None)
+        monkeypatch.setattr("core.ttm.loop.fit", None)
     write_dead(store, run.id)
     assert worker.run_job(begin(store, run.id))
     assert records(store, run.id) == uninterrupted

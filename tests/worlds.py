@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from core import metrics
 from core.groups import Group, GroupSet
+from core.metrics import groups as metrics
 from core.scorers.embedding import EmbeddingModel, RowImage
 
 

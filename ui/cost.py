@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from core import plots
-from core.adapt.cost import kept_table, other_sets, run_table
-from core.public import public
-from core.runs import Run, RunStore
-from core.texts import name_and_meaning
+from core import figures
+from core.base.public_mode import public
+from core.cola.forgetting import kept_table, other_sets, run_table
+from core.figures.text import name_and_meaning
+from core.runs.store import Run, RunStore
 from ui.formats import progress_bar
 from ui.page import guard
 from ui.takeaway import chart
@@ -61,10 +61,10 @@ def show(table: pd.DataFrame, key: str) -> None:
         bind="query-params",
         label_visibility="collapsed",
     )
-    data = plots.cost_data(table, metric or names[0])
+    data = figures.cost_data(table, metric or names[0])
     told = "; ".join(f"{name} {d:+.1f}" for name, d in zip(data.sets, data.difference[0], strict=True))
     st.caption(TOLD)
-    chart(plots.cost_figure(data), f"Change of {name_and_meaning(data.metric)[0]} by set: {told}.", key)
+    chart(figures.cost_figure(data), f"Change of {name_and_meaning(data.metric)[0]} by set: {told}.", key)
     with st.expander("All numbers", icon=":material/table:"):
         st.dataframe(readable(table), hide_index=True, key=f"{key}-table")
 

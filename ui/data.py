@@ -11,9 +11,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from core import drawing
 from core.datasets import mine
-from core.importing import (
+from core.exchange import import_stage
+from core.exchange.import_stage import answer_text, save_upload, unpack_source
+from core.exchange.import_tables import table_choices
+from core.exchange.importing import (
     Columns,
     Staged,
     Table,
@@ -23,11 +25,9 @@ from core.importing import (
     preview,
     problem_rows,
     register,
-    stage,
 )
-from core.importing.stage import answer_text, save_upload, unpack_source
-from core.importing.tables import table_choices
-from core.texts import plain
+from core.figures import group_html
+from core.figures.text import plain
 from ui.loaders import load_groups
 from ui.pictures import pictures
 from ui.selection import benchmarks, jump
@@ -174,7 +174,7 @@ def check(now: Bench, columns: Columns) -> None:
             place.caption(f"{count} groups read …")
 
     with st.spinner("Checking every row and every image …"):
-        now.staged, now.meant = stage(now.table, columns, progress=tell), columns
+        now.staged, now.meant = import_stage(now.table, columns, progress=tell), columns
     place.empty()
 
 
@@ -215,7 +215,7 @@ def show_preview(staged: Staged) -> None:
         with columns[i % 2].container(border=True):
             st.caption(plain(group.id))
             marks = [("right", answer_text(group))]
-            st.html(drawing.card_html(pictures(group, 220), group.captions, marks))
+            st.html(group_html.card_html(pictures(group, 220), group.captions, marks))
 
 
 # --- a name ----------------------------------------------------------------------------------------------------------

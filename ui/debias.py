@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
 
-from core import public
-from core.alpha import AlphaStudy
-from core.errors import InputError
-from core.priors import PRIORS, Prior, default_count, estimate_prior
-from core.scorers import scorer_key, scorer_kind, scorer_names
+from core.base import public_mode
+from core.base.errors import InputError
+from core.debiasing.priors import PRIORS, Prior, default_count, estimate_prior
+from core.debiasing.study import AlphaStudy
+from core.figures.text import plain
+from core.figures.tokens import TokenView, token_view
 from core.scorers.kinds import KINDS
-from core.scores import ScoreCache
-from core.texts import plain
-from core.tokens import TokenView, token_view
+from core.scoring.load import scorer_key, scorer_kind, scorer_names
+from core.scoring.scores import ScoreCache
 from ui.formats import progress_bar
 from ui.loaders import LazyScorer, evaluate, model_source
 
@@ -69,14 +69,14 @@ def pick_prior(benchmark: str) -> tuple[str, int | None]:
     count = right.number_input(
         "Images",
         1,
-        MOST_PUBLIC if public.public() else MOST_IMAGES,
+        MOST_PUBLIC if public_mode.public() else MOST_IMAGES,
         None,
         key="samples",
         bind="query-params",
         placeholder=str(_usual(kind, benchmark)),
         help="Empty: the paper's number for noise (100 Winoground, 30 EqBen, 1 ImageNet, 3 elsewhere), else 30.",
     )
-    if count is None and public.public():
+    if count is None and public_mode.public():
         return kind, _usual(kind, benchmark)
     return kind, None if count is None else int(count)
 
@@ -84,7 +84,7 @@ def pick_prior(benchmark: str) -> tuple[str, int | None]:
 def _usual(kind: str, benchmark: str) -> int:
     """How many images a prior takes if nobody says; in public mode no more than a visitor may ask for."""
     usual = default_count(kind, benchmark)
-    return min(usual, MOST_PUBLIC) if public.public() else usual
+    return min(usual, MOST_PUBLIC) if public_mode.public() else usual
 
 
 def study(selection: Selection, model: str, kind: str, count: int | None) -> Picked:
@@ -122,7 +122,7 @@ def blind_models() -> list[str]:
 
 def tokens(model: str, image: ImageRef, caption: str) -> TokenView:
     """The tokens of a caption, with and without the image."""
-    name = public.check_model(model, scorer_names())
+    name = public_mode.check_model(model, scorer_names())
     source = model_source(name)
     return _tokens((name, scorer_key(source), image.key, caption), source, image, caption)
 

@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core import drawing, plots
-from core.alpha import TUNED, AlphaStudy, pmi_text, totals
+from core import figures as plots
+from core.debiasing.study import TUNED, AlphaStudy, pmi_text, totals
+from core.figures import alpha as figures
+from core.figures import group_html
+from core.figures.matrix_html import matrix_html
+from core.figures.text import ties
 from core.groups import GroupSet
-from core.matrices import matrix_html
-from core.metrics import METRICS, Estimate, chance
-from core.plots import alpha as figures
-from core.texts import ties
+from core.metrics.groups import METRICS, Estimate, chance
 from ui.kept import kept
 from ui.marker import marker, share
 from ui.page import guard
@@ -150,7 +151,7 @@ def one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) ->
     group = groups[index]
     columns = st.columns(2, gap="large")
     for column, at in zip(columns, (0.0, alpha), strict=True):
-        data, kinds = drawing.group_view(study.evaluation(at), index)
+        data, kinds = group_html.group_view(study.evaluation(at), index)
         with column:
             st.markdown(f"##### α = {at:.3f}")
             draw_group(group, data, size=220)
@@ -203,7 +204,9 @@ def invariance(study: AlphaStudy, alpha: float, metric: str) -> None:
         rows = totals(study, index, alpha) if k <= 4 else []
         table = [
             {
-                "matching": ", ".join(f"{drawing.image_name(i)}–{j + 1}" for i, j in enumerate(row.matching)),
+                "matching": ", ".join(
+                    f"{group_html.image_name(i)}–{j + 1}" for i, j in enumerate(row.matching)
+                ),
                 "total at α = 0": row.before,
                 f"total at α = {alpha:.3f}": row.after,
                 "difference": row.after - row.before,

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from core import drawing, plots
-from core.alpha import TUNED, AlphaStudy, Stability, stability
-from core.blind import METRIC, blind_check, explain
+from core import figures as plots
+from core.base.paths import assets
+from core.datasets.published import reference
+from core.debiasing.blind import METRIC, blind_check, explain
+from core.debiasing.study import TUNED, AlphaStudy, Stability, stability
+from core.figures import alpha, group_html
+from core.figures.text import metric_line, plain
+from core.figures.tokens import tokens_html
 from core.groups import GroupSet
-from core.papers import reference
-from core.paths import assets
-from core.plots import alpha as figures
-from core.texts import metric_line, plain
-from core.tokens import tokens_html
 from ui.debias import Picked, blind_models, tokens
 from ui.loaders import evaluate
 from ui.pictures import pictures
@@ -30,7 +30,7 @@ def prior_view(picked: Picked) -> None:
     """log P(t) of true and false captions, and which of the two cases this is."""
     found = picked.study.frequency
     st.subheader("How likely the captions are as text", anchor=False)
-    figure = figures.frequency_figure(figures.frequency_data(found.true, found.false))
+    figure = alpha.frequency_figure(alpha.frequency_data(found.true, found.false))
     chart(
         figure,
         "Histograms of log P(t) of true and of false captions; the text below says how they lie.",
@@ -130,7 +130,7 @@ def tokens_view(model: str, groups: GroupSet) -> None:
     )
     index = ids.index(chosen) if chosen else 0
     group = groups[index]
-    names = [drawing.image_name(i) for i in range(len(group.images))]
+    names = [group_html.image_name(i) for i in range(len(group.images))]
     i = 0
     if len(names) > 1:
         if st.session_state.get("image") not in (None, *names):
@@ -185,7 +185,7 @@ SAMPLED = {"gaussian": "Gaussian noise", "train": "training images", "test": "th
 
 
 def draw_stability(rows: dict, key: str) -> None:
-    data = figures.stability_data(rows)
+    data = alpha.stability_data(rows)
     left, right = st.columns(2, gap="large")
     for column, what in ((left, "value"), (right, "alpha")):
         with column:
@@ -197,7 +197,7 @@ def draw_stability(rows: dict, key: str) -> None:
                 )
                 for name in data.size
             )
-            chart(figures.stability_figure(data, what), told, f"stability-{key}-{what}")
+            chart(alpha.stability_figure(data, what), told, f"stability-{key}-{what}")
 
 
 # --- the training set --------------------------------------------------------------------------------------------
@@ -213,14 +213,14 @@ def trainset_view() -> None:
         )
         return
     stored = json.loads(path.read_text())
-    data = figures.trainset_data(stored["rows"])
+    data = alpha.trainset_data(stored["rows"])
     st.markdown(
         f"**{plain(stored['model'])}** finds captions for images that it was trained on, among more and more of them "
         "(R@1 from image to text; a caption counts for every image it is true of). Captions are then as common in the "
         "test as in training, so an unbiased model would need no debiasing: its best alpha would be 0."
     )
     best = "; ".join(f"{size} pairs: best alpha {a:.3f}, {v:.1f} %" for size, (a, v) in data.best.items())
-    chart(figures.trainset_figure(data), f"R@1 over alpha by size of the set. {best}.", "trainset-curve")
+    chart(alpha.trainset_figure(data), f"R@1 over alpha by size of the set. {best}.", "trainset-curve")
     table = trainset_table(stored["rows"])
     st.dataframe(table, hide_index=True)
     st.caption(
@@ -231,7 +231,7 @@ def trainset_view() -> None:
     with st.expander("The paper's numbers (Table 5, BLIP on LAION)"):
         paper = reference("VGPT", "Table 5a")
         st.dataframe(paper[["subset", "method", "metric", "value"]], hide_index=True)
-    take_away("trainset", table, {"trainset": figures.trainset_figure(data)})
+    take_away("trainset", table, {"trainset": alpha.trainset_figure(data)})
 
 
 def reading(rows: list[dict]) -> None:
@@ -296,7 +296,7 @@ def retrieval_view() -> None:
     )
     r1 = best["metrics"]["image_to_text_r1"]
     records = [{"size": stored["images"], "curve": stored["curve"], "alpha": best["alpha"], "best": r1}]
-    figure = figures.trainset_figure(figures.trainset_data(records, "images"))
+    figure = alpha.trainset_figure(alpha.trainset_data(records, "images"))
     chart(
         figure,
         f"R@1 from image to text over alpha; best {r1['value']:.1f} % at {best['alpha']:.3f}.",

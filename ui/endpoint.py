@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.errors import InputError
-from core.evaluation import Evaluation, tags_frame
+from core.base.errors import InputError
+from core.figures.text import plain
 from core.groups import GroupSet
+from core.metrics.evaluation import Evaluation, tags_frame
 from core.scorers.api import PUBLIC, ApiScorer, Estimate, address_from_environment, planned
-from core.scores import ScoreCache, score_groups
-from core.texts import plain
+from core.scoring.scores import ScoreCache, score_groups
 from ui.formats import progress_bar
 
 PREFIX = "api:"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.metrics import METRICS, Estimate
-from core.texts import duration, name_and_meaning, ties
+from core.figures.text import duration, name_and_meaning, ties
+from core.metrics.groups import METRICS, Estimate
 
 if TYPE_CHECKING:
-    from core.runs import Run
+    from core.runs.store import Run
 
 
 def metric_card(name: str, estimate: Estimate) -> None:

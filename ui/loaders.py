@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from core import datasets, public
-from core.errors import InputError
-from core.evaluation import Evaluation, tags_frame
-from core.export import run_source as model_source
+from core import datasets
+from core.base import public_mode
+from core.base.errors import InputError
+from core.figures.text import plain
 from core.groups import GroupSet
-from core.scorers import lazy, scorer_key, scorer_kind, scorer_names
-from core.scores import ScoreCache, score_all, score_groups
-from core.texts import plain
+from core.metrics.evaluation import Evaluation, tags_frame
+from core.runs.models import run_source as model_source
+from core.scoring import lazy
+from core.scoring.load import scorer_key, scorer_kind, scorer_names
+from core.scoring.scores import ScoreCache, score_all, score_groups
 from ui import endpoint
 from ui.formats import progress_bar
 from ui.turns import in_turn
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 @st.cache_resource(max_entries=16, show_spinner="Loading groups …")
 def load_groups(benchmark: str, split: str) -> GroupSet:
-    return datasets.load(public.check_benchmark(benchmark), split)
+    return datasets.load(public_mode.check_benchmark(benchmark), split)
 
 
 @st.cache_resource(ttl=30, max_entries=1, show_spinner=False)
@@ -40,7 +42,7 @@ def known_scorers() -> dict[str, str]:
 def evaluate(selection: Selection, model: str | None = None) -> Evaluation:
     """The picked model's (or another one's) evaluation on the picked groups: from memory, the score cache, or the
     model itself."""
-    name = public.check_model(model or selection.model, known_scorers())
+    name = public_mode.check_model(model or selection.model, known_scorers())
     if name.startswith(endpoint.PREFIX):
         whole = endpoint.served(name, selection.groups)
         return whole if selection.mask.all() else whole.select(selection.mask)
@@ -69,7 +71,7 @@ class LazyScorer(lazy.LazyScorer):
 def _loading(source: str, place: Any) -> Iterator[None]:
     with place, st.spinner(f"Loading {plain(source)} …"):
         yield
-    if public.public():
+    if public_mode.public():
         _leave_a_core()
 
 

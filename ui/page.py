@@ -9,8 +9,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.errors import InputError, unknown_name
-from core.texts import plain
+from core.base.errors import InputError, unknown_name
+from core.figures.text import plain
 from ui.selection import Selection, benchmarks, pick_selection, receive, restore, splits
 
 log = logging.getLogger("crossmatch.pages")

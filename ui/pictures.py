@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core import drawing
+from core.figures import group_html
 from core.groups import Group, ImageRef
 
 
@@ -24,7 +24,7 @@ def image_uri(key: str, size: int, _image: ImageRef) -> str:
 
 def pictures(group: Group, size: int) -> list[str]:
     """The group's images as markup; the alternative text names them and gives nothing away."""
-    names = [f"Image {drawing.image_name(i)}" for i in range(len(group.images))]
+    names = [f"Image {group_html.image_name(i)}" for i in range(len(group.images))]
     return [
         f'<img src="{image_uri(ref.key, size, ref)}" alt="{n}">'
         for n, ref in zip(names, group.images, strict=True)
@@ -33,12 +33,12 @@ def pictures(group: Group, size: int) -> list[str]:
 
 def draw_group(
     group: Group,
-    data: drawing.GroupData,
+    data: group_html.GroupData,
     revealed: bool = True,
     student: Sequence[int | None] | None = None,
     size: int = 320,
 ) -> None:
     """Images, captions and the lines between them."""
-    lines = drawing.edges(data, revealed, student)
-    alt = drawing.matching_alt(data, revealed)
-    st.html(drawing.matching_html(pictures(group, size), group.captions, lines, alt))
+    lines = group_html.edges(data, revealed, student)
+    alt = group_html.matching_alt(data, revealed)
+    st.html(group_html.matching_html(pictures(group, size), group.captions, lines, alt))

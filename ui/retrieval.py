@@ -10,16 +10,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core import datasets, public
+from core import datasets
+from core.base import public_mode
 from core.datasets.base import RETRIEVAL
-from core.plots import retrieval as figures
-from core.retrieval import METRICS, RetrievalEvaluation
-from core.retrieval_scores import Slice, first_images, one_query, score_retrieval
-from core.runs import Run
-from core.scorers import scorer_names
-from core.scores import ScoreCache
-from core.shared_words import Ranked, Share, sharing
-from core.texts import plain
+from core.figures import retrieval
+from core.figures.shared_words import Ranked, Share, sharing
+from core.figures.text import plain
+from core.metrics.retrieval import METRICS, RetrievalEvaluation
+from core.runs.store import Run
+from core.scoring.load import scorer_names
+from core.scoring.retrieval import Slice, first_images, one_query, score_retrieval
+from core.scoring.scores import ScoreCache
 from ui.formats import progress_bar
 from ui.loaders import LazyScorer, model_source
 from ui.pictures import image_uri
@@ -34,7 +35,7 @@ POOLS = {
 
 def sets_at_hand() -> list[str]:
     """Retrieval sets with queries over many images; those that are here first."""
-    known = ("scenes/",) if public.public() else ("scenes/", "cola/")
+    known = ("scenes/",) if public_mode.public() else ("scenes/", "cola/")
     names = [n for n in datasets.names(RETRIEVAL) if n.startswith(known)]
     return sorted(names, key=lambda name: datasets.state(name).startswith("needs"))
 
@@ -42,19 +43,19 @@ def sets_at_hand() -> list[str]:
 @st.cache_resource(max_entries=8, show_spinner="Loading queries …")
 def load_set(name: str, images: int) -> Slice:
     """A retrieval set over its first so many images."""
-    found = datasets.load_retrieval(public.check_benchmark(name))
+    found = datasets.load_retrieval(public_mode.check_benchmark(name))
     return first_images(found, min(images, len(found.images)))
 
 
 def query_scores(found: Slice, query: int, model: str) -> np.ndarray:
     """One query's scores over all images, float (n,): from the cache or the model."""
-    public.check_model(model, scorer_names())
+    public_mode.check_model(model, scorer_names())
     return _scores((found.name, len(found), query, model), one_query(found, query), model_source(model))[0]
 
 
 def whole_scores(found: Slice, model: str) -> np.ndarray:
     """Every query's scores, float (q, n)."""
-    public.check_model(model, scorer_names())
+    public_mode.check_model(model, scorer_names())
     return _scores((found.name, len(found), -1, model), found, model_source(model))
 
 
@@ -148,18 +149,20 @@ def metric_lines(found: RetrievalEvaluation, metric: str) -> list[str]:
 
 def curves(run: Run, steps: Sequence[dict[str, Any]]) -> None:
     """Validation mAP and loss of a run, as far as it is."""
-    data = figures.curve_data(steps, run.total or len(steps))
+    data = retrieval.curve_data(steps, run.total or len(steps))
     left, right = st.columns(2, gap="medium")
     with left:
         st.caption("Cola mAP on validation queries after each epoch; the dotted line is the chance level")
         if data.parts:
             ends = ", ".join(f"{name} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for name, v in data.parts.items())
-            chart(figures.curve_figure(data), f"Cola mAP over {len(steps) - 1} epochs: {ends}.", "adapt-map")
+            chart(
+                retrieval.curve_figure(data), f"Cola mAP over {len(steps) - 1} epochs: {ends}.", "adapt-map"
+            )
         else:
             st.caption("This set has no validation queries; the test queries are measured at the end.")
     with right:
         st.caption("Mean training loss of each epoch")
-        chart(figures.loss_figure(data), "Mean training loss per epoch.", "adapt-loss")
+        chart(retrieval.loss_figure(data), "Mean training loss per epoch.", "adapt-loss")
 
 
 def tests(steps: Sequence[dict[str, Any]]) -> None:
@@ -173,7 +176,7 @@ def tests(steps: Sequence[dict[str, Any]]) -> None:
     )
     if not first or not last or len(steps) < 2:
         return
-    table = figures.results_table(first, last)
+    table = retrieval.results_table(first, last)
     st.markdown(
         f"**Test queries, before and after** ({last['queries']} queries over {last['images']} images)"
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core import paths, plots
-from core.plots import retrieval as figures
-from core.texts import name_and_meaning
+from core import figures as plots
+from core.base import paths
+from core.figures import retrieval
+from core.figures.text import name_and_meaning
 from ui import cost
 from ui.takeaway import chart, take_away
 
@@ -27,11 +28,11 @@ def table() -> None:
     path = paths.assets() / "results" / "cola.csv"
     if path.is_file():
         rows = pd.read_csv(path)
-        data = figures.strategies_data(rows)
+        data = retrieval.strategies_data(rows)
         seeds = int(rows.loc[rows["strategy"] != "base", "seed"].nunique())
         here(data, seeds)
         claims()
-        take_away("cola", rows, {"strategies": figures.strategies_figure(data)})
+        take_away("cola", rows, {"strategies": retrieval.strategies_figure(data)})
     else:
         st.info(
             "Nothing measured here yet: run `python -m benchmarks.cola` (about an hour on two cores).",
@@ -45,16 +46,16 @@ def table() -> None:
     st.caption(
         "Ray et al., Tables 1 and 2a, percent. Other data and models: compare the order, not the level."
     )
-    st.dataframe(figures.paper_table(base or "CLIP"), hide_index=True)
+    st.dataframe(retrieval.paper_table(base or "CLIP"), hide_index=True)
 
 
-def here(data: figures.StrategiesData, seeds: int) -> None:
+def here(data: retrieval.StrategiesData, seeds: int) -> None:
     """The measured strategies beside the paper's, as figures and as one table."""
-    paper = figures.paper_data("CLIP")
+    paper = retrieval.paper_data("CLIP")
     left, right = st.columns(2, gap="medium")
     with left:
         caption = (
-            f"Bars: mean of {seeds} seeds (dots), lines: 95 % interval over queries, dotted: chance. {figures.BUDGET}. "
+            f"Bars: mean of {seeds} seeds (dots), lines: 95 % interval over queries, dotted: chance. {retrieval.BUDGET}. "
             "`python -m benchmarks.cola` makes it again; learning rates were chosen on validation queries."
         )
         said = "Cola mAP on unseen combinations by strategy"
@@ -66,17 +67,17 @@ def here(data: figures.StrategiesData, seeds: int) -> None:
         )
         said = "The paper's Cola mAP on unseen combinations"
         _bars("In the paper", caption, paper, said, "strategies-paper")
-    st.dataframe(figures.strategies_table(data, paper), hide_index=True)
+    st.dataframe(retrieval.strategies_table(data, paper), hide_index=True)
 
 
-def _bars(title: str, caption: str, data: figures.StrategiesData, said: str, key: str) -> None:
+def _bars(title: str, caption: str, data: retrieval.StrategiesData, said: str, key: str) -> None:
     """One side: the strategies as bars, and in words for who cannot see them."""
     st.subheader(title, anchor=False)
     st.caption(caption)
     values = ", ".join(
-        f"{figures.label(n)} {v:.1f} %" for n, v in zip(data.strategies, data.value[2], strict=True)
+        f"{retrieval.label(n)} {v:.1f} %" for n, v in zip(data.strategies, data.value[2], strict=True)
     )
-    chart(figures.strategies_figure(data), f"{said}: {values}.", key)
+    chart(retrieval.strategies_figure(data), f"{said}: {values}.", key)
 
 
 def claims() -> None:
@@ -89,11 +90,11 @@ def claims() -> None:
     st.caption(
         "MM-Adapter minus the other, points; queries are paired, outcomes averaged over seeds, 95 % bootstrap "
         "intervals over queries. An interval that holds 0 cannot tell; one on one side of 0 gives the sign for these "
-        f"conditions: {figures.BUDGET}. The claim stays open: with swapped queries and 3,600 steps the adapter goes "
+        f"conditions: {retrieval.BUDGET}. The claim stays open: with swapped queries and 3,600 steps the adapter goes "
         "from 22 to 57 % multi-object accuracy (chance 25; one seed)."
     )
     shown = rows.assign(
-        versus=[figures.label(n) for n in rows["versus"]],
+        versus=[retrieval.label(n) for n in rows["versus"]],
         measure=[MEASURES.get(n, n) for n in rows["measure"]],
         difference=[
             f"{d:+.1f} ({a:+.1f} to {b:+.1f})" for d, a, b in rows[["difference", "low", "high"]].to_numpy()
@@ -125,7 +126,7 @@ def costs() -> None:
         "paper reports 83 after 87 % on CIFAR-10, 92 with 5 % of its training data. A run of yours measures its own "
         "below its results."
     )
-    mine = rows.assign(strategy=[figures.label(n) for n in rows["strategy"]])
+    mine = rows.assign(strategy=[retrieval.label(n) for n in rows["strategy"]])
     data = plots.cost_data(mine, metric, "strategy")
     worst = ", ".join(f"{name} {d.mean():+.1f}" for name, d in zip(data.models, data.difference, strict=True))
     chart(plots.cost_figure(data), f"Mean change over {len(data.sets)} sets: {worst} points.", "cola-cost")

@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from core.errors import InputError
-from core.evaluation import Evaluation
+from core.base.errors import InputError
+from core.figures.text import duration, metric_line, name_and_meaning, plain
 from core.groups import GroupSet
-from core.jobs import KINDS, describe, load_groups
-from core.metrics import METRICS, Estimate
-from core.runs import Run, RunStore, resume
-from core.seeds import Sweep, group_runs, sweeps
-from core.texts import duration, metric_line, name_and_meaning, plain
+from core.metrics.evaluation import Evaluation
+from core.metrics.groups import METRICS, Estimate
+from core.runs.store import Run, RunStore, resume
+from core.ttm.run import KINDS, describe, load_groups
+from core.ttm.seeds import Sweep, group_runs, sweeps
 from ui.page import guard
 
 TTM_PAGE = "pages/4_Test-Time_Matching.py"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from core import browse, versus
-from core.alpha import AlphaStudy
-from core.debias import prior_from_scores
-from core.errors import InputError
-from core.evaluation import Evaluation
-from core.runs import RunStore
+from core.base.errors import InputError
+from core.debiasing.debias import prior_from_scores
+from core.debiasing.study import AlphaStudy
+from core.metrics import paired, select
+from core.metrics.evaluation import Evaluation
+from core.runs.store import RunStore
 from ui.loaders import evaluate, known_scorers
 from ui.selection import Selection
 
@@ -18,7 +18,7 @@ BLIND = "builtin/blind-lm"
 
 def surprises(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndarray]:
     """Label -> groups, bool (n,). Only what the shipped models and the run's own base can tell without a wait."""
-    found = browse.surprises(evaluation)
+    found = select.surprises(evaluation)
     if selection.model.startswith("run/"):
         found |= _adapted(selection, evaluation)
     if known_scorers().get(selection.model) == "vgpt":
@@ -34,7 +34,7 @@ def _adapted(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndarr
     try:
         base = RunStore().get(selection.model.removeprefix("run/")).config.get("model", "")
         before = evaluate(selection, str(base))
-        sides = versus.sides(before, evaluation, "group_match")
+        sides = paired.sides(before, evaluation, "group_match")
     except InputError:  # the base is gone, or scores other groups
         return {}
     return {"fixed by adaptation": sides["only B right"], "broken by adaptation": sides["only A right"]}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core.runs import RunStore
-from core.sweep.store import saved_plans
-from core.sweep.table import cells_table, progress_of, summary_table
-from core.texts import duration, plain, tie_count
+from core.figures.text import duration, plain, tie_count
+from core.runs.store import RunStore
+from core.sweeps.store import saved_plans
+from core.sweeps.table import cells_table, progress_of, summary_table
 
 METRICS = {"group_match": "GroupMatch", "group_score": "GroupScore"}
 

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from core.datasets.published import CITATIONS
 from core.groups import GroupSet
-from core.papers import CITATIONS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,20 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from core.choices import lasting_name
-from core.evaluation import Evaluation
+from core.base.public_mode import public
 from core.groups import GroupSet
-from core.jobs import embeddings_job, keep_embeddings, simplematch_job, ttm_job
-from core.presets import (
-    AUGMENTATIONS,
-    PRECISIONS,
-    SCHEDULES,
-    THRESHOLD_MODES,
-    TrainConfig,
-)
-from core.public import public
-from core.transfer import adapted_pool
-from core.weights import weights_bytes
+from core.metrics.evaluation import Evaluation
+from core.scoring.weights import weights_bytes
+from core.ttm.choices import lasting_name
+from core.ttm.config import AUGMENTATIONS, PRECISIONS, SCHEDULES, THRESHOLD_MODES, TrainConfig
+from core.ttm.run import embeddings_job, keep_embeddings, simplematch_job, ttm_job
+from core.ttm.transfer import adapted_pool
 from ui.loaders import evaluate, load_groups, model_source
 from ui.selection import Selection
 from ui.ttm_preset import ENDS, VARIANTS, pick_preset, say_preset, use_variant, values_of
@@ -49,7 +43,7 @@ HELP = {
 class Planned(NamedTuple):
     """What the form describes: a run of its first seed, and what it is of."""
 
-    job: dict[str, Any]  # core.jobs
+    job: dict[str, Any]  # core.ttm.run
     title: str
     groups: int
 
@@ -100,7 +94,7 @@ def subject(selection: Selection, place: Any) -> Subject | None:
 
 def _embeddings() -> Subject | None:
     """Frozen features from a file: one small trainable map per modality, adapted in seconds."""
-    from core.embeddings import read_embeddings
+    from core.datasets.embeddings import read_embeddings
 
     first, second, third = st.columns([3, 1, 1])
     found = first.file_uploader(

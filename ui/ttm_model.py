@@ -7,11 +7,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.errors import InputError
-from core.export import adapted_model, export_model, push_model, run_model
-from core.public import public
-from core.runs import Run, RunStore
-from core.texts import plain
+from core.base.errors import InputError
+from core.base.public_mode import public
+from core.figures.text import plain
+from core.runs.models import adapted_model, export_model, push_model, run_model
+from core.runs.store import Run, RunStore
 from ui.cost import cost
 from ui.page import guard
 from ui.selection import jump

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.choices import foreign_model, home_of, of_variant
-from core.export import origin
-from core.presets import PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig, default_preset
-from core.texts import plain
+from core.figures.text import plain
+from core.runs.models import origin
+from core.ttm.choices import foreign_model, home_of, of_variant
+from core.ttm.config import PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig, default_preset
 
 if TYPE_CHECKING:
     from ui.ttm_form import Subject

@@ -7,10 +7,11 @@ from typing import Any
 
 import streamlit as st
 
-from core import metrics, plots
-from core.evaluation import Evaluation
-from core.presets import TTMConfig, thresholds
-from core.texts import plain
+from core import figures
+from core.figures.text import plain
+from core.metrics import groups as metrics
+from core.metrics.evaluation import Evaluation
+from core.ttm.config import TTMConfig, thresholds
 from ui.takeaway import chart
 
 
@@ -40,20 +41,20 @@ def preview(job: Mapping[str, Any], evaluation: Evaluation) -> None:
         st.markdown(f"Starts with the best {100 * (1 - taus[0]):.0f} % of all pairs.")
         alt = f"The rank threshold goes from {taus[0]:.2f} to {taus[-1]:.2f} over {len(taus)} iterations."
         chart(
-            plots.ttm_panel_figure(plots.schedule_data(taus, None), "threshold", 210),
+            figures.ttm_panel_figure(figures.schedule_data(taus, None), "threshold", 210),
             alt,
             "preview-threshold",
         )
         return
-    data = plots.schedule_data(taus, metrics.threshold_curve(evaluation.matches, evaluation.truth))
+    data = figures.schedule_data(taus, metrics.threshold_curve(evaluation.matches, evaluation.truth))
     chosen = round(data.coverage[0] * total / 100)
     st.markdown(plain(f"τ₁ resolves to {taus[0]:.3g} and selects {chosen} of {total} groups."))
     left, right = st.columns(2, gap="large")
     with left:
         alt = f"The threshold goes from {taus[0]:.3g} to {taus[-1]:.3g} over {len(taus)} iterations."
         st.caption("Threshold per iteration")
-        chart(plots.ttm_panel_figure(data, "threshold", 210), alt, "preview-threshold")
+        chart(figures.ttm_panel_figure(data, "threshold", 210), alt, "preview-threshold")
     with right:
         alt = f"With today's margins coverage goes from {data.coverage[0]:.0f} to {data.coverage[-1]:.0f} %."
         st.caption("Share of groups above it, with the margins of today")
-        chart(plots.ttm_panel_figure(data, "selection", 210), alt, "preview-coverage")
+        chart(figures.ttm_panel_figure(data, "selection", 210), alt, "preview-coverage")

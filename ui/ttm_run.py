@@ -10,14 +10,16 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core import drawing, metrics, plots
-from core.evaluation import Evaluation
-from core.explain import GLOBAL, explain, story
-from core.export import run_model
-from core.jobs import pool_of
-from core.metrics import METRICS
-from core.runs import Run, RunStore
-from core.texts import name_and_meaning, plain
+from core import figures as plots
+from core.figures import group_html
+from core.figures.text import name_and_meaning, plain
+from core.metrics import groups as metrics
+from core.metrics.evaluation import Evaluation
+from core.metrics.groups import METRICS
+from core.runs.models import run_model
+from core.runs.store import Run, RunStore
+from core.ttm.explain import GLOBAL, explain, story
+from core.ttm.run import pool_of
 from ui.pictures import draw_group
 from ui.runs import before_and_after, controls, evaluation_at, run_groups
 from ui.selection import jump
@@ -167,7 +169,7 @@ def changes(store: RunStore, run: Run) -> None:
 
 @st.cache_data(max_entries=16, show_spinner="Reading what every iteration did …")
 def explained(run_id: str, done: int, attempt: int, metric: str, _run: Run) -> pd.DataFrame:
-    """`core.explain` of a run up to an iteration."""
+    """`core.ttm.explain` of a run up to an iteration."""
     store, groups = RunStore(), run_groups(run_id, _run.config)
     assert groups.truth is not None
     return explain([store.arrays(run_id, i) for i in range(done + 1)], groups.truth, groups.ids, metric)
@@ -224,7 +226,7 @@ def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> Non
     groups = run_groups(run.id, run.config)
     group = groups[index]
     if not run.config.get("embeddings"):
-        draw_group(group, drawing.group_view(after, index)[0], size=160)
+        draw_group(group, group_html.group_view(after, index)[0], size=160)
     wide = run.config.get("ttm", {}).get("variant") == "global"
     told = story(row, len(group.captions) if wide else None)
     st.caption(f"**{plain(group.id)}.** {plain(told)}")

@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from core import plots
-from core.runs import Run, RunStore
-from core.seeds import Sweep, final, group_runs, seed_of, summary
-from core.texts import duration, name_and_meaning, plain
+from core import figures
+from core.figures.text import duration, name_and_meaning, plain
+from core.runs.store import Run, RunStore
+from core.ttm.seeds import Sweep, final, group_runs, seed_of, summary
 from ui.page import guard
 from ui.runs import controls, main_metrics, open_run
 from ui.takeaway import chart, take_away
@@ -31,8 +31,8 @@ def view(store: RunStore, group: str) -> None:
     st.fragment(live, run_every=1.5 if alive else None)(group, alive)
     rows = summary([store.steps(run.id) for run in runs])
     if rows:
-        data = plots.spread_data(rows, max(run.total for run in runs) or 1)
-        take_away(f"seeds-{group}", plots.spread_table(data), {"accuracy": plots.spread_figure(data)})
+        data = figures.spread_data(rows, max(run.total for run in runs) or 1)
+        take_away(f"seeds-{group}", figures.spread_table(data), {"accuracy": figures.spread_figure(data)})
 
 
 def live(group: str, polled: bool) -> None:
@@ -85,13 +85,13 @@ def spread(found: Mapping[str, Any]) -> str:
 def curves(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> None:
     total = max(run.total for run in runs) or len(rows)
     for side in rows[0].get("parts", {"": None}):
-        data = plots.spread_data(rows, total, side)
+        data = figures.spread_data(rows, total, side)
         where = f" of the {side} groups" if side else ""
         told = ", ".join(
             f"{name_and_meaning(n)[0]} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for n, v in data.metrics.items()
         )
         st.caption(f"Mean over seeds{where}; bands are one standard deviation, dotted lines chance levels")
-        chart(plots.spread_figure(data), f"Means over seeds{where}: {told}.", f"sweep-{side}")
+        chart(figures.spread_figure(data), f"Means over seeds{where}: {told}.", f"sweep-{side}")
 
 
 def table(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import streamlit as st
 
-from core.errors import InputError
-from core.public import admit, public, surplus
-from core.runs import Run, RunStore
+from core.base.errors import InputError
+from core.base.public_mode import admit, public, surplus
+from core.runs.store import Run, RunStore
 
 # Two tabs that start a run at the same instant are admitted one after the other.
 _admission = threading.RLock()

@@ -9,8 +9,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from core.plots import ablations
-from core.texts import name_and_meaning
+from core.figures import ablations
+from core.figures.text import name_and_meaning
 from ui.takeaway import chart
 
 

@@ -6,6 +6,7 @@ import sys
 
 import typer
 
+from core.base.errors import InputError
 from core.cli.adapt import simplematch, ttm
 from core.cli.alpha import alpha, blind
 from core.cli.cola import adapt, cost
@@ -20,7 +21,6 @@ from core.cli.runs import runs_app
 from core.cli.say import format_step
 from core.cli.sweep import sweep
 from core.cli.tables import reproduce
-from core.errors import InputError
 
 __all__ = ["app", "format_step", "main"]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from core.cli import options as o
+from core.base.errors import InputError
+from core.cli import options
 from core.cli.say import format_metrics, format_spread, format_step, note, show_json
 from core.cli.typed import refuse, the_benchmark
-from core.errors import InputError
 
 _HOW = ("groups", "preset", "adapt_on", "split_seed", "device")
 _TRAINING = ("epochs", "lr", "batch", "micro_batch", "augmentation", "precision", "seed")
@@ -19,42 +19,42 @@ _ENDS = ("tau_first", "coverage_first", "tau_last", "coverage_last")
 
 
 def ttm(
-    name: o.Positional = None,
-    benchmark: o.Benchmark = None,
-    embeddings: o.Embeddings = None,
-    shape: o.Shape = None,
-    scale: o.Scale = 100.0,
-    model: o.Model = None,
-    split: o.Split = "test",
-    groups: o.Groups = None,
-    preset: o.Preset = None,
-    variant: o.Variant = None,
-    threshold_mode: o.Mode = None,
-    iterations: o.Iterations = None,
-    schedule: o.Schedule = None,
-    tau_first: o.TauFirst = None,
-    coverage_first: o.CoverageFirst = None,
-    tau_last: o.TauLast = None,
-    coverage_last: o.CoverageLast = None,
-    epochs: o.Epochs = None,
-    lr: o.Rate = None,
-    batch: o.Batch = None,
-    micro_batch: o.MicroBatch = None,
-    augmentation: o.Augmentation = None,
-    precision: o.Precision = None,
-    keep_optimizer: o.KeepOptimizer = None,
-    lora_rank: o.LoraRank = None,
-    lora_alpha: o.LoraAlpha = None,
-    lora_targets: o.LoraTargets = None,
-    oracle: o.Oracle = False,
-    adapt_on: o.AdaptOn = None,
-    split_seed: o.SplitSeed = None,
-    device: o.Device = "auto",
-    seed: o.Seed = 0,
-    seeds: o.Seeds = 1,
-    save: o.Save = None,
-    background: o.Background = False,
-    as_json: o.Json = False,
+    name: options.Positional = None,
+    benchmark: options.Benchmark = None,
+    embeddings: options.Embeddings = None,
+    shape: options.Shape = None,
+    scale: options.Scale = 100.0,
+    model: options.Model = None,
+    split: options.Split = "test",
+    groups: options.Groups = None,
+    preset: options.Preset = None,
+    variant: options.Variant = None,
+    threshold_mode: options.Mode = None,
+    iterations: options.Iterations = None,
+    schedule: options.Schedule = None,
+    tau_first: options.TauFirst = None,
+    coverage_first: options.CoverageFirst = None,
+    tau_last: options.TauLast = None,
+    coverage_last: options.CoverageLast = None,
+    epochs: options.Epochs = None,
+    lr: options.Rate = None,
+    batch: options.Batch = None,
+    micro_batch: options.MicroBatch = None,
+    augmentation: options.Augmentation = None,
+    precision: options.Precision = None,
+    keep_optimizer: options.KeepOptimizer = None,
+    lora_rank: options.LoraRank = None,
+    lora_alpha: options.LoraAlpha = None,
+    lora_targets: options.LoraTargets = None,
+    oracle: options.Oracle = False,
+    adapt_on: options.AdaptOn = None,
+    split_seed: options.SplitSeed = None,
+    device: options.Device = "auto",
+    seed: options.Seed = 0,
+    seeds: options.Seeds = 1,
+    save: options.Save = None,
+    background: options.Background = False,
+    as_json: options.Json = False,
 ) -> None:
     """Adapt a model to a benchmark by test-time matching; one line per iteration, 0 being the model before."""
     job = _job("ttm", locals(), (*_TRAINING, *_LORA, *_TTM, *_ENDS), {"oracle": oracle})
@@ -69,34 +69,34 @@ def ttm(
 
 
 def simplematch(
-    name: o.Positional = None,
-    benchmark: o.Benchmark = None,
-    embeddings: o.Embeddings = None,
-    shape: o.Shape = None,
-    scale: o.Scale = 100.0,
-    model: o.Model = None,
-    split: o.Split = "test",
-    groups: o.Groups = None,
-    preset: o.Preset = None,
-    rounds: o.Rounds = None,
-    patience: o.Patience = None,
-    epochs: o.Epochs = None,
-    lr: o.Rate = None,
-    batch: o.Batch = None,
-    micro_batch: o.MicroBatch = None,
-    augmentation: o.Augmentation = None,
-    precision: o.Precision = None,
-    lora_rank: o.LoraRank = None,
-    lora_alpha: o.LoraAlpha = None,
-    lora_targets: o.LoraTargets = None,
-    adapt_on: o.AdaptOn = None,
-    split_seed: o.SplitSeed = None,
-    device: o.Device = "auto",
-    seed: o.Seed = 0,
-    seeds: o.Seeds = 1,
-    save: o.Save = None,
-    background: o.Background = False,
-    as_json: o.Json = False,
+    name: options.Positional = None,
+    benchmark: options.Benchmark = None,
+    embeddings: options.Embeddings = None,
+    shape: options.Shape = None,
+    scale: options.Scale = 100.0,
+    model: options.Model = None,
+    split: options.Split = "test",
+    groups: options.Groups = None,
+    preset: options.Preset = None,
+    rounds: options.Rounds = None,
+    patience: options.Patience = None,
+    epochs: options.Epochs = None,
+    lr: options.Rate = None,
+    batch: options.Batch = None,
+    micro_batch: options.MicroBatch = None,
+    augmentation: options.Augmentation = None,
+    precision: options.Precision = None,
+    lora_rank: options.LoraRank = None,
+    lora_alpha: options.LoraAlpha = None,
+    lora_targets: options.LoraTargets = None,
+    adapt_on: options.AdaptOn = None,
+    split_seed: options.SplitSeed = None,
+    device: options.Device = "auto",
+    seed: options.Seed = 0,
+    seeds: options.Seeds = 1,
+    save: options.Save = None,
+    background: options.Background = False,
+    as_json: options.Json = False,
 ) -> None:
     """Overfit a model to the matchings that it induces once; its metrics before and after. No label is read for it."""
     job = _job("simplematch", locals(), (*_TRAINING, *_LORA, "rounds", "patience"), {})
@@ -124,7 +124,7 @@ def _job(
     kind: str, given: Mapping[str, Any], names: tuple[str, ...], more: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The description of a run from a command's arguments."""
-    from core.jobs import embeddings_job, simplematch_job, ttm_job
+    from core.ttm.run import embeddings_job, simplematch_job, ttm_job
 
     if given["background"]:
         refuse("with --background: take the model with `runs export` when the run is over", "save")
@@ -146,7 +146,7 @@ def _job(
 
 def _subject(given: Mapping[str, Any]) -> tuple[str, str]:
     """Benchmark and model: as named, else as the preset has them; a remark where the preset is of another benchmark."""
-    from core.choices import home_of
+    from core.ttm.choices import home_of
 
     home = home_of(given["preset"]) if given["preset"] is not None else None
     named = the_benchmark(given["name"], given["benchmark"])
@@ -162,8 +162,8 @@ def _seeded(
     job: dict[str, Any], seeds: int, save: Path | None
 ) -> Iterator[tuple[dict[str, Any], Path | None]]:
     """The description for every seed, and the folder for its model."""
-    from core.jobs import kind_of
-    from core.seeds import seed_jobs
+    from core.ttm.run import kind_of
+    from core.ttm.seeds import seed_jobs
 
     for each in seed_jobs(job, seeds):
         folder = save and (save if seeds == 1 else save / f"seed-{each[kind_of(each)]['seed']}")
@@ -172,7 +172,7 @@ def _seeded(
 
 def _run(job: dict[str, Any], save: Path | None, several: bool, as_json: bool) -> list[dict[str, Any]]:
     """One foreground run of test-time matching; its records."""
-    from core.jobs import execute
+    from core.ttm.run import execute
 
     records, last, seed = [], None, job["ttm"]["seed"]
     for last in execute(job):
@@ -192,7 +192,7 @@ def _save(last: Any, folder: Path | None) -> None:
 
 
 def _show_summary(done: list[list[dict[str, Any]]], job: dict[str, Any], as_json: bool) -> None:
-    from core.seeds import final, summary
+    from core.ttm.seeds import final, summary
 
     rows = summary(done)
     if as_json:
@@ -205,7 +205,7 @@ def _show_summary(done: list[list[dict[str, Any]]], job: dict[str, Any], as_json
 
 def _before_and_after(job: dict[str, Any], save: Path | None) -> dict[str, Any]:
     """One foreground SimpleMatch."""
-    from core.jobs import execute
+    from core.ttm.run import execute
 
     records, last = [], None
     for last in execute(job):
@@ -238,9 +238,9 @@ def _truth(job: Mapping[str, Any], record: Mapping[str, Any]) -> str:
 
 def _start(job: dict[str, Any], seeds: int, as_json: bool) -> None:
     """One background run, or a group of them."""
-    from core.jobs import kind_of
-    from core.runs import RunStore, launch
-    from core.seeds import launch_seeds
+    from core.runs.store import RunStore, launch
+    from core.ttm.run import kind_of
+    from core.ttm.seeds import launch_seeds
 
     store, title = RunStore(), f"{job['model']} on {job['benchmark']}"
     if seeds == 1:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from core.base.errors import InputError
 from core.cli.options import Json, Positional, Seed, named
 from core.cli.say import counting, format_metrics, show_json
 from core.cli.typed import need_benchmark, refuse
-from core.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from core.alpha import AlphaStudy
-    from core.priors import Prior
+    from core.debiasing.priors import Prior
+    from core.debiasing.study import AlphaStudy
 
 Benchmark = Annotated[str | None, typer.Option(help="A benchmark by name, such as scenes/word-order.")]
 Model = Annotated[
@@ -82,7 +82,7 @@ def alpha(
 
 def _check_prior(kind: str, wide: bool) -> None:
     """Refuse the options of another kind of prior. wide : of a retrieval set, whose own prior takes all its images."""
-    from core.priors import check_kind
+    from core.debiasing.priors import check_kind
 
     check_kind(kind)
     if kind != "lm":
@@ -103,11 +103,11 @@ def _head(benchmark: str, split: str, model: str, found: Prior) -> dict[str, Any
 
 def _study(benchmark: str, split: str, model: str, how: dict[str, Any]) -> tuple[AlphaStudy, Prior]:
     """Scores, prior and truth of one set, with progress on standard error."""
-    from core.alpha import AlphaStudy
     from core.datasets import load
-    from core.priors import check_kind, check_log_prob, estimate_prior
-    from core.scorers.lazy import lazy_scorer
-    from core.scores import ScoreCache, score_groups
+    from core.debiasing.priors import check_kind, check_log_prob, estimate_prior
+    from core.debiasing.study import AlphaStudy
+    from core.scoring.lazy import lazy_scorer
+    from core.scoring.scores import ScoreCache, score_groups
 
     check_kind(how["kind"])
     groups = load(benchmark, split)
@@ -124,8 +124,8 @@ def _carried(
     benchmark: str, split: str, model: str, how: dict[str, Any], study: AlphaStudy
 ) -> dict[str, Any]:
     """alpha of another split, measured here."""
-    from core.alpha import carry_over
-    from core.metrics import METRICS
+    from core.debiasing.study import carry_over
+    from core.metrics.groups import METRICS
 
     other, _ = _study(benchmark, split, model, how)
     return {name: carry_over(other, study, name) for name in METRICS if study.depends(name)}
@@ -178,8 +178,8 @@ def _spread(e: dict[str, float], digits: int) -> str:
 def _retrieval(
     benchmark: str, split: str, model: str, how: dict[str, Any], items: int | None, tune_on: str | None
 ) -> dict[str, Any]:
-    from core.priors import check_log_prob
-    from core.recall import alpha_record, carried_record
+    from core.debiasing.priors import check_log_prob
+    from core.metrics.recall import alpha_record, carried_record
 
     kind, seed = how["kind"], how["seed"]
     if kind not in ("test", "gaussian"):
@@ -200,11 +200,11 @@ def _with_prior(
     benchmark: str, split: str, model: str, how: dict[str, Any], items: int | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
     """A split's scores (images, captions), relevance (captions, images), prior (captions,) and what it is from."""
-    from core.debias import prior_from_samples
-    from core.priors import null_sample
-    from core.scorers.lazy import lazy_scorer
-    from core.scores import ScoreCache, score_matrix
-    from core.searches import scored
+    from core.debiasing.debias import prior_from_samples
+    from core.debiasing.priors import null_sample
+    from core.debiasing.retrieval import scored
+    from core.scoring.lazy import lazy_scorer
+    from core.scoring.scores import ScoreCache, score_matrix
 
     scores, relevant, captions = scored(benchmark, split, model, items, ScoreCache(), counting("scoring"))
     if how["kind"] == "test":
@@ -236,10 +236,10 @@ def blind(
     as_json: Json = False,
 ) -> None:
     """How far a model gets on a benchmark without looking at a single image."""
-    from core.blind import blind_check, check_blind, explain
     from core.datasets import load
-    from core.scorers.lazy import lazy_scorer
-    from core.scores import ScoreCache, score_groups
+    from core.debiasing.blind import blind_check, check_blind, explain
+    from core.scoring.lazy import lazy_scorer
+    from core.scoring.scores import ScoreCache, score_groups
 
     benchmark = need_benchmark(name, benchmark)
     check_blind(model)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def confirm_calls(scorer: Any, groups: GroupSet) -> None:
     """Say what a served model will be asked beyond what the cache holds, and at a terminal, ask whether to start."""
     from core.scorers.api import ApiScorer, planned
-    from core.scores import ScoreCache
+    from core.scoring.scores import ScoreCache
 
     if not isinstance(scorer, ApiScorer):
         return

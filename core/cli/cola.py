@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from core.base.errors import InputError
 from core.cli import options as o
 from core.cli.say import Announcer, note, show_json
 from core.cli.typed import refuse, the_benchmark
-from core.errors import InputError
 
 Strategy = Annotated[str, typer.Option(help="linear, prompt-tune, ft-all, ft-late, mm-pred or mm-adapter.")]
 Benchmark = Annotated[
@@ -68,7 +68,7 @@ def adapt(
     as_json: o.Json = False,
 ) -> None:
     """Adapt a model by one of Cola's strategies; test queries before and after, one line per epoch."""
-    from core.adapt.jobs import adapt_job
+    from core.cola.run import adapt_job
 
     where = the_benchmark(name, benchmark) or "scenes/retrieval"
     options: dict[str, Any] = {"fusion": fusion, "mix": mix}
@@ -82,8 +82,8 @@ def adapt(
     job = adapt_job(where, model, **source, options={**options, "strategy": strategy, "seed": seed})
     if background:
         refuse("with --background: take the model with `runs export` when the run is over", "save")
-        from core.adapt.background import start
-        from core.runs import RunStore
+        from core.cola.background import start
+        from core.runs.store import RunStore
 
         run = start(RunStore(), job)
         text = f"started run {run.id}; see `crossmatch runs show {run.id}`"
@@ -93,7 +93,7 @@ def adapt(
 
 
 def _run(job: dict[str, Any], save: Path | None, as_json: bool) -> None:
-    from core.adapt.jobs import execute
+    from core.cola.run import execute
 
     announce, last, first = Announcer(), None, None
     for last in execute(job, progress=lambda share, text: announce(text, share)):
@@ -147,7 +147,7 @@ def _table(
     benchmark: str, model: str, options: dict[str, Any], source: dict[str, Any], as_json: bool
 ) -> None:
     """Every strategy with three seeds, one after the other; results that are there already are kept."""
-    from core.adapt.table import jobs, run_all, summary
+    from core.cola.table import jobs, run_all, summary
 
     rows = run_all(jobs(benchmark, model, options=options, **source), say=note)
     found = summary(rows)
@@ -176,7 +176,7 @@ def cost(
     as_json: o.Json = False,
 ) -> None:
     """What an adaptation costs: an adapted model and its base on sets it was not adapted on, with paired intervals."""
-    from core.adapt.cost import cost_table, run_table
+    from core.cola.forgetting import cost_table, run_table
 
     if groups is not None and groups < 1:
         raise InputError(f"{groups} groups were asked for; ask for 1 or more.")

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from core.base.errors import InputError
 from core.cli.options import Json
 from core.cli.say import Announcer, note, show_json
-from core.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.importing import Columns, Staged
+    from core.exchange.importing import Columns, Staged
 
 _SHOWN = 20  # problems printed
 
@@ -39,10 +39,13 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Check your own images and captions row by row and make them a benchmark, mine/NAME."""
-    from core.importing import addable, discard, problem_rows, register, stage
+    from core.exchange import import_stage
+    from core.exchange.importing import addable, discard, problem_rows, register
 
     table, where = _table(source, manifest)
-    staged = stage(table, _columns(table, image, caption, answer, group), manifest if where is None else None)
+    staged = import_stage(
+        table, _columns(table, image, caption, answer, group), manifest if where is None else None
+    )
     facts = {"title": title, "licence": licence, "citation": citation, "source": where or ""}
     try:
         record: dict[str, Any] = {"groups": staged.groups, "shapes": staged.shapes, **facts}
@@ -77,8 +80,8 @@ def _table(source: str, manifest: str | None) -> tuple[Any, str | None]:
     """What `stage` takes, and the address of a set of the hub."""
     if not source.startswith("hf:"):
         return Path(source).expanduser(), None
-    from core.importing.hub import fetch_parts, parts
-    from core.importing.tables import open_parts
+    from core.exchange.import_hub import fetch_parts, parts
+    from core.exchange.import_tables import open_parts
 
     name = source.removeprefix("hf:")
     known = [part.name for part in parts(name)]
@@ -93,7 +96,7 @@ def _columns(
     source: Any, image: list[str] | None, caption: list[str] | None, answer: str, group: str
 ) -> Columns | None:
     """What the user said the columns mean; None where nothing was said."""
-    from core.importing import Columns
+    from core.exchange.importing import Columns
 
     if not (image or caption or answer or group):
         return None
@@ -103,7 +106,7 @@ def _columns(
 
 
 def _tell(staged: Staged) -> None:
-    from core.importing import problem_rows
+    from core.exchange.importing import problem_rows
 
     shapes = ", ".join(f"{count} of {shape}" for shape, count in sorted(staged.shapes.items())) or "none"
     note(f"{staged.source}: {staged.groups} groups ({shapes}), {staged.total} problems")
@@ -130,7 +133,7 @@ def fetch(
     ] = None,
 ) -> None:
     """Download a public benchmark: resumable, verified, nothing of it is run. What needs you is said."""
-    from core.datasets.fetching import fetch_benchmark
+    from core.exchange.fetch import fetch_benchmark
 
     for path in fetch_benchmark(name, folder, Announcer()):
         note(f"have {path}")

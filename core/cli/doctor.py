@@ -50,7 +50,7 @@ def cache_show(as_json: Json = False) -> None:
 def cache_clear() -> None:
     """Forget every score; they are computed again when they are needed."""
     from core.doctor import human
-    from core.scores import ScoreCache
+    from core.scoring.scores import ScoreCache
 
     cache = ScoreCache()
     before = cache.size()

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from core.base.errors import InputError, unknown_name
 from core.cli.evaluate import Shape, check_slices, load_evaluation
 from core.cli.options import named
 from core.cli.runs import runs_app
 from core.cli.say import Announcer, note
 from core.cli.typed import refuse, typed
-from core.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from core.exchange.layouts import Adapted, Result
@@ -103,7 +103,7 @@ def export_scores(
     out: Out,
 ) -> None:
     """The score matrix of every group: CSV, Parquet, JSONL or NPZ, as `evaluate --scores` reads them."""
-    from core.scores import write_scores
+    from core.scoring.scores import write_scores
 
     found = source.evaluation()
     truth = found.truth if found.truth_given else None
@@ -154,7 +154,7 @@ def export_curves(run: RunId, out: Out) -> None:
     """One row per iteration of a run: thresholds, coverage, precision, loss, and all metrics with intervals."""
     from core.exchange.frames import curves_frame
     from core.exchange.tables import write_table
-    from core.runs import RunStore
+    from core.runs.store import RunStore
 
     steps = RunStore().steps(run)
     if not steps:
@@ -172,7 +172,7 @@ def export_run(
 ) -> None:
     """A whole run that another machine opens with `crossmatch runs import`."""
     from core.exchange.runs import export_run as export
-    from core.runs import RunStore
+    from core.runs.store import RunStore
 
     note(f"wrote {export(RunStore(), run, out, model)}")
 
@@ -183,7 +183,7 @@ def runs_import(
 ) -> None:
     """Open a run from another machine: it appears among the runs here, under a new id."""
     from core.exchange.runs import import_run
-    from core.runs import RunStore
+    from core.runs.store import RunStore
 
     print(import_run(RunStore(), source).id)
 
@@ -217,16 +217,16 @@ def export_figure(
 
 
 def _figure(what: str, found: Any, model: str) -> Any:
-    from core import plots
+    from core import figures
 
     if what == "margins":
-        return plots.margins_figure(plots.margins_data(found.matches, found.outcomes["group_match"]))
-    return plots.bars_figure(plots.bars_data({model: found.metrics}, list(found.outcomes)))
+        return figures.margins_figure(figures.margins_data(found.matches, found.outcomes["group_match"]))
+    return figures.bars_figure(figures.bars_data({model: found.metrics}, list(found.outcomes)))
 
 
 def _curves(run: str | None) -> Any:
-    from core import plots
-    from core.runs import RunStore
+    from core import figures
+    from core.runs.store import RunStore
 
     if run is None:
         raise InputError("The figure `curves` shows a run; name it with --run ID.")
@@ -234,7 +234,7 @@ def _curves(run: str | None) -> Any:
     found, steps = store.get(run), store.steps(run)
     if not steps:
         raise InputError(f"Run {run} has not finished an iteration yet; wait for one.")
-    return plots.ttm_metrics_figure(plots.ttm_data(steps, found.total))
+    return figures.ttm_metrics_figure(figures.ttm_data(steps, found.total))
 
 
 @export_app.command(
@@ -253,7 +253,7 @@ def export_row(
 ) -> None:
     """Results as rows in the layout of the papers' tables, in Markdown or LaTeX."""
     from core.exchange.layouts import FORMATS, LAYOUTS, layout_table, published
-    from core.report import evaluate_all
+    from core.exchange.report import evaluate_all
 
     if style not in FORMATS:
         raise unknown_name("format", style, FORMATS)
@@ -269,7 +269,7 @@ def export_row(
     if out is None:
         print(text, end="")
         return
-    from core.files import storage, write_bytes
+    from core.base.files import storage, write_bytes
 
     with storage(out):
         write_bytes(out, text.encode())
@@ -290,8 +290,8 @@ def _result(section: Any, adapted: dict[tuple[str, str], Adapted]) -> Result:
 def _adapted(name: str, models: list[str], benchmarks: list[str]) -> tuple[tuple[str, str], Adapted]:
     """Model and benchmark of a run or group of seeds, and what GroupMatch was at its end; they are among the rows."""
     from core.exchange.layouts import Adapted
-    from core.runs import RunStore
-    from core.seeds import final, group_runs
+    from core.runs.store import RunStore
+    from core.ttm.seeds import final, group_runs
 
     store = RunStore()
     runs = group_runs(store, name) if name.startswith("g-") else [store.get(name)]

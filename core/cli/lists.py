@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from core.base.errors import unknown_name
 from core.cli.options import Device, Json, Seed
 from core.cli.say import Announcer, note, show_json
-from core.errors import unknown_name
 
 
 def pretrain(
@@ -30,9 +30,9 @@ def pretrain(
 
 def list_models() -> list[dict[str, Any]]:
     """The built-in models, with every kind of score each gives, and the models of the paper's tables."""
-    from core.presets import MODELS
-    from core.scorers import builtin_models, scorer_names
-    from core.weights import weights_bytes, weights_folder, weights_state
+    from core.scoring.load import builtin_models, scorer_names
+    from core.scoring.weights import weights_bytes, weights_folder, weights_state
+    from core.ttm.config import MODELS
 
     scores = scorer_names()
     rows = []
@@ -90,7 +90,7 @@ def _built_in_shape(name: str) -> tuple[int, int] | None:
 
 
 def list_metrics() -> list[dict[str, Any]]:
-    from core.metrics import METRICS
+    from core.metrics.groups import METRICS
 
     return [
         {"name": n, "label": m.label, "meaning": m.meaning, "reference": m.reference}
@@ -99,13 +99,13 @@ def list_metrics() -> list[dict[str, Any]]:
 
 
 def list_presets() -> list[dict[str, Any]]:
-    from core.presets import PRESETS
+    from core.ttm.config import PRESETS
 
     return [{"name": name, **preset.record()} for name, preset in PRESETS.items()]
 
 
 def list_tables() -> list[dict[str, Any]]:
-    from core.reproduce.tables import TABLES
+    from core.papers.tables import TABLES
 
     return [{"name": name, "shows": title} for name, (title, _) in TABLES.items()]
 

@@ -14,13 +14,13 @@ Whole: TypeAlias = int | None
 
 def _full_names(value: Any) -> Any:
     """Models by the names that load them: `siglip-l16`, as presets call it, is the hub's."""
-    from core.choices import full_name
+    from core.ttm.choices import full_name
 
     return [full_name(each) for each in value] if isinstance(value, list) else value and full_name(value)
 
 
 def _device(value: str) -> str:
-    from core.choices import check_device
+    from core.ttm.choices import check_device
 
     return check_device(value)
 
@@ -65,7 +65,7 @@ Seeds = Annotated[int, typer.Option(help="So many seeds, from --seed on, with me
 Save = Annotated[Path | None, typer.Option(help="Folder for the adapted model.")]
 Background = Annotated[bool, typer.Option(help="Start as a background run and print its id.")]
 
-# Settings of core.presets, by the same names
+# Settings of core.ttm.config, by the same names
 Preset = Annotated[
     Text,
     typer.Option(

@@ -28,8 +28,8 @@ def recall(
     as_json: Json = False,
 ) -> None:
     """R@1, R@5 and R@10 both ways, with any number of captions per image; accuracy where captions name classes."""
-    from core.scores import ScoreCache
-    from core.searches import search
+    from core.debiasing.retrieval import search
+    from core.scoring.scores import ScoreCache
 
     benchmark = need_benchmark(name, benchmark)
     record: dict[str, Any] = {"benchmark": benchmark, "split": split, "model": model}

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from core.base.errors import InputError
 from core.cli.options import Device, named
 from core.cli.say import Announcer, note
 from core.cli.typed import refuse
-from core.errors import InputError
 
 
 def report(
@@ -26,7 +26,7 @@ def report(
     device: Device = "auto",
 ) -> None:
     """Models on benchmarks as one HTML file that opens without network: metrics, charts, tags, groups, sources."""
-    from core.report import evaluate_all, write_report
+    from core.exchange.report import evaluate_all, write_report
 
     if examples < 0:
         raise InputError(f"{examples} examples cannot be shown; ask for 0 or more.")

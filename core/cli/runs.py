@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from core.base.errors import InputError
 from core.cli.options import Json
 from core.cli.say import format_spread, format_step, note, show_json
-from core.errors import InputError
 
 if TYPE_CHECKING:
-    from core.runs import RunStore
+    from core.runs.store import RunStore
 
 runs_app = typer.Typer(
     no_args_is_help=True,
@@ -25,7 +25,7 @@ Either = Annotated[str, typer.Argument(help="Run id, or the id of a group of see
 
 def _ids(store: RunStore, name: str) -> list[str]:
     """The runs that a run's or a group's id stands for."""
-    from core.seeds import group_runs
+    from core.ttm.seeds import group_runs
 
     return [run.id for run in group_runs(store, name)] if name.startswith("g-") else [name]
 
@@ -33,7 +33,7 @@ def _ids(store: RunStore, name: str) -> list[str]:
 @runs_app.command("list", epilog="Example: crossmatch runs list --json")
 def runs_list(as_json: Json = False) -> None:
     """All runs, newest first."""
-    from core.runs import RunStore
+    from core.runs.store import RunStore
 
     runs = RunStore().list()
     if as_json:
@@ -48,7 +48,7 @@ def runs_list(as_json: Json = False) -> None:
 @runs_app.command("show", epilog="Example: crossmatch runs show RUN --json")
 def runs_show(run: RunId, as_json: Json = False) -> None:
     """One run with all its iterations."""
-    from core.runs import RunStore
+    from core.runs.store import RunStore
 
     store = RunStore()
     found, steps = store.get(run), store.steps(run)
@@ -68,8 +68,8 @@ def runs_seeds(
     group: Annotated[str, typer.Argument(help="Group id (g-...).")], as_json: Json = False
 ) -> None:
     """A group of seeds: every run's state, mean and standard deviation per iteration, and the result."""
-    from core.runs import RunStore
-    from core.seeds import final, group_runs, seed_of, summary
+    from core.runs.store import RunStore
+    from core.ttm.seeds import final, group_runs, seed_of, summary
 
     store = RunStore()
     runs = group_runs(store, group)
@@ -96,7 +96,7 @@ def runs_explain(
     as_json: Json = False,
 ) -> None:
     """Which groups a run fixed and broke, when it trained on them, and with which pseudo-label."""
-    from core.explain import broken, fixed, rows, summary
+    from core.ttm.explain import broken, fixed, rows, summary
 
     table = _explained(run, metric)
     if out is not None:
@@ -118,9 +118,9 @@ def runs_explain(
 
 
 def _explained(run_id: str, metric: str) -> Any:
-    from core.explain import explain
-    from core.jobs import load_groups
-    from core.runs import RunStore
+    from core.runs.store import RunStore
+    from core.ttm.explain import explain
+    from core.ttm.run import load_groups
 
     store = RunStore()
     run = store.get(run_id)
@@ -136,7 +136,7 @@ def _explained(run_id: str, metric: str) -> Any:
 @runs_app.command("stop", epilog="Example: crossmatch runs stop RUN")
 def runs_stop(run: Either) -> None:
     """Ask a run (or a group's) to stop; it can be resumed."""
-    from core.runs import RunStore
+    from core.runs.store import RunStore
 
     store = RunStore()
     for run_id in _ids(store, run):
@@ -146,8 +146,8 @@ def runs_stop(run: Either) -> None:
 @runs_app.command("resume", epilog="Example: crossmatch runs resume RUN")
 def runs_resume(run: Either) -> None:
     """Go on with a stopped, interrupted or failed run after its last finished iteration."""
-    from core.runs import RunStore, resume
-    from core.seeds import resume_group
+    from core.runs.store import RunStore, resume
+    from core.ttm.seeds import resume_group
 
     store = RunStore()
     if run.startswith("g-"):
@@ -159,7 +159,7 @@ def runs_resume(run: Either) -> None:
 @runs_app.command("delete", epilog="Example: crossmatch runs delete RUN")
 def runs_delete(run: Either) -> None:
     """Delete a run (or a group's) and everything it saved."""
-    from core.runs import RunStore
+    from core.runs.store import RunStore
 
     store = RunStore()
     for run_id in _ids(store, run):
@@ -171,8 +171,8 @@ def runs_export(
     run: RunId, out: Annotated[Path, typer.Argument(help="New folder, or a file that ends in .zip.")]
 ) -> None:
     """Write a finished run's adapted model, with its card, to a folder or zip."""
-    from core.export import export_model
-    from core.runs import RunStore
+    from core.runs.models import export_model
+    from core.runs.store import RunStore
 
     note(f"wrote {export_model(RunStore(), run, out)}")
 
@@ -184,8 +184,8 @@ def runs_push(
     public: Annotated[bool, typer.Option(help="Make a new repository public (default: private).")] = False,
 ) -> None:
     """Upload a finished run's adapted model to the Hugging Face hub, with the token in HF_TOKEN."""
-    from core.export import adapted_model, push_model
-    from core.runs import RunStore
+    from core.runs.models import adapted_model, push_model
+    from core.runs.store import RunStore
 
     folder = adapted_model(RunStore(), run)
     print(push_model(folder, repository, os.environ.get("HF_TOKEN"), private=not public))

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from core.base.errors import InputError, unknown_name
 from core.cli.options import Json
 from core.cli.say import duration, note, show_json
 from core.cli.typed import refuse
-from core.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from core.runs import RunStore
-    from core.sweep import Plan
-    from core.sweep.table import Progress
+    from core.runs.store import RunStore
+    from core.sweeps import Plan
+    from core.sweeps.table import Progress
 
 _SHOWN = ("group_match", "group_score", "global_match")
 _EVERY = 10.0  # seconds between lines of progress
@@ -41,9 +41,9 @@ def sweep(
     as_json: Json = False,
 ) -> None:
     """Models x benchmarks x seeds x settings; what is finished is never repeated, what was cut short goes on."""
-    from core.runs import RunStore
-    from core.sweep import read_plan
-    from core.sweep.table import cells_table, progress_of, summary_table
+    from core.runs.store import RunStore
+    from core.sweeps import read_plan
+    from core.sweeps.table import cells_table, progress_of, summary_table
 
     if on not in _PLACES:
         raise unknown_name("place for a sweep", on, _PLACES)
@@ -90,12 +90,12 @@ def _work(
     store: RunStore, plan: Plan, on: str, address: str | None, at_once: int, tell: Any, look: Any
 ) -> None:
     if on == "ray":
-        from core.sweep.cluster import work_on_ray
+        from core.sweeps.ray import work_on_ray
 
         with redirect_stdout(sys.stderr):  # where Ray speaks of lost nodes; standard output is ours
             work_on_ray(store, plan, address, tell, look=look)
     else:
-        from core.sweep.local import work_here
+        from core.sweeps.local import work_here
 
         work_here(store, plan, at_once, tell, look=look)
 
@@ -113,7 +113,7 @@ class _Ticker:
 
 
 def _ticker(store: RunStore, plan: Plan) -> _Ticker:
-    from core.sweep.table import progress_of
+    from core.sweeps.table import progress_of
 
     return _Ticker(lambda: note(format_progress(progress_of(store, plan))), _EVERY)
 
@@ -131,7 +131,7 @@ class _live_table:
     def draw(self) -> Any:
         from rich.text import Text
 
-        from core.sweep.table import cells_table, progress_of, summary_table
+        from core.sweeps.table import cells_table, progress_of, summary_table
 
         table = summary_table(cells_table(self.store, self.plan))
         return Text(f"{format_progress(progress_of(self.store, self.plan))}\n\n{format_table(table)}")
@@ -174,7 +174,7 @@ def format_table(table: pd.DataFrame) -> str:
 
 def _format_metric(name: str, row: dict[str, Any]) -> str:
     """`group_match 79.60 ± 1.52 [74.90, 84.10], before 66.70, chance 50.00, ties 0`."""
-    from core.texts import tie_count
+    from core.figures.text import tie_count
 
     std = "" if row.get(f"{name}_sd") is None else f" ± {row[f'{name}_sd']:.2f}"
     parts = [f"{name} {row[name]:.2f}{std} [{row[f'{name}_low']:.2f}, {row[f'{name}_high']:.2f}]"]

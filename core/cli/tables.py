@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from core.base.errors import InputError
 from core.cli.options import Json
 from core.cli.say import duration, note, show_json
 from core.cli.typed import refuse
-from core.errors import InputError
 
 if TYPE_CHECKING:
-    from core.reproduce import Plan, Status
+    from core.papers import Plan, Status
 
 _STATES = {
     "done": "done",
@@ -35,8 +35,8 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """A table cell by cell: the paper's number and yours, what is missing, and how long the rest will take."""
-    from core.reproduce import lines, plan, work_through
-    from core.runs import RunStore
+    from core.papers import lines, plan, work_through
+    from core.runs.store import RunStore
 
     if seeds < 1:
         raise InputError(f"{seeds} seeds were asked for; ask for 1 or more.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.core import ParameterSource
 
-from core.errors import InputError
+from core.base.errors import InputError
 
 
 def typed(name: str) -> bool:

@@ -1,7 +1,7 @@
 """Benchmarks by name. One file per source; what a source needs is looked for when it is asked for, never downloaded.
 
 Data of `sugarcrepe/swap_obj` are looked for in the folder `sugarcrepe` of `$CROSSMATCH_DATA`, then of the user's data
-folder (`core.datasets.reading.data_roots`); any other folder can be named. `core/downloads.py` fetches what is public.
+folder (`core.datasets.reading.data_roots`); any other folder can be named. `core/datasets/downloads.py` fetches what is public.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Protocol
 
+from core.base.errors import InputError, unknown_name
 from core.datasets import (
     aro,
     builtin,
@@ -29,7 +30,6 @@ from core.datasets import (
 )
 from core.datasets.base import GRAPHS, GROUPS, RETRIEVAL, Benchmark, Family
 from core.datasets.sets import GraphSet, Retrieval
-from core.errors import InputError, unknown_name
 from core.groups import GroupSet
 
 __all__ = [

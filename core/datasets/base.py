@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from core.base.errors import InputError, unknown_name
 from core.datasets.reading import data_roots, find
 from core.datasets.sets import GraphSet, RetrievalSet
-from core.errors import InputError, unknown_name
 from core.groups import GroupSet
 
 # read(folder, split, images): a set from a folder. `images=False` accepts that image files are not there.
@@ -27,8 +27,8 @@ class Benchmark:
     title: str
     source: str  # where upstream describes it
     licence: str
-    citation: str  # a key of core.papers.CITATIONS
-    metric: str  # the official one: a key of core.papers.UNITS; "" for scene graphs
+    citation: str  # a key of core.datasets.published.CITATIONS
+    metric: str  # the official one: a key of core.datasets.published.UNITS; "" for scene graphs
     read: Read
     layout: tuple[
         str, ...
@@ -39,9 +39,9 @@ class Benchmark:
     note: str = ""  # what a reader of results must know: deviations, corrections, what is left out
     tags: tuple[str, ...] = ()
     splits: tuple[str, ...] = ("test",)
-    reference: tuple[str, str] | None = None  # dataset and subset in core.papers' tables
+    reference: tuple[str, str] | None = None  # dataset and subset in core.datasets.published' tables
     kind: str = GROUPS
-    download: str = ""  # key in the manifest of core.downloads; "" is the family's
+    download: str = ""  # key in the manifest of core.datasets.downloads; "" is the family's
 
     @property
     def family(self) -> str:
@@ -59,7 +59,7 @@ class Benchmark:
 
     def state(self) -> str:
         """`found at PATH`, or `needs: ` and the exact next step."""
-        from core.downloads import next_step, sources
+        from core.datasets.downloads import next_step, sources
 
         folder = self.folder()
         missing = self.missing(folder) if folder else []
@@ -110,7 +110,7 @@ class Benchmark:
             )
 
     def _described(self, found: GroupSet | RetrievalSet | GraphSet, split: str) -> Any:
-        from core.papers import CITATIONS
+        from core.datasets.published import CITATIONS
 
         facts: dict[str, Any] = {
             "name": self.name if split == "test" else f"{self.name} ({split})",

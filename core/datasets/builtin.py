@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from core.base.errors import InputError
 from core.datasets.base import GROUPS, RETRIEVAL
-from core.errors import InputError
 
 
 def names(kind: str = GROUPS) -> list[str]:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from core.base.errors import InputError
 from core.datasets.base import RETRIEVAL, Benchmark
 from core.datasets.reading import laid_out, need, read_json
 from core.datasets.sets import RetrievalSet
-from core.errors import InputError
 from core.groups import FileImage
 
 _NAMES = "classnames.txt | LOC_synset_mapping.txt | imagenet_class_index.json"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from core.errors import InputError
+from core.base.errors import InputError
 from core.groups import BytesImage, FileImage
 
 

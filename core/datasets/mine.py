@@ -1,4 +1,4 @@
-"""The user's own sets, `mine/NAME`: brought in by `core.importing`, kept in the user's folder, read like any other.
+"""The user's own sets, `mine/NAME`: brought in by `core.exchange.importing`, kept in the user's folder, read like any other.
 
 Layout: `mine/NAME/groups.jsonl`, a line per group `{"id", "images", "captions", "truth", "tags"}`, its images in
 `mine/NAME/images`, and `set.json` with title, licence, citation and the number of groups of each shape. A set of
@@ -15,12 +15,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from core import files
+from core.base import files
+from core.base.errors import InputError, unknown_name
+from core.base.paths import home
 from core.datasets.base import GROUPS
 from core.datasets.reading import laid_out, need
-from core.errors import InputError, unknown_name
 from core.groups import FileImage, Group, GroupSet
-from core.paths import home
 
 GROUPS_FILE, FACTS_FILE, IMAGES = "groups.jsonl", "set.json", "images"
 FACTS = ("title", "description", "source", "licence", "citation")

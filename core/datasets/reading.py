@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from core.base.errors import InputError
+from core.base.paths import home, is_file
 from core.datasets.images import CroppedImage, ParquetImage
-from core.errors import InputError
 from core.groups import FileImage, ImageRef
-from core.paths import home, is_file
 
 VARIABLE = "CROSSMATCH_DATA"
 

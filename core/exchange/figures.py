@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.errors import InputError
-from core.files import storage, write_bytes
+from core.base.errors import InputError
+from core.base.files import storage, write_bytes
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

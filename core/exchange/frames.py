@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 if TYPE_CHECKING:
-    from core.evaluation import Evaluation
+    from core.metrics.evaluation import Evaluation
 
 _FIELDS = ("value", "low", "high", "chance", "ties")
 # What an iteration's record holds besides its metrics and margins, in the order of reading.

@@ -13,8 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from core import files
-from core.errors import InputError
+from core.base import files
+from core.base.errors import InputError
 from core.exchange.tables import ENDINGS, write_table
 from core.groups import BytesImage, FileImage, Group, GroupSet, ImageRef
 

@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 
 from core import datasets
-from core.errors import InputError, unknown_name
-from core.metrics import METRICS, Estimate
-from core.papers import load_results
+from core.base.errors import InputError, unknown_name
+from core.datasets.published import load_results
+from core.metrics.groups import METRICS, Estimate
 
 PAPERS = {"ttm": "TTM", "vgpt": "VGPT", "cola": "Cola"}
 
@@ -131,7 +131,7 @@ def _note(result: Result) -> str:
 
 
 def published(results: Sequence[Result], layout: str) -> pd.DataFrame:
-    """Rows of `core.papers`, of the layout's paper, for the data sets of these results, with their `title`."""
+    """Rows of `core.datasets.published`, of the layout's paper, for the data sets of these results, with their `title`."""
     table, found = load_results(), []
     table = table[table["paper"] == PAPERS[layout.partition("/")[0]]]
     known = set(datasets.names(None))

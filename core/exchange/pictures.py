@@ -15,7 +15,7 @@ from choreographer.browsers import Chromium
 from choreographer.errors import DevtoolsProtocolError
 from kaleido.errors import KaleidoError
 
-from core.errors import InputError
+from core.base.errors import InputError
 
 PATIENCE = 60.0  # seconds a browser may take to start, and to draw one figure
 FAREWELL = 5.0  # seconds it may take to answer that it ends; then it is killed

@@ -16,14 +16,14 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from core import files
-from core.downloads import unpack
-from core.errors import InputError
-from core.export import public
-from core.paths import is_file, is_folder
+from core.base import files
+from core.base.errors import InputError
+from core.base.paths import is_file, is_folder
+from core.datasets.downloads import unpack
+from core.runs.models import public
 
 if TYPE_CHECKING:
-    from core.runs import Run, RunStore
+    from core.runs.store import Run, RunStore
 
 FORMAT = 1
 MOST_BYTES, MOST_FILES = 8 << 30, 10_000

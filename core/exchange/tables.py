@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from core.errors import InputError, writable
-from core.files import storage, write_bytes
-from core.scorefiles import load_npz, parquet_frame, read_bytes
+from core.base.errors import InputError, writable
+from core.base.files import storage, write_bytes
+from core.datasets.score_files import load_npz, parquet_frame, read_bytes
 
 ENDINGS = (".csv", ".parquet", ".jsonl", ".npz")
 _TEXT_COLUMNS = ("id", "group")  # texts in any case, also in a CSV that a spreadsheet saved again

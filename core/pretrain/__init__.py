@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.errors import unknown_name
+from core.base.errors import unknown_name
 from core.pretrain.recipes import RECIPES, Recipe
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from typing import Any
 
 import torch
 
-from core.errors import InputError
+from core.base.errors import InputError
 from core.pretrain.card import LOG, write_card
-from core.pretrain.data import training_data
 from core.pretrain.families import FAMILIES
 from core.pretrain.loop import Progress, remeasure, seeded, train
 from core.pretrain.recipes import Recipe
 from core.pretrain.start import builtin, start_from
 from core.pretrain.tokens import word_tokenizer
+from core.scenes.training_pictures import training_data
 
 
 def make(

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from core.metrics import evaluate
-from core.pretrain.data import TrainingData
+from core.metrics.groups import evaluate
 from core.pretrain.families import FAMILIES
 from core.pretrain.heads import SceneHeads
 from core.pretrain.recipes import Recipe
 from core.pretrain.shared import Batch, Passed
 from core.pretrain.tokens import pixels, token_ids
 from core.scenes import SceneImage, build, render_many
+from core.scenes.training_pictures import TrainingData
 from core.scenes.twins import RELATIVE
 
 Record = dict[str, Any]

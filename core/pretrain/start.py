@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 
-from core import paths
-from core.errors import InputError
+from core.base import paths
+from core.base.errors import InputError
 
 # A text tower that looks at the picture is the same thing as an encoder and as a decoder, the mask aside.
 _SAME = (("text_encoder.", "text_decoder.bert."), ("text_decoder.bert.", "text_encoder."))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from core.errors import InputError, unknown_name
+from core.base.errors import InputError, unknown_name
 from core.groups import GroupSet
 from core.scenes import sets
 from core.scenes.builders import Draft

@@ -19,7 +19,7 @@ from multiprocessing import get_context, parent_process
 import numpy as np
 from PIL import Image
 
-from core.errors import InputError
+from core.base.errors import InputError
 from core.scenes.shade import floor_colour, object_colour, tone
 from core.scenes.trace import Triple, along, hit, normal, pick, primary_rays, screen_box
 from core.scenes.world import Scene

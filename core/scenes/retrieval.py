@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from core.errors import InputError, unknown_name
+from core.base.errors import InputError, unknown_name
 from core.scenes.captions import Claim, Phrase, Wording, say
 from core.scenes.render import SceneImage
 from core.scenes.rows import asset_path, damaged, read_rows, write_rows

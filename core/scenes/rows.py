@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from core import paths
-from core.errors import InputError
+from core.base import paths
+from core.base.errors import InputError
 
 _FORMAT = 1
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from core.errors import InputError, unknown_name
+from core.base.errors import InputError, unknown_name
 from core.groups import Group, GroupSet
 from core.scenes import builders
 from core.scenes.builders import Builder, Draft

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from core.errors import unknown_name
+from core.base.errors import unknown_name
 from core.scenes.captions import Claim, Wording, describe, holds, say, unique
 from core.scenes.sampler import jitter, sample_scene
 from core.scenes.world import SPLITS, Scene, SceneObject

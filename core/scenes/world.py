@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import combinations, permutations
 from typing import Any
 
-from core.errors import InputError
+from core.base.errors import InputError
 from core.scenes.camera import Camera
 
 # sRGB albedo in [0, 1]: hues far apart, and one achromatic colour lighter than the floor.

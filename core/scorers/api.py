@@ -20,12 +20,12 @@ from urllib.parse import urlsplit
 import numpy as np
 from PIL import Image
 
-from core.errors import InputError
+from core.base.errors import InputError
 from core.groups import GroupSet, ImageRef
 from core.scorers.kinds import QUESTION
 
 if TYPE_CHECKING:
-    from core.scores import ScoreCache
+    from core.scoring.scores import ScoreCache
 
 PUBLIC = "https://api.openai.com/v1"
 # Read where no argument is given: first Crossmatch's own name, then the official client's.

@@ -66,7 +66,7 @@ class Batch:
 
 @runtime_checkable
 class Trainable(Scorer, Protocol):
-    """A scorer with weights that can be adapted: what `core/ttm.py` and `core/train.py` work on."""
+    """A scorer with weights that can be adapted: what `core/ttm/loop.py` and `core/ttm/train.py` work on."""
 
     device: torch.device
 
@@ -111,7 +111,7 @@ class Trainable(Scorer, Protocol):
 class TwoTower(Trainable, Protocol):
     """A trainable whose loss needs nothing of a pair but its two embeddings: `loss` is the three in a row.
 
-    So the loss of a large batch can be had in parts (`core/microbatch.py`).
+    So the loss of a large batch can be had in parts (`core/scorers/gradient_caching.py`).
     """
 
     def batch(

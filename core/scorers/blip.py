@@ -20,10 +20,10 @@ from PIL import Image
 from torch.nn import functional as F
 
 from core.groups import ImageRef
-from core.lora import merged_state
 from core.scorers.base import Prepared
 from core.scorers.contrastive import ContrastiveModel, Vision
 from core.scorers.hub import written
+from core.scorers.lora import merged_state
 from core.scorers.matching_head import BlipMatcher, with_first_token
 from core.scorers.pairwise import CAPTION_BATCH, Parts, used
 

@@ -21,10 +21,10 @@ import torch
 from PIL import Image
 from torch.nn import functional as F
 
-from core.errors import InputError
+from core.base.errors import InputError
 from core.groups import ImageRef
-from core.microbatch import Fitting
 from core.scorers.base import Batch, Prepared
+from core.scorers.gradient_caching import Fitting
 from core.scorers.reading import PreparedInputs, Vision, blocks_of, inputs_of, prepare, read_ahead
 
 __all__ = ["ContrastiveModel", "PreparedInputs", "Vision", "describe_device", "inputs_of", "pick_device"]

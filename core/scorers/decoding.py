@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from core.errors import InputError
+from core.base.errors import InputError
 from core.scorers.pairwise import Look, PairScorer, token_log_probs
 
 # Bytes that the repeated keys and values of one batch may take.

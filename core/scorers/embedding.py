@@ -18,8 +18,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch.nn import functional as F
 
-from core.embeddings import EmbeddingFile, RowImage
-from core.errors import InputError
+from core.base.errors import InputError
+from core.datasets.embeddings import EmbeddingFile, RowImage
 from core.groups import ImageRef
 from core.scorers.base import Batch, Prepared
 

@@ -13,7 +13,7 @@ import shutil
 from copy import copy, deepcopy
 from typing import Any
 
-from core.errors import InputError
+from core.base.errors import InputError
 
 HALF = ("bfloat16", "float16")
 WAYS = (*HALF, "compiled")

@@ -17,12 +17,12 @@ import numpy as np
 import torch
 from transformers.modeling_outputs import BaseModelOutput
 
-from core.debias import prior_from_samples
+from core.debiasing.debias import prior_from_samples
 from core.groups import ImageRef
 from core.scorers.decoding import ChatScorer, Prefix, text_log_probs
 from core.scorers.hub import read_json
 from core.scorers.kinds import DEFAULT_NULL_COUNT, blind_key, null_pixels
-from core.scorers.nulls import NullImage, null_images
+from core.scorers.null_images import NullImage, null_images
 from core.scorers.pairwise import Look, PairScorer, Parts, gap, load_parts, masked_mean, token_log_probs, used
 
 # The released BLIP checkpoints have two tokens more than BERT's vocabulary: [DEC] 30522 and [ENC] 30523.

@@ -11,9 +11,9 @@ from fnmatch import fnmatch
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from core import paths
-from core.errors import InputError, unknown_name
-from core.files import storage
+from core.base import paths
+from core.base.errors import InputError, unknown_name
+from core.base.files import storage
 
 VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model", "tokenizer.model")
 TOKENIZER_FILES = (

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from PIL import Image
 
-from core.errors import InputError
-from core.lora import merged_state
+from core.base.errors import InputError
 from core.scorers.contrastive import ContrastiveModel, Vision, pick_device
 from core.scorers.hub import VOCABULARIES, check_weights, key_of_unchanged, model_files, one_sentence, written
+from core.scorers.lora import merged_state
 
 
 class TransformersModel(ContrastiveModel):

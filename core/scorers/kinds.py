@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.errors import InputError
+from core.base.errors import InputError
 from core.scorers.hub import folder_key, locate, read_json
-from core.scorers.nulls import NullImage, null_images
+from core.scorers.null_images import NullImage, null_images
 
 if TYPE_CHECKING:
     from core.scorers.base import Scorer

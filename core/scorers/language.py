@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from core.errors import InputError
+from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers.decoding import Prefix, read_prefix, text_log_probs
 from core.scorers.generative import CaptionScorer, Tokens, seq2seq_log_probs

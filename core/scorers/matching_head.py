@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional as F
 
-from core.errors import InputError
+from core.base.errors import InputError
 from core.scorers.generative import BLIP_VOCABULARY
 from core.scorers.hub import read_json
 from core.scorers.pairwise import CAPTION_BATCH, Look, PairScorer, Parts, load_parts
 
 if TYPE_CHECKING:
-    from core.adapt.flava import FlavaModel
     from core.scorers.blip import BlipTowers
+    from core.scorers.flava import FlavaModel
 
 # The released BLIP checkpoints were trained with [ENC] in the place of [CLS] wherever the text encoder sees an image.
 # transformers leaves [CLS] there (its issues 22732 and 25629).
@@ -227,7 +227,7 @@ def load_matcher(
 
         return BlipTowers(parts) if kind == "itc" else TrainableMatcher(parts)
     if (model, kind) == ("flava", "itc"):
-        from core.adapt.flava import FlavaModel
+        from core.scorers.flava import FlavaModel
 
         return FlavaModel(parts, parts.key)
     return (ContrastiveHead if kind == "itc" else made)(parts)

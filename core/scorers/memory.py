@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import psutil
 
-from core.errors import InputError
+from core.base.errors import InputError
 from core.scorers.hub import PATIENCE
 
 # Bytes of one number in a safetensors file.

@@ -11,9 +11,8 @@ from typing import Any
 import torch
 from PIL import Image
 
-from core.errors import InputError, unknown_name
-from core.lora import merged_state
-from core.paths import is_folder
+from core.base.errors import InputError, unknown_name
+from core.base.paths import is_folder
 from core.scorers.contrastive import ContrastiveModel, Vision, pick_device
 from core.scorers.hub import (
     OPEN_CLIP_WEIGHTS,
@@ -25,6 +24,7 @@ from core.scorers.hub import (
     snapshot,
     written,
 )
+from core.scorers.lora import merged_state
 
 
 class OpenClipModel(ContrastiveModel):

@@ -20,14 +20,14 @@ import torch
 from PIL import Image
 from torch.nn import functional as F
 
-from core.errors import InputError
+from core.base.errors import InputError
 from core.groups import ImageRef
-from core.microbatch import Fitting
 from core.scorers.contrastive import SMALLER, describe_device, pick_device
+from core.scorers.gradient_caching import Fitting
 from core.scorers.hub import check_weights, one_sentence
 from core.scorers.kinds import kind_key
 from core.scorers.memory import check_room, free_bytes, plan, weights_in
-from core.scorers.nulls import NullImage
+from core.scorers.null_images import NullImage
 
 # Captions of one image that are scored at once.
 CAPTION_BATCH = 32

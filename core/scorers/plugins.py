@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from core.errors import InputError, unknown_name
+from core.base.errors import InputError, unknown_name
 from core.groups import ImageRef
 
 GROUP = "crossmatch.scorers"

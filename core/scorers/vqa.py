@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from core.errors import InputError
+from core.base.errors import InputError
 from core.scorers.decoding import ChatScorer, Prefix
 from core.scorers.generative import image_states, query_features
 from core.scorers.hub import read_json

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from core import drawing
-from core.alpha import AlphaStudy, pmi_text
-from core.debias import prior_from_scores
-from core.metrics import METRICS
-from core.plots.alpha import alpha_data, alpha_figure
+from core.debiasing.debias import prior_from_scores
+from core.debiasing.study import AlphaStudy, pmi_text
+from core.figures import group_html
+from core.figures.alpha import alpha_data, alpha_figure
+from core.metrics.groups import METRICS
 from ui.lessons import parts
 from ui.lessons.live import evaluate
 from ui.takeaway import chart
@@ -84,7 +84,7 @@ def one_group(found: AlphaStudy, alpha: float) -> None:
     index = int(changed[0]) if len(changed) else 0
     scores = found.evaluation(alpha).scores[index]
     st.markdown(f"One group at α = {alpha:.2f}, images × captions")
-    st.table({f"caption {j + 1}": {f"image {drawing.image_name(i)}": f"{v:.2f}" for i, v in enumerate(column)}
+    st.table({f"caption {j + 1}": {f"image {group_html.image_name(i)}": f"{v:.2f}" for i, v in enumerate(column)}
               for j, column in enumerate(scores.T)})  # fmt: skip
     straight, crossed = scores.trace(), scores[0, 1] + scores[1, 0]
     st.markdown(

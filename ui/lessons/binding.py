@@ -5,10 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core import paths, plots
-from core.evaluation import Evaluation
-from core.plots import retrieval as figures
-from core.texts import metric_line
+from core import figures as plots
+from core.base import paths
+from core.figures import retrieval
+from core.figures.text import metric_line
+from core.metrics.evaluation import Evaluation
 from ui.lessons import parts
 from ui.lessons.live import evaluate
 from ui.takeaway import chart
@@ -79,22 +80,22 @@ def measured() -> None:
     if not path.is_file():
         st.caption("The Retrieval page measures it, with intervals; nothing is shipped here yet.")
         return
-    data = figures.strategies_data(pd.read_csv(path))
+    data = retrieval.strategies_data(pd.read_csv(path))
     unseen = dict(zip(data.strategies, data.value[2], strict=True))
     best = max(unseen, key=lambda name: unseen[name])
-    told = ", ".join(f"{figures.label(name)} {value:.1f} %" for name, value in unseen.items())
+    told = ", ".join(f"{retrieval.label(name)} {value:.1f} %" for name, value in unseen.items())
     chart(
-        figures.strategies_figure(data),
+        retrieval.strategies_figure(data),
         f"Cola mAP on unseen combinations by strategy: {told}.",
         "binding-strategies",
     )
     second = "ft-all" if best == "mm-adapter" else "mm-adapter"
-    rest = f"; {figures.label(second)} has {unseen[second]:.1f} %" if second in unseen else ""
+    rest = f"; {retrieval.label(second)} has {unseen[second]:.1f} %" if second in unseen else ""
     st.markdown(
-        f"Measured on the built-in scenes: on unseen combinations **{figures.label(best)}** comes first with "
+        f"Measured on the built-in scenes: on unseen combinations **{retrieval.label(best)}** comes first with "
         f"{unseen[best]:.1f} %{rest}, the model before {unseen['base']:.1f} %. Lines are 95 % intervals over queries, "
         "dots are seeds, dotted lines chance. The Retrieval page sets them beside the paper's, with the interval of "
-        f"every difference. It holds for these conditions: {figures.BUDGET}. With other queries and more steps the "
+        f"every difference. It holds for these conditions: {retrieval.BUDGET}. With other queries and more steps the "
         "order may be another one."
     )
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core import plots
-from core.evaluation import Evaluation
-from core.texts import metric_line
+from core import figures
+from core.figures.text import metric_line
+from core.metrics.evaluation import Evaluation
 from ui.lessons import parts
 from ui.lessons.live import evaluate
 from ui.takeaway import chart
@@ -35,7 +35,7 @@ def show() -> None:
     left, right = st.columns(2, gap="large")
     with left:
         chart(
-            plots.bars_figure(plots.bars_data(rows, ("text_score",)), 300),
+            figures.bars_figure(figures.bars_data(rows, ("text_score",)), 300),
             f"TextScore of the blind model on both sets: {told}.",
             "blind",
         )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core import lessons, plots
-from core.metrics import METRICS
-from core.texts import metric_line
+from core import figures
+from core.figures.text import metric_line
+from core.metrics.groups import METRICS
+from core.teaching import lessons
 from ui.lessons import parts
 from ui.takeaway import chart
 
@@ -39,13 +40,13 @@ def show() -> None:
         st.button("Draw again", on_click=_again, icon=":material/casino:")
     m, k = SHAPES[names.index(shape)]
     found = lessons.simulate(m, k, n, st.session_state.get("draw", 0))
-    data = plots.bars_data(
+    data = figures.bars_data(
         {shape: {one.metric: one.estimate for one in found}}, [one.metric for one in found]
     )
     said = "; ".join(f"{METRICS[one.metric].label} {metric_line(one.estimate)}" for one in found)
     left, right = st.columns(2, gap="large")
     with left:
-        chart(plots.bars_figure(data, 300), f"Accuracy of {n} random groups of {shape}. {said}.", "chance")
+        chart(figures.bars_figure(data, 300), f"Accuracy of {n} random groups of {shape}. {said}.", "chance")
     with right:
         for one in found:
             agree = "holds" if one.agrees else "misses, as one interval in twenty does,"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.evaluation import Evaluation
+from core.metrics.evaluation import Evaluation
 from ui import loaders
 from ui.selection import Selection
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core import drawing
-from core.errors import InputError
-from core.evaluation import Evaluation
+from core.base.errors import InputError
+from core.figures import group_html
+from core.metrics.evaluation import Evaluation
 from ui.lessons import parts
 
 START = [[6.4, 5.0], [10.1, 9.6]]
@@ -58,8 +58,8 @@ def show() -> None:
     with left:
         values = edited()
     with right:
-        data, kinds = drawing.group_view(_evaluation(values), 0)
-        st.html(drawing.verdicts_html(drawing.verdicts(data, {name: kinds[name] for name in SHOWN})))
+        data, kinds = group_html.group_view(_evaluation(values), 0)
+        st.html(group_html.verdicts_html(group_html.verdicts(data, {name: kinds[name] for name in SHOWN})))
     st.caption(
         "One made-up group: chance levels are 25, 25, 16.7 and 50 % on random scores, from top to bottom."
     )
@@ -82,4 +82,4 @@ def _evaluation(values: np.ndarray) -> Evaluation:
 
 
 def _kinds(values: np.ndarray) -> dict[str, str]:
-    return drawing.group_view(_evaluation(values), 0)[1]
+    return group_html.group_view(_evaluation(values), 0)[1]

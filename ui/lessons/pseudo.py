@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from core import metrics, plots
+from core import figures
+from core.metrics import groups as metrics
 from ui.lessons import parts
 from ui.lessons.live import evaluate
 from ui.takeaway import chart
@@ -45,9 +46,9 @@ def show() -> None:
         "Groups that are trained on, %", 5, 100, 20, step=5, key="share_kept", bind="query-params"
     )
     tau = float(np.quantile(margin, 1 - share / 100))
-    coverage, precision = plots.at_threshold(curve, tau)
+    coverage, precision = figures.at_threshold(curve, tau)
     left, right_side = st.columns(2, gap="large")
-    figure = plots.threshold_figure(plots.threshold_data(curve), tau)
+    figure = figures.threshold_figure(figures.threshold_data(curve), tau)
     said = f"Threshold {tau:.2f}: coverage {coverage:.0f} %, precision {precision or 0:.0f} %"
     with left:
         chart(figure, f"Coverage and precision over the threshold. {said}.", "lesson-threshold")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core import lessons, plots
-from core.texts import metric_line
+from core import figures
+from core.figures.text import metric_line
+from core.teaching import lessons
 from ui.lessons import parts
 from ui.loaders import load_groups
 from ui.takeaway import chart
@@ -46,7 +47,9 @@ def show() -> None:
         for when in ("before", "after")
     }
     told = "; ".join(f"{name} {metric_line(row['group_score'])}" for name, row in rows.items())
-    chart(plots.bars_figure(plots.bars_data(rows, SHOWN)), f"GroupScore and GroupMatch. {told}.", "transfer")
+    chart(
+        figures.bars_figure(figures.bars_data(rows, SHOWN)), f"GroupScore and GroupMatch. {told}.", "transfer"
+    )
     st.markdown(
         f"Adapted half: GroupScore {gains[0]:+.1f} points. Untouched half: {gains[1]:+.1f}. The gap is memory of the "
         "test set, not skill. GroupMatch of the adapted half hardly moves: the labels *are* its matchings. That is why "

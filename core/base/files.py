@@ -1,0 +1,177 @@
+"""Files that are whole or absent: written aside, synced, renamed; folders with a manifest of checksums."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.base.errors import InputError
+
+if TYPE_CHECKING:  # a queued worker waits without numpy
+    import numpy as np
+
+MANIFEST = "manifest.json"
+MANY = 500  # files beyond which one sync of the whole disk is quicker than one of each
+
+
+@contextmanager
+def storage(path: Path) -> Iterator[None]:
+    """Turn what the disk refuses (full, read-only, not permitted) into one sentence about `path`."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(
+            f"{path} cannot be written ({reason}); free some space, make the folder writable, "
+            "or set CROSSMATCH_HOME to another folder."
+        ) from error
+
+
+def private_folder(folder: Path, ours: bool = True) -> None:
+    """Make a folder that its owner alone may enter. One that is there already and open to others is closed to them,
+    with all that is in it, if it is `ours`.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if ours and not _closed(folder):
+        for path in (folder, *folder.rglob("*")):
+            _close(path)
+
+
+def private_file(path: Path) -> None:
+    """Make an empty file that its owner alone may read, or close one that is there to everybody else."""
+    if not path.exists():
+        os.close(os.open(path, os.O_CREAT, 0o600))
+    _close(path)
+
+
+def _close(path: Path) -> None:
+    with suppress(OSError):  # another owner's, or a disk that takes no writing: it stays as it is
+        if not path.is_symlink() and not _closed(path):
+            path.chmod(0o700 if path.is_dir() else 0o600)
+
+
+def _closed(path: Path) -> bool:
+    return not path.stat().st_mode & 0o077
+
+
+def _opener(path: str, flags: int) -> int:
+    """A new file in a folder that is closed to others is closed to them too, wherever it is moved later."""
+    return os.open(path, flags, 0o600 if _closed(Path(path).parent) else 0o666)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file so that a reader, or a crash at any instant, finds the old content or all of the new."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(aside, "wb", opener=_opener) as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON, whole or not at all; NaN and infinities are refused, as other readers refuse them."""
+    write_bytes(path, (json.dumps(value, indent=1, allow_nan=False) + "\n").encode())
+
+
+def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Write a compressed NPZ, whole or not at all."""
+    import numpy as np
+
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
+    write_bytes(path, buffer.getvalue())
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames inside a folder last through a power cut, where the platform can open folders."""
+    with suppress(PermissionError, IsADirectoryError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def seal(folder: Path, **facts: Any) -> None:
+    """Sync every file of a folder, then write its manifest: a folder with a manifest is complete.
+
+    The manifest holds `facts` and, under `files`, the sha256 of every file by its path inside the folder.
+    """
+    inside = sorted(p for p in folder.rglob("*") if p.is_file() and p != folder / MANIFEST)
+    sums = {path.relative_to(folder).as_posix(): checksum(path) for path in inside}
+    settle(folder)
+    write_json(folder / MANIFEST, {**facts, "files": sums})
+
+
+def settle(folder: Path) -> None:
+    """Put everything in a folder on the disk, before something says that it is there."""
+    inside = list(folder.rglob("*"))
+    if len(inside) > MANY and hasattr(os, "sync"):
+        os.sync()  # everybody's, but in one go
+        return
+    for path in inside:
+        if path.is_file():
+            sync_file(path)
+    for path in (folder, *filter(Path.is_dir, inside)):
+        sync_folder(path)
+
+
+def sync_file(path: Path) -> None:
+    """Put what a file holds on the disk."""
+    with open(path, "r+b") as file:
+        os.fsync(file.fileno())
+
+
+def rename(aside: Path, final: Path) -> None:
+    """Give a file that was written aside its name, in place of whatever had it, once it is on the disk."""
+    sync_file(aside)
+    os.replace(aside, final)
+    sync_folder(final.parent)
+
+
+def checksum(path: Path) -> str:
+    """sha256 of a file, hex."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def unseal(folder: Path) -> dict[str, Any]:
+    """A folder's manifest, once every file is there with its checksum; otherwise a sentence that names the file."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text())
+        files = dict(manifest["files"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise InputError(f"{folder} has no readable {MANIFEST}; it is incomplete, start again.") from None
+    for name, expected in files.items():
+        path = folder / name
+        if not path.is_file() or checksum(path) != expected:
+            raise InputError(f"{path} is damaged or missing (its checksum differs); start again.")
+    return manifest
+
+
+def publish(aside: Path, final: Path) -> None:
+    """Give a sealed folder its name, in place of whatever had it."""
+    remove(final)
+    os.replace(aside, final)
+    sync_folder(final.parent)
+
+
+def remove(folder: Path) -> None:
+    """Delete a folder, if it is there, under another name first, so that nobody sees half of it."""
+    doomed = folder.with_name(f".{folder.name}.gone")
+    shutil.rmtree(doomed, ignore_errors=True)  # left by a delete that was cut short
+    with suppress(FileNotFoundError):
+        os.replace(folder, doomed)
+    shutil.rmtree(doomed, ignore_errors=True)

@@ -1,0 +1,126 @@
+"""What one file may unfold to and cost: every limit with its name, on one's own machine and on a public server.
+
+They are asked before anything of that size is allocated or computed; a file of some hundred bytes may stand for
+gigabytes. What one visitor may start and keep is in `core.base.public_mode`. SECURITY.md lists the numbers and their tests.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+from core.base.errors import InputError
+from core.base.public_mode import public
+
+
+class Limits(NamedTuple):
+    """The most that one file, or one computation on its content, may ask for."""
+
+    unfolded: int  # bytes of a file's content once it is decompressed
+    line: int  # bytes of one line of JSON
+    columns: int  # columns of a table, arrays of an NPZ, different tags
+    cells: int  # rows x columns of a table
+    groups: int  # n
+    group: int  # scores of one group, m x k
+    scores: int  # n x m x k
+    numbers: int  # of image or of caption embeddings, rows x dimensions
+    pairs: int  # all images with all captions, N x M
+    multiplications: int  # pairs x dimensions
+    steps: int  # of solving assignments, images x images x captions, added up
+
+
+OWN = Limits(
+    unfolded=2 << 30,
+    line=256 << 20,
+    columns=10_000,
+    cells=200_000_000,
+    groups=50_000_000,
+    group=100_000_000,
+    scores=1_000_000_000,
+    numbers=4_000_000_000,
+    pairs=100_000_000_000,
+    multiplications=10**15,
+    steps=10**13,
+)
+PUBLIC = Limits(
+    unfolded=64 << 20,
+    line=4 << 20,
+    columns=200,
+    cells=2_000_000,
+    groups=100_000,
+    group=100_000,
+    scores=1_000_000,
+    numbers=8_000_000,
+    pairs=25_000_000,
+    multiplications=4_000_000_000,
+    steps=500_000_000,
+)
+_WORDS = {
+    "unfolded": "bytes once it is decompressed",
+    "line": "bytes in one line",
+    "columns": "columns, tags or arrays",
+    "cells": "cells (rows x columns)",
+    "groups": "groups",
+    "group": "scores in one group (images x captions)",
+    "scores": "scores (groups x images x captions)",
+    "numbers": "numbers in one array (rows x dimensions)",
+    "pairs": "pairs (all images x all captions)",
+    "multiplications": "multiplications (all images x all captions x dimensions)",
+    "steps": "steps of assignment (images x images x captions)",
+}
+_SMALL = 64 << 20  # bytes: less than this is never asked about
+_SHARE = 0.8  # of the memory that is left
+
+
+def limits() -> Limits:
+    """The limits in force."""
+    return PUBLIC if public() else OWN
+
+
+def check(what: object, **asked: int) -> None:
+    """Raise InputError for the first amount that is more than its limit. asked : amounts by their names in `Limits`.
+
+    >>> check("x.npz", groups=10)
+    """
+    for name, amount in asked.items():
+        most = getattr(limits(), name)
+        if amount > most:
+            hint = "use less of it, or run Crossmatch on your own machine" if public() else "use less of it"
+            raise InputError(
+                f"{what} comes to {amount:,} {_WORDS[name]}; the most that is worked on here is {most:,}: {hint}."
+            )
+
+
+def check_shape(what: object, n: int, m: int, k: int) -> None:
+    """`check` of scores of n groups of m x k: their number, and what it takes to match them."""
+    check(what, groups=n, group=m * k, scores=n * m * k, steps=n * m * m * k)
+
+
+def check_memory(what: object, needed: int) -> None:
+    """Raise InputError where so many bytes would not fit into the memory that is left, instead of being killed."""
+    if needed < _SMALL:
+        return
+    left = memory_left()
+    if needed > _SHARE * left:
+        raise InputError(
+            f"{what} needs about {needed / 1e9:.1f} GB of memory, and {left / 1e9:.1f} GB are left; use less of it, or "
+            "a machine with more memory."
+        )
+
+
+def memory_left() -> int:
+    """Bytes that this process may still take: what the machine, its container and its own limit leave it."""
+    left, own = [psutil.virtual_memory().available], psutil.Process()
+    with suppress(AttributeError, OSError, psutil.Error):  # Linux alone has both
+        soft = own.rlimit(psutil.RLIMIT_AS)[0]
+        if soft != psutil.RLIM_INFINITY:
+            left.append(soft - own.memory_info().vms)
+    with suppress(OSError, ValueError, KeyError):  # no container, or one without a limit ("max")
+        group = Path("/sys/fs/cgroup")
+        most, now = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
+        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        left.append(most - now + int(stat["inactive_file"]))  # pages of files give way
+    return max(0, min(left))

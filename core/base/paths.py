@@ -1,0 +1,38 @@
+"""Where things live: shipped assets (read only) and the user's data (runs, caches)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+_HERE = Path(__file__).resolve().parent.parent  # core/
+
+
+def assets() -> Path:
+    """The shipped models and groups: `assets/` in a checkout, `core/assets/` once installed as a wheel."""
+    packaged = _HERE / "assets"
+    return packaged if packaged.is_dir() else _HERE.parent / "assets"
+
+
+def is_folder(name: str | Path) -> bool:
+    """Whether what somebody typed names a folder; a text that no file system could hold does not."""
+    try:
+        return Path(name).is_dir()
+    except (OSError, ValueError):  # too long, or not even text
+        return False
+
+
+def is_file(name: str | Path) -> bool:
+    """As `is_folder`, of a file."""
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def home() -> Path:
+    """The user's data folder: `$CROSSMATCH_HOME`, else the platform's usual place."""
+    chosen = os.environ.get("CROSSMATCH_HOME")
+    return Path(chosen) if chosen else Path(platformdirs.user_data_dir("crossmatch", appauthor=False))

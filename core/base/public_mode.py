@@ -1,0 +1,124 @@
+"""Public mode: what a visitor of an open server may do. One environment variable, `CROSSMATCH_PUBLIC=1`, turns it on.
+
+Nothing in a page, an address or a request can turn it off: the variable is read from the process alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.base import paths
+from core.base.errors import InputError
+
+if TYPE_CHECKING:
+    from core.runs.store import Run
+
+UPLOAD_MB = 20  # one uploaded file
+# The most that one run may ask for: groups to adapt on, iterations, SimpleMatch's rounds, epochs per iteration.
+MOST = {"groups": 300, "iterations": 10, "rounds": 30, "epochs": 20}
+LIVE = 4  # runs of one visitor that may wait or work at a time
+WAITING = 20  # runs of all visitors together
+KEPT = 12  # finished runs of one visitor; the oldest go first
+RUN_SECONDS = 900  # a run that has worked longer stops after its iteration
+
+
+def public() -> bool:
+    """Whether this process serves the public. `1`, `true`, `yes` and `on` say so, whatever the case."""
+    return os.environ.get("CROSSMATCH_PUBLIC", "").strip().lower() in {"1", "true", "yes", "on"}
+
+
+def upload_megabytes(otherwise: int) -> int:
+    """The largest upload, in MB."""
+    return min(UPLOAD_MB, otherwise) if public() else otherwise
+
+
+def check_model(name: str, allowed: Iterable[str]) -> str:
+    """The name itself; in public mode only built-in models and the models of runs whose link one has.
+
+    Raises InputError for any other: no visitor makes the server download or read what it was not set up with.
+    """
+    if public() and name not in set(allowed) and not name.rpartition(":")[2].startswith("run/"):
+        raise InputError(
+            f"The model {name!r} is not offered here; choose one of the list, or run Crossmatch yourself."
+        )
+    return name
+
+
+def check_source(name: str) -> str:
+    """A name for `load_scorer`, itself; in public mode only what ships with Crossmatch and what runs have made.
+
+    Asked by whoever resolves a model's name, so that no way through the pages leads around it: not a hub's name, not a
+    folder of this machine, no plug-in, and no endpoint that is paid for with this server's key.
+    """
+    kind, _, source = name.rpartition(":")
+    if not public() or (kind not in ("open_clip", "python", "api") and _is_ours(source)):
+        return name
+    raise InputError(
+        f"The model {name!r} is not offered here; choose one of the list, or run Crossmatch yourself."
+    )
+
+
+def _is_ours(source: str) -> bool:
+    """Whether a model's name without its kind is a built-in name, or leads to a folder of ours."""
+    if source.startswith("builtin/"):
+        return True  # looked up among the built-in ones, never as a path
+    try:
+        folder = Path(source).resolve(strict=True)
+        ours = [(paths.assets() / "models").resolve(), (paths.home() / "runs").resolve()]
+    except (OSError, ValueError, RuntimeError):  # nothing there, or nothing that a disk could hold
+        return False
+    return any(root in folder.parents for root in ours)
+
+
+def check_benchmark(name: str) -> str:
+    """The name itself; in public mode only built-in sets. Raises InputError for any other."""
+    if public() and not name.startswith("scenes/"):
+        raise InputError(
+            f"The benchmark {name!r} is not offered here; choose a built-in set, or run Crossmatch yourself."
+        )
+    return name
+
+
+def admit(runs: Sequence[Run], owner: str | None, job: Mapping[str, Any]) -> None:
+    """Whether a visitor may start this run now; raises InputError, in one sentence, if not.
+
+    runs : everybody's. job : the new run's settings, as `core.worker` reads them. Outside public mode everything is
+    admitted.
+    """
+    if not public():
+        return
+    check_benchmark(str(job.get("benchmark", "")))
+    check_source(str(job.get("model", "")))
+    if job.get("device") not in (None, "auto"):  # every device has a queue of its own
+        raise InputError("Here every run works on the server's own device; leave it at auto.")
+    _check_size(job)
+    live = [run for run in runs if run.live]
+    if len([run for run in live if run.owner == owner]) >= LIVE:
+        raise InputError(
+            f"You have {LIVE} runs waiting or working already; stop one, or wait until it is done."
+        )
+    if len(live) >= WAITING:
+        raise InputError(
+            "The queue of this server is full; try again in some minutes, or run Crossmatch yourself."
+        )
+
+
+def _check_size(job: Mapping[str, Any]) -> None:
+    """Of the description itself and of the settings of its kind, whichever that is."""
+    for settings in (job, *(value for value in job.values() if isinstance(value, Mapping))):
+        for key, limit in MOST.items():
+            value = settings.get(key)
+            if isinstance(value, int | float) and value > limit:
+                raise InputError(
+                    f"Here a run may have at most {limit} {key}, this one has {value:g}; choose fewer."
+                )
+
+
+def surplus(runs: Sequence[Run], owner: str | None) -> list[Run]:
+    """A visitor's oldest ended runs beyond `KEPT`, to be deleted; none outside public mode. runs : newest first."""
+    if not public() or owner is None:
+        return []
+    return [run for run in runs if run.owner == owner and not run.live][KEPT:]

@@ -1,0 +1,190 @@
+"""A run of a strategy as a JSON-safe description, and its execution: trains, and measures before and after.
+
+What is right on validation and test queries is read here, to measure, and never passed on to training. Free of torch at
+import, as `core/ttm/run.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from core.base.errors import InputError, unknown_name
+from core.scorers.cola_config import KIND, STRATEGIES, AdaptConfig
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from core.cola.tasks import Task
+    from core.cola.training import TrainingState
+    from core.datasets.sets import Retrieval
+    from core.scorers.cola_adapted import AdaptedModel
+
+METRICS = ("cola_map", "query_all_map", "standard_map", "f1", "mean_rank_relevant", "mean_rank_distractor")
+
+
+class Epoch(NamedTuple):
+    """One finished epoch: its JSON-safe record, arrays for the run's folder, model and state."""
+
+    record: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+    model: AdaptedModel
+    state: TrainingState
+
+
+def adapt_job(
+    benchmark: str = "scenes/retrieval",
+    model: str = "builtin/clip",
+    *,
+    images: int | None = None,
+    folder: Path | str | None = None,
+    device: str = "auto",
+    options: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The description that `execute` takes, checked as far as that needs no model.
+
+    images : measure on the first so many test images (None: 500 of the built-in ones, all of any other set). folder :
+    where the benchmark's files lie, if not in the usual place. options : settings of `AdaptConfig`; None leaves one
+    as it is.
+    """
+    from core.cola.tasks import BENCHMARKS, BUILTIN
+    from core.ttm.choices import check_device, lasting_name
+
+    if benchmark not in BENCHMARKS:
+        raise unknown_name("benchmark to adapt to", benchmark, BENCHMARKS)
+    if folder is not None and benchmark == BUILTIN:
+        raise InputError(f"{BUILTIN} is built in and has no files; leave the folder out.")
+    if images is not None and images < 2:
+        raise InputError(f"{images} test images cannot be ranked; ask for 2 or more.")
+    config = AdaptConfig().updated(options or {})
+    if (options or {}).get("fusion") is not None and not STRATEGIES[config.strategy].joint:
+        raise InputError(
+            f"{STRATEGIES[config.strategy].label} lets image and query meet in no fusion; leave it out, or choose "
+            "MM-Pred or MM-Adapter."
+        )
+    place = str(Path(folder).resolve()) if folder else None
+    source = {"benchmark": benchmark, "split": "test", "model": lasting_name(model)}
+    source |= {"images": images, "folder": place}
+    return {**source, "device": check_device(device), KIND: config.to_dict()}
+
+
+def settings_of(config: Mapping[str, Any]) -> AdaptConfig:
+    """The settings in a description."""
+    return AdaptConfig.from_dict(config[KIND])
+
+
+def execute(
+    config: Mapping[str, Any],
+    checkpoint: Path | None = None,
+    state: TrainingState | None = None,
+    stop: Callable[[], bool] | None = None,
+    progress: Callable[[float, str], None] | None = None,
+    final: bool = True,
+    before: bool = True,
+) -> Iterator[Epoch]:
+    """Train what a description names; one item per epoch, from 0, the state before, on.
+
+    checkpoint : a model folder to go on from, with its `state`. final : measure on the test set before and after;
+    without it the curve on validation queries is all there is. before : False leaves the base unmeasured.
+    """
+    from core.cola.tasks import load_task
+    from core.cola.training import train
+    from core.scorers.cola_adapted import AdaptedModel
+
+    settings, device = settings_of(config), config.get("device") or "auto"
+    tell = progress or (lambda share, text: None)
+    tell(0.0, "collecting scenes and queries")
+    task = load_task(dict(config), settings)
+    if checkpoint is None:
+        model = AdaptedModel.of(base_source(config["model"]), settings, device)
+    else:
+        model = AdaptedModel.load("checkpoint", checkpoint, device)
+    for report, now in train(model, task.material, settings, state=state, stop=stop, progress=progress):
+        record: dict[str, Any] = {
+            "iteration": report.epoch,
+            "loss": float(report.losses.mean()) if len(report.losses) else None,
+            "lr": report.lr,
+            "seconds": report.seconds,
+            **dict.fromkeys(("threshold", "coverage", "precision")),
+            "note": "",
+            "metrics": {},
+            "parameters": model.parameters,
+            "validation": _validation(model, task),
+        }
+        if record["validation"]:
+            record["metrics"] = {"cola_map": record["validation"]["cola_map"]["all"]}
+        arrays = {"losses": report.losses}
+        if final and report.epoch in ((0, settings.epochs) if before else (settings.epochs,)):
+            tell(report.epoch / settings.epochs, "measuring on test queries")
+            scorer = _base(model, device) if report.epoch == 0 else model
+            started = perf_counter()
+            record["test"], found = measure(scorer, task)
+            record["measured_in"] = perf_counter() - started
+            arrays |= found
+        yield Epoch(record, arrays, model, now)
+
+
+def base_source(name: str) -> str:
+    """What loads a base: the name itself, or for `run/ID` (`itc:run/ID`) the folder of that run's model."""
+    prefix, found, run_id = name.rpartition("run/")
+    if not found or (prefix and not prefix.endswith(":")):
+        return name
+    from core.runs.models import adapted_model
+    from core.runs.store import RunStore
+
+    return f"{prefix}{adapted_model(RunStore(), run_id)}"
+
+
+def _base(model: AdaptedModel, device: str) -> Any:
+    from core.scorers.cola_features import load_base
+
+    return load_base(model.base_name, device)
+
+
+def _validation(model: AdaptedModel, task: Task) -> dict[str, Any]:
+    """Cola mAP on the small validation set; {} where a task has none."""
+    if task.validation is None:
+        return {}
+    from core.scoring.retrieval import score_retrieval
+
+    found = evaluation(task.validation, score_retrieval(model, task.validation))
+    return {"cola_map": {n: p.record() for n, p in found.metrics()["cola_map"].items()}}
+
+
+def evaluation(found: Retrieval, scores: np.ndarray) -> Any:
+    """The retrieval evaluation of scores (q, n) over a set."""
+    from core.metrics.retrieval import RetrievalEvaluation
+
+    return RetrievalEvaluation(
+        scores, found.relevant, found.any_word, found.all_words, found.unseen, found.attributes
+    )
+
+
+def measure(scorer: Any, task: Task) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Everything a task measures of a scorer: JSON-safe metrics, and arrays for later comparisons."""
+    from core.metrics import groups as metrics
+    from core.scoring.retrieval import score_retrieval
+    from core.scoring.scores import score_groups
+
+    scores = score_retrieval(scorer, task.test)
+    record: dict[str, Any] = {
+        "images": len(task.test.images),
+        "queries": len(task.test.queries),
+        "retrieval": evaluation(task.test, scores).record(),
+    }
+    arrays: dict[str, np.ndarray] = {"retrieval_scores": scores}
+    for name, groups, metric in (
+        ("multi_object", task.multi_object, "image_score"),
+        ("crepe", task.crepe, "text_score"),
+    ):
+        if groups is None or groups.truth is None:
+            continue
+        outcome = metrics.outcomes(score_groups(scorer, groups), groups.truth, [metric])[metric]
+        m, k = groups.shape
+        found = metrics.estimate(outcome.value, 100 * metrics.chance(metric, m, k), int(outcome.tied.sum()))
+        rounded = {key: round(getattr(found, key), 4) for key in ("value", "low", "high", "chance")}
+        record[name] = {**rounded, "ties": found.ties, "groups": len(groups)}
+        arrays[name] = outcome.value
+    return record, arrays

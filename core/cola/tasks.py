@@ -1,0 +1,191 @@
+"""What a strategy is trained and measured on, by the name of a benchmark ([Cola] 3, 5, 9; METHODS 6)."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from core.base.errors import InputError, unknown_name
+from core.cola.queries import (
+    Index,
+    crepe_set,
+    hold_out,
+    multi_object_set,
+    parse,
+    retrieval_set,
+    scene_graphs,
+    single_queries,
+    unseen,
+)
+from core.cola.training_data import Material, builtin_material, graph_material
+from core.datasets.sets import GraphSet, Retrieval, RetrievalSet
+from core.groups import GroupSet
+from core.scorers.cola_config import AdaptConfig
+from core.scoring.retrieval import first_images
+
+BUILTIN = "scenes/retrieval"
+GRAPH_BENCHMARKS = ("gqa", "visual-genome", "clevr", "paco")
+# Published Cola files and the scene graphs whose training split goes with them.
+PUBLISHED = {"cola/single-gqa": "gqa", "cola/single-clevr": "clevr", "cola/single-paco": "paco"}
+BENCHMARKS = (BUILTIN, *GRAPH_BENCHMARKS, *PUBLISHED)
+# Queries made from graphs: the most, how many of them are held out of training, and attributes of each ([Cola] 9).
+QUERIES = {"gqa": (320, 150), "visual-genome": (320, 150), "clevr": (96, 0), "paco": (400, 200)}
+ATTRIBUTES = {"clevr": (3, 3)}
+IMAGES = 500  # of the built-in test set, unless told otherwise
+_CURVE_IMAGES, _CURVE_STEP = 100, 6  # validation after every epoch: so many images, every so many queries
+_PAIRS = 300  # multi-object and CREPE-style groups
+
+
+class Task(NamedTuple):
+    """Material to train on, a small validation set for the curve, and what is measured at the end."""
+
+    name: str
+    material: Material
+    validation: Retrieval | None
+    test: Retrieval
+    multi_object: GroupSet | None
+    crepe: GroupSet | None
+
+
+def load_task(config: dict[str, Any], settings: AdaptConfig) -> Task:
+    """The task that a run's description names (`core.cola.run`)."""
+    name, images = config["benchmark"], config.get("images")
+    if name == BUILTIN:
+        return _builtin(settings, images)
+    if name in GRAPH_BENCHMARKS or name in PUBLISHED:
+        folder = Path(config["folder"]) if config.get("folder") else None
+        return _from_graphs(name, settings, images, folder)
+    raise unknown_name("benchmark to adapt to", name, BENCHMARKS)
+
+
+@cache
+def _builtin_queries(split: str) -> Retrieval:
+    """The shipped set of a split, read once a process."""
+    from core.scenes.retrieval import load_retrieval
+
+    return load_retrieval(split)
+
+
+def builtin_test(images: int | None = IMAGES, split: str = "test") -> Retrieval:
+    """The built-in queries over the first so many images of a split."""
+    return first_images(_builtin_queries(split), images)
+
+
+def _builtin(settings: AdaptConfig, images: int | None) -> Task:
+    from core.scenes.sets import load
+
+    whole = _builtin_queries("test")
+    validation = first_images(_builtin_queries("validation"), _CURVE_IMAGES, _CURVE_STEP)
+    scenes: list[Any] = [getattr(image, "scene") for image in whole.images[:_PAIRS]]  # noqa: B009 - of SceneImage
+    graphs = scene_graphs("scenes", "test", scenes)
+    return Task(
+        BUILTIN,
+        builtin_material(settings.mix, settings.seed),
+        validation,
+        first_images(whole, IMAGES if images is None else images),
+        load("scenes/attribute-swap", "test").select(range(_PAIRS)),
+        crepe_set(graphs, _PAIRS, relations=False),
+    )
+
+
+def _from_graphs(name: str, settings: AdaptConfig, images: int | None, folder: Path | None) -> Task:
+    """Train and test scene graphs; for a published Cola file its queries in place of made ones."""
+    from core.datasets import load_graphs
+
+    source = PUBLISHED.get(name, name)
+    home = folder if name == source else None
+    if source == "visual-genome":
+        everything = load_graphs(source, None, home)
+        cut = len(everything) * 9 // 10  # Visual Genome has no splits: the last tenth is the test
+        training, test = _part(everything, 0, cut, "train"), _part(everything, cut, None, "test")
+    else:
+        training = load_graphs(source, "train", home)
+        test = load_graphs(source, "test" if source == "paco" else "validation", home)
+    if name == source:
+        kept, found = _made(source, training, test)
+    else:
+        kept, found = _published(name, training, folder)
+    related = any(graph.relations for graph in test.graphs)
+    material = graph_material(kept, settings.mix, settings.seed, regions=_regions(source, kept, home))
+    groups = [make(test, _PAIRS, relations=related) for make in (_multi, _crepe)]
+    if name in PUBLISHED and source == "gqa":
+        groups[0] = _published_pairs(folder) or groups[0]
+    return Task(name, material, None, found if images is None else first_images(found, images), *groups)
+
+
+def _made(source: str, training: GraphSet, test: GraphSet) -> tuple[GraphSet, Retrieval]:
+    """Training graphs without what is held out, and the queries made from the test graphs."""
+    most, held = QUERIES[source]
+    queries = single_queries(test.graphs, ATTRIBUTES.get(source, (2, 3)), most)
+    _, graphs = hold_out(queries, training.graphs, min(held, len(queries) // 2))
+    if not graphs:
+        raise InputError(f"Nothing of {source} is left to train on; give more scene graphs.")
+    kept = GraphSet(
+        training.name, training.split, tuple(graphs), source=training.source, licence=training.licence
+    )
+    return kept, retrieval_set(source, test.split, test, queries, Index(kept.graphs))
+
+
+def _published(name: str, training: GraphSet, folder: Path | None) -> tuple[GraphSet, RetrievalSet]:
+    """Cola's file as it is; a query is unseen where training has no object with its noun and attributes."""
+    from dataclasses import replace
+
+    from core.cola.queries import Query
+    from core.datasets import load_retrieval
+
+    found = load_retrieval(name, "test", folder)
+    index = Index(training.graphs)
+    known = [parse(text.lower(), index.nouns, index.attributes) for text in found.queries]
+    asked = [None if c is None else Query(c.text, (c,)) for c in known]
+    mask = np.array([q is None or bool(unseen([q], index)[0]) for q in asked])
+    assert isinstance(found, RetrievalSet)
+    return training, replace(found, unseen=mask)
+
+
+def _published_pairs(folder: Path | None) -> GroupSet | None:
+    """Cola's own 210 multi-object pairs, which are of GQA's images; None where their file is not here."""
+    from core.datasets import load, state
+
+    if folder is None and state("cola/multi-object").startswith("needs"):
+        return None
+    try:
+        return load("cola/multi-object", "test", folder)
+    except InputError:
+        if folder is None:
+            raise
+        return None  # the folder named holds the queries alone
+
+
+def _part(graphs: GraphSet, start: int, stop: int | None, split: str) -> GraphSet:
+    return GraphSet(
+        graphs.name, split, graphs.graphs[start:stop], source=graphs.source, licence=graphs.licence
+    )
+
+
+def _multi(graphs: GraphSet, most: int, relations: bool) -> GroupSet | None:
+    return _made_or_none(multi_object_set, graphs, most, relations)
+
+
+def _crepe(graphs: GraphSet, most: int, relations: bool) -> GroupSet | None:
+    return _made_or_none(crepe_set, graphs, most, relations)
+
+
+def _made_or_none(make: Any, graphs: GraphSet, most: int, relations: bool) -> GroupSet | None:
+    """A set of groups, or None where the graphs hold no such swaps."""
+    try:
+        return make(graphs, most, relations=relations)
+    except InputError:
+        return None
+
+
+def _regions(source: str, graphs: GraphSet, folder: Path | None) -> list[tuple[int, str]]:
+    """Region captions that lie beside Visual Genome's (or GQA's) graphs, by place in `graphs`."""
+    from core.datasets import entry
+    from core.datasets.graphs import read_regions
+
+    facts = entry(source)
+    place = folder or (facts.folder() if facts else None)
+    return [] if place is None else read_regions(place, graphs)

@@ -1,0 +1,247 @@
+"""The training loop of the strategies, as a generator: sigmoid cross-entropy over all image-query pairs ([Cola] 11.1).
+
+Frozen features are computed once, before the first step, and indexed ever after. Everything random comes from
+(seed, epoch), so a run that is resumed needs no stored generator state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from math import cos, pi
+from time import perf_counter
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from core.base.errors import InputError
+from core.cola.training_data import Material
+from core.scorers.base import Prepared
+from core.scorers.cola_adapted import AdaptedModel
+from core.scorers.cola_config import AdaptConfig
+from core.scorers.cola_features import Features
+
+# The two numbers of the calibration learn at a rate of their own: they rank nothing, and start far from their optimum.
+_CALIBRATION_LR = 1e-2
+_BLOCK = 256
+
+
+class Stopped(Exception):
+    """Training was asked to stop between two steps."""
+
+
+class EpochReport(NamedTuple):
+    """What one epoch did; epoch 0 is the state before."""
+
+    epoch: int
+    losses: np.ndarray  # float64 (steps,)
+    lr: float
+    seconds: float
+
+
+@dataclass
+class TrainingState:
+    """What a checkpoint keeps besides the weights."""
+
+    epoch: int = 0
+    optimizer: dict[str, Any] | None = None
+    losses: list[float] = field(default_factory=list)
+
+
+class Inputs:
+    """A side's inputs, and its features where they never change: computed once, whatever the epochs ask for."""
+
+    def __init__(self, model: AdaptedModel, data: Prepared, side: str) -> None:
+        self.model, self.data, self.side = model, data, side
+        self.read = model.image_features if side == "image" else model.caption_features
+        self.kept: Features | None = None
+
+    def freeze(self, count: int, progress: Callable[[float], None] | None = None) -> None:
+        """Compute all `count` features now; they stay on the CPU."""
+        parts = []
+        with torch.no_grad():
+            for block in torch.arange(count).split(_BLOCK):
+                parts.append(self.read(self.data, block).to(torch.device("cpu")))
+                if progress is not None:
+                    progress(min(1.0, _BLOCK * len(parts) / count))
+        self.kept = concatenate(parts)
+
+    def features(self, index: np.ndarray) -> Features:
+        """Features of some images or captions, on the model's device."""
+        chosen = torch.from_numpy(np.asarray(index))
+        if self.kept is None:
+            return self.read(self.data, chosen)
+        found = self.kept.rows(chosen)
+        if self.side == "caption":  # cut to the batch's longest
+            longest = int(found.mask.sum(dim=1).max())
+            found = Features(
+                found.pooled, found.tokens[:, :longest], found.mask[:, :longest], found.words[:, :longest]
+            )
+        return found.to(self.model.device)
+
+
+def concatenate(parts: list[Features]) -> Features:
+    """Features of blocks in a row, captions padded to the longest of all."""
+    width = max(part.mask.shape[1] for part in parts)
+
+    def wide(tensor: torch.Tensor) -> torch.Tensor:
+        missing = width - tensor.shape[1]
+        pad = (0, missing) if tensor.ndim == 2 else (0, 0, 0, missing)
+        return F.pad(tensor, pad) if missing else tensor
+
+    rows = [
+        Features(p.pooled, wide(p.tokens), wide(p.mask), wide(p.words) if p.words.shape[1] else p.words)
+        for p in parts
+    ]
+    return Features(*(torch.cat(columns) for columns in zip(*rows, strict=True)))
+
+
+def train(
+    model: AdaptedModel,
+    material: Material,
+    config: AdaptConfig,
+    *,
+    state: TrainingState | None = None,
+    stop: Callable[[], bool] | None = None,
+    progress: Callable[[float, str], None] | None = None,
+) -> Iterator[tuple[EpochReport, TrainingState]]:
+    """Train `model` in place; one item per epoch, from 0, the state before the first step, on.
+
+    state : to go on after its epoch (the model is that of the checkpoint). stop : asked before every step; then the
+    generator ends. Same seed, same machine: same bytes. Raises InputError where the loss is not finite.
+    """
+    tell = progress or (lambda share, text: None)
+    images, captions = _inputs_of(model, material, tell)
+    optimizer = _optimizer(model, config)
+    if state is None or state.epoch == 0:
+        _centre(model, material, config, images, captions)
+        state = TrainingState()
+        yield EpochReport(0, np.array([]), model.rate, 0.0), state
+    elif state.optimizer is not None:
+        optimizer.load_state_dict(state.optimizer)
+    for epoch in range(state.epoch + 1, config.epochs + 1):
+        started = perf_counter()
+        losses = []
+        try:
+            for loss in _epoch(model, material, config, epoch, (images, captions), optimizer, stop):
+                losses.append(loss)
+                done = (epoch - 1 + len(losses) / config.steps) / config.epochs
+                tell(done, f"epoch {epoch} of {config.epochs}")
+        except Stopped:
+            return
+        state = TrainingState(epoch, optimizer.state_dict(), [*state.losses, *losses])
+        yield EpochReport(epoch, np.array(losses), model.rate, perf_counter() - started), state
+
+
+@dataclass
+class _Shared:
+    """What runs of one base on one material have in common: prepared inputs, and features of encoders left alone."""
+
+    data: Prepared
+    features: dict[str, Features] = field(default_factory=dict)
+
+
+# Material -> base weights -> what is shared; forgotten with the material.
+_shared: WeakKeyDictionary[Material, dict[str, _Shared]] = WeakKeyDictionary()
+
+
+def _inputs_of(
+    model: AdaptedModel, material: Material, tell: Callable[[float, str], None]
+) -> tuple[Inputs, Inputs]:
+    """Both sides, frozen where the strategy leaves the encoder alone; several strategies share them in a process."""
+    known = _shared.setdefault(material, {})
+    if model.base_key not in known:
+        tell(0.0, "preparing images")
+        known.clear()  # one base at a time
+        known[model.base_key] = _Shared(model.prepare(material.images, material.captions))
+    shared = known[model.base_key]
+    sides = (Inputs(model, shared.data, "image"), Inputs(model, shared.data, "caption"))
+    counts = (len(material.images), len(material.captions))
+    for side, frozen, count in zip(sides, model.frozen, counts, strict=True):
+        if not frozen:
+            continue
+        if side.side not in shared.features:
+            side.freeze(count, lambda share: tell(0.0, f"reading images and queries: {share:.0%}"))
+            assert side.kept is not None
+            shared.features[side.side] = side.kept
+        side.kept = shared.features[side.side]
+    return sides
+
+
+def _optimizer(model: AdaptedModel, config: AdaptConfig) -> torch.optim.AdamW:
+    two = list(model.head.calibration.parameters())
+    apart = {id(p) for p in two}
+    rest = [p for p in model.module.parameters() if p.requires_grad and id(p) not in apart]
+    groups: list[dict[str, Any]] = [{"params": two, "lr": _CALIBRATION_LR, "weight_decay": 0.0}]
+    if rest:
+        groups.append({"params": rest, "lr": model.rate, "weight_decay": config.weight_decay})
+    adam = torch.optim.AdamW(groups)
+    for group in adam.param_groups:
+        group["first_lr"] = group["lr"]
+    return adam
+
+
+def schedule(step: int, steps: int) -> float:
+    """Share of the learning rate that a step uses: up in a straight line for 5 % of the run, then a cosine down to 5 %.
+
+    The paper names a learning rate and no schedule; from scratch a transformer wants one.
+    """
+    warm = max(1, steps // 20)
+    if step < warm:
+        return (step + 1) / warm
+    return 0.05 + 0.95 * (1 + cos(pi * (step - warm) / max(1, steps - warm))) / 2
+
+
+def _centre(
+    model: AdaptedModel, material: Material, config: AdaptConfig, images: Inputs, captions: Inputs
+) -> None:
+    """Start the bias where the mean logit of a first batch is the log odds of a pair that belongs together."""
+    seen, asked, labels = next(material.batches(config, 0))
+    with torch.no_grad():
+        table = model.head.table(
+            model.head.image(images.features(seen)), model.head.caption(captions.features(asked))
+        )
+        share = float(labels.mean())
+        odds = float(np.log(share / (1 - share)))
+        calibration = model.head.calibration
+        calibration.bias.fill_(odds - float((calibration.log_scale.exp() * table).mean()))
+
+
+def _epoch(
+    model: AdaptedModel,
+    material: Material,
+    config: AdaptConfig,
+    epoch: int,
+    inputs: tuple[Inputs, Inputs],
+    optimizer: torch.optim.AdamW,
+    stop: Callable[[], bool] | None,
+) -> Iterator[float]:
+    """The losses of an epoch's steps."""
+    images, captions = inputs
+    done = (epoch - 1) * config.steps
+    model.module.train()
+    try:
+        for seen, asked, labels in material.batches(config, epoch):
+            if stop is not None and stop():
+                raise Stopped
+            first = model.head.image(images.features(seen))
+            second = model.head.caption(captions.features(asked))
+            loss = model.pair_loss(first, second, torch.from_numpy(labels).to(model.device))
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            for group in optimizer.param_groups:
+                group["lr"] = group["first_lr"] * schedule(done, config.epochs * config.steps)
+            done += 1
+            optimizer.step()
+            value = float(loss.detach())
+            if not np.isfinite(value):
+                raise InputError(
+                    f"The training loss is no longer a finite number at a learning rate of {model.rate:g}; lower lr."
+                )
+            yield value
+    finally:
+        model.module.zero_grad(set_to_none=True)
+        model.module.eval()

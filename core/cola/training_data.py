@@ -1,0 +1,199 @@
+"""What a strategy trains on: images, queries of every kind, and which belong together ([Cola] 5.3, 9; METHODS 6).
+
+Labels are those of training scene graphs, and combinations of the unseen queries are in none of those: for queries that
+are made here their images are taken out; for Cola's published files none is, unseen is what training happens to lack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from core.base.errors import InputError
+from core.cola.queries import (
+    Index,
+    Query,
+    combination_of,
+    graph_of,
+    multi_object_items,
+    pair_queries,
+    relevance_links,
+    single_queries,
+)
+from core.datasets.sets import GraphSet
+from core.groups import ImageRef
+from core.scorers.cola_config import AdaptConfig
+
+# Which kinds of query a mix draws from, in equal shares; "swap" brings a query and its swapped one ([Cola] Table 2b).
+_KINDS: dict[str, tuple[str, ...]] = {
+    "region": ("region",),
+    "single": ("single",),
+    "multi": ("single", "multi"),
+    "hard": ("single", "swap"),
+    "combined": ("region", "single", "multi", "swap"),
+}
+# Of the built-in world: images, twins, wordings of each single query, and queries of the other kinds.
+IMAGES, TWINS, WORDINGS, TEXTS = 1500, 500, 3, 1500
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """Training queries and images.
+
+    links : sparse bool (queries, images), which belong together. kinds : of each query: region, single, multi, swap.
+    partner : int (queries,), the swapped query of a `swap` one, else -1; the two come in a batch together, unless there
+        is no room for the second.
+    """
+
+    name: str
+    images: tuple[ImageRef, ...]
+    captions: tuple[str, ...]
+    links: csr_array
+    kinds: np.ndarray
+    partner: np.ndarray
+
+    def batches(self, config: AdaptConfig, epoch: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """`config.steps` batches: image indices (b,), query indices (b,), labels float32 (b, b).
+
+        Row i of a batch is a query of a random kind with a random image that it is true of; labels are those of
+        every pair. Depends on seed and epoch alone.
+        """
+        rng = np.random.default_rng([config.seed, epoch, 7])
+        pools = [np.flatnonzero(self.kinds == kind) for kind in _KINDS[config.mix]]
+        pools = [pool for pool in pools if len(pool)]
+        for _ in range(config.steps):
+            queries = self._draw(rng, pools, config.batch)
+            images = np.array([self._image_of(rng, query) for query in queries])
+            labels = self.links[queries][:, images].toarray().T
+            yield images, queries, labels.astype(np.float32)
+
+    def _draw(self, rng: np.random.Generator, pools: Sequence[np.ndarray], count: int) -> np.ndarray:
+        """Queries of a batch, (count,)."""
+        chosen: list[int] = []
+        while len(chosen) < count:
+            pool = pools[int(rng.integers(len(pools)))]
+            query = int(pool[int(rng.integers(len(pool)))])
+            chosen.append(query)
+            if self.partner[query] >= 0:
+                chosen.append(int(self.partner[query]))
+        return np.array(chosen[:count])
+
+    def _image_of(self, rng: np.random.Generator, query: int) -> int:
+        start, stop = self.links.indptr[query : query + 2]
+        return int(self.links.indices[start + int(rng.integers(stop - start))])
+
+
+class _Texts:
+    """Queries as they are collected."""
+
+    def __init__(self) -> None:
+        self.queries: list[Query] = []
+        self.kinds: list[str] = []
+        self.partner: list[int] = []
+        self.own: list[
+            int
+        ] = []  # the one image of a query whose other images nobody knows; -1: the graphs say
+
+    def add(self, query: Query, kind: str, own: int = -1) -> int:
+        self.queries.append(query)
+        self.kinds.append(kind)
+        self.partner.append(-1)
+        self.own.append(own)
+        return len(self.queries) - 1
+
+    def swap(self, first: Query, second: Query) -> None:
+        i, j = self.add(first, "swap"), self.add(second, "swap")
+        self.partner[i], self.partner[j] = j, i
+
+    def material(self, name: str, graphs: GraphSet) -> Material:
+        """The queries that are true of some image."""
+        index, own = Index(graphs.graphs), np.array(self.own)
+        asked = [i for i in range(len(own)) if own[i] < 0]
+        links = relevance_links([self.queries[i] for i in asked], index)
+        rows = np.concatenate([np.array(asked, dtype=np.int64)[links[:, 0]], np.flatnonzero(own >= 0)])
+        columns = np.concatenate([links[:, 1], own[own >= 0]])
+        shape = (len(own), len(graphs))
+        table = csr_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=shape)
+        table.sort_indices()
+        if not len(rows) or (np.diff(table.indptr) == 0).any():
+            raise InputError(f"{name} has training queries that no image answers; give more scene graphs.")
+        captions = tuple(query.text for query in self.queries)
+        images = tuple(graph.image for graph in graphs.graphs)
+        return Material(name, images, captions, table, np.array(self.kinds), np.array(self.partner))
+
+
+@lru_cache(maxsize=4)
+def builtin_material(mix: str, seed: int = 0) -> Material:
+    """Training scenes of the built-in world with queries of every kind the mix asks for; a pure function of both.
+
+    No scene and no query holds a colour and shape, or two colours, that are held out.
+    """
+    from core.scenes.captions import Claim, Wording, claim_scene, say
+    from core.scenes.render import SceneImage
+    from core.scenes.retrieval import build_retrieval
+    from core.scenes.twins import training_twins
+
+    kinds, rng, texts = _KINDS[mix], np.random.default_rng([seed, 11]), _Texts()
+    drawn = build_retrieval("train", IMAGES, seed)
+    graphs = [graph_of(image) for image in drawn.images]
+    if "single" in kinds:
+        answered = drawn.relevant.any(axis=1) & ~drawn.unseen
+        for phrase in (p for p, keep in zip(drawn.phrases, answered, strict=True) if keep):
+            for _ in range(WORDINGS):
+                text = say(Claim((phrase,)), Wording.draw(rng, plain=1.0))
+                texts.add(Query(text, (combination_of(phrase),)), "single")
+    for kind, shares in (("multi", {"pair": 1.0}), ("region", {"pair": 0.4, "relation": 0.4, "single": 0.2})):
+        for place in rng.permutation(len(graphs))[:TEXTS].tolist() if kind in kinds else ():
+            claim = claim_scene(drawn.images[place].scene, rng, shares, detail=0.2, omit=0.0)
+            phrases = tuple(map(combination_of, claim.phrases))
+            query = Query(say(claim, Wording.draw(rng)), phrases, claim.relation)
+            if claim.count is None:
+                texts.add(query, kind, place if kind == "region" else -1)
+    if "swap" in kinds:
+        for twin in training_twins(TWINS, ("attribute",), seed):
+            wording, both = Wording.draw(rng), twin.claims(turn=int(rng.integers(4)))
+            graphs += [graph_of(SceneImage(scene)) for scene in (twin.first, twin.second)]
+            told = [Query(say(c, wording), tuple(map(combination_of, c.phrases))) for c in both]
+            texts.swap(told[0], told[1])
+    return texts.material(f"built-in training scenes, {mix}", GraphSet("scenes", "train", tuple(graphs)))
+
+
+def graph_material(
+    graphs: GraphSet,
+    mix: str,
+    seed: int = 0,
+    attributes: tuple[int, int] = (1, 3),
+    most: int = 50_000,
+    regions: Sequence[tuple[int, str]] = (),
+) -> Material:
+    """Training material from scene graphs of any source; arguments as in `core.cola.queries`.
+
+    regions : (image index, caption) of region descriptions, which Visual Genome has; the graphs know only whom a
+    region caption belongs to. Raises InputError where a mix asks for what is not there.
+    """
+    kinds, texts, rng = _KINDS[mix], _Texts(), np.random.default_rng([seed, 11])
+    related = any(graph.relations for graph in graphs.graphs)
+    if "region" in kinds:
+        if not regions:
+            raise InputError(
+                f"{graphs.name} has no region captions here; choose the mix single, multi or hard, or put "
+                "Visual Genome's region_descriptions.json beside its scene graphs."
+            )
+        for place in rng.permutation(len(regions))[:most].tolist():
+            texts.add(Query(regions[place][1], ()), "region", regions[place][0])
+    if "single" in kinds:
+        for query in single_queries(graphs.graphs, attributes, most):
+            texts.add(query, "single")
+    if "multi" in kinds:
+        told = dict.fromkeys(q for graph in graphs.graphs for q in pair_queries(graph, related))
+        some = list(told)
+        for place in rng.permutation(len(some))[:most].tolist():
+            texts.add(some[place], "multi")
+    if "swap" in kinds:
+        for _, query, _, foil in multi_object_items(graphs, most, seed, related):
+            texts.swap(query, foil)
+    return texts.material(f"{graphs.name} {graphs.split}, {mix}", graphs)

@@ -1,0 +1,189 @@
+"""Files of image and caption embeddings: unit rows in group order, scored by cosine (issue: real data in)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from core.base.errors import InputError
+from core.datasets.score_files import load_npz
+from core.groups import Group, GroupSet
+
+# Names under which people store the two arrays; the first is ours.
+IMAGE_NAMES = (
+    "img",
+    "imgs",
+    "image",
+    "images",
+    "image_embeddings",
+    "image_features",
+    "image_embeds",
+    "img_emb",
+)
+CAPTION_NAMES = (
+    "cap",
+    "caps",
+    "caption",
+    "captions",
+    "caption_embeddings",
+    "txt",
+    "text",
+    "texts",
+    "text_embeddings",
+    "text_features",
+    "text_embeds",
+    "txt_emb",
+)
+
+
+@dataclass(frozen=True)
+class RowImage:
+    """An image of which only its row in an embeddings file is known: it has a key and no pixels."""
+
+    key: str
+
+    def open(self, size: int | None = None) -> Image.Image:
+        """Always an InputError: the file holds no pixels."""
+        raise InputError(f"The image {self.key!r} is a row of an embeddings file; it has no pixels to show.")
+
+
+@dataclass(frozen=True)
+class EmbeddingFile:
+    """Embeddings of n groups of m images and k captions.
+
+    images : float32 (n*m, d), rows of length 1, group after group. captions : float32 (n*k, d), likewise.
+    """
+
+    images: np.ndarray
+    captions: np.ndarray
+    m: int
+    k: int
+
+    @property
+    def n(self) -> int:
+        """Number of groups."""
+        return len(self.images) // self.m
+
+    def group_scores(self, scale: float = 1.0) -> np.ndarray:
+        """Scaled cosines within each group, float32 (n, m, k). Metrics do not depend on a positive `scale`."""
+        images = self.images.reshape(self.n, self.m, -1)
+        captions = self.captions.reshape(self.n, self.k, -1)
+        return np.float32(scale) * np.einsum("nmd,nkd->nmk", images, captions)
+
+    @cached_property
+    def image_keys(self) -> list[str]:
+        """A name per image row, from its content: equal rows, equal names."""
+        return _row_keys(self.images, "image")
+
+    @cached_property
+    def caption_keys(self) -> list[str]:
+        """A name per caption row, from its content: nothing of a row's place in the file is in it."""
+        return _row_keys(self.captions, "caption")
+
+    def groups(self, name: str = "embeddings") -> GroupSet:
+        """The groups as a set, with `RowImage`s, names for captions, and the file's order as the truth.
+
+        Truth is the convention of such files: caption i of a group belongs to its image i. Groups are numbered from 0.
+        """
+        images = [RowImage(key) for key in self.image_keys]
+        own = tuple(range(self.m))
+        groups = (
+            Group(
+                str(g),
+                tuple(images[g * self.m : (g + 1) * self.m]),
+                tuple(self.caption_keys[g * self.k : (g + 1) * self.k]),
+                own,
+            )
+            for g in range(self.n)
+        )
+        return GroupSet(name, tuple(groups))
+
+    def global_scores(self) -> np.ndarray:
+        """Cosines of all images with all captions, float32 (n*m, n*k)."""
+        return self.images @ self.captions.T
+
+
+def parse_shape(text: str) -> tuple[int, int]:
+    """(m, k) from `2x2`, `1x4`, `2 x 4`.
+
+    >>> parse_shape("1x4")
+    (1, 4)
+    """
+    match = re.fullmatch(r"\s*(\d{1,4})\s*[xX×]\s*(\d{1,4})\s*", text)
+    m, k = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 1 <= m <= k or k < 2:
+        raise InputError(
+            f"{text!r} is no group shape; write images x captions, such as 2x2 or 1x4, with no more images than "
+            "captions and two captions or more."
+        )
+    return m, k
+
+
+def read_embeddings(
+    path: Path | str, shape: str | tuple[int, int] = "2x2", data: bytes | None = None
+) -> EmbeddingFile:
+    """Image and caption embeddings from an NPZ file.
+
+    Parameters
+    ----------
+    path : holds `img` (n*m, d) and `cap` (n*k, d), float or integer, rows in group order: the m images of group 0, of
+        group 1, ..., and likewise the captions. Common other names of the two are understood (IMAGE_NAMES, ...).
+    shape : (m, k) of the groups, as text or numbers. data : the file's bytes, where it is an upload.
+
+    Rows are scaled to length 1. Raises InputError for a file that is no NPZ, an array that is missing or of a wrong
+    shape, and for a row that is zero or not finite, naming it.
+    """
+    m, k = parse_shape(shape) if isinstance(shape, str) else parse_shape("x".join(map(str, shape)))
+    arrays = load_npz(path, data)
+    images = _unit_rows(_find(arrays, IMAGE_NAMES, "img", path), "image", path)
+    captions = _unit_rows(_find(arrays, CAPTION_NAMES, "cap", path), "caption", path)
+    if images.shape[1] != captions.shape[1]:
+        raise InputError(
+            f"{path} has image embeddings of {images.shape[1]} numbers and caption embeddings of "
+            f"{captions.shape[1]}; both must come from the same model."
+        )
+    if len(images) % m or len(captions) % k or len(images) // m != len(captions) // k:
+        raise InputError(
+            f"{path} has {len(images)} images and {len(captions)} captions, which make no groups of {m} images and "
+            f"{k} captions; give the right shape or complete the file."
+        )
+    return EmbeddingFile(images, captions, m, k)
+
+
+def _find(arrays: dict[str, np.ndarray], names: tuple[str, ...], ours: str, path: Path | str) -> np.ndarray:
+    there = [name for name in arrays if name.lower() in names]
+    if len(there) != 1:
+        what = f"several candidates ({', '.join(there)})" if there else "none"
+        raise InputError(
+            f"{path} needs one array named {ours!r} and has {what} among: {', '.join(arrays) or 'no arrays'}."
+        )
+    return arrays[there[0]]
+
+
+def _unit_rows(array: np.ndarray, kind: str, path: Path | str) -> np.ndarray:
+    """Rows of length 1, float32."""
+    number = np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)
+    if array.ndim != 2 or not array.size or not number:
+        raise InputError(
+            f"The {kind} embeddings in {path} are {array.dtype} of shape {array.shape}; they need to be numbers of "
+            "shape (rows, dimensions)."
+        )
+    rows = array.astype(np.float64)
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    for bad, what in ((~np.isfinite(length), "not finite"), (length == 0, "zero")):
+        if bad.any():
+            raise InputError(
+                f"Row {int(bad.argmax())} of the {kind} embeddings in {path} is {what}; compute it again or leave "
+                "its group out."
+            )
+    return (rows / length).astype(np.float32)
+
+
+def _row_keys(rows: np.ndarray, kind: str) -> list[str]:
+    return [f"{kind} {hashlib.sha256(row.tobytes()).hexdigest()[:16]}" for row in np.ascontiguousarray(rows)]

@@ -1,0 +1,131 @@
+"""The blind check: how far a model gets on a benchmark without looking at an image, and what that means (METHODS 4).
+
+A member of the metrics family: it passes truth on to them. [VGPT] section 5 and Tables 1 and 2: benchmarks whose false
+captions are unlikely as text are solved blind; in groups whose captions are all true of some image a scorer that sees
+none ties, and a tie is wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from core.base.errors import InputError
+from core.metrics.evaluation import Evaluation, percent_record
+from core.metrics.groups import INDIVIDUAL_MATCH, Estimate, outcomes
+from core.scorers.kinds import KINDS
+from core.scoring.load import scorer_kind
+
+# A blind model that gets so much of the way from chance to everything has solved a benchmark.
+SOLVED = 0.8
+METRIC = INDIVIDUAL_MATCH  # on 1xk it is TextScore; on every other shape the one that counts single images
+
+VERDICTS = {
+    "design": "It cannot be solved without looking, by design.",
+    "solved": "It can be solved without looking.",
+    "partly": "Part of it can be solved without looking.",
+    "no": "No sign that it can be solved without looking.",
+    "against": "This model does not solve it without looking: it finds the false captions likelier than the true ones.",
+}
+
+
+class BlindCheck(NamedTuple):
+    """A blind model's result on a set.
+
+    verdict : a key of `VERDICTS`. metrics : every metric. found : share of single images whose caption it finds.
+    way : how much of the way from chance to 100 % that is, with its interval; negative below chance.
+    """
+
+    verdict: str
+    metrics: dict[str, Estimate]
+    found: Estimate
+    way: tuple[float, float, float]
+
+    def record(self) -> dict[str, Any]:
+        """JSON-safe."""
+        way = dict(zip(("value", "low", "high"), (round(w, 4) for w in self.way), strict=True))
+        return {
+            "verdict": self.verdict,
+            "says": VERDICTS[self.verdict],
+            "way_from_chance": way,
+            "metrics": {name: percent_record(e) for name, e in self.metrics.items()},
+        }
+
+
+def blind_check(scores: np.ndarray, truth: np.ndarray, seed: int = 0) -> BlindCheck:
+    """What a blind model's scores make of a set.
+
+    scores : float (n, m, k), equal for all images of a group, as of any model that sees none. truth : int (n, m).
+    The verdict compares the 95 % interval of IndividualMatch with its chance level 1/k. On square groups every caption
+    is true of one image, so that a blind model finds exactly one caption of k whatever it prefers.
+    Raises InputError for scores that differ between the images of a group.
+    """
+    array = np.asarray(scores)
+    if array.ndim == 3 and (array != array[:, :1]).any():
+        raise InputError(
+            "The scores differ between images of one group, so this model does look; choose a blind one."
+        )
+    evaluation = Evaluation.of(array, truth, seed=seed)
+    found = evaluation.metrics
+    single, (m, k) = found[METRIC], evaluation.shape
+    return BlindCheck(_verdict(single, m == k), found, single, _way(single))
+
+
+def check_blind(name: str) -> None:
+    """Raise InputError unless a model by this name sees no image."""
+    kind = KINDS[scorer_kind(name)]
+    if kind.reads_image:
+        raise InputError(
+            f"{name} gives {kind.label}, which looks at the image; choose a blind model such as builtin/blind-lm, "
+            "lm:NAME, or blind:NAME for a captioner."
+        )
+
+
+def _way(found: Estimate) -> tuple[float, float, float]:
+    low, middle, high = (
+        (x - found.chance) / (100 - found.chance) for x in (found.low, found.value, found.high)
+    )
+    return middle, low, high
+
+
+def _verdict(found: Estimate, square: bool) -> str:
+    if square:
+        return "design"
+    if found.high < found.chance:
+        return "against"
+    if found.low <= found.chance:
+        return "no"
+    return "solved" if _way(found)[0] >= SOLVED else "partly"
+
+
+def explain(check: BlindCheck, model: str, shape: tuple[int, int]) -> str:
+    """The verdict in plain language, with interval and chance level."""
+    e = check.found
+    numbers = (
+        f"{e.value:.1f} % of the captions (95 % interval {e.low:.1f}–{e.high:.1f}, chance {e.chance:.1f} %)"
+    )
+    if check.verdict == "design":
+        m, k = shape
+        return (
+            f"{VERDICTS['design']} Each of a group's {k} captions is true of one of its {m} images, and a blind model "
+            "scores all images alike: every comparison between images is a tie, and a tie is wrong."
+        )
+    what = {
+        "solved": f"{model} finds {numbers} from the words alone. A high score here proves nothing about seeing.",
+        "partly": f"{model} finds {numbers} from the words alone. Read what a seeing model scores against that.",
+        "no": f"{model} finds {numbers} from the words alone, which cannot be told from guessing.",
+        "against": f"{model} finds {numbers} from the words alone, fewer than guessing: its language prior hurts here.",
+    }[check.verdict]
+    return f"{VERDICTS[check.verdict]} {what}"
+
+
+def ceiling(shape: tuple[int, int], metric: str) -> float:
+    """The most that a blind model can get on a metric, in percent, by the strict rule about ties.
+
+    With one image nothing limits it. With several, an image's score never beats another's, and the same caption comes
+    first for all of them: it does best where that is a true one, and so are those that follow.
+    """
+    m, k = shape
+    scores = np.tile(np.arange(k, 0, -1.0), (1, m, 1))
+    return 100 * float(outcomes(scores, np.arange(m)[None], [metric])[metric].value.mean())

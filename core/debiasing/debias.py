@@ -1,0 +1,215 @@
+"""Alpha-debiasing of generative scores: language priors, the debiased score, its readings (METHODS 5). Pure numpy.
+
+Source: [VGPT] Eq. 4-13 and 15-20, appendices A and B. Everything stays in log space: a score is log P(t|i), or a mean
+of token log-likelihoods, and a prior is log P_train(t).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from core.base.errors import InputError
+from core.matching.groups import check_scores
+
+
+def prior_from_samples(log_probs: np.ndarray) -> np.ndarray:
+    """log P_train(t) of every caption from sampled images: the log of a mean of probabilities.
+
+    log_probs : float (n_images, n_captions), log P(t|i), finite, n_images >= 1. The images are Gaussian null images,
+        training images or the test set's own. A mean of logarithms would be another quantity, and lower.
+    Returns float64 (n_captions,), between the column's smallest and largest entry.
+    Raises InputError for another shape or a non-finite entry. Source: [VGPT] Eq. 13, appendix B.
+
+    >>> prior_from_samples(np.log([[0.2, 0.5], [0.4, 0.5]])).round(4).tolist()  # log 0.3, log 0.5
+    [-1.204, -0.6931]
+    """
+    samples = np.asarray(log_probs, dtype=np.float64)
+    if samples.ndim != 2 or 0 in samples.shape:
+        raise InputError(
+            f"Prior samples have shape {samples.shape}; they need (images, captions), one or more."
+        )
+    if not np.isfinite(samples).all():
+        caption = int((~np.isfinite(samples)).any(axis=0).argmax())
+        raise InputError(
+            f"A prior sample of caption {caption} is not a finite number; score the samples again."
+        )
+    return _log_mean(samples, axis=0)
+
+
+def prior_from_scores(scores: np.ndarray) -> np.ndarray:
+    """The test set's own images as samples: log mean over a group's m images of P(t|i), float64 (n, k).
+
+    scores : float (n, m, k) in log space. With m = 1 it equals the scores and debiasing by alpha = 1 erases them: use
+    another prior there. Where the scores of all images with all captions exist, give them to `prior_from_samples`,
+    which is what [VGPT] appendix B (Table 7) does.
+    """
+    return _log_mean(check_scores(scores).astype(np.float64), axis=1)
+
+
+def _log_mean(logs: np.ndarray, axis: int) -> np.ndarray:
+    """log(mean(exp(logs))) along an axis, safe for any magnitude."""
+    top = logs.max(axis=axis, keepdims=True)
+    return np.squeeze(top, axis) + np.log(np.exp(logs - top).mean(axis=axis))
+
+
+def sampled_priors(log_probs: np.ndarray, size: int, repeats: int = 5, seed: int = 0) -> np.ndarray:
+    """Priors from `repeats` random draws of `size` images without replacement, float64 (repeats, n_captions).
+
+    log_probs : as in `prior_from_samples`; 1 <= size <= n_images. The spread over the first axis shows how stable a
+    prior of that many images is ([VGPT] Table 6: 5 seeds, sizes 3, 10, 100, 1000).
+    """
+    samples = np.asarray(log_probs)
+    if samples.ndim != 2 or not 1 <= size <= len(samples) or repeats < 1:
+        raise InputError(
+            f"Cannot draw {size} of the samples of shape {samples.shape} {repeats} times; draw fewer images."
+        )
+    rng = np.random.default_rng(seed)
+    draws = (rng.choice(len(samples), size, replace=False) for _ in range(repeats))
+    return np.stack([prior_from_samples(samples[chosen]) for chosen in draws])
+
+
+def check_prior(prior: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Validate a prior for scores (n, m, k): float64 (n, k), finite."""
+    array = np.asarray(prior, dtype=np.float64)
+    n, _, k = scores.shape
+    if array.shape != (n, k):
+        raise InputError(f"The prior has shape {array.shape}; the scores need ({n}, {k}), one per caption.")
+    finite = np.isfinite(array).all(axis=1)
+    if not finite.all():
+        raise InputError(
+            f"Group {int((~finite).argmax())} has a prior that is not a finite number; compute it again."
+        )
+    return array
+
+
+def check_alpha(alpha: float) -> float:
+    """Validate alpha: a number in [0, 1]."""
+    if not 0 <= alpha <= 1:
+        raise InputError(f"Alpha is {alpha}; it needs a number from 0 (keep the prior) to 1 (remove it).")
+    return float(alpha)
+
+
+def debias(scores: np.ndarray, prior: np.ndarray, alpha: float) -> np.ndarray:
+    """log P(t|i) - alpha * log P_train(t), float64 (n, m, k).
+
+    Parameters
+    ----------
+    scores : float (n, m, k), log P(t|i). prior : float (n, k), log P_train of each group's captions.
+    alpha : in [0, 1]; 0 keeps the language prior (scenario 1), 1 removes it (scenario 2).
+
+    The same number leaves a whole column, so on square groups GroupMatch, and on any group ImageScore, cannot change;
+    TextScore and GroupScore can. Raises InputError for shapes that do not fit, non-finite values, or another alpha.
+    Source: [VGPT] Eq. 5-7.
+
+    >>> debias(np.array([[[-1.0, -2.0]]]), np.array([[-1.0, -3.0]]), 1.0)
+    array([[[0., 1.]]])
+    """
+    array = check_scores(scores).astype(np.float64)
+    return array - check_alpha(alpha) * check_prior(prior, array)[:, None, :]
+
+
+def debias_matrix(scores: np.ndarray, prior: np.ndarray, alpha: float) -> np.ndarray:
+    """The same for all images with all captions (retrieval, classification): float64 (N, M).
+
+    scores : float (N, M), log P(t|i), any N and M. prior : float (M,). Source: [VGPT] section 5 (COCO, ImageNet).
+    """
+    array, known = np.asarray(scores, dtype=np.float64), np.asarray(prior, dtype=np.float64)
+    if array.ndim != 2 or known.shape != array.shape[1:]:
+        raise InputError(
+            f"Scores of shape {array.shape} need one prior per column; the prior has {known.shape}."
+        )
+    if not (np.isfinite(array).all() and np.isfinite(known).all()):
+        raise InputError("A score or a prior is not a finite number; compute it again.")
+    return array - check_alpha(alpha) * known
+
+
+def group_prior(prior: np.ndarray, caption_index: np.ndarray) -> np.ndarray:
+    """A prior over distinct captions (c,) laid out per group: float64 (n, k).
+
+    caption_index : int (n, k), as `GroupSet.unique_captions` gives it.
+    """
+    array, index = np.asarray(prior, dtype=np.float64), np.asarray(caption_index)
+    if array.ndim != 1 or (index.size and not 0 <= index.min() <= index.max() < len(array)):
+        raise InputError(
+            f"The prior has shape {array.shape}; it needs one number for each distinct caption that a group names."
+        )
+    return array[index]
+
+
+def pmi_exponent(alpha: float) -> float:
+    """The k of PMI^k that alpha-debiasing equals: k = 1/alpha, in [1, inf]; infinite at alpha = 0.
+
+    P(t|i) / P(t)^alpha is a monotone function of P(t,i)^k / (P(i) P(t)) for one image. Source: [VGPT] Eq. 9-11.
+    """
+    return 1 / check_alpha(alpha) if alpha else float("inf")
+
+
+def pmi_alpha(exponent: float) -> float:
+    """The alpha that equals PMI^k: alpha = 1/k, for k >= 1 (k = 1 is plain pointwise mutual information)."""
+    if not exponent >= 1:
+        raise InputError(f"The exponent of PMI^k is {exponent}; it needs a number of 1 or more.")
+    return 1 / exponent
+
+
+def biased_alpha(beta: float, wanted: float = 0.0) -> float:
+    """The alpha to use with a model that overrates common texts by P_train(t)^beta: (wanted + beta) / (1 + beta).
+
+    beta : >= 0, the model's bias towards common texts; P^(t|i) = P(t|i) P_train(t)^beta.
+    wanted : the alpha in [0, 1] that a perfect model would need. With `wanted` = 0, test texts distributed as in
+        training, the best alpha is beta / (1 + beta) and not 0. Source: [VGPT] Eq. 15-20, appendix A.
+
+    >>> biased_alpha(1.0)
+    0.5
+    """
+    if not beta >= 0:
+        raise InputError(f"Beta is {beta}; a bias towards common texts is 0 or more.")
+    return (check_alpha(wanted) + beta) / (1 + beta)
+
+
+def bias_from_alpha(alpha: float) -> float:
+    """The beta that a best alpha in [0, 1) means when test texts are distributed as in training: alpha / (1 - alpha).
+
+    Infinite at alpha = 1. The reading of [VGPT] appendix A for Table 5.
+    """
+    return check_alpha(alpha) / (1 - alpha) if alpha < 1 else float("inf")
+
+
+def split_halves(n: int, repeats: int = 10, seed: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Random halves of n groups, `repeats` times: (validation, held out) indices; an odd group is held out.
+
+    Source: the protocol of [VGPT] section 5 (Winoground and EqBen).
+    """
+    if n < 2:
+        raise InputError(f"{n} group cannot be split into a validation half and a held-out half; use more.")
+    rng = np.random.default_rng(seed)
+    for _ in range(repeats):
+        order = rng.permutation(n)
+        yield np.sort(order[: n // 2]), np.sort(order[n // 2 :])
+
+
+def grid(step: float = 0.001) -> np.ndarray:
+    """Alphas from 0 to 1 inclusive; `step` divides 1 (0.001 in [VGPT])."""
+    count = round(1 / step) if step > 0 else 0
+    if count < 1 or abs(count * step - 1) > 1e-9:
+        raise InputError(
+            f"A step of {step} does not divide the range from 0 to 1; use 0.001, 0.01 or the like."
+        )
+    return np.arange(count + 1) / count
+
+
+def longest_best(values: Sequence[float] | np.ndarray) -> int:
+    """Index at the centre of the longest run of the largest value; of equally long runs, the one nearest the middle.
+
+    Deterministic and without a preference for small or large alphas, unlike an argmax.
+    """
+    array = np.asarray(values)
+    best = np.concatenate([[False], array == array.max(), [False]])
+    starts, stops = (
+        np.flatnonzero(np.diff(best.astype(int)) == 1),
+        np.flatnonzero(np.diff(best.astype(int)) == -1),
+    )
+    centres = (starts + stops - 1) / 2
+    order = np.lexsort((np.abs(centres - (len(array) - 1) / 2), -(stops - starts)))
+    return int(centres[order[0]])

@@ -1,0 +1,196 @@
+"""Estimating log P_train(t) of a set's captions: which images are sampled, and what they give (METHODS 5).
+
+[VGPT] section 4 and appendices B and D: Gaussian null images, the test set's own images, or training images; besides, a
+blind language model's log P(t). Every image of a sample is encoded once for all captions, and every score goes through
+the same cache on disk as any other. Nothing here sees truth, and nothing imports torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from core.base.errors import InputError, unknown_name
+from core.debiasing.debias import group_prior, prior_from_samples
+from core.groups import FileImage, GroupSet, ImageRef
+from core.scorers.hub import read_json
+from core.scorers.kinds import KINDS, null_count, null_pixels
+from core.scoring.load import load_scorer, model_folder, scorer_kind
+from core.scoring.scores import ScoreCache, score_matrix
+
+if TYPE_CHECKING:
+    from core.scorers.base import Scorer
+    from core.scorers.null_images import NullImage
+
+Progress = Callable[[int, int], None]
+
+# Real images per prior where nobody says. [VGPT] Table 6 takes 3 to 1000 of them; 3 of noise do as well.
+REAL_IMAGES = 30
+LANGUAGE_MODEL = "builtin/blind-lm"
+_ENDINGS = {".jpg", ".jpeg", ".png", ".webp", ".bmp"}
+
+
+@dataclass(frozen=True)
+class PriorKind:
+    """One way to estimate log P_train(t)."""
+
+    label: str
+    meaning: str
+    sampled: bool = True  # from images, so that it can be had from more or fewer of them
+
+
+PRIORS: dict[str, PriorKind] = {
+    "gaussian": PriorKind(
+        "Gaussian noise images",
+        "The model captions pictures of noise: log of the mean over them of P(t | noise).",
+    ),
+    "test": PriorKind(
+        "images of the set itself",
+        "The mean over images of this set, whatever their captions, of P(t | image).",
+    ),
+    "train": PriorKind("training images", "The mean over images of the training data of P(t | image)."),
+    "lm": PriorKind(
+        "a blind language model",
+        "How likely another model, which sees no image, finds the words.",
+        sampled=False,
+    ),
+}
+
+
+class Prior(NamedTuple):
+    """log P_train(t) of a set's captions.
+
+    values : float64 (n, k), one per caption of every group. kind : a name of `PRIORS`. line : how it was made.
+    samples : float32 (images, captions), log P(t | image) of the distinct captions; None for a language model.
+    caption_index : int64 (n, k), the distinct caption of every group's captions.
+    """
+
+    values: np.ndarray
+    kind: str
+    line: str
+    samples: np.ndarray | None
+    caption_index: np.ndarray
+
+
+def check_log_prob(name: str) -> None:
+    """Raise InputError unless a model's scores are log P(t|i), which is what a prior can be taken from."""
+    kind = KINDS[scorer_kind(name)]
+    if not kind.log_prob:
+        raise InputError(
+            f"{name} gives {kind.label}, which is no log P(t | image): nothing can be taken from it; choose a "
+            "captioner such as builtin/blip-caption, or vgpt:NAME for a model that can caption."
+        )
+
+
+def estimate_prior(
+    scorer: Scorer,
+    groups: GroupSet,
+    kind: str = "gaussian",
+    count: int | None = None,
+    seed: int = 0,
+    model: str = LANGUAGE_MODEL,
+    folder: Path | None = None,
+    cache: ScoreCache | None = None,
+    progress: Progress | None = None,
+) -> Prior:
+    """log P_train(t) of every caption of a set.
+
+    Parameters
+    ----------
+    scorer : its scores are log P(t|i); for `lm` it plays no part. groups : of one shape.
+    kind : gaussian, test, train or lm (`PRIORS`). count : images sampled; by default the paper's for noise (100
+        Winoground, 30 EqBen, 1 ImageNet, 3 elsewhere) and `REAL_IMAGES` for others, or all there are.
+    seed : draws the images. model : the language model of `lm`. folder : training images, where they are the user's.
+
+    Raises InputError for an unknown kind, a count below 1, or training images that are not at hand.
+    """
+    check_kind(kind)
+    captions, index = groups.blind().unique_captions()
+    if kind == "lm":
+        blind = load_scorer(model)
+        samples = score_matrix(blind, [nothing()], captions, cache, progress)
+        line = f"log P(t) of {model}, {KINDS[scorer_kind(model)].label.lower()}"
+        return Prior(group_prior(samples[0].astype(np.float64), index), kind, line, None, index)
+    images = sample_images(scorer.name, groups, kind, count, seed, folder)
+    samples = score_matrix(scorer, images, captions, cache, progress)
+    line = f"{len(images)} {PRIORS[kind].label}"
+    return Prior(group_prior(prior_from_samples(samples), index), kind, line, samples, index)
+
+
+def check_kind(kind: str) -> PriorKind:
+    """Validate the name of a kind of prior."""
+    if kind not in PRIORS:
+        raise unknown_name("prior", kind, PRIORS)
+    return PRIORS[kind]
+
+
+def nothing() -> ImageRef:
+    """An image for models that never look at one."""
+    from core.scorers.null_images import NullImage
+
+    return NullImage(0.0, 0.25)
+
+
+def sample_images(
+    name: str,
+    groups: GroupSet,
+    kind: str,
+    count: int | None = None,
+    seed: int = 0,
+    folder: Path | None = None,
+) -> Sequence[ImageRef]:
+    """The images that a prior of a kind is estimated from; arguments as in `estimate_prior`, `name` the model's."""
+    if kind == "gaussian":
+        return null_sample(name, groups.name, count, seed)
+    wanted = _at_least_one(default_count(kind, groups.name) if count is None else count)
+    pool = (
+        groups.unique_images()[0] if kind == "test" else _training_images(groups.name, wanted, seed, folder)
+    )
+    if len(pool) <= wanted:
+        return pool
+    chosen = np.random.default_rng(seed).choice(len(pool), wanted, replace=False)
+    return [pool[i] for i in np.sort(chosen)]
+
+
+def null_sample(name: str, benchmark: str, count: int | None = None, seed: int = 0) -> Sequence[NullImage]:
+    """Gaussian noise in the pixels of the model `name`, as many as the paper takes for a benchmark, or `count`."""
+    from core.scorers.null_images import null_images
+
+    wanted = _at_least_one(null_count(benchmark) if count is None else count)
+    return null_images(wanted, *null_pixels(read_json(model_folder(name) / "config.json")), seed)
+
+
+def _at_least_one(wanted: int) -> int:
+    if wanted < 1:
+        raise InputError(f"A prior from {wanted} images cannot be had; ask for at least one.")
+    return wanted
+
+
+def default_count(kind: str, benchmark: str) -> int:
+    """How many images a prior takes where nobody says."""
+    return null_count(benchmark) if kind == "gaussian" else REAL_IMAGES
+
+
+def _training_images(benchmark: str, count: int, seed: int, folder: Path | None) -> Sequence[ImageRef]:
+    if folder is not None:
+        files = (
+            sorted(p for p in folder.rglob("*") if p.suffix.lower() in _ENDINGS) if folder.is_dir() else []
+        )
+        if not files:
+            raise InputError(
+                f"{folder} holds no images ({', '.join(sorted(_ENDINGS))}); give another folder."
+            )
+        return [FileImage(path) for path in files]
+    if not benchmark.startswith("scenes/"):
+        raise InputError(
+            f"The training images behind {benchmark} do not come with Crossmatch; give a folder of some with "
+            "--images, or use another prior (gaussian, test, lm)."
+        )
+    from core.scenes import SceneImage, training_scenes
+
+    # As many objects as in the training data of the built-in models (core/scenes/training_pictures.py).
+    return [SceneImage(scene) for scene in training_scenes(count, seed, (2, 2, 2, 3))]

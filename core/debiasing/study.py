@@ -1,0 +1,283 @@
+"""One model's scores on one set, debiased: every metric at every alpha, tuned and validated, and what the language
+prior knows by itself (METHODS 5). The same for command line, page and benchmark.
+
+A member of the metrics family: it passes truth on to them. Sources: [VGPT] sections 4 and 5, Tables 2, 3, 6 and 14.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import permutations
+from math import perm
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from core.base.errors import InputError
+from core.debiasing.curves import AlphaCurve, BestAlpha, Validated, alpha_curve, best_alpha, validate_alpha
+from core.debiasing.debias import check_alpha, check_prior, debias, group_prior, pmi_exponent, sampled_priors
+from core.groups import check_truth
+from core.matching.groups import MAX_ENUMERATED, check_scores
+from core.metrics import groups as metrics
+from core.metrics.evaluation import Evaluation, percent_record
+from core.metrics.groups import METRICS, TEXT_SCORE, Estimate
+
+REPEATS, STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
+EVALUATIONS = (
+    16  # of one study that stay in memory: at 0, at 1, at the best alphas, and at those last looked at
+)
+TUNED = "tuned on test"  # said beside every optimum that was found on the groups it is reported on
+
+
+class Frequency(NamedTuple):
+    """log P(t) of captions that belong to an image of their group and of those that belong to none ([VGPT] Table 2).
+
+    true, false : float64, one per caption of a group. likelier : percent of (true, false) pairs within a group where
+    the true one is likelier as text, ties half; None where a group has no false caption, as in square groups.
+    """
+
+    true: np.ndarray
+    false: np.ndarray
+    likelier: Estimate | None
+
+    @property
+    def scenario(self) -> int:
+        """1: false captions are less likely as text, which a prior can use; 0: there are none.
+
+        2: the interval of `likelier` reaches 50 or lies below: as likely, likelier, or these groups cannot tell.
+        """
+        if self.likelier is None:
+            return 0
+        return 1 if self.likelier.low > 50 else 2
+
+
+class Flips(NamedTuple):
+    """Groups that alpha changes, bool (n,) each: right at alpha and wrong at 0; wrong at alpha and right at 0."""
+
+    fixed: np.ndarray
+    broken: np.ndarray
+
+
+class Stability(NamedTuple):
+    """A prior of so many images, drawn several times ([VGPT] Table 6): means and standard deviations over the draws.
+
+    value : the metric in percent at its best alpha, tuned on test. alpha : that best alpha. one : the metric at
+    alpha = 1. spread : mean over captions of the standard deviation of log P_train(t).
+    """
+
+    size: int
+    value: tuple[float, float]
+    alpha: tuple[float, float]
+    one: tuple[float, float]
+    spread: float
+
+
+@dataclass(eq=False)
+class AlphaStudy:
+    """Scores (n, m, k), log P(t|i), with the prior (n, k), log P_train(t), of each group's captions.
+
+    truth : int (n, m). Every figure in percent. Raises InputError for shapes that do not fit.
+    """
+
+    scores: np.ndarray
+    prior: np.ndarray
+    truth: np.ndarray
+    ids: Sequence[str]
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.scores = check_scores(self.scores, list(self.ids)).astype(np.float64)
+        self.prior = check_prior(self.prior, self.scores)
+        n, m, k = self.scores.shape
+        self.truth = check_truth(self.truth, n, m, k, ids=self.ids)
+        self._evaluate = lru_cache(maxsize=EVALUATIONS)(self._evaluation)
+        self._curves: dict[str, AlphaCurve] = {}
+        self._validated: dict[str, Validated] = {}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m, k)."""
+        return self.scores.shape[1], self.scores.shape[2]
+
+    def evaluation(self, alpha: float) -> Evaluation:
+        """Everything at one alpha: metrics with intervals, outcomes, matchings. The last `EVALUATIONS` are kept."""
+        return self._evaluate(check_alpha(alpha))
+
+    def _evaluation(self, alpha: float) -> Evaluation:
+        found = debias(self.scores, self.prior, alpha)
+        return Evaluation.of(found, self.truth, list(self.ids), seed=self.seed)
+
+    def curve(self, metric: str) -> AlphaCurve:
+        """The exact curve of a metric, computed once."""
+        if metric not in self._curves:
+            self._curves[metric] = alpha_curve(self.scores, self.prior, self.truth, metric)
+        return self._curves[metric]
+
+    def best(self, metric: str) -> BestAlpha:
+        """Where it is highest: `TUNED`."""
+        return best_alpha(self.curve(metric))
+
+    def validated(self, metric: str) -> Validated:
+        """alpha chosen on one half, measured on the other, ten times."""
+        if metric not in self._validated:
+            self._validated[metric] = validate_alpha(
+                self.scores, self.prior, self.truth, metric, REPEATS, STEP, self.seed
+            )
+        return self._validated[metric]
+
+    def depends(self, metric: str) -> bool:
+        """Whether alpha can change a metric at all: not ImageScore, and not GroupMatch on square groups."""
+        return METRICS[metric].alpha.moves(*self.shape)
+
+    def flips(self, alpha: float, metric: str) -> Flips:
+        """Which groups alpha mends and which it breaks."""
+        before, after = (self.evaluation(a).outcomes[metric].value == 1 for a in (0.0, alpha))
+        return Flips(after & ~before, before & ~after)
+
+    @cached_property
+    def frequency(self) -> Frequency:
+        """log P(t) of true and of false captions."""
+        n, m, k = self.scores.shape
+        belongs = np.zeros((n, k), dtype=bool)
+        belongs[np.arange(n)[:, None], self.truth] = True
+        if m == k:
+            return Frequency(self.prior[belongs], self.prior[~belongs], None)
+        true, false = self.prior[belongs].reshape(n, m, 1), self.prior[~belongs].reshape(n, 1, k - m)
+        ahead, level = true > false, true == false
+        share = (ahead + level / 2).mean(axis=(1, 2))
+        ties = int(level.any(axis=(1, 2)).sum())
+        return Frequency(
+            self.prior[belongs], self.prior[~belongs], metrics.estimate(share, 50.0, ties, self.seed)
+        )
+
+    def record(self) -> dict[str, Any]:
+        """A JSON-safe summary: every metric at 0, at 1, at its optimum and validated; and the language prior."""
+        ends = {alpha: self.evaluation(alpha).metrics for alpha in (0.0, 1.0)}
+        likelier = self.frequency.likelier
+        return {
+            "n_groups": len(self.scores),
+            "shape": "x".join(map(str, self.shape)),
+            "metrics": {name: self._metric(name, zero, ends[1.0][name]) for name, zero in ends[0.0].items()},
+            "language": {
+                "scenario": self.frequency.scenario or None,
+                "true_caption_likelier": None if likelier is None else percent_record(likelier),
+            },
+        }
+
+    def _metric(self, name: str, zero: Estimate, one: Estimate) -> dict[str, Any]:
+        best = self.best(name)
+        found = self.evaluation(best.alpha).metrics[name]
+        tuned = {"label": TUNED, "alpha": best.alpha, "alpha_low": best.low, "alpha_high": best.high}
+        return {
+            "depends_on_alpha": self.depends(name),
+            "alpha_0": percent_record(zero),
+            "alpha_1": percent_record(one),
+            "best": {**tuned, "intervals": best.intervals.tolist(), **percent_record(found)},
+            "validated": self._protocol(name),
+        }
+
+    def _protocol(self, name: str) -> dict[str, Any] | None:
+        """alpha of one half on the other half; None for a single group. alpha is None where it changes nothing."""
+        if len(self.scores) < 2:
+            return None
+        rows = {key: _pair(*pair) for key, pair in self.validated(name).summary.items()}
+        alpha = rows["alphas"] if self.depends(name) else None
+        rest = {"value": rows["values"], "alpha_0": rows["zero"], "alpha_1": rows["one"]}
+        return {"label": "held out", "repeats": REPEATS, "step": STEP, "alpha": alpha, **rest}
+
+
+class Total(NamedTuple):
+    """One matching's total score at alpha 0 and at another alpha."""
+
+    matching: tuple[int, ...]
+    before: float
+    after: float
+
+
+def totals(study: AlphaStudy, index: int, alpha: float) -> list[Total]:
+    """Totals of all matchings of one group, the best at alpha 0 first.
+
+    On square groups every matching uses every caption, so that all totals move by the same amount and their order
+    stays: why GroupMatch cannot depend on alpha (METHODS 5). For groups with at most `MAX_ENUMERATED` matchings.
+    """
+    scores, prior = study.scores[index], study.prior[index]
+    m, k = scores.shape
+    if perm(k, m) > MAX_ENUMERATED:
+        raise InputError(f"A group of {m}x{k} has too many matchings to list; look at a smaller one.")
+    rows = np.arange(m)
+    found = [
+        Total(
+            option,
+            float(scores[rows, option].sum()),
+            float((scores[rows, option] - alpha * prior[list(option)]).sum()),
+        )
+        for option in permutations(range(k), m)
+    ]
+    return sorted(found, key=lambda total: -total.before)
+
+
+def carry_over(chosen_on: AlphaStudy, study: AlphaStudy, metric: str) -> dict[str, Any]:
+    """The best alpha of other groups, measured on these: no group has any part in choosing it.
+
+    Returns a JSON-safe record: alpha, the metric there with interval, chance and ties, and `gain`, the paired
+    comparison with alpha 0 (points, 95 % interval, McNemar's exact p).
+    """
+    alpha = chosen_on.best(metric).alpha
+    before, after = study.evaluation(0.0).outcomes[metric], study.evaluation(alpha)
+    gain = metrics.compare(before.value, after.outcomes[metric].value, study.seed)
+    return {"alpha": round(alpha, 4), **percent_record(after.metrics[metric]), "gain": gain._asdict()}
+
+
+def _pair(mean: float, std: float) -> dict[str, float]:
+    return {"mean": round(mean, 4), "std": round(std, 4)}
+
+
+def pmi_text(alpha: float) -> str:
+    """What alpha-debiasing equals, in words: `PMI^k with k = 1/alpha` ([VGPT] Eq. 9-11).
+
+    >>> pmi_text(0.25)
+    'PMI^k with k = 4'
+    """
+    exponent = pmi_exponent(alpha)
+    if np.isinf(exponent):
+        return "the likelihood itself, PMI^k with k → ∞"
+    return f"PMI^k with k = {exponent:.3g}" + (
+        ", plain pointwise mutual information" if exponent == 1 else ""
+    )
+
+
+def stability(
+    study: AlphaStudy,
+    samples: np.ndarray,
+    index: np.ndarray,
+    sizes: Sequence[int] = (1, 3, 10, 30, 100),
+    metric: str = TEXT_SCORE,
+    repeats: int = 5,
+) -> list[Stability]:
+    """How far the result depends on which images a prior was sampled from ([VGPT] Table 6).
+
+    samples : float (images, captions), log P(t | image). index : int (n, k), the caption of every group's captions; in
+    `core.debiasing.priors.Prior` they are `samples` and `caption_index`. Sizes above the number of images are left out; draws
+    are without replacement, so those of all images are one and the same.
+    """
+    found = []
+    for size in (s for s in sizes if s <= len(samples)):
+        priors = sampled_priors(samples, size, repeats, study.seed)
+        studies = [AlphaStudy(study.scores, group_prior(p, index), study.truth, study.ids) for p in priors]
+        best = [each.best(metric) for each in studies]
+        found.append(
+            Stability(
+                size,
+                _spread([b.value for b in best]),
+                _spread([b.alpha for b in best]),
+                _spread([float(each.curve(metric).value(1.0)) for each in studies]),
+                float(priors.std(axis=0).mean()),
+            )
+        )
+    return found
+
+
+def _spread(values: Sequence[float]) -> tuple[float, float]:
+    return float(np.mean(values)), float(np.std(values))

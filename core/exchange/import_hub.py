@@ -1,0 +1,145 @@
+"""A data set of the Hugging Face hub: its Parquet files alone, so that no script of it ever runs.
+
+Hub data sets are kept as Parquet, by their authors or by the hub itself (the branch `refs/convert/parquet`). Fetching
+needs `huggingface_hub`, which transformers brings along, and no `datasets` library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from core.base.errors import InputError, unknown_name
+from core.exchange.import_stage import MOST_UPLOAD
+from core.exchange.import_tables import split_of
+
+CONVERTED = "refs/convert/parquet"
+
+
+class Part(NamedTuple):
+    """One split of one configuration."""
+
+    config: str
+    split: str
+    revision: str
+    files: tuple[str, ...]
+    bytes: int
+
+    @property
+    def name(self) -> str:
+        """`test`, or `config/test` where there are several configurations."""
+        return f"{self.config}/{self.split}" if self.config not in ("", "default", "data") else self.split
+
+
+def parts(name: str, token: str | None = None) -> list[Part]:
+    """The splits of a data set that are there as Parquet.
+
+    Raises InputError, in one sentence, offline, for an unknown name, for one whose conditions must be accepted first,
+    and for one that holds no Parquet.
+    """
+    with asked(name):
+        from huggingface_hub import HfApi
+        from huggingface_hub.errors import RevisionNotFoundError
+
+        api = HfApi(token=token)
+        for revision in (None, CONVERTED):
+            try:
+                info = api.dataset_info(name, revision=revision, files_metadata=True, timeout=20)
+            except RevisionNotFoundError:
+                continue
+            found = _parts(info, revision or info.sha or "main")
+            if found:
+                return found
+    raise InputError(
+        f"The data set {name!r} holds no Parquet files; download it, write a manifest.csv, and add the folder."
+    )
+
+
+def _parts(info: Any, revision: str) -> list[Part]:
+    grouped: dict[tuple[str, str], list[tuple[str, int]]] = {}
+    for file in info.siblings or ():
+        path = PurePosixPath(file.rfilename)
+        if path.suffix == ".parquet":
+            split = split_of(path)
+            config = path.parts[0] if len(path.parts) > 1 and path.parts[0] != split else ""
+            grouped.setdefault((config, split), []).append((file.rfilename, int(file.size or 0)))
+    return [
+        Part(
+            config, split, revision, tuple(sorted(name for name, _ in files)), sum(size for _, size in files)
+        )
+        for (config, split), files in sorted(grouped.items())
+    ]
+
+
+def fetch_parts(
+    name: str,
+    split: str,
+    token: str | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> list[str]:
+    """Fetch a split's Parquet files into the hub's own cache; returns their paths, for `open_parts` and `stage`.
+
+    split : a `Part.name`. Raises InputError as `parts` does, for an unknown split, and for more than MOST_UPLOAD bytes.
+    """
+    known = {part.name: part for part in parts(name, token)}
+    if split not in known:
+        raise unknown_name("split", split, known)
+    part = known[split]
+    if part.bytes > MOST_UPLOAD:
+        raise InputError(
+            f"The split {split!r} of {name} takes {part.bytes >> 20} MiB, more than the {MOST_UPLOAD >> 20} allowed; "
+            "download a part of it and add the folder."
+        )
+    paths = []
+    with asked(name):
+        from huggingface_hub import hf_hub_download
+
+        for done, file in enumerate(part.files):
+            if progress is not None:
+                progress(file, done / len(part.files))
+            paths.append(
+                hf_hub_download(name, file, repo_type="dataset", revision=part.revision, token=token)
+            )
+    return paths
+
+
+@contextmanager
+def asked(name: str) -> Iterator[None]:
+    """What the hub and the network refuse, in one sentence."""
+    try:
+        from huggingface_hub import constants, errors
+    except ImportError:
+        raise InputError(
+            "Data sets of the hub need the package huggingface_hub; run `make install`."
+        ) from None
+    if constants.HF_HUB_OFFLINE:
+        raise InputError(
+            f"{name!r} cannot be fetched while HF_HUB_OFFLINE is set; unset it, or add a folder with its Parquet files."
+        )
+    try:
+        yield
+    except InputError:
+        raise
+    except errors.GatedRepoError:
+        raise InputError(
+            f"{name!r} is gated: accept its conditions at https://huggingface.co/datasets/{name}, then run "
+            "`hf auth login` and try again."
+        ) from None
+    except errors.RepositoryNotFoundError:
+        raise InputError(
+            f"The hub has no data set {name!r}, or it is private; check the name (USER/NAME), or run `hf auth login`."
+        ) from None
+    except errors.HFValidationError:
+        raise InputError(
+            f"{name!r} is no name of a data set; write USER/NAME, such as facebook/winoground."
+        ) from None
+    except errors.HfHubHTTPError as error:
+        status = getattr(error.response, "status_code", "no answer")
+        raise InputError(f"The hub refused {name!r} ({status}); try again later.") from None
+    except Exception as error:  # every HTTP library has its own family of network errors
+        raise InputError(
+            f"The Hugging Face hub cannot be reached ({type(error).__name__}); check the network, or add a folder with "
+            "the data set's Parquet files."
+        ) from None

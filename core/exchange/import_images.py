@@ -1,0 +1,147 @@
+"""A user's images: found by name, verified, and kept by content in the staged folder."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import unicodedata
+import warnings
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from PIL import Image, ImageOps, UnidentifiedImageError
+from rapidfuzz import fuzz, process
+
+from core.exchange.import_problems import Wrong
+
+MOST_PIXELS = 50_000_000
+MOST_BYTES = 64 << 20  # of one image file
+_FORMATS = {
+    "PNG": ".png",
+    "JPEG": ".jpg",
+    "MPO": ".jpg",
+    "WEBP": ".webp",
+    "GIF": ".gif",
+    "BMP": ".bmp",
+    "TIFF": ".tif",
+}
+_SMALLER = f"make it smaller than {MOST_PIXELS // 10**6} megapixels"
+_ORIENTATION = 0x0112  # EXIF: how the camera was held
+
+
+class ImageFinder:
+    """Images by the names a manifest gives them, in and below its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def read(self, name: str) -> bytes:
+        """The bytes of an image file; `Wrong` where there is no such file, with the nearest name."""
+        path = self._path(name)
+        try:
+            if path.stat().st_size > MOST_BYTES:
+                raise Wrong(f"{name!r} is larger than {MOST_BYTES >> 20} MiB", "save it smaller")
+            return path.read_bytes()
+        except OSError as error:
+            raise Wrong(
+                f"{name!r} cannot be read ({error.strerror})", "check the file and its permissions"
+            ) from None
+
+    def _path(self, name: str) -> Path:
+        if name.startswith(("http://", "https://")):
+            raise Wrong(f"{name!r} is an address on the web", "download the image and name the file")
+        inside = PurePosixPath(name.replace("\\", "/"))
+        if (
+            inside.is_absolute()
+            or ".." in inside.parts
+            or not inside.parts
+            or ":" in inside.parts[0]
+            or "\0" in name
+        ):
+            raise Wrong(f"{name!r} leads out of the folder", "name the image by its place below the manifest")
+        for form in (
+            str(inside),
+            unicodedata.normalize("NFC", str(inside)),
+            unicodedata.normalize("NFD", str(inside)),
+        ):
+            for base in (self.folder, self.folder / "images"):
+                if (base / form).is_file():
+                    return base / form
+        near = process.extractOne(str(inside), self._names, scorer=fuzz.ratio, score_cutoff=70)
+        raise Wrong(
+            f"there is no image {name!r}",
+            f"did you mean {near[0]!r}?" if near else f"put it into {self.folder.name or 'the folder'}",
+        )
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """Files below the folder, for suggestions alone."""
+        found: list[str] = []
+        for path in self.folder.rglob("*"):
+            if len(found) >= 20_000:
+                break
+            if path.suffix.lower() in (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"):
+                found.append(path.relative_to(self.folder).as_posix())
+        return found
+
+
+class ImageKeeper:
+    """Verified images in a folder, each content once, named by its hash."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._known: dict[str, str] = {}  # sha256 of what was given -> stored name
+        self.bytes = 0
+
+    def add(self, data: bytes, name: str) -> str:
+        """Store an image, upright; returns its name in the folder. `Wrong` for what is no whole image."""
+        key = hashlib.sha256(data).hexdigest()
+        if key not in self._known:
+            upright, ending = verified(data, name)
+            stored = hashlib.sha256(upright).hexdigest()[:32] + ending
+            (self.folder / stored).write_bytes(upright)
+            self.bytes += len(upright)
+            self._known[key] = stored
+        return self._known[key]
+
+
+def verified(data: bytes, name: str) -> tuple[bytes, str]:
+    """An image's bytes and the ending of its format, once every pixel has been decoded.
+
+    A photograph that its camera marked as turned is stored turned. `Wrong` for what no program would show, for more
+    than MOST_PIXELS pixels, and for formats other than PNG, JPEG, WebP, GIF, BMP, TIFF.
+    """
+    if not data:
+        raise Wrong(f"{name!r} is empty", "copy the image again")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # sizes are checked here
+            with Image.open(io.BytesIO(data)) as image:
+                return _checked(image, data, name)
+    except UnidentifiedImageError:
+        raise Wrong(f"{name!r} is no image", "save it as PNG or JPEG") from None
+    except Image.DecompressionBombError:
+        raise Wrong(f"{name!r} has too many pixels", _SMALLER) from None
+    except (OSError, ValueError, SyntaxError, EOFError, IndexError, TypeError, MemoryError) as error:
+        raise Wrong(f"{name!r} is damaged ({error})", "copy or save the image again") from None
+
+
+def _checked(image: Any, data: bytes, name: str) -> tuple[bytes, str]:
+    width, height = image.size
+    if width * height > MOST_PIXELS:
+        raise Wrong(
+            f"{name!r} has {width} x {height} pixels",
+            _SMALLER,
+        )
+    if image.format not in _FORMATS:
+        raise Wrong(f"{name!r} is a {image.format} image", "save it as PNG or JPEG")
+    ending = _FORMATS[image.format]
+    turned = image.getexif().get(_ORIENTATION, 1) not in (None, 1)
+    image.load()  # a file that was cut short fails here
+    if not turned:
+        return data, ending
+    upright = io.BytesIO()
+    ImageOps.exif_transpose(image).convert("RGB").save(upright, "PNG")
+    return upright.getvalue(), ".png"

@@ -1,0 +1,36 @@
+"""Bring your own: groups from a folder, a zip or a Parquet data set, checked row by row, then a benchmark `mine/NAME`.
+
+`stage` reads and checks everything into a folder aside, `preview` shows groups from it, `register` gives it its name.
+What is understood:
+
+| manifest | one row is | columns |
+| --- | --- | --- |
+| wide | a group | `image_0`, `image_1`, ..., `caption_0`, `caption_1`, ...; or lists `images`, `captions` |
+| long | an image with its caption | `group`, `image`, `caption`; without an image: a caption of none of them |
+
+Both may be CSV, JSON lines or Parquet.
+
+Optional: `id`, and `truth`, the caption of each image counted from 0 (`1 0`); without it image i belongs to caption i.
+Every other column is a tag. Images are named by their place beside the manifest, or stored in the Parquet file.
+Nothing that is read is ever run.
+"""
+
+from core.exchange.import_columns import Columns, guess
+from core.exchange.import_problems import Problem, problem_rows
+from core.exchange.import_stage import Staged, addable, discard, preview, register, stage
+from core.exchange.import_tables import Table, open_table
+
+__all__ = [
+    "Columns",
+    "Problem",
+    "Staged",
+    "Table",
+    "addable",
+    "discard",
+    "guess",
+    "open_table",
+    "preview",
+    "problem_rows",
+    "register",
+    "stage",
+]

@@ -1,0 +1,352 @@
+"""A report of models on benchmarks: one HTML file that opens without network and without running anything.
+
+Charts are static SVG, pictures are inside, and the numbers lie in it once more as JSON (`read_report`).
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import platform
+import re
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core import datasets
+from core.base.errors import InputError
+from core.base.files import storage, write_bytes
+from core.datasets.published import load_results
+from core.figures import bars_data, group_html, margins_data
+from core.figures.svg import bars_svg, margins_svg
+from core.figures.text import name_and_meaning, tie_count
+from core.groups import GroupSet, ImageRef
+from core.metrics import select
+from core.metrics.evaluation import Evaluation, tags_frame
+
+THUMBNAIL = 256  # pixels
+MOST_REFERENCES = 40
+_DATA = re.compile(r'<script type="application/json" id="crossmatch">(.*?)</script>', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Section:
+    """One model on one benchmark, of one shape."""
+
+    model: str
+    groups: GroupSet
+    evaluation: Evaluation
+    benchmark: str
+    split: str
+
+
+def evaluate_all(
+    models: Sequence[str],
+    benchmarks: Sequence[str],
+    split: str = "test",
+    device: str = "auto",
+    progress: Callable[[str, float], None] | None = None,
+) -> list[Section]:
+    """Every model on every benchmark, from the score cache where it knows the scores; one section per shape."""
+    if not models or not benchmarks:
+        raise InputError("A report needs at least one model and one benchmark.")
+    from core.scoring.scores import ScoreCache, score_groups
+
+    sections = []
+    loaded = {name: datasets.load(name, split) for name in dict.fromkeys(benchmarks)}
+    for model in dict.fromkeys(models):
+        for name, whole in loaded.items():
+            for part in whole.buckets().values():
+                what = f"{model} on {name}"
+                tell = None if progress is None else lambda d, t, w=what: progress(w, d / t)
+                scores = score_groups(_Lazy(model, device), part, ScoreCache(), tell)
+                tags = tags_frame([g.tags for g in part])
+                found = Evaluation.of(scores, part.truth, part.ids, tags=tags)
+                sections.append(Section(model, part, found, name, split))
+    return sections
+
+
+class _Lazy:
+    """A scorer that loads its model, and with it torch, only when a score is in no cache."""
+
+    def __init__(self, name: str, device: str) -> None:
+        from core.scoring.load import scorer_key
+
+        self.name, self._device = name, device
+        self.key = scorer_key(name) or self._scorer().key
+
+    def _scorer(self) -> Any:
+        from core.scoring.load import load_scorer
+
+        return load_scorer(self.name, self._device)
+
+    def score(self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray) -> np.ndarray:
+        """As the scorer itself."""
+        return self._scorer().score(images, captions, pairs)
+
+
+def write_report(
+    sections: Sequence[Section], out: Path, examples: int = 6, pictures: bool | None = None
+) -> Path:
+    """Write the report; returns `out`.
+
+    examples : groups shown per section. pictures : whether they are shown with their images; None shows those that
+    are built in or the user's own, as the licences of others mostly forbid to pass their images on.
+    """
+    page = report_html(sections, examples, pictures).encode()
+    with storage(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(out, page)
+    return out
+
+
+def read_report(path: Path) -> list[dict[str, Any]]:
+    """The numbers of a report: one record per section with model, benchmark, split, n_groups, shape and metrics."""
+    try:
+        found = _DATA.search(path.read_text("utf-8"))
+        return json.loads(found[1])["sections"] if found else _no_report(path)
+    except (OSError, ValueError, KeyError, TypeError):
+        return _no_report(path)
+
+
+def _no_report(path: Path) -> Any:
+    raise InputError(f"{path} is no report of Crossmatch; make one with `crossmatch report`.") from None
+
+
+def report_html(sections: Sequence[Section], examples: int = 6, pictures: bool | None = None) -> str:
+    """The whole page. Every text from data is escaped, and the page's own policy forbids it to load or run anything."""
+    records = [_record(s) for s in sections]
+    models = ", ".join(dict.fromkeys(s.model for s in sections))
+    body = "".join(_section(i, s, examples, pictures) for i, s in enumerate(sections))
+    # "<" inside the data would end its element; JSON may spell it otherwise.
+    data = json.dumps({"made": _made(), "sections": records}, allow_nan=False).replace("<", "\\u003c")
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<title>{escape(models)} · Crossmatch report</title><style>{_STYLE}</style></head><body>
+<h1>{escape(models)}</h1><p class="quiet">{escape(_made_line())}</p>
+{_overview(sections)}
+{body}
+{_how_to_read()}
+<script type="application/json" id="crossmatch">{data}</script></body></html>
+"""
+
+
+def _record(section: Section) -> dict[str, Any]:
+    head = {"model": section.model, "benchmark": section.benchmark, "split": section.split}
+    return {**head, **section.evaluation.record()}
+
+
+def _made() -> dict[str, str]:
+    found = {"time": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "python": platform.python_version()}
+    for name in ("crossmatch", "torch", "transformers", "numpy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # a checkout on the path
+            continue
+    return found
+
+
+def _made_line() -> str:
+    made = _made()
+    rest = ", ".join(f"{name} {value}" for name, value in made.items() if name != "time")
+    return f"Made {made['time']} with {rest}."
+
+
+# --- parts of the page
+
+
+def _overview(sections: Sequence[Section]) -> str:
+    rows = "".join(
+        f'<tr><td>{escape(s.model)}</td><td><a href="#s{i}">{escape(s.benchmark)}</a></td>'
+        f"<td>{len(s.evaluation.scores)} of {_shape(s)}</td>"
+        + "".join(_cell(s.evaluation.metrics[name]) for name in ("group_score", "group_match"))
+        + "</tr>"
+        for i, s in enumerate(sections)
+    )
+    head = "<tr><th>Model</th><th>Benchmark</th><th>Groups</th><th>GroupScore</th><th>GroupMatch</th></tr>"
+    return f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
+
+
+def _shape(section: Section) -> str:
+    return "×".join(map(str, section.evaluation.shape))
+
+
+def _cell(found: Any) -> str:
+    tied = f", {found.ties} tied" if found.ties else ""
+    return (
+        f"<td><b>{found.value:.1f}</b> [{found.low:.1f}, {found.high:.1f}]"
+        f'<br><span class="quiet">chance {found.chance:.1f}{tied}</span></td>'
+    )
+
+
+def _section(index: int, section: Section, examples: int, pictures: bool | None) -> str:
+    found, groups = section.evaluation, section.groups
+    names = list(found.outcomes)
+    chart = bars_svg(bars_data({"all": found.metrics}, names))
+    margins = margins_svg(margins_data(found.matches, found.outcomes["group_match"]))
+    return f"""<section id="s{index}"><h2>{escape(section.model)} on {escape(groups.title or section.benchmark)}</h2>
+<p>{escape(section.benchmark)}, split {escape(section.split)}: {len(groups)} groups of {_shape(section)} (images ×
+captions). {escape(groups.description)}</p>
+{_metric_table(found)}{chart}
+<h3>Margins</h3><p class="quiet">How far the induced matching is ahead of the next best; hatched: it is wrong.
+{found.matches.tied.sum()} groups are tied and in no bar.</p>{margins}
+{_slices(found)}{_published(section)}{_examples(section, examples, pictures)}{_source(groups)}</section>
+"""
+
+
+def _metric_table(found: Evaluation) -> str:
+    rows = "".join(
+        f"<tr><th>{escape(name_and_meaning(name)[0])}</th><td>{e.value:.2f}</td>"
+        f'<td class="num">[{e.low:.2f}, {e.high:.2f}]</td>'
+        f"<td>{e.chance:.2f}</td><td>{tie_count(e.ties)}</td><td>{escape(name_and_meaning(name)[1])}</td></tr>"
+        for name, e in found.metrics.items()
+    )
+    head = (
+        "<tr><th>Metric</th><th>%</th><th>95 % interval</th><th>Chance</th><th>Ties</th><th>Meaning</th></tr>"
+    )
+    return f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
+
+
+def _slices(found: Evaluation) -> str:
+    blocks = []
+    for tag, parts in found.slices().items():
+        rows = "".join(
+            f"<tr><th>{escape(value or '(none)')}</th><td>{len(part.scores)}</td>"
+            + "".join(_cell(part.metrics[name]) for name in ("group_score", "group_match"))
+            + "</tr>"
+            for value, part in parts.items()
+        )
+        head = f"<tr><th>{escape(tag)}</th><th>Groups</th><th>GroupScore</th><th>GroupMatch</th></tr>"
+        blocks.append(f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>')
+    return f"<details><summary>By tag</summary>{''.join(blocks)}</details>" if blocks else ""
+
+
+def _published(section: Section) -> str:
+    entry = datasets.entry(section.benchmark) if section.benchmark in datasets.names(None) else None
+    if entry is None or entry.reference is None:
+        return ""
+    dataset, subset = entry.reference
+    table = load_results()
+    table = table[(table["dataset"] == dataset) & (table["subset"] == subset)]
+    table = table[table["metric"].isin(list(section.evaluation.metrics))].head(MOST_REFERENCES)
+    cells = [
+        (f"{r['paper']}, {r['table']}", r["model"], r["method"], name_and_meaning(r["metric"])[0], _number(r))
+        for r in table.to_dict("records")
+    ]
+    rows = "".join(f"<tr>{''.join(f'<td>{escape(str(c))}</td>' for c in row)}</tr>" for row in cells)
+    head = "<tr><th>Where</th><th>Model</th><th>Method</th><th>Metric</th><th>%</th></tr>"
+    body = f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
+    return f"<details><summary>What the papers report here</summary>{body}</details>" if rows else ""
+
+
+def _number(row: Mapping[Hashable, Any]) -> str:
+    return f"{row['value']:.2f}" + ("" if np.isnan(row["std"]) else f" ± {row['std']:.2f}")
+
+
+def chosen_groups(found: Evaluation, count: int) -> list[tuple[str, int]]:
+    """Groups worth a look with the reason: matched right though GroupScore fails, nearly tied, wrong by far, right."""
+    margin = found.matches.margin
+    kinds = select.surprises(found)
+    matched = found.outcomes["group_match"]
+    kinds = {
+        "GroupMatch right, GroupScore wrong": kinds["match right, score wrong"],
+        "near tie": kinds["near tie"],
+        "matched wrong by a wide margin": (matched.value < 1) & ~matched.tied,
+        "right under both": found.outcomes["group_score"].value == 1,
+    }
+    queues = [
+        (
+            why,
+            [int(i) for i in np.argsort(margin if why == "near tie" else -margin, kind="stable") if mask[i]],
+        )
+        for why, mask in kinds.items()
+    ]
+    picked: dict[int, str] = {}
+    while len(picked) < count and any(queue for _, queue in queues):
+        for why, queue in queues:
+            while queue and queue[0] in picked:
+                queue.pop(0)
+            if queue and len(picked) < count:
+                picked[queue.pop(0)] = why
+    return [(why, index) for index, why in picked.items()]
+
+
+def _examples(section: Section, count: int, pictures: bool | None) -> str:
+    shown = section.benchmark.startswith(("scenes/", "mine/")) if pictures is None else pictures
+    blocks = []
+    for why, index in chosen_groups(section.evaluation, count):
+        group = section.groups[index]
+        data, kinds = group_html.group_view(section.evaluation, index)
+        names = [f"Image {group_html.image_name(i)}" for i in range(len(group.images))]
+        images = [
+            f'<img src="{_uri(ref)}" alt="{n}">' if shown else f'<span class="none">{n}</span>'
+            for n, ref in zip(names, group.images, strict=True)
+        ]
+        lines = group_html.edges(data, True)
+        alt = group_html.matching_alt(data, True)
+        blocks.append(
+            f"<article><h4>{escape(group.id)}: {escape(why)}</h4>"
+            + group_html.matching_html(images, group.captions, lines, alt)
+            + f"<details><summary>Verdicts</summary>{group_html.verdicts_html(group_html.verdicts(data, kinds))}</details>"
+            + "</article>"
+        )
+    note = (
+        ""
+        if shown
+        else '<p class="quiet">The images stay out of this report: their licence may forbid it.</p>'
+    )
+    return f"<h3>Groups worth a look</h3>{note}{''.join(blocks)}" if blocks else ""
+
+
+def _uri(image: ImageRef) -> str:
+    picture = image.open(THUMBNAIL)
+    picture.thumbnail((THUMBNAIL, THUMBNAIL))
+    out = io.BytesIO()
+    picture.save(out, "WEBP", quality=86)
+    return "data:image/webp;base64," + base64.b64encode(out.getvalue()).decode()
+
+
+def _source(groups: GroupSet) -> str:
+    lines = (
+        ("Source", groups.source),
+        ("Licence", groups.licence),
+        ("Cite as", groups.citation or groups.name),
+    )
+    rows = "".join(
+        f"<dt>{label}</dt><dd><pre>{escape(text or 'not given')}</pre></dd>" for label, text in lines
+    )
+    return f"<details><summary>Source, licence, citation</summary><dl>{rows}</dl></details>"
+
+
+def _how_to_read() -> str:
+    return """<section><h2>How to read this</h2><p>Percentages over groups, each with its 95 % bootstrap interval and
+the level that random scores reach (dashed mark). A tie counts as wrong and is counted. GroupMatch asks for less than
+GroupScore, and its chance level is higher: of two images and two captions 50 % against 17 %.</p></section>"""
+
+
+_STYLE = """:root{color-scheme:light dark;--ink:#1c1e26;--paper:#fff;--line:rgba(134,140,155,.35)}
+@media(prefers-color-scheme:dark){:root{--ink:#e8e8ee;--paper:#14151b}}
+body{max-width:900px;margin:2rem auto;padding:0 1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);
+background:var(--paper)}h2{margin-top:2.5rem;border-top:1px solid var(--line);padding-top:1.2rem}
+h4{margin:1.4rem 0 .4rem}table{border-collapse:collapse;width:100%;margin:.6rem 0}.wide{overflow-x:auto}
+th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}
+td{font-variant-numeric:tabular-nums}svg{width:100%;height:auto;margin:.4rem 0}.num{white-space:nowrap}
+.quiet{opacity:.75;font-size:.9em}
+pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;font-size:.85em}summary{cursor:pointer;margin:.6rem 0}
+dd{margin:0 0 .5rem}a{color:inherit}.none{opacity:.7;font-style:italic}
+.cm-match{display:grid;grid-template-columns:minmax(90px,34%) minmax(40px,1fr) minmax(120px,44%)}
+.cm-side{display:grid;grid-auto-rows:1fr;min-width:0}.cm-cell{display:flex;align-items:center;gap:8px;min-height:56px;
+padding:5px 0;min-width:0}.cm-cell img{max-width:calc(100% - 2.4em);max-height:170px;border-radius:8px}
+.cm-middle{position:relative;min-width:0}.cm-lines{position:absolute;inset:0;width:100%;height:100%}
+.cm-text{overflow-wrap:anywhere;line-height:1.3}.cm-badge{flex:none;width:1.75em;height:1.75em;line-height:1.6em;
+border-radius:1em;text-align:center;font-weight:600;border:1.5px solid currentColor;font-size:.85rem}
+.cm-mark{font-weight:600;white-space:nowrap;margin-right:.5em}.cm-hidden{position:absolute;width:1px;height:1px;overflow:hidden;
+clip-path:inset(50%)}"""

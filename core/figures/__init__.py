@@ -1,0 +1,73 @@
+"""Figures: `*_data()` computes a typed tuple, `*_figure(data)` draws it with Plotly. One look for all of them."""
+
+from core.figures.bars import BarsData, bars_data, bars_figure
+from core.figures.forgetting import CostData, cost_data, cost_figure
+from core.figures.margins import (
+    MarginsData,
+    ThresholdData,
+    at_threshold,
+    margins_data,
+    margins_figure,
+    threshold_data,
+    threshold_figure,
+    with_line,
+)
+from core.figures.papers import PapersData, papers_data, papers_figure, result_name
+from core.figures.style import OUTCOME_COLOURS, OUTCOME_SYMBOLS, SERIES, shade
+from core.figures.ttm import (
+    SpreadData,
+    TTMData,
+    means_data,
+    parts_data,
+    schedule_data,
+    spread_data,
+    spread_figure,
+    spread_table,
+    step_margins,
+    step_margins_figure,
+    ttm_compare_figure,
+    ttm_data,
+    ttm_metrics_figure,
+    ttm_panel_figure,
+    ttm_table,
+)
+
+__all__ = [
+    "OUTCOME_COLOURS",
+    "OUTCOME_SYMBOLS",
+    "SERIES",
+    "BarsData",
+    "CostData",
+    "MarginsData",
+    "PapersData",
+    "SpreadData",
+    "TTMData",
+    "ThresholdData",
+    "at_threshold",
+    "bars_data",
+    "bars_figure",
+    "cost_data",
+    "cost_figure",
+    "margins_data",
+    "margins_figure",
+    "means_data",
+    "papers_data",
+    "papers_figure",
+    "parts_data",
+    "result_name",
+    "schedule_data",
+    "shade",
+    "spread_data",
+    "spread_figure",
+    "spread_table",
+    "step_margins",
+    "step_margins_figure",
+    "threshold_data",
+    "threshold_figure",
+    "ttm_compare_figure",
+    "ttm_data",
+    "ttm_metrics_figure",
+    "ttm_panel_figure",
+    "ttm_table",
+    "with_line",
+]

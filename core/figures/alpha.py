@@ -1,0 +1,234 @@
+"""Metrics over alpha, log P(t) of true and false captions, stability of priors, retrieval inside the training set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.debiasing.curves import AlphaCurve, best_alpha, interval
+from core.figures.margins import with_line
+from core.figures.style import MAX_STEPS, OUTCOME_COLOURS, SERIES, layout
+from core.metrics.groups import METRICS
+
+
+class AlphaData(NamedTuple):
+    """Metrics over alpha as steps: `x` the edges of the pieces (e,), `y` percent on each piece (e - 1,), per metric.
+
+    bands : 95 % interval on each piece, (e - 1,) twice. best : the widest best interval of `shaded`, (low, high).
+    """
+
+    x: dict[str, np.ndarray]
+    y: dict[str, np.ndarray]
+    bands: dict[str, tuple[np.ndarray, np.ndarray]]
+    chance: dict[str, float]
+    shaded: str
+    best: tuple[float, float]
+
+
+def alpha_data(
+    curves: Mapping[str, AlphaCurve], n: int, chance: Mapping[str, float], shaded: str
+) -> AlphaData:
+    """Exact curves of n groups for `alpha_figure`; `shaded` names the metric whose best interval is shown.
+
+    A curve of more than MAX_STEPS pieces keeps the first one that begins in each pixel; numbers beside the figure come
+    from the whole curve.
+    """
+    x, y, bands = {}, {}, {}
+    for name, curve in curves.items():
+        low, high = interval(curve, n)
+        keep = np.arange(len(curve.values))
+        if len(keep) > MAX_STEPS:
+            keep = np.flatnonzero(np.diff((curve.edges[:-1] * MAX_STEPS).astype(int), prepend=-1))
+        x[name] = np.append(curve.edges[keep], 1.0)
+        y[name] = curve.values[keep]
+        bands[name] = low[keep], high[keep]
+    best = best_alpha(curves[shaded])
+    return AlphaData(x, y, bands, dict(chance), shaded, (best.low, best.high))
+
+
+def alpha_figure(data: AlphaData, alpha: float | None = None, height: int = 380) -> go.Figure:
+    """Steps of every metric; the best interval of one is shaded, with its 95 % band and its chance level."""
+    figure = go.Figure()
+    name = data.shaded
+    low, high = data.bands[name]
+    for edge, fill in ((low, None), (high, "tonexty")):
+        figure.add_scatter(
+            **_steps(data.x[name], edge),
+            fill=fill,
+            fillcolor=_faint(METRICS[name].colour, 0.14),
+            line={"width": 0, "shape": "hv"},
+            mode="lines",
+            hoverinfo="skip",
+            showlegend=fill is not None,
+            name=f"95 % interval of {METRICS[name].label}",
+        )
+    for metric, values in data.y.items():
+        line = {"color": METRICS[metric].colour, "dash": METRICS[metric].dash, "shape": "hv"}
+        figure.add_scatter(
+            **_steps(data.x[metric], values),
+            name=METRICS[metric].label,
+            mode="lines",
+            line={**line, "width": 3.2 if metric == name else 1.8},
+            hovertemplate="%{y:.1f} %",
+        )
+    figure.add_hline(
+        y=data.chance[name], line={"color": OUTCOME_COLOURS["tie"], "width": 2, "dash": "2px,3px"}
+    )
+    figure.add_vrect(*data.best, fillcolor=_faint(METRICS[name].colour, 0.22), line_width=0)
+    layout(figure, height, "alpha: how much of the language prior is taken out", "", percent=True)
+    lowest = min([data.chance[name], *(float(v.min()) for v in data.y.values()), float(low.min())])
+    figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25)
+    figure.update_yaxes(range=[_floor(lowest), 104])
+    return figure if alpha is None else with_line(figure, alpha)
+
+
+def _steps(edges: np.ndarray, values: np.ndarray) -> dict[str, np.ndarray]:
+    """x and y of a line of shape `hv`, in the precision of a screen: half as much to send."""
+    return {"x": edges.astype(np.float32), "y": np.append(values, values[-1]).astype(np.float32)}
+
+
+class FrequencyData(NamedTuple):
+    """Histograms of log P(t): percent of the true and of the false captions per bin; `false` is empty without any."""
+
+    edges: np.ndarray
+    true: np.ndarray
+    false: np.ndarray
+
+
+def frequency_data(true: np.ndarray, false: np.ndarray, bins: int = 30) -> FrequencyData:
+    """log P(t) of captions that belong to an image and of those that do not, over common bins."""
+    both = np.concatenate([true, false])
+    low, high = float(both.min()), float(both.max())
+    edges = np.linspace(low, high if high > low else low + 1, bins + 1)
+    shares = [100 * np.histogram(v, edges)[0] / len(v) if len(v) else np.zeros(0) for v in (true, false)]
+    return FrequencyData(edges, *shares)
+
+
+def frequency_figure(data: FrequencyData, height: int = 300) -> go.Figure:
+    """The two histograms over each other."""
+    figure = go.Figure()
+    centres, width = (data.edges[:-1] + data.edges[1:]) / 2, np.diff(data.edges)
+    for name, shares, kind, shape in (
+        ("✓ captions of an image", data.true, "right", ""),
+        ("✗ captions of no image", data.false, "wrong", "/"),
+    ):
+        if not len(shares):
+            continue
+        pattern = {"shape": shape, "fillmode": "overlay", "fgcolor": "rgba(255,255,255,0.6)", "size": 7}
+        figure.add_bar(
+            x=centres,
+            y=shares,
+            width=width,
+            name=name,
+            marker={"color": OUTCOME_COLOURS[kind], "line": {"width": 0}, "pattern": pattern},
+            opacity=0.62,
+            hovertemplate="%{y:.1f} %",
+        )
+    layout(figure, height, "log P(t), the language prior", "% of its captions")
+    return figure.update_layout(barmode="overlay")
+
+
+class StabilityData(NamedTuple):
+    """Mean and standard deviation over draws, arrays (sizes,) each, per kind of image."""
+
+    size: dict[str, np.ndarray]
+    value: dict[str, np.ndarray]
+    value_std: dict[str, np.ndarray]
+    alpha: dict[str, np.ndarray]
+    alpha_std: dict[str, np.ndarray]
+
+
+def stability_data(rows: Mapping[str, Sequence[Any]]) -> StabilityData:
+    """`core.debiasing.study.Stability` rows by the name of the images they were drawn from."""
+    columns = {
+        "size": lambda row: row.size,
+        "value": lambda row: row.value[0],
+        "value_std": lambda row: row.value[1],
+        "alpha": lambda row: row.alpha[0],
+        "alpha_std": lambda row: row.alpha[1],
+    }
+    return StabilityData(
+        **{
+            field: {name: np.array([get(row) for row in found]) for name, found in rows.items()}
+            for field, get in columns.items()
+        }
+    )
+
+
+def stability_figure(data: StabilityData, what: str = "value", height: int = 280) -> go.Figure:
+    """A metric at its best alpha (`what` "value"), or that alpha ("alpha"), over the number of images."""
+    figure = go.Figure()
+    for (name, size), (colour, dash) in zip(data.size.items(), SERIES, strict=False):
+        figure.add_scatter(
+            x=size,
+            y=getattr(data, what)[name],
+            error_y={"array": getattr(data, f"{what}_std")[name], "thickness": 1.6, "width": 5},
+            name=name,
+            mode="lines+markers",
+            line={"color": colour, "dash": dash, "width": 2.4},
+            marker={"size": 8},
+            hovertemplate="%{y:.2f}",
+        )
+    title = {"value": "TextScore at its best alpha, %", "alpha": "best alpha"}[what]
+    layout(figure, height, "images that the prior is sampled from", title)
+    figure.update_xaxes(type="log", tickvals=sorted({int(s) for v in data.size.values() for s in v}))
+    return figure.update_yaxes(rangemode="normal")
+
+
+class TrainsetData(NamedTuple):
+    """R@1 from image to text over alpha for every size of the set, percent; and the best alphas."""
+
+    alpha: np.ndarray
+    values: dict[int, np.ndarray]
+    best: dict[int, tuple[float, float]]
+    unit: str = "pairs"
+
+
+def trainset_data(records: Sequence[Mapping[str, Any]], unit: str = "pairs") -> TrainsetData:
+    """Records of `core.debiasing.training_set.training_retrieval`; `unit` is what their sizes count."""
+    return TrainsetData(
+        np.array(records[0]["curve"]["alpha"]),
+        {int(r["size"]): np.array(r["curve"]["value"]) for r in records},
+        {int(r["size"]): (float(r["alpha"]), float(r["best"]["value"])) for r in records},
+        unit,
+    )
+
+
+def trainset_figure(data: TrainsetData, height: int = 340) -> go.Figure:
+    """One curve per size, its best alpha marked."""
+    figure = go.Figure()
+    for (size, values), (colour, dash) in zip(data.values.items(), SERIES, strict=False):
+        figure.add_scatter(
+            x=data.alpha,
+            y=values,
+            name=f"{size} {data.unit}",
+            mode="lines",
+            line={"color": colour, "dash": dash, "width": 2.4},
+            hovertemplate="%{y:.1f} %",
+        )
+        x, y = data.best[size]
+        figure.add_scatter(
+            x=[x],
+            y=[y],
+            mode="markers",
+            marker={"color": colour, "size": 12, "symbol": "star"},
+            showlegend=False,
+            hovertemplate=f"best alpha {x:.3f}: %{{y:.1f}} %",
+        )
+    layout(figure, height, "alpha", "", percent=True)
+    lowest = min(float(values.min()) for values in data.values.values())
+    figure.update_yaxes(range=[_floor(lowest), 104])
+    return figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25)
+
+
+def _floor(lowest: float) -> float:
+    """Where a percent axis begins, so that small steps can be seen; the axis says so by its numbers."""
+    return max(0.0, 5 * (lowest // 5) - 5)
+
+
+def _faint(colour: str, opacity: float) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"

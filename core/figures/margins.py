@@ -1,0 +1,128 @@
+"""Margins of right and wrong matchings, and what a threshold selects."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.figures.style import (
+    COVERAGE_COLOUR,
+    MAX_STEPS,
+    OUTCOME_COLOURS,
+    OUTCOME_SYMBOLS,
+    PRECISION_COLOUR,
+    THRESHOLD_LINE,
+    layout,
+)
+from core.matching.groups import Matches
+from core.metrics.groups import Outcome, ThresholdCurve
+
+
+class MarginsData(NamedTuple):
+    """A histogram of margins: counts of groups whose induced matching is right or wrong, and the tied ones."""
+
+    edges: np.ndarray  # (bins + 1,)
+    right: np.ndarray  # (bins,)
+    wrong: np.ndarray  # (bins,)
+    tied: int  # their margin is 0; they are in no bin
+
+
+def margins_data(matches: Matches, outcome: Outcome, bins: int = 24) -> MarginsData:
+    """`outcome` is GroupMatch's, which says whose induced matching is right."""
+    right = (outcome.value == 1) & ~matches.tied
+    wrong = (outcome.value < 1) & ~matches.tied
+    top = float(matches.margin.max()) or 1.0
+    edges = np.linspace(0, top, bins + 1)
+    counts = [np.histogram(matches.margin[mask], edges)[0] for mask in (right, wrong)]
+    return MarginsData(edges, counts[0], counts[1], int(matches.tied.sum()))
+
+
+def margins_figure(data: MarginsData, threshold: float | None = None, height: int = 300) -> go.Figure:
+    """Stacked histogram; everything right of the threshold becomes a pseudo-label."""
+    figure = go.Figure()
+    centres, width = (data.edges[:-1] + data.edges[1:]) / 2, np.diff(data.edges)
+    for name, counts, shape in (("right", data.right, ""), ("wrong", data.wrong, "/")):
+        figure.add_bar(
+            x=centres,
+            y=counts,
+            width=width,
+            name=f"{OUTCOME_SYMBOLS[name]} matching {name}",
+            marker={
+                "color": OUTCOME_COLOURS[name],
+                "line": {"width": 0},
+                "pattern": {
+                    "shape": shape,
+                    "fillmode": "overlay",
+                    "fgcolor": "rgba(255,255,255,0.6)",
+                    "size": 7,
+                },
+            },
+            hovertemplate="%{y} groups",
+        )
+    if data.tied:
+        figure.add_bar(
+            x=[-width[0]],
+            y=[data.tied],
+            width=[width[0]],
+            name=f"{OUTCOME_SYMBOLS['tie']} tie",
+            marker_color=OUTCOME_COLOURS["tie"],
+            hovertemplate="%{y} tied groups",
+        )
+    layout(figure, height, "margin of the induced matching", "groups")
+    left = -1.6 if data.tied else -0.1  # in bins: room for the bar of ties
+    figure.update_xaxes(range=[left * width[0], data.edges[-1] + 0.1 * width[0]])
+    figure.update_layout(barmode="stack")
+    return figure if threshold is None else with_line(figure, threshold)
+
+
+def with_line(figure: go.Figure, x: float) -> go.Figure:
+    """The figure with a threshold, or an alpha, marked by a line from top to bottom; the one that is given stays."""
+    return type(figure)(figure).add_vline(x=x, line=THRESHOLD_LINE)
+
+
+class ThresholdData(NamedTuple):
+    """Exact steps over ascending thresholds: percent of groups selected, and percent of those that are right."""
+
+    threshold: np.ndarray
+    coverage: np.ndarray
+    precision: np.ndarray
+
+
+def threshold_data(curve: ThresholdCurve) -> ThresholdData:
+    """From `metrics.threshold_curve`. Between two margins the values are those of the higher one.
+
+    Curves of more than MAX_STEPS steps keep the first hundred (where precision jumps) and evenly spaced others:
+    what is left out lies in the same pixel. Numbers beside a figure come from the whole curve.
+    """
+    keep = np.arange(len(curve.threshold))
+    if len(keep) > MAX_STEPS:
+        keep = np.unique(np.r_[keep[:100], np.linspace(100, len(keep) - 1, MAX_STEPS - 100).astype(int)])
+    arrays = [np.asarray(a)[keep][::-1] for a in curve]
+    return ThresholdData(arrays[0], 100 * arrays[1], 100 * arrays[2])
+
+
+def at_threshold(curve: ThresholdCurve, threshold: float) -> tuple[float, float | None]:
+    """Exact coverage and precision in percent; no precision where nothing is selected."""
+    last = int((curve.threshold >= threshold).sum()) - 1
+    if last < 0:
+        return 0.0, None
+    return 100 * float(curve.coverage[last]), 100 * float(curve.precision[last])
+
+
+def threshold_figure(data: ThresholdData, threshold: float | None = None, height: int = 300) -> go.Figure:
+    """Coverage falls and precision (one hopes) rises with the threshold."""
+    figure = go.Figure()
+    x = np.r_[0.0, data.threshold].astype(np.float32)
+    lines = (
+        ("precision: right among the selected", data.precision, PRECISION_COLOUR, "solid"),
+        ("coverage: selected groups", data.coverage, COVERAGE_COLOUR, "dash"),
+    )
+    for name, values, colour, dash in lines:
+        y = np.r_[values[:1], values].astype(np.float32)
+        line = {"color": colour, "width": 2.5, "dash": dash, "shape": "vh"}
+        figure.add_scatter(x=x, y=y, name=name, mode="lines", line=line, hovertemplate="%{y:.1f} %")
+    layout(figure, height, "threshold τ on the margin", "", percent=True)
+    figure.update_xaxes(range=[0, 1.01 * float(x.max()) or 1.0])
+    return figure if threshold is None else with_line(figure, threshold)

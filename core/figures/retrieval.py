@@ -1,0 +1,318 @@
+"""Figures and tables of Cola's retrieval: curves of a strategy's run, strategies side by side, the paper's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from core.datasets.published import reference
+from core.figures.style import OUTCOME_COLOURS, SERIES, layout
+from core.metrics.retrieval import METRICS
+from core.scorers.cola_config import STRATEGIES
+
+PARTS = ("all", "seen", "unseen")
+# How assets/results/cola.csv and cola_claims.csv were made: said beside them, because it decides what comes out.
+BUDGET = (
+    "1,200 steps of 12 x 12 pairs, single and multi-object queries without swapped ones, a base that was never told "
+    "sizes or materials, which 216 of the 240 queries name"
+)
+# What the table of strategies shows: metric, part, heading.
+COLUMNS = (
+    ("cola_map", "all", "Cola mAP, all"),
+    ("cola_map", "seen", "seen"),
+    ("cola_map", "unseen", "unseen"),
+    ("query_all_map", "unseen", "QueryAll mAP, unseen"),
+    ("multi_object", "all", "multi-object accuracy"),
+    ("crepe", "all", "CREPE accuracy"),
+)
+# Where the paper's numbers of the same kind stand: heading -> dataset, subset, metric.
+PAPER = {
+    "GQA, all": ("Cola GQA", "all", "cola_map"),
+    "GQA, seen": ("Cola GQA", "seen", "cola_map"),
+    "GQA, unseen": ("Cola GQA", "unseen", "cola_map"),
+    "CLEVR, all": ("Cola CLEVR", "all", "cola_map"),
+    "CLEVR, seen": ("Cola CLEVR", "seen", "cola_map"),
+    "CLEVR, unseen": ("Cola CLEVR", "unseen", "cola_map"),
+    "PACO, all": ("Cola PACO", "all", "cola_map"),
+    "multi-object accuracy": ("Cola multi-object", "", "image_score"),
+    "CREPE accuracy": ("CREPE", "1x2", "text_score"),
+}
+
+
+class CurveData(NamedTuple):
+    """A run over its epochs: arrays over epochs 0..t."""
+
+    epoch: np.ndarray
+    parts: dict[str, np.ndarray]  # part -> (t + 1, 4): value, low, high, chance in percent
+    loss: np.ndarray  # NaN before the first step
+    total: int
+
+
+def curve_data(steps: Sequence[Mapping[str, Any]], total: int) -> CurveData:
+    """From the records of a run of kind `adapt` (`core.cola.run.execute`)."""
+    fields = ("value", "low", "high", "chance")
+    known = [s for s in steps if s["validation"]]
+    found = known[0]["validation"]["cola_map"] if known else {}
+    parts = {
+        part: np.array([[s["validation"]["cola_map"][part][f] for f in fields] for s in steps], dtype=float)
+        for part in PARTS
+        if part in found
+    }
+    loss = np.array([np.nan if s["loss"] is None else s["loss"] for s in steps], dtype=float)
+    return CurveData(np.array([s["iteration"] for s in steps], dtype=int), parts, loss, total)
+
+
+def curve_figure(data: CurveData, height: int = 320) -> go.Figure:
+    """Validation mAP per epoch, seen and unseen; the dotted line is the chance level of all queries."""
+    figure = go.Figure()
+    for (colour, dash), (part, values) in zip(SERIES, data.parts.items(), strict=False):
+        figure.add_scatter(
+            x=data.epoch,
+            y=values[:, 0],
+            name=part,
+            mode="lines+markers",
+            line={"color": colour, "dash": dash, "width": 3},
+            customdata=values[:, 1:],
+            hovertemplate="%{y:.1f} % (%{customdata[0]:.1f}–%{customdata[1]:.1f}), chance %{customdata[2]:.1f}",
+        )
+    if "all" in data.parts:
+        figure.add_hline(
+            y=data.parts["all"][0, 3], line={"color": OUTCOME_COLOURS["tie"], "width": 2, "dash": "dot"}
+        )
+    layout(figure, height, "epoch", "")
+    figure.update_xaxes(range=[-0.2, data.total + 0.2], dtick=max(1, round(data.total / 8)))
+    figure.update_yaxes(ticksuffix=" %")
+    return figure
+
+
+def loss_figure(data: CurveData, height: int = 320) -> go.Figure:
+    """Mean training loss per epoch."""
+    figure = go.Figure()
+    figure.add_scatter(
+        x=data.epoch[1:],
+        y=data.loss[1:],
+        mode="lines+markers",
+        name="loss",
+        line={"color": SERIES[1][0], "width": 3},
+        hovertemplate="%{y:.4f}",
+    )
+    layout(figure, height, "epoch", "")
+    figure.update_xaxes(range=[-0.2, data.total + 0.2], dtick=max(1, round(data.total / 8)))
+    return figure
+
+
+class StrategiesData(NamedTuple):
+    """Strategies by measure: arrays (measures, strategies) in percent, NaN where nothing is known.
+
+    `low`, `high` : 95 % interval over queries, mean over seeds. `spread` : deviation over seeds, NaN for one. `seeds` :
+    (measures, strategies, most seeds), every seed's value.
+    """
+
+    strategies: list[str]
+    measures: list[str]
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    spread: np.ndarray
+    chance: np.ndarray
+    seeds: np.ndarray
+    ties: np.ndarray  # mean over seeds
+
+
+def strategies_data(rows: pd.DataFrame, fusion: str = "mdetr", mix: str = "multi") -> StrategiesData:
+    """Means over seeds from the rows of `core.cola.table.run_all` (assets/results/cola.csv)."""
+    wanted = [name for name in ("base", *STRATEGIES) if name in set(rows["strategy"])]
+    base = rows["strategy"] == "base"
+    mine = rows[base | ((rows["fusion"] == fusion) & (rows["mix"] == mix))]
+    most = max((mine[mine["strategy"] == name]["seed"].nunique() for name in wanted), default=1)
+    found = _empty(wanted, most)
+    for i, (metric, part, _) in enumerate(COLUMNS):
+        for j, name in enumerate(wanted):
+            own = mine[(mine["strategy"] == name) & (mine["metric"] == metric) & (mine["part"] == part)]
+            if not len(own):
+                continue
+            for field, column in zip(_MEANS, ("value", "low", "high", "chance", "ties"), strict=True):
+                getattr(found, field)[i, j] = own[column].mean()
+            found.spread[i, j] = own["value"].std(ddof=1) if len(own) > 1 else np.nan
+            found.seeds[i, j, : len(own)] = own.sort_values("seed")["value"]
+    return found
+
+
+_MEANS = ("value", "low", "high", "chance", "ties")
+
+
+def _empty(strategies: list[str], seeds: int) -> StrategiesData:
+    shape = (len(COLUMNS), len(strategies))
+    value, low, high, spread, chance, ties = (np.full(shape, np.nan) for _ in range(6))
+    every = np.full((*shape, seeds), np.nan)
+    return StrategiesData(
+        strategies, [title for _, _, title in COLUMNS], value, low, high, spread, chance, every, ties
+    )
+
+
+def paper_data(model: str = "CLIP") -> StrategiesData:
+    """The paper's numbers of the same measures, of one base on GQA (Tables 1 and 2a)."""
+    table = paper_table(model)
+    found = _empty(["base", *STRATEGIES], 1)
+    for i, (metric, part, title) in enumerate(COLUMNS):
+        column = f"GQA, {part}" if metric == "cola_map" else title
+        if column in table:
+            found.value[i] = table[column].to_numpy(dtype=float)
+    return found
+
+
+def label(strategy: str) -> str:
+    """A strategy's name for people; the base is the model before."""
+    return STRATEGIES[strategy].label if strategy in STRATEGIES else "before"
+
+
+def strategies_figure(
+    data: StrategiesData, measures: Sequence[int] = (1, 2, 4), height: int = 360
+) -> go.Figure:
+    """Bars of some measures by strategy: a line for the 95 % interval, a dot for every seed, chance levels dotted."""
+    figure = go.Figure()
+    width = 0.8 / len(measures)
+    places = np.arange(len(data.strategies), dtype=float)
+    for place, (i, (colour, _)) in enumerate(zip(measures, SERIES, strict=False)):
+        x = places + (place - (len(measures) - 1) / 2) * width
+        _bars(figure, data, i, x, 0.9 * width, colour)
+        level = _level(data, i)
+        if not np.isnan(level):
+            figure.add_scatter(
+                x=[places[0] - 0.5, places[-1] + 0.5],
+                y=[level, level],
+                mode="lines",
+                line={"color": colour, "width": 1.5, "dash": "dot"},
+                showlegend=False,
+                hoverinfo="skip",
+            )
+    layout(figure, height, "", "")
+    figure.update_layout(hovermode="closest")
+    figure.update_yaxes(ticksuffix=" %")
+    figure.update_xaxes(tickvals=places, ticktext=[label(name) for name in data.strategies], showgrid=False)
+    return figure
+
+
+def _bars(figure: go.Figure, data: StrategiesData, i: int, x: np.ndarray, width: float, colour: str) -> None:
+    """One measure: its bars, their intervals, and the seeds where there are several."""
+    known = ~np.isnan(data.value[i])
+    error = None
+    told = "%{y:.1f} %"
+    if not np.isnan(data.low[i]).all():
+        arms = [np.nan_to_num(side) for side in (data.high[i] - data.value[i], data.value[i] - data.low[i])]
+        error = {
+            "array": arms[0],
+            "arrayminus": arms[1],
+            "thickness": 1.6,
+            "width": 4,
+            "color": OUTCOME_COLOURS["tie"],
+        }
+        told += " (%{customdata[0]:.1f}–%{customdata[1]:.1f}), ± %{customdata[2]:.1f} over seeds"
+        told += ", chance %{customdata[3]:.1f}"
+    figure.add_bar(
+        x=x[known],
+        y=data.value[i][known],
+        width=width,
+        name=data.measures[i],
+        marker_color=colour,
+        error_y=error,
+        customdata=np.stack(
+            [data.low[i], data.high[i], np.nan_to_num(data.spread[i]), data.chance[i]], axis=-1
+        )[known],
+        hovertemplate=told,
+    )
+    seeds = data.seeds[i]
+    if seeds.shape[1] > 1:
+        rows, _ = np.nonzero(~np.isnan(seeds))
+        figure.add_scatter(
+            x=x[rows],
+            y=seeds[~np.isnan(seeds)],
+            mode="markers",
+            marker={"size": 4, "color": "#ffffff", "line": {"width": 1, "color": "#444a58"}},
+            name="one seed",
+            showlegend=False,
+            hovertemplate="one seed: %{y:.1f} %<extra></extra>",
+        )
+
+
+def _level(data: StrategiesData, measure: int) -> float:
+    """The chance level of a measure; NaN where it was not measured."""
+    known = data.chance[measure][~np.isnan(data.chance[measure])]
+    return float(known.mean()) if len(known) else np.nan
+
+
+def strategies_table(data: StrategiesData, paper: StrategiesData | None = None) -> pd.DataFrame:
+    """The same as text: mean ± deviation over seeds with the interval; the paper's number beside; chance last."""
+    rows = []
+    for j, name in enumerate(data.strategies):
+        cells: dict[str, Any] = {"strategy": label(name)}
+        for i, measure in enumerate(data.measures):
+            cells[measure] = _accuracy(data, i, j)
+            if paper is not None and not np.isnan(paper.value[i]).all():
+                at = paper.strategies.index(name)
+                cells[f"{measure}: paper"] = _number(paper.value[i, at])
+        rows.append({**cells, "seeds": str(int((~np.isnan(data.seeds[0, j])).sum()))})
+    levels = {m: _number(_level(data, i)) for i, m in enumerate(data.measures)}
+    return pd.DataFrame([*rows, {"strategy": "chance", **levels}]).fillna("")
+
+
+def _accuracy(data: StrategiesData, i: int, j: int) -> str:
+    if np.isnan(data.value[i, j]):
+        return "–"
+    spread, ties = data.spread[i, j], data.ties[i, j]
+    text = f"{data.value[i, j]:.1f}" + ("" if np.isnan(spread) else f" ± {spread:.1f}")
+    text += f" ({data.low[i, j]:.1f}–{data.high[i, j]:.1f})"
+    return text + (f", {ties:.0f} tied" if ties > 0 else "")
+
+
+def _number(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.1f}"
+
+
+def paper_table(model: str = "CLIP") -> pd.DataFrame:
+    """The paper's Tables 1 and 2a for one base: a row per strategy, in percent."""
+    rows = []
+    for name in ("zero-shot", *(s.row for s in STRATEGIES.values())):
+        found = reference("Cola", model=model, method=name)
+        cells: dict[str, Any] = {"strategy": "before" if name == "zero-shot" else name}
+        for title, (dataset, subset, metric) in PAPER.items():
+            hit = found[
+                (found["dataset"] == dataset)
+                & (found["subset"] == subset)
+                & (found["metric"] == metric)
+                & found["table"].isin(["Table 1", "Table 2a"])
+            ]["value"]
+            cells[title] = float(hit.iloc[0]) if len(hit) else np.nan
+        rows.append(cells)
+    return pd.DataFrame(rows)
+
+
+def results_table(before: Mapping[str, Any], after: Mapping[str, Any]) -> pd.DataFrame:
+    """A run's test results before and after, one row per metric and part; percent or ranks."""
+    rows = []
+    for name, parts in after["retrieval"].items():
+        for part, now in parts.items():
+            rows.append(
+                {"metric": METRICS[name].label, "part": part, **_cells(before["retrieval"][name][part], now)}
+            )
+    for name, title in (("multi_object", "Multi-object accuracy"), ("crepe", "CREPE accuracy")):
+        if name in after:
+            rows.append({"metric": title, "part": "all", **_cells(before[name], after[name])})
+    return pd.DataFrame(rows)
+
+
+def _cells(first: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    texts = [f"{e['value']:.1f} ({e['low']:.1f}–{e['high']:.1f})" for e in (first, now)]
+    return {
+        "before": texts[0],
+        "after": texts[1],
+        "change": round(now["value"] - first["value"], 1),
+        "chance": round(now["chance"], 1),
+        "queries": now.get("queries", now.get("groups")),
+        "skipped": now.get("skipped", 0),
+        "ties": now["ties"],
+    }

@@ -1,0 +1,63 @@
+"""The look that all figures share: one palette, one layout.
+
+Backgrounds are transparent and texts take the page's colour; every colour here is a middle tone that keeps a
+contrast of 3:1 or better on the light and on the dark page. Right, wrong and tie also differ by symbol and pattern.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.metrics.verdicts import SYMBOLS
+
+OUTCOME_COLOURS = {"right": "#2f7fd0", "wrong": "#d9730d", "tie": "#868c9b"}
+OUTCOME_SYMBOLS = SYMBOLS
+COVERAGE_COLOUR, PRECISION_COLOUR, THRESHOLD_COLOUR = "#7a8296", "#2f7fd0", "#8a5be0"
+THRESHOLD_LINE = {"color": THRESHOLD_COLOUR, "width": 3}
+MARK_COLOUR = "#c67c12"  # intervals on bars, the model's cells in a score matrix
+# Runs or models that share a figure: colour and dash together.
+SERIES = [("#6c63e0", "solid"), ("#c67c12", "dash"), ("#1a9382", "dot"), ("#c0569f", "dashdot")]
+# More than four, as dots: a shape and a colour of its own each.
+MARKS = [
+    *zip(("circle", "diamond", "square", "triangle-up"), (colour for colour, _ in SERIES), strict=True),
+    ("star", "#5b7fd6"),
+    ("hexagon", "#93801c"),
+]
+SHADES = (
+    (233, 231, 251),
+    (143, 135, 230),
+    (47, 40, 128),
+)  # a score matrix, from its lowest to its highest score
+MAX_STEPS = 1200  # a step curve with more points than this has several in one pixel: pages are 1,240 wide
+
+
+def shade(level: float) -> str:
+    """The colour of a score at `level` in [0, 1] between the lowest and the highest of its matrix."""
+    steps = np.linspace(0, 1, len(SHADES))
+    return "#" + "".join(
+        f"{round(np.interp(level, steps, channel)):02x}" for channel in zip(*SHADES, strict=True)
+    )
+
+
+def layout(figure: go.Figure, height: int, x: str, y: str, percent: bool = False) -> go.Figure:
+    """The look that all figures share: no background, horizontal legend, no drag zoom on a phone."""
+    axis: dict[str, Any] = {"automargin": True, "fixedrange": True, "zeroline": False}
+    upright = {"range": [0, 104], "ticksuffix": " %", "dtick": 25} if percent else {}
+    figure.update_layout(  # all at once: every further call costs as much as this one
+        height=height,
+        margin={"l": 4, "r": 14, "t": 12, "b": 4},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "title": None},
+        hovermode="x unified",
+        dragmode=False,
+        bargap=0.05,
+        xaxis={"title": {"text": x or None}, **axis},
+        yaxis={"title": {"text": y or None}, "rangemode": "tozero", **axis, **upright},
+    )
+    for trace in figure.select_traces({"type": "scatter"}):
+        trace.cliponaxis = False  # whole markers at 0 and at 100 %
+    return figure

@@ -1,0 +1,99 @@
+"""Two small charts as plain SVG, for reports that open anywhere: accuracies with their intervals, and margins.
+
+The same typed data as Plotly's figures (`core.figures`), drawn without a browser; colours follow the page (CSS).
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+from core.figures import OUTCOME_COLOURS, BarsData, MarginsData
+from core.metrics.groups import described
+
+_LEFT, _RIGHT, _ROW, _WIDE = 150, 70, 26, 720
+_GREY = "#868c9b"
+
+
+def bars_svg(data: BarsData) -> str:
+    """Horizontal bars, one per row and metric: value, 95 % interval as a whisker, chance level as a dashed mark."""
+    parts: list[str] = []
+    y = 8.0
+    for r, row in enumerate(data.rows):
+        if len(data.rows) > 1:
+            parts.append(_text(4, y + 12, row, "start", True))
+            y += 20
+        for i, metric in enumerate(data.metrics):
+            numbers = (float(a[i, r]) for a in (data.value, data.low, data.high, data.chance))
+            parts.append(_bar(y, metric, *numbers))
+            y += _ROW
+    axis = _axis(y)
+    alt = "; ".join(
+        f"{row}: {described(metric).label} {data.value[i, r]:.1f} percent, chance {data.chance[i, r]:.1f}"
+        for r, row in enumerate(data.rows)
+        for i, metric in enumerate(data.metrics)
+    )
+    return _svg("".join(parts) + axis, y + 24, alt)
+
+
+def _x(percent: float) -> float:
+    return _LEFT + percent / 100 * (_WIDE - _LEFT - _RIGHT)
+
+
+def _bar(y: float, metric: str, value: float, low: float, high: float, chance: float) -> str:
+    colour, middle = described(metric).colour, y + 8
+    return (
+        _text(_LEFT - 8, middle + 4, described(metric).label, "end")
+        + f'<rect x="{_LEFT}" y="{y}" width="{_x(value) - _LEFT:.1f}" height="16" rx="2" fill="{colour}"/>'
+        + f'<path d="M{_x(low):.1f} {middle}H{_x(high):.1f}M{_x(low):.1f} {y + 3}v10M{_x(high):.1f} {y + 3}v10" '
+        'stroke="currentColor" stroke-width="1.6" fill="none"/>'
+        + f'<path d="M{_x(chance):.1f} {y - 2}v20" stroke="#c67c12" stroke-width="2" stroke-dasharray="3 2"/>'
+        + _text(_x(max(high, chance, value)) + 6, middle + 4, f"{value:.1f}", "start", True)
+    )
+
+
+def _axis(y: float) -> str:
+    marks = "".join(
+        f'<path d="M{_x(p):.1f} 4V{y}" stroke="{_GREY}" stroke-opacity=".25"/>'
+        + _text(_x(p), y + 16, f"{p} %", "middle")
+        for p in (0, 25, 50, 75, 100)
+    )
+    return f"<g>{marks}</g>"
+
+
+def margins_svg(data: MarginsData) -> str:
+    """How many groups have which margin: those matched right, and on top of them, hatched, those matched wrong."""
+    height, top = 170.0, max(1, int((data.right + data.wrong).max()))
+    edges, last = data.edges, float(data.edges[-1])
+    span = _WIDE - 60
+    parts = [
+        '<defs><pattern id="cm-hatch" width="6" height="6" patternUnits="userSpaceOnUse" '
+        'patternTransform="rotate(45)"><rect width="6" height="6" fill="#d9730d"/>'
+        '<path d="M0 0V6" stroke="#fff" stroke-opacity=".6" stroke-width="2"/></pattern></defs>'
+    ]
+    for i, (right, wrong) in enumerate(zip(data.right, data.wrong, strict=True)):
+        x = 44 + float(edges[i]) / last * span
+        width = (float(edges[i + 1]) - float(edges[i])) / last * span - 1
+        low, high = right / top * (height - 20), wrong / top * (height - 20)
+        fills = ((height - low, low, OUTCOME_COLOURS["right"]), (height - low - high, high, "url(#cm-hatch)"))
+        for y, tall, fill in fills:
+            parts.append(
+                f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{tall:.1f}" fill="{fill}"/>'
+            )
+    parts.append(f'<path d="M44 {height}H{_WIDE - 16}" stroke="currentColor"/>')
+    parts += [_text(44, height + 16, "0", "middle"), _text(44 + span, height + 16, f"{last:.3g}", "middle")]
+    parts += [_text(_WIDE / 2, height + 16, "margin", "middle"), _text(40, 24, str(top), "end")]
+    alt = f"Margins of {int(data.right.sum())} groups matched right and {int(data.wrong.sum())} matched wrong"
+    return _svg("".join(parts), height + 24, f"{alt}; {data.tied} tied")
+
+
+def _text(x: float, y: float, text: str, anchor: str, bold: bool = False) -> str:
+    weight = ' font-weight="600"' if bold else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{weight}>{escape(text)}</text>'
+
+
+def _svg(body: str, height: float, alt: str) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDE} {height:.0f}" role="img" '
+        f'aria-label="{escape(alt)}" font-size="13" font-family="system-ui, sans-serif" '
+        f'fill="currentColor">{body}</svg>'
+    )

@@ -1,0 +1,79 @@
+"""One caption token by token: log P with and without the image, as data and as accessible markup.
+
+What the image adds to a token is log P(t | image) - log P(t): above zero where the image speaks for the word, below
+where it speaks against it. Source: [VGPT] Eq. 1 and 13.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from core.figures import OUTCOME_COLOURS
+from core.groups import ImageRef
+
+LEVEL = 0.05  # nats; a smaller difference is called none
+STRONG = 3.0  # nats; the deepest colour
+
+
+class TokenView(NamedTuple):
+    """A caption's m tokens, and log P of each, float64 (m,).
+
+    seeing : with the image; its mean is the caption's score. blind : with null images, each token's probability
+    averaged over them. Its mean is the language prior for one null image, and never below it for several, because the
+    prior averages whole captions. A blind language model has one log P for both.
+    """
+
+    tokens: list[str]
+    seeing: np.ndarray
+    blind: np.ndarray
+
+    @property
+    def gain(self) -> np.ndarray:
+        """What the image adds, float64 (m,)."""
+        return self.seeing - self.blind
+
+
+def token_view(scorer: Any, image: ImageRef, caption: str, count: int = 3) -> TokenView:
+    """The tokens of a caption with one image, and with `count` null images instead.
+
+    scorer : a captioner or a blind language model (`core.scorers.generative.CaptionScorer`).
+    """
+    with_image, without = scorer.token_log_probs(image, caption), scorer.blind_token_log_probs(caption, count)
+    return TokenView(
+        with_image.tokens, with_image.log_probs.astype(np.float64), without.log_probs.astype(np.float64)
+    )
+
+
+def tokens_html(view: TokenView) -> str:
+    """The caption as coloured words, each with an arrow and a number, so that colour is never alone."""
+    words = "".join(
+        _word(token, *numbers) for token, *numbers in zip(view.tokens, view.seeing, view.blind, strict=True)
+    )
+    return f'<ol style="{_LIST}" aria-label="Tokens of the caption">{words}</ol>'
+
+
+_LIST = "display:flex;flex-wrap:wrap;gap:.5rem .35rem;list-style:none;padding:0;margin:.3rem 0"
+_WORD = "padding:.25rem .5rem;border-radius:.4rem;display:flex;flex-direction:column;align-items:center;line-height:1.3"
+_NUMBER = "font-size:.72rem;font-variant-numeric:tabular-nums"
+
+
+def _word(token: str, seeing: float, blind: float) -> str:
+    gain = seeing - blind
+    sign, kind, said = "=", "tie", "the image changes little"
+    if gain > LEVEL:
+        sign, kind, said = "▲", "right", "the image speaks for it"
+    elif gain < -LEVEL:
+        sign, kind, said = "▼", "wrong", "the image speaks against it"
+    red, green, blue = (int(OUTCOME_COLOURS[kind][i : i + 2], 16) for i in (1, 3, 5))
+    depth = 0.10 + 0.35 * min(abs(gain) / STRONG, 1.0)
+    style = f"{_WORD};background:rgba({red},{green},{blue},{depth:.2f});border-bottom:3px solid {OUTCOME_COLOURS[kind]}"
+    text = escape(token.strip()) or "␣"
+    title = f"log P {seeing:.2f} with the image, {blind:.2f} without: {said}"
+    return (
+        f'<li style="{style}" title="{title}"><b>{text}</b>'
+        f'<span style="{_NUMBER}">{sign} {gain:+.2f}</span>'
+        f'<span style="{_NUMBER};opacity:.8">{seeing:.2f} | {blind:.2f}</span></li>'
+    )

@@ -1,0 +1,188 @@
+"""One assignment of all images from blocks of score rows: the whole matrix is never held. Never receives truth.
+
+The assignment is solved on a few candidates of each image. Prices of captions then say what every score that was left
+out could still gain, and a pass over all of them either proves that nothing can be gained or adds what could.
+Source: [TTM] section 3.2.1, Eq. 2; prices and bound are the dual of that linear program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
+from core.base.errors import InputError
+
+# Scores of a block of rows that is held at a time: 2 MiB in float32.
+_HELD = 524_288
+
+Rows = Callable[[slice], np.ndarray]
+
+
+class GlobalMatch(NamedTuple):
+    """One injective matching of all images with the highest total, and the proof of it.
+
+    matching : int64 (N,), the caption of each image. scores : float64 (N,), of the matched pairs.
+    bound : no matching has a higher total than this (N + M prices say so). It is the total itself but for rounding.
+    candidates : scores that the assignment was solved on. passes : how often every score was asked for.
+    """
+
+    matching: np.ndarray
+    scores: np.ndarray
+    bound: float
+    candidates: int
+    passes: int
+
+
+class _Candidates:
+    """Scores (i, j) that the assignment may use, float64, each pair once, by image and caption."""
+
+    def __init__(self, images: int, captions: int) -> None:
+        self.shape = (images, captions)
+        self.keys, self.scores = np.empty(0, dtype=np.int64), np.empty(0)
+
+    def add(self, keys: np.ndarray, scores: np.ndarray) -> int:
+        """Take pairs, as i M + j; returns how many were new."""
+        before = len(self.keys)
+        self.keys, first = np.unique(np.concatenate([self.keys, keys]), return_index=True)
+        self.scores = np.concatenate([self.scores, scores])[first]
+        return len(self.keys) - before
+
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """The image and the caption of each."""
+        images, captions = np.divmod(self.keys, self.shape[1])
+        return images, captions
+
+
+def row_blocks(rows: Rows, images: int, captions: int) -> Iterator[tuple[slice, np.ndarray]]:
+    """All scores, some images at a time; InputError for a wrong shape or a score that is not finite."""
+    size = max(1, _HELD // captions)
+    for start in range(0, images, size):
+        part = slice(start, min(images, start + size))
+        block = np.asarray(rows(part))
+        if block.shape != (part.stop - start, captions):
+            raise InputError(
+                f"Scores of images {start} to {part.stop - 1} have shape {block.shape}; they need {captions} captions."
+            )
+        finite = np.isfinite(block.max(axis=1)) & np.isfinite(block.min(axis=1))
+        if not finite.all():
+            raise InputError(
+                f"Image {start + int((~finite).argmax())} has a score that is not a finite number; score it again."
+            )
+        yield part, block
+
+
+def match_global_blocks(rows: Rows, images: int, captions: int, candidates: int = 16) -> GlobalMatch:
+    """`core.matching.groups.match_global` without the matrix: one injective matching with the highest total.
+
+    Parameters
+    ----------
+    rows : gives the scores of some images with all captions, float (b, M); asked for every block once in each pass,
+        it has to give the same numbers.
+    images, captions : N <= M.
+    candidates : of each image to begin with. More are added where they are needed, at worst all: a scorer that ranks
+        captions the same for every image needs about N of them for each.
+
+    Of several matchings with the highest total it is any one, as with `match_global`. Exact: `bound` proves it.
+    Raises InputError for more images than captions, a wrong shape or a score that is not finite.
+    """
+    if not 1 <= images <= captions:
+        raise InputError(
+            f"Global scores of {images} images and {captions} captions: images have to be no more than captions."
+        )
+    found, more, passes = _Candidates(images, captions), max(1, candidates), 1
+    # Until there is a matching nothing has a price, and every score beats what an image has.
+    _look(rows, found, np.zeros(captions), np.full(images, -np.inf), more, first=True)
+    while True:
+        matching, scores = _solve(found)
+        prices = _prices(found, matching, scores)
+        bound, new = _look(rows, found, prices, scores - prices[matching], more, first=False)
+        passes += 1
+        if not new:
+            return GlobalMatch(matching, scores, bound, len(found.keys), passes)
+        more = min(2 * more, captions)
+
+
+def _look(
+    rows: Rows, found: _Candidates, prices: np.ndarray, values: np.ndarray, most: int, first: bool
+) -> tuple[float, int]:
+    """Ask for every score once; take up to `most` an image that are worth more than what it has (`values`).
+
+    Returns the bound on the total that the prices prove, and how many candidates are new.
+    """
+    images, captions = found.shape
+    bound, keys, scores, priced = float(prices.sum()), [], [], bool(prices.any())
+    for part, block in row_blocks(rows, images, captions):
+        block = block if np.issubdtype(block.dtype, np.floating) else block.astype(np.float64)
+        worth = block - prices if priced else block
+        best = worth.max(axis=1).astype(np.float64)
+        bound += float(best.sum())
+        scale = np.abs(best).max() + prices.max()
+        behind = np.flatnonzero(best > values[part] + 64 * np.finfo(np.float64).eps * scale)
+        if len(behind):
+            held = worth if len(behind) == len(worth) else worth[behind]
+            at, which = _best(held, values[part][behind].astype(held.dtype), min(most, captions))
+            keys.append((part.start + behind[at]) * captions + which)
+            scores.append(block[behind[at], which].astype(np.float64))
+        if first:  # a caption of its own for each image: some matching is always possible
+            own = np.arange(part.start, part.stop)
+            keys.append(own * captions + own)
+            scores.append(block[own - part.start, own].astype(np.float64))
+    return bound, found.add(np.concatenate(keys), np.concatenate(scores)) if keys else 0
+
+
+def _best(worth: np.ndarray, values: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """The places of the `most` largest of every row (b, M), or a few more, that are above the row's value (b,)."""
+    size, captions = worth.shape
+    parts = 4 * most
+    if captions >= 8 * parts:
+        # The best of each part of a row: `most` of those are no better than the `most` largest of the whole row.
+        tops = worth[:, : captions // parts * parts].reshape(size, parts, -1).max(axis=2)
+        least = np.partition(tops, parts - most, axis=1)[:, parts - most]
+        above = (worth >= least[:, None]) & (worth > values[:, None])
+        if np.count_nonzero(above) <= 2 * most * size:  # else many tie
+            at, which = np.nonzero(above)
+            return at, which
+    which = np.argpartition(worth, captions - most, axis=1)[:, captions - most :]
+    above = np.take_along_axis(worth, which, axis=1) > values[:, None]
+    return np.nonzero(above)[0], which[above]
+
+
+def _solve(found: _Candidates) -> tuple[np.ndarray, np.ndarray]:
+    """The best matching among the candidates, and the scores of its pairs."""
+    images, captions = found.pairs()
+    # Positive weights, since a sparse zero is no edge; every image has one edge, so the same is added to every total.
+    lift = 1.0 + np.ptp(found.scores) - found.scores.min()
+    graph = csr_array((found.scores + lift, (images, captions)), shape=found.shape)
+    matching = min_weight_full_bipartite_matching(graph, maximize=True)[1].astype(np.int64)
+    at = np.searchsorted(found.keys, np.arange(len(matching)) * found.shape[1] + matching)
+    return matching, found.scores[at]
+
+
+def _prices(found: _Candidates, matching: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """The lowest price of each caption at which no image would rather have another of its candidates, (M,).
+
+    A matched caption has to cost at least what another image would gain by it, at that image's own caption's price:
+    longest paths, by repeating that for all until nothing rises. An unmatched caption costs nothing.
+    """
+    images, captions = found.pairs()
+    owner = np.full(found.shape[1], -1)
+    owner[matching] = np.arange(len(matching))
+    rival = (owner[captions] >= 0) & (owner[captions] != images)
+    images, owners, gain = images[rival], owner[captions[rival]], (found.scores - scores[images])[rival]
+    price, order = np.zeros(len(matching)), np.argsort(owners, kind="stable")
+    images, owners, gain = images[order], owners[order], gain[order]
+    starts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1])) if len(owners) else owners
+    least = 4 * np.finfo(np.float64).eps * max(np.abs(found.scores).max(), np.finfo(np.float64).tiny)
+    for _ in range(len(matching) if len(owners) else 0):
+        asked = np.maximum.reduceat(price[images] + gain, starts)
+        rises = asked > price[owners[starts]] + least
+        if not rises.any():
+            break
+        price[owners[starts[rises]]] = asked[rises]
+    prices = np.zeros(found.shape[1])
+    prices[matching] = price
+    return prices

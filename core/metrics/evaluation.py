@@ -1,0 +1,166 @@
+"""One evaluation of scores against truth, the same for command line, pages and runs: metrics, slices, table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from core.base.errors import InputError, unknown_name
+from core.groups import check_truth
+from core.matching.groups import Matches, check_scores, match
+from core.metrics import groups as metrics
+from core.metrics.groups import Estimate
+from core.metrics.retrieval import ranks, recall_at
+
+# A tag column with more values than this names groups rather than slicing them.
+MAX_SLICES = 30
+
+
+def percent_record(estimate: metrics.Estimate) -> dict[str, Any]:
+    """value, low, high and chance in percent (4 decimals), ties as a count of groups or None: not counted."""
+    rounded = {name: round(getattr(estimate, name), 4) for name in ("value", "low", "high", "chance")}
+    return {**rounded, "ties": estimate.ties}
+
+
+@dataclass
+class Evaluation:
+    """Scores (n, m, k) with the truth (n, m) they are measured against, ids, tags and, where they exist, the
+    scores of all n*m images with all n*k captions."""
+
+    scores: np.ndarray
+    truth: np.ndarray
+    ids: Sequence[str]
+    tags: pd.DataFrame | None = None  # one row per group
+    truth_given: bool = True
+    global_scores: np.ndarray | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.scores = check_scores(self.scores, list(self.ids))
+        n, m, k = self.scores.shape
+        self.truth = check_truth(self.truth, n, m, k, ids=self.ids)
+
+    @classmethod
+    def of(
+        cls, scores: np.ndarray, truth: np.ndarray | None, ids: Sequence[str] | None = None, **more: Any
+    ) -> Evaluation:
+        """Truth defaults to the identity (image i belongs to caption i), and the record says so."""
+        n, m, _ = check_scores(scores).shape
+        names = [str(i) for i in range(n)] if ids is None else list(ids)
+        default = np.tile(np.arange(m), (n, 1))
+        return cls(scores, default if truth is None else truth, names, truth_given=truth is not None, **more)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m, k)."""
+        return self.scores.shape[1], self.scores.shape[2]
+
+    @cached_property
+    def matches(self) -> Matches:
+        return match(self.scores)
+
+    @cached_property
+    def outcomes(self) -> dict[str, metrics.Outcome]:
+        return metrics.outcomes(self.scores, self.truth, matches=self.matches)
+
+    @cached_property
+    def metrics(self) -> dict[str, Estimate]:
+        """Every metric with interval, chance level and ties; the global ones where global scores exist."""
+        m, k = self.shape
+        found = {
+            name: metrics.estimate(o.value, 100 * metrics.chance(name, m, k), int(o.tied.sum()), self.seed)
+            for name, o in self.outcomes.items()
+        }
+        return found if self.global_scores is None else {**found, **self._global_metrics(self.global_scores)}
+
+    def _global_metrics(self, scores: np.ndarray) -> dict[str, Estimate]:
+        n, m, k = self.scores.shape
+        own = (self.truth + k * np.arange(n)[:, None]).ravel()  # the column of each image's caption
+        to_text = ranks(scores, own)
+        to_image = ranks(np.ascontiguousarray(scores[:, own].T), np.arange(n * m))
+        return {
+            metrics.GLOBAL_MATCH: metrics.global_match(scores, own, m, self.seed),
+            metrics.IMAGE_TO_TEXT: self._recall(to_text, 100 / (n * k)),
+            metrics.TEXT_TO_IMAGE: self._recall(to_image, 100 / (n * m)),
+        }
+
+    def _recall(self, found: Any, chance: float) -> Estimate:
+        n, m, _ = self.scores.shape
+        per_group = recall_at(found, 1).reshape(n, m).mean(axis=1)
+        return metrics.estimate(per_group, chance, int(found.tied.reshape(n, m).any(axis=1).sum()), self.seed)
+
+    def select(self, mask: np.ndarray) -> Evaluation:
+        """The same evaluation on some of the groups (bool (n,)); group metrics only."""
+        ids = [name for name, keep in zip(self.ids, mask, strict=True) if keep]
+        tags = None if self.tags is None else self.tags[mask].reset_index(drop=True)
+        return Evaluation(self.scores[mask], self.truth[mask], ids, tags, self.truth_given, None, self.seed)
+
+    def slices(self, column: str | None = None) -> dict[str, dict[str, Evaluation]]:
+        """One evaluation per value of a tag column (all columns with 2 to MAX_SLICES values if none is named)."""
+        if self.tags is None:
+            return {}
+        if column is not None and column not in self.tags.columns:
+            raise unknown_name("tag column", column, map(str, self.tags.columns))
+        counts = {c: self.tags[c].nunique() for c in self.tags.columns}
+        chosen = [column] if column else [c for c, count in counts.items() if 2 <= count <= MAX_SLICES]
+        return {str(c): self._by_value(self.tags[c].fillna("").astype(str)) for c in chosen}
+
+    def _by_value(self, values: pd.Series) -> dict[str, Evaluation]:
+        return {v: self.select((values == v).to_numpy()) for v in sorted(values.unique())}
+
+    def table(self) -> pd.DataFrame:
+        """One row per group: id, tags, each metric's outcome (1, 0 or a share), induced matching, margin, tied.
+
+        The matching lists the caption index of every image, such as `1 0`; it is empty where two matchings tie.
+        """
+        matching = [" ".join(map(str, row)) if row[0] >= 0 else "" for row in self.matches.matching]
+        table = pd.DataFrame({"id": list(self.ids)})
+        if self.tags is not None:
+            table = pd.concat([table, self.tags.reset_index(drop=True)], axis=1)
+        for name, outcome in self.outcomes.items():
+            table[name] = outcome.value.astype(float)
+        return table.assign(matching=matching, margin=self.matches.margin, tied=self.matches.tied)
+
+    def record(self, by: str | None = None) -> dict[str, Any]:
+        """A JSON-safe summary: n_groups, shape, truth, metrics in percent, and slices where there are tags."""
+        record: dict[str, Any] = {
+            "n_groups": len(self.scores),
+            "shape": "x".join(map(str, self.shape)),
+            "truth": "given"
+            if self.truth_given
+            else "identity (the file names none: image i belongs to caption i)",
+            "metrics": {name: percent_record(e) for name, e in self.metrics.items()},
+        }
+        slices = self.slices(by)
+        if slices:
+            record["slices"] = {c: {v: _slice_record(e) for v, e in s.items()} for c, s in slices.items()}
+        return record
+
+
+def _slice_record(part: Evaluation) -> dict[str, Any]:
+    return {
+        "n_groups": len(part.scores),
+        "metrics": {name: percent_record(e) for name, e in part.metrics.items()},
+    }
+
+
+def tags_frame(tags: Sequence[Mapping[str, str]]) -> pd.DataFrame | None:
+    """Tags of groups as a table, one row per group; None where no group has any."""
+    frame = pd.DataFrame.from_records([dict(t) for t in tags])
+    return None if frame.empty else frame
+
+
+def align_tags(table: pd.DataFrame, ids: Sequence[str]) -> pd.DataFrame:
+    """Rows of a tag table (column `id`) in the order of these groups; an error names the first group without one."""
+    indexed = table.assign(id=table["id"].astype(str)).set_index("id")
+    missing = [name for name in ids if name not in indexed.index]
+    if missing:
+        raise InputError(
+            f"The tag file has no row for group {missing[0]!r}; its `id` column must name every group."
+        )
+    return indexed.loc[list(ids)].reset_index(drop=True)

@@ -1,0 +1,59 @@
+"""Two scorers on the same groups: what differs, by how much, and on which groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from core.base.errors import InputError
+from core.metrics.evaluation import Evaluation
+from core.metrics.groups import METRICS, Comparison, compare
+
+SIDES = {
+    "only B right": (False, True),
+    "only A right": (True, False),
+    "both right": (True, True),
+    "both wrong": (False, False),
+}
+
+
+def check_same(a: Evaluation, b: Evaluation) -> None:
+    """Raises InputError unless both evaluations measure the same groups in the same order."""
+    if list(a.ids) != list(b.ids) or a.shape != b.shape:
+        raise InputError("A and B measure different groups; choose two models on one set, split and filter.")
+
+
+def differences(a: Evaluation, b: Evaluation, metrics: Sequence[str] | None = None) -> dict[str, Comparison]:
+    """B minus A for every metric, or for those named: paired bootstrap interval and exact McNemar test."""
+    check_same(a, b)
+    return {
+        name: compare(a.outcomes[name].value, b.outcomes[name].value, a.seed)
+        for name in metrics or a.outcomes
+    }
+
+
+def sides(a: Evaluation, b: Evaluation, metric: str) -> dict[str, np.ndarray]:
+    """Which of the two has each group right by a metric: side of `SIDES` -> bool (n,)."""
+    check_same(a, b)
+    right = [e.outcomes[metric].value == 1 for e in (a, b)]
+    return {name: (right[0] == left) & (right[1] == second) for name, (left, second) in SIDES.items()}
+
+
+def comparison_table(a: Evaluation, b: Evaluation, names: Sequence[str]) -> pd.DataFrame:
+    """One row per metric: both values with interval, chance level and ties, the paired difference and its p value.
+
+    names : of A and B, as column heads. All accuracies in percent, differences in percentage points.
+    """
+    rows = []
+    for name, found in differences(a, b).items():
+        row: dict[str, object] = {"metric": METRICS[name].label}
+        for title, evaluation in zip(names, (a, b), strict=True):
+            e = evaluation.metrics[name]
+            row |= {title: e.value, f"{title}: 95 %": f"{e.low:.1f}–{e.high:.1f}", f"{title}: tied": e.ties}
+        row |= {"chance": a.metrics[name].chance, "B − A": found.difference}
+        row |= {"B − A: 95 %": f"{found.low:+.1f} to {found.high:+.1f}", "only B right": found.fixed}
+        row |= {"only A right": found.broken, "McNemar p": found.p_value}
+        rows.append(row)
+    return pd.DataFrame(rows)

@@ -1,0 +1,270 @@
+"""Captions and images found by score among all of a set: recall both ways, classification, and alpha (METHODS 2, 5).
+
+A member of the metrics family: it reads what belongs together. Scores are (images, captions) as scorers give them;
+`relevant` is bool (captions, images) as retrieval sets hold it, with any number of captions per image. A tie with
+something irrelevant counts as ranked behind it. Source: [VGPT] section 5, Tables 3, 5, 7 and 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from core.base.errors import InputError
+from core.debiasing.debias import debias_matrix, grid, longest_best, prior_from_samples
+from core.matching.global_match import Rows
+from core.metrics.evaluation import percent_record
+from core.metrics.groups import Estimate, compare, estimate
+from core.metrics.ranks import rank_both_ways
+from core.metrics.retrieval import Ranks, ranks
+
+TOPS = (1, 5, 10)
+_CELLS = 4_000_000  # scores per block of rows
+
+
+class Found(NamedTuple):
+    """Recall at K both ways in percent, mean and median rank; `left_out` queries have nothing relevant."""
+
+    recall: dict[str, Estimate]  # image_to_text_r1, ..., text_to_image_r10
+    mean_rank: dict[str, float]  # image_to_text, text_to_image
+    median_rank: dict[str, float]
+    left_out: dict[str, int]
+
+    def record(self) -> dict[str, Any]:
+        """JSON-safe."""
+        return {
+            "metrics": {name: percent_record(e) for name, e in self.recall.items()},
+            "mean_rank": self.mean_rank,
+            "median_rank": self.median_rank,
+            "left_out": self.left_out,
+        }
+
+
+class RecallCurve(NamedTuple):
+    """R@1 from image to text over a grid of alphas, percent.
+
+    alphas, values : float64 (a,). hits : bool (a, images), who is right where; images without a caption are left out.
+    """
+
+    alphas: np.ndarray
+    values: np.ndarray
+    hits: np.ndarray
+
+    @property
+    def best(self) -> int:
+        """Index of the best alpha: the centre of the longest run. On the images it was found on: "tuned on test"."""
+        return longest_best(self.values)
+
+    def interval(self) -> tuple[float, float]:
+        """The first and the last alpha of the run around `best` that reach the highest value."""
+        short, at = np.flatnonzero(self.values < self.values.max()), self.best
+        low = short[short < at].max(initial=-1) + 1
+        high = short[short > at].min(initial=len(self.values)) - 1
+        return float(self.alphas[low]), float(self.alphas[high])
+
+
+def recall(scores: np.ndarray, relevant: np.ndarray, tops: Sequence[int] = TOPS, seed: int = 0) -> Found:
+    """Recall at K from image to text and from text to image.
+
+    Parameters
+    ----------
+    scores : float (N, M), images x captions, finite. relevant : bool (M, N).
+    tops : the K; a query is a hit if any relevant item is among the first K. Intervals resample queries; the chance
+        level is that of a random order, averaged over queries. Queries with nothing relevant are left out and counted.
+    """
+    array, belongs = _checked(scores, relevant)
+    sides = {"image_to_text": (array, belongs.T), "text_to_image": (array.T, belongs)}
+    found = Found({}, {}, {}, {})
+    for name, (table, wanted) in sides.items():
+        asked = wanted.any(axis=1)
+        if not asked.any():
+            raise InputError("No caption belongs to any image, so there is nothing to find; check the set.")
+        of_side = ranks(np.ascontiguousarray(table[asked]), wanted[asked])
+        _add_side(found, name, of_side, (wanted[asked].sum(axis=1), wanted.shape[1]), tops, seed)
+        found.left_out[name] = int((~asked).sum())
+    return found
+
+
+def recall_in_blocks(
+    rows: Rows, images: int, image_of: np.ndarray, tops: Sequence[int] = TOPS, seed: int = 0
+) -> Found:
+    """`recall` from blocks of scores, which are asked for twice: the whole matrix is never held.
+
+    rows : gives the scores of a slice of the images with all captions, float (b, M). image_of : int (M,), the image of
+    every caption. Other arguments and the result as in `recall`; nothing is left out, because every caption needs an
+    image and every image a caption. Raises InputError where that fails, and for a score that is not finite.
+    """
+    found = Found({}, {}, {}, {})
+    to_text, to_image = rank_both_ways(rows, images, image_of)
+    own = np.bincount(image_of, minlength=images)
+    _add_side(found, "image_to_text", to_text, (own, len(image_of)), tops, seed)
+    _add_side(found, "text_to_image", to_image, (np.ones(len(image_of)), images), tops, seed)
+    found.left_out.update(image_to_text=0, text_to_image=0)
+    return found
+
+
+def _add_side(
+    found: Found, name: str, of_side: Ranks, sizes: tuple[np.ndarray, int], tops: Sequence[int], seed: int
+) -> None:
+    """What follows from the ranks of one side; `sizes` are relevant items of each query, and all that it ranks."""
+    rank, tied = of_side
+    for top in tops:
+        hits = (rank <= top).astype(float)
+        # A tie matters where winning it would bring the query into the first `top`.
+        lost = int((tied & (rank > top)).sum())
+        found.recall[f"{name}_r{top}"] = estimate(hits, _chance(*sizes, top), lost, seed)
+    found.mean_rank[name], found.median_rank[name] = float(rank.mean()), float(np.median(rank))
+
+
+def _chance(relevant: np.ndarray, candidates: int, top: int) -> float:
+    """Percent of queries with one of their relevant items (q,) among the first `top` candidates in random order."""
+    c, r = candidates, np.asarray(relevant, dtype=float)
+    if top >= c:
+        return 100.0
+    certain = r > c - top
+    others = np.where(certain, 0.0, c - r)
+    log_miss = gammaln(others + 1) - gammaln(np.where(certain, 0.0, others - top) + 1)
+    log_all = gammaln(c + 1) - gammaln(c - top + 1)
+    return 100 * float(np.where(certain, 1.0, 1 - np.exp(log_miss - log_all)).mean())
+
+
+def classify(
+    scores: np.ndarray, label: np.ndarray, class_of: np.ndarray | None = None, seed: int = 0
+) -> dict[str, Estimate]:
+    """Zero-shot classification as caption retrieval: top-1 and top-5 accuracy over images, percent.
+
+    scores : float (N, M). label : int (N,), the class of each image. class_of : int (M,), the class that each caption
+    names; by default caption c names class c. A class with several captions (prompts) scores their mean.
+    Source: [VGPT] section 5, ImageNet.
+    """
+    array = np.asarray(scores, dtype=np.float64)
+    named = np.arange(array.shape[1]) if class_of is None else np.asarray(class_of)
+    classes = int(named.max()) + 1
+    members = np.zeros((array.shape[1], classes))
+    members[np.arange(array.shape[1]), named] = 1
+    if (members.sum(axis=0) == 0).any() or np.max(label) >= classes or np.min(label) < 0:
+        raise InputError("A class has no caption; give every class at least one.")
+    per_class = array if class_of is None else array @ (members / members.sum(axis=0))
+    rank, tied = ranks(per_class, np.asarray(label))
+    return {
+        f"accuracy_top{top}": estimate(
+            (rank <= top).astype(float), 100 * top / classes, int((tied & (rank > top)).sum()), seed
+        )
+        for top in (1, 5)
+        if top <= classes
+    }
+
+
+def classify_if_classes(scores: np.ndarray, relevant: np.ndarray, seed: int = 0) -> dict[str, Any]:
+    """Records of `classify` where every image has one caption and captions are fewer (they name classes), else none."""
+    if len(relevant) >= relevant.shape[1] or (relevant.sum(axis=0) != 1).any():
+        return {}
+    return {
+        name: percent_record(e) for name, e in classify(scores, relevant.argmax(axis=0), seed=seed).items()
+    }
+
+
+def recall_curve(
+    scores: np.ndarray, prior: np.ndarray, relevant: np.ndarray, step: float = 0.001
+) -> RecallCurve:
+    """R@1 from image to text at every alpha of a grid ([VGPT] section 5: step 0.001).
+
+    scores : float (N, M), log P(t|i). prior : float (M,). relevant : bool (M, N).
+    A caption that another beats at alpha 0 and at alpha 1 is beaten between them too, because both are lines: what is
+    left, a handful of captions per image, is all that is compared.
+    """
+    array, belongs = _checked(scores, relevant)
+    ends = array, debias_matrix(array, prior, 1.0)
+    alphas, asked = grid(step), belongs.any(axis=0)
+    rows = np.flatnonzero(asked)
+    hits = np.empty((len(alphas), len(rows)), dtype=bool)
+    size = max(1, _CELLS // array.shape[1])
+    for start in range(0, len(rows), size):
+        part = rows[start : start + size]
+        for i, row in enumerate(part, start):
+            true, other = (
+                _front(ends[0][row, mask], ends[1][row, mask]) for mask in (belongs[:, row], ~belongs[:, row])
+            )
+            hits[:, i] = _top(alphas, *true) > _top(alphas, *other)
+    if not len(rows):
+        raise InputError("No caption belongs to any image, so there is nothing to find; check the set.")
+    return RecallCurve(alphas, 100 * hits.mean(axis=1), hits)
+
+
+def alpha_record(
+    scores: np.ndarray, relevant: np.ndarray, seed: int = 0, prior: np.ndarray | None = None
+) -> dict[str, Any]:
+    """Recall both ways at alpha 0, at 1 and at the best alpha for R@1 from image to text; JSON-safe.
+
+    prior : float (M,), log P_train(t); by default the mean over the set's own images, which costs nothing ([VGPT]
+        appendix B, Table 7). From text to image alpha changes nothing: it takes the same from all images.
+    Other arguments as in `recall`, scores in log space.
+    """
+    prior = prior_from_samples(scores) if prior is None else prior
+    curve = recall_curve(scores, prior, relevant)
+    best, (low, high) = float(curve.alphas[curve.best]), curve.interval()
+    ends = {"alpha_0": 0.0, "alpha_1": 1.0, "best": best}
+    record: dict[str, Any] = {name: _at(scores, prior, relevant, a, seed) for name, a in ends.items()}
+    record["best"] |= {"label": "tuned on test", "alpha_low": low, "alpha_high": high}
+    return record
+
+
+def carried_record(
+    chosen_on: tuple[np.ndarray, np.ndarray],
+    scores: np.ndarray,
+    relevant: np.ndarray,
+    seed: int = 0,
+    priors: tuple[np.ndarray, np.ndarray] | None = None,
+) -> dict[str, Any]:
+    """The best alpha of other images and captions (scores, relevant), measured on these; JSON-safe.
+
+    priors : float (M',) of the other captions and (M,) of these; by default the means over each set's own images.
+    `gain` is the paired comparison of R@1 from image to text with alpha 0, image by image ([VGPT] Table 8).
+    """
+    own = prior_from_samples(chosen_on[0]), prior_from_samples(scores)
+    other_prior, prior = own if priors is None else priors
+    other = recall_curve(chosen_on[0], other_prior, chosen_on[1])
+    alpha = float(other.alphas[other.best])
+    curve = recall_curve(scores, prior, relevant)
+    gain = compare(curve.hits[0].astype(float), curve.hits[other.best].astype(float), seed)
+    return {**_at(scores, prior, relevant, alpha, seed), "gain": gain._asdict()}
+
+
+def _at(
+    scores: np.ndarray, prior: np.ndarray, relevant: np.ndarray, alpha: float, seed: int
+) -> dict[str, Any]:
+    """Every metric at one alpha."""
+    table = debias_matrix(scores, prior, alpha)
+    found = {name: percent_record(e) for name, e in recall(table, relevant, seed=seed).recall.items()}
+    return {"alpha": alpha, "metrics": found | classify_if_classes(table, relevant, seed)}
+
+
+def _front(zero: np.ndarray, one: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Scores at alpha 0 and at 1 of the captions that no other one beats at both."""
+    order = np.lexsort((-one, -zero))
+    zero, one = zero[order], one[order]
+    best = np.maximum.accumulate(np.concatenate([[-np.inf], one[:-1]])) if len(one) else one
+    kept = one > best
+    return zero[kept], one[kept]
+
+
+def _top(alphas: np.ndarray, zero: np.ndarray, one: np.ndarray) -> np.ndarray:
+    """The highest score at every alpha, (a,); minus infinity where there is no caption."""
+    if not len(zero):
+        return np.full(len(alphas), -np.inf)
+    return (zero + alphas[:, None] * (one - zero)).max(axis=1)
+
+
+def _checked(scores: np.ndarray, relevant: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    array, belongs = np.asarray(scores, dtype=np.float64), np.asarray(relevant, dtype=bool)
+    if array.ndim != 2 or belongs.shape != array.shape[::-1]:
+        raise InputError(
+            f"Scores of shape {array.shape} (images, captions) and what belongs together of shape {belongs.shape} "
+            "(captions, images) do not fit."
+        )
+    if not np.isfinite(array).all():
+        raise InputError("A score is not a finite number; score the images again.")
+    return array, belongs

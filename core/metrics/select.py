@@ -1,0 +1,84 @@
+"""Choosing groups to look at: by tag, verdict and words, in an order, or by what is surprising about them.
+
+Pure functions from a set and its evaluation to masks and orders; pages and demos share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from core.groups import GroupSet
+from core.metrics.evaluation import MAX_SLICES, Evaluation, tags_frame
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
+
+NEAR = 0.1  # share of the untied groups that count as near ties: those with the smallest margins
+ORDERS = {"as in the set": 0, "margin, smallest first": 1, "margin, largest first": -1}
+
+
+def tag_options(groups: GroupSet) -> dict[str, np.ndarray]:
+    """`tag: value` -> the groups that carry it, bool (n,), for tags that slice rather than name groups."""
+    frame = tags_frame([g.tags for g in groups])
+    if frame is None:
+        return {}
+    columns = [c for c in frame.columns if 2 <= frame[c].nunique() <= MAX_SLICES]
+    values = [(c, v) for c in columns for v in sorted(frame[c].dropna().unique())]
+    return {f"{c}: {v}": (frame[c] == v).to_numpy() for c, v in values}
+
+
+def tag_mask(options: Mapping[str, np.ndarray], tags: Sequence[str], n: int) -> np.ndarray:
+    """Groups with one of the wanted values of every wanted tag, bool (n,)."""
+    wanted: dict[str, np.ndarray] = {}
+    for tag in tags:
+        name = tag.split(": ", 1)[0]
+        wanted[name] = wanted.get(name, np.zeros(n, bool)) | options[tag]
+    return np.logical_and.reduce([np.ones(n, bool), *wanted.values()])
+
+
+def verdict_options(evaluation: Evaluation) -> dict[str, np.ndarray]:
+    """`GroupMatch right` and the like -> the groups it holds for, bool (n,)."""
+    found: dict[str, np.ndarray] = {}
+    for name, outcome in evaluation.outcomes.items():
+        right = outcome.value == 1
+        found |= {f"{METRICS[name].label} right": right, f"{METRICS[name].label} wrong": ~right}
+    return {**found, "tied": evaluation.matches.tied}
+
+
+def find(
+    groups: GroupSet,
+    evaluation: Evaluation,
+    words: str = "",
+    verdicts: Sequence[str] = (),
+    order: str = "as in the set",
+) -> np.ndarray:
+    """Indices of the groups whose captions hold all words and for which all verdicts hold, in the given order."""
+    options = verdict_options(evaluation)
+    mask = np.logical_and.reduce([np.ones(len(groups), bool), *(options[name] for name in verdicts)])
+    wanted = words.lower().split()
+    if wanted:
+        texts = (" ".join(group.captions).lower() for group in groups)
+        mask &= np.array([all(word in text for word in wanted) for text in texts])
+    indices, direction = np.flatnonzero(mask), ORDERS[order]
+    if not direction:
+        return indices
+    return indices[np.argsort(direction * evaluation.matches.margin[indices], kind="stable")]
+
+
+def surprises(evaluation: Evaluation) -> dict[str, np.ndarray]:
+    """Kinds of groups worth a look, bool (n,) each."""
+    margin, tied = evaluation.matches.margin, evaluation.matches.tied
+    right, strict = (evaluation.outcomes[name].value == 1 for name in (GROUP_MATCH, GROUP_SCORE))
+    limit = float(np.quantile(margin[~tied], NEAR)) if (~tied).any() else 0.0
+    return {"match right, score wrong": right & ~strict, "near tie": ~tied & (margin <= limit), "tie": tied}
+
+
+def clearest_disagreement(evaluation: Evaluation) -> tuple[int | None, float]:
+    """The group matched right by the widest margin although GroupScore fails, and that margin as a share of the
+    widest of all; None and 0 where there is no such group."""
+    mask = surprises(evaluation)["match right, score wrong"]
+    if not mask.any():
+        return None, 0.0
+    margin = np.where(mask, evaluation.matches.margin, -1.0)
+    index = int(margin.argmax())
+    return index, float(margin[index] / evaluation.matches.margin.max())

@@ -1,0 +1,296 @@
+"""The group metrics: one entry each, with everything that a page, a curve, a report or an export asks of it.
+
+A member of the metrics family: it reads truth. Sources: [TTM] Eq. 1, sections 3.1 and 4.5, appendix B; Winoground
+(Thrush et al. 2022) for the text and image scores. To add a metric, add an entry to `METRICS`: nothing else anywhere
+names metrics one by one, and an entry that lacks a part is refused when this module is imported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, fields
+from math import factorial, perm
+
+from core.base.errors import InputError, unknown_name
+from core.metrics import comparisons
+from core.metrics.comparisons import Found, View
+from core.metrics.spans import AlphaView, Spans, every
+from core.metrics.verdicts import GroupData, compare_text, compared, symbol
+
+# For pages and lessons that speak about one metric in particular.
+TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE = "text_score", "image_score", "group_score"
+GROUP_MATCH, INDIVIDUAL_MATCH = "group_match", "individual_match"
+GLOBAL_MATCH, IMAGE_TO_TEXT, TEXT_TO_IMAGE = "global_match", "image_to_text_r1", "text_to_image_r1"
+
+Rule = Callable[[View], Found]
+
+
+def _always(m: int, k: int) -> bool:
+    return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """What a reader needs of any accuracy: names, meaning, its look in figures."""
+
+    label: str
+    short: str  # where the data set or the column says the rest, as in the papers' tables
+    meaning: str  # one sentence
+    colour: str  # "#rrggbb", a middle tone: a contrast of 3:1 or more on the light and on the dark page
+    marker: str  # Plotly's names of a marker and of a dash, so that no metric is told by colour alone
+    dash: str
+    headline: bool  # shown where there is room for few metrics: cards, overviews, runs
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            _check_part(self, field.name, str(field.type))
+
+
+@dataclass(frozen=True)
+class AlphaRule:
+    """How a metric depends on alpha: where each of its units is right, and on which shapes alpha moves it at all."""
+
+    spans: Callable[[AlphaView], Spans]
+    moves: Callable[[int, int], bool] = _always  # (m, k) -> whether alpha can change the metric
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(Described):
+    """A group metric; every part is required.
+
+    A metric holds for a group or does not; with `share` its outcome is a share of the group's parts instead.
+    """
+
+    formula: str  # LaTeX
+    reference: str
+    share: bool
+    applies: Callable[[int, int], bool]  # (m, k) -> whether groups of m images and k captions have it
+    rule: Callable[[int, int], Rule]  # (m, k) -> its outcome from the comparisons of a block of groups
+    chance: Callable[[int, int], float]  # (m, k) -> its mean in [0, 1] for i.i.d. continuous scores
+    alpha: AlphaRule
+    verdict: Callable[[GroupData], str]  # what it compares, with the numbers of one group
+
+
+def _check_part(entry: Described, name: str, kind: str) -> None:
+    """Raises ValueError for a part that is empty or no such thing."""
+    value = getattr(entry, name)
+    wrong = {
+        "str": not isinstance(value, str) or not value.strip(),
+        "bool": not isinstance(value, bool),
+        "AlphaRule": not isinstance(value, AlphaRule),
+    }.get(kind, not callable(value))
+    if wrong or (name == "colour" and not re.fullmatch("#[0-9a-f]{6}", value)):
+        of = type(entry).__name__
+        raise ValueError(
+            f"The metric {entry.label!r} has {value!r} as its {name}; `{of}` says what it takes."
+        )
+
+
+# --- the parts of the entries below
+
+
+def _text_verdict(data: GroupData) -> str:
+    return f"own caption against the best other: {compared(data, data.row_rival)}"
+
+
+def _image_verdict(data: GroupData) -> str:
+    if len(data.truth) == 1:
+        return "one image alone: nothing to compare"
+    return f"own image against the best other: {compared(data, data.column_rival)}"
+
+
+def _group_verdict(data: GroupData) -> str:
+    m, k = data.scores.shape
+    if m < k:
+        rows = compared(data, data.row_rival)
+        return f"rows alone, as there are fewer images than captions: {rows}"
+    rows, columns = symbol(data, data.row_rival), symbol(data, data.column_rival)
+    return f"TextScore {rows} and ImageScore {columns}"
+
+
+def _match_verdict(data: GroupData) -> str:
+    totals = compare_text(data.true_total, data.rival_total)
+    return f"total of the true matching against the best other: {totals}"
+
+
+def _individual_verdict(data: GroupData) -> str:
+    return f"{int((data.true > data.row_rival).sum())} of {len(data.truth)} images"
+
+
+def _group_chance(m: int, k: int) -> float:
+    return factorial(k - 1) / factorial(2 * k - 1) if m == k else k**-m
+
+
+# For m < k GroupScore asks for the rows alone ([TTM] B.2); the columns of its images are then an extension.
+METRICS: dict[str, Metric] = {
+    TEXT_SCORE: Metric(
+        label="TextScore",
+        short="Text",
+        formula=r"\forall i:\; s_{i\pi^*(i)} > \max_{j\neq\pi^*(i)} s_{ij}",
+        meaning="For every image, its own caption scores strictly highest.",
+        reference="Winoground text score; [TTM] B.2 for m < k",
+        colour="#c0569f",
+        marker="triangle-up",
+        dash="dash",
+        headline=False,
+        share=False,
+        applies=_always,
+        rule=lambda m, k: comparisons.rows,
+        chance=lambda m, k: k**-m,
+        alpha=AlphaRule(lambda v: every(v.rows)),
+        verdict=_text_verdict,
+    ),
+    IMAGE_SCORE: Metric(
+        label="ImageScore",
+        short="Image",
+        formula=r"\forall i:\; s_{i\pi^*(i)} > \max_{l\neq i} s_{l\pi^*(i)}",
+        meaning="For every true caption, its own image scores strictly highest.",
+        reference="Winoground image score = Cola multi-object accuracy; an extension for m < k",
+        colour="#93801c",
+        marker="triangle-down",
+        dash="dot",
+        headline=False,
+        share=False,
+        applies=_always,
+        rule=lambda m, k: comparisons.columns,
+        chance=lambda m, k: m**-m,
+        alpha=AlphaRule(lambda v: every(v.columns), moves=lambda m, k: False),
+        verdict=_image_verdict,
+    ),
+    GROUP_SCORE: Metric(
+        label="GroupScore",
+        short="Group",
+        formula=r"\text{TextScore} \wedge \text{ImageScore}",
+        meaning="Both at once: each true score is strictly the largest of its row and of its column; with fewer images "
+        "than captions, of its row.",
+        reference="[TTM] Eq. 1; Winoground group score",
+        colour="#1a9382",
+        marker="square",
+        dash="solid",
+        headline=True,
+        share=False,
+        applies=_always,
+        rule=lambda m, k: comparisons.rows if m < k else comparisons.both,
+        chance=_group_chance,
+        alpha=AlphaRule(lambda v: every(v.rows) if v.shape[0] < v.shape[1] else every(v.rows, v.columns)),
+        verdict=_group_verdict,
+    ),
+    GROUP_MATCH: Metric(
+        label="GroupMatch",
+        short="Match",
+        formula=r"\sum_i s_{i\pi^*(i)} > \sum_i s_{i\pi(i)} \;\; \forall \pi\neq\pi^*",
+        meaning="The true matching has the strictly highest total of all matchings.",
+        reference="[TTM] section 3.1",
+        colour="#6c63e0",
+        marker="circle",
+        dash="solid",
+        headline=True,
+        share=False,
+        applies=_always,
+        rule=lambda m, k: comparisons.matched,
+        chance=lambda m, k: 1 / perm(k, m),
+        alpha=AlphaRule(lambda v: v.matching, moves=lambda m, k: m < k),
+        verdict=_match_verdict,
+    ),
+    INDIVIDUAL_MATCH: Metric(
+        label="IndividualMatch",
+        short="Individual",
+        formula=r"\tfrac1m\sum_i [\, s_{i\pi^*(i)} > \max_{j\neq\pi^*(i)} s_{ij} \,]",
+        meaning="Share of single images whose own caption scores strictly highest.",
+        reference="[TTM] section 4.5",
+        colour="#7a8296",
+        marker="diamond",
+        dash="dashdot",
+        headline=False,
+        share=True,
+        applies=_always,
+        rule=lambda m, k: comparisons.rows if m == 1 else comparisons.single,
+        chance=lambda m, k: 1 / k,
+        alpha=AlphaRule(lambda v: v.rows),
+        verdict=_individual_verdict,
+    ),
+}
+
+# Of a set whose images are scored with all captions: over everything, regardless of groups (`core.metrics.evaluation`).
+GLOBAL: dict[str, Described] = {
+    GLOBAL_MATCH: Described(
+        label="Global match",
+        short="Global",
+        meaning="One assignment over all images and captions gives an image its own caption.",
+        colour="#c67c12",
+        marker="star",
+        dash="solid",
+        headline=True,
+    ),
+    IMAGE_TO_TEXT: Described(
+        label="Image to text R@1",
+        short="i→t R@1",
+        meaning="An image's own caption scores highest among all captions.",
+        colour="#c0569f",
+        marker="triangle-up",
+        dash="longdash",
+        headline=False,
+    ),
+    TEXT_TO_IMAGE: Described(
+        label="Text to image R@1",
+        short="t→i R@1",
+        meaning="A caption's own image scores highest among all images.",
+        colour="#93801c",
+        marker="triangle-down",
+        dash="longdashdot",
+        headline=False,
+    ),
+}
+
+
+def check_table(table: Mapping[str, Described]) -> None:
+    """Raises ValueError where two entries share a label, or look the same in a figure."""
+    for parts in (("label",), ("colour", "marker", "dash")):
+        seen: dict[tuple[str, ...], str] = {}
+        for name, entry in table.items():
+            look = tuple(getattr(entry, part) for part in parts)
+            if seen.setdefault(look, name) != name:
+                raise ValueError(
+                    f"The metrics {seen[look]!r} and {name!r} have the same {' and '.join(parts)}; change one of them."
+                )
+
+
+check_table({**METRICS, **GLOBAL})
+
+
+# --- reading the table
+
+
+def entry(name: str, m: int, k: int) -> Metric:
+    """A metric of groups of m images and k captions.
+
+    Raises InputError for an unknown name, and for a metric that groups of this shape do not have.
+    """
+    if name not in METRICS:
+        raise unknown_name("metric", name, METRICS)
+    if not METRICS[name].applies(m, k):
+        known = ", ".join(of_shape(m, k))
+        raise InputError(f"Groups of {m}x{k} have no {METRICS[name].label}; choose one of {known}.")
+    return METRICS[name]
+
+
+def of_shape(m: int, k: int) -> tuple[str, ...]:
+    """The metrics of groups of m images and k captions, in the table's order."""
+    return tuple(name for name, metric in METRICS.items() if metric.applies(m, k))
+
+
+def described(name: str) -> Described:
+    """The entry of a group metric or of a global one; KeyError for any other name."""
+    return METRICS[name] if name in METRICS else GLOBAL[name]
+
+
+def headlines(known: Collection[str] | None = None) -> tuple[str, ...]:
+    """The metrics to show where there is room for few, in the table's order; of `known` ones, by default of groups."""
+    found = METRICS if known is None else [name for name in (*METRICS, *GLOBAL) if name in known]
+    return tuple(name for name in found if described(name).headline)
+
+
+def yes_or_no(known: Collection[str]) -> tuple[str, ...]:
+    """Those of some group metrics that hold for a group or do not, in the table's order."""
+    return tuple(name for name, metric in METRICS.items() if name in known and not metric.share)

@@ -1,0 +1,268 @@
+"""A table cell by cell: the paper's number, yours from the finished runs, what is missing, and how long that takes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+from core.papers.cells import Records
+from core.papers.measured import measured
+from core.papers.runs import fresh, matches, missing_of, records_of, time_of
+from core.papers.tables import SEEDS, TABLES, Cell, Line, lines
+from core.runs.store import Run, RunStore, resume
+from core.ttm.seeds import Spread, new_group, seed_of, spread
+
+__all__ = ["SEEDS", "TABLES", "Cell", "Line", "Plan", "Status", "lines", "plan", "start", "work_through"]
+
+
+class Status(NamedTuple):
+    """A line as it stands in this store."""
+
+    line: Line
+    state: str  # "done", "running", "stopped" (resumable), "ready", "missing" or "printed" (no run at all)
+    missing: tuple[str, ...]  # data and weights that are not here, each with the next step
+    values: tuple[Spread | None, ...]  # yours, one per cell, over the seeds that are complete
+    shipped: tuple[Spread | None, ...]  # what Crossmatch brings along of it, one per cell
+    complete: tuple[int, ...]  # seeds
+    runs: dict[str, str]  # id -> status, of all runs that belong to it
+    seconds: float | None  # that the seeds to come will take; None where no earlier run says
+    pace: str  # where that is known from
+    wanted: int  # seeds that the line needs
+
+    def record(self) -> dict[str, Any]:
+        """JSON-safe, with one entry per cell: paper, shipped and yours, with their deviations and seeds."""
+        triples = zip(self.line.cells, self.values, self.shipped, strict=True)
+        cells = [_cell_record(*triple) for triple in triples]
+        return {
+            "line": self.line.label,
+            "state": self.state,
+            "missing": list(self.missing),
+            "seeds": list(self.complete),
+            "wanted": self.wanted,
+            "seconds": None if self.seconds is None else round(self.seconds, 1),
+            "pace": self.pace,
+            "runs": self.runs,
+            "cells": cells,
+        }
+
+
+class Plan(NamedTuple):
+    """A table in this store."""
+
+    name: str
+    title: str
+    seeds: int
+    lines: list[Status]
+
+    @property
+    def seconds(self) -> float | None:
+        """What everything that can run will take, as far as it is known; None where nothing is."""
+        known = [s.seconds for s in self.lines if s.seconds is not None and s.state != "missing"]
+        return sum(known) if known else None
+
+    def record(self) -> dict[str, Any]:
+        """JSON-safe."""
+        found = [status.record() for status in self.lines]
+        return {
+            "table": self.name,
+            "title": self.title,
+            "seeds": self.seeds,
+            "seconds": self.seconds,
+            "lines": found,
+        }
+
+
+def _cell_record(cell: Cell, value: Spread | None, shipped: Spread | None) -> dict[str, Any]:
+    yours = {} if value is None else value._asdict()
+    ours = {} if shipped is None else shipped._asdict()
+    return {
+        "method": cell.method,
+        "metric": cell.metric,
+        "part": cell.part,
+        "head": cell.head,
+        "paper": cell.paper,
+        "paper_std": cell.std,
+        "note": cell.note,
+        "shipped": ours.get("mean"),
+        "shipped_std": ours.get("std"),
+        "shipped_seeds": ours.get("seeds", 0),
+        "yours": yours.get("mean"),
+        "yours_std": yours.get("std"),
+        "seeds": yours.get("seeds", 0),
+    }
+
+
+def plan(store: RunStore, name: str, seeds: int = SEEDS, owner: str | None = None) -> Plan:
+    """Where a table stands: every cell's numbers, and what the lines that are not complete need.
+
+    name : a key of `TABLES`. A run counts for a line where data, split, model and every setting are the line's; which
+    seeds it has does not matter. A line that trains nothing is measured once, whatever `seeds` says. Raises InputError
+    for an unknown table.
+    """
+    chosen = lines(name)
+    runs = store.list(owner=owner)
+    # Lines share data and weights, and looking for those on the disk takes the most of the time.
+    lacks = cache(lambda benchmark, model, trains: missing_of(benchmark, model, trains))
+    found = [_status(store, line, runs, seeds, lacks) for line in chosen]
+    return Plan(name, TABLES[name][0], seeds, found)
+
+
+def _status(
+    store: RunStore,
+    line: Line,
+    runs: Sequence[Run],
+    seeds: int,
+    lacks: Callable[[str, str, bool], tuple[str, ...]],
+) -> Status:
+    wanted = line.seeds or seeds
+    mine = [[run for run in runs if matches(run.config, job)] for job in line.jobs]
+    found = [records_of(store, own) for own in mine]  # per job: seed -> records
+    complete = set.intersection(*map(set, found)) if found else set()
+    every = {run.id: run for own in mine for run in own}
+    needs = [lacks(job["benchmark"], job["model"], "adapt" in job) for job in line.jobs]
+    missing = tuple(dict.fromkeys(what for own in needs for what in own))
+    if not line.jobs and line.why:
+        missing = (line.why,)
+    times = [
+        time_of(store, job, wanted - len(own))
+        for job, own in zip(line.jobs, found, strict=True)
+        if len(own) < wanted
+    ]
+    known = [seconds for seconds, _ in times if seconds is not None]
+    pace = ", ".join(dict.fromkeys(told for _, told in times))
+    return Status(
+        line,
+        _state(line, len(complete) >= wanted, bool(missing), list(every.values())),
+        missing,
+        tuple(_spread(cell, found) for cell in line.cells),
+        _shipped(line),
+        tuple(sorted(complete)),
+        {name: run.status for name, run in every.items()},
+        sum(known) if times and len(known) == len(times) else None,
+        pace,
+        wanted,
+    )
+
+
+def _state(line: Line, complete: bool, missing: bool, runs: Sequence[Run]) -> str:
+    if not line.jobs:
+        return "missing" if missing else "printed"
+    if complete:
+        return "done"
+    if any(run.live for run in runs):
+        return "running"
+    if missing:
+        return "missing"
+    return "stopped" if any(run.resumable for run in runs) else "ready"
+
+
+def _shipped(line: Line) -> tuple[Spread | None, ...]:
+    """The shipped numbers of a line's cells."""
+    own = () if line.job is None else [m for m in measured() if matches(m.job, line.job)]
+    return tuple(
+        next((found for m in own if (found := m.read(cell)) is not None), None) for cell in line.cells
+    )
+
+
+def _spread(cell: Cell, found: Sequence[Mapping[int, Records]]) -> Spread | None:
+    """A cell over the seeds that all of its jobs have; `found` is per job seed -> records."""
+    if not cell.source or not found:
+        return None
+    seeds = sorted(set.intersection(*(set(found[job]) for job, _ in cell.source)))
+    values = [value for seed in seeds if (value := _mean(cell, found, seed)) is not None]
+    return spread(values) if values else None
+
+
+def _mean(cell: Cell, found: Sequence[Mapping[int, Records]], seed: int) -> float | None:
+    parts = [(cell.read(found[job][seed]), weight) for job, weight in cell.source]
+    return None if any(value is None for value, _ in parts) else sum(v * w for v, w in parts if v is not None)
+
+
+def start(store: RunStore, status: Status, owner: str | None = None) -> list[Run]:
+    """Launch what a line still needs, in the background: resume what was cut short, start the seeds that are missing.
+
+    Returns the runs that were launched; none for a line that is done, or lacks data or weights.
+    """
+    return [launch_one() for _, launch_one in _launches(store, status, owner)]
+
+
+def _launches(
+    store: RunStore, status: Status, owner: str | None = None
+) -> list[tuple[str, Callable[[], Run]]]:
+    """What `start` would launch: what tells it apart from others (lines may share runs), and a function that does."""
+    if status.state in ("done", "missing", "printed"):
+        return []
+    runs = [store.get(run_id) for run_id in status.runs]
+    found: list[tuple[str, Callable[[], Run]]] = []
+    for job in status.line.jobs:
+        found += _launches_of(store, status, job, [run for run in runs if matches(run.config, job)], owner)
+    return found
+
+
+def _launches_of(
+    store: RunStore, status: Status, job: Mapping[str, Any], runs: Sequence[Run], owner: str | None
+) -> list[tuple[str, Callable[[], Run]]]:
+    taken = set(records_of(store, runs)) | {seed_of(run) for run in runs if run.live}
+    again: dict[int, Run] = {}
+    for run in runs:
+        if run.resumable and seed_of(run) not in taken:
+            again.setdefault(seed_of(run), run)
+    group = next((run.config["group"] for run in runs if run.config.get("group")), None) or new_group()
+    left = [seed for seed in range(status.wanted) if seed not in taken and seed not in again]
+    title = _title(status.line, job)
+
+    def go_on(run: Run) -> Run:
+        return resume(store, run.id)
+
+    def begin(seed: int) -> Run:
+        return fresh(store, title, job, seed, group, owner)
+
+    key = json.dumps(job, sort_keys=True)
+    return [
+        *((run.id, partial(go_on, run)) for run in again.values()),
+        *((f"{key} {seed}", partial(begin, seed)) for seed in left),
+    ]
+
+
+def _title(line: Line, job: Mapping[str, Any]) -> str:
+    """A run's title: its line's label, with the set where the line has several."""
+    return line.label if len(line.jobs) == 1 else f"{line.label}, {job['benchmark']}"
+
+
+def work_through(
+    store: RunStore,
+    name: str,
+    seeds: int = SEEDS,
+    at_once: int = 2,
+    tell: Callable[[str], None] | None = None,
+    pause: float = 1.0,
+) -> Plan:
+    """Run everything of a table that can run, a few runs at a time, and wait for it; the table as it stands then.
+
+    Cut short, it goes on where it was when called again. at_once : runs that are launched at a time; how many of them
+    work is the device queue's business. tell : called with a line of text for every run that is launched or ends. A run
+    that fails is told and not tried again.
+    """
+    say = tell or (lambda text: None)
+    found = plan(store, name, seeds).lines
+    waiting = list(dict(pair for status in found for pair in _launches(store, status)).values())
+    working = {run.id for status in found for run in _live(store, status)}
+    while waiting or working:
+        while waiting and len(working) < at_once:
+            run = waiting.pop(0)()
+            working.add(run.id)
+            say(f"started {run.id}  {run.title}")
+        for run in [store.get(run_id) for run_id in working]:
+            if not run.live:
+                working.discard(run.id)
+                say(f"{run.status} {run.id}  {run.title}" + (f": {run.error}" if run.error else ""))
+        if working:
+            time.sleep(pause)
+    return plan(store, name, seeds)
+
+
+def _live(store: RunStore, status: Status) -> list[Run]:
+    return [run for run_id in status.runs if (run := store.get(run_id)).live]

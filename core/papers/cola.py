@@ -1,0 +1,157 @@
+"""The tables of [Cola] as lines that can be run: one row per base and strategy, its columns the data sets and splits.
+
+The paper prints learning rate and weight decay, and neither epochs nor batch: those are Crossmatch's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import pandas as pd
+
+from core.cola.run import adapt_job
+from core.datasets.published import reference
+from core.papers.cells import Cell, Line
+from core.scorers.cola_config import STRATEGIES
+
+BASES = {"CLIP": "openai/clip-vit-base-patch32", "FLAVA": "facebook/flava-full"}
+# Data set of the paper -> what is trained on and measured. Multi-object and CREPE pairs come with GQA's run.
+SETS = {
+    "Cola GQA": "cola/single-gqa",
+    "Cola CLEVR": "cola/single-clevr",
+    "Cola PACO": "cola/single-paco",
+    "Cola multi-object": "cola/single-gqa",
+    "CREPE": "cola/single-gqa",
+}
+MIXES = {
+    "RegionCap": "region",
+    "SingleObj": "single",
+    "+ MultiObj": "multi",
+    "+ HardNeg": "hard",
+    "Combined": "combined",
+}
+_PAIRS = {"Cola multi-object": "multi_object", "CREPE": "crepe"}
+_HEADS = {
+    "cola_map": "Cola mAP",
+    "query_all_map": "QueryAll mAP",
+    "standard_map": "standard mAP",
+    "f1": "F1",
+    "mean_rank_relevant": "rank of right images",
+    "mean_rank_distractor": "rank of distractors",
+    "multi_object": "multi-object accuracy",
+    "crepe": "CREPE accuracy",
+    "parameters": "million weights trained",
+}
+TABLES = (
+    ("1", "Table 1", "strategies on GQA, CLEVR and PACO"),
+    ("2a", "Table 2a", "strategies on multi-object pairs and CREPE"),
+    ("2b", "Table 2b", "what MM-Adapter trains on"),
+    ("3", "Table 3", "the harder lists of CLEVR, and ranks"),
+    ("4", "Table 4", "standard mAP"),
+    ("5", "Table 5", "fusions of MM-Adapter"),
+    ("10", "Section 10", "F1 on GQA"),
+)
+
+
+class TestCell(Cell):
+    """A number of a strategy's test results; `part` is the split of the queries."""
+
+    __test__ = False  # pytest: not a class of tests
+
+    def _value(self, record: Any, name: str) -> float | None:
+        if name == "parameters":
+            return record["parameters"]["trained"] / 1e6
+        found = record.get("test") or {}
+        own = found.get(name) or found.get("retrieval", {}).get(name, {}).get(self.part or "all")
+        return None if own is None else own["value"]
+
+
+@cache  # pages ask several times a visit; nothing in it changes while a process lives
+def lines(table: str) -> list[Line]:
+    """The lines of a table of the paper, in its order."""
+    rows = reference("Cola", table)
+    keys = dict.fromkeys(zip(rows["model"], rows["method"], strict=True))
+    return [_line(*key, rows[(rows[["model", "method"]] == key).all(axis=1)]) for key in keys]
+
+
+def _line(model: str, method: str, rows: pd.DataFrame) -> Line:
+    label = ", ".join(filter(None, (model, method)))
+    options = options_of(method)
+    if model not in BASES or options is None:  # people and chance: printed numbers
+        return Line(label, tuple(_cell(row, []) for _, row in rows.iterrows()), None)
+    benchmarks = list(dict.fromkeys(SETS[name] for name in rows["dataset"]))
+    jobs = tuple(adapt_job(name, BASES[model], options=options) for name in benchmarks)
+    cells = tuple(_cell(row, benchmarks) for _, row in rows.iterrows())
+    return Line(label, cells, jobs[0], "", jobs[1:])
+
+
+def options_of(method: str) -> dict[str, Any] | None:
+    """The settings of a method of the paper's tables; None for one that is no strategy.
+
+    `zero-shot` is what any run measures before its first step; Linear's is the quickest.
+    """
+    name, _, more = method.partition(", ")
+    what, _, value = more.partition(": ")
+    strategy = {s.row: key for key, s in STRATEGIES.items()} | {"zero-shot": "linear"}
+    if name not in strategy:
+        return None
+    chosen = {"strategy": strategy[name]}
+    if what == "data":
+        chosen["mix"] = MIXES[value]
+    elif what == "fusion":
+        chosen["fusion"] = value.lower()
+    return chosen
+
+
+def _cell(row: pd.Series, benchmarks: list[str]) -> TestCell:
+    dataset, subset, metric = str(row["dataset"]), str(row["subset"]), str(row["metric"])
+    of = _PAIRS.get(dataset, metric)
+    when = "before" if row["method"] == "zero-shot" else "after"
+    split = "" if of in _PAIRS.values() else subset
+    where = (
+        "" if of in _PAIRS.values() else f"{dataset.removeprefix('Cola ')}{f' {subset}' if subset else ''}, "
+    )
+    return TestCell(
+        str(row["method"]),
+        metric,
+        when,
+        of,
+        paper=float(row["value"]),
+        std=None if pd.isna(row["std"]) else float(row["std"]),
+        note=str(row["note"]),
+        part=split,
+        head=f"{where}{_HEADS[of]}",
+        source=((benchmarks.index(SETS[dataset]), 1.0),) if benchmarks else (),
+    )
+
+
+# ---- the same on the built-in world
+
+WORLD_MODEL = "builtin/clip"
+WORLD_CELLS = (
+    ("cola_map", "all"),
+    ("cola_map", "seen"),
+    ("cola_map", "unseen"),
+    ("query_all_map", "all"),
+    ("multi_object", ""),
+    ("crepe", ""),
+)
+
+
+def world() -> list[Line]:
+    """The built-in CLIP before, and after every strategy."""
+    after = [world_line(strategy.label, {"strategy": name}) for name, strategy in STRATEGIES.items()]
+    return [world_line("before", {"strategy": "linear"}), *after]
+
+
+def world_line(label: str, options: Mapping[str, Any]) -> Line:
+    """One strategy on the built-in scenes."""
+    when = "before" if label == "before" else "after"
+    cells = tuple(
+        TestCell(label, name, when, name, part=part, head=f"{_HEADS[name]}{f', {part}' if part else ''}")
+        for name, part in WORLD_CELLS
+    )
+    job = adapt_job("scenes/retrieval", WORLD_MODEL, options=options)
+    return Line(f"{label}, {WORLD_MODEL}", cells, job, seeds=1 if when == "before" else None)

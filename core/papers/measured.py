@@ -1,0 +1,143 @@
+"""What ships with Crossmatch of the built-in world's tables: measured over seeds, in assets/results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from math import isclose
+from typing import Any
+
+import pandas as pd
+
+from core.base.paths import assets
+from core.cola.run import adapt_job
+from core.papers.cells import Cell
+from core.papers.measure import measure_job
+from core.scorers.cola_config import STRATEGIES
+from core.ttm.run import simplematch_job, ttm_job
+from core.ttm.seeds import Spread, spread
+
+# Settings of alpha.csv -> where a measurement's record has them.
+_SETTINGS = {
+    "alpha 0": "alpha_0",
+    "alpha 1": "alpha_1",
+    "tuned on test": "best",
+    "half/half x 10": "validated",
+}
+_METRICS = ("group_score", "group_match", "global_match")
+_WHOLE = "all"  # the part of a run that is not a transfer check's
+# Columns of the description itself; every other setting is one of the method's.
+_OWN: dict[str, Callable[[str], Any]] = {"adapt_on": float, "oracle": lambda text: bool(int(text))}
+
+
+class Measured:
+    """The shipped runs of one description: the job that they are of, and the records of every seed."""
+
+    def __init__(self, job: dict[str, Any], seeds: Sequence[Sequence[Mapping[str, Any]]]) -> None:
+        self.job, self.seeds = job, seeds
+
+    def read(self, cell: Cell) -> Spread | None:
+        """A cell's number over the seeds; None where these runs do not have it.
+
+        What is before adaptation is no seed's doing: it counts once.
+        """
+        some = self.seeds[:1] if cell.when == "before" else self.seeds
+        found = [value for records in some if (value := cell.read(records)) is not None]
+        return spread(found) if found else None
+
+
+@cache
+def measured() -> tuple[Measured, ...]:
+    """Everything that was measured; what has no file yet is left out."""
+    readers = {"ttm_ablations.csv": _adapted, "cola.csv": _strategies, "alpha.csv": _captioner}
+    found: list[Measured] = []
+    for name, read in readers.items():
+        path = assets() / "results" / name
+        if path.is_file():
+            found += read(pd.read_csv(path, keep_default_na=False, na_values=[""]))
+    return tuple(found)
+
+
+def _adapted(table: pd.DataFrame) -> list[Measured]:
+    """Test-time matching and SimpleMatch, by iteration (benchmarks/ablations.py)."""
+    runs = table.groupby(["kind", "model", "benchmark", "setting"], sort=False)
+    return [
+        Measured(_job(*map(str, key)), [_records(own) for _, own in rows.groupby("seed")])
+        for key, rows in runs
+    ]
+
+
+def _strategies(table: pd.DataFrame) -> list[Measured]:
+    """Cola's strategies on the built-in scenes, with the test results of the base before (benchmarks/cola.py)."""
+    base = [_tests(table[table["strategy"] == "base"])] if (table["strategy"] == "base").any() else []
+    found = []
+    for key, rows in table[table["strategy"] != "base"].groupby(
+        ["strategy", "fusion", "mix", "model", "lr"], sort=False
+    ):
+        strategy, fusion, mix, model, lr = (*key[:4], float(str(key[4])))
+        # A rate that is the strategy's own needs no mention, in a description as on the page.
+        rate = None if isclose(lr, STRATEGIES[str(strategy)].lr) else lr
+        meets = {"fusion": fusion} if STRATEGIES[str(strategy)].joint else {}
+        options = {"strategy": strategy, **meets, "mix": mix, "lr": rate}
+        job = adapt_job("scenes/retrieval", str(model), options=options)
+        found.append(Measured(job, [[*base, _tests(own)] for _, own in rows.groupby("seed")]))
+    return found
+
+
+def _tests(rows: pd.DataFrame) -> dict[str, Any]:
+    """Test results as a run's record has them."""
+    test: dict[str, Any] = {"retrieval": {}}
+    for _, row in rows.iterrows():
+        value, metric = {"value": float(row["value"])}, str(row["metric"])
+        if metric in ("multi_object", "crepe"):
+            test[metric] = value
+        else:
+            test["retrieval"].setdefault(metric, {})[str(row["part"])] = value
+    return {"test": test, "parameters": {"trained": int(rows["trained"].iloc[0])}}
+
+
+def _captioner(table: pd.DataFrame) -> list[Measured]:
+    """The built-in captioner with and without its prior from noise (benchmarks/alpha.py)."""
+    rows = table[table["prior"] == "gaussian"]
+    found = []
+    for (model, benchmark), own in rows.groupby(["model", "benchmark"], sort=False):
+        alpha: dict[str, dict[str, Any]] = {}
+        for _, row in own[own["setting"].isin(_SETTINGS)].iterrows():
+            value = {"value": float(row["value"]), "alpha": row["alpha"]}
+            alpha.setdefault(str(row["metric"]), {})[_SETTINGS[str(row["setting"])]] = value
+        job = measure_job(str(benchmark), str(model), prior="gaussian")
+        found.append(Measured(job, [[{"metrics": {}, "alpha": alpha}]]))
+    return found
+
+
+def _job(kind: str, model: str, benchmark: str, setting: str) -> dict[str, Any]:
+    """The description of a row: `setting` holds options as `name=value` with spaces, or `preset` for none."""
+    given = dict(part.split("=", 1) for part in setting.split() if "=" in part)
+    more = {name: parse(given.pop(name)) for name, parse in _OWN.items() if name in given}
+    make = ttm_job if kind == "ttm" else simplematch_job
+    options = {name: _value(name, text) for name, text in given.items()}
+    return make(benchmark, model, options=options, **more)
+
+
+def _value(name: str, text: str) -> Any:
+    if name == "keep_optimizer":
+        return bool(int(text))
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """One record per iteration, as a run has them, as far as a table's cells read it."""
+    found = []
+    for _, own in rows.groupby("iteration"):
+        parts = {str(row["part"]): {"metrics": _metrics(row)} for _, row in own.iterrows()}
+        found.append({"metrics": parts[_WHOLE]["metrics"], "parts": parts})
+    return found
+
+
+def _metrics(row: pd.Series) -> dict[str, Any]:
+    return {name: {"value": float(row[name])} for name in _METRICS if pd.notna(row[name])}

@@ -1,0 +1,183 @@
+"""A table beside one's own numbers as people read it: cells as markup, what is missing, the papers' other tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from html import escape
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from core import datasets
+from core.datasets.published import UNITS, reference
+from core.figures.text import name_and_meaning
+from core.papers.cells import GAINS
+from core.papers.tables import TABLES
+
+PAPERS = {"Test-Time Matching": "TTM", "Language priors": "VGPT", "Cola": "Cola"}
+WORLD = "The built-in world"
+_GAIN_NAMES = dict(zip(GAINS, ("gain in points", "relative gain", "error reduction"), strict=True))
+# The kind of a paper's table, as this is measured on the built-in world.
+COUNTERPARTS = {
+    **dict.fromkeys(("ttm/1", "ttm/6", "ttm/7", "ttm/8"), "Sets and models"),
+    "ttm/2": "Global",
+    "ttm/9": "Iterations",
+    **{name: "Alpha" for name in TABLES if name.startswith("vgpt/")},
+    **{name: "Cola" for name in TABLES if name.startswith("cola/")},
+}
+
+
+class Missing(NamedTuple):
+    """Something that is not here: what, the next step in words, and the commands in it."""
+
+    what: str
+    step: str
+    commands: tuple[str, ...]
+    lines: int  # of the table, that wait for it
+
+
+class Choice(NamedTuple):
+    """A table: its key in `TABLES`, or its name in the paper where it is no run of adaptation; and what it shows."""
+
+    key: str
+    title: str
+
+
+def table_choices(paper: str) -> dict[str, Choice]:
+    """The tables of a paper (a key of `PAPERS`, or `WORLD`) by name."""
+    if paper == WORLD:
+        own = {name: title for name, (title, _) in TABLES.items() if name.startswith("world")}
+        return {_world_name(name): Choice(name, title) for name, title in own.items()}
+    short, found = PAPERS[paper], {}
+    for table in dict.fromkeys(reference(short)["table"]):
+        key = f"{short.lower()}/{table.rpartition(' ')[2]}"
+        if key in TABLES and (short != "TTM" or table.startswith("Table")):
+            found[table] = Choice(key, TABLES[key][0])
+        else:
+            data = dict.fromkeys(reference(short, table)["dataset"])
+            found[table] = Choice(table, ", ".join(data))
+    return found
+
+
+def _world_name(name: str) -> str:
+    """`world/schedules` as `Schedules`; the table of everything is `Sets and models`."""
+    return name.partition("/")[2].capitalize() or "Sets and models"
+
+
+def heading(cell: Mapping[str, Any]) -> str:
+    """What a cell's column is headed: its own heading, or method and metric."""
+    if cell.get("head") is not None:
+        return cell["head"]
+    label = _GAIN_NAMES.get(cell["metric"]) or name_and_meaning(cell["metric"])[0]
+    method = "TTM" if cell["method"].startswith("TTM T=") else cell["method"]
+    return f"{method} {label}" + (f", {cell['part']}" if cell["part"] else "")
+
+
+def table_html(plan: Mapping[str, Any]) -> str:
+    """`core.papers.Plan.record()` as markup: in every cell the paper's (or the shipped) number, and yours below."""
+    heads = list(dict.fromkeys(heading(cell) for line in plan["lines"] for cell in line["cells"]))
+    rows = []
+    for line in plan["lines"]:
+        own = {heading(cell): cell for cell in line["cells"]}
+        cells = "".join(f"<td>{_cell_html(own[head]) if head in own else ''}</td>" for head in heads)
+        rows.append(f'<tr><th scope="row">{escape(line["line"])}</th>{cells}</tr>')
+    top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
+    return (
+        '<div class="cm-scroll"><table class="cm-cells"><thead><tr><td></td>'
+        f"{top}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _cell_html(cell: Mapping[str, Any]) -> str:
+    upper = "" if cell["paper"] is None else f"<span>{number(cell['paper'], cell['paper_std'])}</span>"
+    if cell["shipped"] is not None:
+        told = f"measured over {cell['shipped_seeds']} seeds, shipped"
+        upper += f'<span title="{told}">{number(cell["shipped"], cell["shipped_std"])}</span>'
+    yours = '<b class="cm-none">–</b>'
+    if cell["yours"] is not None:
+        seeds = f"{cell['seeds']} seed{'s' if cell['seeds'] > 1 else ''}"
+        yours = f'<b title="{seeds}">{number(cell["yours"], cell["yours_std"])}</b>'
+    note = f' title="{escape(cell["note"], quote=True)}"' if cell["note"] else ""
+    return f"<div{note}>{upper}{yours}</div>"
+
+
+def number(mean: float, std: float | None) -> str:
+    """`72.50 ± 0.64`, as the papers print it."""
+    return f"{mean:.2f}" + ("" if std is None else f" ± {std:.2f}")
+
+
+def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
+    """A plan's record as a table to take away, one row per cell."""
+    rows = [
+        {"table": plan["table"], "line": line["line"], "state": line["state"], **cell}
+        for line in plan["lines"]
+        for cell in line["cells"]
+    ]
+    return pd.DataFrame(rows)
+
+
+def missing(plan: Mapping[str, Any]) -> list[Missing]:
+    """What the table's lines wait for, each once, with the commands that bring it."""
+    found: dict[str, list[str]] = {}
+    for line in plan["lines"]:
+        for text in line["missing"]:
+            what, _, step = text.partition(": ")
+            found.setdefault(what, []).append(step)
+    return [_missing(what, steps) for what, steps in found.items()]
+
+
+def _missing(what: str, steps: list[str]) -> Missing:
+    told = "; ".join(dict.fromkeys(steps))
+    commands = tuple(dict.fromkeys(re.findall(r"`([^`]+)`", told)))
+    return Missing(what, told.replace("`", ""), commands, len(steps))
+
+
+def paper_frame(paper: str, table: str) -> pd.DataFrame:
+    """A paper's table as it is read: one row per data set, model and method, one column per metric.
+
+    Numbers are text, with their deviation and the number of the note (see `notes`) where the paper says more.
+    """
+    rows, told = reference(paper, table), notes(paper, table)
+
+    def printed(row: pd.Series) -> str:
+        text = number(row["value"], None if pd.isna(row["std"]) else row["std"])
+        if round(row["value"], 2) != row["value"]:  # an alpha of 0.855
+            text = f"{row['value']:g}" + ("" if pd.isna(row["std"]) else f" ± {row['std']:g}")
+        return f"{text} [{told.index(row['note']) + 1}]" if row["note"] else text
+
+    keys = ["dataset", "subset", "model", "method"]
+    texts, heads = [printed(row) for _, row in rows.iterrows()], [metric_heading(m) for m in rows["metric"]]
+    shown = rows.assign(text=texts, head=heads)
+    order = list(dict.fromkeys(zip(*(shown[key] for key in keys), strict=True)))
+    wide = shown.pivot(index=keys, columns="head", values="text").reindex(order)
+    wide = wide[list(dict.fromkeys(heads))].fillna("")
+    wide = wide.reset_index()
+    wide.columns.name = None
+    return wide.loc[:, (wide != "").any(axis=0)]
+
+
+def metric_heading(metric: str) -> str:
+    """A metric of the papers with its unit, where that is not percent."""
+    try:
+        label = name_and_meaning(metric)[0]
+    except KeyError:
+        label = _GAIN_NAMES.get(metric) or metric.replace("_", " ").replace("map", "mAP")
+    unit = UNITS[metric]
+    return label if unit in ("percent", "1") or metric in GAINS else f"{label} ({unit})"
+
+
+def notes(paper: str, table: str) -> list[str]:
+    """What a reader of a paper's table must know, each note once."""
+    return [note for note in dict.fromkeys(reference(paper, table)["note"]) if note]
+
+
+def data_states(paper: str, table: str) -> dict[str, str]:
+    """The benchmarks that a paper's table is about, as far as Crossmatch reads them: name -> state."""
+    wanted = set(reference(paper, table)["dataset"])
+    found = {}
+    for name in datasets.names(None):
+        entry = datasets.entry(name)
+        if entry is not None and (entry.reference or (entry.title, ""))[0] in wanted:
+            found[name] = datasets.state(name)
+    return found

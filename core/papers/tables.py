@@ -1,0 +1,196 @@
+"""Which runs a table consists of, and which number of a run belongs into which cell.
+
+The papers' tables come from `core.datasets.published`, TTM's with its presets; `vgpt.py` and `cola.py` have those of the other two.
+Those of the built-in world are declared here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any
+
+import pandas as pd
+
+from core import datasets
+from core.base.errors import unknown_name
+from core.datasets.published import reference
+from core.papers import cola, vgpt
+from core.papers.cells import GAINS, Cell, Line
+from core.scorers.hub import builtin_models
+from core.ttm.config import MODELS, PRESETS
+from core.ttm.run import simplematch_job, ttm_job
+
+SEEDS = 4  # [TTM] 4.1
+
+
+# ---- the paper's tables
+
+
+@cache  # pages ask several times a visit; nothing in it changes while a process lives
+def _paper_table(number: int) -> list[Line]:
+    rows = reference("TTM", f"Table {number}")
+    found = []
+    for key in dict.fromkeys(zip(rows["dataset"], rows["subset"], rows["model"], strict=True)):
+        part = rows[(rows[["dataset", "subset", "model"]] == key).all(axis=1)]
+        # Table 9 has a row per number of iterations; raw and SimpleMatch are the same in all of them.
+        lengths = [m for m in dict.fromkeys(part["method"]) if m.startswith("TTM T=")]
+        for length in lengths or [""]:
+            chosen = part[~part["method"].str.startswith("TTM T=") | (part["method"] == length)]
+            found.append(_paper_line(*key, length, chosen))
+    return found
+
+
+def _paper_line(dataset: str, subset: str, model: str, length: str, rows: pd.DataFrame) -> Line:
+    wide = subset == "non-grouped"
+    label = ", ".join(filter(None, (dataset, subset, model, length.removeprefix("TTM "))))
+    benchmark = _benchmark(dataset, "" if wide else subset)
+    cells = tuple(_paper_cell(row, rows) for _, row in rows.iterrows())
+    preset = f"{benchmark}/{model.lower()}{'/global' if wide else ''}"
+    if preset not in PRESETS:
+        step = (
+            f"`crossmatch evaluate --benchmark {benchmark} --model api:NAME` with an endpoint that serves it"
+        )
+        return Line(label, cells, None, f"scores of {model}: {step}; this is no run of adaptation")
+    options = {"iterations": int(length.removeprefix("TTM T="))} if length else {}
+    return Line(label, cells, ttm_job(benchmark, MODELS[model.lower()], preset=preset, options=options), "")
+
+
+def _benchmark(dataset: str, subset: str) -> str:
+    """The benchmark that stands for a data set of the paper's tables."""
+    named = {name: datasets.entry(name) for name in datasets.names()}
+    return next(name for name, e in named.items() if e is not None and e.reference == (dataset, subset))
+
+
+def _paper_cell(row: pd.Series, rows: pd.DataFrame) -> Cell:
+    method, metric = str(row["method"]), str(row["metric"])
+    when = "before" if method in ("raw", "SimpleMatch") else "after"
+    std = None if pd.isna(row["std"]) else float(row["std"])
+    of, base = metric, ""
+    if metric in GAINS:
+        results = rows[~rows["metric"].isin(GAINS)].set_index("method")["metric"]
+        of, base = results[method], results[str(row["note"]).removeprefix("over ")]
+    return Cell(method, metric, when, of, base, float(row["value"]), std, str(row["note"]))
+
+
+# ---- the built-in world
+
+
+_ABLATION = "scenes/left-right"
+_MATCH, _SCORE = "group_match", "group_score"
+
+
+def _measured(
+    method: str = "TTM", metrics: Sequence[str] = (_MATCH, _SCORE), part: str = ""
+) -> tuple[Cell, ...]:
+    """The metrics before (SimpleMatch is what GroupMatch says before) and after."""
+    before = (
+        Cell("raw", _SCORE, "before", _SCORE, part=part),
+        Cell("SimpleMatch", _MATCH, "before", _MATCH, part=part),
+    )
+    return (*before, *(Cell(method, metric, "after", metric, part=part) for metric in metrics))
+
+
+def _models() -> list[str]:
+    """The built-in models that can be adapted."""
+    kinds = {"clip", "siglip", "siglip2"}
+    return [
+        name
+        for name, folder in builtin_models().items()
+        if json.loads((folder / "config.json").read_text()).get("model_type") in kinds
+    ]
+
+
+def _sets(flat: bool = False) -> list[str]:
+    """The built-in sets: in groups, or the flattened ones, where every caption is false of every other image."""
+    return [n for n in datasets.names() if n.startswith("scenes/") and n.endswith("@global") == flat]
+
+
+def _world() -> list[Line]:
+    """Every built-in set and model: test-time matching, and SimpleMatch as a real step."""
+    found = []
+    for model in _models():
+        for name in _sets():
+            found.append(Line(f"{name}, {model}", _measured(), ttm_job(name, model)))
+            cells = Cell("SimpleMatch", _SCORE, "after", _SCORE)
+            found.append(Line(f"{name}, {model}, SimpleMatch", (cells,), simplematch_job(name, model)))
+    return found
+
+
+def _varied(rows: Mapping[str, Mapping[str, Any]]) -> Callable[[], list[Line]]:
+    """Lines that differ in settings, on one set and the built-in CLIP; keys are labels."""
+    return lambda: [
+        Line(f"{_ABLATION}, {label}", _measured(), ttm_job(_ABLATION, "builtin/clip", options=dict(options)))
+        for label, options in rows.items()
+    ]
+
+
+def _oracle() -> list[Line]:
+    jobs = {"without": False, "oracle: reads the truth": True}
+    return [
+        Line(f"{_ABLATION}, {label}", _measured(), ttm_job(_ABLATION, "builtin/clip", oracle=oracle))
+        for label, oracle in jobs.items()
+    ]
+
+
+def _global() -> list[Line]:
+    options = {"variant": "global", "threshold_mode": "relative", "tau_first": 0.5, "tau_last": 0.0}
+    cells = (
+        Cell("raw", _SCORE, "before", _SCORE),
+        Cell("SimpleMatch", "global_match", "before", "global_match"),
+        Cell("TTM", "global_match", "after", "global_match"),
+    )
+    return [
+        Line(f"{name}, builtin/clip", cells, ttm_job(name, "builtin/clip", options=options))
+        for name in _sets(flat=True)
+    ]
+
+
+def _transfer() -> list[Line]:
+    cells = (*_measured(part="adapted"), *_measured(part="untouched"))
+    return [
+        Line(f"{name}, builtin/clip", cells, ttm_job(name, "builtin/clip", adapt_on=0.5)) for name in _sets()
+    ]
+
+
+# Name -> what it shows, and its lines.
+TABLES: dict[str, tuple[str, Callable[[], list[Line]]]] = {
+    "ttm/1": ("Winoground, MMVP-VLM and ColorSwap", lambda: _paper_table(1)),
+    "ttm/2": ("the same without groups: the global variant", lambda: _paper_table(2)),
+    "ttm/6": ("SugarCrepe", lambda: _paper_table(6)),
+    "ttm/7": ("WhatsUp, 1x4", lambda: _paper_table(7)),
+    "ttm/8": ("WhatsUp, 2x2", lambda: _paper_table(8)),
+    "ttm/9": ("fewer iterations", lambda: _paper_table(9)),
+    "world": ("every built-in set and model", _world),
+    "world/global": ("the built-in sets without groups", _global),
+    "world/transfer": ("adapted on half of the groups, measured on both halves", _transfer),
+    "world/schedules": (
+        "threshold schedules, as Fig. 2",
+        _varied({s: {"schedule": s} for s in ("linear", "cosine", "constant", "ascending")}),
+    ),
+    "world/thresholds": (
+        "first thresholds, as Fig. 4",
+        _varied({f"{c:.0%} at first": {"coverage_first": c} for c in (0.1, 0.2, 0.3, 0.5, 0.9)}),
+    ),
+    "world/iterations": (
+        "numbers of iterations, as Table 9",
+        _varied({f"T={t}": {"iterations": t} for t in (1, 3, 5, 10)}),
+    ),
+    "world/oracle": ("the skyline, as Fig. 4", _oracle),
+    "world/cola": ("Cola's strategies on the built-in scenes", cola.world),
+    "world/alpha": ("a captioner with and without its language prior", vgpt.world),
+    **{f"vgpt/{key}": (title, partial(vgpt.lines, table)) for key, table, title in vgpt.TABLES},
+    **{f"cola/{key}": (title, partial(cola.lines, table)) for key, table, title in cola.TABLES},
+}
+
+
+def lines(name: str) -> list[Line]:
+    """The lines of a table by name; InputError for one that does not exist."""
+    if name not in TABLES:
+        raise unknown_name("table", name, TABLES)
+    return TABLES[name][1]()
+
+
+def names() -> Iterable[str]:
+    return TABLES

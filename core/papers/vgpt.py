@@ -1,0 +1,265 @@
+"""The tables of the language-prior paper ([VGPT] Tables 1, 3-7, 9-13) as lines that can be run.
+
+A row is one model and score; its columns are the data sets. Nothing is trained, so a line is measured once. Where the
+paper's own weights are not published in a form that loads here, the nearest ones stand for them, and a note says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import pandas as pd
+
+from core import datasets
+from core.datasets.base import RETRIEVAL
+from core.datasets.published import reference
+from core.papers.cells import Cell, Line
+from core.papers.measure import measure_job
+from core.sweeps.evaluate import evaluate_job
+
+_NEAR = "the paper's BLIP is the pre-trained ViT-L; this one is its nearest published relative"
+_CAPTIONER = "Salesforce/blip-image-captioning-large"
+_MATCHER = "Salesforce/blip-itm-large-coco"
+# (model, method or its first word) of the paper -> what scores it here, and a remark.
+SCORERS: dict[tuple[str, str], tuple[str, str]] = {
+    ("BLIP", "ITC"): (f"itc:{_MATCHER}", _NEAR),
+    ("BLIP", "ITM"): (f"itm:{_MATCHER}", _NEAR),
+    ("BLIP", "VisualGPTScore"): (f"vgpt:{_CAPTIONER}", _NEAR),
+    ("BLIP", "blind VLM"): (f"blind:{_CAPTIONER}", _NEAR),
+    ("BLIP-2 Q-Former", "ITC"): ("itc:Salesforce/blip2-itm-vit-g", "the paper's has a ViT-L"),
+    ("BLIP-2 Q-Former", "ITM"): ("itm:Salesforce/blip2-itm-vit-g", "the paper's has a ViT-L"),
+    ("BLIP-2 FLAN-T5", "VisualGPTScore"): ("vgpt:Salesforce/blip2-flan-t5-xl", "the paper's has a ViT-L"),
+    ("LLaVA-1.5", "VisualGPTScore"): ("vgpt:llava-hf/llava-1.5-13b-hf", ""),
+    ("CLIP", "discriminative"): ("openai/clip-vit-base-patch32", ""),
+    ("CLIP-B32", "CLIPScore"): ("openai/clip-vit-base-patch32", ""),
+    ("LAION2B-CLIP", "discriminative"): ("open_clip:ViT-bigG-14/laion2b_s39b_b160k", ""),
+    ("LAION2B-CLIP", "ITC"): ("open_clip:ViT-bigG-14/laion2b_s39b_b160k", ""),
+    ("LAION5B-CLIP", "discriminative"): (
+        "open_clip:xlm-roberta-large-ViT-H-14/frozen_laion5b_s13b_b90k",
+        "",
+    ),
+    ("LAION5B-CLIP", "ITC"): ("open_clip:xlm-roberta-large-ViT-H-14/frozen_laion5b_s13b_b90k", ""),
+    ("BART", "blind LM"): ("lm:facebook/bart-base", ""),
+    ("FLAN-T5", "blind LM"): ("lm:google/flan-t5-xl", ""),
+    ("OPT", "blind LM"): ("lm:facebook/opt-2.7b", ""),
+}
+# Means over several benchmarks, each subset of a kind counting the same ([VGPT] Table 13: the average of the kinds).
+_KINDS = {
+    "Replace": ("replace_obj", "replace_att", "replace_rel"),
+    "Swap": ("swap_obj", "swap_att"),
+    "Add": ("add_obj", "add_att"),
+}
+_PLAIN = {("EqBen", ""): "eqben/val"}  # Tables 3 and 10 are of one set
+_METRICS = {"accuracy": "accuracy_top1"}
+_AT = {"0": "alpha_0", "1": "alpha_1", "alpha*_val": "validated", "alpha*_test": "best"}
+_HEADS = {"alpha_0": "α = 0", "alpha_1": "α = 1", "best": "best α", "validated": "held-out α"}
+TABLES = (
+    ("1a", "Table 1a", "ARO"),
+    ("1b", "Table 1b", "VL-CheckList"),
+    ("1c", "Table 1c", "SugarCrepe"),
+    ("1d", "Table 1d", "CREPE"),
+    ("3a", "Table 3a", "image to text: Winoground, EqBen, COCO, Flickr30k, ImageNet"),
+    ("3b", "Table 3b", "text to image: Winoground, EqBen, COCO, Flickr30k"),
+    ("4", "Table 4", "LLaVA-1.5 on Winoground and EqBen"),
+    ("5a", "Table 5a", "pairs of BLIP's training data"),
+    ("6", "Table 6", "priors from more and fewer images, Winoground"),
+    ("7", "Table 7", "priors from noise or from the set itself, COCO and Flickr30k"),
+    ("9", "Table 9", "BLIP-2 on ARO, CREPE, VL-CheckList and SugarCrepe"),
+    ("10", "Table 10", "BLIP and BLIP-2 on Winoground and EqBen"),
+    ("11", "Table 11", "all metrics on Winoground and EqBen"),
+    ("12", "Table 12", "Winoground by tag"),
+    ("13", "Table 13", "SugarCrepe, with averages"),
+)
+
+
+class AlphaCell(Cell):
+    """A number at some alpha: `base` says which (`alpha_0`, `alpha_1`, `best`, `validated`)."""
+
+    def _value(self, record: Any, name: str) -> float | None:
+        own = record.get("parts", {}).get(self.part, {}) if self.part else record
+        found = own.get("alpha", {}).get(name, {}).get(self.base)
+        if found is None:
+            return None
+        value = found["alpha" if self.metric == "alpha" else "value"]
+        return value["mean"] if isinstance(value, dict) else value
+
+
+class CountCell(Cell):
+    """How many groups a part has."""
+
+    def _value(self, record: Any, name: str) -> float | None:
+        own = record.get("parts", {}).get(self.part, {}) if self.part else record
+        return own.get("n_groups")
+
+
+@cache  # pages ask several times a visit; nothing in it changes while a process lives
+def lines(table: str) -> list[Line]:
+    """The lines of a table of the paper, one per model and method, in the paper's order; every alpha is a line."""
+    rows = reference("VGPT", table)
+    several = len(set(zip(rows["dataset"], rows["subset"], strict=True))) > 1
+    found = []
+    for model, method in dict.fromkeys(zip(rows["model"], rows["method"], strict=True)):
+        own = rows[(rows["model"] == model) & (rows["method"] == method)]
+        found.append(_line(table, str(model), str(method), own, several))
+    return found
+
+
+def _line(table: str, model: str, method: str, rows: pd.DataFrame, several: bool) -> Line:
+    score, how = _parts(method)
+    label = ", ".join(filter(None, (model, method.replace("alpha", "α")))) or "number of groups"
+    scorer, remark = SCORERS.get((model, score) if model or method else ("BLIP", "ITC"), ("", ""))
+    benchmarks = list(dict.fromkeys(b for _, row in rows.iterrows() for b in _benchmarks(row)))
+    why = _why(model, score, how, benchmarks)
+    if not scorer or why:
+        return Line(
+            label, tuple(_cell(row, rows, (), table, several) for _, row in rows.iterrows()), None, why
+        )
+    tags = list(dict.fromkeys(rows["subset"])) if table == "Table 12" else []
+    jobs = tuple(_job(name, scorer, how, score, tags) for name in benchmarks)
+    cells = tuple(_cell(row, rows, benchmarks, table, several, remark) for _, row in rows.iterrows())
+    seeds = 5 if table == "Table 6" else 1  # draws of the noise ([VGPT] Table 6)
+    return Line(label, cells, jobs[0], "", jobs[1:], seeds)
+
+
+def _parts(method: str) -> tuple[str, str]:
+    """The score of a method, and what its prior is from: `VisualGPTScore`, `3 null images`."""
+    name, _, how = method.partition(", ")
+    return re.sub(r" alpha=.*", "", name), how
+
+
+def _why(model: str, score: str, how: str, benchmarks: Sequence[str]) -> str:
+    """The next step where a row cannot be run; "" where it can, or where it is no model's."""
+    if score == "chance" or model in ("human", "random"):
+        return ""
+    if not benchmarks:
+        return "BLIP's training pairs: the paper's sample of LAION-114M is not published; there is nothing to fetch"
+    if "training images" in how:
+        return "BLIP's training images: put some into a folder and run `crossmatch alpha --prior train --images FOLDER`"
+    if (model, score) in SCORERS or not (model or score):
+        return ""
+    return (
+        "scores of models without weights that load here: "
+        f"`crossmatch evaluate --benchmark {benchmarks[0]} --scores FILE` measures scores from elsewhere"
+    )
+
+
+def _benchmarks(row: pd.Series) -> tuple[str, ...]:
+    """What a row's data set is here; several where it is a mean over them, () where it is not here at all."""
+    dataset, subset = str(row["dataset"]), str(row["subset"])
+    if dataset == "SugarCrepe":
+        kinds = _KINDS if subset == "Average" else {subset: _KINDS[subset]}
+        return tuple(f"sugarcrepe/{name}" for names in kinds.values() for name in names)
+    if (dataset, subset) in _PLAIN:
+        return (_PLAIN[dataset, subset],)
+    known = _references()
+    name = known.get((dataset, subset)) or known.get(
+        (dataset, "")
+    )  # a tag of Winoground is part of its groups
+    return () if name is None else (name,)
+
+
+@cache
+def _references() -> dict[tuple[str, str], str]:
+    """Data set and subset as the papers name them -> the benchmark."""
+    named = {name: datasets.entry(name) for name in datasets.names(None) if not name.startswith("mine/")}
+    return {e.reference: name for name, e in named.items() if e is not None and e.reference}
+
+
+def _weights(row: pd.Series) -> list[float]:
+    """The weight of each of a row's benchmarks in its mean: kinds count the same, and subsets within a kind."""
+    if row["dataset"] != "SugarCrepe":
+        return [1.0]
+    kinds = list(_KINDS.values()) if row["subset"] == "Average" else [_KINDS[str(row["subset"])]]
+    return [1 / len(kinds) / len(names) for names in kinds for _ in names]
+
+
+def _job(benchmark: str, model: str, how: str, score: str, tags: Sequence[str]) -> dict[str, Any]:
+    entry = datasets.entry(benchmark)
+    wide = entry is not None and entry.kind == RETRIEVAL
+    if score == "VisualGPTScore":
+        prior = "test" if "test images" in how or (wide and not how) else "gaussian"
+        count = re.match(r"(\d+) ", how)
+        return measure_job(
+            benchmark, model, prior=prior, images=None if count is None else int(count[1]), tags=tags
+        )
+    if wide or tags:
+        return measure_job(benchmark, model, tags=tags)
+    return evaluate_job(benchmark, model)
+
+
+def _cell(
+    row: pd.Series, rows: pd.DataFrame, benchmarks: Sequence[str], table: str, several: bool, remark: str = ""
+) -> Cell:
+    method, metric = str(row["method"]), str(row["metric"])
+    where = " ".join(filter(None, (str(row["dataset"]), str(row["subset"])))) if several else ""
+    told = {"alpha": "α", "groups": "groups"}.get(metric) or metric_label(metric)
+    parts = zip(_benchmarks(row), _weights(row), strict=True) if benchmarks else ()
+    facts: dict[str, Any] = {
+        "paper": float(row["value"]),
+        "std": None if pd.isna(row["std"]) else float(row["std"]),
+        "note": "; ".join(filter(None, (str(row["note"]), remark))),
+        "part": str(row["subset"]) if table == "Table 12" else "",
+        "head": " ".join(filter(None, (where, told))),
+        "source": tuple((benchmarks.index(name), weight) for name, weight in parts),
+    }
+    if metric == "groups":
+        return CountCell(method, metric, "after", metric, **facts)
+    at = _at(method, str(row["note"]))
+    if at:
+        of = _alpha_of(row, rows) if metric == "alpha" else _METRICS.get(metric, metric)
+        return AlphaCell(method, metric, "after", of, at, **facts)
+    return Cell(method, metric, "after", _METRICS.get(metric, metric), **facts)
+
+
+def _at(method: str, note: str) -> str:
+    """Which of a measurement's alphas a method is at; "" for one without."""
+    found = re.search(r"alpha=([^,]*)", method)
+    if found is None:
+        return ""
+    return _AT.get(found[1]) or ("validated" if "validation" in note else "best")
+
+
+def _alpha_of(row: pd.Series, rows: pd.DataFrame) -> str:
+    """The metric that an alpha was chosen for: the first of the same method and data set."""
+    same = rows[
+        (rows["method"] == row["method"])
+        & (rows["dataset"] == row["dataset"])
+        & (rows["subset"] == row["subset"])
+        & (rows["metric"] != "alpha")
+    ]
+    metric = str(same["metric"].iloc[0]) if len(same) else "text_score"
+    return _METRICS.get(metric, metric)
+
+
+def metric_label(metric: str) -> str:
+    """A metric's name for people."""
+    from core.figures.text import name_and_meaning
+
+    try:
+        return name_and_meaning(metric)[0]
+    except KeyError:
+        return metric.replace("_", " ")
+
+
+# ---- the same on the built-in world
+
+WORLD_MODEL = "builtin/blip-caption"
+
+
+def world() -> list[Line]:
+    """The built-in captioner on every set of groups: its scores as they are, without its prior, and in between."""
+    return [world_line(name) for name in datasets.names() if name.startswith("scenes/") and "@" not in name]
+
+
+def world_line(benchmark: str) -> Line:
+    """One set: TextScore at alpha 0, at 1, at its best, and held out."""
+    cells = tuple(
+        AlphaCell(f"VisualGPTScore {at}", "text_score", "after", "text_score", at, head=f"{title} TextScore")
+        for at, title in _HEADS.items()
+    )
+    return Line(
+        f"{benchmark}, {WORLD_MODEL}", cells, measure_job(benchmark, WORLD_MODEL, prior="gaussian"), seeds=1
+    )

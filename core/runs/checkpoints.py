@@ -1,0 +1,170 @@
+"""Checkpoints of a run and its final model: complete and checked, or not there.
+
+A checkpoint is a folder with the model in its own format, what `run_ttm` needs besides, the record of the iteration
+and, written last, a manifest of checksums.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.base import files
+from core.base.errors import InputError
+from core.runs.models import card, public
+
+if TYPE_CHECKING:  # a queued worker waits without numpy and torch
+    from core.scorers.base import Trainable
+    from core.ttm.loop import TTMState, TTMStep
+
+log = logging.getLogger("crossmatch.worker")
+
+_ADAPTER, _MOMENTS = "adapter.safetensors", "optimizer.safetensors"
+_KEPT = "kept."  # before the names of `TTMState.kept`
+
+
+def save_checkpoint(folder: Path, step: TTMStep, record: Mapping[str, Any]) -> Path:
+    """Write `checkpoint-NNNN` into a run's folder, then drop every other one, whole or half."""
+    return write_checkpoint(folder, record, step.model, lambda aside: _save_state(aside, step.state))
+
+
+def write_checkpoint(
+    folder: Path, record: Mapping[str, Any], model: Trainable, save_state: Callable[[Path], None]
+) -> Path:
+    """The checkpoint of any kind of run: the model, what `save_state` writes beside it, the record, the checksums."""
+    final = folder / f"checkpoint-{record['iteration']:04d}"
+    aside = folder / f".{final.name}.new"
+    files.remove(aside)
+    aside.mkdir()
+    model.save(aside / "model")
+    save_state(aside)
+    files.write_json(aside / "step.json", dict(record))
+    files.seal(aside, iteration=record["iteration"])
+    files.publish(aside, final)
+    drop_checkpoints(folder, but=final)
+    return final
+
+
+def drop_checkpoints(folder: Path, but: Path | None = None) -> None:
+    """Remove all checkpoints but one from a run's folder, and whatever a killed worker left half written."""
+    for path in [*folder.glob("checkpoint-*"), *folder.glob(".*"), *folder.glob("steps/.*")]:
+        if path.is_file():
+            path.unlink()
+        elif path != but:
+            files.remove(path)
+
+
+def _save_state(folder: Path, state: TTMState) -> None:
+    """TTMState as NPZ and, for AdamW's moments, safetensors: no pickle, so nothing in a folder can run."""
+    arrays = {"thresholds": state.thresholds, "scores": state.scores}
+    if state.global_scores is not None:
+        arrays["global_scores"] = state.global_scores
+    arrays |= {_KEPT + name: value for name, value in state.kept.items()}
+    files.write_arrays(folder / "state.npz", arrays)
+    if state.adapter is not None:
+        from safetensors.torch import save_file
+
+        save_file(state.adapter, folder / _ADAPTER)
+    if state.optimizer is not None:
+        save_moments(folder, state.optimizer)
+        files.write_json(folder / "optimizer.json", state.optimizer["param_groups"])
+
+
+def save_moments(folder: Path, optimizer: Mapping[str, Any]) -> None:
+    """The moments of an optimizer's state dict as safetensors."""
+    from safetensors.torch import save_file
+
+    moments = optimizer["state"]
+    tensors = {f"{i}.{name}": t.contiguous() for i, one in moments.items() for name, t in one.items()}
+    save_file(tensors, folder / _MOMENTS)
+
+
+def load_moments(folder: Path) -> dict[int, dict[str, Any]]:
+    """What `save_moments` wrote."""
+    from safetensors.torch import load_file
+
+    moments: dict[int, dict[str, Any]] = {}
+    for key, tensor in load_file(folder / _MOMENTS).items():
+        index, _, name = key.partition(".")
+        moments.setdefault(int(index), {})[name] = tensor
+    return moments
+
+
+def load_record(folder: Path) -> dict[str, Any]:
+    """The record of a checkpoint's iteration."""
+    return json.loads((folder / "step.json").read_text())
+
+
+def load_state(folder: Path) -> TTMState:
+    """What `save_checkpoint` wrote beside the model."""
+    import numpy as np
+
+    from core.ttm.loop import TTMState
+
+    optimizer, adapter = None, None
+    if (folder / _ADAPTER).exists():
+        from safetensors.torch import load_file
+
+        adapter = load_file(folder / _ADAPTER)
+    if (folder / "optimizer.json").exists():
+        groups = json.loads((folder / "optimizer.json").read_text())
+        optimizer = {"state": load_moments(folder), "param_groups": groups}
+    iteration = json.loads((folder / files.MANIFEST).read_text())["iteration"]
+    with np.load(folder / "state.npz", allow_pickle=False) as found:
+        arrays = {name: found[name] for name in found.files}
+    kept = {name.removeprefix(_KEPT): arrays.pop(name) for name in list(arrays) if name.startswith(_KEPT)}
+    return TTMState(iteration, **arrays, optimizer=optimizer, adapter=adapter, kept=kept)
+
+
+def newest_checkpoint(folder: Path) -> tuple[Path | None, str]:
+    """The newest checkpoint that passes its checksums, if any, and a note if one had to be passed over."""
+    note = ""
+    for path in sorted(folder.glob("checkpoint-*"), reverse=True):
+        try:
+            files.unseal(path)
+            return path, note
+        except InputError as error:
+            log.warning("%s", error)
+            note = f"The checkpoint of iteration {int(path.name[-4:])} was damaged; the run started again."
+    return None, note
+
+
+def publish_model(folder: Path, config: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> Path:
+    """Put the newest checkpoint's model, with a card and a manifest, at `model` in the run's folder."""
+    return publish_with(folder, config, lambda model: card(config, steps, _library(model)))
+
+
+def publish_with(folder: Path, config: Mapping[str, Any], told: Callable[[Path], str]) -> Path:
+    """As `publish_model`, with another card: `told` gets the folder of the model and gives its text."""
+    checkpoint, _ = newest_checkpoint(folder)
+    assert checkpoint is not None
+    aside, final = folder / ".model.new", folder / "model"
+    files.remove(aside)
+    shutil.copytree(checkpoint / "model", aside)
+    (aside / "README.md").write_text(told(aside), encoding="utf-8")
+    shown = public(config)
+    files.seal(aside, base=shown["model"], benchmark=shown["benchmark"], config=shown)
+    files.publish(aside, final)
+    return final
+
+
+def is_published(folder: Path) -> bool:
+    """Whether a run's folder holds its final model, complete; then nothing else is needed of it but the steps."""
+    try:
+        files.unseal(folder / "model")
+    except InputError:
+        return False
+    drop_checkpoints(folder)
+    return True
+
+
+def _library(folder: Path) -> str:
+    """What loads a model folder without Crossmatch; Crossmatch where nothing does."""
+    if (folder / "open_clip_config.json").is_file():
+        return "open_clip"
+    known = ("processor_config.json", "preprocessor_config.json")
+    return "transformers" if any((folder / name).is_file() for name in known) else "crossmatch"

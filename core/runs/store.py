@@ -1,0 +1,397 @@
+"""The run store: SQLite and a folder per run, shared by any number of apps, commands and workers.
+
+A run is a process of its own (core/worker.py) that shares nothing but this store with whoever started it. Every
+start of a run is numbered (`attempt`), and a worker writes under its number only: one that was given up for dead
+and wakes up after somebody resumed the run can no longer touch it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import sqlite3
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from core.base import files, paths, processes
+from core.base.database import opened
+from core.base.errors import InputError, writable
+from core.runs import queue
+
+if TYPE_CHECKING:  # a queued worker waits without numpy
+    import numpy as np
+
+LIVE = ("queued", "running", "stopping")
+RESUMABLE = ("interrupted", "stopped", "failed")
+SILENCE = 30.0  # seconds without a heartbeat after which a worker counts as dead
+TITLE_LENGTH = 200
+
+# One tuple of statements per schema version: append one, never change one.
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE runs (
+            id TEXT PRIMARY KEY, kind TEXT NOT NULL, title TEXT NOT NULL, config TEXT NOT NULL,
+            status TEXT NOT NULL, created REAL NOT NULL, started REAL, ended REAL,
+            total INTEGER NOT NULL DEFAULT 0, done INTEGER NOT NULL DEFAULT 0, fraction REAL NOT NULL DEFAULT 0,
+            message TEXT NOT NULL DEFAULT '', error TEXT, seconds_left REAL, owner TEXT,
+            device TEXT NOT NULL, ticket INTEGER NOT NULL DEFAULT 0, attempt INTEGER NOT NULL DEFAULT 0,
+            pid INTEGER, pid_created REAL, host TEXT, heartbeat REAL NOT NULL)""",
+        """CREATE TABLE steps (
+            run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE, iteration INTEGER NOT NULL,
+            step TEXT NOT NULL, PRIMARY KEY (run, iteration))""",
+        "CREATE INDEX runs_by_status ON runs (status, device, ticket)",
+    ),
+)
+
+
+class Superseded(InputError):
+    """The run was deleted, stopped or started anew meanwhile: this worker has nothing left to write."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(f"Run {run_id} was deleted or started anew meanwhile; list the runs again.")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A row of the store. Times are seconds since the epoch, `fraction` is in [0, 1]."""
+
+    id: str
+    kind: str
+    title: str
+    config: dict[str, Any]
+    status: str  # queued, running, stopping, stopped, finished, failed, interrupted
+    created: float
+    started: float | None
+    ended: float | None
+    total: int  # iterations to do; 0 until the worker knows
+    done: int  # finished iterations; iteration 0, the state before, is not counted
+    fraction: float
+    message: str
+    error: str | None  # one sentence
+    seconds_left: float | None
+    owner: str | None  # a visitor's id in public mode
+    device: str
+    attempt: int
+    pid: int | None
+
+    @property
+    def live(self) -> bool:
+        return self.status in LIVE
+
+    @property
+    def resumable(self) -> bool:
+        return self.status in RESUMABLE
+
+    def record(self) -> dict[str, Any]:
+        """The run as JSON-safe data."""
+        return asdict(self)
+
+
+# Spelled out here because inside the class `list` is its own method.
+Runs: TypeAlias = list[Run]
+Steps: TypeAlias = list[dict[str, Any]]
+
+
+class RunStore:
+    """All runs below one folder. Opens a connection per call: safe from any thread and any process."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = (paths.home() / "runs" if root is None else Path(root)).absolute()
+        self._database = opened(self.root / "runs.db", MIGRATIONS)
+
+    # ---- reading
+
+    def get(self, run_id: str) -> Run:
+        return self._read(self._row(run_id))
+
+    def _row(self, run_id: str) -> sqlite3.Row:
+        with self._database.transaction() as database:
+            row = database.execute("SELECT * FROM runs WHERE id = ?", [run_id]).fetchone()
+        if row is None:
+            raise InputError(f"There is no run {run_id!r} here; it may have been deleted, list the runs.")
+        return row
+
+    def list(self, kind: str | None = None, owner: str | None = None) -> Runs:
+        """Newest first; of one kind and one owner if given."""
+        with self._database.transaction() as database:
+            rows = database.execute(
+                "SELECT * FROM runs WHERE kind = coalesce(?, kind) AND (?2 IS NULL OR owner = ?2)"
+                " ORDER BY created DESC, id DESC",
+                [kind, owner],
+            ).fetchall()
+        return [self._read(row) for row in rows]
+
+    def steps(self, run_id: str) -> Steps:
+        """The records of all finished iterations, in order; iteration 0 is the state before."""
+        with self._database.transaction() as database:
+            rows = database.execute(
+                "SELECT step FROM steps WHERE run = ? ORDER BY iteration", [run_id]
+            ).fetchall()
+        return [json.loads(row["step"]) for row in rows]
+
+    def arrays(self, run_id: str, iteration: int) -> dict[str, np.ndarray]:
+        """Per-group arrays of an iteration: scores (n, m, k), selected (n,), matching (n, m)."""
+        import numpy as np
+
+        path = self.arrays_path(run_id, iteration)
+        try:
+            with np.load(path, allow_pickle=False) as found:
+                return {name: found[name] for name in found.files}
+        except (
+            Exception
+        ) as error:  # zip, zlib, NumPy and the tokenizer of its headers: each fails in its own ways
+            raise InputError(
+                f"Run {run_id} has no readable arrays of iteration {iteration} ({type(error).__name__} at {path}); "
+                "choose an iteration that is finished."
+            ) from None
+
+    def scores(self, run_id: str, iteration: int) -> np.ndarray:
+        """Scores of all groups after an iteration, float32 (n, m, k)."""
+        return self.arrays(run_id, iteration)["scores"]
+
+    def log(self, run_id: str, characters: int = 20_000) -> str:
+        """The end of the worker's log."""
+        with suppress(OSError), open(self.folder(run_id) / "log.txt", "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - characters))
+            return file.read().decode(errors="replace")
+        return ""
+
+    def folder(self, run_id: str) -> Path:
+        """A run's folder. Ids come from addresses: nothing but an id ever becomes a path."""
+        if not re.fullmatch(r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}", run_id):
+            raise InputError(f"{run_id!r} is no run id; take one from the list of runs.")
+        return self.root / run_id
+
+    def arrays_path(self, run_id: str, iteration: int) -> Path:
+        return self.folder(run_id) / "steps" / f"{int(iteration):04d}.npz"
+
+    # ---- what people do
+
+    def create(self, kind: str, title: str, config: dict[str, Any], owner: str | None = None) -> Run:
+        """Write a new run down; `launch` starts it. `config["device"]` decides which queue it joins."""
+        now = time.time()
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now)) + f"{int(now % 1 * 1000):03d}"
+        run_id = f"{stamp}-{secrets.token_hex(3)}"
+        device = config.get("device") or "auto"  # to say what that is would mean importing torch
+        row = (run_id, kind, _title(title), json.dumps(config), now, now, owner, str(device))
+        folder = self.folder(run_id)
+        try:
+            with files.storage(self.root):
+                for made in (folder, folder / "steps"):
+                    files.private_folder(made)
+                files.write_json(folder / "config.json", config)
+            with self._database.transaction(write=True) as database:
+                database.execute(
+                    "INSERT INTO runs (id, kind, title, config, status, created, heartbeat, owner, device)"
+                    " VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?)",
+                    row,
+                )
+        except InputError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return self.get(run_id)
+
+    def rename(self, run_id: str, title: str) -> None:
+        self.get(run_id)
+        with self._database.transaction(write=True) as database:
+            self._set(database, run_id, title=_title(title))
+
+    def request_stop(self, run_id: str) -> Run:
+        """Ask a run to stop after its current training step; one that waits in the queue leaves it at once."""
+        if self.get(run_id).live:
+            with self._database.transaction(write=True) as database:
+                row = self._mine(database, run_id, None)
+                if row["status"] == "queued":
+                    self._set(database, run_id, status="stopped", message="", ended=time.time())
+                elif row["status"] == "running":
+                    self._set(database, run_id, status="stopping", message="stopping")
+            if row["status"] == "running" and row["pid"]:
+                processes.nudge(_identity(row))  # it would notice by itself at its next heartbeat
+        return self.get(run_id)
+
+    def delete(self, run_id: str) -> None:
+        """End the run's process if it has one, then remove the run and its folder."""
+        folder = self.folder(self.get(run_id).id)
+        _end(self._row(run_id))
+        with self._database.transaction(write=True) as database:
+            row = self._mine(database, run_id, None)
+            self._set(database, run_id, attempt=row["attempt"] + 1)  # whoever works for it can write no more
+        _end(row)  # somebody may have resumed it a moment ago
+        with files.storage(folder):
+            files.remove(folder)
+        with self._database.transaction(write=True) as database:
+            database.execute("DELETE FROM runs WHERE id = ?", [run_id])
+
+    def queue_up(self, run_id: str) -> int:
+        """Put a new or a resumable run at the end of its queue; returns the number of this attempt."""
+        now = time.time()
+        if self.get(run_id).resumable:  # its worker may have been silent for too long, and yet live
+            _end(self._row(run_id))
+        with self._database.transaction(write=True) as database:
+            row = self._mine(database, run_id, None)
+            status = _status(row)
+            if row["attempt"] and status not in RESUMABLE:
+                raise InputError(f"Run {run_id} is {status}; resume it once it is {', '.join(RESUMABLE)}.")
+            last = database.execute("SELECT max(ticket) FROM runs").fetchone()[0]
+            values = {"status": "queued", "attempt": row["attempt"] + 1, "ticket": last + 1, "heartbeat": now}
+            cleared = dict.fromkeys(("pid", "pid_created", "host", "error", "ended", "seconds_left"))
+            self._set(database, run_id, **values, **cleared, message="starting")
+        return row["attempt"] + 1
+
+    # ---- what workers do, under the number of their attempt
+
+    def claim(self, run_id: str, attempt: int, process: processes.Identity) -> None:
+        """Note which process works for this attempt."""
+        pid, created, host = process
+        with self._database.transaction(write=True) as database:
+            self._mine(database, run_id, attempt)
+            self._set(database, run_id, pid=pid, pid_created=created, host=host, heartbeat=time.time())
+
+    def try_start(self, run_id: str, attempt: int, limit: int) -> int:
+        """Take one of `limit` slots of the device: 0 when the run may start, else how many runs it waits for.
+
+        First come, first served, but owners take turns (core/runs/queue.py); a run whose worker is dead holds no slot.
+        """
+        with self._database.transaction(write=True) as database:
+            mine = self._mine(database, run_id, attempt)
+            if mine["status"] not in ("queued", "interrupted"):
+                raise Superseded(run_id)
+            others = database.execute(
+                "SELECT * FROM runs WHERE device = ? AND id != ? AND (status IN ('running', 'stopping')"
+                " OR (status = 'queued' AND attempt > 0))",
+                [mine["device"], run_id],
+            ).fetchall()
+            last = "SELECT owner, max(started) FROM runs WHERE device = ? GROUP BY owner"
+            served = dict(map(tuple, database.execute(last, [mine["device"]])))
+            ahead = queue.ahead(others, mine, served)
+            if len(ahead) >= limit:  # only then is it worth asking who of them lives
+                ahead = queue.ahead([row for row in others if _status(row) in LIVE], mine, served)
+            if len(ahead) < limit:
+                now = time.time()
+                started = mine["started"] or now
+                values = {"status": "running", "started": started, "heartbeat": now, "message": "loading"}
+                self._set(database, run_id, **values, ended=None)
+        return max(0, len(ahead) - limit + 1)
+
+    def beat(self, run_id: str, attempt: int, phase: str, **progress: Any) -> str:
+        """Record life and progress; returns the status. `phase` is what a run given up for dead wakes up as."""
+        with self._database.transaction(write=True) as database:
+            status = self._mine(database, run_id, attempt)["status"]
+            if status == "interrupted":
+                status, progress = phase, {**progress, "status": phase, "ended": None}
+            self._set(database, run_id, heartbeat=time.time(), **progress)
+        return status
+
+    def append_step(
+        self, run_id: str, step: dict[str, Any], attempt: int | None = None, **progress: Any
+    ) -> None:
+        """Add an iteration's record; the same iteration again replaces it and drops all later ones."""
+        iteration, text = int(step["iteration"]), json.dumps(step, allow_nan=False)
+        with self._database.transaction(write=True) as database:
+            self._mine(database, run_id, attempt)
+            database.execute("DELETE FROM steps WHERE run = ? AND iteration >= ?", [run_id, iteration])
+            database.execute("INSERT INTO steps VALUES (?, ?, ?)", [run_id, iteration, text])
+            self._set(database, run_id, done=iteration, **progress)
+
+    def conclude(self, run_id: str, attempt: int, status: str, error: str | None = None) -> None:
+        """The last word of a worker: finished, stopped or failed (with one sentence)."""
+        more: dict[str, Any] = {"fraction": 1.0} if status == "finished" else {}
+        with self._database.transaction(write=True) as database:
+            self._mine(database, run_id, attempt)
+            more |= {"error": writable(error or "") or None, "ended": time.time(), "seconds_left": None}
+            self._set(database, run_id, **more, status=status, message="")
+
+    # ---- the database
+
+    def _read(self, row: sqlite3.Row) -> Run:
+        """A row as people see it. Whoever notices that a worker has died writes it down."""
+        values, status = dict(row), _status(row)
+        if status != row["status"]:
+            values.update(status=status, ended=row["heartbeat"], seconds_left=None, message="")
+            # A store that cannot be written is still read; and nothing is recorded if the worker has moved since.
+            with suppress(InputError), self._database.transaction(write=True, patience=0.2) as database:
+                database.execute(
+                    "UPDATE runs SET status = ?, ended = heartbeat, seconds_left = NULL, message = ''"
+                    " WHERE id = ? AND attempt = ? AND heartbeat = ? AND status = ?",
+                    [status, row["id"], row["attempt"], row["heartbeat"], row["status"]],
+                )
+        if values["seconds_left"] is not None:
+            values["seconds_left"] = max(0.0, row["seconds_left"] - (time.time() - row["heartbeat"]))
+        values["config"] = json.loads(row["config"])
+        return Run(**{field.name: values[field.name] for field in fields(Run)})
+
+    def _mine(self, database: sqlite3.Connection, run_id: str, attempt: int | None) -> sqlite3.Row:
+        """The run's row, unless it is gone or belongs to another attempt by now."""
+        row = database.execute("SELECT * FROM runs WHERE id = ?", [run_id]).fetchone()
+        if row is None or attempt not in (None, row["attempt"]):
+            raise Superseded(run_id)
+        return row
+
+    def _set(self, database: sqlite3.Connection, run_id: str, **values: Any) -> None:
+        columns = ", ".join(f"{name} = ?" for name in values)
+        database.execute(f"UPDATE runs SET {columns} WHERE id = ?", [*values.values(), run_id])
+
+
+def launch(store: RunStore, run_id: str, module: str = "core.worker") -> Run:
+    """Start a run in a process of its own, or go on with one after its last finished iteration.
+
+    It may wait in the queue of its device first. `module` is what the process runs (tests have their own).
+    """
+    attempt = store.queue_up(run_id)
+    try:
+        worker = processes.start_module(
+            module, [str(store.root), run_id, str(attempt)], store.folder(run_id) / "log.txt"
+        )
+    except OSError as error:
+        sentence = f"The worker of run {run_id} cannot be started ({error}); free some memory and disk, then resume it."
+        store.conclude(run_id, attempt, "failed", sentence)
+        raise InputError(sentence) from error
+    with suppress(Superseded):  # the worker claims too: this is for one that dies before its first word
+        store.claim(run_id, attempt, worker)
+    return store.get(run_id)
+
+
+def resume(store: RunStore, run_id: str) -> Run:
+    """Go on with an interrupted, stopped or failed run after its last finished iteration."""
+    return launch(store, run_id)
+
+
+def parallel_runs() -> int:
+    """How many runs may work on one device at a time: `$CROSSMATCH_PARALLEL_RUNS`, default 1."""
+    text = os.environ.get("CROSSMATCH_PARALLEL_RUNS", "1")
+    if not text.isdecimal() or not int(text):
+        raise InputError(f"CROSSMATCH_PARALLEL_RUNS is {text!r}; set it to a whole number, 1 or more.")
+    return int(text)
+
+
+def _status(row: sqlite3.Row) -> str:
+    """The status as it is now: what has lost its worker is interrupted, or stopped if that was asked for."""
+    if row["status"] not in LIVE:
+        return row["status"]
+    living = time.time() - row["heartbeat"] <= SILENCE
+    if living and row["pid"] is not None:
+        living = processes.alive(_identity(row)) is not False
+    gone = "stopped" if row["status"] == "stopping" else "interrupted"
+    return row["status"] if living else gone
+
+
+def _identity(row: sqlite3.Row) -> processes.Identity:
+    return processes.Identity(row["pid"], row["pid_created"], row["host"])
+
+
+def _end(row: sqlite3.Row) -> None:
+    if row["pid"] is not None:
+        processes.end(_identity(row))
+
+
+def _title(text: str) -> str:
+    title = writable(" ".join(text.split())[:TITLE_LENGTH])
+    if not title:
+        raise InputError("A run needs a title; give it some text.")
+    return title

@@ -1,0 +1,191 @@
+"""Training pictures and captions of the built-in world: drawn once from a seed, kept in the user's cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from core.base.paths import home
+from core.scenes.captions import Claim, Wording, claim_scene, say, unique
+from core.scenes.render import MODEL_SIZE, RENDERER, render_many
+from core.scenes.sampler import training_scenes
+from core.scenes.twins import Twin, draw_said, training_twins
+from core.scenes.world import COLOURS, MATERIALS, SHAPES, SIZES, Scene
+
+# What a relation says of its first object: the table's column and the sign; of the second object the opposite.
+_SIDES = {"left of": (-2, -1), "right of": (-2, 1), "in front of": (-1, -1), "behind": (-1, 1)}
+Progress = Callable[[str, float], None]  # (what is being done, share done in [0, 1])
+
+_CHUNK = 8192  # pictures between two progress reports
+_PROCESSES = min(8, os.cpu_count() or 1)
+GRID = 8  # cells a side of the label maps
+LABELS = (*COLOURS, *SHAPES, *SIZES, *MATERIALS)  # what a label map says of a cell, in this order
+
+
+@dataclass(frozen=True)
+class DataRecipe:
+    """Which training scenes are drawn; a few fields decide what a small model learns to bind."""
+
+    singles: int = 16_000  # scenes on their own
+    twins: int = 9_000  # pairs of scenes that differ in one exchange: the hard negatives
+    # What twins exchange, in turn.
+    kinds: tuple[str, ...] = ("attribute", "left-right", "attribute", "front-behind")
+    counts: tuple[int, ...] = (2, 2, 2, 3)  # objects per scene, drawn evenly from this list
+    captions: int = 4  # per scene; of a single scene the second half tell a relation, the first half none
+    detail: float = 0.0  # chance that a caption says size, and material
+    omit: float = 0.0  # chance that a caption of a single scene leaves out a colour or shape
+
+
+class TrainingData(NamedTuple):
+    """Pictures and their captions.
+
+    images : uint8 (singles + 2 * twins, H, W, 3). Twin t is rows singles + 2t and singles + 2t + 1.
+    captions : one list of `captions` texts per image; those of a twin's two images correspond.
+    maps : uint8 (images, GRID, GRID, len(LABELS)), 1 where an object with that attribute has its centre.
+    objects : float32 (images, colours, 6), see `object_table`.
+    told : int8 (images, captions, colours, 6), the same of what each caption tells, see `claim_table`.
+    singles : how many images are no twin.
+    """
+
+    images: np.ndarray
+    maps: np.ndarray
+    objects: np.ndarray
+    told: np.ndarray
+    captions: list[list[str]]
+    singles: int
+
+    @property
+    def twins(self) -> int:
+        """Number of pairs."""
+        return (len(self.images) - self.singles) // 2
+
+
+def training_data(
+    recipe: DataRecipe,
+    seed: int,
+    progress: Progress | None = None,
+    cache: Path | None = None,
+    pictures: bool = True,
+) -> TrainingData:
+    """The recipe's pictures and captions. Pictures are rendered on the first call and read from the cache after.
+
+    Without `pictures` all of them are black: for a model that sees none.
+    """
+    tell = progress or (lambda what, share: None)
+    tell("drawing scenes", 0.0)
+    scenes, said = _sampled(recipe, seed)
+    images = np.broadcast_to(np.zeros(1, np.uint8), (len(scenes), MODEL_SIZE, MODEL_SIZE, 3))
+    if pictures:
+        images = _pictures(scenes, home() / "cache" / "pretrain" if cache is None else cache, tell)
+    return TrainingData(
+        images=images,
+        maps=np.stack([label_map(scene) for scene in scenes]),
+        objects=np.stack([object_table(scene) for scene in scenes]),
+        told=np.stack([[table for _, table in variants] for variants in said]),
+        captions=[[text for text, _ in variants] for variants in said],
+        singles=recipe.singles,
+    )
+
+
+def _pictures(scenes: Sequence[Scene], cache: Path, progress: Progress) -> np.ndarray:
+    """uint8 (scenes, side, side, 3), mapped from a file named after scenes and renderer."""
+    described = RENDERER + "".join(scene.to_json() for scene in scenes)
+    # The first pixels are part of the name: a renderer that changed without saying so must not find old pictures.
+    name = hashlib.sha256(described.encode() + render_many(scenes[:4]).tobytes()).hexdigest()[:24]
+    path, part = cache / f"{name}.npy", cache / f"{name}.part.npy"
+    if not path.is_file():
+        cache.mkdir(parents=True, exist_ok=True)
+        shape = (len(scenes), MODEL_SIZE, MODEL_SIZE, 3)
+        pictures = np.lib.format.open_memmap(part, "w+", np.uint8, shape)
+        for start in range(0, len(scenes), _CHUNK):
+            progress("rendering", start / len(scenes))
+            some = scenes[start : start + _CHUNK]
+            pictures[start : start + _CHUNK] = render_many(some, processes=_PROCESSES)
+        pictures.flush()
+        part.replace(path)
+    return np.load(path, mmap_mode="r")
+
+
+def object_table(scene: Scene) -> np.ndarray:
+    """What is where, by colour: float32 (colours, 6): present, one of the three shapes, x and y on the ground.
+
+    Shape and place are zero for a colour that no object has, or several: then they mean nothing.
+    """
+    table = np.zeros((len(COLOURS), 1 + len(SHAPES) + 2), dtype=np.float32)
+    for row, colour in zip(table, COLOURS, strict=True):
+        found = [item for item in scene.objects if item.colour == colour]
+        row[0] = bool(found)
+        if len(found) == 1:
+            row[1 + SHAPES.index(found[0].shape)] = 1
+            row[-2:] = found[0].x, found[0].y
+    return table
+
+
+def label_map(scene: Scene) -> np.ndarray:
+    """Attributes of the objects whose centres lie in each cell of the picture: uint8 (GRID, GRID, len(LABELS))."""
+    found = np.zeros((GRID, GRID, len(LABELS)), dtype=np.uint8)
+    for item in scene.objects:
+        u, v, _ = scene.camera.project(item.x, item.y, item.height / 2)
+        row, column = (min(GRID - 1, max(0, int((x + 1) / 2 * GRID))) for x in (-v, u))
+        for said in (item.colour, item.shape, item.size, item.material):
+            found[row, column, LABELS.index(said)] = 1
+    return found
+
+
+def claim_table(claim: Claim) -> np.ndarray:
+    """What a claim tells, in the form of `object_table`: int8 (colours, 6), places as -1, 1 or 0 for unsaid.
+
+    A place is relative to the other object: left -1, right 1 in x; in front -1, behind 1 in y.
+    """
+    table = np.zeros((len(COLOURS), 1 + len(SHAPES) + 2), dtype=np.int8)
+    colours = [phrase.colour for phrase in claim.phrases]
+    for index, phrase in enumerate(claim.phrases):
+        if phrase.colour is None:
+            continue
+        row = table[list(COLOURS).index(phrase.colour)]
+        row[0] = 1
+        if colours.count(phrase.colour) > 1:
+            continue
+        if phrase.shape is not None:
+            row[1 + SHAPES.index(phrase.shape)] = 1
+        if claim.relation is not None:
+            axis, first = _SIDES[claim.relation]
+            row[axis] = -first if index else first
+    return table
+
+
+def _said(claims: Sequence[Claim], wording: Wording) -> list[tuple[str, np.ndarray]]:
+    return [(say(claim, wording), claim_table(claim)) for claim in claims]
+
+
+def _of_scene(scene: Scene, rng: np.random.Generator, recipe: DataRecipe) -> list[tuple[str, np.ndarray]]:
+    said = []
+    for variant in range(recipe.captions):
+        kind = "pair" if variant < recipe.captions // 2 else "relation"
+        claim = claim_scene(scene, rng, {kind: 1.0}, recipe.detail, recipe.omit)
+        said += _said([claim], Wording.draw(rng, definite=unique(claim, scene)))
+    return said
+
+
+def _of_twin(pair: Twin, rng: np.random.Generator, recipe: DataRecipe) -> list[tuple[str, np.ndarray]]:
+    claims = pair.claims(draw_said(rng, recipe.detail), int(rng.integers(4)))
+    return _said(claims, Wording.draw(rng))
+
+
+def _sampled(recipe: DataRecipe, seed: int) -> tuple[list[Scene], list[list[tuple[str, np.ndarray]]]]:
+    """Scenes, singles before twins, and what each one's captions say."""
+    rng = np.random.default_rng([seed, 1])
+    scenes = training_scenes(recipe.singles, seed, recipe.counts)
+    pairs = training_twins(recipe.twins, recipe.kinds, seed, recipe.counts) if recipe.twins else []
+    said = [_of_scene(scene, rng, recipe) for scene in scenes]
+    for pair in pairs:
+        both = [_of_twin(pair, rng, recipe) for _ in range(recipe.captions)]
+        said += [list(side) for side in zip(*both, strict=True)]
+        scenes += [pair.first, pair.second]
+    return scenes, said

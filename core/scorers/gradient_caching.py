@@ -1,0 +1,148 @@
+"""One batch's gradient in as little memory as there is: the contrastive loss of the whole batch, a few pairs at a time.
+
+A contrastive loss needs every pair's embedding at once, but not every pair's activations. The embeddings are first
+computed without gradients, then the loss and its gradient by embedding, then each part again with gradients, which
+take over from there: the same loss and the same gradients as of the whole batch, for a second forward pass.
+Source: gradient caching, Gao et al. 2021 (arXiv 2101.06983).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TypeVar
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from core.base.errors import InputError
+from core.scorers.base import Batch, TwoTower
+
+T = TypeVar("T")
+_ADVICE = "choose a smaller model, or adapt this one with lora_rank (8, say), or with precision 'bfloat16'"
+
+
+def backward(model: TwoTower, batch: Batch, size: int | None, reduced: bool = False) -> torch.Tensor:
+    """Loss of a batch of b pairs, its gradients added to the parameters'; a scalar without gradients.
+
+    size : pairs that pass the model at once; None: all. reduced : the towers run in bfloat16 (autocast).
+    Where the model draws random numbers (dropout), both passes of a part draw the same ones.
+    """
+    if size is None or size >= len(batch):
+        with towers(model.device, reduced):
+            loss = model.contrast(*model.embed(batch))
+        loss.backward()
+        return loss.detach()
+    parts, states, found = batch.split(size), [], []
+    with torch.no_grad(), towers(model.device, reduced):
+        for part in parts:
+            states.append(_random_state(model.device))
+            found.append(model.embed(part))
+    images, captions = (torch.cat(column).requires_grad_() for column in zip(*found, strict=True))  # (b, d)
+    loss = model.contrast(images, captions)  # the scale and the bias get their gradients here
+    loss.backward()
+    assert images.grad is not None
+    assert captions.grad is not None
+    after = _random_state(model.device)
+    gradients = zip(images.grad.split(size), captions.grad.split(size), strict=True)
+    for part, state, wanted in zip(parts, states, gradients, strict=True):
+        _set_random_state(model.device, state)
+        with towers(model.device, reduced):
+            again = model.embed(part)
+        # A tower that is not trained has nothing to pass its gradient on to.
+        pairs = [(x, g) for x, g in zip(again, wanted, strict=True) if x.requires_grad]
+        if pairs:
+            torch.autograd.backward([x for x, _ in pairs], [g for _, g in pairs])
+    _set_random_state(model.device, after)
+    return loss.detach()
+
+
+@contextmanager
+def towers(device: torch.device, reduced: bool) -> Iterator[None]:
+    """A model's forward pass for training: in bfloat16 (autocast) where `reduced`, as it is otherwise."""
+    with ExitStack() as stack:
+        if reduced:
+            stack.enter_context(torch.autocast(device.type, torch.bfloat16))
+            if device.type == "cpu":
+                # There the backward pass of torch's fused attention takes as long as all else together in bfloat16.
+                stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+        yield
+
+
+class Fitting:
+    """Halves a number of things that are done at once whenever memory runs out, and remembers what fits."""
+
+    def __init__(self, what: str, size: int | None = None, advice: str = _ADVICE) -> None:
+        """`what` : the things, for the note. `size` : at most so many at once; None: no limit yet.
+
+        advice : what to do where not even one fits, for the error.
+        """
+        self.what, self.size, self.advice, self.note = what, size, advice, ""
+
+    def run(self, work: Callable[[int | None], T], total: int, undo: Callable[[], None] | None = None) -> T:
+        """`work(size)`, again with half the size while it runs out of memory; `undo` clears what it left behind.
+
+        total : how many things there are. Raises InputError where not even one at a time fits.
+        """
+        while True:
+            failed = False
+            try:
+                return work(self.size)
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                failed = True
+            # Outside the handler: the error holds every tensor of the attempt.
+            if failed:
+                self._halve(min(self.size or total, total))
+                if undo is not None:
+                    undo()
+                _free_memory()
+
+    def _halve(self, size: int) -> None:
+        if size <= 1:
+            raise InputError(f"Not even one of the {self.what} fits into memory at a time; {self.advice}.")
+        self.size = (size + 1) // 2
+        self.note = f"Memory ran out: {self.what} pass the model {self.size} at a time, to the same result."
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that the GPU's or the machine's memory is used up."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    text = str(error)
+    # The CPU's allocator and Apple's raise plain RuntimeErrors.
+    return "DefaultCPUAllocator" in text or "MPS backend out of memory" in text
+
+
+def check_divisible(module: torch.nn.Module) -> None:
+    """Raise InputError for a model whose loss cannot be had in parts: batch normalisation looks at the whole batch."""
+    if any(isinstance(m, _BatchNorm) and m.training for m in module.modules()):
+        raise InputError(
+            "This model normalises over the batch, so its batch cannot pass in parts; leave micro_batch out and lower "
+            "batch instead."
+        )
+
+
+@contextmanager
+def same_draws(device: torch.device) -> Iterator[Callable[[], None]]:
+    """A function that puts the random state back to where it was on entering: for a second attempt."""
+    state = _random_state(device)
+    yield lambda: _set_random_state(device, state)
+
+
+def _random_state(device: torch.device) -> tuple[torch.Tensor, torch.Tensor | None]:
+    own = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
+    return torch.get_rng_state(), own
+
+
+def _set_random_state(device: torch.device, state: tuple[torch.Tensor, torch.Tensor | None]) -> None:
+    torch.set_rng_state(state[0])
+    if state[1] is not None:
+        torch.cuda.set_rng_state(state[1], device)
+
+
+def _free_memory() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

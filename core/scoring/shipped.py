@@ -1,0 +1,163 @@
+"""Scores that ship with Crossmatch: every built-in model on every built-in test set, in `assets/scores`.
+
+Found by content alone: a file is named after the scorer's key (a hash of weights, tokenizer and settings), and within
+it a score belongs to the hashes of an image's content and of a caption. A model or a set that changed finds nothing
+here and is scored anew. `python -m benchmarks.ready` writes the files. Imports no torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+import zipfile
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from core.base import paths
+
+Key = tuple[str, str]  # image key, caption
+
+PAIRS = "pairs.npz"
+
+
+class Pairs(NamedTuple):
+    """Which pairs of an image and a caption the files hold scores of, in this order.
+
+    images : uint64 (a,), ascending hashes of image keys. captions : uint64 (b,), ascending hashes of captions.
+    codes : int64 (p,), ascending: place of the image times b, plus place of the caption.
+    """
+
+    images: np.ndarray
+    captions: np.ndarray
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, keys: Iterable[Key]) -> Pairs:
+        """The distinct ones of these pairs, in order."""
+        wanted = list(keys)
+        first, second = _hashes(image for image, _ in wanted), _hashes(caption for _, caption in wanted)
+        images, captions = np.unique(first), np.unique(second)
+        codes = np.searchsorted(images, first) * len(captions) + np.searchsorted(captions, second)
+        return cls(images, captions, np.unique(codes).astype(np.int64))
+
+    @property
+    def key(self) -> str:
+        """Content hash (hex): equal keys mean the same pairs in the same order."""
+        return hashlib.sha256(b"".join(part.tobytes() for part in self)).hexdigest()
+
+    def places(self, keys: Sequence[Key]) -> np.ndarray:
+        """Place of each pair among `codes`, int64 (p,); -1 where it is not among them."""
+        first = _place(self.images, _hashes(image for image, _ in keys))
+        second = _place(self.captions, _hashes(caption for _, caption in keys))
+        known = (first >= 0) & (second >= 0)
+        return np.where(known, _place(self.codes, first * len(self.captions) + second), -1)
+
+    def write(self, path: Path) -> None:
+        """Write the file; `read_pairs` reads it. Codes as steps, which compress to little."""
+        steps = np.diff(self.codes, prepend=0)
+        np.savez_compressed(path, images=self.images, captions=self.captions, steps=steps)
+
+
+def _place(ordered: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Index into `ordered` (ascending) of each wanted value, -1 where it is not there."""
+    if not len(ordered):
+        return np.full(len(wanted), -1, dtype=np.int64)
+    place = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
+    return np.where(ordered[place] == wanted, place, -1)
+
+
+def _hashes(texts: Iterable[str]) -> np.ndarray:
+    """64 bits for each text, uint64 (n,); what is repeated is hashed once."""
+    known: dict[str, int] = {}
+    found = []
+    for text in texts:
+        if text not in known:
+            digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+            known[text] = int.from_bytes(digest, "little")
+        found.append(known[text])
+    return np.array(found, dtype=np.uint64)
+
+
+def folder() -> Path:
+    """Where the files lie."""
+    return paths.assets() / "scores"
+
+
+def score_path(scorer: str) -> Path:
+    """The file of a scorer's scores, by the scorer's key."""
+    return folder() / f"{hashlib.sha256(scorer.encode()).hexdigest()[:24]}.npz"
+
+
+def find(scorer: str, keys: Sequence[Key]) -> np.ndarray:
+    """Shipped scores of (image key, caption) pairs under a scorer's key, float32 (p,); NaN where there are none."""
+    values = np.full(len(keys), np.nan, dtype=np.float32)
+    path = score_path(scorer)
+    if not keys or not path.is_file():
+        return values
+    pairs, scores = _pairs(folder() / PAIRS), _scores(path, _stamp(path), scorer)
+    if pairs is None or scores is None or scores[1] != pairs.key:
+        return values
+    places = pairs.places(keys)
+    values[places >= 0] = scores[0][places[places >= 0]]
+    return values
+
+
+def write(scorer: str, name: str, pairs: Pairs, values: np.ndarray) -> Path:
+    """Write a scorer's scores (p,) float32 of all pairs; `name` is for people, the key is what counts."""
+    path = score_path(scorer)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    facts = json.dumps({"scorer": scorer, "name": name, "pairs": pairs.key})
+    np.savez_compressed(path, facts=np.array(facts), values=np.asarray(values, dtype=np.float32))
+    return path
+
+
+def current(scorer: str, pairs: Pairs) -> bool:
+    """Whether the shipped scores of a scorer are there, and of these pairs."""
+    path = score_path(scorer)
+    found = _scores(path, _stamp(path), scorer) if path.is_file() else None
+    return found is not None and found[1] == pairs.key
+
+
+def _pairs(path: Path) -> Pairs | None:
+    return read_pairs(path, _stamp(path)) if path.is_file() else None
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    state = path.stat()
+    return state.st_size, state.st_mtime_ns
+
+
+@lru_cache(maxsize=2)
+def read_pairs(path: Path, stamp: tuple[int, int]) -> Pairs | None:
+    """The pairs in a file; None, with a warning, where it is damaged. `stamp`: a new file is read anew."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return Pairs(file["images"], file["captions"], np.cumsum(file["steps"]))
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        _damaged(path, error)
+        return None
+
+
+@lru_cache(maxsize=16)
+def _scores(path: Path, stamp: tuple[int, int], scorer: str) -> tuple[np.ndarray, str] | None:
+    """Scores and the key of their pairs; None, with a warning, where the file is damaged or another scorer's."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            facts, values = json.loads(str(file["facts"])), file["values"]
+        if facts["scorer"] != scorer:
+            raise ValueError("it is another scorer's")
+        return values, str(facts["pairs"])
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        _damaged(path, error)
+        return None
+
+
+def _damaged(path: Path, error: Exception) -> None:
+    warnings.warn(
+        f"The shipped scores {path} cannot be read ({error}); what they hold is computed again.", stacklevel=5
+    )

@@ -1,0 +1,226 @@
+"""A sweep's cells: every model with every benchmark, seed and setting, each with the job that makes it and a key.
+
+The key is a hash of the job's content, so a cell is the same cell in whichever file it is named. What does not change
+a result is left out of it: device, preset name (its settings are spelled out), size of shards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from core.base import files
+from core.base.errors import InputError, unknown_name
+from core.sweeps.evaluate import SHARD, evaluate_job
+from core.sweeps.yaml_file import check_keys, number, parse_mapping, read_mapping, text, texts
+from core.ttm.run import simplematch_job, ttm_job
+
+KINDS = ("evaluate", "ttm", "simplematch")
+MOST = 10_000  # cells
+_FREE = ("device", "preset", "group", "cell", "sweep")  # of a job: what its result does not depend on
+_COMMON = ("name", "kind", "models", "benchmarks", "split", "groups", "device", "gpus", "cpus", "retries")
+_ADAPT = ("seeds", "settings", "grid", "preset", "adapt_on", "split_seed")
+_KEYS = {
+    "evaluate": (*_COMMON, "shard"),
+    "ttm": (*_COMMON, *_ADAPT, "oracle"),
+    "simplematch": (*_COMMON, *_ADAPT),
+}
+
+
+class Cell(NamedTuple):
+    """One thing to compute. `setting` is what people call its settings; `group` is shared by its seeds."""
+
+    kind: str
+    model: str
+    benchmark: str
+    setting: str
+    seed: int
+    job: dict[str, Any]  # as `core.ttm.run` makes it, with `group` and `cell`
+    key: str
+    group: str
+
+    @property
+    def title(self) -> str:
+        """How a run of this cell is called."""
+        parts = [self.model, self.benchmark, *([self.setting] if self.setting else [])]
+        head = " · ".join([*parts, self.kind])
+        return head if self.kind == "evaluate" else f"{head} · seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep: its cells, and what a task of it asks a cluster for."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    gpus: float = 0.0
+    cpus: float = 1.0
+    retries: int = 8  # times that a task is tried again after its node was lost
+    source: Mapping[str, Any] = field(default_factory=dict)  # the file's content, folders named in full
+
+
+def read_plan(path: Path | str) -> Plan:
+    """The sweep in a YAML file. Raises InputError, in one sentence, for whatever is wrong in it.
+
+    Keys: kind (evaluate, ttm, simplematch), models, benchmarks; seeds (a count, or a list), settings (a mapping, or a
+    list of mappings, each with an optional label), grid (setting -> list of values; every combination); split, groups,
+    preset, adapt_on, split_seed, oracle, device; gpus, cpus and retries of a task; shard (groups of one, evaluate).
+    """
+    return plan_of(read_mapping(Path(path)), str(path), Path(path).stem)
+
+
+def parse_plan(data: bytes | str, name: str) -> Plan:
+    """As `read_plan`, of a file's content."""
+    return plan_of(parse_mapping(data, name), name, name)
+
+
+def plan_of(found: Mapping[str, Any], where: str, name: str) -> Plan:
+    """The sweep that a mapping describes; `where` is what errors call it, `name` the sweep's name if it gives none."""
+    kind = text(found.get("kind"), "kind", where) if "kind" in found else "evaluate"
+    if kind not in KINDS:
+        raise unknown_name("kind of sweep", kind, KINDS)
+    check_keys(found, _KEYS[kind], f"{where} (kind {kind})")
+    for key in ("models", "benchmarks"):
+        if key not in found:
+            raise InputError(f"{where} has no {key}; name at least one.")
+    models, benchmarks = (texts(found[key], key, where) for key in ("models", "benchmarks"))
+    _check_names(benchmarks, where)
+    seeds, settings = _seeds(found.get("seeds", 1), where), _settings(found, where)
+    count = len(models) * len(benchmarks) * len(seeds) * len(settings)
+    if count > MOST:
+        raise InputError(f"{where} asks for {count:,} cells; a sweep has {MOST:,} at most, split it up.")
+    cells = [
+        _cell(kind, model, benchmark, label, seed, options, found, where)
+        for benchmark, model, (label, options), seed in product(benchmarks, models, settings, seeds)
+    ]
+    _check_twice(cells, where)
+    asked = {key: number(found[key], key, where, 0) for key in ("gpus", "cpus") if key in found}
+    if asked.get("gpus", 0) > 1 and asked["gpus"] % 1:
+        raise InputError(f"{where}: gpus is {asked['gpus']}; above 1 it must be a whole number.")
+    retries = int(number(found.get("retries", 8), "retries", where, 0, whole=True))
+    title = text(found["name"], "name", where) if "name" in found else name
+    source = {**found, "name": title, "models": list(dict.fromkeys(cell.job["model"] for cell in cells))}
+    return Plan(title, tuple(cells), **asked, retries=retries, source=source)
+
+
+def _check_names(benchmarks: list[str], where: str) -> None:
+    from core.datasets import names
+
+    known = names()
+    for name in benchmarks:
+        if name not in known:
+            raise InputError(f"{where}: {unknown_name('benchmark', name, known)}")
+
+
+def _seeds(value: Any, where: str) -> list[int]:
+    if isinstance(value, list):
+        found = [int(number(each, "seeds", where, 0, whole=True)) for each in value]
+        if not found or len(set(found)) < len(found):
+            raise InputError(f"{where}: seeds is {value!r}; list different whole numbers, or say how many.")
+        return found
+    return list(range(int(number(value, "seeds", where, 1, whole=True))))
+
+
+def _settings(found: Mapping[str, Any], where: str) -> list[tuple[str, dict[str, Any]]]:
+    """(label, settings) of every setting, each with every combination of the grid."""
+    given = found.get("settings") or {}
+    listed = given if isinstance(given, list) else [given]
+    grid = found.get("grid") or {}
+    if not all(isinstance(each, dict) for each in listed):
+        raise InputError(f"{where}: settings must be a mapping such as epochs: 5, or a list of mappings.")
+    if not isinstance(grid, dict) or not all(isinstance(v, list) and v for v in grid.values()):
+        raise InputError(f"{where}: grid must give every setting a list of values, such as lr: [1e-5, 1e-4].")
+    combinations = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+    named = []
+    for each, combination in product(listed, combinations):
+        options = {**each, **combination}
+        label = options.pop("label", None)
+        # A label names the listed setting; the grid's values always show.
+        shown = combination if label is not None else options
+        parts = [*([str(label)] if label is not None else []), *(f"{k} {v}" for k, v in shown.items())]
+        named.append((", ".join(parts), options))
+    return named
+
+
+def _cell(
+    kind: str,
+    model: str,
+    benchmark: str,
+    label: str,
+    seed: int,
+    options: Mapping[str, Any],
+    found: Mapping[str, Any],
+    where: str,
+) -> Cell:
+    groups = found.get("groups")
+    if groups is not None:
+        groups = int(number(groups, "groups", where, 1, whole=True))
+    source: dict[str, Any] = {"split": found.get("split") or "test", "groups": groups}
+    source["device"] = found.get("device") or "auto"
+    try:
+        if kind == "evaluate":
+            shard = int(number(found.get("shard", SHARD), "shard", where, 1, whole=True))
+            job = evaluate_job(benchmark, model, **source, shard=shard)
+        else:
+            if "seed" in options:
+                raise InputError("the seed is no setting; give seeds.")
+            more = {k: found[k] for k in ("preset", "adapt_on", "split_seed") if found.get(k) is not None}
+            if kind == "ttm":
+                more["oracle"] = _yes_or_no(found.get("oracle", False))
+            make = ttm_job if kind == "ttm" else simplematch_job
+            job = make(benchmark, model, **source, **more, options={**options, "seed": seed})
+    except (InputError, TypeError) as error:
+        raise InputError(f"{where}: {error}") from None
+    key = cell_key(kind, job)
+    group = "g-" + cell_key(kind, {**job, kind: {**job[kind], "seed": 0}})[:8]
+    return Cell(kind, model, benchmark, label, seed, {**job, "group": group, "cell": key}, key, group)
+
+
+def _yes_or_no(value: Any) -> bool:
+    """YAML's true or false; a text such as "no" would count as true."""
+    if not isinstance(value, bool):
+        raise InputError(f"oracle is {value!r}; it must be true or false.")
+    return value
+
+
+def _check_twice(cells: list[Cell], where: str) -> None:
+    seen: dict[str, Cell] = {}
+    for cell in cells:
+        other = seen.setdefault(cell.key, cell)
+        if other is not cell:
+            raise InputError(
+                f"{where} has a cell twice ({cell.title}): two of its settings come to the same."
+            )
+
+
+def cell_key(kind: str, config: Mapping[str, Any]) -> str:
+    """sha256 (hex) of what decides a job's result: equal keys mean the same computation.
+
+    A model that is a folder counts by the content of its files, so that training it anew makes other cells.
+    """
+    job = {k: v for k, v in config.items() if k not in _FREE and v is not None and v is not False}
+    job[kind] = {k: v for k, v in config[kind].items() if k != "shard"}
+    folder = Path(str(config["model"]))
+    if folder.is_absolute() and folder.is_dir():
+        job["model"] = _content(folder, _stamp(folder))
+    written = json.dumps({"kind": kind, **job}, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(written.encode()).hexdigest()
+
+
+def _stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """Names, sizes and times of the files: what tells that they changed."""
+    found = sorted(p for p in folder.rglob("*") if p.is_file())
+    return tuple((p.relative_to(folder).as_posix(), p.stat().st_size, p.stat().st_mtime_ns) for p in found)
+
+
+@lru_cache(maxsize=256)
+def _content(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> str:
+    """A hash of a folder's files by name and content."""
+    sums = {name: files.checksum(folder / name) for name, _, _ in stamp}
+    return hashlib.sha256(json.dumps(sums, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,104 @@
+"""What the lessons compute besides the usual: random guessing, and adaptation of frozen embeddings in seconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from core.base.errors import InputError
+from core.groups import GroupSet
+from core.metrics import groups as metrics
+from core.metrics.evaluation import Evaluation
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, Estimate
+
+if TYPE_CHECKING:
+    from core.scorers.embedding import EmbeddingModel
+
+_SUBJECTS = (GROUP_SCORE, GROUP_MATCH)  # of the propositions
+MOST = 2_000_000  # scores that one simulation may draw
+
+
+class Simulated(NamedTuple):
+    """A metric on random scores: what came out (percent, with interval) and what the proposition says."""
+
+    metric: str
+    estimate: Estimate
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the exact chance level lies in the 95 % interval (it does not, once in twenty times)."""
+        return self.estimate.low <= self.estimate.chance <= self.estimate.high
+
+
+def simulate(m: int, k: int, n: int, seed: int = 0) -> list[Simulated]:
+    """n groups of m images and k captions with independent normal scores, judged by GroupScore and GroupMatch.
+
+    [TTM] Propositions 1 and 2 (m = k), 3 and 4 (m < k). Raises InputError for a shape that is none, or too many scores.
+    """
+    if not 1 <= m <= k or k < 2:
+        raise InputError(f"A group has 1 to k images and at least 2 captions, not {m} and {k}.")
+    if n * m * k > MOST:
+        raise InputError(
+            f"{n} groups of {m}x{k} are more than the lesson draws at once; choose fewer groups."
+        )
+    scores = np.random.default_rng(seed).standard_normal((n, m, k))
+    found = metrics.evaluate(scores, np.tile(np.arange(m), (n, 1)), _SUBJECTS)
+    return [Simulated(name, estimate) for name, estimate in found.items()]
+
+
+def guessing_table(shapes: list[tuple[int, int]]) -> pd.DataFrame:
+    """Chance levels of every shape, in percent: one row per shape."""
+    rows = [
+        {
+            "images × captions": f"{m}×{k}",
+            **{METRICS[name].label: 100 * metrics.chance(name, m, k) for name in _SUBJECTS},
+        }
+        for m, k in shapes
+    ]
+    return pd.DataFrame(rows)
+
+
+class Half(NamedTuple):
+    """One side of a transfer check, before and after."""
+
+    before: Evaluation
+    after: Evaluation
+
+
+def memorise(groups: GroupSet, model: str, share: float, seed: int = 0) -> tuple[Half, Half]:
+    """SimpleMatch on frozen embeddings of a share of the groups: the adapted part, and the untouched one.
+
+    A square map per modality is trained on the induced matchings of the adapted part alone, until GroupScore's test
+    holds for all of them; both parts are then scored by the same maps. Seconds on a CPU. Sources: [TTM] 3.1,
+    METHODS 3 (b) and (d).
+    """
+    from core.ttm.config import SimpleMatchConfig
+    from core.ttm.simplematch import simple_match
+    from core.ttm.transfer import adapted_pool
+
+    pool = adapted_pool(groups, share, seed)
+    config = SimpleMatchConfig(lr=3e-4, seed=seed)  # the preset "simplematch/embeddings"
+    steps = list(simple_match(_frozen(model, groups), groups.blind(), config, pool=pool))
+    ends = [Evaluation.of(step.scores, groups.truth, groups.ids) for step in (steps[0], steps[-1])]
+    adapted, untouched = (Half(*(end.select(part) for end in ends)) for part in (pool, ~pool))
+    return adapted, untouched
+
+
+def _frozen(name: str, groups: GroupSet) -> EmbeddingModel:
+    """A built-in contrastive model's embeddings of a set, with one trainable map per modality."""
+    import torch
+
+    from core.scorers.embedding import EmbeddingModel
+    from core.scoring.load import load_scorer
+
+    model: Any = load_scorer(name)
+    images, _ = groups.unique_images()
+    captions, _ = groups.unique_captions()
+    rows = torch.arange(max(len(images), len(captions)))  # as pairs, because that is how a batch is made
+    with torch.inference_mode():
+        batch = model.batch(model.prepare(images, captions), rows % len(images), rows % len(captions))
+        pictures, texts = (found.float().cpu().numpy() for found in model.embed(batch))
+    keys, scale = [image.key for image in images], float(model.scale.detach().exp())
+    return EmbeddingModel(pictures[: len(images)], texts[: len(captions)], keys, list(captions), scale, name)

@@ -1,0 +1,185 @@
+"""A run over several seeds as one thing: started together, reported as mean and standard deviation.
+
+Each seed is a run of its own in the store; `config["group"]` says which belong together. The result of a seed is its
+last iteration, never its best one: choosing that would read the truth.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from core.base.errors import InputError
+from core.runs.store import RESUMABLE, Run, RunStore, launch, resume
+from core.ttm.run import is_over, kind_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+MOST = 64  # seeds of a group
+# Columns of a record that are numbers of the run itself, besides the metrics.
+_OWN = ("threshold", "coverage", "precision", "fitted", "loss", "seconds")
+
+
+class Spread(NamedTuple):
+    """Mean and standard deviation (of a sample, n - 1; None for one seed) over `seeds` seeds."""
+
+    mean: float
+    std: float | None
+    seeds: int
+
+
+def seed_jobs(job: Mapping[str, Any], count: int, group: str | None = None) -> list[dict[str, Any]]:
+    """`count` copies of a description (`core.ttm.run`), with the seeds that follow its own; `group` is noted in each."""
+    if not 1 <= count <= MOST:
+        raise InputError(f"{count} seeds were asked for; choose 1 to {MOST}.")
+    kind = kind_of(job)
+    first = job[kind]["seed"]
+    marked = dict(job) if group is None else {**job, "group": group}
+    return [{**marked, kind: {**job[kind], "seed": first + i}} for i in range(count)]
+
+
+def launch_seeds(
+    store: RunStore,
+    title: str,
+    job: Mapping[str, Any],
+    count: int = 4,
+    owner: str | None = None,
+    group: str | None = None,
+) -> tuple[str, list[Run]]:
+    """Start a description over `count` seeds in the background; the group's id and its runs, which queue up.
+
+    group : the id of a group to add these seeds to; None makes one.
+    """
+    group = group or new_group()
+    runs = []
+    for each in seed_jobs(job, count, group):
+        kind = kind_of(each)
+        run = store.create(kind, f"{title} · seed {each[kind]['seed']}", each, owner)
+        runs.append(launch(store, run.id))
+    return group, runs
+
+
+def new_group() -> str:
+    """An id that no group has."""
+    return f"g-{secrets.token_hex(4)}"
+
+
+def group_runs(store: RunStore, group: str, owner: str | None = None) -> list[Run]:
+    """The runs of a group, by seed; InputError where there are none."""
+    found = [run for run in store.list(owner=owner) if run.config.get("group") == group]
+    if not found:
+        raise InputError(f"There is no group of runs {group!r} here; list the runs.")
+    return sorted(found, key=seed_of)
+
+
+class Sweep(NamedTuple):
+    """What is shown as one: the seeds of a group, or a run that belongs to none."""
+
+    id: str  # of the group or of the run
+    runs: list[Run]  # by seed
+
+    @property
+    def title(self) -> str:
+        """The title without its seed, and how many seeds there are."""
+        if len(self.runs) == 1:
+            return self.runs[0].title
+        seeds = sorted(seed_of(run) for run in self.runs)
+        told = (
+            f"{seeds[0]}–{seeds[-1]}"
+            if seeds[-1] - seeds[0] == len(seeds) - 1
+            else ", ".join(map(str, seeds))
+        )
+        return f"{self.runs[0].title.removesuffix(f' · seed {seeds[0]}')} · seeds {told}"
+
+    @property
+    def status(self) -> str:
+        """The status of the run that needs the most attention; "finished" when all are."""
+        return min((run.status for run in self.runs), key=_ATTENTION.index)
+
+    @property
+    def created(self) -> float:
+        """When the newest of them was created, seconds since the epoch."""
+        return max(run.created for run in self.runs)
+
+
+_ATTENTION = ("running", "stopping", "queued", "failed", "interrupted", "stopped", "finished")
+
+
+def sweeps(runs: Sequence[Run]) -> list[Sweep]:
+    """Runs as they are shown, the newest first: seeds of one group together, every other run by itself."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.config.get("group") or run.id, []).append(run)
+    together = [Sweep(name, sorted(own, key=seed_of)) for name, own in found.items()]
+    return sorted(together, key=lambda sweep: sweep.created, reverse=True)
+
+
+def seed_of(run: Run) -> int:
+    """The seed of a run of any kind; 0 for one that has none."""
+    return run.config.get(run.kind, {}).get("seed", 0)
+
+
+def resume_group(store: RunStore, group: str) -> list[Run]:
+    """Go on with every run of a group that was stopped, interrupted or failed; the group's runs."""
+    return [resume(store, run.id) if run.status in RESUMABLE else run for run in group_runs(store, group)]
+
+
+def summary(records: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """Mean and standard deviation over seeds, one row per iteration that any seed has finished. JSON-safe.
+
+    records : per seed the records of its iterations, from 0 on. A row has `iteration`, `seeds` (how many have finished
+    it), `metrics` and, of a transfer check, `parts` (name -> metrics), each a dict of name -> mean, std (percentage
+    points), seeds, chance, and the run's own numbers (coverage, precision, loss, ...) likewise, None where no seed has
+    any. Standard deviations are of a sample (n - 1), None for one seed.
+    """
+    longest = max((len(steps) for steps in records), default=0)
+    return [_row([steps[i] for steps in records if i < len(steps)]) for i in range(longest)]
+
+
+def final(
+    records: Sequence[Sequence[Mapping[str, Any]]], configs: Sequence[Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """`summary`'s row for the results: every complete seed's last iteration; None while no seed is complete.
+
+    configs : the runs' descriptions, which say when a run is complete.
+    """
+    ended = [steps[-1] for steps, config in zip(records, configs, strict=True) if is_over(config, steps)]
+    return _row(ended) if ended else None
+
+
+def _row(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    row: dict[str, Any] = {"iteration": max(step["iteration"] for step in steps), "seeds": len(steps)}
+    for name in _OWN:
+        values = [step[name] for step in steps if step.get(name) is not None]
+        row[name] = spread(values)._asdict() if values else None
+    row["metrics"] = _metrics([step["metrics"] for step in steps])
+    if all("parts" in step for step in steps):
+        parts = steps[0]["parts"]
+        row["parts"] = {part: _metrics([step["parts"][part]["metrics"] for step in steps]) for part in parts}
+    return row
+
+
+def _metrics(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    names = [name for name in found[0] if all(name in metrics for metrics in found)]
+    return {
+        name: {
+            **spread([metrics[name]["value"] for metrics in found])._asdict(),
+            "chance": found[0][name]["chance"],
+        }
+        for name in names
+    }
+
+
+def spread(values: Sequence[float] | np.ndarray) -> Spread:
+    """Mean and standard deviation of one value per seed.
+
+    >>> spread([1.0, 2.0, 3.0])
+    Spread(mean=2.0, std=1.0, seeds=3)
+    """
+    import numpy as np
+
+    array = np.asarray(values, dtype=np.float64)
+    std = round(float(array.std(ddof=1)), 4) if len(array) > 1 else None
+    return Spread(round(float(array.mean()), 4), std, len(array))

@@ -1,0 +1,75 @@
+"""How long a run will take, from the runs that this machine has finished."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from core.runs.store import Run, RunStore
+from core.scoring.weights import weights_bytes
+from core.ttm.run import kind_of, total_of
+
+# Seconds per group and epoch where no earlier run says better, on two cores; a run trains on 60 % of its groups on
+# average while its threshold falls.
+_GUESSES = {"builtin/": 0.006, "embeddings": 0.0001}
+
+
+class Pace(NamedTuple):
+    """Seconds for one group in one epoch, averaged over a run; and where that is known from."""
+
+    seconds: float
+    source: str  # "this model and set", "this model", "another model, by size" or "a guess"
+
+
+def pace(store: RunStore, config: Mapping[str, Any]) -> Pace | None:
+    """The pace of the newest finished run that is most like this description (`core.ttm.run`); None where none is.
+
+    Of runs of the same kind on the same device: of this model on this set, of this model, of another one whose weights
+    are here too, scaled by their sizes. For what is built in, a guess.
+    """
+    kind, model = kind_of(config), config["model"]
+    done = [
+        run
+        for run in store.list(kind)
+        if run.status == "finished" and run.device == (config.get("device") or "auto")
+    ]
+    same = {
+        "this model and set": lambda run: (
+            (run.config["benchmark"], run.config["model"]) == (config["benchmark"], model)
+        ),
+        "this model": lambda run: run.config["model"] == model,
+    }
+    for source, fits in same.items():
+        for run in filter(fits, done):
+            if seconds := _measured(run, store.steps(run.id)):
+                return Pace(seconds, source)
+    guess = next((seconds for start, seconds in _GUESSES.items() if model.startswith(start)), None)
+    if guess is not None:
+        return Pace(guess, "a guess")
+    return _by_size(store, done, model)
+
+
+def _by_size(store: RunStore, done: Sequence[Run], model: str) -> Pace | None:
+    own = weights_bytes(model)
+    for run in done if own else ():
+        other = None if run.config.get("embeddings") else weights_bytes(run.config["model"])
+        seconds = _measured(run, store.steps(run.id))
+        if own and other and seconds:
+            return Pace(seconds * own / other, "another model, by size")
+    return None
+
+
+def _measured(run: Run, steps: Sequence[Mapping[str, Any]]) -> float:
+    """Seconds per group and epoch over a run's iterations, whatever their coverage was."""
+    epochs = run.config[kind_of(run.config)]["epochs"]
+    work = sum(step["n_groups"] * epochs for step in steps[1:])
+    return sum(step["seconds"] for step in steps[1:]) / work if work else 0.0
+
+
+def expected_seconds(store: RunStore, config: Mapping[str, Any], groups: int) -> tuple[float | None, str]:
+    """Seconds that a run of this description on so many groups will take at most, and where that is known from."""
+    found = pace(store, config)
+    if found is None:
+        return None, "no earlier run says"
+    epochs = config[kind_of(config)]["epochs"]
+    return found.seconds * groups * epochs * total_of(config), found.source

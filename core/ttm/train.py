@@ -1,0 +1,372 @@
+"""The one training loop: contrastive adaptation of a `Trainable` to matched pairs, reproducible to the byte.
+
+Everything random comes from (seed, iteration, epoch), so a run that is resumed needs no stored generator state.
+Sources: [TTM] section 4.1 and appendix C.1 (METHODS 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from functools import partial
+from math import ceil
+from time import perf_counter
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from core.base.errors import InputError
+from core.scorers.base import Augment, Batch, Prepared, Trainable, TwoTower, has_two_towers
+from core.scorers.gradient_caching import Fitting, backward, check_divisible, same_draws, towers
+from core.ttm.config import TrainConfig
+
+# A batch may grow by this share to spare a tiny last one: 102 groups in batches of 50 become 51 + 51 ([TTM] C.1).
+_ENLARGE = 0.1
+_FUSED = {"cpu", "cuda"}
+_PAIRS = "pairs of a batch"
+_WHOLE = (
+    "The loss of this model lets pairs look at each other; leave micro_batch out and lower batch instead."
+)
+
+
+class Stopped(Exception):
+    """Training was asked to stop; the model is somewhere between two iterations."""
+
+
+# Augmentation: pixels (b, 3, H, W), preprocessed; another offset for every image of the batch.
+
+
+def resize_crop(pixels: torch.Tensor, generator: torch.Generator, factor: float = 1.1) -> torch.Tensor:
+    """Enlarge by `factor`, then crop back at a random place ([TTM] C.1).
+
+    Works on the preprocessed tensor, so an image is decoded and resized once per run and not once per epoch;
+    what a model's own centre crop has cut away does not come back.
+    """
+    height, width = _sides(pixels)
+    larger = F.interpolate(
+        pixels, (int(height * factor), int(width * factor)), mode="bicubic", align_corners=False
+    )
+    return _random_crops(larger, height, width, generator)
+
+
+def jitter(pixels: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Shift by up to 5 % of the side, change brightness and add noise: left and right and colours stay.
+
+    Brightness (same for the three channels) and noise are in units of the model's normalised pixels.
+    """
+    height, width = _sides(pixels)
+    reach = max(1, round(height / 20))
+    shifted = _random_crops(F.pad(pixels, (reach,) * 4, mode="replicate"), height, width, generator)
+    light = 0.4 * torch.rand((len(pixels), 1, 1, 1), generator=generator) - 0.2
+    # Noise is drawn on the pixels' own device, from a generator that the run's generator seeds.
+    seed = int(torch.randint(2**62, (), generator=generator))
+    local = torch.Generator(pixels.device).manual_seed(seed)
+    noise = torch.randn(pixels.shape, generator=local, device=pixels.device, dtype=pixels.dtype)
+    return shifted + light.to(pixels) + 0.05 * noise
+
+
+def _random_crops(pixels: torch.Tensor, height: int, width: int, generator: torch.Generator) -> torch.Tensor:
+    count, _, tall, wide = pixels.shape
+    top = torch.randint(tall - height + 1, (count,), generator=generator).to(pixels.device)
+    left = torch.randint(wide - width + 1, (count,), generator=generator).to(pixels.device)
+    windows = pixels.unfold(2, height, 1).unfold(3, width, 1)  # a view, (b, 3, dy, dx, H, W)
+    return windows[torch.arange(count, device=pixels.device), :, top, left]
+
+
+def _sides(pixels: torch.Tensor) -> tuple[int, int]:
+    if pixels.ndim != 4:
+        raise InputError("Augmentation needs pixels and this model has none; set augmentation to 'none'.")
+    return pixels.shape[2], pixels.shape[3]
+
+
+_AUGMENT: dict[str, Augment | None] = {"none": None, "resize-crop": resize_crop, "jitter": jitter}
+
+
+# Batches and what is trained
+
+
+def batch_size(count: int, batch: int) -> int:
+    """The batch to use for `count` groups: enlarged by at most 10 % where that spares a small last batch.
+
+    >>> [batch_size(102, 50), batch_size(100, 50), batch_size(75, 50), batch_size(20, 50)]
+    [51, 50, 50, 20]
+    """
+    if count <= batch:
+        return count
+    enlarged = ceil(count / (count // batch))
+    return enlarged if enlarged <= (1 + _ENLARGE) * batch else batch
+
+
+def batches(indices: np.ndarray, batch: int, generator: torch.Generator) -> list[np.ndarray]:
+    """The indices (s,) in a random order, cut into batches of `batch_size(s, batch)`; the last may be smaller."""
+    order = torch.randperm(len(indices), generator=generator).numpy()
+    size = batch_size(len(indices), batch)
+    return [indices[order[start : start + size]] for start in range(0, len(indices), size)]
+
+
+def generator_for(seed: int, iteration: int, epoch: int) -> torch.Generator:
+    """A generator that depends on these three numbers alone (epoch -1: what the model itself draws, as dropout)."""
+    state = np.random.SeedSequence((seed, iteration, epoch + 1)).generate_state(1)[0]
+    return torch.Generator().manual_seed(int(state))
+
+
+def trained_parameters(module: torch.nn.Module, patterns: Sequence[str]) -> list[torch.nn.Parameter]:
+    """The trainable parameters whose names fit one of the patterns; all of them for no pattern."""
+    free = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+    chosen = [
+        p for name, p in free if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
+    ]
+    if not chosen:
+        some = ", ".join(name for name, _ in free[:3])
+        raise InputError(
+            f"No parameter of this model fits {list(patterns)}; its parameters are named as {some}, ..."
+        )
+    return chosen
+
+
+class FitReport(NamedTuple):
+    """What one iteration of training did."""
+
+    losses: np.ndarray  # float64 (steps,)
+    loss: float  # their mean
+    lr: float  # at the first step
+    gradient_norm: float  # mean over steps, before clipping
+    gradient_norm_max: float
+    seconds: float
+    seconds_in_model: float  # forward, backward and optimizer step alone
+    optimizer: dict[str, Any] | None  # AdamW's state where it is kept; its tensors live on in the next call
+    micro_batch: int | None  # pairs that passed the model at once; None: whole batches
+    note: str  # where memory ran out
+
+
+def fit(
+    model: Trainable,
+    data: Prepared,
+    images: np.ndarray,
+    captions: np.ndarray,
+    config: TrainConfig,
+    *,
+    batch: int,
+    iteration: int = 1,
+    optimizer: dict[str, Any] | None = None,
+    micro: int | None = None,
+    progress: Callable[[float, str], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> FitReport:
+    """Train `model` in place on matched pairs for `config.epochs` epochs.
+
+    Parameters
+    ----------
+    images, captions : int (n, r), indices into `data`; caption [g, i] is image [g, i]'s pseudo-label. A row (a group,
+        or one pair in the global variant) is never torn apart: its r pairs share a batch, in image order.
+    batch : rows per batch, before `batch_size` enlarges it.
+    optimizer : AdamW's state from the iteration before, where it is kept.
+    micro : pairs that pass the model at once, found in an iteration before; None: `config.micro_batch`, and half of it
+        for as long as memory runs out. The loss is that of the whole batch all the same.
+    progress : called after every step with the share done and a message. stop : asked before every step.
+
+    Raises InputError where the loss is not finite, Stopped where `stop` says so. Same seed, same machine: same bytes.
+    Source: [TTM] Algorithm 1, line 8, and C.1.
+    """
+    started, clock = perf_counter(), _Clock()
+    rows = np.arange(len(images))
+    steps = config.epochs * ceil(len(rows) / batch_size(len(rows), batch))
+    fitting = Fitting(_PAIRS, micro or config.micro_batch)
+    losses: list[torch.Tensor] = []
+    norms: list[torch.Tensor] = []
+    with _training(model, config, iteration) as parameters:
+        adam = _adamw(parameters, config, model.device, optimizer)
+        for epoch in range(config.epochs):
+            generator = generator_for(config.seed, iteration, epoch)
+            draw = _AUGMENT[config.augmentation]
+            augment = None if draw is None else partial(_drawn, draw, generator)
+            read = partial(_read, model, data, (images, captions), augment)
+            for pairs, inputs in _ahead(read, batches(rows, batch, generator), model.device):
+                if stop is not None and stop():
+                    raise Stopped
+                for group in adam.param_groups:
+                    group["lr"] = config.learning_rate(iteration, len(losses), steps)
+                if inputs is not None and has_two_towers(model):
+                    losses.append(_backward(model, inputs, config, clock, fitting))
+                else:
+                    losses.append(_backward_whole(model, data, pairs, clock.around(augment), config, clock))
+                norms.append(_gradient_norm(parameters, config.clip_norm))
+                with clock:
+                    adam.step()
+                    adam.zero_grad(set_to_none=True)
+                if progress is not None:
+                    progress(len(losses) / steps, f"epoch {epoch + 1} of {config.epochs}")
+            _check_finite(losses[-ceil(steps / config.epochs) :], config, clock)
+        state = adam.state_dict() if config.keep_optimizer else None
+    loss, norm = (torch.stack(values).double().cpu().numpy() for values in (losses, norms))
+    first, seconds = config.learning_rate(iteration, 0, steps), perf_counter() - started
+    times = (seconds, clock.seconds)
+    return FitReport(
+        loss, loss.mean(), first, norm.mean(), norm.max(), *times, state, fitting.size, fitting.note
+    )
+
+
+class _Clock:
+    """Sums the time inside `with clock:`; augmentation that a model calls from inside its loss is taken out."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __enter__(self) -> None:
+        self._entered = perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += perf_counter() - self._entered
+
+    def around(self, augment: Draw | None) -> Draw | None:
+        """`augment`, its own time not counted; None for none."""
+        if augment is None:
+            return None
+
+        def timed(pixels: torch.Tensor) -> torch.Tensor:
+            started = perf_counter()
+            result = augment(pixels)
+            self.seconds -= perf_counter() - started
+            return result
+
+        return timed
+
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+Draw = Callable[[torch.Tensor], torch.Tensor]
+Pairs = tuple[torch.Tensor, torch.Tensor]  # images (b,), captions (b,) that belong together: indices, int64
+
+
+def _ahead(make: Callable[[Item], Made], items: Iterable[Item], device: torch.device) -> Iterator[Made]:
+    """make(item) of each in order; for a GPU the next one is made while it works on this one.
+
+    A CPU works on it itself: a further thread cost more than it hid, because OpenMP's threads, then more than cores,
+    no longer wait for each other awake (1.45 times as long, benchmarks/LOG.md).
+    """
+    if device.type == "cpu":
+        yield from map(make, items)
+        return
+    waiting: list[Future[Made]] = []
+    with ThreadPoolExecutor(1) as pool:
+        for item in items:
+            waiting.append(pool.submit(make, item))
+            if len(waiting) > 1:
+                yield waiting.pop(0).result()
+        if waiting:
+            yield waiting.pop().result()
+
+
+def _drawn(augment: Augment, generator: torch.Generator, pixels: torch.Tensor) -> torch.Tensor:
+    return augment(pixels, generator)
+
+
+def _read(
+    model: Trainable,
+    data: Prepared,
+    index: tuple[np.ndarray, np.ndarray],
+    augment: Draw | None,
+    chosen: np.ndarray,
+) -> tuple[Pairs, Batch | None]:
+    """The pairs of some rows of `index`, and their inputs on the device; none for models that read pairs themselves."""
+    images, captions = (torch.from_numpy(part[chosen].ravel()) for part in index)
+    inputs = model.batch(data, images, captions, augment) if has_two_towers(model) else None
+    return (images, captions), inputs
+
+
+def _backward_whole(
+    model: Trainable,
+    data: Prepared,
+    pairs: Pairs,
+    augment: Draw | None,
+    config: TrainConfig,
+    clock: _Clock,
+) -> torch.Tensor:
+    """Loss of one batch of a model whose pairs look at each other, its gradients left on the parameters."""
+    if config.micro_batch is not None:
+        raise InputError(_WHOLE)
+    with clock:
+        with towers(model.device, config.precision == "bfloat16"):
+            loss = model.loss(data, *pairs, augment)
+        loss.backward()
+        return loss.detach()
+
+
+def _backward(
+    model: TwoTower, batch: Batch, config: TrainConfig, clock: _Clock, fitting: Fitting
+) -> torch.Tensor:
+    """Loss of one batch of a two-tower model, its gradients left on the parameters."""
+    reduced = config.precision == "bfloat16"
+
+    def attempt(size: int | None) -> torch.Tensor:
+        if size is not None and size < len(batch):
+            check_divisible(model.module)
+        return backward(model, batch, size, reduced)
+
+    with clock, same_draws(model.device) as again:
+
+        def undo() -> None:
+            again()
+            model.module.zero_grad(set_to_none=True)
+
+        return fitting.run(attempt, len(batch), undo)
+
+
+def _gradient_norm(parameters: list[torch.nn.Parameter], limit: float | None) -> torch.Tensor:
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    norm = torch.nn.utils.get_total_norm(gradients)
+    if limit is not None:
+        torch.nn.utils.clip_grads_with_norm_(parameters, limit, norm)
+    return norm
+
+
+def _check_finite(losses: list[torch.Tensor], config: TrainConfig, clock: _Clock) -> None:
+    # Once per epoch: reading the loss waits for an accelerator, and that wait is the model's own time.
+    with clock:
+        finite = bool(torch.isfinite(torch.stack(losses)).all())
+    if not finite:
+        raise InputError(
+            f"The training loss is no longer a finite number at a learning rate of {config.lr:g}; "
+            "lower lr, or set clip_norm."
+        )
+
+
+def _adamw(
+    parameters: list[torch.nn.Parameter],
+    config: TrainConfig,
+    device: torch.device,
+    state: dict[str, Any] | None,
+) -> torch.optim.AdamW:
+    fused = device.type in _FUSED
+    adam = torch.optim.AdamW(
+        parameters, lr=config.lr, betas=config.betas, weight_decay=config.weight_decay, fused=fused
+    )
+    if state is not None:
+        adam.load_state_dict(state)
+    return adam
+
+
+@contextmanager
+def _training(model: Trainable, config: TrainConfig, iteration: int) -> Iterator[list[torch.nn.Parameter]]:
+    """Training mode with only the chosen parameters free and the model's own randomness seeded; undone at the end."""
+    module, before = model.module, model.module.training
+    chosen = trained_parameters(module, config.parameters)
+    kept = {id(p) for p in chosen}
+    frozen = [p for p in module.parameters() if p.requires_grad and id(p) not in kept]
+    accelerators = [model.device] if model.device.type == "cuda" else []
+    with torch.random.fork_rng(accelerators):
+        torch.manual_seed(generator_for(config.seed, iteration, -1).initial_seed())
+        module.train()
+        for parameter in frozen:
+            parameter.requires_grad_(False)
+        try:
+            yield chosen
+        finally:
+            module.zero_grad(set_to_none=True)
+            module.train(before)
+            for parameter in frozen:
+                parameter.requires_grad_(True)
