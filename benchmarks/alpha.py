@@ -20,10 +20,10 @@ from core.datasets import load
 from core.debiasing.blind import blind_check
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import estimate_prior, null_sample
+from core.debiasing.recall_curves import alpha_record, carried_record, recall_curve
 from core.debiasing.study import AlphaStudy, carry_over, stability
 from core.debiasing.training_set import SIZES, training_pairs, training_retrieval
 from core.metrics.evaluation import percent_record
-from core.metrics.recall import alpha_record, carried_record, recall_curve
 from core.pretrain.recipes import RECIPES
 from core.scoring.load import load_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix

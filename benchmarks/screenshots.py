@@ -94,7 +94,7 @@ def runs(home: Path) -> list[str]:
     """Two finished runs with different seeds."""
     os.environ["CROSSMATCH_HOME"] = str(home)
     from core.runs.store import RunStore, launch
-    from core.worker import ttm_job
+    from core.ttm.run import ttm_job
 
     store, ids = RunStore(), []
     for seed in (0, 1):

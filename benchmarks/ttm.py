@@ -11,7 +11,8 @@ import statistics
 import sys
 from pathlib import Path
 
-from core.worker import execute_ttm, ttm_job
+from core.ttm.run import execute as execute_ttm
+from core.ttm.run import ttm_job
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "assets" / "results" / "ttm_builtin.csv"

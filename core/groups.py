@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -256,3 +257,8 @@ def _permute_captions(group: Group, order: np.ndarray) -> Group:
     captions = tuple(group.captions[j] for j in order)
     truth = None if group.truth is None else tuple(int(np.flatnonzero(order == j)[0]) for j in group.truth)
     return replace(group, captions=captions, truth=truth)
+
+
+def image_name(i: int) -> str:
+    """A, B, ..., Z, A1, B1, ..."""
+    return ascii_uppercase[i % 26] + (str(i // 26) if i > 25 else "")

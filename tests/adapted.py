@@ -31,7 +31,7 @@ def finish(store, title, job):
     run = store.create(kind_of(job), title, job)
     attempt = store.queue_up(run.id)
     store.try_start(run.id, attempt, 1)
-    assert worker.KINDS[run.kind](worker.Job(store, run.id, attempt))
+    assert worker.KINDS[run.kind](attempt.Job(store, run.id, attempt))
     store.conclude(run.id, attempt, "finished")
     return run.id
 

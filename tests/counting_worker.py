@@ -12,9 +12,10 @@ from gates import Gate
 from core import worker
 from core.base import files
 from core.base.errors import InputError
+from core.runs import attempt
 
 
-def count(job: worker.Job) -> bool:
+def count(job: attempt.Job) -> bool:
     """Iteration i adds i times the total so far, modulo a prime: a wrong resume shows in every later number."""
     config, saved, gate = job.run.config, job.folder / "saved.json", Gate.of_environment()
     state = json.loads(saved.read_text()) if saved.exists() else {"iteration": 0, "value": 1}
@@ -36,5 +37,5 @@ def count(job: worker.Job) -> bool:
 
 if __name__ == "__main__":
     worker.KINDS["count"] = count
-    worker.BEAT = float(os.environ.get("TEST_BEAT", worker.BEAT))
+    attempt.BEAT = float(os.environ.get("TEST_BEAT", attempt.BEAT))
     sys.exit(worker.main(sys.argv[1:]))

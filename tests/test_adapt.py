@@ -16,17 +16,17 @@ from core.cola.queries import scene_graphs
 from core.cola.run import adapt_job, execute
 from core.cola.training import Inputs, schedule, train
 from core.cola.training_data import Material, builtin_material, graph_material
+from core.runs.attempt import Job
 from core.runs.store import RunStore
 from core.scenes.retrieval import build_retrieval
 from core.scorers.base import Trainable
 from core.scorers.cola_adapted import AdaptedModel
 from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES, AdaptConfig
-from core.scorers.cola_features import base_of, load_base
+from core.scorers.cola_features import base_of
 from core.scorers.cola_fusion import make_fusion
-from core.scoring.load import load_scorer, scorer_key
+from core.scoring.load import load_base, load_scorer, scorer_key
 from core.scoring.retrieval import first_images, score_retrieval
 from core.ttm.loop import run_ttm
-from core.worker import Job
 
 SMALL = {"epochs": 2, "steps": 2, "batch": 4}
 CLIP = "builtin/clip"
@@ -46,7 +46,9 @@ def small_material(mix):
 
 
 def adapted(strategy, model=CLIP, **settings):
-    return AdaptedModel.of(model, AdaptConfig.from_dict({**SMALL, "strategy": strategy, **settings}), "cpu")
+    return AdaptedModel.of(
+        load_base(str(model), "cpu"), AdaptConfig.from_dict({**SMALL, "strategy": strategy, **settings})
+    )
 
 
 def pictures(n=3):
@@ -208,7 +210,7 @@ def test_a_run_that_goes_on_from_a_checkpoint_ends_where_an_uninterrupted_one_do
     steps.close()
     first.save(tmp_path / "model")
     background.save_state(tmp_path, state)
-    again = AdaptedModel.load("again", tmp_path / "model", "cpu")
+    again = AdaptedModel.load("again", tmp_path / "model", load_base, "cpu")
     rest = [r.losses for r, _ in train(again, material, again.config, state=background.load_state(tmp_path))]
     assert len(rest) == 1
     np.testing.assert_array_equal(rest[0], losses[1])
@@ -269,7 +271,7 @@ def test_padding_of_siglip_and_flava_is_masked(tmp_path):
 
 def test_a_model_without_tokens_to_give_is_refused():
     with pytest.raises(InputError, match="CLIP, SigLIP and FLAVA"):
-        AdaptedModel.of("builtin/blind-lm", AdaptConfig())
+        load_base("builtin/blind-lm")
 
 
 # --- files, scoring, adapting further

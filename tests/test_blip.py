@@ -10,9 +10,9 @@ from tiny_models import everything, maker
 from torch.nn import functional as F
 
 from core.groups import GroupSet
-from core.runs.checkpoints import load_state, save_checkpoint
 from core.scorers.base import Trainable, has_two_towers
 from core.scoring.load import load_scorer
+from core.ttm.checkpoint import load_state, save_checkpoint
 from core.ttm.config import TTMConfig
 from core.ttm.loop import run_ttm
 from core.ttm.run import execute, ttm_job

@@ -6,10 +6,10 @@ import pytest
 from core.base.paths import assets
 from core.cola import forgetting
 from core.runs import models
+from core.runs.attempt import Job
 from core.runs.store import RunStore
 from core.ttm.run import ttm_job
 from core.worker import KINDS as WORKERS
-from core.worker import Job
 
 CLIP = "builtin/clip"
 

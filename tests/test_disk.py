@@ -22,9 +22,9 @@ from core.exchange import import_stage
 from core.exchange.groups import export_groups
 from core.exchange.import_stage import save_upload
 from core.exchange.importing import register
+from core.exchange.model import export_model
 from core.exchange.runs import export_run, import_run
 from core.exchange.tables import write_table
-from core.runs.models import export_model
 from core.runs.store import RunStore
 from core.scoring.scores import ScoreCache
 from core.ttm.run import keep_embeddings

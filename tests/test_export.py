@@ -8,10 +8,12 @@ import pytest
 
 from core.base import files
 from core.base.errors import InputError
-from core.runs import checkpoints, models
+from core.exchange import model as model_files
+from core.runs import models
 from core.runs.store import RunStore
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
+from core.ttm import card, checkpoint
 from core.ttm.records import step_arrays
 from core.ttm.run import embeddings_job, execute, load_groups, ttm_job
 
@@ -28,16 +30,16 @@ def finished(tmp_path):
     attempt = store.queue_up(run.id)
     for item in execute(job):
         files.write_arrays(store.arrays_path(run.id, item.step.iteration), step_arrays(item.step))
-        checkpoints.save_checkpoint(store.folder(run.id), item.step, item.record)
+        checkpoint.save_checkpoint(store.folder(run.id), item.step, item.record)
         store.append_step(run.id, item.record, attempt)
-    checkpoints.publish_model(store.folder(run.id), job, store.steps(run.id))
+    checkpoint.publish_model(store.folder(run.id), job, store.steps(run.id))
     store.conclude(run.id, attempt, "finished")
     return store, run.id, job
 
 
 def test_a_folder_loads_as_the_adapted_model(finished, tmp_path):
     store, run, job = finished
-    out = models.export_model(store, run, tmp_path / "taken" / "model")
+    out = model_files.export_model(store, run, tmp_path / "taken" / "model")
     found = score_groups(load_scorer(str(out)), load_groups(job).blind())
     np.testing.assert_array_equal(found, store.scores(run, 2))
     assert files.unseal(out)["benchmark"] == "small.npz"
@@ -45,7 +47,7 @@ def test_a_folder_loads_as_the_adapted_model(finished, tmp_path):
 
 def test_a_zip_holds_the_same_files_and_the_same_bytes_each_time(finished, tmp_path):
     store, run, _ = finished
-    one, two = (models.export_model(store, run, tmp_path / f"{name}" / "m.zip") for name in "ab")
+    one, two = (model_files.export_model(store, run, tmp_path / f"{name}" / "m.zip") for name in "ab")
     assert one.read_bytes() == two.read_bytes()
     with zipfile.ZipFile(one) as archive:
         archive.extractall(tmp_path / "out")
@@ -61,7 +63,7 @@ def test_nothing_is_overwritten(finished, tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "file").write_text("mine")
     with pytest.raises(InputError, match="exists already"):
-        models.export_model(store, run, tmp_path / "there")
+        model_files.export_model(store, run, tmp_path / "there")
     assert (tmp_path / "there" / "file").read_text() == "mine"
 
 
@@ -69,11 +71,11 @@ def test_a_run_without_a_final_model_says_what_to_do(finished, tmp_path):
     store, run, job = finished
     other = store.create("ttm", "not started", job)
     with pytest.raises(InputError, match="has no final model yet; wait for its end"):
-        models.export_model(store, other.id, tmp_path / "x")
+        model_files.export_model(store, other.id, tmp_path / "x")
     weights = store.folder(run) / "model" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1])
     with pytest.raises(InputError, match="damaged"):
-        models.export_model(store, run, tmp_path / "y")
+        model_files.export_model(store, run, tmp_path / "y")
     assert not (tmp_path / "y").exists()
 
 
@@ -103,7 +105,7 @@ def record(**more):
     ],
 )
 def test_the_front_matter_names_a_base_only_where_the_hub_has_it(model, line):
-    text = models.card({"model": model, "benchmark": "b", "ttm": {}}, [record(), record()], "transformers")
+    text = card.card({"model": model, "benchmark": "b", "ttm": {}}, [record(), record()], "transformers")
     head = text.split("---")[1]
     assert (line in head) if line else ("base_model" not in head)
     assert "library_name: transformers" in head
@@ -111,7 +113,7 @@ def test_the_front_matter_names_a_base_only_where_the_hub_has_it(model, line):
 
 def test_the_card_of_an_oracle_says_so_and_that_of_others_says_no_label_was_used():
     made = {"model": "m", "benchmark": "b", "simplematch": {}}
-    plain, oracle = (models.card({**made, "oracle": o}, [record(), record()]) for o in (False, True))
+    plain, oracle = (card.card({**made, "oracle": o}, [record(), record()]) for o in (False, True))
     assert "no label was used\n" in plain and "by SimpleMatch" in plain and "rounds: 3" in plain
     assert "**Oracle run: it was trained with knowledge of the truth.**" in oracle
 
@@ -146,19 +148,19 @@ def online(monkeypatch, hub):
 def test_a_push_makes_a_private_repository_and_uploads_the_folder(monkeypatch, tmp_path):
     Hub.calls = []
     online(monkeypatch, Hub)
-    assert models.push_model(tmp_path, "ada/m", "secret") == "https://huggingface.co/ada/m"
+    assert model_files.push_model(tmp_path, "ada/m", "secret") == "https://huggingface.co/ada/m"
     assert Hub.calls == [("token", "secret"), ("create", "ada/m", True), ("upload", tmp_path, "ada/m")]
 
 
 def test_without_a_token_or_a_network_a_push_is_refused_politely(monkeypatch, tmp_path):
     for token in (None, ""):
         with pytest.raises(InputError, match="needs your token"):
-            models.push_model(tmp_path, "ada/m", token)
+            model_files.push_model(tmp_path, "ada/m", token)
     import huggingface_hub
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(InputError, match="while HF_HUB_OFFLINE is set"):
-        models.push_model(tmp_path, "ada/m", "secret")
+        model_files.push_model(tmp_path, "ada/m", "secret")
 
 
 def test_a_hub_that_cannot_be_reached_or_a_name_that_cannot_be_is_one_sentence(monkeypatch, tmp_path):
@@ -171,7 +173,7 @@ def test_a_hub_that_cannot_be_reached_or_a_name_that_cannot_be_is_one_sentence(m
     with pytest.raises(
         InputError, match=r"cannot be reached \(ConnectionError\); nothing was pushed"
     ) as caught:
-        models.push_model(tmp_path, "ada/m", "secret")
+        model_files.push_model(tmp_path, "ada/m", "secret")
     assert "secret" not in str(caught.value)
     import huggingface_hub
 
@@ -181,7 +183,7 @@ def test_a_hub_that_cannot_be_reached_or_a_name_that_cannot_be_is_one_sentence(m
 
     online(monkeypatch, Picky)
     with pytest.raises(InputError, match="write USER/NAME"):
-        models.push_model(tmp_path, "a/b/c", "secret")
+        model_files.push_model(tmp_path, "a/b/c", "secret")
 
 
 def test_settings_in_the_card_are_the_run_s(finished):

@@ -13,6 +13,7 @@ from core.debiasing.debias import debias, group_prior, prior_from_samples
 from core.metrics.groups import evaluate
 from core.scorers import kinds, memory
 from core.scorers.null_images import NullImage, null_images
+from core.scoring.families import load_kind
 from core.scoring.load import load_scorer, scorer_key
 from core.scoring.scores import ScoreCache, score_groups
 
@@ -329,7 +330,7 @@ def test_memory_is_estimated_from_the_headers_of_the_weights(make):
 def test_a_hub_model_is_weighed_before_it_is_fetched(monkeypatch):
     monkeypatch.setattr(memory, "weights_on_hub", lambda name: {"F16": 70_000_000_000})
     with pytest.raises(InputError, match=r"llava-hf/llava-70b needs about 168.0 GB of memory and"):
-        kinds.load("vgpt", "vgpt:llava-hf/llava-70b", "llava-hf/llava-70b", "cpu")
+        load_kind("vgpt", "vgpt:llava-hf/llava-70b", "llava-hf/llava-70b", "cpu")
 
 
 def test_half_precision_models_make_their_logits_in_float32(make, images, monkeypatch):

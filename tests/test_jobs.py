@@ -9,10 +9,10 @@ from worlds import weights, world
 
 from core.base.errors import InputError
 from core.datasets.embeddings import read_embeddings
-from core.runs.checkpoints import load_state, save_checkpoint
 from core.scorers import lora
 from core.scoring.load import load_scorer
 from core.ttm import run as jobs
+from core.ttm.checkpoint import load_state, save_checkpoint
 from core.ttm.choices import full_name
 from core.ttm.config import PRESETS, TTMConfig, default_preset, thresholds
 from core.ttm.loop import run_ttm

@@ -7,7 +7,7 @@ from tiny_models import build_blip, build_flava
 
 from core.base.errors import InputError
 from core.scorers import lora
-from core.scoring.load import load_scorer
+from core.scoring.load import load_base, load_scorer
 from core.ttm.config import TrainConfig, TTMConfig
 from core.ttm.loop import run_ttm
 from core.ttm.train import fit
@@ -91,7 +91,7 @@ def test_a_strategy_s_model_takes_no_adapters(toy_groups):
     from core.scorers.cola_adapted import AdaptedModel
     from core.scorers.cola_config import AdaptConfig
 
-    model = AdaptedModel.of("builtin/clip", AdaptConfig(strategy="linear"), "cpu")
+    model = AdaptedModel.of(load_base("builtin/clip", "cpu"), AdaptConfig(strategy="linear"))
     with pytest.raises(InputError, match="takes no low-rank adapters"):
         next(run_ttm(model, toy_groups, TTMConfig(lora_rank=2)))
 

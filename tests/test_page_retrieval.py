@@ -10,11 +10,11 @@ from driving import button, fine, html, text
 from core.cola import background
 from core.cola.run import adapt_job
 from core.figures.shared_words import ranked, sharing, words_of
+from core.runs.attempt import Job
 from core.runs.store import RunStore
 from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import STRATEGIES
 from core.scoring.retrieval import first_images
-from core.worker import Job
 
 PAGE = "pages/5_Retrieval.py"
 QUERY = "a red cube"

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from core.base.errors import InputError
+from core.debiasing.recall_curves import recall_curve
 from core.metrics.groups import global_match
 from core.metrics.ranks import rank_both_ways
-from core.metrics.recall import recall, recall_curve
+from core.metrics.recall import recall
 from core.metrics.retrieval import Ranking, RetrievalEvaluation, rank_lists, ranks, recall_at
 
 KINDS = {

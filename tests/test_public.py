@@ -136,8 +136,8 @@ NOT_OURS = [
 @pytest.mark.parametrize("name", NOT_OURS)
 def test_no_way_to_resolve_a_model_leads_outside(opened, monkeypatch, tmp_path, name):
     """Whatever page or run a name comes from, the loader itself refuses it."""
-    from core.scorers.cola_features import load_base
     from core.scoring import load as scorers
+    from core.scoring.load import load_base
 
     monkeypatch.setattr(scorers, "locate", None)  # nothing is looked for
     for act in (
@@ -318,10 +318,11 @@ def test_pages_offer_built_in_models_and_sets_only_and_refuse_others_in_the_addr
 
 def test_a_run_that_works_too_long_is_asked_to_stop_and_says_why(opened, monkeypatch):
     from core import worker
+    from core.runs import attempt
 
     store = opened("ann")
     run = store.create("ttm", "long", JOB)
-    job = worker.Job(RunStore(), run.id, RunStore().queue_up(run.id))
+    job = attempt.Job(RunStore(), run.id, RunStore().queue_up(run.id))
     job.progress(0.1, "working")
     job.beat()
     assert not job.stopping()

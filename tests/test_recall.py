@@ -7,15 +7,8 @@ import pytest
 
 from core.base.errors import InputError
 from core.debiasing.debias import debias_matrix, prior_from_samples
-from core.metrics.recall import (
-    alpha_record,
-    carried_record,
-    classify,
-    classify_if_classes,
-    recall,
-    recall_curve,
-    recall_in_blocks,
-)
+from core.debiasing.recall_curves import alpha_record, carried_record, recall_curve
+from core.metrics.recall import classify, classify_if_classes, recall, recall_in_blocks
 from core.metrics.retrieval import ranks, recall_at
 
 

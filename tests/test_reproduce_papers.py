@@ -14,12 +14,12 @@ from core.papers import cola, measure, show, vgpt
 from core.papers.measured import measured
 from core.papers.runs import matches, missing_of
 from core.papers.tables import lines
+from core.runs.attempt import Job
 from core.runs.store import RunStore
 from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES
 from core.scorers.kinds import KINDS, NULL_COUNTS
 from core.sweeps.evaluate import evaluate_job
 from core.worker import KINDS as WORKERS
-from core.worker import Job
 
 PAPERS = [("VGPT", vgpt, "vgpt"), ("Cola", cola, "cola")]
 

@@ -9,6 +9,7 @@ import pytest
 from core import worker
 from core.base import files
 from core.base.errors import InputError
+from core.runs import attempt
 from core.runs.store import Run, RunStore, Superseded
 from core.scoring.scores import ScoreCache
 from core.sweeps import local, read_plan, remote_store
@@ -211,7 +212,7 @@ def plain_run(store, kind, config):
     """The run as a local worker leaves it, in this process."""
     run = store.create(kind, "plain", config)
     attempt = store.queue_up(run.id)
-    job = worker.Job(store, run.id, attempt)
+    job = attempt.Job(store, run.id, attempt)
     status, error = worker.work(job)
     store.conclude(run.id, attempt, status, error)
     assert error is None
@@ -260,7 +261,7 @@ def test_a_shard_that_is_there_is_not_scored_again(store, clip, monkeypatch):
     with np.load(path) as made:
         kept = {name: made[name] for name in made.files}
     files.write_arrays(path, {**kept, "scores": kept["scores"] + 1000})  # to be recognised by
-    worker.work(worker.Job(store, run.id, store.queue_up(run.id)))
+    worker.work(attempt.Job(store, run.id, store.queue_up(run.id)))
     scores = store.scores(run.id, 0)
     assert (scores[:5] > 900).all() and (scores[5:] < 900).all() and len(scores) == 8
 

@@ -14,6 +14,7 @@ from packages import WORD_COUNT, install
 from core import worker
 from core.base import files
 from core.base.errors import InputError
+from core.runs import attempt
 from core.runs.store import RunStore
 from core.sweeps import ray as ray_cluster
 from core.sweeps.driver_store import Keeper
@@ -87,7 +88,7 @@ def at_home(store, cell):
     run = store.create(
         cell.kind, "at home", {k: v for k, v in cell.job.items() if k != "cell"} | {"cell": "-"}
     )
-    job = worker.Job(store, run.id, store.queue_up(run.id))
+    job = attempt.Job(store, run.id, store.queue_up(run.id))
     status, error = worker.work(job)
     assert error is None
     store.conclude(run.id, job.attempt, status)
@@ -130,7 +131,7 @@ def test_a_killed_node_costs_no_iteration_and_the_result_is_that_of_a_run_at_hom
     killer = threading.Thread(target=kill_the_first_node, args=(cluster, store, gate, killed))
     killer.start()
     told: list[str] = []
-    (state,) = work_on_ray(store, plan, tell=told.append, pause=0.1)
+    (state,) = work_on_ray(store, plan, worker.work, tell=told.append, pause=0.1)
     killer.join()
     run = state.run
     assert run.status == "finished" and run.done == 3, (run, store.log(run.id))
@@ -151,14 +152,14 @@ def test_a_killed_node_costs_no_iteration_and_the_result_is_that_of_a_run_at_hom
     assert sums[0] == sums[1]
 
     told.clear()
-    work_on_ray(store, plan, tell=told.append, pause=0.1)  # nothing is left to do
+    work_on_ray(store, plan, worker.work, tell=told.append, pause=0.1)  # nothing is left to do
     assert told == ["1 of 1 cells are done, 0 at work elsewhere"] and len(store.list()) == 2
 
 
 def test_a_benchmark_scored_in_shards_on_a_cluster_equals_plain_scoring(cluster, store):
     plan = parse_plan(SHARDED, "sharded")
     told: list[str] = []
-    (state,) = work_on_ray(store, plan, tell=told.append, pause=0.1)
+    (state,) = work_on_ray(store, plan, worker.work, tell=told.append, pause=0.1)
     assert state.status == "finished", state.run
     home = at_home(store, plan.cells[0])
     np.testing.assert_allclose(store.scores(state.run.id, 0), store.scores(home, 0), rtol=1e-5)

@@ -17,8 +17,10 @@ from gates import VARIABLE, Gate, until
 from core import worker
 from core.base import files, processes
 from core.base.errors import InputError
+from core.runs import attempt
 from core.runs import store as runs
 from core.runs.store import RunStore, launch, resume
+from core.ttm import background
 from core.ttm import run as jobs
 from core.ttm.records import BINS
 
@@ -320,7 +322,7 @@ def records(store, run_id):
 
 def queued_job(store, run_id):
     """A job of this very process."""
-    return worker.Job(store, run_id, store.queue_up(run_id))
+    return attempt.Job(store, run_id, store.queue_up(run_id))
 
 
 def begin(store, run_id):
@@ -332,7 +334,7 @@ def begin(store, run_id):
 
 def test_ttm_as_a_run_has_the_records_of_the_foreground_and_keeps_arrays_and_model(store, job, uninterrupted):
     run = store.create("ttm", "t", job)
-    assert worker.run_job(begin(store, run.id))
+    assert background.run_job(begin(store, run.id))
     assert records(store, run.id) == uninterrupted and [step["iteration"] for step in uninterrupted] == [
         0,
         1,
@@ -388,19 +390,21 @@ def test_a_crash_between_any_two_writes_changes_nothing(store, job, uninterrupte
     with monkeypatch.context() as patch:
         if crash == "checkpoint":
             patch.setattr(
-                worker, "save_checkpoint", fail_at(2, worker.save_checkpoint, lambda _, step, record: step)
+                background,
+                "save_checkpoint",
+                fail_at(2, background.save_checkpoint, lambda _, step, record: step),
             )
         elif crash == "record":
-            patch.setattr(worker.Job, "append", fail_at(2, worker.Job.append, lambda _, record: record))
+            patch.setattr(attempt.Job, "append", fail_at(2, attempt.Job.append, lambda _, record: record))
         elif crash == "model":
-            patch.setattr(worker, "publish_model", fail_at(3, worker.publish_model, lambda *_: 3))
+            patch.setattr(background, "publish_model", fail_at(3, background.publish_model, lambda *_: 3))
         with pytest.raises(KeyboardInterrupt):
-            worker.run_job(begin(store, run.id))
+            background.run_job(begin(store, run.id))
             raise KeyboardInterrupt
     if crash in ("model", "last word"):  # nothing is trained again
         monkeypatch.setattr("core.ttm.loop.fit", None)
     write_dead(store, run.id)
-    assert worker.run_job(begin(store, run.id))
+    assert background.run_job(begin(store, run.id))
     assert records(store, run.id) == uninterrupted
 
 
@@ -430,10 +434,10 @@ def test_a_stop_in_the_middle_of_an_iteration_drops_that_iteration_only(store, j
         tell(fraction, message)
 
     first.progress = progress
-    assert not worker.run_job(first)
+    assert not background.run_job(first)
     assert records(store, run.id) == uninterrupted[:2]
     store.conclude(run.id, first.attempt, "stopped")
-    assert worker.run_job(begin(store, run.id))
+    assert background.run_job(begin(store, run.id))
     assert records(store, run.id) == uninterrupted
 
 
@@ -441,13 +445,13 @@ def test_a_damaged_checkpoint_is_noticed_and_the_run_starts_again_with_a_note(st
     run = store.create("ttm", "t", job)
     first = begin(store, run.id)
     first.stopping = lambda: store.get(run.id).done >= 2
-    assert not worker.run_job(first)
+    assert not background.run_job(first)
     store.conclude(run.id, first.attempt, "stopped")
     weights = store.folder(run.id) / "checkpoint-0002" / "model" / "model.safetensors"
     data = bytearray(weights.read_bytes())
     data[-1] ^= 1
     weights.write_bytes(data)
-    assert worker.run_job(begin(store, run.id))
+    assert background.run_job(begin(store, run.id))
     found = records(store, run.id)
     assert found[0].pop("note") == "The checkpoint of iteration 2 was damaged; the run started again."
     assert found[0] == {name: value for name, value in uninterrupted[0].items() if name != "note"}
@@ -482,7 +486,7 @@ def test_every_sort_of_run_killed_at_any_iteration_ends_as_if_it_had_not_been(
     assert len(whole) > 2
     run = store.create(jobs.kind_of(job), "t", job)
     for iteration in range(1, len(whole)):  # before each checkpoint, then before each record
-        for name, at in (("save_checkpoint", worker), ("append", worker.Job)):
+        for name, at in (("save_checkpoint", background), ("append", attempt.Job)):
             which = (
                 (lambda _, step, record: step) if name == "save_checkpoint" else (lambda _, record: record)
             )
@@ -537,11 +541,11 @@ def test_a_full_disk_fails_the_run_with_one_sentence_and_the_run_goes_on_when_th
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(worker.files, "write_arrays", full)
+        patch.setattr(files, "write_arrays", full)
         status, error = worker.work(queued_job(store, run.id))
     assert status == "failed" and "No space left on device" in error and "free some space" in error
     store.conclude(run.id, 1, status, error)
-    assert worker.run_job(begin(store, run.id))
+    assert background.run_job(begin(store, run.id))
     assert records(store, run.id) == uninterrupted
 
 
@@ -595,12 +599,12 @@ def test_what_cannot_be_loaded_is_one_sentence(job, change, sentence):
 
 
 def test_the_plan_knows_that_late_iterations_take_longer():
-    plan = worker.Plan(4)
+    plan = background.Plan(4)
     assert [plan.fraction(share) for share in (0.0, 0.25, 0.5, 1.0)] == [0.0, 0.25, 0.5, 1.0]
-    plan = worker.Plan(4)
+    plan = background.Plan(4)
     # One of four groups was trained on; the next thresholds take two, three and four of them.
     plan.update([0.25], [0.5, 0.75, 1.0])
-    scoring = worker.Plan.SCORING
+    scoring = background.Plan.SCORING
     assert plan.fraction(0.25) == pytest.approx((scoring + 0.25) / (4 * scoring + 2.5))
     assert plan.fraction(0.5) == pytest.approx((2 * scoring + 0.75) / (4 * scoring + 2.5))
     assert plan.fraction(0.1) == plan.fraction(0.5)  # a bar never goes back
@@ -609,8 +613,8 @@ def test_the_plan_knows_that_late_iterations_take_longer():
 
 def test_time_left_comes_from_the_pace_of_this_attempt(store, monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr(worker.time, "monotonic", lambda: clock[0])
-    job = worker.Job(store, counting(store).id, 0)
+    monkeypatch.setattr(attempt.time, "monotonic", lambda: clock[0])
+    job = attempt.Job(store, counting(store).id, 0)
     job.progress(0.5, "resumed half way")
     assert job._progress["seconds_left"] is None
     clock[0] += 10

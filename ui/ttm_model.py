@@ -9,8 +9,9 @@ import streamlit as st
 
 from core.base.errors import InputError
 from core.base.public_mode import public
+from core.exchange.model import export_model, push_model
 from core.figures.text import plain
-from core.runs.models import adapted_model, export_model, push_model, run_model
+from core.runs.models import adapted_model, run_model
 from core.runs.store import Run, RunStore
 from ui.cost import cost
 from ui.page import guard

@@ -179,7 +179,7 @@ def _retrieval(
     benchmark: str, split: str, model: str, how: dict[str, Any], items: int | None, tune_on: str | None
 ) -> dict[str, Any]:
     from core.debiasing.priors import check_log_prob
-    from core.metrics.recall import alpha_record, carried_record
+    from core.debiasing.recall_curves import alpha_record, carried_record
 
     kind, seed = how["kind"], how["seed"]
     if kind not in ("test", "gaussian"):

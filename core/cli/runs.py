@@ -171,7 +171,7 @@ def runs_export(
     run: RunId, out: Annotated[Path, typer.Argument(help="New folder, or a file that ends in .zip.")]
 ) -> None:
     """Write a finished run's adapted model, with its card, to a folder or zip."""
-    from core.runs.models import export_model
+    from core.exchange.model import export_model
     from core.runs.store import RunStore
 
     note(f"wrote {export_model(RunStore(), run, out)}")
@@ -184,7 +184,8 @@ def runs_push(
     public: Annotated[bool, typer.Option(help="Make a new repository public (default: private).")] = False,
 ) -> None:
     """Upload a finished run's adapted model to the Hugging Face hub, with the token in HF_TOKEN."""
-    from core.runs.models import adapted_model, push_model
+    from core.exchange.model import push_model
+    from core.runs.models import adapted_model
     from core.runs.store import RunStore
 
     folder = adapted_model(RunStore(), run)

@@ -91,9 +91,10 @@ def _work(
 ) -> None:
     if on == "ray":
         from core.sweeps.ray import work_on_ray
+        from core.worker import work
 
         with redirect_stdout(sys.stderr):  # where Ray speaks of lost nodes; standard output is ours
-            work_on_ray(store, plan, address, tell, look=look)
+            work_on_ray(store, plan, work, address, tell, look=look)
     else:
         from core.sweeps.local import work_here
 

@@ -25,8 +25,8 @@ from core.scorers.cola_config import KIND
 if TYPE_CHECKING:
     from core.cola.run import Epoch
     from core.cola.training import TrainingState
+    from core.runs.attempt import Job
     from core.runs.store import Run, RunStore
-    from core.worker import Job
 
 __all__ = ["adapt_job", "run_adapt", "start"]
 

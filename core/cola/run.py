@@ -92,15 +92,17 @@ def execute(
     from core.cola.tasks import load_task
     from core.cola.training import train
     from core.scorers.cola_adapted import AdaptedModel
+    from core.scoring.load import load_base
 
     settings, device = settings_of(config), config.get("device") or "auto"
     tell = progress or (lambda share, text: None)
     tell(0.0, "collecting scenes and queries")
     task = load_task(dict(config), settings)
     if checkpoint is None:
-        model = AdaptedModel.of(base_source(config["model"]), settings, device)
+        source = base_source(config["model"])
+        model = AdaptedModel.of(load_base(source, device), settings, source)
     else:
-        model = AdaptedModel.load("checkpoint", checkpoint, device)
+        model = AdaptedModel.load("checkpoint", checkpoint, load_base, device)
     for report, now in train(model, task.material, settings, state=state, stop=stop, progress=progress):
         record: dict[str, Any] = {
             "iteration": report.epoch,
@@ -118,7 +120,7 @@ def execute(
         arrays = {"losses": report.losses}
         if final and report.epoch in ((0, settings.epochs) if before else (settings.epochs,)):
             tell(report.epoch / settings.epochs, "measuring on test queries")
-            scorer = _base(model, device) if report.epoch == 0 else model
+            scorer = load_base(model.base_name, device) if report.epoch == 0 else model
             started = perf_counter()
             record["test"], found = measure(scorer, task)
             record["measured_in"] = perf_counter() - started
@@ -135,12 +137,6 @@ def base_source(name: str) -> str:
     from core.runs.store import RunStore
 
     return f"{prefix}{adapted_model(RunStore(), run_id)}"
-
-
-def _base(model: AdaptedModel, device: str) -> Any:
-    from core.scorers.cola_features import load_base
-
-    return load_base(model.base_name, device)
 
 
 def _validation(model: AdaptedModel, task: Task) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.debiasing.debias import bias_from_alpha, debias_matrix, prior_from_samples
+from core.debiasing.recall_curves import recall_curve
 from core.metrics.evaluation import percent_record
 from core.metrics.groups import estimate
-from core.metrics.recall import recall, recall_curve
+from core.metrics.recall import recall
 from core.scenes.captions import Wording, claim_scene, holds, say, unique
 from core.scenes.render import SceneImage
 from core.scenes.sampler import training_scenes

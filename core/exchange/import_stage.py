@@ -196,6 +196,6 @@ class _workshop:
 
 def answer_text(group: Group) -> str:
     """Which caption the user says belongs to which image: `A–2, B–1`."""
-    from core.figures.group_html import image_name
+    from core.groups import image_name
 
     return ", ".join(f"{image_name(i)}–{j + 1}" for i, j in enumerate(group.truth or ()))

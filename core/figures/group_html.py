@@ -13,9 +13,10 @@ from html import escape
 from typing import NamedTuple
 
 from core.figures import OUTCOME_COLOURS, OUTCOME_SYMBOLS
+from core.groups import image_name
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, Outcome
-from core.metrics.verdicts import GroupData, group_data, image_name
+from core.metrics.verdicts import GroupData, group_data
 
 INK = {"student": "#c0569f", **OUTCOME_COLOURS}
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from core.figures import shade
-from core.figures.group_html import GroupData, image_name
+from core.figures.group_html import GroupData
 from core.figures.style import MARK_COLOUR
+from core.groups import image_name
 
 _TABLE = "border-collapse:separate;border-spacing:4px;font-variant-numeric:tabular-nums"
 _CELL = "padding:.4rem .55rem;border-radius:.4rem;text-align:right;white-space:nowrap;font-weight:600"

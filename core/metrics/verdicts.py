@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from string import ascii_uppercase
 from typing import NamedTuple
 
 import numpy as np
 
+from core.groups import image_name
 from core.matching.groups import match_global
 
 SYMBOLS = {"right": "✓", "wrong": "✗", "tie": "="}
@@ -49,11 +49,6 @@ def group_data(scores: np.ndarray, truth: np.ndarray, matching: np.ndarray, marg
         float(rival),
         float(margin),
     )
-
-
-def image_name(i: int) -> str:
-    """A, B, ..., Z, A1, B1, ..."""
-    return ascii_uppercase[i % 26] + (str(i // 26) if i > 25 else "")
 
 
 def compare_text(left: float, right: float) -> str:

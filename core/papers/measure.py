@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
 
     from core.groups import GroupSet
-    from core.worker import Job
+    from core.runs.attempt import Job
 
 KIND = "measure"
 
@@ -170,8 +170,8 @@ def _retrieval_alpha(
     from core import datasets
     from core.debiasing.debias import prior_from_samples
     from core.debiasing.priors import check_log_prob, null_sample
+    from core.debiasing.recall_curves import alpha_record, carried_record
     from core.debiasing.retrieval import scored
-    from core.metrics.recall import alpha_record, carried_record
     from core.scoring.lazy import lazy_scorer
     from core.scoring.scores import score_matrix
 

@@ -1,7 +1,7 @@
 """Checkpoints of a run and its final model: complete and checked, or not there.
 
-A checkpoint is a folder with the model in its own format, what `run_ttm` needs besides, the record of the iteration
-and, written last, a manifest of checksums.
+A checkpoint is a folder with the model in its own format, what its kind of run needs besides, the record of the
+iteration and, written last, a manifest of checksums. Knows no kind of run.
 """
 
 from __future__ import annotations
@@ -9,27 +9,20 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.base import files
 from core.base.errors import InputError
-from core.runs.models import card, public
+from core.runs.models import public
 
 if TYPE_CHECKING:  # a queued worker waits without numpy and torch
     from core.scorers.base import Trainable
-    from core.ttm.loop import TTMState, TTMStep
+
+_MOMENTS = "optimizer.safetensors"
 
 log = logging.getLogger("crossmatch.worker")
-
-_ADAPTER, _MOMENTS = "adapter.safetensors", "optimizer.safetensors"
-_KEPT = "kept."  # before the names of `TTMState.kept`
-
-
-def save_checkpoint(folder: Path, step: TTMStep, record: Mapping[str, Any]) -> Path:
-    """Write `checkpoint-NNNN` into a run's folder, then drop every other one, whole or half."""
-    return write_checkpoint(folder, record, step.model, lambda aside: _save_state(aside, step.state))
 
 
 def write_checkpoint(
@@ -58,22 +51,6 @@ def drop_checkpoints(folder: Path, but: Path | None = None) -> None:
             files.remove(path)
 
 
-def _save_state(folder: Path, state: TTMState) -> None:
-    """TTMState as NPZ and, for AdamW's moments, safetensors: no pickle, so nothing in a folder can run."""
-    arrays = {"thresholds": state.thresholds, "scores": state.scores}
-    if state.global_scores is not None:
-        arrays["global_scores"] = state.global_scores
-    arrays |= {_KEPT + name: value for name, value in state.kept.items()}
-    files.write_arrays(folder / "state.npz", arrays)
-    if state.adapter is not None:
-        from safetensors.torch import save_file
-
-        save_file(state.adapter, folder / _ADAPTER)
-    if state.optimizer is not None:
-        save_moments(folder, state.optimizer)
-        files.write_json(folder / "optimizer.json", state.optimizer["param_groups"])
-
-
 def save_moments(folder: Path, optimizer: Mapping[str, Any]) -> None:
     """The moments of an optimizer's state dict as safetensors."""
     from safetensors.torch import save_file
@@ -99,27 +76,6 @@ def load_record(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "step.json").read_text())
 
 
-def load_state(folder: Path) -> TTMState:
-    """What `save_checkpoint` wrote beside the model."""
-    import numpy as np
-
-    from core.ttm.loop import TTMState
-
-    optimizer, adapter = None, None
-    if (folder / _ADAPTER).exists():
-        from safetensors.torch import load_file
-
-        adapter = load_file(folder / _ADAPTER)
-    if (folder / "optimizer.json").exists():
-        groups = json.loads((folder / "optimizer.json").read_text())
-        optimizer = {"state": load_moments(folder), "param_groups": groups}
-    iteration = json.loads((folder / files.MANIFEST).read_text())["iteration"]
-    with np.load(folder / "state.npz", allow_pickle=False) as found:
-        arrays = {name: found[name] for name in found.files}
-    kept = {name.removeprefix(_KEPT): arrays.pop(name) for name in list(arrays) if name.startswith(_KEPT)}
-    return TTMState(iteration, **arrays, optimizer=optimizer, adapter=adapter, kept=kept)
-
-
 def newest_checkpoint(folder: Path) -> tuple[Path | None, str]:
     """The newest checkpoint that passes its checksums, if any, and a note if one had to be passed over."""
     note = ""
@@ -133,13 +89,11 @@ def newest_checkpoint(folder: Path) -> tuple[Path | None, str]:
     return None, note
 
 
-def publish_model(folder: Path, config: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> Path:
-    """Put the newest checkpoint's model, with a card and a manifest, at `model` in the run's folder."""
-    return publish_with(folder, config, lambda model: card(config, steps, _library(model)))
-
-
 def publish_with(folder: Path, config: Mapping[str, Any], told: Callable[[Path], str]) -> Path:
-    """As `publish_model`, with another card: `told` gets the folder of the model and gives its text."""
+    """Put the newest checkpoint's model, with a card and a manifest, at `model` in the run's folder.
+
+    told : gets the folder of the model and gives the card's text.
+    """
     checkpoint, _ = newest_checkpoint(folder)
     assert checkpoint is not None
     aside, final = folder / ".model.new", folder / "model"
@@ -160,11 +114,3 @@ def is_published(folder: Path) -> bool:
         return False
     drop_checkpoints(folder)
     return True
-
-
-def _library(folder: Path) -> str:
-    """What loads a model folder without Crossmatch; Crossmatch where nothing does."""
-    if (folder / "open_clip_config.json").is_file():
-        return "open_clip"
-    known = ("processor_config.json", "preprocessor_config.json")
-    return "transformers" if any((folder / name).is_file() for name in known) else "crossmatch"

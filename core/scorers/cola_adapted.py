@@ -23,13 +23,14 @@ from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers.base import Prepared
 from core.scorers.cola_config import AdaptConfig
-from core.scorers.cola_features import Base, Features, base_of, load_base
+from core.scorers.cola_features import Base, Features, base_of
 from core.scorers.cola_heads import Encoded, Head, make_head
-from core.scorers.contrastive import IMAGE_BATCH, _used, describe_device
+from core.scorers.contrastive import IMAGE_BATCH, ContrastiveModel, _used, describe_device
 from core.scorers.hub import key_of_unchanged, model_files, read_json, written
 from core.scorers.reading import inputs_of
 
 KIND = "crossmatch-adapted"
+LoadBase = Callable[[str, str], ContrastiveModel]  # (name, device) -> the model of that name
 _WEIGHTS, _CONFIG = "model.safetensors", "config.json"
 # Pairs that pass a joint head at once.
 PAIRS = 1024
@@ -60,9 +61,12 @@ class AdaptedModel:
         self._free()
 
     @classmethod
-    def of(cls, name: str, config: AdaptConfig, device: str = "auto") -> Self:
-        """A strategy before its first step, on a model of CLIP, SigLIP or FLAVA class by the names of `load_scorer`."""
-        loaded = load_base(name, device)
+    def of(cls, loaded: ContrastiveModel, config: AdaptConfig, base_name: str = "") -> Self:
+        """A strategy before its first step, on a copy of a model of CLIP, SigLIP or FLAVA class.
+
+        base_name : what `load_scorer` finds that model by; its own name where none is given.
+        """
+        name = base_name or loaded.name
         return cls(f"{name} + {config.strategy}", base_of(loaded.copy()), config, name, loaded.key)
 
     def _free(self) -> None:
@@ -252,8 +256,11 @@ class AdaptedModel:
             (aside / _CONFIG).write_text(json.dumps(settings, indent=1), encoding="utf-8")
 
     @classmethod
-    def load(cls, name: str, folder: Path, device: str = "auto") -> Self:
-        """Read what `save` wrote. Raises InputError where it is damaged or its base is another model by now."""
+    def load(cls, name: str, folder: Path, load_base: LoadBase, device: str = "auto") -> Self:
+        """Read what `save` wrote; `load_base(name, device)` loads the base that it names.
+
+        Raises InputError where it is damaged or its base is another model by now.
+        """
         key = key_of_unchanged(model_files(folder))
         settings = read_json(folder / _CONFIG)
         try:
@@ -264,7 +271,7 @@ class AdaptedModel:
             raise InputError(
                 f"The adapted model in {folder} does not open ({error}); make it again."
             ) from None
-        model = cls.of(base_name, config, device)
+        model = cls.of(load_base(base_name, device), config, base_name)
         if model.base_key != base_key:
             raise InputError(
                 f"The model in {folder} was adapted from another {base_name} than the one here now; adapt it again."

@@ -175,21 +175,3 @@ def base_of(model: Any) -> Base:
             f"The strategies of Cola adapt CLIP, SigLIP and FLAVA models of transformers; {model.name!r} is none."
         )
     return _BASES[kind](model)
-
-
-def load_base(name: str, device: str = "auto") -> ContrastiveModel:
-    """The model that a strategy adapts, by the names of `load_scorer`; FLAVA as its two contrastive towers."""
-    from core.base.public_mode import check_source
-    from core.scorers.hub import locate, read_json
-    from core.scoring.load import load_scorer
-
-    if ":" not in check_source(name):
-        folder = locate(name)
-        config = folder / "config.json"
-        if config.is_file() and read_json(config).get("model_type") == "flava":
-            from core.scorers.flava import load_flava
-
-            return load_flava(name, folder, device)
-    model: Any = load_scorer(name, device)
-    base_of(model)
-    return model

@@ -17,12 +17,11 @@ import numpy as np
 import torch
 from transformers.modeling_outputs import BaseModelOutput
 
-from core.debiasing.debias import prior_from_samples
 from core.groups import ImageRef
 from core.scorers.decoding import ChatScorer, Prefix, text_log_probs
 from core.scorers.hub import read_json
 from core.scorers.kinds import DEFAULT_NULL_COUNT, blind_key, null_pixels
-from core.scorers.null_images import NullImage, null_images
+from core.scorers.null_images import NullImage, log_mean, null_images
 from core.scorers.pairwise import Look, PairScorer, Parts, gap, load_parts, masked_mean, token_log_probs, used
 
 # The released BLIP checkpoints have two tokens more than BERT's vocabulary: [DEC] 30522 and [ENC] 30523.
@@ -62,9 +61,8 @@ class CaptionScorer(PairScorer):
     def blind_token_log_probs(self, caption: str, count: int = DEFAULT_NULL_COUNT, seed: int = 0) -> Tokens:
         """The same without an image: log of the mean over `count` null images of each token's probability."""
         found = [self.token_log_probs(image, caption) for image in self.nulls(count, seed)]
-        return Tokens(
-            found[0].tokens, prior_from_samples(np.stack([t.log_probs for t in found])).astype(np.float32)
-        )
+        values = log_mean(np.stack([t.log_probs for t in found]))
+        return Tokens(found[0].tokens, values.astype(np.float32))
 
     def _words(self, ids: list[int]) -> list[str]:
         return [self.tokenizer.decode([token]) for token in ids]
@@ -87,7 +85,7 @@ class CaptionScorer(PairScorer):
 
     def prior(self, captions: Sequence[str], count: int = DEFAULT_NULL_COUNT, seed: int = 0) -> np.ndarray:
         """log P_train(t) of each caption from null images, float64 (captions,). Source: [VGPT] Eq. 13, appendix B."""
-        return prior_from_samples(self.null_scores(captions, count, seed))
+        return log_mean(self.null_scores(captions, count, seed))
 
 
 class BlipCaptioner(CaptionScorer):

@@ -14,6 +14,8 @@ from tempfile import TemporaryDirectory
 from core.base import paths
 from core.base.errors import InputError, unknown_name
 from core.base.files import storage
+from core.scorers import memory
+from core.scorers.memory import PATIENCE
 
 VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model", "tokenizer.model")
 TOKENIZER_FILES = (
@@ -40,8 +42,6 @@ TRANSFORMERS_FILES = (
 )
 OPEN_CLIP_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors")
 OPEN_CLIP_FILES = ("open_clip_config.json", *OPEN_CLIP_WEIGHTS, *TOKENIZER_FILES)
-# Seconds to wait for the hub's first answer: a firewall that swallows packets must not look like a hang.
-PATIENCE = 5
 
 
 def builtin_models() -> dict[str, Path]:
@@ -122,8 +122,6 @@ def snapshot(name: str, patterns: Sequence[str], need: str) -> Path:
     Raises InputError, in one sentence, where the repository is not on this disk and cannot be fetched.
     """
     from huggingface_hub import HfApi, errors, snapshot_download
-
-    from core.scorers import memory  # it needs this module's PATIENCE
 
     try:
         folder = Path(snapshot_download(name, allow_patterns=list(patterns), local_files_only=True))

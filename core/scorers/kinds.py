@@ -19,9 +19,7 @@ from core.scorers.hub import folder_key, locate, read_json
 from core.scorers.null_images import NullImage, null_images
 
 if TYPE_CHECKING:
-    from core.scorers.base import Scorer
-
-Loader = Callable[[str, str, str], "Scorer"]
+    pass
 
 
 def _same(scores: np.ndarray) -> np.ndarray:
@@ -169,7 +167,7 @@ def blind_key(captioner: str, nulls: Sequence[NullImage]) -> str:
 
 
 def named_key(family: str, source: str) -> str | None:
-    """The key of a scorer of `FAMILIES` without loading it; None where its files are not at hand."""
+    """The key of a scorer of `core.scoring.families.PAIRWISE` without loading it; None where its files are not at hand."""
     if family == "api":
         return None
     try:
@@ -182,45 +180,3 @@ def named_key(family: str, source: str) -> str | None:
         return blind_key(own, null_images(DEFAULT_NULL_COUNT, *pixels))
     except (InputError, OSError):
         return None
-
-
-def load(kind: str, name: str, source: str, device: str) -> Scorer:
-    """The scorer of a kind from a folder, a built-in or a hub name; for `api` from the served model's name."""
-    if kind == "api":
-        from core.scorers.api import load_api
-
-        return load_api(name, source)
-    from core.scorers.memory import room_for
-
-    room_for(source, device)
-    folder = locate(source)
-    if kind == "lm":
-        from core.scorers.language import load_language
-
-        return load_language(name, folder, device)
-    if kind in ("itc", "itm"):
-        from core.scorers.matching_head import load_matcher
-
-        return load_matcher(name, folder, device, kind)
-    if kind in ("vqa", "vqa-log"):
-        from core.scorers.vqa import load_answerer
-
-        return load_answerer(name, folder, device, kind)
-    from core.scorers.generative import load_blind, load_captioner
-
-    return (load_blind if kind == "blind" else load_captioner)(name, folder, device)
-
-
-def _natural(name: str, source: str, device: str) -> Scorer:
-    return load(natural_kind(locate(source)), name, source, device)
-
-
-def _asked(kind: str) -> Loader:
-    return lambda name, source, device: load(kind, name, source, device)
-
-
-# Entries of `SCORERS`: a prefix for every kind, and the model types that are known without one.
-FAMILIES: dict[str, Loader] = {
-    **{kind: _asked(kind) for kind in KINDS},
-    **dict.fromkeys(("blip", "blip-2", "instructblip", "flava", *CHAT_TYPES, *TEXT_TYPES), _natural),
-}

@@ -7,20 +7,13 @@ the embeddings, times FLAVA's own logit scale; BLIP and BLIP-2 keep none in thei
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.nn import functional as F
 
-from core.base.errors import InputError
 from core.scorers.generative import BLIP_VOCABULARY
-from core.scorers.hub import read_json
-from core.scorers.pairwise import CAPTION_BATCH, Look, PairScorer, Parts, load_parts
-
-if TYPE_CHECKING:
-    from core.scorers.blip import BlipTowers
-    from core.scorers.flava import FlavaModel
+from core.scorers.pairwise import CAPTION_BATCH, Look, PairScorer, Parts
 
 # The released BLIP checkpoints were trained with [ENC] in the place of [CLS] wherever the text encoder sees an image.
 # transformers leaves [CLS] there (its issues 22732 and 25629).
@@ -195,39 +188,3 @@ _HEADS: dict[str, tuple[Embed, Embed, str]] = {
     "blip-2": (_blip2_image, _blip2_text, "BLIP-2 ITC"),
     "flava": (_flava_image, _flava_text, "FLAVA contrastive"),
 }
-# Model type -> its matching head, and the class of transformers that has both.
-_CLASSES: dict[str, tuple[type[Matcher], str]] = {
-    "blip": (BlipMatcher, "BlipForImageTextRetrieval"),
-    "blip-2": (Blip2Matcher, "Blip2ForImageTextRetrieval"),
-    "flava": (FlavaMatcher, "FlavaForPreTraining"),
-}
-
-
-def load_matcher(
-    name: str, folder: Path, device: str = "auto", kind: str = "itm"
-) -> Matcher | BlipTowers | FlavaModel:
-    """ITM (`kind` "itm") or ITC ("itc") of the BLIP, BLIP-2 or FLAVA model in a folder.
-
-    Raises InputError where the model has no matching head, does not fit into memory or does not load.
-    """
-    config = read_json(folder / "config.json")
-    model = str(config.get("model_type", ""))
-    if model not in _CLASSES:
-        raise InputError(
-            f"The model in {folder} is of type {model!r} without a matching head; choose a BLIP, BLIP-2 or FLAVA one."
-        )
-    made, auto = _CLASSES[model]
-    if model == "flava" and "FlavaModel" in (config.get("architectures") or ()):
-        auto = "FlavaModel"
-        if kind == "itm":
-            raise InputError(f"The FLAVA model in {folder} has no matching head; use itc:{name} instead.")
-    parts = load_parts(name, folder, device, kind, auto)
-    if model == "blip":  # the ones that can be adapted
-        from core.scorers.blip import BlipTowers, TrainableMatcher
-
-        return BlipTowers(parts) if kind == "itc" else TrainableMatcher(parts)
-    if (model, kind) == ("flava", "itc"):
-        from core.scorers.flava import FlavaModel
-
-        return FlavaModel(parts, parts.key)
-    return (ContrastiveHead if kind == "itc" else made)(parts)

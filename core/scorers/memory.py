@@ -10,7 +10,6 @@ from typing import NamedTuple
 import psutil
 
 from core.base.errors import InputError
-from core.scorers.hub import PATIENCE
 
 # Bytes of one number in a safetensors file.
 _SIZES = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "F16": 2, "BF16": 2, "I16": 2, "F8_E4M3": 1, "F8_E5M2": 1}
@@ -119,3 +118,7 @@ def _cached(name: str) -> bool:
         )
     except errors.HFValidationError:  # no possible hub name: `locate` says so
         return True
+
+
+# Seconds to wait for the hub's first answer: a firewall that swallows packets must not look like a hang.
+PATIENCE = 5

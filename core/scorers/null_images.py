@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
+from scipy.special import logsumexp
 
 if TYPE_CHECKING:
     import torch
@@ -51,3 +52,8 @@ class NullImage:
 def null_images(count: int, mean: float, std: float, seed: int = 0) -> list[NullImage]:
     """A sample of `count` null images; a larger sample of the same seed begins with the smaller one."""
     return [NullImage(mean, std, seed, index) for index in range(count)]
+
+
+def log_mean(log_probs: np.ndarray) -> np.ndarray:
+    """The log of the mean of probabilities over images, float64: (images, ...) -> (...), [VGPT] Eq. 13."""
+    return logsumexp(np.asarray(log_probs, dtype=np.float64), axis=0) - np.log(len(log_probs))

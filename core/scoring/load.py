@@ -5,23 +5,22 @@ from __future__ import annotations
 import gc
 import sys
 from collections import OrderedDict
-from collections.abc import Callable
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from core.base.paths import is_folder
 from core.base.public_mode import check_source
+from core.runs.models import run_source
 from core.scorers.faster import key_of, split, twin_of
-from core.scorers.hub import builtin_models, family, folder_key, locate, stamp
-from core.scorers.kinds import FAMILIES, KINDS, kinds_of, named_key, natural_kind
+from core.scorers.hub import builtin_models, family, folder_key, locate, read_json, stamp
+from core.scorers.kinds import KINDS, kinds_of, named_key, natural_kind
+from core.scoring.families import FAMILIES, PAIRWISE, Loader
 
 if TYPE_CHECKING:
     from core.scorers.base import Scorer
     from core.scorers.cola_adapted import AdaptedModel
-    from core.scorers.embedding import EmbeddingModel
-    from core.scorers.huggingface import TransformersModel
-    from core.scorers.openclip import OpenClipModel
+    from core.scorers.contrastive import ContrastiveModel
 
 __all__ = [
     "SCORERS",
@@ -34,51 +33,16 @@ __all__ = [
 ]
 
 
-def _transformers(name: str, source: str, device: str) -> TransformersModel:
-    from core.scorers.huggingface import load_transformers
-
-    return load_transformers(name, locate(source), device)
-
-
-def _open_clip(name: str, source: str, device: str) -> OpenClipModel:
-    from core.scorers.openclip import load_open_clip
-
-    return load_open_clip(name, source, device)
-
-
-def _embedding(name: str, source: str, device: str) -> EmbeddingModel:
-    from core.scorers.contrastive import pick_device
-    from core.scorers.embedding import EmbeddingModel
-
-    model = EmbeddingModel.load(locate(source), pick_device(device))
-    model.name = name
-    return model
-
-
-def _plugin(name: str, source: str, device: str) -> Any:
-    from core.scorers.plugins import load_plugin
-
-    return load_plugin(name, source, device)
-
-
 def _adapted(name: str, source: str, device: str) -> AdaptedModel:
-    from core.scorers.cola_adapted import AdaptedModel
+    from core.scorers.cola_adapted import AdaptedModel  # torch
 
-    return AdaptedModel.load(name, locate(source), device)
+    return AdaptedModel.load(name, locate(source), load_base, device)
 
 
-# Family -> loader(name as the user wrote it, source, device). A family is the `model_type` of a model's config.json, or
-# a prefix of the name (`open_clip:ViT-B-32/laion2b_s34b_b79k`); the source is what follows the prefix, or a folder.
-SCORERS: dict[str, Callable[[str, str, str], Any]] = {
-    "clip": _transformers,
-    "siglip": _transformers,
-    "siglip2": _transformers,
-    "open_clip": _open_clip,
-    "crossmatch-embedding": _embedding,
-    "crossmatch-adapted": _adapted,  # one of Cola's strategies on a base that it names
-    "python": _plugin,  # scorers of installed packages (plugins.py)
-    **FAMILIES,  # matching heads, generative models, VQA, blind language models, endpoints
-}
+SCORERS: dict[str, Loader] = {
+    **FAMILIES,
+    "crossmatch-adapted": _adapted,
+}  # one of Cola's strategies on its base
 
 # Models kept in memory; the one that was used longest ago goes first. Beside one that is being loaded only small ones
 # stay: a large one is freed before, so that two never have to fit.
@@ -112,6 +76,26 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
         return _kept[state]
 
 
+def load_base(name: str, device: str = "auto") -> ContrastiveModel:
+    """The model that one of Cola's strategies adapts; FLAVA as its two contrastive towers.
+
+    Raises InputError as `load_scorer` does, and for a model of another family than CLIP, SigLIP and FLAVA.
+    """
+    from core.scorers.cola_features import base_of  # torch
+    from core.scorers.flava import load_flava
+
+    folder = locate(name) if ":" not in check_source(name) else None
+    if (
+        folder
+        and (folder / "config.json").is_file()
+        and read_json(folder / "config.json").get("model_type") == "flava"
+    ):
+        return load_flava(name, folder, device)
+    model: Any = load_scorer(name, device)
+    base_of(model)
+    return model
+
+
 def _make_room() -> None:
     """Free kept models until another may be loaded."""
     freed = 0
@@ -137,7 +121,7 @@ def scorer_key(name: str) -> str | None:
     """
     ways, plain = split(name)
     chosen, source = _resolve(plain)
-    if chosen in FAMILIES:
+    if chosen in PAIRWISE:
         key = named_key(chosen, source)
     else:
         hashed = is_folder(source) and chosen != "crossmatch-embedding"
@@ -155,7 +139,7 @@ def scorer_kind(name: str) -> str:
     if colon and prefix in KINDS:
         return prefix
     chosen, source = _resolve(name)
-    return natural_kind(Path(source)) if chosen in FAMILIES else "itc"
+    return natural_kind(Path(source)) if chosen in PAIRWISE else "itc"
 
 
 def scorer_names() -> dict[str, str]:
@@ -181,8 +165,6 @@ def _resolve(name: str) -> tuple[str, str]:
     """Family and source of a name."""
     name = split(name)[1]
     if name.startswith("run/") or ":run/" in name:
-        from core.runs.models import run_source
-
         name = run_source(name)
     check_source(name)
     prefix, colon, rest = name.partition(":")

@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
 
     from core.groups import GroupSet
+    from core.runs.attempt import Job
     from core.scorers.base import Scorer
-    from core.worker import Job
 
 KIND = "evaluate"
 SHARD = 20_000  # groups

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from core.base.errors import InputError
+from core.runs.attempt import Job, heartbeats
 from core.runs.store import Run, RunStore, Superseded
+from core.sweeps.evaluate import load_blind, load_model, score_shard, shard_path
 from core.sweeps.remote_store import BEAT, Call, RemoteStore, local_model
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from core.scorers.base import Scorer
 
 Outcome = tuple[str, str | None]  # the final status, and the sentence if it failed
+Work = Callable[[Job], Outcome]
 
 
 def own_version() -> str:
@@ -33,13 +36,11 @@ def own_version() -> str:
         return "from a folder"
 
 
-def run_cell(call: Call, run_id: str, where: str) -> Outcome:
+def run_cell(call: Call, run_id: str, where: str, work: Work) -> Outcome:
     """Work for a run, or go on after its newest checkpoint, in a scratch folder; what `core.worker.main` is at home.
 
-    where : what the run's log calls this node.
+    where : what the run's log calls this node. work : does what the run's kind does, as `core.worker.work`.
     """
-    from core.worker import Job, heartbeats, work
-
     attempt = None
     try:
         begun = call("begin", run_id, where, own_version())
@@ -73,8 +74,6 @@ def count_groups(config: Mapping[str, Any]) -> tuple[int, str | None]:
 
 def score_part(call: Call, run: dict[str, Any], attempt: int, first: int, end: int) -> Outcome:
     """Score groups first ... end - 1 of an evaluation and hand the shard in. run : `Run.record()`."""
-    from core.sweeps.evaluate import score_shard, shard_path
-
     told = [time.monotonic()]
 
     def stop() -> bool:
@@ -106,8 +105,6 @@ def _source(config: Mapping[str, Any]) -> tuple[str, str, int | None]:
 @lru_cache(maxsize=1)
 def _groups(benchmark: str, split: str, groups: int | None) -> GroupSet:
     """Ray gives a process many shards of one set: it is read once."""
-    from core.sweeps.evaluate import load_blind
-
     return load_blind({"benchmark": benchmark, "split": split, "groups": groups})
 
 
@@ -116,8 +113,6 @@ _loaded: dict[tuple[str, str], Scorer] = {}
 
 def _scorer(call: Call, config: Mapping[str, Any], store: RemoteStore) -> Scorer:
     """The scorer, kept by the process for its next shard; one at a time."""
-    from core.sweeps.evaluate import load_model
-
     key = (config["model"], config.get("device") or "auto")
     if key not in _loaded:
         _loaded.clear()

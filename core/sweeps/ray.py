@@ -40,6 +40,7 @@ class Flight(NamedTuple):
 def work_on_ray(
     store: RunStore,
     plan: Plan,
+    work: tasks.Work,
     address: str | None = None,
     tell: Callable[[str], None] | None = None,
     pause: float = 0.5,
@@ -47,7 +48,7 @@ def work_on_ray(
 ) -> list[State]:
     """Run every cell that is not finished on a Ray cluster and wait for it; the states as they stand then.
 
-    address : of the cluster; None takes $RAY_ADDRESS, else starts one on this machine. Other arguments, and what is
+    work : what a node does with a run, `core.worker.work`. address : of the cluster; None takes $RAY_ADDRESS, else starts one on this machine. Other arguments, and what is
     done with finished, live and interrupted cells, as in `core.sweeps.local.work_here`. A lost node's tasks are tried
     again elsewhere, up to `plan.retries` times, and go on after their newest checkpoint. Whoever is interrupted here
     ends the tasks; their runs go on when the sweep is started again.
@@ -55,7 +56,7 @@ def work_on_ray(
     ray = _ray()
     save_plan(store, plan)
     with _connected(ray, address):
-        driver = _Driver(ray, store, plan, tell or (lambda text: None))
+        driver = _Driver(ray, store, plan, work, tell or (lambda text: None))
         try:
             driver.work(pause, look)
         finally:
@@ -115,10 +116,10 @@ def _asker(ray: Any, run_id: str, keeper: Any) -> Callable[..., Any]:
     return call
 
 
-def _cell_task(keeper: Any, run_id: str) -> tasks.Outcome:
+def _cell_task(keeper: Any, run_id: str, work: tasks.Work) -> tasks.Outcome:
     ray = _ray()
     where = f"{platform.node()} (node {ray.get_runtime_context().get_node_id()})"
-    return tasks.run_cell(_asker(ray, run_id, keeper), run_id, where)
+    return tasks.run_cell(_asker(ray, run_id, keeper), run_id, where, work)
 
 
 def _shard_task(keeper: Any, run: dict[str, Any], attempt: int, first: int, end: int) -> tasks.Outcome:
@@ -128,8 +129,10 @@ def _shard_task(keeper: Any, run: dict[str, Any], attempt: int, first: int, end:
 class _Driver:
     """Cells on their way through the cluster."""
 
-    def __init__(self, ray: Any, store: RunStore, plan: Plan, say: Callable[[str], None]) -> None:
-        self.ray, self.store, self.plan, self.say = ray, store, plan, say
+    def __init__(
+        self, ray: Any, store: RunStore, plan: Plan, work: tasks.Work, say: Callable[[str], None]
+    ) -> None:
+        self.ray, self.store, self.plan, self.cell_work, self.say = ray, store, plan, work, say
         self.flights: dict[Any, Flight] = {}  # by Ray's reference to the outcome
         self.held: dict[
             str, int
@@ -187,7 +190,7 @@ class _Driver:
         if run.kind == KIND:
             self._submit(run.id, "count", tasks.count_groups, run.config, gpus=0)
         else:
-            self._submit(run.id, "cell", _cell_task, self.keeper, run.id)
+            self._submit(run.id, "cell", _cell_task, self.keeper, run.id, self.cell_work)
 
     def _submit(
         self, run_id: str, what: str, function: Any, *arguments: Any, gpus: float | None = None

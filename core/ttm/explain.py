@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from core.base.errors import InputError
-from core.figures.group_html import image_name
+from core.groups import image_name
 from core.metrics import groups as metrics
 
 # `metric` of `history` that follows the one assignment over all images and captions.

@@ -296,7 +296,7 @@ def execute(
 
     checkpoint : a folder of `save_checkpoint`, to go on after its iteration. stop, progress : as in `run_ttm`.
     """
-    from core.runs.checkpoints import load_state
+    from core.ttm.checkpoint import load_state
     from core.ttm.records import step_record
 
     settings = settings_of(config)

@@ -1,0 +1,109 @@
+"""One attempt at a run: its heartbeat, its place in the queue, and the word to stop. Knows no kind of run."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from core.base.errors import InputError
+from core.base.public_mode import RUN_SECONDS, public
+from core.runs.store import RunStore, Superseded, parallel_runs
+
+log = logging.getLogger("crossmatch.worker")
+
+BEAT = 1.0  # seconds between heartbeats; core.runs.store.SILENCE is many of them
+
+
+class Job:
+    """One attempt at a run: what the function of its kind gets to read and to report with."""
+
+    def __init__(self, store: RunStore, run_id: str, attempt: int) -> None:
+        self.store, self.run, self.attempt = store, store.get(run_id), attempt
+        self.folder = store.folder(run_id)
+        self.phase = "queued"
+        # Plain values, set by a signal or by the heartbeat: an Event must not be set from a signal handler.
+        self.asked, self.lost = False, False
+        self._progress: dict[str, Any] = {}
+        # When, and at which fraction, this attempt began to work.
+        self._since: tuple[float, float] | None = None
+
+    def stopping(self) -> bool:
+        """Whether the run should end now; cheap enough to be asked before every training step."""
+        return self.asked or self.lost
+
+    def ask_to_stop(self, *_: object) -> None:
+        """As a signal handler: remember it, the work notices."""
+        self.asked = True
+
+    def progress(self, fraction: float, message: str) -> None:
+        """Share of the run that is done, in [0, 1]; reaches the store with the next heartbeat."""
+        now = time.monotonic()
+        if self._since is None:
+            self._since = (now, fraction)
+        began, first = self._since
+        left = (now - began) * (1 - fraction) / (fraction - first) if fraction > first else None
+        self._progress = {"fraction": fraction, "message": message, "seconds_left": left}
+
+    def plan(self, total: int) -> None:
+        """Say how many iterations there will be."""
+        self.store.beat(self.run.id, self.attempt, self.phase, total=total)
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Write a finished iteration down."""
+        self.store.append_step(self.run.id, record, self.attempt, **self._progress)
+        log.info("iteration %s done", record["iteration"])
+
+    def beat(self) -> None:
+        """One heartbeat; learns from the store whether to stop."""
+        try:
+            status = self.store.beat(self.run.id, self.attempt, self.phase, **self._progress)
+        except Superseded:
+            self.lost = True
+        except InputError as error:  # a full disk may have room again at the next beat
+            log.warning("%s", error)
+        else:
+            self.asked = self.asked or status not in ("queued", "running") or self._too_long()
+
+    def _too_long(self) -> bool:
+        """Public mode bounds how long a run may work; what it has finished by then stays."""
+        if not public() or self._since is None or time.monotonic() - self._since[0] < RUN_SECONDS:
+            return False
+        self._progress["message"] = f"stopped: a run works {RUN_SECONDS // 60} minutes at most here"
+        return True
+
+    def wait_for_turn(self) -> bool:
+        """Wait in the queue of the device; False if the run was stopped there."""
+        limit = parallel_runs()
+        while not self.stopping():
+            ahead = self.store.try_start(self.run.id, self.attempt, limit)
+            if not ahead:
+                self.phase, self._progress = "running", {"message": "loading"}
+                return True
+            self._progress = {"message": f"waiting for {ahead} run{'s' if ahead > 1 else ''} to end"}
+            # The far end of a long queue asks less often.
+            pause_until = time.monotonic() + min(0.5 * ahead, 5.0)
+            while time.monotonic() < pause_until and not self.stopping():
+                time.sleep(0.1)
+        return False
+
+
+@contextmanager
+def heartbeats(job: Job) -> Iterator[None]:
+    """Beat from a thread of its own, whatever the work is busy with."""
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(BEAT):
+            job.beat()
+
+    thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
