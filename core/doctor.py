@@ -24,6 +24,8 @@ from core.base import paths
 from core.base.errors import InputError
 from core.datasets import mine
 from core.datasets.reading import data_roots
+from core.exchange.figures import browser
+from core.scorers.plugins import plugins
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 _LITTLE_MEMORY, _LITTLE_DISK = 2 << 30, 1 << 30
@@ -223,9 +225,6 @@ def _runs() -> list[Finding]:
 
 
 def _extras() -> list[Finding]:
-    from core.exchange.figures import browser
-    from core.scorers.plugins import plugins
-
     found = []
     for extra, (package, use) in _EXTRAS.items():
         have = _installed(package)

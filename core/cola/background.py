@@ -20,6 +20,7 @@ from core.runs.checkpoints import (
     write_checkpoint,
 )
 from core.runs.models import public
+from core.runs.store import launch
 from core.scorers.cola_config import KIND
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ __all__ = ["adapt_job", "run_adapt", "start"]
 
 def start(store: RunStore, job: Mapping[str, Any], title: str = "", owner: str | None = None) -> Run:
     """Write a run down and start its process."""
-    from core.runs.store import launch
-
     settings = settings_of(job)
     name = title or f"{settings.strategy} on {job['model']}, {job['benchmark']}"
     return launch(store, store.create(KIND, name, dict(job), owner).id)

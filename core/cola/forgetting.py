@@ -11,7 +11,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from core import datasets
+from core.base import files
 from core.base.errors import InputError
+from core.cola.run import base_source
+from core.metrics import groups as metrics
+from core.metrics.evaluation import Evaluation
+from core.runs.store import RunStore
+from core.scoring.load import load_scorer
+from core.scoring.scores import ScoreCache, score_groups
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,8 +45,6 @@ def origin(model: str, base: str | None = None) -> Origin:
 
     The same kind of score is compared: a base `itc:NAME` makes `itc:` of a folder that would load as a matching head.
     """
-    from core.cola.run import base_source
-
     source = base_source(model)
     if model.startswith("run/"):
         return _origin_of_run(model, source, base)
@@ -56,9 +62,6 @@ def origin(model: str, base: str | None = None) -> Origin:
 
 def _origin_of_run(model: str, source: str, base: str | None) -> Origin:
     """From the run's own description: the published manifest leaves paths of this machine out."""
-    from core.cola.run import base_source
-    from core.runs.store import RunStore
-
     config = RunStore().get(model.removeprefix("run/")).config
     if config.get("embeddings"):
         raise InputError(
@@ -79,8 +82,6 @@ def other_sets(benchmark: str) -> list[str]:
 
     Flattened sets hold the groups of others again: they are left out, and so are the groups of a flattened benchmark.
     """
-    from core import datasets
-
     own = benchmark.partition("@")[0]
     names = [name for name in datasets.names() if "@" not in name and name != own]
     return [name for name in names if not datasets.state(name).startswith("needs")]
@@ -106,8 +107,6 @@ def cost_table(
     """
     import pandas as pd
 
-    from core.scoring.load import load_scorer
-
     found = origin(model, base)
     chosen = list(sets) if sets is not None else other_sets(found.benchmark)
     before, after = load_scorer(found.base, device), load_scorer(found.source, device)
@@ -132,9 +131,6 @@ def run_table(
     device: str = "auto",
 ) -> pd.DataFrame:
     """`cost_table` of a finished run on every other set at hand, kept in the run's folder for whoever looks next."""
-    from core.base import files
-    from core.runs.store import RunStore
-
     table = cost_table(f"run/{run_id}", say=say, progress=progress, device=device)
     path = RunStore().folder(run_id) / KEPT
     with files.storage(path):
@@ -158,8 +154,6 @@ def set_rows(
     progress: Callable[[float], None] | None = None,
 ) -> list[dict[str, Any]]:
     """The rows of one set, one per shape and metric."""
-    from core import datasets
-
     rows = []
     for (m, k), part in datasets.load(name).buckets().items():
         some = part if groups is None else part.select(range(min(groups, len(part))))
@@ -172,10 +166,6 @@ def set_rows(
 def _compared(
     groups: Any, before: Any, after: Any, progress: Callable[[float], None] | None = None
 ) -> list[dict[str, Any]]:
-    from core.metrics import groups as metrics
-    from core.metrics.evaluation import Evaluation
-    from core.scoring.scores import ScoreCache, score_groups
-
     def told(first: float) -> Callable[[int, int], None]:
         return lambda done, total: None if progress is None else progress(first + done / total / 2)
 

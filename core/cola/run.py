@@ -12,7 +12,16 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.base.errors import InputError, unknown_name
+from core.cola.tasks import BENCHMARKS, BUILTIN, load_task
+from core.metrics import groups as metrics
+from core.metrics.retrieval import RetrievalEvaluation
+from core.runs.models import adapted_model
+from core.runs.store import RunStore
 from core.scorers.cola_config import KIND, STRATEGIES, AdaptConfig
+from core.scoring.load import load_base
+from core.scoring.retrieval import score_retrieval
+from core.scoring.scores import score_groups
+from core.ttm.choices import check_device, lasting_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,9 +58,6 @@ def adapt_job(
     where the benchmark's files lie, if not in the usual place. options : settings of `AdaptConfig`; None leaves one
     as it is.
     """
-    from core.cola.tasks import BENCHMARKS, BUILTIN
-    from core.ttm.choices import check_device, lasting_name
-
     if benchmark not in BENCHMARKS:
         raise unknown_name("benchmark to adapt to", benchmark, BENCHMARKS)
     if folder is not None and benchmark == BUILTIN:
@@ -89,10 +95,8 @@ def execute(
     checkpoint : a model folder to go on from, with its `state`. final : measure on the test set before and after;
     without it the curve on validation queries is all there is. before : False leaves the base unmeasured.
     """
-    from core.cola.tasks import load_task
     from core.cola.training import train
     from core.scorers.cola_adapted import AdaptedModel
-    from core.scoring.load import load_base
 
     settings, device = settings_of(config), config.get("device") or "auto"
     tell = progress or (lambda share, text: None)
@@ -133,8 +137,6 @@ def base_source(name: str) -> str:
     prefix, found, run_id = name.rpartition("run/")
     if not found or (prefix and not prefix.endswith(":")):
         return name
-    from core.runs.models import adapted_model
-    from core.runs.store import RunStore
 
     return f"{prefix}{adapted_model(RunStore(), run_id)}"
 
@@ -143,7 +145,6 @@ def _validation(model: AdaptedModel, task: Task) -> dict[str, Any]:
     """Cola mAP on the small validation set; {} where a task has none."""
     if task.validation is None:
         return {}
-    from core.scoring.retrieval import score_retrieval
 
     found = evaluation(task.validation, score_retrieval(model, task.validation))
     return {"cola_map": {n: p.record() for n, p in found.metrics()["cola_map"].items()}}
@@ -151,8 +152,6 @@ def _validation(model: AdaptedModel, task: Task) -> dict[str, Any]:
 
 def evaluation(found: Retrieval, scores: np.ndarray) -> Any:
     """The retrieval evaluation of scores (q, n) over a set."""
-    from core.metrics.retrieval import RetrievalEvaluation
-
     return RetrievalEvaluation(
         scores, found.relevant, found.any_word, found.all_words, found.unseen, found.attributes
     )
@@ -160,10 +159,6 @@ def evaluation(found: Retrieval, scores: np.ndarray) -> Any:
 
 def measure(scorer: Any, task: Task) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Everything a task measures of a scorer: JSON-safe metrics, and arrays for later comparisons."""
-    from core.metrics import groups as metrics
-    from core.scoring.retrieval import score_retrieval
-    from core.scoring.scores import score_groups
-
     scores = score_retrieval(scorer, task.test)
     record: dict[str, Any] = {
         "images": len(task.test.images),

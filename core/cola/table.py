@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.base import files, paths
-from core.cola.run import adapt_job, base_source, execute, settings_of
+from core.cola.run import adapt_job, base_source, evaluation, execute, settings_of
+from core.cola.tasks import builtin_test
+from core.metrics.groups import bootstrap
 from core.scorers.cola_config import KIND, STRATEGIES
+from core.scoring.load import scorer_key
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,8 +87,6 @@ def _digest(named: Mapping[str, Any]) -> str:
 
 def base_key(model: str) -> str:
     """The hash of a base's weights."""
-    from core.scoring.load import scorer_key
-
     return scorer_key(base_source(model)) or model
 
 
@@ -205,9 +206,6 @@ def _outcomes(
     asked: Sequence[Mapping[str, Any]], cache: Path | None, when: str = "after"
 ) -> dict[str, np.ndarray]:
     """Per-query and per-group outcomes, averaged over runs: measure -> (q,), NaN where not measured."""
-    from core.cola.run import evaluation
-    from core.cola.tasks import builtin_test
-
     found: dict[str, list[np.ndarray]] = {}
     for job in asked:
         with np.load(result(job, cache)["arrays"][when], allow_pickle=False) as arrays:
@@ -225,8 +223,6 @@ def _outcomes(
 
 
 def _interval(values: np.ndarray) -> dict[str, float]:
-    from core.metrics.groups import bootstrap
-
     low, high = bootstrap(values)
     return {"difference": float(values.mean()), "low": low, "high": high}
 

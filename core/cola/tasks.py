@@ -11,6 +11,7 @@ import numpy as np
 from core.base.errors import InputError, unknown_name
 from core.cola.queries import (
     Index,
+    Query,
     crepe_set,
     hold_out,
     multi_object_set,
@@ -21,8 +22,12 @@ from core.cola.queries import (
     unseen,
 )
 from core.cola.training_data import Material, builtin_material, graph_material
+from core.datasets import entry, load_graphs
+from core.datasets.graphs import read_regions
 from core.datasets.sets import GraphSet, Retrieval, RetrievalSet
 from core.groups import GroupSet
+from core.scenes.retrieval import load_retrieval
+from core.scenes.sets import load
 from core.scorers.cola_config import AdaptConfig
 from core.scoring.retrieval import first_images
 
@@ -64,8 +69,6 @@ def load_task(config: dict[str, Any], settings: AdaptConfig) -> Task:
 @cache
 def _builtin_queries(split: str) -> Retrieval:
     """The shipped set of a split, read once a process."""
-    from core.scenes.retrieval import load_retrieval
-
     return load_retrieval(split)
 
 
@@ -75,8 +78,6 @@ def builtin_test(images: int | None = IMAGES, split: str = "test") -> Retrieval:
 
 
 def _builtin(settings: AdaptConfig, images: int | None) -> Task:
-    from core.scenes.sets import load
-
     whole = _builtin_queries("test")
     validation = first_images(_builtin_queries("validation"), _CURVE_IMAGES, _CURVE_STEP)
     scenes: list[Any] = [getattr(image, "scene") for image in whole.images[:_PAIRS]]  # noqa: B009 - of SceneImage
@@ -93,8 +94,6 @@ def _builtin(settings: AdaptConfig, images: int | None) -> Task:
 
 def _from_graphs(name: str, settings: AdaptConfig, images: int | None, folder: Path | None) -> Task:
     """Train and test scene graphs; for a published Cola file its queries in place of made ones."""
-    from core.datasets import load_graphs
-
     source = PUBLISHED.get(name, name)
     home = folder if name == source else None
     if source == "visual-genome":
@@ -133,7 +132,6 @@ def _published(name: str, training: GraphSet, folder: Path | None) -> tuple[Grap
     """Cola's file as it is; a query is unseen where training has no object with its noun and attributes."""
     from dataclasses import replace
 
-    from core.cola.queries import Query
     from core.datasets import load_retrieval
 
     found = load_retrieval(name, "test", folder)
@@ -183,9 +181,6 @@ def _made_or_none(make: Any, graphs: GraphSet, most: int, relations: bool) -> Gr
 
 def _regions(source: str, graphs: GraphSet, folder: Path | None) -> list[tuple[int, str]]:
     """Region captions that lie beside Visual Genome's (or GQA's) graphs, by place in `graphs`."""
-    from core.datasets import entry
-    from core.datasets.graphs import read_regions
-
     facts = entry(source)
     place = folder or (facts.folder() if facts else None)
     return [] if place is None else read_regions(place, graphs)

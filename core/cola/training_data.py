@@ -26,6 +26,10 @@ from core.cola.queries import (
 )
 from core.datasets.sets import GraphSet
 from core.groups import ImageRef
+from core.scenes.captions import Claim, Wording, claim_scene, say
+from core.scenes.render import SceneImage
+from core.scenes.retrieval import build_retrieval
+from core.scenes.twins import training_twins
 from core.scorers.cola_config import AdaptConfig
 
 # Which kinds of query a mix draws from, in equal shares; "swap" brings a query and its swapped one ([Cola] Table 2b).
@@ -132,11 +136,6 @@ def builtin_material(mix: str, seed: int = 0) -> Material:
 
     No scene and no query holds a colour and shape, or two colours, that are held out.
     """
-    from core.scenes.captions import Claim, Wording, claim_scene, say
-    from core.scenes.render import SceneImage
-    from core.scenes.retrieval import build_retrieval
-    from core.scenes.twins import training_twins
-
     kinds, rng, texts = _KINDS[mix], np.random.default_rng([seed, 11]), _Texts()
     drawn = build_retrieval("train", IMAGES, seed)
     graphs = [graph_of(image) for image in drawn.images]

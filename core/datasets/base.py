@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from core.base.errors import InputError, unknown_name
+from core.datasets.downloads import next_step, sources
+from core.datasets.published import CITATIONS
 from core.datasets.reading import data_roots, find
 from core.datasets.sets import GraphSet, RetrievalSet
 from core.groups import GroupSet
@@ -59,8 +61,6 @@ class Benchmark:
 
     def state(self) -> str:
         """`found at PATH`, or `needs: ` and the exact next step."""
-        from core.datasets.downloads import next_step, sources
-
         folder = self.folder()
         missing = self.missing(folder) if folder else []
         if folder and not missing:
@@ -110,8 +110,6 @@ class Benchmark:
             )
 
     def _described(self, found: GroupSet | RetrievalSet | GraphSet, split: str) -> Any:
-        from core.datasets.published import CITATIONS
-
         facts: dict[str, Any] = {
             "name": self.name if split == "test" else f"{self.name} ({split})",
             "title": self.title,

@@ -7,13 +7,13 @@ from typing import Any
 
 from core.base.errors import InputError
 from core.datasets.base import GROUPS, RETRIEVAL
+from core.scenes import FLAT, SETS, is_flat, load_flat
+from core.scenes import load as load_scenes
+from core.scenes.retrieval import NAME, load_retrieval
 
 
 def names(kind: str = GROUPS) -> list[str]:
     """`scenes/attribute-swap`, ..., then the flattened `scenes/attribute-swap@global`, ...; one retrieval set."""
-    from core.scenes import FLAT, SETS
-    from core.scenes.retrieval import NAME
-
     return {GROUPS: [*SETS, *FLAT], RETRIEVAL: [NAME]}.get(kind, [])
 
 
@@ -26,10 +26,6 @@ def load(
     name: str, split: str | None, folder: Path | None = None, images: bool = True, partial: bool = False
 ) -> Any:
     """The shipped validation or test set; the train split is drawn from its seed."""
-    from core.scenes import is_flat, load_flat
-    from core.scenes import load as load_scenes
-    from core.scenes.retrieval import NAME, load_retrieval
-
     if folder is not None:
         raise InputError(f"{name} is built in and reads no folder; leave the folder out.")
     split = split or "test"

@@ -8,7 +8,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from core import datasets
 from core.base.errors import InputError
+from core.datasets.embeddings import parse_shape
 
 if TYPE_CHECKING:
     from core.groups import GroupSet
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
 
 def check_one_shape(benchmark: str, split: str = "test") -> None:
     """Raise InputError where a benchmark that is here mixes shapes; one that is not here says so when it is loaded."""
-    from core import datasets
-
     if benchmark.startswith("scenes/") or benchmark not in datasets.names():
         return
     entry = datasets.entry(benchmark)
@@ -36,8 +36,6 @@ def _shapes(benchmark: str, split: str, state: str) -> tuple[str, str]:
 
     state : what `core.datasets.state` says, which names the folder.
     """
-    from core import datasets
-
     found = datasets.load(benchmark, split, images=False)
     return (_told(found), "{}x{}".format(*min(found.shapes))) if len(found.shapes) > 1 else ("", "")
 
@@ -49,7 +47,6 @@ def of_shape(groups: GroupSet, shape: str | None) -> GroupSet:
     """
     if shape is None:
         return groups
-    from core.datasets.embeddings import parse_shape
 
     buckets = groups.buckets()
     wanted = parse_shape(shape)

@@ -17,8 +17,10 @@ import numpy as np
 from core.base.errors import InputError, unknown_name
 from core.debiasing.debias import group_prior, prior_from_samples
 from core.groups import FileImage, GroupSet, ImageRef
+from core.scenes import SceneImage, training_scenes
 from core.scorers.hub import read_json
 from core.scorers.kinds import KINDS, null_count, null_pixels
+from core.scorers.null_images import NullImage, null_images
 from core.scoring.load import load_scorer, model_folder, scorer_kind
 from core.scoring.scores import ScoreCache, score_matrix
 
@@ -130,8 +132,6 @@ def check_kind(kind: str) -> PriorKind:
 
 def nothing() -> ImageRef:
     """An image for models that never look at one."""
-    from core.scorers.null_images import NullImage
-
     return NullImage(0.0, 0.25)
 
 
@@ -158,8 +158,6 @@ def sample_images(
 
 def null_sample(name: str, benchmark: str, count: int | None = None, seed: int = 0) -> Sequence[NullImage]:
     """Gaussian noise in the pixels of the model `name`, as many as the paper takes for a benchmark, or `count`."""
-    from core.scorers.null_images import null_images
-
     wanted = _at_least_one(null_count(benchmark) if count is None else count)
     return null_images(wanted, *null_pixels(read_json(model_folder(name) / "config.json")), seed)
 
@@ -190,7 +188,6 @@ def _training_images(benchmark: str, count: int, seed: int, folder: Path | None)
             f"The training images behind {benchmark} do not come with Crossmatch; give a folder of some with "
             "--images, or use another prior (gaussian, test, lm)."
         )
-    from core.scenes import SceneImage, training_scenes
 
     # As many objects as in the training data of the built-in models (core/scenes/training_pictures.py).
     return [SceneImage(scene) for scene in training_scenes(count, seed, (2, 2, 2, 3))]

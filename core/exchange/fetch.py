@@ -8,6 +8,7 @@ from core import datasets
 from core.base.errors import InputError, unknown_name
 from core.datasets.downloads import Hub, Progress, fetch, next_step, sources
 from core.datasets.reading import data_roots
+from core.exchange.import_hub import asked
 
 
 def keys_of(name: str) -> list[str]:
@@ -50,8 +51,6 @@ def fetch_benchmark(name: str, folder: Path | None = None, progress: Progress | 
 
 def _from_hub(hub: Hub, folder: Path, progress: Progress | None, step: str) -> Path:
     """A data set of the hub with the user's own login; resumed and verified by huggingface_hub."""
-    from core.exchange.import_hub import asked
-
     target = folder / hub.into
     if progress is not None:
         progress(hub.repo, 0.0)

@@ -23,7 +23,7 @@ from core.exchange.import_images import ImageKeeper
 from core.exchange.import_problems import Problem
 from core.exchange.import_rows import Draft, Reader
 from core.exchange.import_tables import Table, open_table
-from core.groups import Group, GroupSet
+from core.groups import Group, GroupSet, image_name
 
 MOST_UPLOAD = 2 << 30  # bytes of an archive, and of what it unpacks to
 MOST_FILES = 100_000
@@ -196,6 +196,4 @@ class _workshop:
 
 def answer_text(group: Group) -> str:
     """Which caption the user says belongs to which image: `A–2, B–1`."""
-    from core.groups import image_name
-
     return ", ".join(f"{image_name(i)}–{j + 1}" for i, j in enumerate(group.truth or ()))

@@ -30,6 +30,8 @@ from core.figures.text import name_and_meaning, tie_count
 from core.groups import GroupSet, ImageRef
 from core.metrics import select
 from core.metrics.evaluation import Evaluation, tags_frame
+from core.scoring.load import load_scorer, scorer_key
+from core.scoring.scores import ScoreCache, score_groups
 
 THUMBNAIL = 256  # pixels
 MOST_REFERENCES = 40
@@ -57,7 +59,6 @@ def evaluate_all(
     """Every model on every benchmark, from the score cache where it knows the scores; one section per shape."""
     if not models or not benchmarks:
         raise InputError("A report needs at least one model and one benchmark.")
-    from core.scoring.scores import ScoreCache, score_groups
 
     sections = []
     loaded = {name: datasets.load(name, split) for name in dict.fromkeys(benchmarks)}
@@ -77,14 +78,10 @@ class _Lazy:
     """A scorer that loads its model, and with it torch, only when a score is in no cache."""
 
     def __init__(self, name: str, device: str) -> None:
-        from core.scoring.load import scorer_key
-
         self.name, self._device = name, device
         self.key = scorer_key(name) or self._scorer().key
 
     def _scorer(self) -> Any:
-        from core.scoring.load import load_scorer
-
         return load_scorer(self.name, self._device)
 
     def score(self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray) -> np.ndarray:

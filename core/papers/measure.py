@@ -11,8 +11,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from core import datasets
 from core.base import files
 from core.base.errors import InputError
+from core.datasets.base import RETRIEVAL
+from core.debiasing.debias import prior_from_samples
+from core.debiasing.priors import check_log_prob, estimate_prior, null_sample
+from core.debiasing.recall_curves import alpha_record, carried_record
+from core.debiasing.retrieval import scored, search
+from core.debiasing.study import AlphaStudy
+from core.metrics.evaluation import Evaluation, percent_record
+from core.scoring.lazy import lazy_scorer
+from core.scoring.scores import ScoreCache, score_groups, score_matrix
+from core.ttm.choices import lasting_name
+from core.ttm.run import load_groups
 
 if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
@@ -44,8 +56,6 @@ def measure_job(
     prior is sampled from (None: the paper's number), with `seed`. tags : parts to measure besides, the groups that have
     `yes` in that column.
     """
-    from core.ttm.choices import lasting_name
-
     own = {"seed": seed, "prior": prior, "images": images, "tags": list(tags)}
     return {
         "benchmark": benchmark,
@@ -59,9 +69,6 @@ def measure_job(
 
 def run_measure(job: Job) -> bool:
     """What `core.worker` calls for a run of this kind; True when everything is measured."""
-    from core import datasets
-    from core.datasets.base import RETRIEVAL
-
     started, config = time.perf_counter(), job.run.config
     wide = config["benchmark"] in datasets.names(RETRIEVAL)
     try:
@@ -93,10 +100,6 @@ def _teller(job: Job) -> Callable[[str, float, float], Callable[[int, int], None
 
 def _groups(config: Mapping[str, Any], tell: Any) -> dict[str, Any]:
     """A set of groups: metrics, parts by tag, and alpha where a prior is asked for."""
-    from core.scoring.lazy import lazy_scorer
-    from core.scoring.scores import ScoreCache, score_groups
-    from core.ttm.run import load_groups
-
     own, groups = config[KIND], load_groups(config)
     if groups.truth is None:
         raise InputError(
@@ -106,8 +109,6 @@ def _groups(config: Mapping[str, Any], tell: Any) -> dict[str, Any]:
     scores = score_groups(scorer, groups.blind(), cache, tell("scoring", 0.0, 0.7))
     prior = None
     if own["prior"] is not None:
-        from core.debiasing.priors import check_log_prob, estimate_prior
-
         check_log_prob(config["model"])
         told, how = tell("sampling the prior", 0.7, 0.3), (own["prior"], own["images"], own["seed"])
         prior = estimate_prior(scorer, groups.blind(), *how, cache=cache, progress=told).values
@@ -122,9 +123,6 @@ def _measured(
     groups: GroupSet, scores: np.ndarray, prior: np.ndarray | None, rows: list[int] | None = None
 ) -> dict[str, Any]:
     """`metrics`, `n_groups` and, with a prior, `alpha` (metric -> alpha_0, alpha_1, best, validated) of some groups."""
-    from core.debiasing.study import AlphaStudy
-    from core.metrics.evaluation import Evaluation, percent_record
-
     chosen = slice(None) if rows is None else rows
     truth = groups.truth
     assert truth is not None
@@ -144,9 +142,6 @@ def _measured(
 
 def _retrieval(config: Mapping[str, Any], tell: Any) -> dict[str, Any]:
     """A retrieval set: recall both ways, accuracy where captions name classes, and alpha where a prior is asked for."""
-    from core.debiasing.retrieval import scored, search
-    from core.scoring.scores import ScoreCache
-
     of_set, cache = (config["benchmark"], config["split"], config["model"]), ScoreCache()
     told = tell("scoring", 0.0, 0.7)
     found = search(*of_set, cache=cache, progress=told)
@@ -167,14 +162,6 @@ def _retrieval_alpha(
     tell: Any,
 ) -> dict[str, Any]:
     """metric -> alpha_0, alpha_1, best and, where the set has a validation split, `validated` on it ([VGPT] 5)."""
-    from core import datasets
-    from core.debiasing.debias import prior_from_samples
-    from core.debiasing.priors import check_log_prob, null_sample
-    from core.debiasing.recall_curves import alpha_record, carried_record
-    from core.debiasing.retrieval import scored
-    from core.scoring.lazy import lazy_scorer
-    from core.scoring.scores import score_matrix
-
     own, model, benchmark = config[KIND], config["model"], config["benchmark"]
     check_log_prob(model)
     prior = None

@@ -16,6 +16,7 @@ import pandas as pd
 from core import datasets
 from core.datasets.base import RETRIEVAL
 from core.datasets.published import reference
+from core.figures.text import name_and_meaning
 from core.papers.cells import Cell, Line
 from core.papers.measure import measure_job
 from core.sweeps.evaluate import evaluate_job
@@ -236,8 +237,6 @@ def _alpha_of(row: pd.Series, rows: pd.DataFrame) -> str:
 
 def metric_label(metric: str) -> str:
     """A metric's name for people."""
-    from core.figures.text import name_and_meaning
-
     try:
         return name_and_meaning(metric)[0]
     except KeyError:

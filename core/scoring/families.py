@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from core.scorers.api import load_api
 from core.scorers.hub import locate
 from core.scorers.kinds import CHAT_TYPES, KINDS, TEXT_TYPES, natural_kind
 from core.scorers.memory import room_for
@@ -44,8 +45,6 @@ def _embedding(name: str, source: str, device: str) -> EmbeddingModel:
 
 
 def _api(name: str, source: str, device: str) -> Scorer:
-    from core.scorers.api import load_api  # openai
-
     return load_api(name, source)
 
 

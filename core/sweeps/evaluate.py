@@ -13,6 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from core.base import files
 from core.base.errors import InputError
+from core.metrics.evaluation import Evaluation, percent_record
+from core.scoring.load import load_scorer
+from core.scoring.scores import ScoreCache, score_all, score_groups
+from core.ttm.choices import check_device, lasting_name
+from core.ttm.run import load_groups
 
 if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
@@ -41,7 +46,6 @@ def evaluate_job(
     """The description of an evaluation: `groups` takes only so many, `shard` is how many are scored at a time."""
     if shard < 1:
         raise InputError(f"A shard of {shard} groups cannot be scored; ask for 1 or more.")
-    from core.ttm.choices import check_device, lasting_name
 
     source = {"benchmark": benchmark, "split": split, "model": lasting_name(model), "groups": groups}
     source |= {"device": check_device(device)}
@@ -50,8 +54,6 @@ def evaluate_job(
 
 def load_blind(config: Mapping[str, Any]) -> GroupSet:
     """The groups a description names, without their truth."""
-    from core.ttm.run import load_groups
-
     return load_groups(config).blind()
 
 
@@ -81,8 +83,6 @@ def score_shard(
     (their keys) and `captions` (r, k).
     """
     import numpy as np
-
-    from core.scoring.scores import ScoreCache, score_groups
 
     def told(done: int, of: int) -> None:
         if stop is not None and stop():
@@ -126,8 +126,6 @@ def remember_shard(path: Path, cache: Path | None = None) -> None:
     """Put a shard's scores into a score cache (`core.scoring.scores`), for whatever else asks for them."""
     import numpy as np
 
-    from core.scoring.scores import ScoreCache
-
     with np.load(path, allow_pickle=False) as found:
         scores, images, captions = found["scores"], found["images"].tolist(), found["captions"].tolist()
         scorer = str(found["scorer"])
@@ -141,8 +139,6 @@ def run_evaluate(job: Job) -> bool:
     The one record is iteration 0's: nothing is trained.
     """
     import numpy as np
-
-    from core.ttm.run import load_groups
 
     started = time.perf_counter()
     groups, scorer = load_groups(job.run.config), None
@@ -162,8 +158,6 @@ def run_evaluate(job: Job) -> bool:
         found.append(scores)
     wide = None
     if groups.name.endswith("@global"):
-        from core.scoring.scores import ScoreCache, score_all
-
         wide = score_all(scorer or load_model(job.run.config), blind, ScoreCache())
     _conclude(job, groups, np.concatenate(found), wide, time.perf_counter() - started)
     return True
@@ -171,8 +165,6 @@ def run_evaluate(job: Job) -> bool:
 
 def load_model(config: Mapping[str, Any]) -> Scorer:
     """The scorer a description names."""
-    from core.scoring.load import load_scorer
-
     return load_scorer(config["model"], config.get("device") or "auto")
 
 
@@ -185,8 +177,6 @@ def _conclude(
     job: Job, groups: GroupSet, scores: np.ndarray, wide: np.ndarray | None, seconds: float
 ) -> None:
     """Write scores and record, and drop the shards."""
-    from core.metrics.evaluation import Evaluation, percent_record
-
     n, m, k = scores.shape
     metrics: dict[str, Any] = {}
     if groups.truth is not None:

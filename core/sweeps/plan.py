@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from core.base import files
 from core.base.errors import InputError, unknown_name
+from core.datasets import names
 from core.sweeps.evaluate import SHARD, evaluate_job
 from core.sweeps.yaml_file import check_keys, number, parse_mapping, read_mapping, text, texts
 from core.ttm.run import simplematch_job, ttm_job
@@ -110,8 +111,6 @@ def plan_of(found: Mapping[str, Any], where: str, name: str) -> Plan:
 
 
 def _check_names(benchmarks: list[str], where: str) -> None:
-    from core.datasets import names
-
     known = names()
     for name in benchmarks:
         if name not in known:

@@ -12,6 +12,9 @@ from core.groups import GroupSet
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, Estimate
+from core.scoring.load import load_scorer
+from core.ttm.config import SimpleMatchConfig
+from core.ttm.transfer import adapted_pool
 
 if TYPE_CHECKING:
     from core.scorers.embedding import EmbeddingModel
@@ -74,9 +77,7 @@ def memorise(groups: GroupSet, model: str, share: float, seed: int = 0) -> tuple
     holds for all of them; both parts are then scored by the same maps. Seconds on a CPU. Sources: [TTM] 3.1,
     METHODS 3 (b) and (d).
     """
-    from core.ttm.config import SimpleMatchConfig
     from core.ttm.simplematch import simple_match
-    from core.ttm.transfer import adapted_pool
 
     pool = adapted_pool(groups, share, seed)
     config = SimpleMatchConfig(lr=3e-4, seed=seed)  # the preset "simplematch/embeddings"
@@ -91,7 +92,6 @@ def _frozen(name: str, groups: GroupSet) -> EmbeddingModel:
     import torch
 
     from core.scorers.embedding import EmbeddingModel
-    from core.scoring.load import load_scorer
 
     model: Any = load_scorer(name)
     images, _ = groups.unique_images()

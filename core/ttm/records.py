@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from core.metrics import groups as metrics
+from core.metrics.evaluation import Evaluation, percent_record
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -48,16 +51,12 @@ def _part(scores: np.ndarray, truth: np.ndarray | None, mask: np.ndarray) -> dic
 
 
 def _metrics(scores: np.ndarray, truth: np.ndarray, everything: np.ndarray | None) -> dict[str, Any]:
-    from core.metrics.evaluation import Evaluation, percent_record
-
     found = Evaluation.of(scores, truth, global_scores=everything)
     return {name: percent_record(estimate) for name, estimate in found.metrics.items()}
 
 
 def _precision(step: TTMStep, truth: np.ndarray) -> float | None:
     import numpy as np
-
-    from core.metrics import groups as metrics
 
     if step.selected.ndim == 1:
         return metrics.precision(step.matching, step.selected, truth)

@@ -12,8 +12,20 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from core.base import files, paths
 from core.base.errors import InputError, unknown_name
 from core.base.paths import is_folder
+from core.datasets import load
+from core.datasets.embeddings import parse_shape, read_embeddings
+from core.datasets.shapes import check_one_shape, of_shape
+from core.metrics import groups as metrics
+from core.runs.models import origin
+from core.scoring.load import load_scorer, scorer_kind
+from core.ttm.checkpoint import load_state
+from core.ttm.choices import check_device, check_frozen, lasting_name, preset_for, settings_from
+from core.ttm.config import SimpleMatchConfig, TTMConfig
+from core.ttm.records import step_record
+from core.ttm.transfer import adapted_pool
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,8 +116,6 @@ def embeddings_job(
 
     shape : of the groups, `2x2`. scale : factor on the cosine, as exp(logit_scale) of the model that made the file.
     """
-    from core.datasets.embeddings import parse_shape
-
     if not isfinite(scale) or scale <= 0:
         raise InputError(f"The scale is {scale}; it must be a positive number, 100 for most models.")
     parse_shape(shape)
@@ -119,9 +129,6 @@ def embeddings_job(
 def _benchmark_source(
     benchmark: str, model: str, split: str, groups: int | None, shape: str | None
 ) -> dict[str, Any]:
-    from core.datasets.shapes import check_one_shape
-    from core.ttm.choices import lasting_name
-
     name = lasting_name(model)
     _check_adaptable(name)
     if shape is None:
@@ -132,8 +139,6 @@ def _benchmark_source(
 
 def _check_adaptable(model: str) -> None:
     """Refuse a score that has nothing to adapt before a run waits in vain; what is not here is told at the start."""
-    from core.scoring.load import scorer_kind
-
     source = model.rpartition(":")[2]
     if not (source.startswith(("builtin/", "run/")) or is_folder(source)):
         return  # to ask a hub's model what it is would download it
@@ -156,10 +161,6 @@ def _job(
     options: Mapping[str, Any] | None,
     more: dict[str, Any],
 ) -> dict[str, Any]:
-    from core.runs.models import origin
-    from core.ttm.choices import check_device, check_frozen, preset_for, settings_from
-    from core.ttm.config import TTMConfig
-
     if kind not in KINDS:
         raise unknown_name("kind of adaptation", kind, KINDS)
     check_device(more["device"])
@@ -192,8 +193,6 @@ def kind_of(config: Mapping[str, Any]) -> str:
 
 def settings_of(config: Mapping[str, Any]) -> TTMConfig | SimpleMatchConfig:
     """The settings in a description."""
-    from core.ttm.config import SimpleMatchConfig, TTMConfig
-
     kind = kind_of(config)
     return TTMConfig.from_dict(config[kind]) if kind == "ttm" else SimpleMatchConfig.from_dict(config[kind])
 
@@ -206,8 +205,6 @@ def total_of(config: Mapping[str, Any]) -> int:
 
 def is_over(config: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> bool:
     """Whether these records of finished iterations, from iteration 0 on, are those of a complete run."""
-    from core.ttm.config import SimpleMatchConfig
-
     if not records:
         return False
     settings = settings_of(config)
@@ -271,8 +268,6 @@ def keep_embeddings(name: str, data: bytes) -> Path:
     """
     from hashlib import sha256
 
-    from core.base import files, paths
-
     plain = re.sub(r"[^\w.-]+", "-", Path(name).name).strip(".-") or "embeddings.npz"
     path = paths.home() / "embeddings" / sha256(data).hexdigest()[:16] / plain
     if not path.is_file():
@@ -296,16 +291,11 @@ def execute(
 
     checkpoint : a folder of `save_checkpoint`, to go on after its iteration. stop, progress : as in `run_ttm`.
     """
-    from core.ttm.checkpoint import load_state
-    from core.ttm.records import step_record
-
     settings = settings_of(config)
     groups = load_groups(config)
     truth, blind = groups.truth, groups.blind()
     selector = None
     if config.get("oracle"):
-        from core.metrics import groups as metrics
-
         if truth is None:
             raise InputError(
                 f"The oracle needs to know what is right, and {config['benchmark']!r} has no truth."
@@ -328,7 +318,6 @@ def _steps(
     stop: Callable[[], bool] | None,
     progress: Callable[[float, str], None] | None,
 ) -> Iterator[TTMStep]:
-    from core.ttm.config import TTMConfig
     from core.ttm.loop import run_ttm
     from core.ttm.simplematch import simple_match
 
@@ -357,7 +346,6 @@ def _load_model(config: Mapping[str, Any], checkpoint: Path | None, state: TTMSt
         # What is saved is the whole model; which of its scores is adapted stays in the name.
         kind = "itc:" if config["model"].startswith("itc:") else ""
         source = f"{kind}{checkpoint / 'model'}"
-    from core.scoring.load import load_scorer
 
     model = load_scorer(source, device)
     if not isinstance(model, Trainable):
@@ -366,8 +354,6 @@ def _load_model(config: Mapping[str, Any], checkpoint: Path | None, state: TTMSt
 
 
 def _embeddings(config: Mapping[str, Any]) -> Any:
-    from core.datasets.embeddings import read_embeddings
-
     return read_embeddings(config["embeddings"], config["shape"])
 
 
@@ -379,9 +365,6 @@ def load_groups(config: Mapping[str, Any]) -> GroupSet:
     if config.get("embeddings"):
         groups = _embeddings(config).groups(config["benchmark"])
     else:
-        from core.datasets import load
-        from core.datasets.shapes import of_shape
-
         groups = of_shape(load(config["benchmark"], config.get("split") or "test"), config.get("shape"))
     wanted = config.get("groups")
     if wanted is None:
@@ -395,6 +378,5 @@ def pool_of(config: Mapping[str, Any], groups: GroupSet) -> np.ndarray | None:
     """The groups that a transfer check adapts on, bool (n,); None where a run takes all."""
     if config.get("adapt_on") is None:
         return None
-    from core.ttm.transfer import adapted_pool
 
     return adapted_pool(groups, config["adapt_on"], config.get("split_seed") or 0)
