@@ -130,7 +130,7 @@ def _cards() -> list[str]:
 def _torch_device() -> list[Finding]:
     import torch
 
-    from core.scorers.contrastive import describe_device, pick_device
+    from core.scorers.contrastive import describe_device, pick_device  # torch
 
     device = pick_device("auto")
     text = f"{describe_device(device)}, seen by torch {torch.__version__}"

@@ -86,7 +86,7 @@ def save_state(folder: Path, state: TrainingState) -> None:
 
 def load_state(folder: Path) -> TrainingState:
     """What `save_state` wrote."""
-    from core.cola.training import TrainingState
+    from core.cola.training import TrainingState  # torch
 
     found = json.loads((folder / "training.json").read_text())
     optimizer = None

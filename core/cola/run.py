@@ -95,8 +95,8 @@ def execute(
     checkpoint : a model folder to go on from, with its `state`. final : measure on the test set before and after;
     without it the curve on validation queries is all there is. before : False leaves the base unmeasured.
     """
-    from core.cola.training import train
-    from core.scorers.cola_adapted import AdaptedModel
+    from core.cola.training import train  # torch
+    from core.scorers.cola_adapted import AdaptedModel  # torch
 
     settings, device = settings_of(config), config.get("device") or "auto"
     tell = progress or (lambda share, text: None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from core import datasets
 from core.base.errors import InputError, unknown_name
 from core.cola.queries import (
     Index,
@@ -22,7 +24,6 @@ from core.cola.queries import (
     unseen,
 )
 from core.cola.training_data import Material, builtin_material, graph_material
-from core.datasets import entry, load_graphs
 from core.datasets.graphs import read_regions
 from core.datasets.sets import GraphSet, Retrieval, RetrievalSet
 from core.groups import GroupSet
@@ -97,12 +98,12 @@ def _from_graphs(name: str, settings: AdaptConfig, images: int | None, folder: P
     source = PUBLISHED.get(name, name)
     home = folder if name == source else None
     if source == "visual-genome":
-        everything = load_graphs(source, None, home)
+        everything = datasets.load_graphs(source, None, home)
         cut = len(everything) * 9 // 10  # Visual Genome has no splits: the last tenth is the test
         training, test = _part(everything, 0, cut, "train"), _part(everything, cut, None, "test")
     else:
-        training = load_graphs(source, "train", home)
-        test = load_graphs(source, "test" if source == "paco" else "validation", home)
+        training = datasets.load_graphs(source, "train", home)
+        test = datasets.load_graphs(source, "test" if source == "paco" else "validation", home)
     if name == source:
         kept, found = _made(source, training, test)
     else:
@@ -130,11 +131,7 @@ def _made(source: str, training: GraphSet, test: GraphSet) -> tuple[GraphSet, Re
 
 def _published(name: str, training: GraphSet, folder: Path | None) -> tuple[GraphSet, RetrievalSet]:
     """Cola's file as it is; a query is unseen where training has no object with its noun and attributes."""
-    from dataclasses import replace
-
-    from core.datasets import load_retrieval
-
-    found = load_retrieval(name, "test", folder)
+    found = datasets.load_retrieval(name, "test", folder)
     index = Index(training.graphs)
     known = [parse(text.lower(), index.nouns, index.attributes) for text in found.queries]
     asked = [None if c is None else Query(c.text, (c,)) for c in known]
@@ -145,12 +142,10 @@ def _published(name: str, training: GraphSet, folder: Path | None) -> tuple[Grap
 
 def _published_pairs(folder: Path | None) -> GroupSet | None:
     """Cola's own 210 multi-object pairs, which are of GQA's images; None where their file is not here."""
-    from core.datasets import load, state
-
-    if folder is None and state("cola/multi-object").startswith("needs"):
+    if folder is None and datasets.state("cola/multi-object").startswith("needs"):
         return None
     try:
-        return load("cola/multi-object", "test", folder)
+        return datasets.load("cola/multi-object", "test", folder)
     except InputError:
         if folder is None:
             raise
@@ -181,6 +176,6 @@ def _made_or_none(make: Any, graphs: GraphSet, most: int, relations: bool) -> Gr
 
 def _regions(source: str, graphs: GraphSet, folder: Path | None) -> list[tuple[int, str]]:
     """Region captions that lie beside Visual Genome's (or GQA's) graphs, by place in `graphs`."""
-    facts = entry(source)
+    facts = datasets.entry(source)
     place = folder or (facts.folder() if facts else None)
     return [] if place is None else read_regions(place, graphs)

@@ -54,8 +54,8 @@ def twin_of(scorer: Any, ways: tuple[str, ...], name: str) -> Any:
 
 
 def _twin(scorer: Any, ways: tuple[str, ...], name: str) -> Any:
-    from core.scorers.contrastive import ContrastiveModel
-    from core.scorers.pairwise import PairScorer
+    from core.scorers.contrastive import ContrastiveModel  # torch
+    from core.scorers.pairwise import PairScorer  # torch
 
     if isinstance(scorer, ContrastiveModel):
         _check_device(scorer.device.type, ways)
@@ -86,7 +86,7 @@ def _towers(scorer: Any, ways: tuple[str, ...], name: str) -> Any:
 
 def _pairs(scorer: Any, ways: tuple[str, ...], name: str) -> Any:
     """A model that reads pairs with weights of its own in half precision."""
-    from core.scorers.pairwise import Parts
+    from core.scorers.pairwise import Parts  # torch
 
     half = _halved(scorer.module, ways[0])
     twin = type(scorer)(Parts(name, half, scorer.processor, scorer.device, lambda: key_of(scorer.key, ways)))
@@ -99,7 +99,7 @@ def _halved(module: Any, precision: str) -> Any:
     """A copy of a module with half-precision weights, its last layers in float32."""
     import torch
 
-    from core.scorers.pairwise import exact_heads
+    from core.scorers.pairwise import exact_heads  # torch
 
     own = deepcopy(module).to(getattr(torch, precision))
     exact_heads(own)

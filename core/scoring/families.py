@@ -24,20 +24,20 @@ Loader = Callable[[str, str, str], Any]
 
 
 def _transformers(name: str, source: str, device: str) -> TransformersModel:
-    from core.scorers.huggingface import load_transformers
+    from core.scorers.huggingface import load_transformers  # torch
 
     return load_transformers(name, locate(source), device)
 
 
 def _open_clip(name: str, source: str, device: str) -> OpenClipModel:
-    from core.scorers.openclip import load_open_clip
+    from core.scorers.openclip import load_open_clip  # torch
 
     return load_open_clip(name, source, device)
 
 
 def _embedding(name: str, source: str, device: str) -> EmbeddingModel:
-    from core.scorers.contrastive import pick_device
-    from core.scorers.embedding import EmbeddingModel
+    from core.scorers.contrastive import pick_device  # torch
+    from core.scorers.embedding import EmbeddingModel  # torch
 
     model = EmbeddingModel.load(locate(source), pick_device(device))
     model.name = name
@@ -61,18 +61,18 @@ def load_kind(kind: str, name: str, source: str, device: str) -> Scorer:
     room_for(source, device)
     folder = locate(source)
     if kind == "lm":
-        from core.scorers.language import load_language
+        from core.scorers.language import load_language  # torch
 
         return load_language(name, folder, device)
     if kind in ("itc", "itm"):
-        from core.scorers.matchers import load_matcher
+        from core.scorers.matchers import load_matcher  # torch
 
         return load_matcher(name, folder, device, kind)
     if kind in ("vqa", "vqa-log"):
-        from core.scorers.vqa import load_answerer
+        from core.scorers.vqa import load_answerer  # torch
 
         return load_answerer(name, folder, device, kind)
-    from core.scorers.generative import load_blind, load_captioner
+    from core.scorers.generative import load_blind, load_captioner  # torch
 
     return (load_blind if kind == "blind" else load_captioner)(name, folder, device)
 

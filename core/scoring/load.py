@@ -82,7 +82,7 @@ def load_base(name: str, device: str = "auto") -> ContrastiveModel:
     Raises InputError as `load_scorer` does, and for a model of another family than CLIP, SigLIP and FLAVA.
     """
     from core.scorers.cola_features import base_of  # torch
-    from core.scorers.flava import load_flava
+    from core.scorers.flava import load_flava  # torch
 
     folder = locate(name) if ":" not in check_source(name) else None
     if (

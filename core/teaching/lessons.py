@@ -77,7 +77,7 @@ def memorise(groups: GroupSet, model: str, share: float, seed: int = 0) -> tuple
     holds for all of them; both parts are then scored by the same maps. Seconds on a CPU. Sources: [TTM] 3.1,
     METHODS 3 (b) and (d).
     """
-    from core.ttm.simplematch import simple_match
+    from core.ttm.simplematch import simple_match  # torch
 
     pool = adapted_pool(groups, share, seed)
     config = SimpleMatchConfig(lr=3e-4, seed=seed)  # the preset "simplematch/embeddings"
@@ -91,7 +91,7 @@ def _frozen(name: str, groups: GroupSet) -> EmbeddingModel:
     """A built-in contrastive model's embeddings of a set, with one trainable map per modality."""
     import torch
 
-    from core.scorers.embedding import EmbeddingModel
+    from core.scorers.embedding import EmbeddingModel  # torch
 
     model: Any = load_scorer(name)
     images, _ = groups.unique_images()

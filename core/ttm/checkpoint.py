@@ -43,7 +43,7 @@ def load_state(folder: Path) -> TTMState:
     """What `save_checkpoint` wrote beside the model."""
     import numpy as np
 
-    from core.ttm.loop import TTMState
+    from core.ttm.loop import TTMState  # torch
 
     optimizer, adapter = None, None
     if (folder / _ADAPTER).exists():

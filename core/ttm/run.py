@@ -318,8 +318,8 @@ def _steps(
     stop: Callable[[], bool] | None,
     progress: Callable[[float, str], None] | None,
 ) -> Iterator[TTMStep]:
-    from core.ttm.loop import run_ttm
-    from core.ttm.simplematch import simple_match
+    from core.ttm.loop import run_ttm  # torch
+    from core.ttm.simplematch import simple_match  # torch
 
     common: dict[str, Any] = {"pool": pool, "resume": state, "stop": stop, "progress": progress}
     if isinstance(settings, TTMConfig):
@@ -328,15 +328,15 @@ def _steps(
 
 
 def _load_model(config: Mapping[str, Any], checkpoint: Path | None, state: TTMState | None) -> Trainable:
-    from core.scorers.base import Trainable
+    from core.scorers.base import Trainable  # torch
 
     device = config.get("device") or "auto"
     # Low-rank adapters go on from the model that they were put on; the checkpoint's is merged, for use.
     merged = state is not None and state.adapter is not None
     if checkpoint is None or merged:
         if config.get("embeddings"):
-            from core.scorers.contrastive import pick_device
-            from core.scorers.embedding import EmbeddingModel
+            from core.scorers.contrastive import pick_device  # torch
+            from core.scorers.embedding import EmbeddingModel  # torch
 
             return EmbeddingModel.of(
                 _embeddings(config), config["scale"], config["benchmark"], str(pick_device(device))
