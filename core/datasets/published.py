@@ -16,11 +16,13 @@ note     what a reader must know: what a gain is over, where two tables of a pap
 from __future__ import annotations
 
 from functools import cache
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from core.base.errors import unknown_name
 from core.base.paths import assets
+
+if TYPE_CHECKING:  # names and citations are asked for by commands that wait for no pandas
+    import pandas as pd
 
 COLUMNS = ("paper", "table", "dataset", "subset", "model", "method", "metric", "value", "std", "note")
 NUMBERS = ("value", "std")
@@ -61,6 +63,8 @@ UNITS: dict[str, str] = {
 @cache
 def _read() -> pd.DataFrame:
     kinds = {name: float if name in NUMBERS else str for name in COLUMNS}
+    import pandas as pd
+
     frame = pd.read_csv(
         assets() / "papers" / "results.csv",
         dtype=kinds,
