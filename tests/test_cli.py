@@ -5,15 +5,18 @@ import io
 import json
 import subprocess
 import sys
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
 import pytest
 from gates import until
+from typer import Typer
 from typer.testing import CliRunner
 
 from core.base.errors import InputError
-from core.cli import app, format_step, main
+from core.cli import COMMANDS, app, main
+from core.cli.say import format_step
 from core.runs.store import RunStore
 
 NAMES = ["text_score", "image_score", "group_score", "group_match", "individual_match"]
@@ -352,3 +355,11 @@ def test_a_table_of_the_built_in_world_has_a_time():
     text = here("reproduce", "world/oracle")
     assert "ready to run, about" in text and "(a guess)" in text
     assert "what can run takes about" in text
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_the_list_of_commands_says_of_each_what_the_command_itself_says(name):
+    module = import_module(f"core.cli.{COMMANDS[name].module}")
+    found = getattr(module, COMMANDS[name].function)
+    text = found.info.help if isinstance(found, Typer) else found.__doc__
+    assert COMMANDS[name].help == " ".join(text.strip().split("\n\n")[0].split())

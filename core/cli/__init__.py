@@ -1,61 +1,181 @@
-"""The `crossmatch` command, one file per family of commands."""
+"""The `crossmatch` command. A command's file, and what it needs, is imported when that command is asked for."""
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from core.base.errors import InputError
-from core.cli.adapt import simplematch, ttm
-from core.cli.alpha import alpha, blind
-from core.cli.cola import adapt, cost
-from core.cli.data import add, fetch, remove
-from core.cli.doctor import cache_app, doctor
-from core.cli.evaluate import evaluate
-from core.cli.exporting import export_app
-from core.cli.lists import list_things, pretrain
-from core.cli.recall import recall
-from core.cli.report import report
-from core.cli.runs import runs_app
-from core.cli.say import format_step
-from core.cli.sweep import sweep
-from core.cli.tables import reproduce
 
-__all__ = ["app", "format_step", "main"]
+__all__ = ["COMMANDS", "app", "main"]
+
+
+class Command(NamedTuple):
+    """Where a command is defined, and its line in `crossmatch --help`."""
+
+    module: str  # of core.cli
+    function: str  # or the `typer.Typer` of a group of commands
+    help: str
+    example: str = ""
+
+
+COMMANDS: dict[str, Command] = {
+    "evaluate": Command(
+        "evaluate",
+        "evaluate",
+        "Measure scores, embeddings or a model on a benchmark.",
+        "evaluate --embeddings clip.npz --shape 2x2 --json",
+    ),
+    "simplematch": Command(
+        "adapt",
+        "simplematch",
+        "Overfit a model to the matchings that it induces once; its metrics before and after. No label is read for it.",
+        "simplematch --embeddings clip.npz --shape 2x2 --json",
+    ),
+    "ttm": Command(
+        "adapt",
+        "ttm",
+        "Adapt a model to a benchmark by test-time matching; one line per iteration, 0 being the model before.",
+        "ttm --benchmark scenes/left-right --model builtin/clip --seed 0 --json",
+    ),
+    "alpha": Command(
+        "alpha",
+        "alpha",
+        "Take a language prior out of a captioner's scores: every metric at alpha 0, at 1, at its best, and validated.",
+        "alpha --benchmark scenes/swap --model builtin/blip-caption --prior train --json",
+    ),
+    "recall": Command(
+        "recall",
+        "recall",
+        "R@1, R@5 and R@10 both ways, with any number of captions per image; accuracy where captions name classes.",
+        "recall --benchmark coco --model builtin/siglip --json",
+    ),
+    "blind": Command(
+        "alpha",
+        "blind",
+        "How far a model gets on a benchmark without looking at a single image.",
+        "blind --benchmark scenes/word-order --model builtin/blind-lm",
+    ),
+    "adapt": Command(
+        "cola",
+        "adapt",
+        "Adapt a model by one of Cola's strategies; test queries before and after, one line per epoch.",
+        "adapt --strategy mm-adapter --model builtin/clip --json",
+    ),
+    "cost": Command(
+        "cola",
+        "cost",
+        "What an adaptation costs: an adapted model and its base on sets it was not adapted on, with paired intervals.",
+        "cost run/20261121-101500000-abcdef --json",
+    ),
+    "reproduce": Command(
+        "tables",
+        "reproduce",
+        "A table cell by cell: the paper's number and yours, what is missing, and how long the rest will take.",
+        "reproduce ttm/1",
+    ),
+    "sweep": Command(
+        "sweep",
+        "sweep",
+        "Models x benchmarks x seeds x settings; what is finished is never repeated, what was cut short goes on.",
+        "sweep study.yaml --on ray --address auto --watch",
+    ),
+    "pretrain": Command(
+        "lists",
+        "pretrain",
+        "Train a built-in model on the built-in world, as the shipped one was.",
+        "pretrain clip --out clip-again --seed 0",
+    ),
+    "list": Command(
+        "lists",
+        "list_things",
+        "What is at hand here: one line each, or everything about one.",
+        "list benchmarks --json",
+    ),
+    "add": Command(
+        "data",
+        "add",
+        "Check your own images and captions row by row and make them a benchmark, mine/NAME.",
+        "add my-photos --name kitchen",
+    ),
+    "remove": Command("data", "remove", "Delete a set of your own and its images.", "remove mine/kitchen"),
+    "fetch": Command(
+        "data",
+        "fetch",
+        "Download a public benchmark: resumable, verified, nothing of it is run. What needs you is said.",
+        "fetch sugarcrepe",
+    ),
+    "report": Command(
+        "report",
+        "report",
+        "Models on benchmarks as one HTML file that opens without network: metrics, charts, tags, groups, sources.",
+        "report --model builtin/clip --benchmark scenes/left-right --out report.html",
+    ),
+    "doctor": Command(
+        "doctor",
+        "doctor",
+        "What this machine has and lacks: device, memory, caches, data, extras. Works offline; changes nothing.",
+        "doctor --json",
+    ),
+    "cache": Command("doctor", "cache_app", "The cache of scores: show, clear."),
+    "export": Command(
+        "exporting",
+        "export_app",
+        "Take away: groups, scores, matchings, metrics, curves, a run, a figure, rows of the papers' tables.",
+    ),
+    "runs": Command(
+        "runs", "runs_app", "Background runs: list, show, seeds, explain, stop, resume, delete, export, push."
+    ),
+}
+
+
+class Deferred(TyperCommand):
+    """Stands in the list of commands for one that is imported once it is asked for more than its line."""
+
+    def __init__(self, name: str, where: Command) -> None:
+        super().__init__(name, help=where.help)
+        self.where = where
+
+    def load(self) -> Any:
+        """The command itself."""
+        found = getattr(import_module(f"core.cli.{self.where.module}"), self.where.function)
+        if isinstance(found, typer.Typer):
+            return typer.main.get_command(found)
+        single = typer.Typer(add_completion=False)
+        example = f"Example: crossmatch {self.where.example}" if self.where.example else None
+        single.command(self.name, epilog=example)(found)
+        return typer.main.get_command(single)
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        return self.load().make_context(*arguments, **options)
+
+
+class Commands(TyperGroup):
+    """The commands in the order of `COMMANDS`."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return Deferred(cmd_name, COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Compositional image-text matching: metrics, induced matchings, test-time matching.",
 )
-app.command(epilog="Example: crossmatch evaluate --embeddings clip.npz --shape 2x2 --json")(evaluate)
-app.command(epilog="Example: crossmatch simplematch --embeddings clip.npz --shape 2x2 --json")(simplematch)
-app.command(
-    epilog="Example: crossmatch ttm --benchmark scenes/left-right --model builtin/clip --seed 0 --json"
-)(ttm)
-app.command(
-    epilog="Example: crossmatch alpha --benchmark scenes/swap --model builtin/blip-caption --prior train --json"
-)(alpha)
-app.command(epilog="Example: crossmatch recall --benchmark coco --model builtin/siglip --json")(recall)
-app.command(epilog="Example: crossmatch blind --benchmark scenes/word-order --model builtin/blind-lm")(blind)
-app.command(epilog="Example: crossmatch adapt --strategy mm-adapter --model builtin/clip --json")(adapt)
-app.command(epilog="Example: crossmatch cost run/20261121-101500000-abcdef --json")(cost)
-app.command(epilog="Example: crossmatch reproduce ttm/1")(reproduce)
-app.command(epilog="Example: crossmatch sweep study.yaml --on ray --address auto --watch")(sweep)
-app.command(epilog="Example: crossmatch pretrain clip --out clip-again --seed 0")(pretrain)
-app.command("list", epilog="Example: crossmatch list benchmarks --json")(list_things)
-app.command(epilog="Example: crossmatch add my-photos --name kitchen")(add)
-app.command(epilog="Example: crossmatch remove mine/kitchen")(remove)
-app.command(epilog="Example: crossmatch fetch sugarcrepe")(fetch)
-app.command(
-    epilog="Example: crossmatch report --model builtin/clip --benchmark scenes/left-right --out report.html"
-)(report)
-app.command(epilog="Example: crossmatch doctor --json")(doctor)
-app.add_typer(cache_app, name="cache")
-app.add_typer(export_app, name="export")
-app.add_typer(runs_app, name="runs")
+
+
+@app.callback()
+def _top() -> None:
+    """Typer makes a group of an app that has no command yet only where there is a callback."""
 
 
 def main() -> None:
