@@ -13,7 +13,6 @@ from core import doctor
 from core.base import paths
 from core.cli import app
 from core.doctor import NOTE, OK, PROBLEM, cache_size, examine, human
-from core.exchange import figures
 from core.scoring.scores import ScoreCache
 
 
@@ -105,7 +104,7 @@ def test_a_damaged_store_is_a_finding_and_not_an_error():
 
 
 def test_without_a_browser_figures_have_a_note(monkeypatch):
-    monkeypatch.setattr(figures, "browser", lambda: None)
+    monkeypatch.setattr("core.doctor.browser", lambda: None)
     assert found()["figures"].state == NOTE
 
 

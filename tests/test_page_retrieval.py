@@ -180,7 +180,7 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
 
 
 def test_a_run_starts_from_the_form_and_is_described_in_the_store(app, monkeypatch):
-    monkeypatch.setattr("core.runs.store.launch", lambda store, run_id: store.get(run_id))
+    monkeypatch.setattr("core.cola.background.launch", lambda store, run_id: store.get(run_id))
     test = app(PAGE, view="train", strategy="FT late")
     assert test.selectbox(key="fusion").disabled
     fine(button(test, "Start the run").click().run())

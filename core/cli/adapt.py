@@ -10,6 +10,10 @@ from core.base.errors import InputError
 from core.cli import options
 from core.cli.say import format_metrics, format_spread, format_step, note, show_json
 from core.cli.typed import refuse, the_benchmark
+from core.runs.store import RunStore, launch
+from core.ttm.choices import home_of
+from core.ttm.run import embeddings_job, execute, kind_of, simplematch_job, ttm_job
+from core.ttm.seeds import final, launch_seeds, seed_jobs, summary
 
 _HOW = ("groups", "preset", "adapt_on", "split_seed", "device")
 _TRAINING = ("epochs", "lr", "batch", "micro_batch", "augmentation", "precision", "seed")
@@ -124,8 +128,6 @@ def _job(
     kind: str, given: Mapping[str, Any], names: tuple[str, ...], more: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The description of a run from a command's arguments."""
-    from core.ttm.run import embeddings_job, simplematch_job, ttm_job
-
     if given["background"]:
         refuse("with --background: take the model with `runs export` when the run is over", "save")
     settings = {name: given[name] for name in names}
@@ -146,8 +148,6 @@ def _job(
 
 def _subject(given: Mapping[str, Any]) -> tuple[str, str]:
     """Benchmark and model: as named, else as the preset has them; a remark where the preset is of another benchmark."""
-    from core.ttm.choices import home_of
-
     home = home_of(given["preset"]) if given["preset"] is not None else None
     named = the_benchmark(given["name"], given["benchmark"])
     benchmark = named or (home and home.benchmark)
@@ -162,9 +162,6 @@ def _seeded(
     job: dict[str, Any], seeds: int, save: Path | None
 ) -> Iterator[tuple[dict[str, Any], Path | None]]:
     """The description for every seed, and the folder for its model."""
-    from core.ttm.run import kind_of
-    from core.ttm.seeds import seed_jobs
-
     for each in seed_jobs(job, seeds):
         folder = save and (save if seeds == 1 else save / f"seed-{each[kind_of(each)]['seed']}")
         yield each, folder
@@ -172,8 +169,6 @@ def _seeded(
 
 def _run(job: dict[str, Any], save: Path | None, several: bool, as_json: bool) -> list[dict[str, Any]]:
     """One foreground run of test-time matching; its records."""
-    from core.ttm.run import execute
-
     records, last, seed = [], None, job["ttm"]["seed"]
     for last in execute(job):
         records.append(last.record)
@@ -192,8 +187,6 @@ def _save(last: Any, folder: Path | None) -> None:
 
 
 def _show_summary(done: list[list[dict[str, Any]]], job: dict[str, Any], as_json: bool) -> None:
-    from core.ttm.seeds import final, summary
-
     rows = summary(done)
     if as_json:
         show_json({"summary": rows, "final": final(done, [job] * len(done))})
@@ -205,8 +198,6 @@ def _show_summary(done: list[list[dict[str, Any]]], job: dict[str, Any], as_json
 
 def _before_and_after(job: dict[str, Any], save: Path | None) -> dict[str, Any]:
     """One foreground SimpleMatch."""
-    from core.ttm.run import execute
-
     records, last = [], None
     for last in execute(job):
         note(f"round {last.record['iteration']}: {last.record['seconds']:.1f} s")
@@ -238,10 +229,6 @@ def _truth(job: Mapping[str, Any], record: Mapping[str, Any]) -> str:
 
 def _start(job: dict[str, Any], seeds: int, as_json: bool) -> None:
     """One background run, or a group of them."""
-    from core.runs.store import RunStore, launch
-    from core.ttm.run import kind_of
-    from core.ttm.seeds import launch_seeds
-
     store, title = RunStore(), f"{job['model']} on {job['benchmark']}"
     if seeds == 1:
         run = store.create(kind_of(job), title, job)

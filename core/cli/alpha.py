@@ -11,6 +11,16 @@ from core.base.errors import InputError
 from core.cli.options import Json, Positional, Seed, named
 from core.cli.say import counting, format_metrics, show_json
 from core.cli.typed import need_benchmark, refuse
+from core.datasets import load, names
+from core.debiasing.blind import blind_check, check_blind, explain
+from core.debiasing.debias import prior_from_samples
+from core.debiasing.priors import check_kind, check_log_prob, estimate_prior, null_sample
+from core.debiasing.recall_curves import alpha_record, carried_record
+from core.debiasing.retrieval import scored
+from core.debiasing.study import AlphaStudy, carry_over
+from core.metrics.groups import METRICS
+from core.scoring.lazy import lazy_scorer
+from core.scoring.scores import ScoreCache, score_groups, score_matrix
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,8 +69,6 @@ def alpha(
     as_json: Json = False,
 ) -> None:
     """Take a language prior out of a captioner's scores: every metric at alpha 0, at 1, at its best, and validated."""
-    from core.datasets import names
-
     benchmark = need_benchmark(name, benchmark)
     wide = benchmark in names("retrieval")
     kind = prior or ("test" if wide else "gaussian")
@@ -82,8 +90,6 @@ def alpha(
 
 def _check_prior(kind: str, wide: bool) -> None:
     """Refuse the options of another kind of prior. wide : of a retrieval set, whose own prior takes all its images."""
-    from core.debiasing.priors import check_kind
-
     check_kind(kind)
     if kind != "lm":
         refuse(f"with the prior {kind}", "prior_model")
@@ -103,12 +109,6 @@ def _head(benchmark: str, split: str, model: str, found: Prior) -> dict[str, Any
 
 def _study(benchmark: str, split: str, model: str, how: dict[str, Any]) -> tuple[AlphaStudy, Prior]:
     """Scores, prior and truth of one set, with progress on standard error."""
-    from core.datasets import load
-    from core.debiasing.priors import check_kind, check_log_prob, estimate_prior
-    from core.debiasing.study import AlphaStudy
-    from core.scoring.lazy import lazy_scorer
-    from core.scoring.scores import ScoreCache, score_groups
-
     check_kind(how["kind"])
     groups = load(benchmark, split)
     if groups.truth is None:
@@ -124,9 +124,6 @@ def _carried(
     benchmark: str, split: str, model: str, how: dict[str, Any], study: AlphaStudy
 ) -> dict[str, Any]:
     """alpha of another split, measured here."""
-    from core.debiasing.study import carry_over
-    from core.metrics.groups import METRICS
-
     other, _ = _study(benchmark, split, model, how)
     return {name: carry_over(other, study, name) for name in METRICS if study.depends(name)}
 
@@ -178,9 +175,6 @@ def _spread(e: dict[str, float], digits: int) -> str:
 def _retrieval(
     benchmark: str, split: str, model: str, how: dict[str, Any], items: int | None, tune_on: str | None
 ) -> dict[str, Any]:
-    from core.debiasing.priors import check_log_prob
-    from core.debiasing.recall_curves import alpha_record, carried_record
-
     kind, seed = how["kind"], how["seed"]
     if kind not in ("test", "gaussian"):
         raise InputError(f"On a retrieval set the prior is test or gaussian, not {kind}; choose one of them.")
@@ -200,12 +194,6 @@ def _with_prior(
     benchmark: str, split: str, model: str, how: dict[str, Any], items: int | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
     """A split's scores (images, captions), relevance (captions, images), prior (captions,) and what it is from."""
-    from core.debiasing.debias import prior_from_samples
-    from core.debiasing.priors import null_sample
-    from core.debiasing.retrieval import scored
-    from core.scoring.lazy import lazy_scorer
-    from core.scoring.scores import ScoreCache, score_matrix
-
     scores, relevant, captions = scored(benchmark, split, model, items, ScoreCache(), counting("scoring"))
     if how["kind"] == "test":
         return scores, relevant, prior_from_samples(scores), f"the set's own {len(scores)} images"
@@ -236,11 +224,6 @@ def blind(
     as_json: Json = False,
 ) -> None:
     """How far a model gets on a benchmark without looking at a single image."""
-    from core.datasets import load
-    from core.debiasing.blind import blind_check, check_blind, explain
-    from core.scoring.lazy import lazy_scorer
-    from core.scoring.scores import ScoreCache, score_groups
-
     benchmark = need_benchmark(name, benchmark)
     check_blind(model)
     groups = load(benchmark, split, images=False)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from core.cli.say import note
+from core.scorers.api import ApiScorer, planned
+from core.scoring.scores import ScoreCache
 
 if TYPE_CHECKING:
     from core.groups import GroupSet
@@ -15,9 +17,6 @@ if TYPE_CHECKING:
 
 def confirm_calls(scorer: Any, groups: GroupSet) -> None:
     """Say what a served model will be asked beyond what the cache holds, and at a terminal, ask whether to start."""
-    from core.scorers.api import ApiScorer, planned
-    from core.scoring.scores import ScoreCache
-
     if not isinstance(scorer, ApiScorer):
         return
     found = planned(scorer, groups, ScoreCache())

@@ -13,6 +13,11 @@ from core.base.errors import InputError
 from core.cli import options as o
 from core.cli.say import Announcer, note, show_json
 from core.cli.typed import refuse, the_benchmark
+from core.cola.background import start
+from core.cola.forgetting import cost_table, run_table
+from core.cola.run import adapt_job, execute
+from core.cola.table import jobs, run_all, summary
+from core.runs.store import RunStore
 
 Strategy = Annotated[str, typer.Option(help="linear, prompt-tune, ft-all, ft-late, mm-pred or mm-adapter.")]
 Benchmark = Annotated[
@@ -68,8 +73,6 @@ def adapt(
     as_json: o.Json = False,
 ) -> None:
     """Adapt a model by one of Cola's strategies; test queries before and after, one line per epoch."""
-    from core.cola.run import adapt_job
-
     where = the_benchmark(name, benchmark) or "scenes/retrieval"
     options: dict[str, Any] = {"fusion": fusion, "mix": mix}
     options |= {"epochs": epochs, "steps": steps, "batch": batch, "lr": lr}
@@ -82,8 +85,6 @@ def adapt(
     job = adapt_job(where, model, **source, options={**options, "strategy": strategy, "seed": seed})
     if background:
         refuse("with --background: take the model with `runs export` when the run is over", "save")
-        from core.cola.background import start
-        from core.runs.store import RunStore
 
         run = start(RunStore(), job)
         text = f"started run {run.id}; see `crossmatch runs show {run.id}`"
@@ -93,8 +94,6 @@ def adapt(
 
 
 def _run(job: dict[str, Any], save: Path | None, as_json: bool) -> None:
-    from core.cola.run import execute
-
     announce, last, first = Announcer(), None, None
     for last in execute(job, progress=lambda share, text: announce(text, share)):
         first = first or last.record
@@ -147,8 +146,6 @@ def _table(
     benchmark: str, model: str, options: dict[str, Any], source: dict[str, Any], as_json: bool
 ) -> None:
     """Every strategy with three seeds, one after the other; results that are there already are kept."""
-    from core.cola.table import jobs, run_all, summary
-
     rows = run_all(jobs(benchmark, model, options=options, **source), say=note)
     found = summary(rows)
     if as_json:
@@ -176,8 +173,6 @@ def cost(
     as_json: o.Json = False,
 ) -> None:
     """What an adaptation costs: an adapted model and its base on sets it was not adapted on, with paired intervals."""
-    from core.cola.forgetting import cost_table, run_table
-
     if groups is not None and groups < 1:
         raise InputError(f"{groups} groups were asked for; ask for 1 or more.")
     names = None if sets is None else [name.strip() for name in sets.split(",")]

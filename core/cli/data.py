@@ -10,6 +10,12 @@ import typer
 from core.base.errors import InputError
 from core.cli.options import Json
 from core.cli.say import Announcer, note, show_json
+from core.datasets import mine
+from core.exchange import import_stage
+from core.exchange.fetch import fetch_benchmark
+from core.exchange.import_hub import fetch_parts, parts
+from core.exchange.import_tables import open_parts
+from core.exchange.importing import Columns, addable, discard, problem_rows, register
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,9 +45,6 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Check your own images and captions row by row and make them a benchmark, mine/NAME."""
-    from core.exchange import import_stage
-    from core.exchange.importing import addable, discard, problem_rows, register
-
     table, where = _table(source, manifest)
     staged = import_stage(
         table, _columns(table, image, caption, answer, group), manifest if where is None else None
@@ -80,8 +83,6 @@ def _table(source: str, manifest: str | None) -> tuple[Any, str | None]:
     """What `stage` takes, and the address of a set of the hub."""
     if not source.startswith("hf:"):
         return Path(source).expanduser(), None
-    from core.exchange.import_hub import fetch_parts, parts
-    from core.exchange.import_tables import open_parts
 
     name = source.removeprefix("hf:")
     known = [part.name for part in parts(name)]
@@ -96,8 +97,6 @@ def _columns(
     source: Any, image: list[str] | None, caption: list[str] | None, answer: str, group: str
 ) -> Columns | None:
     """What the user said the columns mean; None where nothing was said."""
-    from core.exchange.importing import Columns
-
     if not (image or caption or answer or group):
         return None
     if not image or not caption:
@@ -106,8 +105,6 @@ def _columns(
 
 
 def _tell(staged: Staged) -> None:
-    from core.exchange.importing import problem_rows
-
     shapes = ", ".join(f"{count} of {shape}" for shape, count in sorted(staged.shapes.items())) or "none"
     note(f"{staged.source}: {staged.groups} groups ({shapes}), {staged.total} problems")
     for row in problem_rows(staged.problems)[:_SHOWN]:
@@ -120,8 +117,6 @@ def _tell(staged: Staged) -> None:
 
 def remove(name: Annotated[str, typer.Argument(help="A set of your own: mine/NAME.")]) -> None:
     """Delete a set of your own and its images."""
-    from core.datasets import mine
-
     mine.remove(name)
     note(f"removed mine/{name.removeprefix('mine/')}")
 
@@ -133,7 +128,5 @@ def fetch(
     ] = None,
 ) -> None:
     """Download a public benchmark: resumable, verified, nothing of it is run. What needs you is said."""
-    from core.exchange.fetch import fetch_benchmark
-
     for path in fetch_benchmark(name, folder, Announcer()):
         note(f"have {path}")

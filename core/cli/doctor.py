@@ -8,6 +8,7 @@ import typer
 
 from core.cli.options import Json
 from core.cli.say import note, show_json
+from core.doctor import PROBLEM, cache_size, examine, human
 
 cache_app = typer.Typer(no_args_is_help=True, help="The cache of scores: show, clear.")
 
@@ -19,8 +20,6 @@ def doctor(
     as_json: Json = False,
 ) -> None:
     """What this machine has and lacks: device, memory, caches, data, extras. Works offline; changes nothing."""
-    from core.doctor import PROBLEM, examine
-
     found = examine(deep)
     if as_json:
         show_json([finding._asdict() for finding in found])
@@ -37,8 +36,6 @@ def doctor(
 @cache_app.command("show", epilog="Example: crossmatch cache show --json")
 def cache_show(as_json: Json = False) -> None:
     """How many scores are kept, and how much disk they take."""
-    from core.doctor import cache_size, human
-
     path, scores, size = cache_size()
     if as_json:
         show_json({"path": str(path), "scores": scores, "bytes": size})
@@ -49,8 +46,7 @@ def cache_show(as_json: Json = False) -> None:
 @cache_app.command("clear", epilog="Example: crossmatch cache clear")
 def cache_clear() -> None:
     """Forget every score; they are computed again when they are needed."""
-    from core.doctor import human
-    from core.scoring.scores import ScoreCache
+    from core.scoring.scores import ScoreCache  # pandas
 
     cache = ScoreCache()
     before = cache.size()

@@ -13,6 +13,19 @@ from core.cli.calls import confirm_calls
 from core.cli.options import Json, Positional, Seed, named
 from core.cli.say import format_metrics, note, show_json
 from core.cli.typed import refuse, the_benchmark
+from core.datasets import load
+from core.datasets.shapes import of_shape
+from core.metrics.evaluation import Evaluation, align_tags, tags_frame
+from core.scoring.lazy import lazy_scorer
+from core.scoring.scores import (
+    ScoreCache,
+    parse_shape,
+    read_embeddings,
+    read_scores,
+    read_tags,
+    score_all,
+    score_groups,
+)
 
 Tags = Annotated[Path | None, typer.Option(help="CSV with an `id` column; slices the metrics.")]
 Model = Annotated[
@@ -50,9 +63,6 @@ def evaluate(
     """Measure scores, embeddings or a model on a benchmark."""
     found = load_evaluation(embeddings, scores, the_benchmark(name, benchmark), model, split, shape, seed)
     if tags is not None:
-        from core.metrics.evaluation import align_tags
-        from core.scoring.scores import read_tags
-
         found.tags = align_tags(read_tags(tags), found.ids)
     check_slices(found, by, tags)
     record = found.record(by)
@@ -89,26 +99,16 @@ def load_evaluation(
     seed: int,
 ) -> Any:
     """The Evaluation of whichever one source was given; an option of another source is refused."""
-    from core.metrics.evaluation import Evaluation, tags_frame
-
     if sum(source is not None for source in (embeddings, scores, benchmark)) != 1:
         raise InputError("Give exactly one of --embeddings FILE, --scores FILE or --benchmark NAME.")
     if embeddings is not None:
-        from core.scoring.scores import parse_shape, read_embeddings
-
         refuse("with --embeddings", "model", "split")
         file = read_embeddings(embeddings, parse_shape(shape or "2x2"))
         return Evaluation.of(file.group_scores(), None, seed=seed, global_scores=file.global_scores())
     if scores is not None:
-        from core.scoring.scores import read_scores
-
         refuse("with --scores", "model", "split", "shape")
         table = read_scores(scores)
         return Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags, seed=seed)
-    from core.datasets import load
-    from core.datasets.shapes import of_shape
-    from core.scoring.lazy import lazy_scorer
-    from core.scoring.scores import ScoreCache, score_all, score_groups
 
     groups, scorer = of_shape(load(benchmark or "", split), shape), lazy_scorer(model)
     confirm_calls(scorer, groups)

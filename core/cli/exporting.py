@@ -10,12 +10,24 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from core import figures
 from core.base.errors import InputError, unknown_name
+from core.base.files import storage, write_bytes
 from core.cli.evaluate import Shape, check_slices, load_evaluation
 from core.cli.options import named
-from core.cli.runs import runs_app
 from core.cli.say import Announcer, note
 from core.cli.typed import refuse, typed
+from core.datasets import load
+from core.exchange.figures import write_figure
+from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
+from core.exchange.groups import export_groups as export
+from core.exchange.layouts import FORMATS, LAYOUTS, Adapted, Result, layout_table, published
+from core.exchange.report import evaluate_all
+from core.exchange.runs import export_run as write_run
+from core.exchange.tables import write_table
+from core.runs.store import RunStore
+from core.scoring.scores import write_scores
+from core.ttm.seeds import final, group_runs
 
 if TYPE_CHECKING:
     from core.exchange.layouts import Adapted, Result
@@ -83,9 +95,6 @@ def export_groups(
     ] = True,
 ) -> None:
     """Images, captions, answers and tags; folder, zip and Parquet can be added again with `crossmatch add`."""
-    from core.datasets import load
-    from core.exchange.groups import export_groups as export
-
     if out.suffix.lower() in (".csv", ".jsonl", ".npz"):
         refuse(f"for a {out.suffix} file, which names the images and never holds them", "images")
     tell = Announcer()
@@ -103,8 +112,6 @@ def export_scores(
     out: Out,
 ) -> None:
     """The score matrix of every group: CSV, Parquet, JSONL or NPZ, as `evaluate --scores` reads them."""
-    from core.scoring.scores import write_scores
-
     found = source.evaluation()
     truth = found.truth if found.truth_given else None
     write_scores(out, found.scores, found.ids, truth, found.tags)
@@ -120,9 +127,6 @@ def export_matchings(
     out: Out,
 ) -> None:
     """One row per group: tags, each metric's outcome, induced matching, margin, tie. CSV, Parquet, JSONL or NPZ."""
-    from core.exchange.frames import matchings_frame
-    from core.exchange.tables import write_table
-
     write_table(out, matchings_frame(source.evaluation()))
     note(f"wrote {out}")
 
@@ -140,9 +144,6 @@ def export_metrics(
     seed: Seed = 0,
 ) -> None:
     """Every metric with its 95 % interval, chance level and ties, for all groups and by tag."""
-    from core.exchange.frames import metrics_frame
-    from core.exchange.tables import write_table
-
     found = source.evaluation(seed)
     check_slices(found, by)
     write_table(out, metrics_frame(found, by))
@@ -152,10 +153,6 @@ def export_metrics(
 @export_app.command("curves", epilog="Example: crossmatch export curves RUN --out curves.csv")
 def export_curves(run: RunId, out: Out) -> None:
     """One row per iteration of a run: thresholds, coverage, precision, loss, and all metrics with intervals."""
-    from core.exchange.frames import curves_frame
-    from core.exchange.tables import write_table
-    from core.runs.store import RunStore
-
     steps = RunStore().steps(run)
     if not steps:
         RunStore().get(run)  # says so where there is no such run
@@ -171,21 +168,7 @@ def export_run(
     model: Annotated[bool, typer.Option("--model/--no-model", help="With the adapted model.")] = True,
 ) -> None:
     """A whole run that another machine opens with `crossmatch runs import`."""
-    from core.exchange.runs import export_run as export
-    from core.runs.store import RunStore
-
-    note(f"wrote {export(RunStore(), run, out, model)}")
-
-
-@runs_app.command("import", epilog="Example: crossmatch runs import run.zip")
-def runs_import(
-    source: Annotated[Path, typer.Argument(help="Folder or zip from `crossmatch export run`.")],
-) -> None:
-    """Open a run from another machine: it appears among the runs here, under a new id."""
-    from core.exchange.runs import import_run
-    from core.runs.store import RunStore
-
-    print(import_run(RunStore(), source).id)
+    note(f"wrote {write_run(RunStore(), run, out, model)}")
 
 
 FIGURES = ("metrics", "margins", "curves")
@@ -204,8 +187,6 @@ def export_figure(
     height: Annotated[int, typer.Option(min=10, help="Height in CSS pixels.")] = 420,
 ) -> None:
     """A figure as SVG or PNG (drawn by a browser that is installed here), HTML or JSON."""
-    from core.exchange.figures import write_figure
-
     if what not in FIGURES:
         raise unknown_name("figure", what, FIGURES)
     if what == "curves":
@@ -217,17 +198,12 @@ def export_figure(
 
 
 def _figure(what: str, found: Any, model: str) -> Any:
-    from core import figures
-
     if what == "margins":
         return figures.margins_figure(figures.margins_data(found.matches, found.outcomes["group_match"]))
     return figures.bars_figure(figures.bars_data({model: found.metrics}, list(found.outcomes)))
 
 
 def _curves(run: str | None) -> Any:
-    from core import figures
-    from core.runs.store import RunStore
-
     if run is None:
         raise InputError("The figure `curves` shows a run; name it with --run ID.")
     store = RunStore()
@@ -252,9 +228,6 @@ def export_row(
     out: Annotated[Path | None, typer.Option(help="A file; by default it is printed.")] = None,
 ) -> None:
     """Results as rows in the layout of the papers' tables, in Markdown or LaTeX."""
-    from core.exchange.layouts import FORMATS, LAYOUTS, layout_table, published
-    from core.exchange.report import evaluate_all
-
     if style not in FORMATS:
         raise unknown_name("format", style, FORMATS)
     if layout not in LAYOUTS:
@@ -269,7 +242,6 @@ def export_row(
     if out is None:
         print(text, end="")
         return
-    from core.base.files import storage, write_bytes
 
     with storage(out):
         write_bytes(out, text.encode())
@@ -277,8 +249,6 @@ def export_row(
 
 
 def _result(section: Any, adapted: dict[tuple[str, str], Adapted]) -> Result:
-    from core.exchange.layouts import Result
-
     found = section.evaluation
     title = section.groups.title or section.benchmark
     after = adapted.get((section.model, section.benchmark))
@@ -289,10 +259,6 @@ def _result(section: Any, adapted: dict[tuple[str, str], Adapted]) -> Result:
 
 def _adapted(name: str, models: list[str], benchmarks: list[str]) -> tuple[tuple[str, str], Adapted]:
     """Model and benchmark of a run or group of seeds, and what GroupMatch was at its end; they are among the rows."""
-    from core.exchange.layouts import Adapted
-    from core.runs.store import RunStore
-    from core.ttm.seeds import final, group_runs
-
     store = RunStore()
     runs = group_runs(store, name) if name.startswith("g-") else [store.get(name)]
     row = final([store.steps(run.id) for run in runs], [run.config for run in runs])

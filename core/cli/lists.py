@@ -11,6 +11,13 @@ import typer
 from core.base.errors import unknown_name
 from core.cli.options import Device, Json, Seed
 from core.cli.say import Announcer, note, show_json
+from core.datasets import DATASETS, entry, state
+from core.datasets.base import GRAPHS, GROUPS, RETRIEVAL
+from core.scenes.flat import MARK
+from core.scenes.sets import SETS
+from core.scoring.load import builtin_models, scorer_names
+from core.scoring.weights import weights_bytes, weights_folder, weights_state
+from core.ttm.config import MODELS, PRESETS
 
 
 def pretrain(
@@ -21,8 +28,8 @@ def pretrain(
     device: Device = "auto",
 ) -> None:
     """Train a built-in model on the built-in world, as the shipped one was."""
-    from core.pretrain import pretrain as train
-    from core.scorers.contrastive import pick_device
+    from core.pretrain import pretrain as train  # numpy, torch
+    from core.scorers.contrastive import pick_device  # torch
 
     tell = Announcer()
     note(f"wrote {train(name, out, seed=seed, steps=steps, device=str(pick_device(device)), progress=tell)}")
@@ -30,10 +37,6 @@ def pretrain(
 
 def list_models() -> list[dict[str, Any]]:
     """The built-in models, with every kind of score each gives, and the models of the paper's tables."""
-    from core.scoring.load import builtin_models, scorer_names
-    from core.scoring.weights import weights_bytes, weights_folder, weights_state
-    from core.ttm.config import MODELS
-
     scores = scorer_names()
     rows = []
     for name in [*builtin_models(), *MODELS.values()]:
@@ -65,9 +68,6 @@ def _parameters(folder: Path) -> int | None:
 
 def list_benchmarks() -> list[dict[str, Any]]:
     """Every benchmark: kind, shape of its groups where that is one and known, and what it needs."""
-    from core.datasets import DATASETS, entry, state
-    from core.datasets.base import GRAPHS, GROUPS, RETRIEVAL
-
     rows = []
     for kind in (GROUPS, RETRIEVAL, GRAPHS):
         for name in [name for source in DATASETS.values() for name in source.names(kind)]:
@@ -79,9 +79,6 @@ def list_benchmarks() -> list[dict[str, Any]]:
 
 
 def _built_in_shape(name: str) -> tuple[int, int] | None:
-    from core.scenes.flat import MARK
-    from core.scenes.sets import SETS
-
     spec = SETS.get(name.removesuffix(MARK))
     if spec is None:
         return None
@@ -90,7 +87,7 @@ def _built_in_shape(name: str) -> tuple[int, int] | None:
 
 
 def list_metrics() -> list[dict[str, Any]]:
-    from core.metrics.groups import METRICS
+    from core.metrics.groups import METRICS  # scipy
 
     return [
         {"name": n, "label": m.label, "meaning": m.meaning, "reference": m.reference}
@@ -99,13 +96,11 @@ def list_metrics() -> list[dict[str, Any]]:
 
 
 def list_presets() -> list[dict[str, Any]]:
-    from core.ttm.config import PRESETS
-
     return [{"name": name, **preset.record()} for name, preset in PRESETS.items()]
 
 
 def list_tables() -> list[dict[str, Any]]:
-    from core.papers.tables import TABLES
+    from core.papers.tables import TABLES  # pandas
 
     return [{"name": name, "shows": title} for name, (title, _) in TABLES.items()]
 

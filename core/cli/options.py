@@ -7,6 +7,8 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from core.ttm.choices import check_device, full_name
+
 Text: TypeAlias = str | None
 Number: TypeAlias = float | None
 Whole: TypeAlias = int | None
@@ -14,14 +16,10 @@ Whole: TypeAlias = int | None
 
 def _full_names(value: Any) -> Any:
     """Models by the names that load them: `siglip-l16`, as presets call it, is the hub's."""
-    from core.ttm.choices import full_name
-
     return [full_name(each) for each in value] if isinstance(value, list) else value and full_name(value)
 
 
 def _device(value: str) -> str:
-    from core.ttm.choices import check_device
-
     return check_device(value)
 
 

@@ -9,6 +9,8 @@ import typer
 from core.cli.options import Json, Positional, Seed, named
 from core.cli.say import counting, format_metrics, show_json
 from core.cli.typed import need_benchmark
+from core.debiasing.retrieval import search
+from core.scoring.scores import ScoreCache
 
 Items = Annotated[int | None, typer.Option(help="Only the first so many images.")]
 
@@ -28,9 +30,6 @@ def recall(
     as_json: Json = False,
 ) -> None:
     """R@1, R@5 and R@10 both ways, with any number of captions per image; accuracy where captions name classes."""
-    from core.debiasing.retrieval import search
-    from core.scoring.scores import ScoreCache
-
     benchmark = need_benchmark(name, benchmark)
     record: dict[str, Any] = {"benchmark": benchmark, "split": split, "model": model}
     record |= search(benchmark, split, model, items, seed, ScoreCache(), counting("scoring"))

@@ -11,6 +11,7 @@ from core.base.errors import InputError
 from core.cli.options import Device, named
 from core.cli.say import Announcer, note
 from core.cli.typed import refuse
+from core.exchange.report import evaluate_all, write_report
 
 
 def report(
@@ -26,8 +27,6 @@ def report(
     device: Device = "auto",
 ) -> None:
     """Models on benchmarks as one HTML file that opens without network: metrics, charts, tags, groups, sources."""
-    from core.exchange.report import evaluate_all, write_report
-
     if examples < 0:
         raise InputError(f"{examples} examples cannot be shown; ask for 0 or more.")
     if examples == 0:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from core.base.errors import InputError
 from core.cli.options import Json
 from core.cli.say import format_spread, format_step, note, show_json
-
-if TYPE_CHECKING:
-    from core.runs.store import RunStore
+from core.exchange.model import export_model, push_model
+from core.exchange.runs import import_run
+from core.runs.models import adapted_model
+from core.runs.store import RunStore, resume
+from core.ttm.explain import broken, explain, fixed
+from core.ttm.explain import rows as group_rows
+from core.ttm.explain import summary as change_summary
+from core.ttm.run import load_groups
+from core.ttm.seeds import final, group_runs, resume_group, seed_of, summary
 
 runs_app = typer.Typer(
     no_args_is_help=True,
@@ -25,16 +31,12 @@ Either = Annotated[str, typer.Argument(help="Run id, or the id of a group of see
 
 def _ids(store: RunStore, name: str) -> list[str]:
     """The runs that a run's or a group's id stands for."""
-    from core.ttm.seeds import group_runs
-
     return [run.id for run in group_runs(store, name)] if name.startswith("g-") else [name]
 
 
 @runs_app.command("list", epilog="Example: crossmatch runs list --json")
 def runs_list(as_json: Json = False) -> None:
     """All runs, newest first."""
-    from core.runs.store import RunStore
-
     runs = RunStore().list()
     if as_json:
         show_json([run.record() for run in runs])
@@ -48,8 +50,6 @@ def runs_list(as_json: Json = False) -> None:
 @runs_app.command("show", epilog="Example: crossmatch runs show RUN --json")
 def runs_show(run: RunId, as_json: Json = False) -> None:
     """One run with all its iterations."""
-    from core.runs.store import RunStore
-
     store = RunStore()
     found, steps = store.get(run), store.steps(run)
     if as_json:
@@ -68,9 +68,6 @@ def runs_seeds(
     group: Annotated[str, typer.Argument(help="Group id (g-...).")], as_json: Json = False
 ) -> None:
     """A group of seeds: every run's state, mean and standard deviation per iteration, and the result."""
-    from core.runs.store import RunStore
-    from core.ttm.seeds import final, group_runs, seed_of, summary
-
     store = RunStore()
     runs = group_runs(store, group)
     steps = [store.steps(run.id) for run in runs]
@@ -96,7 +93,6 @@ def runs_explain(
     as_json: Json = False,
 ) -> None:
     """Which groups a run fixed and broke, when it trained on them, and with which pseudo-label."""
-    from core.ttm.explain import broken, fixed, rows, summary
 
     table = _explained(run, metric)
     if out is not None:
@@ -105,10 +101,10 @@ def runs_explain(
         except OSError as error:
             raise InputError(f"{out} cannot be written ({error.strerror}); choose another --out.") from None
         note(f"wrote {out}")
-    record: dict[str, Any] = {"metric": metric, **summary(table)}
+    record: dict[str, Any] = {"metric": metric, **change_summary(table)}
     record |= {"fixed_ids": fixed(table), "broken_ids": broken(table)}
     if as_json:
-        show_json({**record, "groups": rows(table)})
+        show_json({**record, "groups": group_rows(table)})
         return
     kept = f"{record['right']} right and {record['wrong']} wrong before and after"
     print(f"{metric}: {record['fixed']} fixed, {record['broken']} broken, {kept}")
@@ -118,10 +114,6 @@ def runs_explain(
 
 
 def _explained(run_id: str, metric: str) -> Any:
-    from core.runs.store import RunStore
-    from core.ttm.explain import explain
-    from core.ttm.run import load_groups
-
     store = RunStore()
     run = store.get(run_id)
     if not store.steps(run_id):
@@ -136,8 +128,6 @@ def _explained(run_id: str, metric: str) -> Any:
 @runs_app.command("stop", epilog="Example: crossmatch runs stop RUN")
 def runs_stop(run: Either) -> None:
     """Ask a run (or a group's) to stop; it can be resumed."""
-    from core.runs.store import RunStore
-
     store = RunStore()
     for run_id in _ids(store, run):
         store.request_stop(run_id)
@@ -146,9 +136,6 @@ def runs_stop(run: Either) -> None:
 @runs_app.command("resume", epilog="Example: crossmatch runs resume RUN")
 def runs_resume(run: Either) -> None:
     """Go on with a stopped, interrupted or failed run after its last finished iteration."""
-    from core.runs.store import RunStore, resume
-    from core.ttm.seeds import resume_group
-
     store = RunStore()
     if run.startswith("g-"):
         resume_group(store, run)
@@ -159,8 +146,6 @@ def runs_resume(run: Either) -> None:
 @runs_app.command("delete", epilog="Example: crossmatch runs delete RUN")
 def runs_delete(run: Either) -> None:
     """Delete a run (or a group's) and everything it saved."""
-    from core.runs.store import RunStore
-
     store = RunStore()
     for run_id in _ids(store, run):
         store.delete(run_id)
@@ -171,9 +156,6 @@ def runs_export(
     run: RunId, out: Annotated[Path, typer.Argument(help="New folder, or a file that ends in .zip.")]
 ) -> None:
     """Write a finished run's adapted model, with its card, to a folder or zip."""
-    from core.exchange.model import export_model
-    from core.runs.store import RunStore
-
     note(f"wrote {export_model(RunStore(), run, out)}")
 
 
@@ -184,9 +166,13 @@ def runs_push(
     public: Annotated[bool, typer.Option(help="Make a new repository public (default: private).")] = False,
 ) -> None:
     """Upload a finished run's adapted model to the Hugging Face hub, with the token in HF_TOKEN."""
-    from core.exchange.model import push_model
-    from core.runs.models import adapted_model
-    from core.runs.store import RunStore
-
     folder = adapted_model(RunStore(), run)
     print(push_model(folder, repository, os.environ.get("HF_TOKEN"), private=not public))
+
+
+@runs_app.command("import", epilog="Example: crossmatch runs import run.zip")
+def runs_import(
+    source: Annotated[Path, typer.Argument(help="Folder or zip from `crossmatch export run`.")],
+) -> None:
+    """Open a run from another machine: it appears among the runs here, under a new id."""
+    print(import_run(RunStore(), source).id)

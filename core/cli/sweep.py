@@ -14,6 +14,12 @@ from core.base.errors import InputError, unknown_name
 from core.cli.options import Json
 from core.cli.say import duration, note, show_json
 from core.cli.typed import refuse
+from core.runs.store import RunStore
+from core.sweeps import read_plan
+from core.sweeps.local import work_here
+from core.sweeps.ray import work_on_ray
+from core.sweeps.table import cells_table, progress_of, summary_table
+from core.worker import work
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,10 +47,6 @@ def sweep(
     as_json: Json = False,
 ) -> None:
     """Models x benchmarks x seeds x settings; what is finished is never repeated, what was cut short goes on."""
-    from core.runs.store import RunStore
-    from core.sweeps import read_plan
-    from core.sweeps.table import cells_table, progress_of, summary_table
-
     if on not in _PLACES:
         raise unknown_name("place for a sweep", on, _PLACES)
     if at_once < 1:
@@ -90,14 +92,9 @@ def _work(
     store: RunStore, plan: Plan, on: str, address: str | None, at_once: int, tell: Any, look: Any
 ) -> None:
     if on == "ray":
-        from core.sweeps.ray import work_on_ray
-        from core.worker import work
-
         with redirect_stdout(sys.stderr):  # where Ray speaks of lost nodes; standard output is ours
             work_on_ray(store, plan, work, address, tell, look=look)
     else:
-        from core.sweeps.local import work_here
-
         work_here(store, plan, at_once, tell, look=look)
 
 
@@ -114,8 +111,6 @@ class _Ticker:
 
 
 def _ticker(store: RunStore, plan: Plan) -> _Ticker:
-    from core.sweeps.table import progress_of
-
     return _Ticker(lambda: note(format_progress(progress_of(store, plan))), _EVERY)
 
 
@@ -131,8 +126,6 @@ class _live_table:
 
     def draw(self) -> Any:
         from rich.text import Text
-
-        from core.sweeps.table import cells_table, progress_of, summary_table
 
         table = summary_table(cells_table(self.store, self.plan))
         return Text(f"{format_progress(progress_of(self.store, self.plan))}\n\n{format_table(table)}")

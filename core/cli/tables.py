@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from core import papers
 from core.base.errors import InputError
 from core.cli.options import Json
 from core.cli.say import duration, note, show_json
 from core.cli.typed import refuse
+from core.runs.store import RunStore
 
 if TYPE_CHECKING:
     from core.papers import Plan, Status
@@ -35,15 +37,12 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """A table cell by cell: the paper's number and yours, what is missing, and how long the rest will take."""
-    from core.papers import lines, plan, work_through
-    from core.runs.store import RunStore
-
     if seeds < 1:
         raise InputError(f"{seeds} seeds were asked for; ask for 1 or more.")
-    if all(line.job is None or line.seeds is not None for line in lines(table)):
+    if all(line.job is None or line.seeds is not None for line in papers.lines(table)):
         refuse(f"on {table}, where nothing is trained and every line is measured once", "seeds")
     store = RunStore()
-    found = work_through(store, table, seeds, tell=note) if run else plan(store, table, seeds)
+    found = papers.work_through(store, table, seeds, tell=note) if run else papers.plan(store, table, seeds)
     show_json(found.record()) if as_json else print(format_plan(found))
 
 
