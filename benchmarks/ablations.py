@@ -35,7 +35,8 @@ COLUMNS = [*RUN, *STEP, "part", "groups", "chance", "ties", *ESTIMATES]
 
 
 class Cell(NamedTuple):
-    """One run: `setting` holds options of the job (`core.ttm.run`) as `name=value` with spaces, or `preset` for none."""
+    """One run: `setting` holds options of the job (`core.ttm.run`) as `name=value` with spaces, or `preset`
+    for none."""
 
     kind: str
     model: str

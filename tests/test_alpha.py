@@ -133,7 +133,8 @@ def test_what_a_prior_cannot_be_had_from_is_one_sentence(captioner, toy_groups, 
 
 
 def test_priors_do_not_import_torch():
-    code = "import sys, core.debiasing.priors, core.debiasing.study, core.debiasing.blind, core.figures.tokens; sys.exit('torch' in sys.modules)"
+    modules = "core.debiasing.priors, core.debiasing.study, core.debiasing.blind, core.figures.tokens"
+    code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 

@@ -12,7 +12,7 @@ from PIL import Image
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from core.base import paths
+from core.base import paths  # noqa: E402
 from core.datasets import load  # noqa: E402
 from core.debiasing.curves import alpha_curve  # noqa: E402
 from core.groups import GroupSet  # noqa: E402

@@ -55,7 +55,8 @@ def here(data: retrieval.StrategiesData, seeds: int) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         caption = (
-            f"Bars: mean of {seeds} seeds (dots), lines: 95 % interval over queries, dotted: chance. {retrieval.BUDGET}. "
+            f"Bars: mean of {seeds} seeds (dots), lines: 95 % interval over queries, dotted: chance. "
+            f"{retrieval.BUDGET}. "
             "`python -m benchmarks.cola` makes it again; learning rates were chosen on validation queries."
         )
         said = "Cola mAP on unseen combinations by strategy"

@@ -1,7 +1,8 @@
 """What one file may unfold to and cost: every limit with its name, on one's own machine and on a public server.
 
 They are asked before anything of that size is allocated or computed; a file of some hundred bytes may stand for
-gigabytes. What one visitor may start and keep is in `core.base.public_mode`. SECURITY.md lists the numbers and their tests.
+gigabytes. What one visitor may start and keep is in `core.base.public_mode`. SECURITY.md lists the numbers and their
+tests.
 """
 
 from __future__ import annotations

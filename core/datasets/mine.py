@@ -1,4 +1,5 @@
-"""The user's own sets, `mine/NAME`: brought in by `core.exchange.importing`, kept in the user's folder, read like any other.
+"""The user's own sets, `mine/NAME`: brought in by `core.exchange.importing`, kept in the user's folder, read like any
+other.
 
 Layout: `mine/NAME/groups.jsonl`, a line per group `{"id", "images", "captions", "truth", "tags"}`, its images in
 `mine/NAME/images`, and `set.json` with title, licence, citation and the number of groups of each shape. A set of

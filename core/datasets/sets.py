@@ -90,7 +90,8 @@ class RetrievalSet:
 
     @property
     def image_of(self) -> np.ndarray | None:
-        """int (q,): the one image of every query, None unless each has exactly one. `core.metrics.retrieval.ranks` takes it."""
+        """int (q,): the one image of every query, None unless each has exactly one.
+        `core.metrics.retrieval.ranks` takes it."""
         return _only(self.links[:, 0], self.links[:, 1], len(self.queries))
 
     @property

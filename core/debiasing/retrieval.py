@@ -59,7 +59,8 @@ def search(
     cache: ScoreCache | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Recall both ways, and accuracy where captions name classes: the record of `core.metrics.recall.Found` with `images` and
+    """Recall both ways, and accuracy where captions name classes: the record of `core.metrics.recall.Found` with
+    `images` and
     `captions`, JSON-safe. A set of more than `TABLE` scores is never held, where the model has two towers.
     Arguments and errors as for `scored`.
     """

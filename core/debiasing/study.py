@@ -259,8 +259,8 @@ def stability(
     """How far the result depends on which images a prior was sampled from ([VGPT] Table 6).
 
     samples : float (images, captions), log P(t | image). index : int (n, k), the caption of every group's captions; in
-    `core.debiasing.priors.Prior` they are `samples` and `caption_index`. Sizes above the number of images are left out; draws
-    are without replacement, so those of all images are one and the same.
+    `core.debiasing.priors.Prior` they are `samples` and `caption_index`. Sizes above the number of images are left
+    out; draws are without replacement, so those of all images are one and the same.
     """
     found = []
     for size in (s for s in sizes if s <= len(samples)):

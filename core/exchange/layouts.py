@@ -131,7 +131,8 @@ def _note(result: Result) -> str:
 
 
 def published(results: Sequence[Result], layout: str) -> pd.DataFrame:
-    """Rows of `core.datasets.published`, of the layout's paper, for the data sets of these results, with their `title`."""
+    """Rows of `core.datasets.published`, of the layout's paper, for the data sets of these results, with
+    their `title`."""
     table, found = load_results(), []
     table = table[table["paper"] == PAPERS[layout.partition("/")[0]]]
     known = set(datasets.names(None))

@@ -292,7 +292,9 @@ def _examples(section: Section, count: int, pictures: bool | None) -> str:
         blocks.append(
             f"<article><h4>{escape(group.id)}: {escape(why)}</h4>"
             + group_html.matching_html(images, group.captions, lines, alt)
-            + f"<details><summary>Verdicts</summary>{group_html.verdicts_html(group_html.verdicts(data, kinds))}</details>"
+            + "<details><summary>Verdicts</summary>"
+            + group_html.verdicts_html(group_html.verdicts(data, kinds))
+            + "</details>"
             + "</article>"
         )
     note = (

@@ -1,4 +1,5 @@
-"""The comparisons that metrics are made of, for one block of groups; a part of `core.metrics.groups`, so it reads truth."""
+"""The comparisons that metrics are made of, for one block of groups; a part of `core.metrics.groups`, so it
+reads truth."""
 
 from __future__ import annotations
 

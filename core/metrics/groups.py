@@ -313,7 +313,8 @@ def global_match_blocks(
 ) -> Estimate:
     """The same as `global_match` from blocks of score rows: the whole matrix is never held.
 
-    rows : gives the scores of some images with all captions, float (b, M), as `core.matching.global_match.match_global_blocks`
+    rows : gives the scores of some images with all captions, float (b, M), as
+    `core.matching.global_match.match_global_blocks`
     takes them. truth : int (N,). Of several best matchings this may find another one than `global_match` does.
     """
     order = np.random.default_rng(seed).permutation(captions)

@@ -1,7 +1,7 @@
 """Ranks of images and captions among all others from blocks of score rows: the whole matrix is never held.
 
-A part of the retrieval metrics ([TTM] 3.2.1; METHODS 2), so it reads truth. `core.metrics.retrieval.ranks` says the same of a
-matrix in memory.
+A part of the retrieval metrics ([TTM] 3.2.1; METHODS 2), so it reads truth. `core.metrics.retrieval.ranks` says the
+same of a matrix in memory.
 """
 
 from __future__ import annotations

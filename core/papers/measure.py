@@ -52,7 +52,8 @@ def measure_job(
 ) -> dict[str, Any]:
     """The description of a measurement.
 
-    prior : a kind of `core.debiasing.priors.PRIORS`, of a captioner; None measures the scores as they are. images : how many the
+    prior : a kind of `core.debiasing.priors.PRIORS`, of a captioner; None measures the scores as they are. images :
+    how many the
     prior is sampled from (None: the paper's number), with `seed`. tags : parts to measure besides, the groups that have
     `yes` in that column.
     """

@@ -1,7 +1,7 @@
 """Which runs a table consists of, and which number of a run belongs into which cell.
 
-The papers' tables come from `core.datasets.published`, TTM's with its presets; `vgpt.py` and `cola.py` have those of the other two.
-Those of the built-in world are declared here.
+The papers' tables come from `core.datasets.published`, TTM's with its presets; `vgpt.py` and `cola.py` have those of
+the other two. Those of the built-in world are declared here.
 """
 
 from __future__ import annotations

@@ -152,7 +152,8 @@ _FUSIONS: dict[str, type[Fusion]] = {
 
 
 def make_fusion(name: str, size: int, layers: int, heads: int) -> Fusion:
-    """A fusion by name (`core.scorers.cola_config.FUSIONS`); InputError where the width does not divide among the heads."""
+    """A fusion by name (`core.scorers.cola_config.FUSIONS`); InputError where the width does not divide
+    among the heads."""
     if size % heads:
         raise InputError(f"A width of {size} cannot be shared by {heads} heads; choose a divisor of it.")
     return _FUSIONS[name](size, layers, heads)  # type: ignore[call-arg, arg-type]

@@ -167,7 +167,8 @@ def blind_key(captioner: str, nulls: Sequence[NullImage]) -> str:
 
 
 def named_key(family: str, source: str) -> str | None:
-    """The key of a scorer of `core.scoring.families.PAIRWISE` without loading it; None where its files are not at hand."""
+    """The key of a scorer of `core.scoring.families.PAIRWISE` without loading it; None where its files are
+    not at hand."""
     if family == "api":
         return None
     try:

@@ -84,7 +84,8 @@ PAIRWISE: dict[str, Loader] = {
     **dict.fromkeys(("blip", "blip-2", "instructblip", "flava", *CHAT_TYPES, *TEXT_TYPES), _natural),
     "api": _api,  # endpoints that return log-probabilities
 }
-# A family is the `model_type` of a model's config.json, or a prefix of the name (`open_clip:ViT-B-32/laion2b_s34b_b79k`).
+# A family is the `model_type` of a model's config.json, or a prefix of the name
+# (`open_clip:ViT-B-32/laion2b_s34b_b79k`).
 FAMILIES: dict[str, Loader] = {
     "clip": _transformers,
     "siglip": _transformers,

@@ -48,7 +48,8 @@ def work_on_ray(
 ) -> list[State]:
     """Run every cell that is not finished on a Ray cluster and wait for it; the states as they stand then.
 
-    work : what a node does with a run, `core.worker.work`. address : of the cluster; None takes $RAY_ADDRESS, else starts one on this machine. Other arguments, and what is
+    work : what a node does with a run, `core.worker.work`. address : of the cluster; None takes $RAY_ADDRESS, else
+    starts one on this machine. Other arguments, and what is
     done with finished, live and interrupted cells, as in `core.sweeps.local.work_here`. A lost node's tasks are tried
     again elsewhere, up to `plan.retries` times, and go on after their newest checkpoint. Whoever is interrupted here
     ends the tasks; their runs go on when the sweep is started again.

@@ -1,4 +1,5 @@
-"""Test-time matching or SimpleMatch as a background run: a checkpoint after every iteration, and at the end a model that loads as a scorer."""
+"""Test-time matching or SimpleMatch as a background run: a checkpoint after every iteration, and at the end
+a model that loads as a scorer."""
 
 from __future__ import annotations
 

@@ -31,7 +31,8 @@ class Spread(NamedTuple):
 
 
 def seed_jobs(job: Mapping[str, Any], count: int, group: str | None = None) -> list[dict[str, Any]]:
-    """`count` copies of a description (`core.ttm.run`), with the seeds that follow its own; `group` is noted in each."""
+    """`count` copies of a description (`core.ttm.run`), with the seeds that follow its own; `group` is noted
+    in each."""
     if not 1 <= count <= MOST:
         raise InputError(f"{count} seeds were asked for; choose 1 to {MOST}.")
     kind = kind_of(job)
