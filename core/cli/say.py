@@ -40,7 +40,7 @@ def counting(what: str) -> Callable[[int, int], None]:
 
 def format_metrics(record: dict[str, Any]) -> str:
     """Metrics as an aligned text table: value, interval, chance level, ties."""
-    from core.figures.text import tie_count
+    from core.figures.text import tie_count  # plotly
 
     lines = [f"{'metric':<18}{'value':>8}{'95 % interval':>18}{'chance':>9}{'ties':>6}"]
     for name, e in record["metrics"].items():
@@ -53,7 +53,7 @@ def format_metrics(record: dict[str, Any]) -> str:
 
 def format_step(record: Mapping[str, Any]) -> str:
     """One line of text for an iteration."""
-    from core.figures.text import tie_count
+    from core.figures.text import tie_count  # plotly
 
     parts = [f"iteration {record['iteration']:>2}"]
     if record["threshold"] is not None:

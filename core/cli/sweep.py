@@ -168,7 +168,7 @@ def format_table(table: pd.DataFrame) -> str:
 
 def _format_metric(name: str, row: dict[str, Any]) -> str:
     """`group_match 79.60 ± 1.52 [74.90, 84.10], before 66.70, chance 50.00, ties 0`."""
-    from core.figures.text import tie_count
+    from core.figures.text import tie_count  # plotly
 
     std = "" if row.get(f"{name}_sd") is None else f" ± {row[f'{name}_sd']:.2f}"
     parts = [f"{name} {row[name]:.2f}{std} [{row[f'{name}_low']:.2f}, {row[f'{name}_high']:.2f}]"]
