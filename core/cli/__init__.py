@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from core.base.errors import InputError
+from core.cli.typed import App
 
 __all__ = ["COMMANDS", "app", "main"]
 
@@ -145,7 +146,7 @@ class Deferred(TyperCommand):
         found = getattr(import_module(f"core.cli.{self.where.module}"), self.where.function)
         if isinstance(found, typer.Typer):
             return typer.main.get_command(found)
-        single = typer.Typer(add_completion=False)
+        single = App(add_completion=False)
         example = f"Example: crossmatch {self.where.example}" if self.where.example else None
         single.command(self.name, epilog=example)(found)
         return typer.main.get_command(single)
@@ -164,7 +165,7 @@ class Commands(TyperGroup):
         return Deferred(cmd_name, COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
 
-app = typer.Typer(
+app = App(
     cls=Commands,
     no_args_is_help=True,
     add_completion=False,

@@ -8,9 +8,10 @@ import typer
 
 from core.cli.options import Json
 from core.cli.say import note, show_json
+from core.cli.typed import App
 from core.doctor import PROBLEM, cache_size, examine, human
 
-cache_app = typer.Typer(no_args_is_help=True, help="The cache of scores: show, clear.")
+cache_app = App(no_args_is_help=True, help="The cache of scores: show, clear.")
 
 
 def doctor(

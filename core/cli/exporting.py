@@ -16,7 +16,7 @@ from core.base.files import storage, write_bytes
 from core.cli.evaluate import Shape, check_slices, load_evaluation
 from core.cli.options import named
 from core.cli.say import Announcer, note
-from core.cli.typed import refuse, typed
+from core.cli.typed import App, refuse, typed
 from core.datasets import load
 from core.exchange.figures import write_figure
 from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
@@ -32,7 +32,7 @@ from core.ttm.seeds import final, group_runs
 if TYPE_CHECKING:
     from core.exchange.layouts import Adapted, Result
 
-export_app = typer.Typer(
+export_app = App(
     no_args_is_help=True,
     help="Take away: groups, scores, matchings, metrics, curves, a run, a figure, rows of the papers' tables.",
 )

@@ -11,6 +11,7 @@ import typer
 from core.base.errors import InputError
 from core.cli.options import Json
 from core.cli.say import format_spread, format_step, note, show_json
+from core.cli.typed import App
 from core.exchange.model import export_model, push_model
 from core.exchange.runs import import_run
 from core.runs.models import adapted_model
@@ -21,7 +22,7 @@ from core.ttm.explain import summary as change_summary
 from core.ttm.run import load_groups
 from core.ttm.seeds import final, group_runs, resume_group, seed_of, summary
 
-runs_app = typer.Typer(
+runs_app = App(
     no_args_is_help=True,
     help="Background runs: list, show, seeds, explain, stop, resume, delete, export, push.",
 )

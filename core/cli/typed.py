@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
-import click
-from click.core import ParameterSource
+from contextvars import ContextVar
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
 
 from core.base.errors import InputError
+
+_running: ContextVar[Any] = ContextVar("running", default=None)  # the context of the command that runs
+
+
+class _Command(TyperCommand):
+    """A command that knows, while it runs, what of it was typed."""
+
+    def invoke(self, ctx: Any) -> Any:
+        before = _running.set(ctx)
+        try:
+            return super().invoke(ctx)
+        finally:
+            _running.reset(before)
+
+
+class App(typer.Typer):
+    """Commands that may ask what was typed (`typed`, `refuse`)."""
+
+    def command(self, *given: Any, **more: Any) -> Any:
+        """As Typer's."""
+        return super().command(*given, **{"cls": _Command, **more})
 
 
 def typed(name: str) -> bool:
     """Whether the user gave this parameter of the command that runs; its default does not count."""
-    context = click.get_current_context(silent=True)
+    context = _running.get()
     source = None if context is None else context.get_parameter_source(name)
-    return source not in (None, ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
+    return source is not None and not source.name.startswith("DEFAULT")
 
 
 def refuse(why: str, *names: str) -> None:
@@ -22,15 +46,12 @@ def refuse(why: str, *names: str) -> None:
     """
     for name in names:
         if typed(name):
-            raise InputError(f"{flag(name)} has no effect {why}; leave it out.")
+            raise InputError(f"{_flag(name)} has no effect {why}; leave it out.")
 
 
-def flag(name: str) -> str:
+def _flag(name: str) -> str:
     """How a parameter is typed: `--split` of `split`."""
-    for parameter in click.get_current_context().command.params:
-        if parameter.name == name:
-            return parameter.opts[0]
-    raise AssertionError(name)
+    return next(p.opts[0] for p in _running.get().command.params if p.name == name)
 
 
 def the_benchmark(argument: str | None, option: str | None) -> str | None:
@@ -46,8 +67,5 @@ def need_benchmark(argument: str | None, option: str | None) -> str:
     """As `the_benchmark`, where there must be one."""
     found = the_benchmark(argument, option)
     if found is None:
-        name = click.get_current_context().info_name
-        raise InputError(
-            f"Name a benchmark, such as `crossmatch {name} scenes/swap` (see `list benchmarks`)."
-        )
+        raise InputError("Name a benchmark first, or with --benchmark (see `crossmatch list benchmarks`).")
     return found

@@ -71,7 +71,7 @@ def adapt_job(
             "MM-Pred or MM-Adapter."
         )
     place = str(Path(folder).resolve()) if folder else None
-    source = {"benchmark": benchmark, "split": "test", "model": lasting_name(model)}
+    source: dict[str, Any] = {"benchmark": benchmark, "split": "test", "model": lasting_name(model)}
     source |= {"images": images, "folder": place}
     return {**source, "device": check_device(device), KIND: config.to_dict()}
 

@@ -53,6 +53,12 @@ class Columns:
             raise InputError(
                 "With a column of groups a row is one image with one caption; choose one column of each."
             )
+        unused = self.group and (self.truth or self.id)
+        if unused:
+            raise InputError(
+                f"With a column of groups an image belongs to the caption of its row, and the group names itself: the "
+                f"column {unused!r} has no effect as answer or id; leave it out."
+            )
         tags = tuple(c for c in columns if c not in used) if self.tags is None else self.tags
         return Columns(self.images, self.captions, self.truth, self.id, self.group, tags)
 

@@ -110,6 +110,7 @@ def settings_from(
 
 
 def _check_used(config: TTMConfig, given: list[str], oracle: bool) -> None:
+    dead: tuple[str, ...]
     if oracle:
         dead, why = _THRESHOLDS, "The oracle selects what is matched right, whatever the threshold"
     elif config.schedule == "constant":
