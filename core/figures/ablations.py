@@ -316,7 +316,7 @@ _MUCH = 7.0  # points of gain or loss from which a set is named
 
 
 def lift_figure(data: GainsData, height: int = 360) -> go.Figure:
-    """Why it helps or not: the gain against how much more often than average the first selection is right.
+    """The gain against how much more often than average the first selection is right.
 
     Sets are named where much changes, and everywhere under the pointer.
     """
