@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,16 +12,13 @@ from core.base.errors import InputError
 from core.cli.options import Json
 from core.cli.say import Announcer, note, show_json
 from core.datasets import mine
-from core.exchange import import_stage
 from core.exchange.fetch import fetch_benchmark
 from core.exchange.import_hub import fetch_parts, parts
 from core.exchange.import_tables import open_parts
-from core.exchange.importing import Columns, addable, discard, problem_rows, register
+from core.exchange.importing import Columns, addable, discard, problem_rows, register, stage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from core.exchange.importing import Columns, Staged
+    from core.exchange.importing import Staged
 
 _SHOWN = 20  # problems printed
 
@@ -46,12 +44,10 @@ def add(
 ) -> None:
     """Check your own images and captions row by row and make them a benchmark, mine/NAME."""
     table, where = _table(source, manifest)
-    staged = import_stage(
-        table, _columns(table, image, caption, answer, group), manifest if where is None else None
-    )
+    staged = stage(table, _columns(table, image, caption, answer, group), manifest if where is None else None)
     facts = {"title": title, "licence": licence, "citation": citation, "source": where or ""}
     try:
-        record: dict[str, Any] = {"groups": staged.groups, "shapes": staged.shapes, **facts}
+        record: dict[str, Any] = {"name": name, "groups": staged.groups, "shapes": staged.shapes, **facts}
         record |= {"problems": staged.total, "left_out": staged.fatal, "rows": problem_rows(staged.problems)}
         if not as_json:
             _tell(staged)
