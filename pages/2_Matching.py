@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from core.figures.text import metric_line, plain
 from core.metrics import groups as metrics
 from core.metrics.evaluation import MAX_SLICES, Evaluation
 from core.metrics.groups import METRICS
-from core.scoring.scores import read_embeddings, read_scores
+from ui.uploads import Upload, measured, say_left_out
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -28,14 +27,6 @@ LEAD = (
     "The same scores under two rules. GroupScore asks every row and column to be right, GroupMatch the best matching "
     "as a whole; the margin says how sure the matching is."
 )
-
-
-class Upload(NamedTuple):
-    """A file that replaces the benchmark until it is taken away; kept across pages."""
-
-    name: str
-    key: str  # content hash
-    evaluation: Evaluation
 
 
 def upload() -> Upload | None:
@@ -54,10 +45,7 @@ def upload() -> Upload | None:
             "Shape, images × captions", "2x2", key="upload_shape", help="For embeddings alone."
         )
         if file is not None:
-            data = file.getvalue()
-            key = hashlib.sha256(data + shape.encode()).hexdigest()
-            if key != getattr(st.session_state.get("upload"), "key", None):
-                st.session_state["upload"] = Upload(file.name, key, read(file.name, data, shape))
+            measured(file, shape)
         found: Upload | None = st.session_state.get("upload")
         if found is not None:
             st.button("Back to the benchmark", on_click=forget, icon=":material/undo:")
@@ -67,20 +55,6 @@ def upload() -> Upload | None:
 def forget() -> None:
     for key in ("upload", "file"):
         st.session_state.pop(key, None)
-
-
-def read(name: str, data: bytes, shape: str) -> Evaluation:
-    """Embeddings and scores are told apart by what an NPZ holds; every other file is scores."""
-    if name.lower().endswith(".npz") and not holds_scores(data):
-        file = read_embeddings(name, shape, data)
-        return Evaluation.of(file.group_scores(), None, global_scores=file.global_scores())
-    table = read_scores(name, data)
-    return Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags)
-
-
-def holds_scores(data: bytes) -> bool:
-    """Whether an NPZ has an array named `scores`; a damaged file is left to its reader to refuse."""
-    return b"scores.npy" in data
 
 
 # --- the sections ------------------------------------------------------------------------------------------------
@@ -233,6 +207,7 @@ def page(selection: ui.Selection) -> None:
             f"Showing {plain(own.name)}: {len(evaluation.ids)} groups of {m}×{k}, {truth}.",
             icon=":material/upload_file:",
         )
+    say_left_out(evaluation)
     cards(evaluation)
     left, right = st.columns(2, gap="large")
     with left:

@@ -13,15 +13,15 @@ from core import doctor, figures
 from core.base import public_mode
 from core.base.errors import InputError
 from core.datasets import load, mine
-from core.datasets.embeddings import read_embeddings
-from core.datasets.score_files import read_scores
 from core.exchange.import_hub import fetch_parts, parts
 from core.exchange.import_tables import ENDINGS, open_parts
 from core.figures.text import plain
 from core.metrics.evaluation import Evaluation
 from core.scorers import plugins
 from core.scoring.scores import ScoreCache
+from core.teaching.quick import holds_embeddings
 from ui import data
+from ui.uploads import measured, say_left_out
 
 LEAD = (
     "Bring images and captions, a data set of the Hugging Face hub, scores, embeddings, a model or a scorer. "
@@ -162,32 +162,30 @@ def scores() -> None:
     )
     if upload is None:
         return
-    found = evaluated(upload.name, upload.getvalue())
+    found = measured(upload, asked_shape(upload.name, upload.getvalue())).evaluation
     st.success(f"{len(found.scores)} groups of {'×'.join(map(str, found.shape))}.", icon=":material/check:")
     if not found.truth_given:
         st.info("The file names no answers: image i is taken to belong to caption i.", icon=":material/info:")
+    say_left_out(found)
     names = ("text_score", "image_score", "group_score", "group_match")
     for column, name in zip(st.columns(len(names)), names, strict=True):
         with column:
             ui.metric_card(name, found.metrics[name])
     figure = figures.margins_figure(figures.margins_data(found.matches, found.outcomes["group_match"]))
     ui.chart(figure, "Margins of right and wrong matchings", key="your-margins")
-    ui.take_away("your-scores", found.table(), {"margins": figure})
+    ui.take_away("your-scores", ui.kept(found, "table", found.table), {"margins": figure})
     st.page_link(
         "pages/2_Matching.py", label="Thresholds and more, on Matching", icon=":material/join_inner:"
     )
 
 
-def evaluated(name: str, content: bytes) -> Evaluation:
-    """Scores, or embeddings where the file holds them."""
-    if name.endswith(".npz") and b"scores.npy" not in content:
-        shape = st.selectbox(
-            "Shape of the groups (images x captions)", SHAPES, key="emb_shape", bind="query-params"
-        )
-        file = read_embeddings(name, shape, content)
-        return Evaluation.of(file.group_scores(), None, global_scores=file.global_scores())
-    table = read_scores(name, content)
-    return Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags)
+def asked_shape(name: str, content: bytes) -> str:
+    """The shape of the groups, asked for where a file of embeddings does not say."""
+    if not holds_embeddings(name, content):
+        return ""
+    return st.selectbox(
+        "Shape of the groups (images x captions)", SHAPES, key="emb_shape", bind="query-params"
+    )
 
 
 # --- models and scorers ----------------------------------------------------------------------------------------------

@@ -12,9 +12,12 @@ import pytest
 
 from core.base import limits
 from core.base.errors import InputError
+from core.base.interrupt import interruptible
 from core.base.limits import OWN, PUBLIC, check, check_memory, memory_left
 from core.datasets.score_files import read_scores, read_tags
+from core.matching.blocks import block_size
 from core.matching.groups import match
+from core.teaching.quick import evaluate_file
 
 MB = 1 << 20
 STATUS, REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
@@ -190,6 +193,39 @@ def test_scores_that_no_visitor_may_ask_for_are_refused_wherever_they_come_from(
     ):
         with pytest.raises(InputError, match=said):
             match(np.broadcast_to(np.float32(0), shape))
+
+
+def test_a_visitor_brings_files_of_twenty_megabytes(visitor):
+    """Whatever the browser said: not every client is one."""
+    with pytest.raises(InputError, match="20,971,521 bytes; the most that is worked on here is 20,971,520"):
+        evaluate_file("x.csv", b"0" * (20 * MB + 1))
+    with pytest.raises(InputError, match="no column"):
+        evaluate_file("x.csv", b"a,b\n1,2\n")
+
+
+@pytest.mark.parametrize("m", [2, 7, 100, 1000, 10_000])
+def test_a_block_of_groups_takes_64_megabytes_or_is_one_group(m):
+    assert block_size(m, m) == 1 or 8 * block_size(m, m) * m * m <= 64 * MB
+
+
+@pytest.mark.parametrize("kind", ["zeros", "levels", "random", "products"])
+def test_a_visitors_largest_groups_take_bounded_work(visitor, monkeypatch, kind):
+    """Ties included: the most that may be asked for is 600 million steps, of an assignment and of its cycles."""
+    m = 316
+    scores = {
+        "zeros": np.zeros((1, m, m)),
+        "levels": np.random.default_rng(0).integers(0, 2, (1, m, m)).astype(float),
+        "random": np.random.default_rng(0).normal(size=(1, m, m)),
+        "products": np.outer(np.arange(m) + 1.0, np.arange(m) + 1.0)[None],
+    }[kind]
+    asked = []
+    with interruptible(lambda: asked.append(1)):
+        found = match(scores)
+    # One look before the assignment, one before each round of potentials, one before each of m rounds of paths.
+    assert m < len(asked) <= 2 * m + 3
+    assert found.tied.all() == (kind in ("zeros", "levels"))
+    with pytest.raises(InputError, match=r"scores \(groups"):
+        match(np.broadcast_to(scores, (20, m, m)))
 
 
 def test_what_does_not_fit_into_memory_is_refused_in_one_sentence(monkeypatch):

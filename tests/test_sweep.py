@@ -84,6 +84,16 @@ def test_a_mistake_in_the_file_is_one_sentence(tmp_path, text, says):
     assert "\n" not in str(error.value) and "sweep" in str(error.value)
 
 
+@pytest.mark.parametrize("seeds", [10**18, 20_000])
+def test_a_sweep_is_counted_before_it_is_listed(seeds):
+    """A trillion seeds or combinations in a line would fill the memory as a list."""
+    with pytest.raises(InputError, match="10,000 at most"):
+        parse_plan(SMALL.replace("seeds: 2", f"seeds: {seeds}"), "sweep")
+    grid = ", ".join(f"k{i}: [{', '.join('0123456789')}]" for i in range(12))
+    with pytest.raises(InputError, match="asks for 1,000,000,000,000 cells"):
+        parse_plan(SMALL.replace("lr: [1e-5, 1e-4], iterations: [2]", grid), "sweep")
+
+
 def test_a_file_that_is_missing_or_huge_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         read_plan(tmp_path / "none.yaml")

@@ -10,6 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from core.base.errors import InputError, unknown_name
+from core.base.interrupt import interruptible
 from core.figures.text import plain
 from ui.selection import Selection, benchmarks, pick_selection, receive, restore, splits
 
@@ -59,13 +60,25 @@ def start(title: str, lead: str = "", pick: bool = True, line: str = "") -> Sele
     return selection
 
 
+def _still_asked() -> None:
+    """Ends this script where Streamlit has been told to stop or to rerun it: to look at the session's state does."""
+    _ = "page" in st.session_state
+
+
 @contextmanager
 def guard() -> Iterator[None]:
-    """A user's mistake becomes one sentence; a mistake of ours too, and its traceback goes to the terminal alone."""
+    """A user's mistake becomes one sentence; a mistake of ours too, and its traceback goes to the terminal alone.
+
+    Long arithmetic inside ends with the script: where its visitor has left, or has asked for something else.
+    """
     try:
-        yield
+        with interruptible(_still_asked):
+            yield
     except InputError as error:
         st.error(plain(str(error)), icon=":material/error:")
+        st.stop()
+    except MemoryError:
+        st.error("This needs more memory than is left here; use less of it, or a machine with more.")
         st.stop()
     except Exception:
         log.exception("a page failed")

@@ -14,12 +14,13 @@ from typing import NamedTuple
 import psutil
 
 from core.base.errors import InputError
-from core.base.public_mode import public
+from core.base.public_mode import UPLOAD_MB, public
 
 
 class Limits(NamedTuple):
     """The most that one file, or one computation on its content, may ask for."""
 
+    file: int  # bytes of a file of scores or embeddings
     unfolded: int  # bytes of a file's content once it is decompressed
     line: int  # bytes of one line of JSON
     columns: int  # columns of a table, arrays of an NPZ, different tags
@@ -34,6 +35,7 @@ class Limits(NamedTuple):
 
 
 OWN = Limits(
+    file=2 << 30,
     unfolded=2 << 30,
     line=256 << 20,
     columns=10_000,
@@ -47,6 +49,7 @@ OWN = Limits(
     steps=10**13,
 )
 PUBLIC = Limits(
+    file=UPLOAD_MB << 20,
     unfolded=64 << 20,
     line=4 << 20,
     columns=200,
@@ -57,9 +60,10 @@ PUBLIC = Limits(
     numbers=8_000_000,
     pairs=25_000_000,
     multiplications=4_000_000_000,
-    steps=500_000_000,
+    steps=600_000_000,
 )
 _WORDS = {
+    "file": "bytes",
     "unfolded": "bytes once it is decompressed",
     "line": "bytes in one line",
     "columns": "columns, tags or arrays",
@@ -81,23 +85,30 @@ def limits() -> Limits:
     return PUBLIC if public() else OWN
 
 
+def refusal(what: object, **asked: int) -> str | None:
+    """Why this is too much to be worked on here, in one sentence; None where it is not. Arguments as in `check`."""
+    for name, amount in asked.items():
+        most = getattr(limits(), name)
+        if amount > most:
+            hint = "use less of it, or run Crossmatch on your own machine" if public() else "use less of it"
+            return f"{what} comes to {amount:,} {_WORDS[name]}; the most that is worked on here is {most:,}: {hint}."
+    return None
+
+
 def check(what: object, **asked: int) -> None:
     """Raise InputError for the first amount that is more than its limit. asked : amounts by their names in `Limits`.
 
     >>> check("x.npz", groups=10)
     """
-    for name, amount in asked.items():
-        most = getattr(limits(), name)
-        if amount > most:
-            hint = "use less of it, or run Crossmatch on your own machine" if public() else "use less of it"
-            raise InputError(
-                f"{what} comes to {amount:,} {_WORDS[name]}; the most that is worked on here is {most:,}: {hint}."
-            )
+    told = refusal(what, **asked)
+    if told is not None:
+        raise InputError(told)
 
 
 def check_shape(what: object, n: int, m: int, k: int) -> None:
     """`check` of scores of n groups of m x k: their number, and what it takes to match them."""
     check(what, groups=n, group=m * k, scores=n * m * k, steps=n * m * m * k)
+    check_memory(what, 40 * m * k)  # a group's exchanges, and the shortest paths among them
 
 
 def check_memory(what: object, needed: int) -> None:

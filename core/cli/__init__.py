@@ -186,5 +186,9 @@ def main() -> None:
     except InputError as error:
         print(f"crossmatch: {error}", file=sys.stderr)
         sys.exit(2)
+    except MemoryError:
+        message = "this needs more memory than is left; use less of it, or a machine with more."
+        print(f"crossmatch: {message}", file=sys.stderr)
+        sys.exit(2)
     except BrokenPipeError:
         sys.exit(0)

@@ -104,7 +104,7 @@ def load_evaluation(
     if embeddings is not None:
         refuse("with --embeddings", "model", "split")
         file = read_embeddings(embeddings, parse_shape(shape or "2x2"))
-        return Evaluation.of(file.group_scores(), None, seed=seed, global_scores=file.global_scores())
+        return Evaluation.of(file.group_scores(), None, seed=seed, global_scores=file.all_pairs())
     if scores is not None:
         refuse("with --scores", "model", "split", "shape")
         table = read_scores(scores)

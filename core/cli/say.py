@@ -48,6 +48,7 @@ def format_metrics(record: dict[str, Any]) -> str:
         lines.append(
             f"{name:<18}{e['value']:>8.2f}{interval:>18}{e['chance']:>9.2f}{tie_count(e['ties']):>6}"
         )
+    lines += [f"{name}: left out. {why}" for name, why in record.get("left_out", {}).items()]
     return "\n".join(lines)
 
 

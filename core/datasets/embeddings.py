@@ -12,8 +12,13 @@ import numpy as np
 from PIL import Image
 
 from core.base.errors import InputError
+from core.base.interrupt import between_blocks
+from core.base.limits import check, check_memory, check_shape
 from core.datasets.score_files import load_npz
 from core.groups import Group, GroupSet
+from core.matching.global_match import AllPairs
+
+_HELD = 1_048_576  # numbers of a block of rows, in float64
 
 # Names under which people store the two arrays; the first is ours.
 IMAGE_NAMES = (
@@ -104,9 +109,21 @@ class EmbeddingFile:
         )
         return GroupSet(name, tuple(groups))
 
+    def all_pairs(self) -> AllPairs:
+        """Cosines of all images with all captions by blocks of images, float32 (b, n*k).
+
+        Products are summed in float64 and rounded once: equal rows tie, and a score is the same in whichever block.
+        """
+        captions = self.captions.astype(np.float64).T
+
+        def rows(part: slice) -> np.ndarray:
+            return (self.images[part].astype(np.float64) @ captions).astype(np.float32)
+
+        return AllPairs(rows, len(self.images), len(self.captions), self.images.shape[1])
+
     def global_scores(self) -> np.ndarray:
-        """Cosines of all images with all captions, float32 (n*m, n*k)."""
-        return self.images @ self.captions.T
+        """The same as one matrix, float32 (n*m, n*k); InputError where it does not fit into memory."""
+        return self.all_pairs().whole()
 
 
 def parse_shape(text: str) -> tuple[int, int]:
@@ -141,8 +158,11 @@ def read_embeddings(
     """
     m, k = parse_shape(shape) if isinstance(shape, str) else parse_shape("x".join(map(str, shape)))
     arrays = load_npz(path, data)
-    images = _unit_rows(_find(arrays, IMAGE_NAMES, "img", path), "image", path)
-    captions = _unit_rows(_find(arrays, CAPTION_NAMES, "cap", path), "caption", path)
+    given = _find(arrays, IMAGE_NAMES, "img", path), _find(arrays, CAPTION_NAMES, "cap", path)
+    check(path, numbers=max(array.size for array in given))
+    images, captions = (
+        _unit_rows(a, kind, path) for a, kind in zip(given, ("image", "caption"), strict=True)
+    )
     if images.shape[1] != captions.shape[1]:
         raise InputError(
             f"{path} has image embeddings of {images.shape[1]} numbers and caption embeddings of "
@@ -153,6 +173,8 @@ def read_embeddings(
             f"{path} has {len(images)} images and {len(captions)} captions, which make no groups of {m} images and "
             f"{k} captions; give the right shape or complete the file."
         )
+    check_shape(path, len(images) // m, m, k)
+    check(path, multiplications=len(images) * k * images.shape[1])
     return EmbeddingFile(images, captions, m, k)
 
 
@@ -174,15 +196,20 @@ def _unit_rows(array: np.ndarray, kind: str, path: Path | str) -> np.ndarray:
             f"The {kind} embeddings in {path} are {array.dtype} of shape {array.shape}; they need to be numbers of "
             "shape (rows, dimensions)."
         )
-    rows = array.astype(np.float64)
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    for bad, what in ((~np.isfinite(length), "not finite"), (length == 0, "zero")):
-        if bad.any():
-            raise InputError(
-                f"Row {int(bad.argmax())} of the {kind} embeddings in {path} is {what}; compute it again or leave "
-                "its group out."
-            )
-    return (rows / length).astype(np.float32)
+    check_memory(path, 4 * array.size)
+    rows, size = np.empty(array.shape, dtype=np.float32), max(1, _HELD // array.shape[1])
+    for start in range(0, len(array), size):
+        between_blocks()
+        part = array[start : start + size].astype(np.float64)
+        length = np.linalg.norm(part, axis=1, keepdims=True)
+        for bad, what in ((~np.isfinite(length), "not finite"), (length == 0, "zero")):
+            if bad.any():
+                raise InputError(
+                    f"Row {start + int(bad.argmax())} of the {kind} embeddings in {path} is {what}; compute it again "
+                    "or leave its group out."
+                )
+        rows[start : start + size] = part / length
+    return rows
 
 
 def _row_keys(rows: np.ndarray, kind: str) -> list[str]:

@@ -23,6 +23,7 @@ Value = TypeVar("Value")
 # cache that the cores share: in one that fits a core's own every operation would be so short that threads mostly wait
 # for the interpreter (measured: 2.5 times slower). Other groups are worked on by one thread, in a quarter of that.
 _CACHED, _FEWEST, _MOST = 1_048_576, 2_048, 122_880
+_LARGEST = 8_388_608  # numbers of a block of large groups: 64 MiB in float64
 _MAX_THREADS = 8
 
 
@@ -94,7 +95,8 @@ def reordered(columns: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 def block_size(m: int, k: int) -> int:
     """Groups of a block."""
-    return max(_FEWEST, min(_MOST, _CACHED // (m * k)) // (1 if _simple(m, k) else 4))
+    size = max(_FEWEST, min(_MOST, _CACHED // (m * k)) // (1 if _simple(m, k) else 4))
+    return max(1, min(size, _LARGEST // (m * k)))
 
 
 def _simple(m: int, k: int) -> bool:

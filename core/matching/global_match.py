@@ -15,11 +15,36 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from core.base.errors import InputError
+from core.base.interrupt import between_blocks
+from core.base.limits import check_memory
 
 # Scores of a block of rows that is held at a time: 2 MiB in float32.
 _HELD = 524_288
 
 Rows = Callable[[slice], np.ndarray]
+
+
+class AllPairs(NamedTuple):
+    """Scores of all N images with all M captions, asked for some images at a time: the whole matrix is never held.
+
+    rows : gives the scores of a slice of the images with all captions, float (b, M), the same numbers every time.
+    dimensions : multiplications that one score takes.
+    """
+
+    rows: Rows
+    images: int
+    captions: int
+    dimensions: int = 1
+
+    @classmethod
+    def of(cls, scores: np.ndarray) -> AllPairs:
+        """The same of a matrix (N, M) that is held already."""
+        return cls(lambda part: scores[part], *scores.shape)
+
+    def whole(self) -> np.ndarray:
+        """The matrix (N, M), for few images; InputError where it does not fit into memory."""
+        check_memory("A matrix of all images with all captions", 4 * self.images * self.captions)
+        return self.rows(slice(0, self.images))
 
 
 class GlobalMatch(NamedTuple):
@@ -47,6 +72,9 @@ class _Candidates:
     def add(self, keys: np.ndarray, scores: np.ndarray) -> int:
         """Take pairs, as i M + j; returns how many were new."""
         before = len(self.keys)
+        check_memory(
+            "The assignment of all images", 100 * (before + len(keys))
+        )  # sorted, as a graph, with prices
         self.keys, first = np.unique(np.concatenate([self.keys, keys]), return_index=True)
         self.scores = np.concatenate([self.scores, scores])[first]
         return len(self.keys) - before
@@ -61,6 +89,7 @@ def row_blocks(rows: Rows, images: int, captions: int) -> Iterator[tuple[slice, 
     """All scores, some images at a time; InputError for a wrong shape or a score that is not finite."""
     size = max(1, _HELD // captions)
     for start in range(0, images, size):
+        between_blocks()
         part = slice(start, min(images, start + size))
         block = np.asarray(rows(part))
         if block.shape != (part.stop - start, captions):

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from core.base.errors import InputError
+from core.base.interrupt import between_blocks
 from core.base.limits import check_shape
 from core.matching.blocks import Scratch, best_two, in_blocks, name_captions, peak
 
@@ -162,8 +163,9 @@ def _assign(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Best matching by assignment, and its margin over the best other one; for groups with many matchings."""
     n, m, _ = scores.shape
     matching, margin = np.empty((n, m), dtype=np.int64), np.empty(n)
-    for g, group in enumerate(scores.astype(np.float64)):
-        matching[g] = linear_sum_assignment(group, maximize=True)[1]
+    for g, group in enumerate(scores):
+        between_blocks()
+        matching[g] = linear_sum_assignment(group.astype(np.float64), maximize=True)[1]
     size = max(1, _CYCLES // (m + 1) ** 2)
     for start in range(0, n, size):
         part = slice(start, start + size)
@@ -199,6 +201,7 @@ def _lightest_cycle(loss: np.ndarray) -> np.ndarray:
     """
     potential = np.zeros(loss.shape[1:])
     for _ in range(len(loss)):
+        between_blocks()
         lower = np.minimum(potential, (potential[:, None] + loss).min(axis=0))
         if np.array_equal(lower, potential):
             break
@@ -206,6 +209,7 @@ def _lightest_cycle(loss: np.ndarray) -> np.ndarray:
     loss += potential[:, None] - potential[None]
     np.maximum(loss, 0.0, out=loss)
     for q in range(len(loss)):
+        between_blocks()
         np.minimum(loss, loss[:, q, None] + loss[None, q], out=loss)
     return np.einsum("iin->in", loss).min(axis=0)
 

@@ -11,11 +11,14 @@ import numpy as np
 import pandas as pd
 
 from core.base.errors import InputError, unknown_name
+from core.base.limits import refusal
 from core.groups import check_truth
+from core.matching.global_match import AllPairs
 from core.matching.groups import Matches, check_scores, match
 from core.metrics import groups as metrics
 from core.metrics.groups import Estimate
-from core.metrics.retrieval import ranks, recall_at
+from core.metrics.ranks import rank_own
+from core.metrics.retrieval import recall_at
 
 # A tag column with more values than this names groups rather than slicing them.
 MAX_SLICES = 30
@@ -37,7 +40,7 @@ class Evaluation:
     ids: Sequence[str]
     tags: pd.DataFrame | None = None  # one row per group
     truth_given: bool = True
-    global_scores: np.ndarray | None = None
+    global_scores: np.ndarray | AllPairs | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -76,18 +79,35 @@ class Evaluation:
             name: metrics.estimate(o.value, 100 * metrics.chance(name, m, k), int(o.tied.sum()), self.seed)
             for name, o in self.outcomes.items()
         }
-        return found if self.global_scores is None else {**found, **self._global_metrics(self.global_scores)}
+        return found if self._pairs is None else {**found, **self._global_metrics(self._pairs)}
 
-    def _global_metrics(self, scores: np.ndarray) -> dict[str, Estimate]:
+    @property
+    def _pairs(self) -> AllPairs | None:
+        given = self.global_scores
+        return AllPairs.of(given) if isinstance(given, np.ndarray) else given
+
+    @cached_property
+    def left_out(self) -> dict[str, str]:
+        """Metrics over all images with all captions that are too much work here, and why, in one sentence each."""
+        if self._pairs is None:
+            return {}
+        what, (_, n, m, d) = "All images with all captions", self._pairs
+        everything = refusal(what, pairs=n * m, multiplications=n * m * d)
+        assigned = everything or refusal(f"Matching {n:,} images with {m:,} captions", steps=n * n * m)
+        recalls = dict.fromkeys((metrics.IMAGE_TO_TEXT, metrics.TEXT_TO_IMAGE), everything)
+        return {name: why for name, why in {metrics.GLOBAL_MATCH: assigned, **recalls}.items() if why}
+
+    def _global_metrics(self, pairs: AllPairs) -> dict[str, Estimate]:
         n, m, k = self.scores.shape
         own = (self.truth + k * np.arange(n)[:, None]).ravel()  # the column of each image's caption
-        to_text = ranks(scores, own)
-        to_image = ranks(np.ascontiguousarray(scores[:, own].T), np.arange(n * m))
-        return {
-            metrics.GLOBAL_MATCH: metrics.global_match(scores, own, m, self.seed),
-            metrics.IMAGE_TO_TEXT: self._recall(to_text, 100 / (n * k)),
-            metrics.TEXT_TO_IMAGE: self._recall(to_image, 100 / (n * m)),
-        }
+        found = {}
+        if metrics.GLOBAL_MATCH not in self.left_out:
+            found[metrics.GLOBAL_MATCH] = metrics.global_match_of(pairs, own, m, self.seed)
+        if metrics.IMAGE_TO_TEXT not in self.left_out:
+            to_text, to_image = rank_own(pairs, own)
+            found[metrics.IMAGE_TO_TEXT] = self._recall(to_text, 100 / (n * k))
+            found[metrics.TEXT_TO_IMAGE] = self._recall(to_image, 100 / (n * m))
+        return found
 
     def _recall(self, found: Any, chance: float) -> Estimate:
         n, m, _ = self.scores.shape
@@ -136,6 +156,8 @@ class Evaluation:
             else "identity (the file names none: image i belongs to caption i)",
             "metrics": {name: percent_record(e) for name, e in self.metrics.items()},
         }
+        if self.left_out:
+            record["left_out"] = self.left_out
         slices = self.slices(by)
         if slices:
             record["slices"] = {c: {v: _slice_record(e) for v, e in s.items()} for c, s in slices.items()}

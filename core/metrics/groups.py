@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 from core.base.errors import InputError
 from core.groups import check_truth
 from core.matching.blocks import Scratch, in_blocks
-from core.matching.global_match import Rows, match_global_blocks
+from core.matching.global_match import AllPairs, Rows, match_global_blocks
 from core.matching.groups import Matches, check_form, empty_matches, match_global
 from core.metrics import comparisons
 from core.metrics.comparisons import view_of
@@ -72,6 +72,7 @@ __all__ = [
 ]
 
 RESAMPLES = 10_000
+_DENSE = 4_000_000  # scores of a matrix that is assigned as a whole; a larger one by blocks of its rows
 
 
 class Outcome(NamedTuple):
@@ -306,6 +307,13 @@ def global_match(scores: np.ndarray, truth: np.ndarray, per_group: int = 1, seed
     order = np.random.default_rng(seed).permutation(scores.shape[1])
     right = order[match_global(scores[:, order])] == np.asarray(truth)
     return estimate(right.reshape(-1, per_group).mean(axis=1), 100 / scores.shape[1], None, seed)
+
+
+def global_match_of(pairs: AllPairs, truth: np.ndarray, per_group: int = 1, seed: int = 0) -> Estimate:
+    """`global_match`, by blocks where the matrix is large. truth : int (N,), the caption of each image."""
+    if pairs.images * pairs.captions <= _DENSE:
+        return global_match(pairs.whole(), truth, per_group, seed)
+    return global_match_blocks(pairs.rows, pairs.images, truth, pairs.captions, per_group, seed)
 
 
 def global_match_blocks(

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,9 +94,7 @@ def plan_of(found: Mapping[str, Any], where: str, name: str) -> Plan:
     models, benchmarks = (texts(found[key], key, where) for key in ("models", "benchmarks"))
     _check_names(benchmarks, where)
     seeds, settings = _seeds(found.get("seeds", 1), where), _settings(found, where)
-    count = len(models) * len(benchmarks) * len(seeds) * len(settings)
-    if count > MOST:
-        raise InputError(f"{where} asks for {count:,} cells; a sweep has {MOST:,} at most, split it up.")
+    _check_count(len(models) * len(benchmarks) * len(seeds) * len(settings), where)
     cells = [
         _cell(kind, model, benchmark, label, seed, options, found, where)
         for benchmark, model, (label, options), seed in product(benchmarks, models, settings, seeds)
@@ -123,7 +122,15 @@ def _seeds(value: Any, where: str) -> list[int]:
         if not found or len(set(found)) < len(found):
             raise InputError(f"{where}: seeds is {value!r}; list different whole numbers, or say how many.")
         return found
-    return list(range(int(number(value, "seeds", where, 1, whole=True))))
+    count = int(number(value, "seeds", where, 1, whole=True))
+    _check_count(count, where)
+    return list(range(count))
+
+
+def _check_count(cells: int, where: str) -> None:
+    """Raise InputError for more cells than a sweep may have, before they are listed."""
+    if cells > MOST:
+        raise InputError(f"{where} asks for {cells:,} cells; a sweep has {MOST:,} at most, split it up.")
 
 
 def _settings(found: Mapping[str, Any], where: str) -> list[tuple[str, dict[str, Any]]]:
@@ -135,6 +142,7 @@ def _settings(found: Mapping[str, Any], where: str) -> list[tuple[str, dict[str,
         raise InputError(f"{where}: settings must be a mapping such as epochs: 5, or a list of mappings.")
     if not isinstance(grid, dict) or not all(isinstance(v, list) and v for v in grid.values()):
         raise InputError(f"{where}: grid must give every setting a list of values, such as lr: [1e-5, 1e-4].")
+    _check_count(len(listed) * prod(map(len, grid.values())), where)
     combinations = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
     named = []
     for each, combination in product(listed, combinations):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -96,8 +97,8 @@ def texts(value: Any, key: str, where: str) -> list[str]:
     found = [text(each, key, where) for each in (value if isinstance(value, list) else [value])]
     if not found:
         raise InputError(f"{where}: {key} is empty; name at least one.")
-    twice = next((each for i, each in enumerate(found) if each in found[:i]), None)
-    if twice is not None:
+    twice, count = Counter(found).most_common(1)[0]
+    if count > 1:
         raise InputError(f"{where}: {key} names {twice!r} twice; leave one out.")
     return found
 

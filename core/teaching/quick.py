@@ -1,4 +1,4 @@
-"""One group of one's own, judged at once: score matrix, induced matching and verdicts as one JSON-safe record."""
+"""What one brings oneself, judged at once: one group of images and captions, or a file of scores or embeddings."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from core.base.limits import check
 from core.figures.group_html import group_view
 from core.groups import BytesImage, Group, GroupSet
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, chance
-from core.scoring.scores import score_groups
+from core.scoring.scores import read_embeddings, read_scores, score_groups
 
 LARGEST = 2048  # pixels a side; larger pictures are shrunk before they are kept
 
@@ -43,6 +44,24 @@ def evaluate_group(group: Group, scorer: Any) -> Evaluation:
     """Scores of one group, measured. scorer : as `load_scorer` gives it."""
     groups = GroupSet("yours", (group,))
     return Evaluation.of(score_groups(scorer, groups), groups.truth, groups.ids)
+
+
+def evaluate_file(name: str, content: bytes, shape: str = "2x2") -> Evaluation:
+    """Scores, or embeddings where an NPZ holds no array `scores`, measured. shape : of the groups of embeddings.
+
+    Raises InputError, in one sentence, for a file that cannot be read or is too large to be measured here.
+    """
+    check(name, file=len(content))  # browsers are told, but whoever is not one can send more
+    if holds_embeddings(name, content):
+        file = read_embeddings(name, shape, content)
+        return Evaluation.of(file.group_scores(), None, global_scores=file.all_pairs())
+    table = read_scores(name, content)
+    return Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags)
+
+
+def holds_embeddings(name: str, content: bytes) -> bool:
+    """Whether a file is an NPZ without an array named `scores`; a damaged one is left to its reader to refuse."""
+    return name.lower().endswith(".npz") and b"scores.npy" not in content
 
 
 def record(evaluation: Evaluation) -> dict[str, Any]:
