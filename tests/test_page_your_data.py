@@ -116,7 +116,7 @@ def test_an_upload_is_read_and_bounded_to_what_it_is(app, tmp_path):
 
 
 def test_sets_and_cache_are_shown_and_cleared(app, tmp_path):
-    register(import_stage(brought(tmp_path / "set", GOOD)), "kitchen")
+    register(import_stage.stage(brought(tmp_path / "set", GOOD)), "kitchen")
     ScoreCache().put("m", [("i", "c")], np.ones(1, np.float32))
     before = ScoreCache().size().scores
     test = app(PAGE, way="Kept here")

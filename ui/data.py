@@ -174,7 +174,7 @@ def check(now: Bench, columns: Columns) -> None:
             place.caption(f"{count} groups read …")
 
     with st.spinner("Checking every row and every image …"):
-        now.staged, now.meant = import_stage(now.table, columns, progress=tell), columns
+        now.staged, now.meant = import_stage.stage(now.table, columns, progress=tell), columns
     place.empty()
 
 
