@@ -26,6 +26,8 @@ HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
     CMD [".venv/bin/python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8501/_stcore/health', timeout=4)"]
 
 # A Space (it sets SPACE_ID) shows the app in a frame of another site: there uploads need the cross-site cookie, which
-# browsers take over https only.
-CMD ["sh", "-c", "exec .venv/bin/streamlit run app.py --server.address=0.0.0.0 --server.port=8501 \
-     --server.headless=true --server.maxUploadSize=20 --server.xsrfCookieSameSite=$([ -n \"$SPACE_ID\" ] && echo none || echo lax)"]
+# browsers take over https only. Its proxies have private addresses and say whom they ask for; elsewhere name your proxy
+# in FORWARDED_ALLOW_IPS (addresses, never *), or all visitors share the limits of one.
+CMD ["sh", "-c", "[ -z \"$SPACE_ID\" ] || { SAME=none; export FORWARDED_ALLOW_IPS=${FORWARDED_ALLOW_IPS:-10.0.0.0/8}; }; \
+     exec .venv/bin/streamlit run app.py --server.address=0.0.0.0 --server.port=8501 --server.headless=true \
+     --server.maxUploadSize=20 --server.maxMessageSize=1 --server.xsrfCookieSameSite=${SAME:-lax}"]

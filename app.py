@@ -123,6 +123,11 @@ def tour(found: dict[str, Evaluation]) -> None:
         st.html(group_html.verdicts_html(group_html.verdicts(data, chosen)))
 
 
-ui.start("Crossmatch", LEAD, pick=False)
-with ui.guard():
-    page()
+if __name__ == "__main__":  # Streamlit draws the page
+    ui.start("Crossmatch", LEAD, pick=False)
+    with ui.guard():
+        page()
+else:  # `streamlit run` starts the server that this names
+    from ui.server import options
+
+    app = st.App(__file__, **options())

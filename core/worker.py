@@ -70,6 +70,11 @@ def work(job: Job) -> tuple[str, str | None]:
         return "failed", str(error)
     except Exception as error:
         log.exception("failed")
+        if public():
+            return (
+                "failed",
+                "The run failed on our side; whoever runs this server finds the reason in its log.",
+            )
         first = str(error).strip().splitlines()[:1]
         return "failed", ": ".join([type(error).__name__, *first])
 

@@ -191,7 +191,7 @@ def page(selection: ui.Selection) -> None:
     try:
         own = upload()
     except InputError as error:
-        st.error(plain(str(error)), icon=":material/error:")
+        st.error(plain(public_mode.shown(str(error))), icon=":material/error:")
         own = st.session_state.get("upload")
     if own is None:
         evaluation, name = ui.evaluate(selection), selection.benchmark.replace("/", "-")

@@ -29,9 +29,7 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
     seconds, source = expected_seconds(store, planned.job, planned.groups)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         one = st.button("Start the run", type="primary", icon=":material/play_arrow:")
-        seeds = int(
-            st.number_input("Seeds", 2, 64, 4, key="seeds", help=SEEDS, width=140, bind="query-params") or 4
-        )
+        seeds = int(ui.number(st, "Seeds", 2, 64, 4, key="seeds", help=SEEDS, width=140) or 4)
         several = st.button(f"Run {seeds} seeds", icon=":material/stacked_line_chart:")
     if seconds is None:
         st.caption("No earlier run says how long this takes.")

@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 import ui
-from core.base.public_mode import public
+from core.base.public_mode import public, shown
 from core.cola.background import start
 from core.cola.run import adapt_job
 from core.cola.tasks import BENCHMARKS
@@ -232,8 +232,8 @@ def form(store: ui.VisitorStore) -> None:
         mixes = list(MIXES)
         mix = st.selectbox("Training queries", mixes, mixes.index("multi"), key="mix", bind="query-params")
         st.caption(MIXES[mix])
-        epochs = int(st.number_input("Epochs", 1, 100, 8, key="epochs", bind="query-params") or 8)
-        seed = int(st.number_input("Seed", 0, 10_000, 0, key="aseed", bind="query-params") or 0)
+        epochs = int(ui.number(st, "Epochs", 1, 100, 8, key="epochs") or 8)
+        seed = int(ui.number(st, "Seed", 0, 10_000, 0, key="aseed") or 0)
     st.caption(
         "Trains on scenes drawn for it (of other sets on the training scene graphs), never on test images. "
         "Combinations that count as unseen are in none of those graphs."
@@ -288,7 +288,7 @@ def controls(store: ui.VisitorStore, run: Run) -> None:
     if run.live:
         st.progress(run.fraction, text=plain(run.message or run.status))
     if run.error:
-        st.error(plain(run.error), icon=":material/error:")
+        st.error(plain(shown(run.error)), icon=":material/error:")
 
 
 def act(action: Callable[[], object]) -> None:

@@ -65,7 +65,7 @@ def runnable(name: str) -> None:
     seeds = 1
     if any(line.job is not None and line.seeds is None for line in papers.lines(name)):
         seeds = int(
-            st.number_input("Seeds a line", 1, 64, papers.SEEDS, key="seeds", width=160, bind="query-params")
+            ui.number(st, "Seeds a line", 1, 64, papers.SEEDS, key="seeds", width=160) or papers.SEEDS
         )
     else:
         st.caption("Nothing is trained for these numbers: every line is measured once.")

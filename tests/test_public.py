@@ -7,6 +7,7 @@ from driving import fine
 from core.base import public_mode
 from core.base.errors import InputError
 from core.runs.store import RunStore
+from core.ttm.run import ttm_job
 from ui import visitor
 
 JOB = {
@@ -331,3 +332,105 @@ def test_a_run_that_works_too_long_is_asked_to_stop_and_says_why(opened, monkeyp
     assert job.stopping()
     job.beat()
     assert "minutes at most" in store.get(run.id).message
+
+
+# --- errors
+
+
+PATHS = [
+    (
+        "The file /srv/data/runs/20260101-000000000-abcdef/steps/0001.npz is damaged.",
+        "The file 0001.npz is damaged.",
+    ),
+    ("FileNotFoundError at '/root/x/y.npz'; see ~/z/log.txt", "FileNotFoundError at 'y.npz'; see log.txt"),
+    (r"C:\Users\me\secret.csv cannot be read", "secret.csv cannot be read"),
+    ("either and/or both of builtin/clip, scenes/left-right, https://a.example/b/c", None),
+    ("a score of 1/2, 3 / 4, an open/closed question", None),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), PATHS)
+def test_a_visitor_reads_no_path_of_the_server(monkeypatch, text, told):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    assert public_mode.shown(text) == (told or text)
+    monkeypatch.delenv("CROSSMATCH_PUBLIC")
+    assert public_mode.shown(text) == text
+
+
+@pytest.fixture
+def failed(open_page, monkeypatch):
+    """A visitor's run that failed on our side, and what its pages show."""
+    from core import worker
+
+    def broken(job):
+        raise RuntimeError(f"cannot map {job.folder}/steps/0001.npz: /usr/lib/libcuda.so is missing")
+
+    def run():
+        monkeypatch.setattr(visitor, "owner", lambda: "ann")
+        store = RunStore()
+        made = store.create("ttm", "t", ttm_job("scenes/left-right", "builtin/clip"), "ann")
+        with monkeypatch.context() as patch:
+            patch.setitem(worker.KINDS, "ttm", broken)
+            job = worker.Job(store, made.id, store.queue_up(made.id))
+            store.conclude(made.id, job.attempt, *worker.work(job))
+        (store.folder(made.id) / "log.txt").write_text('Traceback\n  File "/srv/app/core/worker.py", line 1')
+        return made.id
+
+    return run
+
+
+def everything_shown(test):
+    from google.protobuf.json_format import MessageToDict
+
+    return str(
+        [MessageToDict(e.proto) for e in test.main if hasattr(getattr(e, "proto", None), "DESCRIPTOR")]
+    )
+
+
+@pytest.mark.parametrize("page", ["pages/4_Test-Time_Matching.py", "pages/9_Runs.py"])
+def test_a_run_that_fails_shows_a_visitor_one_sentence_and_no_traceback(failed, open_page, monkeypatch, page):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    run_id = failed()
+    sentence = "The run failed on our side; whoever runs this server finds the reason in its log."
+    assert RunStore().get(run_id).error == sentence
+    test = open_page(page, run=run_id)
+    shown = everything_shown(test)
+    assert not test.exception and not [
+        word for word in ("Traceback", "/srv", "/usr", "libcuda") if word in shown
+    ]
+    if "Test-Time" in page:
+        assert [e.value.translate(BARE) for e in test.error] == [sentence]
+
+
+def test_whoever_runs_the_server_reads_what_went_wrong(failed, open_page):
+    test = open_page("pages/4_Test-Time_Matching.py", run=failed())
+    assert "libcuda" in test.error[0].value and "Traceback" in everything_shown(test)
+
+
+NUMBERS = [
+    ("pages/4_Test-Time_Matching.py", name, {"run": "new"}) for name in ("T", "epochs", "seeds", "n", "batch")
+]
+NUMBERS += [("pages/3_Debias.py", "samples", {}), ("pages/7_Papers.py", "seeds", {})]
+
+
+@pytest.mark.parametrize(("page", "name", "more"), NUMBERS)
+def test_a_number_in_the_address_that_is_none_is_one_sentence_at_most(open_page, page, name, more):
+    for value in ("nan", "inf", "-1e999"):
+        test = open_page(page, **{name: value, **more})
+        assert not test.exception and len(test.error) <= 1
+        assert all(f"take {name} out of the address" in e.value.translate(BARE) for e in test.error)
+
+
+BARE = str.maketrans("", "", "`\\")
+
+
+def test_every_field_for_a_number_says_so_in_a_sentence():
+    """Streamlit's own field makes a whole number of infinity, and fails."""
+    from driving import ROOT
+
+    own = ROOT / "ui/fields.py"
+    for path in [ROOT / "app.py", *(ROOT / "pages").glob("*.py"), *(ROOT / "ui").rglob("*.py")]:
+        bound = [
+            line for line in path.read_text().splitlines() if ".number_input(" in line and "bind=" in line
+        ]
+        assert path == own or not bound, path

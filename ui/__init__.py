@@ -1,5 +1,6 @@
 """The only shared page code: pages say `import ui` and use these names."""
 
+from ui.fields import number
 from ui.formats import metric_card, progress_bar, run_label
 from ui.kept import kept
 from ui.loaders import evaluate, load_groups, model_source
@@ -29,6 +30,7 @@ __all__ = [
     "metric_card",
     "model_names",
     "model_source",
+    "number",
     "pictures",
     "progress_bar",
     "run_label",

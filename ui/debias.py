@@ -15,6 +15,7 @@ from core.figures.tokens import TokenView, token_view
 from core.scorers.kinds import KINDS
 from core.scoring.load import scorer_key, scorer_kind, scorer_names
 from core.scoring.scores import ScoreCache
+from ui.fields import number
 from ui.formats import progress_bar
 from ui.loaders import LazyScorer, evaluate, model_source
 
@@ -66,13 +67,13 @@ def pick_prior(benchmark: str) -> tuple[str, int | None]:
     )
     if not PRIORS[kind].sampled:
         return kind, None
-    count = right.number_input(
+    count = number(
+        right,
         "Images",
         1,
         MOST_PUBLIC if public_mode.public() else MOST_IMAGES,
         None,
         key="samples",
-        bind="query-params",
         placeholder=str(_usual(kind, benchmark)),
         help="Empty: the paper's number for noise (100 Winoground, 30 EqBen, 1 ImageNet, 3 elsewhere), else 30.",
     )

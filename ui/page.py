@@ -11,6 +11,7 @@ import streamlit as st
 
 from core.base.errors import InputError, unknown_name
 from core.base.interrupt import interruptible
+from core.base.public_mode import shown
 from core.figures.text import plain
 from ui.selection import Selection, benchmarks, pick_selection, receive, restore, splits
 
@@ -74,15 +75,20 @@ def guard() -> Iterator[None]:
     try:
         with interruptible(_still_asked):
             yield
-    except InputError as error:
-        st.error(plain(str(error)), icon=":material/error:")
+    except Exception as error:
+        say(error)
         st.stop()
-    except MemoryError:
+
+
+def say(error: Exception) -> None:
+    """Show an error of any kind as one sentence; what it was goes to the terminal alone."""
+    if isinstance(error, InputError):
+        st.error(plain(shown(str(error))), icon=":material/error:")
+        return
+    if isinstance(error, MemoryError):
         st.error("This needs more memory than is left here; use less of it, or a machine with more.")
-        st.stop()
-    except Exception:
-        log.exception("a page failed")
-        st.error(
-            "Something went wrong on our side; the terminal has the details. Reload the page, or reset the selection."
-        )
-        st.stop()
+        return
+    log.error("a page failed", exc_info=error)
+    st.error(
+        "Something went wrong on our side; the terminal has the details. Reload the page, or reset the selection."
+    )

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from core.base.errors import InputError
+from core.base.public_mode import shown
 from core.figures.text import duration, metric_line, name_and_meaning, plain
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
@@ -127,7 +128,7 @@ def controls(store: RunStore, runs: Sequence[Run]) -> None:
     _progress(runs)
     for run in runs:
         if run.error:
-            st.error(plain(run.error), icon=":material/error:")
+            st.error(plain(shown(run.error)), icon=":material/error:")
 
 
 def _progress(runs: Sequence[Run]) -> None:

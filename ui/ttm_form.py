@@ -16,6 +16,7 @@ from core.ttm.choices import lasting_name
 from core.ttm.config import AUGMENTATIONS, PRECISIONS, SCHEDULES, THRESHOLD_MODES, TrainConfig
 from core.ttm.run import embeddings_job, keep_embeddings, simplematch_job, ttm_job
 from core.ttm.transfer import adapted_pool
+from ui.fields import number
 from ui.loaders import evaluate, load_groups, model_source
 from ui.selection import Selection
 from ui.ttm_preset import ENDS, VARIANTS, pick_preset, say_preset, use_variant, values_of
@@ -101,7 +102,7 @@ def _embeddings() -> Subject | None:
         "Embeddings: NPZ with `img` and `cap`, rows in group order", type="npz", key="embeddings"
     )
     shape = second.text_input("Shape, images x captions", "2x2", key="emb_shape", bind="query-params")
-    scale = third.number_input("Logit scale", 0.01, None, 100.0, key="scale", bind="query-params")
+    scale = number(third, "Logit scale", 0.01, None, 100.0, key="scale")
     if found is not None:
         st.session_state["embeddings_file"] = str(keep_embeddings(found.name, found.getvalue()))
     path = st.session_state.get("embeddings_file")
@@ -129,7 +130,7 @@ class Fields:
         self.values = values_of(base)
 
     def number(self, place: Any, key: str, label: str, low: Any, high: Any = None, **more: Any) -> Any:
-        return place.number_input(label, low, high, self.values[key], key=key, bind="query-params", **more)
+        return number(place, label, low, high, self.values[key], key=key, **more)
 
     def choice(self, place: Any, key: str, label: str, options: Sequence[str], **more: Any) -> Any:
         index = list(options).index(self.values[key])
@@ -203,9 +204,7 @@ def _threshold_end(
     low, high = (0.0, 1.0) if relative else (None if wide else 0.0, None)
     unit = "rank τ, 0 to 1" if relative else "score τ" if wide else "margin τ"
     text = f"{name}: {unit}"
-    value = place.number_input(
-        text, low, high, fields.values[tau], key=tau, format="%.3f", bind="query-params"
-    )
+    value = number(place, text, low, high, fields.values[tau], key=tau, format="%.3f")
     return {f"tau_{which}": value}
 
 
@@ -275,13 +274,13 @@ def data_settings(found: Subject, grouped: bool) -> tuple[dict[str, Any], np.nda
     bind: dict[str, Any] = {"bind": "query-params"}
     with st.expander("Groups, transfer check, device", icon=":material/call_split:"):
         first, second, third = st.columns(3)
-        count = first.number_input("Use the first … groups", 1, total, total, key="n", help=HELP["n"], **bind)
+        count = number(first, "Use the first … groups", 1, total, total, key="n", help=HELP["n"])
         device = second.selectbox("Device", DEVICES, key="device", accept_new_options=True, **bind)
         allowed = np.arange(total) < count
         options = {"groups": None if count == total else int(count), "device": device}
         if grouped and third.toggle("Transfer check", key="transfer", help=HELP["adapt_on"], **bind):
             share = first.slider("Adapt on … % of the groups", 5, 95, 50, 5, key="adapt_on", **bind)
-            seed = second.number_input("Seed of the split", 0, 2**31 - 1, 0, key="split_seed", **bind)
+            seed = number(second, "Seed of the split", 0, 2**31 - 1, 0, key="split_seed")
             options |= {"adapt_on": share / 100, "split_seed": int(seed)}
             chosen = found.groups if count == total else found.groups.select(range(int(count)))
             allowed[: int(count)] = adapted_pool(chosen.blind(), share / 100, int(seed))

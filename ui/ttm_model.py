@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from core.base.errors import InputError
-from core.base.public_mode import public
+from core.base.public_mode import public, shown
 from core.exchange.model import export_model, push_model
 from core.figures.text import plain
 from core.runs.models import adapted_model, run_model
@@ -26,7 +26,7 @@ def product(store: RunStore, run: Run) -> None:
     try:
         folder = adapted_model(store, run.id)
     except InputError as error:
-        st.warning(plain(str(error)), icon=":material/broken_image:")
+        st.warning(plain(shown(str(error))), icon=":material/broken_image:")
         return
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     usable = not run.config.get("embeddings")

@@ -51,7 +51,9 @@ def values_of(config: TrainConfig) -> dict[str, Any]:
 
 def use_preset() -> None:
     """Another preset: its values in every field of the form, not mine."""
-    st.session_state.update(values_of(PRESETS[st.session_state["preset"]].config))
+    chosen = PRESETS.get(st.session_state["preset"])  # of a message made by hand it may be any word
+    if chosen is not None:
+        st.session_state.update(values_of(chosen.config))
 
 
 def use_variant() -> None:

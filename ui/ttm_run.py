@@ -11,11 +11,13 @@ import pandas as pd
 import streamlit as st
 
 from core import figures as plots
+from core.base.public_mode import public
 from core.figures import group_html
 from core.figures.text import name_and_meaning, plain
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
+from core.runs.models import public as publishable
 from core.runs.models import run_model
 from core.runs.store import Run, RunStore
 from core.ttm.explain import GLOBAL, explain, story
@@ -245,10 +247,11 @@ def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> Non
 
 
 def configuration(store: RunStore, run: Run) -> None:
-    with st.expander("Configuration and log", icon=":material/settings:"):
-        text = json.dumps(run.config, indent=1)
+    with st.expander("Configuration" if public() else "Configuration and log", icon=":material/settings:"):
+        text = json.dumps(publishable(run.config) if public() else run.config, indent=1)
         st.download_button(
             "Configuration (JSON)", text, f"{run.id}.json", "application/json", on_click="ignore"
         )
         st.code(text, language="json")
-        st.code(store.log(run.id) or "The log is empty.", language=None, height=180)
+        if not public():  # it may hold a traceback, with paths of this machine
+            st.code(store.log(run.id) or "The log is empty.", language=None, height=180)

@@ -6,9 +6,11 @@ Nothing in a page, an address or a request can turn it off: the variable is read
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.base import paths
 from core.base.errors import InputError
@@ -23,6 +25,17 @@ LIVE = 4  # runs of one visitor that may wait or work at a time
 WAITING = 20  # runs of all visitors together
 KEPT = 12  # finished runs of one visitor; the oldest go first
 RUN_SECONDS = 900  # a run that has worked longer stops after its iteration
+
+
+class Bytes(NamedTuple):
+    """The most that is held at a time: of a session, of an address, and of everybody together."""
+
+    session: int
+    address: int
+    together: int
+
+
+UPLOADS = Bytes(40 << 20, 80 << 20, 300 << 20)  # uploaded files, in memory
 
 
 def public() -> bool:
@@ -106,6 +119,16 @@ def admit(runs: Sequence[Run], owner: str | None, job: Mapping[str, Any]) -> Non
         )
 
 
+_PATH = re.compile(r"""(?<![\w/:.~%-])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\'"`()\[\]{}<>,;:]+[/\\])+""")
+
+
+def shown(text: str) -> str:
+    """A sentence as a visitor sees it: in public mode of a path only its last part, as no folder of the server is a
+    stranger's business.
+    """
+    return _PATH.sub("", text) if public() else text
+
+
 def _check_size(job: Mapping[str, Any]) -> None:
     """Of the description itself and of the settings of its kind, whichever that is."""
     for settings in (job, *(value for value in job.values() if isinstance(value, Mapping))):
@@ -115,6 +138,39 @@ def _check_size(job: Mapping[str, Any]) -> None:
                 raise InputError(
                     f"Here a run may have at most {limit} {key}, this one has {value:g}; choose fewer."
                 )
+
+
+class Held(NamedTuple):
+    """Something that takes room: what it is, whose, and how much."""
+
+    key: Hashable
+    who: str
+    size: int
+
+
+def beyond(items: Sequence[Held], each: float, together: float | None) -> list[Any]:
+    """The keys of what has to be given up, the oldest first, until nobody has more than `each`, and all of them no more
+    than `together` (None: any); for the latter whoever has most gives.
+
+    items : the oldest first.
+    """
+    sizes: Counter[str] = Counter()
+    for item in items:
+        sizes[item.who] += item.size
+    gone: dict[Hashable, None] = {}
+    most = float("inf") if together is None else together
+
+    def give(item: Held) -> None:
+        gone[item.key] = None
+        sizes[item.who] -= item.size
+
+    for item in items:
+        if sizes[item.who] > each:
+            give(item)
+    while sizes.total() > most:
+        who = sizes.most_common(1)[0][0]
+        give(next(item for item in items if item.who == who and item.key not in gone))
+    return list(gone)
 
 
 def surplus(runs: Sequence[Run], owner: str | None) -> list[Run]:

@@ -1,0 +1,352 @@
+"""What one address, and all addresses together, may take of a web server at a time: plain ASGI, around any app.
+
+Counted are requests and connections at work, messages over a connection, bytes that are uploaded in a while, and how
+large and how slow a request may be. Where a total is full, whoever holds most gives up the oldest for one who holds
+less; so one stranger never keeps everybody else out. Addresses are told apart by a hash whose salt lives and dies with
+the process. Where a proxy stands in front, uvicorn's `FORWARDED_ALLOW_IPS` names it; without that variable no forwarded
+header is believed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import os
+import re
+import secrets
+import time
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+log = logging.getLogger("crossmatch.gate")
+
+LOCAL = "127.0.0.1"
+_PROXIES = "FORWARDED_ALLOW_IPS"  # uvicorn's
+_SALT = secrets.token_bytes(16)
+
+
+class Share(NamedTuple):
+    """The most that one address and that everybody together may have."""
+
+    each: int
+    together: int
+
+
+class Limits(NamedTuple):
+    """All of a gate's numbers; SECURITY.md lists them."""
+
+    requests: Share = Share(200, 1000)  # answered at the same time
+    connections: Share = Share(50, 200)  # web sockets
+    openings: tuple[float, int] = (1.0, 120)  # web sockets of one address: per second, and at once
+    messages: tuple[float, int] = (10.0, 60)  # over one web socket: per second, and at once
+    uploads: Share = Share(4, 12)  # at the same time
+    quota: Share = Share(100 << 20, 600 << 20)  # bytes uploaded within `window`
+    window: float = 600.0  # seconds
+    body: int = 1 << 20  # bytes of a request that is no upload
+    patience: float = 300.0  # seconds until a request has been sent whole
+    query: int = 4096  # characters of an address's query
+
+
+def hashed(host: str) -> str:
+    """An address as it is kept: who knows the hash cannot tell the address. Of IPv6, a subscriber's whole /64."""
+    with suppress(ValueError):
+        known = ipaddress.ip_address(host)
+        if isinstance(known, ipaddress.IPv6Address):
+            host = str(known.ipv4_mapped or ipaddress.ip_network((known, 64), strict=False))
+    return blake2b(host.encode(), key=_SALT, digest_size=8).hexdigest()
+
+
+def client(scope: Scope) -> str:
+    """Who asks. uvicorn puts a forwarded address there for any peer on this machine: it counts only if that was asked
+    for, as else every visitor could name a new one.
+    """
+    host = (scope.get("client") or (LOCAL, 0))[0]
+    if _PROXIES not in os.environ and host.encode() in _header(scope, b"x-forwarded-for"):
+        return LOCAL
+    return host
+
+
+def _header(scope: Scope, name: bytes) -> bytes:
+    return b", ".join(value for key, value in scope["headers"] if key == name)
+
+
+class Refused(Exception):
+    """A request goes too far: the status and the sentence that it is answered with."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence = status, sentence
+
+
+FULL = 503, "This server is full; try again in some minutes."
+CROWDED = 429, "Too much at once from your address; close something, or try again in a minute."
+
+
+class Room:
+    """Who is inside. The room of one address and of all together is bounded."""
+
+    def __init__(self, share: Share) -> None:
+        self.share = share
+        self._inside: dict[Stay, str] = {}  # in the order in which they came
+
+    @contextmanager
+    def stay(self, who: str) -> Iterator[Stay]:
+        """A place while the block lasts, or until it is given up; then the block ends early and in silence.
+
+        Raises `Refused` where there is no place.
+        """
+        self._make_room(who)
+        stay = Stay()
+        self._inside[stay] = who
+        try:
+            yield stay
+        except asyncio.CancelledError:
+            if not stay.over:
+                raise
+            stay.forgive()
+        finally:
+            self._inside.pop(stay, None)
+
+    def _make_room(self, who: str) -> None:
+        held = Counter(self._inside.values())
+        if held[who] >= self.share.each:
+            raise Refused(*CROWDED)
+        if len(self._inside) < self.share.together:
+            return
+        most, count = held.most_common(1)[0]
+        if count < held[who] + 2:  # nobody holds clearly more than the one who comes
+            raise Refused(*FULL)
+        oldest = next(stay for stay, name in self._inside.items() if name == most)
+        del self._inside[oldest]
+        oldest.end()
+
+
+class Stay:
+    """A task that is inside a room."""
+
+    def __init__(self) -> None:
+        self._task, self.over = asyncio.current_task(), False
+
+    def end(self) -> None:
+        """Give the place up."""
+        self.over = True
+        assert self._task is not None
+        self._task.cancel()
+
+    def forgive(self) -> None:
+        """The task goes on."""
+        assert self._task is not None
+        self._task.uncancel()
+
+
+class Bucket:
+    """So many per second for each name, after so many at once."""
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self._pace, self._ahead = 1 / rate, burst / rate
+        self._due: dict[str, float] = {}  # when all that was let through would have come at that rate
+
+    def wait(self, who: str = "") -> float:
+        """Seconds until one more is in time; 0.0 for most."""
+        now = time.monotonic()
+        return max(0.0, round(max(self._due.get(who, now), now) + self._pace - now - self._ahead, 6))
+
+    def take(self, who: str = "") -> None:
+        """Let one through."""
+        now = time.monotonic()
+        self._due[who] = max(self._due.get(who, now), now) + self._pace
+        if len(self._due) > 1000:
+            self._due = {name: due for name, due in self._due.items() if due > now}
+
+
+class Quota:
+    """Bytes within a window of time."""
+
+    def __init__(self, share: Share, window: float) -> None:
+        self.share, self.window = share, window
+        self._taken: deque[tuple[float, str, int]] = deque()
+        self._of: Counter[str] = Counter()
+        self._all = 0
+
+    def take(self, who: str, count: int) -> None:
+        """Count some bytes. Raises `Refused` for those beyond the quota."""
+        now = time.monotonic()
+        while self._taken and self._taken[0][0] < now - self.window:
+            _, name, size = self._taken.popleft()
+            self._add(name, -size)
+        if self._of[who] + count > self.share.each or self._all + count > self.share.together:
+            raise Refused(429, "So much cannot be uploaded here at a time; try again in some minutes.")
+        self._taken.append((now, who, count))
+        self._add(who, count)
+
+    def _add(self, who: str, count: int) -> None:
+        self._all += count
+        self._of[who] += count
+        if not self._of[who]:
+            del self._of[who]
+
+
+class Gate:
+    """An app that refuses what goes beyond its limits, and hands on everything else."""
+
+    def __init__(
+        self,
+        app: App,
+        uploads: str,
+        limits: Limits | None = None,
+        closed: str = "(?!)",
+        brought: Callable[[Scope, str], object] = lambda scope, who: None,
+    ) -> None:
+        """uploads, closed : regular expressions; the paths where whole files are brought, and those that nobody gets.
+        brought : called with a request that has brought a file, and who sent it.
+        """
+        self.app, self.limits, self.brought = app, limits or Limits(), brought
+        self._uploads, self._closed = re.compile(uploads), re.compile(closed)
+        self._requests, self._connections = Room(self.limits.requests), Room(self.limits.connections)
+        self._at_upload = Room(self.limits.uploads)
+        self._openings, self._warned = Bucket(*self.limits.openings), False
+        self._quota = Quota(self.limits.quota, self.limits.window)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        self._warn(scope)
+        scope["client"] = (client(scope), 0)
+        serve = self._request if scope["type"] == "http" else self._connection
+        await serve(scope, receive, send, hashed(scope["client"][0]))
+
+    def _warn(self, scope: Scope) -> None:
+        if not self._warned and _PROXIES not in os.environ and _header(scope, b"x-forwarded-for"):
+            self._warned = True
+            log.warning(
+                "Requests name a proxy: set %s to its address, or all visitors share one's limits.", _PROXIES
+            )
+
+    async def _request(self, scope: Scope, receive: Receive, send: Send, who: str) -> None:
+        upload = scope["method"] in ("PUT", "POST") and bool(self._uploads.match(scope["path"]))
+        take = (lambda count: self._quota.take(who, count)) if upload else None
+        answer = _Answer(send)
+        body = _Body(receive, answer, self.limits, take)
+        try:
+            self._check(scope)
+            with (self._at_upload if upload else self._requests).stay(who) as stay:
+                await self.app(scope, body, answer)
+        except Refused as refused:
+            await answer.refuse(refused)
+        except Exception:
+            if not answer.refused:  # what an app makes of a request that has been cut off is nobody's concern
+                raise
+        else:
+            if stay.over:
+                await answer.refuse(Refused(*FULL))
+            elif upload and answer.status < 300:
+                self.brought(scope, who)
+
+    def _check(self, scope: Scope) -> None:
+        if len(scope["query_string"]) > self.limits.query:
+            raise Refused(
+                414, "The address is too long; open the page without what follows the question mark."
+            )
+        if self._closed.match(scope["path"]):
+            raise Refused(404, "There is nothing here.")
+
+    async def _connection(self, scope: Scope, receive: Receive, send: Send, who: str) -> None:
+        try:
+            self._check(scope)
+            if self._openings.wait(who):
+                raise Refused(*CROWDED)
+            self._openings.take(who)
+            with self._connections.stay(who) as stay:
+                await self.app(scope, _paced(receive, Bucket(*self.limits.messages)), send)
+        except Refused:
+            await _close(send)
+        else:
+            if stay.over:
+                await _close(send)
+
+
+def _paced(receive: Receive, bucket: Bucket) -> Receive:
+    """`receive`, that takes its time where messages come faster than anybody clicks."""
+
+    async def paced() -> MutableMapping[str, Any]:
+        message = await receive()
+        await asyncio.sleep(bucket.wait())
+        bucket.take()
+        return message
+
+    return paced
+
+
+async def _close(send: Send) -> None:
+    """Refuse or end a web socket: 1013, try again later."""
+    with suppress(Exception):  # it is closed already
+        await send({"type": "websocket.close", "code": 1013})
+
+
+class _Body:
+    """`receive`, of a body that is neither too large nor too slow. One that is has been refused; the app is told that
+    its visitor has gone.
+    """
+
+    def __init__(
+        self, receive: Receive, answer: _Answer, limits: Limits, take: Callable[[int], None] | None
+    ) -> None:
+        self._receive, self._answer, self._take = receive, answer, take
+        self._left, self._end, self._whole = limits.body, time.monotonic() + limits.patience, False
+
+    async def __call__(self) -> MutableMapping[str, Any]:
+        if self._whole:  # what may come now is that the visitor has gone
+            return await self._receive()
+        try:
+            return await self._next()
+        except TimeoutError:
+            await self._answer.refuse(Refused(408, "The request took too long to arrive; try again."))
+        except Refused as refused:
+            await self._answer.refuse(refused)
+        return {"type": "http.disconnect"}
+
+    async def _next(self) -> MutableMapping[str, Any]:
+        message = await asyncio.wait_for(self._receive(), self._end - time.monotonic())
+        count, self._whole = len(message.get("body", b"")), not message.get("more_body", False)
+        if self._take is not None:
+            self._take(count)
+            return message
+        self._left -= count
+        if self._left < 0:
+            raise Refused(413, "The request is too large.")
+        return message
+
+
+class _Answer:
+    """`send`, until the request is refused; from then on what the app says goes nowhere."""
+
+    def __init__(self, send: Send) -> None:
+        self._send, self.status, self.refused = send, 0, False
+
+    async def __call__(self, message: MutableMapping[str, Any]) -> None:
+        if not self.refused:
+            self.status = message.get("status", self.status)
+            await self._send(message)
+
+    async def refuse(self, why: Refused) -> None:
+        """Answer with one sentence, unless an answer has begun, and hang up."""
+        begun, self.refused = self.status, True
+        if begun:
+            return
+        log.info("refused with %s: %s", why.status, why.sentence)
+        text = why.sentence.encode()
+        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(text))]
+        start = {"type": "http.response.start", "status": why.status}
+        with suppress(OSError):  # nobody there any more
+            await self._send({**start, "headers": [*headers, (b"connection", b"close")]})
+            await self._send({"type": "http.response.body", "body": text})

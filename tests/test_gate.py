@@ -1,0 +1,290 @@
+"""The gate before a public server: who is refused what, and that one stranger keeps nobody else out."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from core.base import gate
+from core.base.gate import Gate, Limits, Share
+
+SMALL = Limits(
+    requests=Share(3, 4),
+    connections=Share(3, 4),
+    openings=(1.0, 50),
+    uploads=Share(2, 3),
+    quota=Share(100, 150),
+    body=50,
+    patience=0.2,
+    query=20,
+)
+
+
+class App:
+    """Reads every body and answers with its size; a web socket stays until the other side goes."""
+
+    def __init__(self):
+        self.working, self.seen, self.received = 0, Counter(), []
+        self.free = asyncio.Event()
+
+    async def __call__(self, scope, receive, send):
+        self.working += 1
+        self.seen[scope["client"][0]] += 1
+        try:
+            await (self.answer if scope["type"] == "http" else self.talk)(receive, send)
+        finally:
+            self.working -= 1
+
+    async def answer(self, receive, send):
+        size, more = 0, True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ConnectionError("the visitor has gone")
+            size, more = size + len(message["body"]), message["more_body"]
+        if not self.free.is_set():
+            await self.free.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": str(size).encode()})
+
+    async def talk(self, receive, send):
+        await send({"type": "websocket.accept"})
+        while (message := await receive())["type"] != "websocket.disconnect":
+            self.received.append(message)
+
+
+class Visit:
+    """One request or connection through a gate, and what came of it."""
+
+    def __init__(self, door, kind, host, path="/", parts=(b"",), query=b"", headers=(), pause=0.0):
+        method = "PUT" if path.startswith("/up") else "POST"
+        self.scope = {"type": kind, "client": (host, 1), "path": path, "method": method}
+        self.scope |= {"query_string": query, "headers": list(headers)}
+        self.parts, self.pause, self.sent = list(parts), pause, []
+        self.gone = asyncio.Event()
+        self.task = asyncio.create_task(door(self.scope, self.receive, self.send))
+
+    async def receive(self):
+        if self.scope["type"] == "websocket" and self.parts:
+            return {"type": "websocket.receive", "bytes": self.parts.pop(0)}
+        if not self.parts:
+            await self.gone.wait()
+            return {"type": f"{self.scope['type']}.disconnect"}
+        await asyncio.sleep(self.pause)
+        body = self.parts.pop(0)
+        return {"type": "http.request", "body": body, "more_body": bool(self.parts)}
+
+    async def send(self, message):
+        self.sent.append(message)
+
+    @property
+    def status(self):
+        """Of a request its status; of a connection what it was told last."""
+        first = [message.get("status", message.get("code", message["type"])) for message in self.sent]
+        return first[0] if self.scope["type"] == "http" else first[-1]
+
+
+def run(story, limits=SMALL, **more):
+    """A story of visits: it gets a function that begins one, and the app."""
+
+    async def play():
+        app = App()
+        door = Gate(app, uploads="/up", limits=limits, **more)
+        await story(lambda kind, host, **look: Visit(door, kind, host, **look), app)
+
+    asyncio.run(play())
+
+
+async def settle(*visits):
+    """Let everything happen that needs nothing from outside."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+    return [visit.task.done() for visit in visits]
+
+
+def test_what_is_within_the_limits_passes_unchanged():
+    async def story(visit, app):
+        app.free.set()
+        found = visit("http", "1.2.3.4", parts=[b"a" * 20, b"b" * 30])
+        await found.task
+        assert found.status == 200 and found.sent[1]["body"] == b"50"
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    ("look", "status"),
+    [
+        ({"parts": [b"a" * 30, b"b" * 30]}, 413),
+        ({"parts": [b"a"] * 10, "pause": 0.1}, 408),
+        ({"query": b"q" * 21}, 414),
+        ({"path": "/up", "parts": [b"a" * 60, b"b" * 60]}, 429),
+        ({"path": "/secret"}, 404),
+    ],
+)
+def test_a_request_that_goes_too_far_is_refused_with_a_sentence_and_the_app_hears_that_nobody_is_there(
+    look, status
+):
+    async def story(visit, app):
+        app.free.set()
+        found = visit("http", "1.2.3.4", **look)
+        await found.task
+        assert found.status == status and len(found.sent) == 2
+        assert found.sent[1]["body"].endswith(b".") and app.working == 0
+
+    run(story, closed="/secret")
+
+
+def test_one_address_has_a_share_and_others_have_theirs():
+    async def story(visit, app):
+        mine = [visit("http", "1.1.1.1") for _ in range(5)]
+        yours = visit("http", "2.2.2.2")
+        assert await settle(*mine, yours) == [False] * 3 + [True] * 2 + [False]
+        assert [one.status for one in mine[3:]] == [429, 429]
+        app.free.set()
+        await asyncio.gather(*(one.task for one in [*mine, yours]))
+        assert [one.status for one in [*mine[:3], yours]] == [200] * 4
+
+    run(story)
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_where_all_is_full_whoever_holds_most_gives_up_the_oldest_for_one_who_holds_less(kind):
+    async def story(visit, app):
+        many = [visit(kind, "1.1.1.1", parts=[] if kind == "websocket" else [b""]) for _ in range(3)]
+        few = [
+            visit(kind, host, parts=[] if kind == "websocket" else [b""]) for host in ("2.2.2.2", "3.3.3.3")
+        ]
+        assert await settle(*many, *few) == [True, False, False, False, False]
+        assert many[0].status == (503 if kind == "http" else 1013) and app.working == 4
+        last = visit(kind, "4.4.4.4", parts=[] if kind == "websocket" else [b""])
+        await settle(last)
+        assert many[1].task.done() and not last.task.done()  # 1, 1, 1 and 1
+        late = visit(kind, "5.5.5.5")
+        assert await settle(late) == [True] and app.working == 4  # nobody holds clearly more than another
+        for one in (*many, *few, last):
+            one.task.cancel()
+
+    run(story)
+
+
+def test_a_place_that_was_left_is_free_again():
+    async def story(visit, app):
+        for _ in range(9):
+            found = visit("websocket", "1.1.1.1", parts=[])
+            await settle()
+            assert found.status == "websocket.accept"
+            found.gone.set()
+            await found.task
+
+    run(story)
+
+
+def test_the_quota_of_uploads_is_free_again_after_its_window(monkeypatch):
+    clock = [1000.0]
+    monkeypatch.setattr(gate.time, "monotonic", lambda: clock[0])
+    quota = gate.Quota(Share(100, 150), window=60)
+    quota.take("a", 100)
+    for who, count in (("a", 1), ("b", 51)):
+        with pytest.raises(gate.Refused):
+            quota.take(who, count)
+    quota.take("b", 50)
+    clock[0] += 61
+    quota.take("a", 100)
+
+
+def test_only_a_file_that_came_in_whole_is_told_of():
+    told = []
+
+    async def story(visit, app):
+        app.free.set()
+        for parts in ([b"a" * 60], [b"a" * 60]):  # the second one is over the quota
+            await visit("http", "1.1.1.1", path="/up/x", parts=parts).task
+        await visit("http", "1.1.1.1", path="/other").task
+
+    run(story, brought=lambda scope, who: told.append((scope["path"], who)))
+    assert told == [("/up/x", gate.hashed("1.1.1.1"))]
+
+
+def test_messages_that_come_faster_than_anybody_clicks_wait():
+    limits = SMALL._replace(messages=(1000.0, 5))
+
+    async def story(visit, app):
+        found = visit("websocket", "1.1.1.1", parts=[b"x"] * 30)
+        began = asyncio.get_running_loop().time()
+        while len(app.received) < 30:
+            await asyncio.sleep(0.001)
+        assert asyncio.get_running_loop().time() - began >= 0.02  # 25 of them, a thousandth of a second each
+        found.gone.set()
+        await found.task
+
+    run(story, limits)
+
+
+def test_connections_of_one_address_open_at_a_bounded_pace():
+    async def story(visit, app):
+        found = []
+        for _ in range(5):
+            one = visit("websocket", "1.1.1.1", parts=[])
+            one.gone.set()
+            await one.task
+            found.append(one.status)
+        assert found == ["websocket.accept"] * 3 + [1013] * 2
+
+    run(story, SMALL._replace(openings=(0.001, 3)))
+
+
+# --- who it is
+
+
+def request(host, **headers):
+    named = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return {"client": (host, 1), "headers": named}
+
+
+def test_a_forwarded_address_counts_only_where_that_is_asked_for(monkeypatch):
+    """uvicorn believes any peer on this machine; whoever reaches the port there could name a new address each time."""
+    monkeypatch.delenv("FORWARDED_ALLOW_IPS", raising=False)
+    forged = request("9.9.9.9", x_forwarded_for="8.8.8.8, 9.9.9.9")  # as uvicorn hands it on
+    assert gate.client(forged) == "127.0.0.1"
+    assert (
+        gate.client(request("9.9.9.9", x_forwarded_for="8.8.8.8")) == "9.9.9.9"
+    )  # not believed by uvicorn either
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "10.0.0.0/8")
+    assert gate.client(forged) == "9.9.9.9"
+
+
+def test_whoever_runs_the_server_hears_once_of_a_proxy_that_is_not_named(monkeypatch, caplog):
+    async def story(visit, app):
+        app.free.set()
+        for number in range(3):
+            headers = [(b"x-forwarded-for", b"8.8.8.%d" % number)]
+            assert await visit("http", "10.0.0.1", headers=headers).task is None
+
+    monkeypatch.delenv("FORWARDED_ALLOW_IPS", raising=False)
+    run(story)
+    assert [record.levelname for record in caplog.records].count("WARNING") == 1
+    caplog.clear()
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "10.0.0.1")
+    run(story)
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
+def test_an_address_is_kept_as_a_hash_that_names_a_subscriber():
+    one = gate.hashed("203.0.113.7")
+    assert one == gate.hashed("::ffff:203.0.113.7") != gate.hashed("203.0.113.8")
+    assert "203" not in one and len(one) == 16
+    assert gate.hashed("2001:db8::1") == gate.hashed("2001:db8::ffff:1") != gate.hashed("2001:db8:0:1::1")
+    assert gate.hashed("no address at all")
+
+
+def test_the_salt_of_the_hash_is_another_in_every_process():
+    import subprocess
+    import sys
+
+    code = "from core.base.gate import hashed; print(hashed('203.0.113.7'))"
+    found = {
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        for _ in "ab"
+    }
+    assert len(found) == 2

@@ -1,0 +1,160 @@
+"""A real public server and strangers on this machine: what they take of it, and what they are told."""
+
+import asyncio
+import random
+
+import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+from websockets.exceptions import InvalidStatus
+
+from benchmarks.hostile import Hostile
+from benchmarks.load import server
+from core.base.gate import Limits
+from core.base.public_mode import UPLOADS, Bytes, Held, beyond
+from ui import server as ui_server
+
+MB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory):
+    """A server in public mode: its address and its process."""
+    with server(home=tmp_path_factory.mktemp("public")) as (address, process, _):
+        yield address, process
+
+
+@pytest.fixture
+def strangers(public):
+    """`strangers(i)` is the i-th of them, at an address of his own."""
+    return lambda number=0: Hostile(number, public[0])
+
+
+def test_uploads_that_no_widget_asked_for_do_not_fill_the_memory(public, strangers):
+    async def story():
+        statuses = []
+        for number in range(2):
+            one = strangers(number)
+            async with one.session() as session, one.client() as client:
+                await session.open()
+                before = public[1].memory_info().rss
+                statuses += [await one.upload(client, session, str(i), bytes(15 * MB)) for i in range(10)]
+        return statuses, public[1].memory_info().rss - before
+
+    statuses, more = asyncio.run(story())
+    assert statuses.count(204) == 2 * (Limits().quota.each // (15 * MB)) < len(statuses)
+    assert set(statuses) <= {204, 429, 0}  # 0: hung up while it was still sending
+    assert more < 150 * MB  # 300 MB were sent
+
+
+def test_one_address_takes_its_share_of_connections_whatever_address_it_claims(strangers):
+    """Each with a cookie of its own, and a forwarded address of its own."""
+
+    async def story():
+        one, held, refused = strangers(3), [], 0
+        for _ in range(Limits().connections.each + 5):
+            claim = ".".join(str(random.randrange(1, 255)) for _ in range(4))
+            entered = one.session(**{"X-Forwarded-For": claim})
+            try:
+                await entered.__aenter__()
+                held.append(entered)
+            except InvalidStatus as error:
+                refused += error.response.status_code == 403
+        async with strangers(4).session() as session:
+            await session.open()
+        for entered in held:
+            await entered.__aexit__(None, None, None)
+        return len(held), refused
+
+    assert asyncio.run(story()) == (Limits().connections.each, 5)
+
+
+def states(session):
+    """Values that no widget of the form would send: by name."""
+    number, box = session.widgets("number_input")["Iterations T"], session.widgets("selectbox")["Preset"]
+    return {
+        "nan": WidgetState(id=number.id, double_value=float("nan")),
+        "infinite": WidgetState(id=number.id, double_value=float("inf")),
+        "unknown": WidgetState(id=box.id, string_value="no such preset"),
+        "markup": WidgetState(id=box.id, string_value="<script>alert(1)</script>"),
+    }
+
+
+@pytest.mark.parametrize("what", ["nan", "infinite", "unknown", "markup"])
+def test_a_value_that_no_widget_would_send_is_one_sentence_at_most(strangers, what):
+    async def story():
+        async with strangers(5).session() as session:
+            await session.open()
+            await session.open("Test-Time Matching", "run=new")
+            await session.open("Test-Time Matching", "run=new", (states(session)[what],))
+            return session.said(), [e for e in session.elements if e.WhichOneof("type") == "exception"]
+
+    said, exceptions = asyncio.run(story())
+    assert len(said) <= 1 and not exceptions
+    assert all("our side" not in text and "<script>" not in text for text in said)
+    if what in ("nan", "infinite"):
+        assert said == ["A field of this page was sent a value that it does not take; reload the page."]
+
+
+def test_what_only_the_owner_of_a_server_has_a_use_for_is_closed(strangers):
+    async def story():
+        async with strangers(6).client() as client:
+            paths = ["/_stcore/metrics", "/_stcore/agent/openapi.json", "/_stcore/agent/interact"]
+            closed = [(await client.get(path)).status_code for path in paths]
+            long = (await client.get("/?set=" + "x" * 5000)).status_code
+            return closed, long, [(await client.get(path)).status_code for path in ("/", "/_stcore/health")]
+
+    assert asyncio.run(story()) == ([404] * 3, 414, [200, 200])
+
+
+def test_a_message_larger_than_any_page_sends_is_not_taken_in(strangers):
+    from websockets.exceptions import ConnectionClosed
+
+    async def story():
+        async with strangers(7).session() as session:
+            await session.open()
+            with pytest.raises(ConnectionClosed):
+                await session.line.send(bytes(9_000_000))
+                await session.line.recv()
+
+    asyncio.run(story())
+
+
+# --- which uploads are given up
+
+
+def test_of_uploads_the_oldest_go_first_in_a_session_an_address_and_altogether(monkeypatch):
+    manager, uploads = MemoryUploadedFileManager("/upload"), ui_server.Uploads()
+    monkeypatch.setattr(ui_server, "UPLOADS", Bytes(session=25, address=40, together=60))
+    monkeypatch.setattr(
+        ui_server.runtime, "get_instance", lambda: type("R", (), {"uploaded_file_mgr": manager})
+    )
+
+    def bring(session, name, who):
+        manager.add_file(session, UploadedFileRec(name, name, "text/csv", bytes(10)))
+        uploads.brought({"path": f"/_stcore/upload_file/{session}/{name}"}, who)
+        return {s: list(files) for s, files in manager.file_storage.items() if files}
+
+    bring("s1", "a", "ann")
+    bring("s1", "b", "ann")
+    assert bring("s1", "c", "ann") == {"s1": ["b", "c"]}
+    bring("s2", "d", "ann")
+    assert bring("s2", "e", "ann") == {"s1": ["b", "c"], "s2": ["d", "e"]}
+    assert bring("s3", "f", "ann") == {"s1": ["c"], "s2": ["d", "e"], "s3": ["f"]}
+    bring("s4", "g", "bob")
+    bring("s4", "h", "bob")
+    assert bring("s5", "i", "cem") == {"s2": ["d", "e"], "s3": ["f"], "s4": ["g", "h"], "s5": ["i"]}
+    assert bring("s2", "d", "ann")["s2"] == ["d", "e"]  # the same file again is no more
+    manager.remove_session_files("s2")
+    assert bring("s6", "j", "dee").keys() == {"s3", "s4", "s5", "s6"}  # there is room again
+
+
+def test_who_has_most_gives_where_all_have_too_much():
+    items = [Held(i, who, 10) for i, who in enumerate("aaaabbc")]
+    assert beyond(items, each=40, together=None) == []
+    assert beyond(items, each=20, together=None) == [0, 1]
+    assert beyond(items, each=40, together=50) == [0, 1]
+    assert beyond(items, each=40, together=30) == [0, 1, 2, 4]
+    assert beyond([], 1, 1) == []
+    assert UPLOADS.session <= UPLOADS.address <= UPLOADS.together

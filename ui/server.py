@@ -1,0 +1,88 @@
+"""The web server around the pages: limits for strangers, uploads that are given up, and errors outside of any page."""
+
+from __future__ import annotations
+
+import logging
+import os
+import webbrowser
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import streamlit as st
+from starlette.middleware import Middleware
+from streamlit import runtime
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+
+from core.base.errors import InputError
+from core.base.gate import Gate, Scope
+from core.base.public_mode import UPLOADS, Held, beyond, public
+from ui.page import say
+
+UPLOAD = r".*/_stcore/upload_file/"
+CLOSED = r".*/_stcore/(metrics|agent)"  # what only whoever runs the server has a use for
+log = logging.getLogger("crossmatch.server")
+
+
+def options() -> dict[str, Any]:
+    """What `st.App` is made with; in public mode a gate stands before everything."""
+    gate = Middleware(Gate, uploads=UPLOAD, closed=CLOSED, brought=Uploads().brought)
+    return {
+        "middleware": [gate] if public() else [],
+        "on_script_error": outside,
+        "lifespan": _started,
+    }
+
+
+def outside(error: Exception) -> bool:
+    """Show an error that no page's guard has seen, of what a browser sent or of a button; True: that is all to show."""
+    if isinstance(error, InputError):
+        say(error)
+    else:
+        log.error("outside of a page", exc_info=error)
+        st.error("A field of this page was sent a value that it does not take; reload the page.")
+    return True
+
+
+@asynccontextmanager
+async def _started(_app: st.App) -> AsyncIterator[None]:
+    """At the start: what a public server writes is its owner's alone; anywhere else a browser opens, as usual."""
+    if public():
+        os.umask(0o077)
+    elif not st.get_option("server.headless"):
+        webbrowser.open(f"http://localhost:{st.get_option('server.port')}")
+    yield
+
+
+class Uploads:
+    """Uploaded files, which Streamlit holds in memory for as long as their session lives: the oldest are given up for
+    newer ones, of a session, of an address and of everybody together.
+    """
+
+    def __init__(self) -> None:
+        self._whose: dict[tuple[str, str], str] = {}  # (session, file) -> address, in the order of arrival
+
+    def brought(self, scope: Scope, who: str) -> None:
+        """A file has come in from an address."""
+        session, file = scope["path"].rstrip("/").split("/")[-2:]
+        self._whose.pop((session, file), None)
+        self._whose[session, file] = who
+        manager = runtime.get_instance().uploaded_file_mgr
+        assert isinstance(manager, MemoryUploadedFileManager)
+        self._whose = {key: name for key, name in self._whose.items() if _size(manager, key) is not None}
+        for session_id, file_id in self._surplus(manager):
+            manager.remove_file(session_id, file_id)
+
+    def _surplus(self, manager: MemoryUploadedFileManager) -> list[tuple[str, str]]:
+        sizes = {key: _size(manager, key) or 0 for key in self._whose}
+        own = [Held(key, key[0], size) for key, size in sizes.items()]
+        gone = beyond(own, UPLOADS.session, None)
+        left = [Held(key, self._whose[key], size) for key, size in sizes.items() if key not in gone]
+        return [*gone, *beyond(left, UPLOADS.address, UPLOADS.together)]
+
+
+def _size(manager: MemoryUploadedFileManager, key: tuple[str, str]) -> int | None:
+    """Bytes of a file; None where it is gone, with its session or by hand."""
+    session, file = key
+    found = manager.get_files(session, [file])
+    return len(found[0].data) if found else None
