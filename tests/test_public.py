@@ -318,7 +318,6 @@ def test_pages_offer_built_in_models_and_sets_only_and_refuse_others_in_the_addr
 
 
 def test_a_run_that_works_too_long_is_asked_to_stop_and_says_why(opened, monkeypatch):
-    from core import worker
     from core.runs import attempt
 
     store = opened("ann")
@@ -327,7 +326,7 @@ def test_a_run_that_works_too_long_is_asked_to_stop_and_says_why(opened, monkeyp
     job.progress(0.1, "working")
     job.beat()
     assert not job.stopping()
-    monkeypatch.setattr(worker, "RUN_SECONDS", 0)
+    monkeypatch.setattr(attempt, "RUN_SECONDS", 0)
     job.beat()
     assert job.stopping()
     job.beat()
