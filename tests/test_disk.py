@@ -84,7 +84,7 @@ def acts(tmp_path, source, store, toy_groups):
     """Everything that writes files for somebody, by name: a function that writes into a folder."""
     rng = np.random.default_rng(1)
     scores = rng.normal(size=(500, 2, 2))
-    groups = mine.read_folder(import_stage(source).folder, "mine/x")
+    groups = mine.read_folder(import_stage.stage(source).folder, "mine/x")
     table = toy_frame(scores)
     brought = export_run(store, store.finished, tmp_path / "brought.zip")
     return {
@@ -99,7 +99,7 @@ def acts(tmp_path, source, store, toy_groups):
         "a Parquet table": lambda out: write_table(out / "table.parquet", table),
         "scores": lambda out: write_scores(out / "scores.npz", scores),
         "an import": lambda out: import_run(RunStore(out), brought),
-        "an added set": lambda out: register(import_stage(source), "added"),
+        "an added set": lambda out: register(import_stage.stage(source), "added"),
         "an upload": lambda out: save_upload("x.zip", io.BytesIO(noise())),
         "embeddings": lambda out: keep_embeddings("x.npz", noise()),
     }

@@ -74,7 +74,7 @@ def hostile_home(scored_home, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CROSSMATCH_HOME", str(home))
         register(
-            import_stage(manifest(home / "source")),
+            import_stage.stage(manifest(home / "source")),
             "hostile",
             title=HOSTILE,
             licence=HOSTILE,
