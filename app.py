@@ -10,6 +10,7 @@ from core import figures
 from core.figures import group_html
 from core.metrics import select
 from core.metrics.evaluation import Evaluation
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, yes_or_no
 from core.scoring.load import builtin_models
 
 SETS = ("scenes/attribute-swap", "scenes/left-right", "scenes/front-behind", "scenes/relations-1x4")
@@ -63,7 +64,7 @@ def surprising(found: dict[str, Evaluation]) -> tuple[str, str | None]:
 
 def numbers(found: dict[str, Evaluation]) -> None:
     rows = {name.removeprefix("scenes/"): evaluation.metrics for name, evaluation in found.items()}
-    data = figures.bars_data(rows, ("group_score", "group_match"))
+    data = figures.bars_data(rows, (GROUP_SCORE, GROUP_MATCH))
     told = (f"{row}: {data.value[0, i]:.1f} and {data.value[1, i]:.1f} %" for i, row in enumerate(data.rows))
     alt = f"Bars of GroupScore and GroupMatch with 95 % intervals and chance levels. {'; '.join(told)}."
     first = next(iter(found.values()))
@@ -117,9 +118,7 @@ def tour(found: dict[str, Evaluation]) -> None:
     with left:
         ui.draw_group(groups[index], data)
     with right:
-        chosen = {
-            metric: kinds[metric] for metric in ("text_score", "image_score", "group_score", "group_match")
-        }
+        chosen = {metric: kinds[metric] for metric in yes_or_no(kinds)}
         st.html(group_html.verdicts_html(group_html.verdicts(data, chosen)))
 
 

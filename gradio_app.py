@@ -23,6 +23,7 @@ from core.exchange.import_images import MOST_PIXELS
 from core.figures import group_html, style
 from core.groups import Group
 from core.metrics.evaluation import Evaluation
+from core.metrics.groups import yes_or_no
 from core.scoring.load import load_scorer, scorer_names
 from core.teaching.quick import evaluate_group, own_group, record
 
@@ -30,7 +31,6 @@ STYLE = Path(__file__).parent / ".streamlit" / "style.css"
 SET = "scenes/left-right"
 LONGEST = 400  # characters of a caption, also by the API
 PICTURE = 320  # pixels a side, of the rendered examples
-VERDICTS = ("text_score", "image_score", "group_score", "group_match")
 INTRO = """
 # Crossmatch
 A model scores both images against both captions. **GroupScore** wants all four comparisons in that table to be right;
@@ -114,7 +114,9 @@ def compare(
     drawn = group_html.matching_html(
         pictures, group.captions, group_html.edges(data, True), group_html.matching_alt(data, True)
     )
-    verdicts = group_html.verdicts_html(group_html.verdicts(data, {name: kinds[name] for name in VERDICTS}))
+    verdicts = group_html.verdicts_html(
+        group_html.verdicts(data, {name: kinds[name] for name in yes_or_no(kinds)})
+    )
     return drawn + verdicts, _matrix(data)
 
 

@@ -73,9 +73,8 @@ def gallery(evaluation: Evaluation, groups: GroupSet) -> None:
 
 
 def card(evaluation: Evaluation, group: Group, index: int) -> None:
-    kinds = {
-        n: group_html.outcome_kind(evaluation.outcomes[n], index) for n in ("group_score", "group_match")
-    }
+    known = evaluation.outcomes
+    kinds = {n: group_html.outcome_kind(known[n], index) for n in metrics.headlines(known)}
     marks = [(kind, METRICS[name].label) for name, kind in kinds.items()]
     st.html(group_html.card_html(ui.pictures(group, 200), group.captions, marks))
     with st.container(horizontal=True, vertical_alignment="center"):

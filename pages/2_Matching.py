@@ -15,14 +15,13 @@ from core.base.errors import InputError
 from core.figures.text import metric_line, plain
 from core.metrics import groups as metrics
 from core.metrics.evaluation import MAX_SLICES, Evaluation
-from core.metrics.groups import METRICS
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from ui.uploads import Upload, measured, say_left_out
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 FILES = ["npz", "csv", "jsonl", "parquet"]
-MAIN = ("group_score", "group_match")
 LEAD = (
     "The same scores under two rules. GroupScore asks every row and column to be right, GroupMatch the best matching "
     "as a whole; the margin says how sure the matching is."
@@ -62,8 +61,8 @@ def forget() -> None:
 
 def cards(evaluation: Evaluation) -> None:
     grid = st.grid(5, min_column_width=150)
-    order = (*MAIN, *(name for name in evaluation.metrics if name not in MAIN))
-    for name in order:
+    first = metrics.headlines(evaluation.outcomes)
+    for name in (*first, *(name for name in evaluation.metrics if name not in first)):
         with grid.cell():
             ui.metric_card(name, evaluation.metrics[name])
 
@@ -71,7 +70,7 @@ def cards(evaluation: Evaluation) -> None:
 def contingency(evaluation: Evaluation, browsable: bool) -> None:
     """The two metrics on the same groups, in a 2x2 table."""
     st.subheader("The same groups, twice judged", anchor=False)
-    match, score = (evaluation.outcomes[name].value == 1 for name in ("group_match", "group_score"))
+    match, score = (evaluation.outcomes[name].value == 1 for name in (GROUP_MATCH, GROUP_SCORE))
     n = len(match)
     table = pd.DataFrame(
         [
@@ -137,7 +136,7 @@ def threshold_figures(evaluation: Evaluation) -> tuple[go.Figure, go.Figure]:
     """Margins and curves without the threshold, drawn once for all visitors: `ui.marker` shows where it stands."""
 
     def draw() -> tuple[go.Figure, go.Figure]:
-        margins = figures.margins_data(evaluation.matches, evaluation.outcomes["group_match"])
+        margins = figures.margins_data(evaluation.matches, evaluation.outcomes[GROUP_MATCH])
         steps = figures.threshold_data(threshold_curve(evaluation))
         return figures.margins_figure(margins), figures.threshold_figure(steps)
 
@@ -155,13 +154,13 @@ def selected_line(evaluation: Evaluation, tau: float) -> str:
     start = f"**{chosen} of {n} groups** selected (coverage {100 * chosen / n:.1f} %)"
     if not chosen:
         return f"{start}; nothing would be trained."
-    values = evaluation.outcomes["group_match"].value[mask]
-    precision = metrics.estimate(values, evaluation.metrics["group_match"].chance)
+    values = evaluation.outcomes[GROUP_MATCH].value[mask]
+    precision = metrics.estimate(values, evaluation.metrics[GROUP_MATCH].chance)
     return f"{start}; **{int(values.sum())} of them matched right**: precision {metric_line(precision)}."
 
 
 def slices(evaluation: Evaluation) -> None:
-    """Both metrics for every value of a tag."""
+    """The main metrics for every value of a tag."""
     tags = evaluation.tags
     names = [] if tags is None else [str(c) for c in tags.columns if 2 <= tags[c].nunique() <= MAX_SLICES]
     if not names:
@@ -173,7 +172,7 @@ def slices(evaluation: Evaluation) -> None:
     rows, looks = [], {}
     for value, part in ui.kept(evaluation, f"by {tag}", lambda: evaluation.slices(tag)[tag]).items():
         row: dict[str, object] = {tag: value, "groups": len(part.ids)}
-        for name in MAIN:
+        for name in metrics.headlines(part.outcomes):
             e, label = part.metrics[name], METRICS[name].label
             row |= {label: e.value, f"{name} interval": f"{e.low:.1f}–{e.high:.1f}"}
             row |= {f"{name} chance": e.chance, f"{name} ties": e.ties}
@@ -213,7 +212,7 @@ def page(selection: ui.Selection) -> None:
     with left:
         contingency(evaluation, own is None)
     with right:
-        data = figures.bars_data({name: evaluation.metrics}, tuple(METRICS))
+        data = figures.bars_data({name: evaluation.metrics}, list(evaluation.outcomes))
         bars = ui.kept(evaluation, f"bars of {name}", lambda: figures.bars_figure(data, 320))
         ui.chart(
             bars,

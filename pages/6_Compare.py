@@ -12,10 +12,9 @@ from core.figures.text import plain
 from core.groups import GroupSet
 from core.metrics import paired
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import METRICS
+from core.metrics.groups import GROUP_MATCH, METRICS, yes_or_no
 
 PER_PAGE = 6
-MAIN = ("group_match", "group_score", "text_score", "image_score")
 LEAD = (
     "A is the model in the sidebar, B the one you choose here. Both see the same groups, so the difference is paired: "
     "what counts is the groups that only one of them has right."
@@ -40,11 +39,12 @@ def other_model(first: str) -> str:
 
 def overview(a: Evaluation, b: Evaluation) -> None:
     """All metrics of both, with the paired difference."""
-    data = figures.bars_data({"A": a.metrics, "B": b.metrics}, MAIN)
+    names = yes_or_no(a.outcomes)
+    data = figures.bars_data({"A": a.metrics, "B": b.metrics}, names)
     figure = figures.bars_figure(data)
     told = "; ".join(
         f"{METRICS[name].label}: A {a.metrics[name].value:.1f}, B {b.metrics[name].value:.1f} %"
-        for name in MAIN
+        for name in names
     )
     ui.chart(figure, f"Bars of A and B with intervals and chance levels. {told}.", "compare-models")
     table = paired.comparison_table(a, b, ("A", "B"))
@@ -79,8 +79,14 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
     """The groups on one side of the comparison, widest margin of B first."""
     st.subheader("Where they differ", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        names = yes_or_no(a.outcomes)
         metric = st.selectbox(
-            "By", list(MAIN), format_func=lambda name: METRICS[name].label, key="by_metric", width=200
+            "By",
+            names,
+            names.index(GROUP_MATCH),
+            format_func=lambda name: METRICS[name].label,
+            key="by_metric",
+            width=200,
         )
         found = paired.sides(a, b, metric)
         fuller = max(("only B right", "only A right"), key=lambda name: int(found[name].sum()))
@@ -125,7 +131,9 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, names:
             data, kinds = group_html.group_view(evaluation, index)
             st.markdown(f"**{letter}: {plain(name)}**")
             ui.draw_group(group, data, size=220)
-            st.html(group_html.verdicts_html(group_html.verdicts(data, {n: kinds[n] for n in MAIN})))
+            st.html(
+                group_html.verdicts_html(group_html.verdicts(data, {n: kinds[n] for n in yes_or_no(kinds)}))
+            )
 
 
 def page(selection: ui.Selection) -> None:

@@ -16,6 +16,7 @@ from core.datasets import load, mine
 from core.exchange.import_hub import fetch_parts, parts
 from core.exchange.import_tables import ENDINGS, open_parts
 from core.figures.text import plain
+from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.scorers import plugins
 from core.scoring.scores import ScoreCache
@@ -167,11 +168,11 @@ def scores() -> None:
     if not found.truth_given:
         st.info("The file names no answers: image i is taken to belong to caption i.", icon=":material/info:")
     say_left_out(found)
-    names = ("text_score", "image_score", "group_score", "group_match")
+    names = metrics.yes_or_no(found.outcomes)
     for column, name in zip(st.columns(len(names)), names, strict=True):
         with column:
             ui.metric_card(name, found.metrics[name])
-    figure = figures.margins_figure(figures.margins_data(found.matches, found.outcomes["group_match"]))
+    figure = figures.margins_figure(figures.margins_data(found.matches, found.outcomes[metrics.GROUP_MATCH]))
     ui.chart(figure, "Margins of right and wrong matchings", key="your-margins")
     ui.take_away("your-scores", ui.kept(found, "table", found.table), {"margins": figure})
     st.page_link(
@@ -208,7 +209,8 @@ def model() -> None:
     if st.session_state.get("tried", ("",))[0] == name:
         found = st.session_state["tried"][1]
         st.success("It loads and scores.", icon=":material/check:")
-        for column, metric in zip(st.columns(2), ("group_score", "group_match"), strict=True):
+        names = metrics.headlines(found.outcomes)
+        for column, metric in zip(st.columns(len(names)), names, strict=True):
             with column:
                 ui.metric_card(metric, found.metrics[metric])
         ui.jump("Use it", "pages/1_Groups.py", {"model": name}, icon=":material/grid_view:")

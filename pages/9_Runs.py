@@ -18,6 +18,7 @@ from core.exchange.runs import export_run, import_run
 from core.figures.text import duration, metric_line, name_and_meaning, plain
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
+from core.metrics.retrieval import COLA_MAP
 from core.runs.store import Run, RunStore, resume
 from core.ttm.run import load_groups
 from core.ttm.seeds import Sweep, final, seed_of, summary
@@ -26,7 +27,6 @@ from ui.sweep import draw_sweeps
 
 LEAD = "Runs on this machine, newest first. They live in a store of their own and outlast the app."
 COLA = "adapt"  # the kind of a run of the Retrieval page
-RESULTS = {"group_match": "GroupMatch", "group_score": "GroupScore", "cola_map": "mAP"}
 COMPARABLE = (
     "benchmark",
     "split",
@@ -39,7 +39,10 @@ COMPARABLE = (
 
 
 def table(sweeps: Sequence[Sweep], store: RunStore) -> pd.DataFrame:
-    """One row per sweep: what, which seeds, how far, GroupMatch before and after, how long."""
+    """One row per sweep: what, which seeds, how far, the main metrics before and after, how long."""
+    results = {name: metrics.METRICS[name].label for name in metrics.headlines()}
+    if any(run.kind == COLA for sweep in sweeps for run in sweep.runs):
+        results[COLA_MAP] = "mAP"
     rows = []
     for sweep in sweeps:
         first = sweep.runs[0]
@@ -56,7 +59,7 @@ def table(sweeps: Sequence[Sweep], store: RunStore) -> pd.DataFrame:
                 "iterations": f"{min(run.done for run in sweep.runs)} of {first.total or '–'}",
                 **{
                     f"{label} {when}": accuracy(own, name)
-                    for name, label in RESULTS.items()
+                    for name, label in results.items()
                     for when, own in (("before", before), ("after", after))
                 },
                 "time": duration(sum(step["seconds"] for own in steps for step in own))
@@ -65,8 +68,6 @@ def table(sweeps: Sequence[Sweep], store: RunStore) -> pd.DataFrame:
                 "id": sweep.id,
             }
         )
-    if all(run.kind != COLA for sweep in sweeps for run in sweep.runs):
-        rows = [{k: v for k, v in row.items() if not k.startswith(RESULTS["cola_map"])} for row in rows]
     return pd.DataFrame(rows)
 
 
@@ -246,7 +247,9 @@ def compare(first: Sweep, second: Sweep, store: RunStore) -> dict[str, Any]:
         text = "One of the two has no finished iteration or no truth yet; come back when it has."
         st.info(text, icon=":material/hourglass_top:")
         return {}
-    order = sorted(known, key=lambda name: (name != "group_match", name != "group_score"))
+    order = sorted(
+        known, key=lambda name: (name != metrics.GROUP_MATCH, not metrics.described(name).headline)
+    )
     label = lambda name: name_and_meaning(name)[0]  # noqa: E731
     metric = st.selectbox("Metric", order, format_func=label, key="compared_metric", bind="query-params")
     figure = plots.ttm_compare_figure(data, metric)

@@ -236,7 +236,7 @@ def test_a_transfer_check_keeps_both_parts_apart(app, made):  # noqa: F811
     assert labels == [
         f"{name}, {part} groups (12)"
         for part in ("adapted", "untouched")
-        for name in ("GroupMatch", "GroupScore")
+        for name in ("GroupScore", "GroupMatch")
     ]
     assert "**GroupMatch, untouched groups**" in text(test)
 

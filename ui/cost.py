@@ -12,6 +12,7 @@ from core import figures
 from core.base.public_mode import public
 from core.cola.forgetting import kept_table, other_sets, run_table
 from core.figures.text import name_and_meaning
+from core.metrics.groups import GROUP_MATCH, METRICS
 from core.runs.store import Run, RunStore
 from ui.formats import progress_bar
 from ui.page import guard
@@ -50,11 +51,11 @@ def cost(store: RunStore, run: Run) -> None:
 
 def show(table: pd.DataFrame, key: str) -> None:
     """One metric's changes as a figure, everything as a table."""
-    names = [name for name in ("group_match", "group_score", "text_score") if name in set(table["metric"])]
+    names = [name for name in METRICS if name in set(table["metric"])]
     metric = st.segmented_control(
         "Metric",
         names,
-        default=names[0],
+        default=GROUP_MATCH if GROUP_MATCH in names else names[0],
         key="costmetric",
         required=True,
         format_func=lambda name: name_and_meaning(name)[0],

@@ -15,7 +15,7 @@ from core.figures import group_html
 from core.figures.matrix_html import matrix_html
 from core.figures.text import ties
 from core.groups import GroupSet
-from core.metrics.groups import METRICS, Estimate, chance
+from core.metrics.groups import METRICS, Estimate, chance, of_shape
 from ui.kept import kept
 from ui.marker import marker, share
 from ui.page import guard
@@ -64,8 +64,8 @@ def curve_figure(study: AlphaStudy, metric: str) -> go.Figure:
     """Every metric over alpha, without the line at alpha: drawn once for all visitors."""
 
     def draw() -> go.Figure:
-        curves = {name: study.curve(name) for name in METRICS}
-        levels = {name: 100 * chance(name, *study.shape) for name in METRICS}
+        curves = {name: study.curve(name) for name in of_shape(*study.shape)}
+        levels = {name: 100 * chance(name, *study.shape) for name in curves}
         return figures.alpha_figure(figures.alpha_data(curves, len(study.scores), levels, metric))
 
     return kept(study, f"figure of {metric}", draw)
@@ -91,7 +91,7 @@ def curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: st
 
 def controls(study: AlphaStudy) -> tuple[float, str]:
     """The slider, its shortcuts, and the metric whose best interval is shown."""
-    movable = {METRICS[name].label: name for name in METRICS if study.depends(name)}
+    movable = {METRICS[name].label: name for name in of_shape(*study.shape) if study.depends(name)}
     left, right = st.columns([3, 1], gap="large", vertical_alignment="bottom")
     metric = movable[right.selectbox("Best for", list(movable), key="metric", bind="query-params")]
     alpha = left.slider(

@@ -17,6 +17,7 @@ from core.figures import alpha, group_html
 from core.figures.text import metric_line, plain
 from core.figures.tokens import tokens_html
 from core.groups import GroupSet
+from core.metrics.groups import IMAGE_TO_TEXT, TEXT_SCORE, TEXT_TO_IMAGE, headlines
 from ui.debias import Picked, blind_models, tokens
 from ui.loaders import evaluate
 from ui.pictures import pictures
@@ -53,8 +54,8 @@ def prior_view(picked: Picked) -> None:
 
 def scenarios(which: int, study: AlphaStudy) -> None:
     """Both cases, this one marked, with what alpha does here."""
-    zero, one = (float(study.curve("text_score").value(a)) for a in (0.0, 1.0))
-    best = study.best("text_score")
+    zero, one = (float(study.curve(TEXT_SCORE).value(a)) for a in (0.0, 1.0))
+    best = study.best(TEXT_SCORE)
     here = (
         f"TextScore here: {zero:.1f} % at α = 0, {one:.1f} % at α = 1, highest ({best.value:.1f} %, {TUNED}) between "
         f"{best.low:.3f} and {best.high:.3f}.{held_out(study)}"
@@ -81,7 +82,7 @@ def held_out(study: AlphaStudy) -> str:
     """What an alpha chosen on one half gives on the other; nothing for a single group."""
     if len(study.scores) < 2:
         return ""
-    found = study.validated("text_score").summary
+    found = study.validated(TEXT_SCORE).summary
     parts = {name: f"{mean:.1f} ± {std:.1f}" for name, (mean, std) in found.items()}
     return (
         f" Chosen on one half (α = {found['alphas'][0]:.2f} ± {found['alphas'][1]:.2f}) it gives {parts['values']} % "
@@ -105,7 +106,7 @@ def blind_view(selection: Selection) -> None:
     look = {"solved": st.error, "partly": st.warning}.get(check.verdict, st.success)
     look(plain(explain(check, model, selection.groups.shape)), icon=":material/visibility_off:")
     rows = {model: check.metrics, selection.model: evaluate(selection).metrics}
-    data = plots.bars_data(rows, (METRIC, "text_score", "group_score", "group_match"))
+    data = plots.bars_data(rows, (METRIC, TEXT_SCORE, *headlines(check.metrics)))
     told = "; ".join(f"{row}: {data.value[0, i]:.1f} %" for i, row in enumerate(data.rows))
     figure = plots.bars_figure(data)
     chart(figure, f"Metrics of the blind and of the picked model; IndividualMatch {told}.", "blind-bars")
@@ -294,7 +295,7 @@ def retrieval_view() -> None:
         f"**{plain(stored['model'])}** on {plain(stored['benchmark'])}: {sizes}. Captions of different length and "
         "wording are compared here, so the prior weighs more than inside a group."
     )
-    r1 = best["metrics"]["image_to_text_r1"]
+    r1 = best["metrics"][IMAGE_TO_TEXT]
     records = [{"size": stored["images"], "curve": stored["curve"], "alpha": best["alpha"], "best": r1}]
     figure = alpha.trainset_figure(alpha.trainset_data(records, "images"))
     chart(
@@ -334,13 +335,13 @@ def retrieval_table(stored: dict) -> pd.DataFrame:
                 **{
                     label: interval(row["metrics"][metric])
                     for metric, label in (
-                        ("image_to_text_r1", "image to text R@1"),
+                        (IMAGE_TO_TEXT, "image to text R@1"),
                         ("image_to_text_r5", "R@5"),
-                        ("text_to_image_r1", "text to image R@1"),
+                        (TEXT_TO_IMAGE, "text to image R@1"),
                         ("text_to_image_r5", "R@5 "),
                     )
                 },
-                "chance R@1": f"{row['metrics']['image_to_text_r1']['chance']:.1f}",
+                "chance R@1": f"{row['metrics'][IMAGE_TO_TEXT]['chance']:.1f}",
             }
             for name, row in rows.items()
         ]

@@ -9,14 +9,16 @@ from core import figures as plots
 from core.base import paths
 from core.figures import retrieval
 from core.figures.text import name_and_meaning
+from core.metrics.groups import GROUP_MATCH, METRICS
+from core.metrics.retrieval import COLA_MAP
 from ui import cost
 from ui.takeaway import chart, take_away
 
 # Measures of the claim as the file names them -> for people.
 MEASURES = {
-    "cola_map all": "Cola mAP, all",
-    "cola_map seen": "seen",
-    "cola_map unseen": "unseen",
+    f"{COLA_MAP} all": "Cola mAP, all",
+    f"{COLA_MAP} seen": "seen",
+    f"{COLA_MAP} unseen": "unseen",
     "lead on unseen": "unseen minus seen",
     "multi_object": "multi-object accuracy",
     "crepe": "CREPE accuracy",
@@ -113,11 +115,11 @@ def costs() -> None:
         return
     rows = pd.read_csv(path)
     st.subheader("What adaptation costs", anchor=False)
-    names = sorted(rows["metric"].unique())
+    names = [name for name in METRICS if name in set(rows["metric"])]
     metric = st.selectbox(
         "Cost in",
         names,
-        names.index("group_match"),
+        names.index(GROUP_MATCH),
         format_func=lambda n: name_and_meaning(n)[0],
         key="costmetric",
         bind="query-params",

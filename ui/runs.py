@@ -13,7 +13,7 @@ from core.base.public_mode import shown
 from core.figures.text import duration, metric_line, name_and_meaning, plain
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import METRICS, Estimate
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, Estimate, headlines
 from core.runs.store import Run, RunStore, resume
 from core.ttm.run import KINDS, describe, load_groups
 from core.ttm.seeds import Sweep, group_runs, sweeps
@@ -31,9 +31,6 @@ STATUS: dict[str, tuple[str, Colour]] = {
     "failed": (":material/error:", "orange"),
     "interrupted": (":material/power_off:", "orange"),
 }
-# What a run of each sort is about, in the order of importance.
-MAIN = ("group_match", "group_score")
-WIDE = ("global_match", "group_match", "group_score")
 
 
 def all_sweeps(store: RunStore, kinds: Sequence[str] | None = KINDS) -> list[Sweep]:
@@ -167,10 +164,6 @@ def estimate_of(step: Mapping[str, Any], metric: str, part: str = "") -> Estimat
     return Estimate(**found[metric]) if metric in found else None
 
 
-def main_metrics(config: Mapping[str, Any]) -> tuple[str, ...]:
-    return WIDE if config.get("ttm", {}).get("variant") == "global" else MAIN
-
-
 def before_and_after(config: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> None:
     """The cards of a run: of SimpleMatch its three numbers, of a transfer check those of both parts."""
     if not steps[-1]["metrics"]:
@@ -187,7 +180,9 @@ def before_and_after(config: Mapping[str, Any], steps: Sequence[Mapping[str, Any
 
 
 def _cards(config: Mapping[str, Any], first: Any, last: Any, part: str, groups: str) -> None:
-    names = main_metrics(config)
+    names = headlines(last["parts"][part]["metrics"] if part else last["metrics"])
+    if not names:  # of an imported run, measured by metrics that are not known here
+        return
     for column, name in zip(st.columns(len(names), gap="medium"), names, strict=True):
         now = estimate_of(last, name, part)
         if now is not None:
@@ -200,9 +195,9 @@ def _cards(config: Mapping[str, Any], first: Any, last: Any, part: str, groups: 
 def _simplematch_cards(config: Mapping[str, Any], first: Any, last: Any, part: str, groups: str) -> None:
     """GroupScore before, GroupMatch before, GroupScore after: the last can reach the second ([TTM] 3.1)."""
     wanted = (
-        (first, "group_score", "before"),
-        (first, "group_match", "before"),
-        (last, "group_score", "after"),
+        (first, GROUP_SCORE, "before"),
+        (first, GROUP_MATCH, "before"),
+        (last, GROUP_SCORE, "after"),
     )
     for column, (step, name, when) in zip(st.columns(3, gap="medium"), wanted, strict=True):
         found = estimate_of(step, name, part)

@@ -9,6 +9,7 @@ from core.debiasing.debias import prior_from_scores
 from core.debiasing.study import AlphaStudy
 from core.metrics import paired, select
 from core.metrics.evaluation import Evaluation
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, TEXT_SCORE
 from core.runs.store import RunStore
 from ui.loaders import evaluate, known_scorers
 from ui.selection import Selection
@@ -25,7 +26,7 @@ def surprises(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndar
         found |= _flipped(selection, evaluation)
     if selection.benchmark.startswith("scenes/") and evaluation.shape[0] == 1 and selection.model != BLIND:
         blind = evaluate(selection, BLIND)
-        found["solved by a blind model"] = blind.outcomes["text_score"].value == 1
+        found["solved by a blind model"] = blind.outcomes[TEXT_SCORE].value == 1
     return found
 
 
@@ -34,7 +35,7 @@ def _adapted(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndarr
     try:
         base = RunStore().get(selection.model.removeprefix("run/")).config.get("model", "")
         before = evaluate(selection, str(base))
-        sides = paired.sides(before, evaluation, "group_match")
+        sides = paired.sides(before, evaluation, GROUP_MATCH)
     except InputError:  # the base is gone, or scores other groups
         return {}
     return {"fixed by adaptation": sides["only B right"], "broken by adaptation": sides["only A right"]}
@@ -46,5 +47,5 @@ def _flipped(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndarr
     if blind not in known_scorers():
         return {}
     prior = prior_from_scores(evaluate(selection, blind).scores)
-    flips = AlphaStudy(evaluation.scores, prior, evaluation.truth, evaluation.ids).flips(1.0, "group_score")
+    flips = AlphaStudy(evaluation.scores, prior, evaluation.truth, evaluation.ids).flips(1.0, GROUP_SCORE)
     return {"flipped by α": flips.fixed | flips.broken}

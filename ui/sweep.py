@@ -6,11 +6,10 @@ import pandas as pd
 import streamlit as st
 
 from core.figures.text import duration, plain, tie_count
+from core.metrics.groups import described, headlines
 from core.runs.store import RunStore
 from core.sweeps.store import saved_plans
 from core.sweeps.table import cells_table, progress_of, summary_table
-
-METRICS = {"group_match": "GroupMatch", "group_score": "GroupScore"}
 
 
 def draw_sweeps(store: RunStore) -> None:
@@ -34,9 +33,8 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
     """`summary_table` in words: mean ± deviation over seeds, 95 % interval over groups, chance, ties."""
     out = table[["benchmark", "model", "setting", "state"]].copy()
     out["seeds"] = [f"{row.finished} of {row.seeds}" for row in table.itertuples()]
-    for name, label in METRICS.items():
-        if name not in table:
-            continue
+    for name in headlines(table.columns):
+        label = described(name).label
         if f"{name}_before" in table:
             out[f"{label} before"] = table[f"{name}_before"].round(1)
         out[label] = [_value(row, name) for _, row in table.iterrows()]

@@ -26,7 +26,7 @@ def preview(job: Mapping[str, Any], evaluation: Evaluation) -> None:
         return
     config = TTMConfig.from_dict(job["ttm"])
     if job["oracle"]:
-        hits = int((evaluation.outcomes["group_match"].value == 1).sum())
+        hits = int((evaluation.outcomes[metrics.GROUP_MATCH].value == 1).sum())
         st.markdown(
             f"The oracle **reads the truth**: it trains on the {hits} of {total} groups that are right now."
         )

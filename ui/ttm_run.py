@@ -100,9 +100,10 @@ def curves(steps: Sequence[Mapping[str, Any]], total: int, panels: Mapping[str, 
     data = plots.ttm_data(steps, total)
     if parts:
         sides = {f"{name} groups": found for name, found in parts.items()}
-        for column, metric in zip(st.columns(2, gap="medium"), ("group_match", "group_score"), strict=True):
+        names = metrics.headlines(next(iter(parts.values())).metrics)
+        for column, metric in zip(st.columns(len(names), gap="medium"), names, strict=True):
             with column:
-                st.caption(f"{METRICS[metric].label} of both parts; bands are 95 % intervals")
+                st.caption(f"{name_and_meaning(metric)[0]} of both parts; bands are 95 % intervals")
                 chart(plots.ttm_compare_figure(sides, metric, 300), said(sides, metric), f"parts-{metric}")
     elif data.metrics:
         told = ", ".join(
@@ -125,7 +126,7 @@ def said(sides: Mapping[str, plots.TTMData], metric: str) -> str:
         f"{name} {d.metrics[metric][0, 0]:.1f} to {d.metrics[metric][-1, 0]:.1f} %"
         for name, d in sides.items()
     )
-    return f"{METRICS[metric].label} over the iterations: {', '.join(ends)}."
+    return f"{name_and_meaning(metric)[0]} over the iterations: {', '.join(ends)}."
 
 
 def margins(steps: Sequence[Mapping[str, Any]]) -> None:
@@ -159,7 +160,7 @@ def changes(store: RunStore, run: Run) -> None:
     pool = pool_of(run.config, groups.blind())
     sides = {"": np.ones(len(groups), bool)} if pool is None else {"adapted": pool, "untouched": ~pool}
     for side, mask in sides.items():
-        for name in ("group_match", "group_score"):
+        for name in metrics.headlines(after.outcomes):
             found = metrics.compare(*(e.outcomes[name].value[mask] for e in (before, after)))
             st.markdown(
                 f"**{METRICS[name].label}{f', {side} groups' if side else ''}** {found.difference:+.1f} points "
@@ -180,11 +181,11 @@ def explained(run_id: str, done: int, attempt: int, metric: str, _run: Run) -> p
 def explanations(store: RunStore, run: Run, after: Evaluation) -> None:
     """Fixed and broken groups: which iteration took them, with which pseudo-label, and when they turned."""
     wide = run.config.get("ttm", {}).get("variant") == "global"
-    names = [*METRICS, GLOBAL] if wide else list(METRICS)
+    names = [*after.outcomes, GLOBAL] if wide else list(after.outcomes)
     metric = st.selectbox(
         "What counts as right",
         names,
-        names.index("group_match"),
+        names.index(metrics.GROUP_MATCH),
         format_func=lambda name: name_and_meaning(name)[0],
         key="explain_by",
         bind="query-params",

@@ -10,10 +10,11 @@ import streamlit as st
 
 from core import figures
 from core.figures.text import duration, name_and_meaning, plain
+from core.metrics.groups import headlines
 from core.runs.store import Run, RunStore
 from core.ttm.seeds import Sweep, final, group_runs, seed_of, summary
 from ui.page import guard
-from ui.runs import controls, main_metrics, open_run
+from ui.runs import controls, open_run
 from ui.takeaway import chart, take_away
 from ui.visitor import VisitorStore
 
@@ -63,7 +64,7 @@ def result(runs: Sequence[Run], steps: Sequence[Any], rows: Sequence[Mapping[str
         return
     sides = end.get("parts") or {"": end["metrics"]}
     for side, found in sides.items():
-        names = [name for name in main_metrics(runs[0].config) if name in found]
+        names = headlines(found)
         first = rows[0]["parts"][side] if side else rows[0]["metrics"]
         for column, name in zip(st.columns(max(len(names), 1), gap="medium"), names, strict=False):
             with column.container(border=True, gap="xxsmall"):
@@ -95,11 +96,12 @@ def curves(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def table(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:
-    """Every seed: how far it is, its GroupMatch with interval and ties, and the way to it."""
+    """Every seed: how far it is, its main metrics with interval and ties, and the way to it."""
+    names = headlines({name for own in steps for step in own[-1:] for name in step["metrics"]})
     rows = []
     for run, own in zip(runs, steps, strict=True):
         row = {"seed": seed_of(run), "status": run.status, "iterations": f"{run.done} of {run.total or '–'}"}
-        for name in main_metrics(run.config):
+        for name in names:
             label = name_and_meaning(name)[0]
             row |= {f"{label} before": accuracy(own[:1], name), f"{label} after": accuracy(own[-1:], name)}
         rows.append({**row, "time": duration(sum(step["seconds"] for step in own)) if own else "–"})

@@ -11,6 +11,7 @@ import streamlit as st
 
 from core.figures import ablations
 from core.figures.text import name_and_meaning
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from ui.takeaway import chart
 
 
@@ -38,7 +39,7 @@ def _iterations(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
 
 
 def _ends(data: ablations.EndsData) -> tuple[go.Figure, str]:
-    values = data.metrics["group_match"][:, 0]
+    values = data.metrics[GROUP_MATCH][:, 0]
     told = ", ".join(f"{x:g}: {y:.1f} %" for x, y in zip(data.x, values, strict=True))
     return ablations.ends_figure(data), f"GroupMatch by {data.label}: {told}."
 
@@ -85,12 +86,12 @@ VIEWS = {
     ),
     "Iterations": View(_iterations, "Results by the number of iterations T, as Table 9.", True),
     "Gains": View(
-        _gains("ttm", "group_match"),
+        _gains("ttm", GROUP_MATCH),
         "What test-time matching changes on every set and model, in points of GroupMatch; left of the line it falls.",
         False,
     ),
     "SimpleMatch": View(
-        _gains("simplematch", "group_score"),
+        _gains("simplematch", GROUP_SCORE),
         "What SimpleMatch changes, in points of GroupScore: on square sets the gap to GroupMatch closes, or nearly, "
         "without a label; on 1xk the two are one metric.",
         False,

@@ -17,6 +17,7 @@ from core.cola.background import start
 from core.cola.forgetting import cost_table, run_table
 from core.cola.run import adapt_job, execute
 from core.cola.table import jobs, run_all, summary
+from core.metrics.retrieval import COLA_MAP
 from core.runs.store import RunStore
 
 Strategy = Annotated[str, typer.Option(help="linear, prompt-tune, ft-all, ft-late, mm-pred or mm-adapter.")]
@@ -113,7 +114,7 @@ def format_epoch(record: Mapping[str, Any]) -> str:
     parts = [f"epoch {record['iteration']:>2}"]
     if record["loss"] is not None:
         parts.append(f"loss {record['loss']:.4f}")
-    for name, e in record["validation"].get("cola_map", {}).items():
+    for name, e in record["validation"].get(COLA_MAP, {}).items():
         if name in ("all", "seen", "unseen"):
             parts.append(f"validation mAP {name} {e['value']:.1f} [{e['low']:.1f}, {e['high']:.1f}]")
     if record["iteration"] == 0:

@@ -25,6 +25,7 @@ from core.exchange.layouts import FORMATS, LAYOUTS, Adapted, Result, layout_tabl
 from core.exchange.report import evaluate_all
 from core.exchange.runs import export_run as write_run
 from core.exchange.tables import write_table
+from core.metrics.groups import GROUP_MATCH
 from core.runs.store import RunStore
 from core.scoring.scores import write_scores
 from core.ttm.seeds import final, group_runs
@@ -199,7 +200,7 @@ def export_figure(
 
 def _figure(what: str, found: Any, model: str) -> Any:
     if what == "margins":
-        return figures.margins_figure(figures.margins_data(found.matches, found.outcomes["group_match"]))
+        return figures.margins_figure(figures.margins_data(found.matches, found.outcomes[GROUP_MATCH]))
     return figures.bars_figure(figures.bars_data({model: found.metrics}, list(found.outcomes)))
 
 
@@ -262,9 +263,9 @@ def _adapted(name: str, models: list[str], benchmarks: list[str]) -> tuple[tuple
     store = RunStore()
     runs = group_runs(store, name) if name.startswith("g-") else [store.get(name)]
     row = final([store.steps(run.id) for run in runs], [run.config for run in runs])
-    if row is None or "group_match" not in row["metrics"]:
+    if row is None or GROUP_MATCH not in row["metrics"]:
         raise InputError(f"{name} has no result yet; wait for its end, or resume it.")
-    spread = row["metrics"]["group_match"]
+    spread = row["metrics"][GROUP_MATCH]
     model, benchmark = (str(runs[0].config[key]) for key in ("model", "benchmark"))
     if model not in models or benchmark not in benchmarks:
         raise InputError(

@@ -87,11 +87,11 @@ def _built_in_shape(name: str) -> tuple[int, int] | None:
 
 
 def list_metrics() -> list[dict[str, Any]]:
-    from core.metrics.groups import METRICS  # scipy
+    from core.metrics.groups import GLOBAL, METRICS  # scipy
 
     return [
         {"name": n, "label": m.label, "meaning": m.meaning, "reference": m.reference}
-        for n, m in METRICS.items()
+        for n, m in {**METRICS, **GLOBAL}.items()
     ]
 
 

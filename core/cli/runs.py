@@ -14,6 +14,7 @@ from core.cli.say import format_spread, format_step, note, show_json
 from core.cli.typed import App
 from core.exchange.model import export_model, push_model
 from core.exchange.runs import import_run
+from core.metrics.groups import GROUP_MATCH
 from core.runs.models import adapted_model
 from core.runs.store import RunStore, resume
 from core.ttm.explain import broken, explain, fixed
@@ -88,13 +89,12 @@ def runs_seeds(
 def runs_explain(
     run: RunId,
     metric: Annotated[
-        str, typer.Option(help="What counts as right: group_match, group_score, ..., global_match.")
-    ] = "group_match",
+        str, typer.Option(help="What counts as right: one of `crossmatch list metrics`.")
+    ] = GROUP_MATCH,
     out: Annotated[Path | None, typer.Option(help="CSV file for the table, one row per group.")] = None,
     as_json: Json = False,
 ) -> None:
     """Which groups a run fixed and broke, when it trained on them, and with which pseudo-label."""
-
     table = _explained(run, metric)
     if out is not None:
         try:

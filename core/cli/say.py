@@ -7,7 +7,13 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-_SHOWN = ("group_score", "group_match", "global_match", "cola_map")
+
+def _main(found: Mapping[str, Any]) -> list[str]:
+    """The metrics of a record that have room on a line."""
+    from core.metrics.groups import headlines  # scipy
+    from core.metrics.retrieval import COLA_MAP  # scipy
+
+    return [*headlines(found), *(name for name in (COLA_MAP,) if name in found)]
 
 
 def show_json(record: Any) -> None:
@@ -62,15 +68,12 @@ def format_step(record: Mapping[str, Any]) -> str:
     if record["coverage"] is not None:
         precision = "-" if record["precision"] is None else f"{100 * record['precision']:.1f} %"
         parts.append(f"coverage {100 * record['coverage']:.1f} %  precision {precision}")
-    for name in _SHOWN:
-        if name in record["metrics"]:
-            e = record["metrics"][name]
-            chance = f"(chance {e['chance']:.1f}, ties {tie_count(e['ties'])})"
-            parts.append(f"{name} {e['value']:.2f} [{e['low']:.2f}, {e['high']:.2f}] {chance}")
+    for name in _main(record["metrics"]):
+        e = record["metrics"][name]
+        chance = f"(chance {e['chance']:.1f}, ties {tie_count(e['ties'])})"
+        parts.append(f"{name} {e['value']:.2f} [{e['low']:.2f}, {e['high']:.2f}] {chance}")
     for part, found in record.get("parts", {}).items():
-        for name in ("group_score", "group_match"):
-            if name in found["metrics"]:
-                parts.append(f"{part} {name} {found['metrics'][name]['value']:.2f}")
+        parts += [f"{part} {name} {found['metrics'][name]['value']:.2f}" for name in _main(found["metrics"])]
     return "  ".join([*parts, f"{record['seconds']:.1f} s", *filter(None, [record["note"]])])
 
 
@@ -79,11 +82,10 @@ def format_spread(row: Mapping[str, Any]) -> str:
     parts = [f"iteration {row['iteration']:>2}"]
     sides = {"": row["metrics"], **row.get("parts", {})}
     for side, found in sides.items():
-        for name in _SHOWN:
-            if name in found:
-                e = found[name]
-                std = "" if e["std"] is None else f" ± {e['std']:.2f}"
-                parts.append(f"{side} {name} {e['mean']:.2f}{std}".strip())
+        for name in _main(found):
+            e = found[name]
+            std = "" if e["std"] is None else f" ± {e['std']:.2f}"
+            parts.append(f"{side} {name} {e['mean']:.2f}{std}".strip())
     return "  ".join([*parts, f"({row['seeds']} seeds)"])
 
 

@@ -14,6 +14,7 @@ from core.base.errors import InputError, unknown_name
 from core.cli.options import Json
 from core.cli.say import duration, note, show_json
 from core.cli.typed import refuse
+from core.metrics.groups import headlines
 from core.runs.store import RunStore
 from core.sweeps import read_plan
 from core.sweeps.local import work_here
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from core.sweeps import Plan
     from core.sweeps.table import Progress
 
-_SHOWN = ("group_match", "group_score", "global_match")
 _EVERY = 10.0  # seconds between lines of progress
 _PLACES = ("here", "ray")
 
@@ -162,7 +162,7 @@ def format_table(table: pd.DataFrame) -> str:
     for row in _rows(table):
         head = " · ".join(filter(None, (row["benchmark"], row["model"], row["setting"])))
         lines.append(f"{head}: {row['state']}, {row['finished']} of {row['seeds']} ({row['share']:.0%})")
-        lines += [f"  {_format_metric(name, row)}" for name in _SHOWN if row.get(name) is not None]
+        lines += [f"  {_format_metric(name, row)}" for name in headlines(row) if row[name] is not None]
     return "\n".join(lines)
 
 

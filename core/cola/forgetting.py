@@ -17,6 +17,7 @@ from core.base.errors import InputError
 from core.cola.run import base_source
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
+from core.metrics.groups import TEXT_SCORE
 from core.runs.store import RunStore
 from core.scoring.load import load_scorer
 from core.scoring.scores import ScoreCache, score_groups
@@ -28,7 +29,6 @@ COLUMNS = (
     "set", "shape", "metric", "groups", "before", "before_low", "before_high", "after", "after_low", "after_high",
     "chance", "difference", "low", "high", "fixed", "broken", "p_value", "ties_before", "ties_after",
 )  # fmt: skip
-METRICS = ("group_score", "group_match", "text_score")
 KEPT = "cost.csv"  # in a run's folder
 
 
@@ -177,7 +177,8 @@ def _compared(
     )
     m, _ = groups.shape
     rows = []
-    for metric in METRICS if m > 1 else ("text_score",):
+    # With one image they all ask the same: its own caption first ([TTM] B.2).
+    for metric in (TEXT_SCORE,) if m == 1 else (*metrics.headlines(first.outcomes), TEXT_SCORE):
         was, now = first.metrics[metric], second.metrics[metric]
         paired = metrics.compare(first.outcomes[metric].value, second.outcomes[metric].value)
         rows.append(

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from core.base.errors import InputError, unknown_name
 from core.cola.tasks import BENCHMARKS, BUILTIN, load_task
 from core.metrics import groups as metrics
-from core.metrics.retrieval import RetrievalEvaluation
+from core.metrics.groups import IMAGE_SCORE, TEXT_SCORE
+from core.metrics.retrieval import COLA_MAP, RetrievalEvaluation
 from core.runs.models import adapted_model
 from core.runs.store import RunStore
 from core.scorers.cola_config import KIND, STRATEGIES, AdaptConfig
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from core.cola.training import TrainingState
     from core.datasets.sets import Retrieval
     from core.scorers.cola_adapted import AdaptedModel
-
-METRICS = ("cola_map", "query_all_map", "standard_map", "f1", "mean_rank_relevant", "mean_rank_distractor")
 
 
 class Epoch(NamedTuple):
@@ -120,7 +119,7 @@ def execute(
             "validation": _validation(model, task),
         }
         if record["validation"]:
-            record["metrics"] = {"cola_map": record["validation"]["cola_map"]["all"]}
+            record["metrics"] = {COLA_MAP: record["validation"][COLA_MAP]["all"]}
         arrays = {"losses": report.losses}
         if final and report.epoch in ((0, settings.epochs) if before else (settings.epochs,)):
             tell(report.epoch / settings.epochs, "measuring on test queries")
@@ -147,7 +146,7 @@ def _validation(model: AdaptedModel, task: Task) -> dict[str, Any]:
         return {}
 
     found = evaluation(task.validation, score_retrieval(model, task.validation))
-    return {"cola_map": {n: p.record() for n, p in found.metrics()["cola_map"].items()}}
+    return {COLA_MAP: {n: p.record() for n, p in found.metrics()[COLA_MAP].items()}}
 
 
 def evaluation(found: Retrieval, scores: np.ndarray) -> Any:
@@ -167,8 +166,8 @@ def measure(scorer: Any, task: Task) -> tuple[dict[str, Any], dict[str, np.ndarr
     }
     arrays: dict[str, np.ndarray] = {"retrieval_scores": scores}
     for name, groups, metric in (
-        ("multi_object", task.multi_object, "image_score"),
-        ("crepe", task.crepe, "text_score"),
+        ("multi_object", task.multi_object, IMAGE_SCORE),
+        ("crepe", task.crepe, TEXT_SCORE),
     ):
         if groups is None or groups.truth is None:
             continue

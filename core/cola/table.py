@@ -19,6 +19,7 @@ from core.base import files, paths
 from core.cola.run import adapt_job, base_source, evaluation, execute, settings_of
 from core.cola.tasks import builtin_test
 from core.metrics.groups import bootstrap
+from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP
 from core.scorers.cola_config import KIND, STRATEGIES
 from core.scoring.load import scorer_key
 
@@ -31,11 +32,11 @@ BASE = "base"  # the strategy column of the model before
 _FACTS = ("strategy", "fusion", "mix", "seed", "lr", "trained", "model", "base_key")
 # What stands in the short table: metric and part.
 HEADLINES = (
-    ("cola_map", "all"),
-    ("cola_map", "seen"),
-    ("cola_map", "unseen"),
-    ("query_all_map", "all"),
-    ("query_all_map", "unseen"),
+    (COLA_MAP, "all"),
+    (COLA_MAP, "seen"),
+    (COLA_MAP, "unseen"),
+    (QUERY_ALL_MAP, "all"),
+    (QUERY_ALL_MAP, "unseen"),
     ("multi_object", "all"),
     ("crepe", "all"),
 )
@@ -215,8 +216,8 @@ def _outcomes(
         measured = evaluation(test, kept["retrieval_scores"])
         for name, mask in measured.parts().items():
             if name in ("all", "seen", "unseen"):
-                values = measured.values("cola_map")
-                found.setdefault(f"cola_map {name}", []).append(values[mask])
+                values = measured.values(COLA_MAP)
+                found.setdefault(f"{COLA_MAP} {name}", []).append(values[mask])
         for name in ("multi_object", "crepe"):
             found.setdefault(name, []).append(kept[name])
     return {name: np.mean(values, axis=0) for name, values in found.items()}

@@ -23,7 +23,15 @@ import pandas as pd
 from core import datasets
 from core.base.errors import InputError, unknown_name
 from core.datasets.published import load_results
-from core.metrics.groups import METRICS, Estimate
+from core.metrics.groups import (
+    GROUP_MATCH,
+    GROUP_SCORE,
+    IMAGE_SCORE,
+    METRICS,
+    TEXT_SCORE,
+    Estimate,
+    yes_or_no,
+)
 
 PAPERS = {"ttm": "TTM", "vgpt": "VGPT", "cola": "Cola"}
 
@@ -119,8 +127,7 @@ def _note(result: Result) -> str:
     m, k = result.shape
     parts = [
         f"{METRICS[name].label} [{e.low:.2f}, {e.high:.2f}] (chance {e.chance:.2f}, {e.ties} tied)"
-        for name, e in result.metrics.items()
-        if name in ("text_score", "image_score", "group_score", "group_match")
+        for name, e in ((name, result.metrics[name]) for name in yes_or_no(result.metrics))
     ]
     more = f"; TTM over {result.adapted.seeds} seeds" if result.adapted else ""
     head = f"{result.model} on {result.title}, {result.n_groups} groups of {m}×{k}"
@@ -175,7 +182,7 @@ def _ttm_main(results: Sequence[Result], paper: pd.DataFrame) -> tuple[list[str]
         rows.append([title, "", "", "", "", ""])
         rows += _ttm_paper(paper, title)
         for r in (r for r in results if r.title == title):
-            raw, match = r.metrics["group_score"].value, r.metrics["group_match"].value
+            raw, match = r.metrics[GROUP_SCORE].value, r.metrics[GROUP_MATCH].value
             after = None if r.adapted is None else r.adapted.mean
             spread = None if r.adapted is None else r.adapted.std
             rows.append([r.model, _cell(raw), _cell(match), _cell(after, spread), *_gain(match, after)])
@@ -188,8 +195,8 @@ def _ttm_paper(paper: pd.DataFrame, title: str) -> list[list[str]]:
     part = paper[(paper["title"] == title) & paper["table"].isin(["Table 1", "Table 8"])]
     rows = []
     for model, found in part.groupby("model", sort=False):
-        raw, match = _value(found, "group_score", "raw"), _value(found, "group_match", "SimpleMatch")
-        after = _value(found, "group_match", "TTM")
+        raw, match = _value(found, GROUP_SCORE, "raw"), _value(found, GROUP_MATCH, "SimpleMatch")
+        after = _value(found, GROUP_MATCH, "TTM")
         cells = [_cell(*raw), _cell(*match), _cell(*after), *_gain(match[0], after[0])]
         rows.append([f"{model} (TTM paper)", *cells])
     return rows
@@ -200,14 +207,14 @@ def _ttm_single(results: Sequence[Result], paper: pd.DataFrame) -> tuple[list[st
     for title in dict.fromkeys(r.title for r in results):
         part = paper[paper["title"] == title] if len(paper) else paper
         for model, found in part.groupby("model", sort=False) if len(part) else ():
-            raw, after = _value(found, "group_score", "raw"), _value(found, "group_match", "TTM")
+            raw, after = _value(found, GROUP_SCORE, "raw"), _value(found, GROUP_MATCH, "TTM")
             if raw[0] is not None:
-                after = after if after[0] is not None else _value(found, "group_score", "TTM")
+                after = after if after[0] is not None else _value(found, GROUP_SCORE, "TTM")
                 rows.append(
                     [title, f"{model} (TTM paper)", _cell(*raw), _cell(*after), *_gain(raw[0], after[0])]
                 )
         for r in (r for r in results if r.title == title):
-            raw_value = r.metrics["group_score"].value
+            raw_value = r.metrics[GROUP_SCORE].value
             mean, std = (None, None) if r.adapted is None else (r.adapted.mean, r.adapted.std)
             rows.append([title, r.model, _cell(raw_value), _cell(mean, std), *_gain(raw_value, mean)])
     return ["Datasets", "Model", "Raw", "TTM", "Δ", "Error Reduction"], rows
@@ -216,24 +223,25 @@ def _ttm_single(results: Sequence[Result], paper: pd.DataFrame) -> tuple[list[st
 # --- one row per model, columns by data set
 
 
-def _wide(metrics: Sequence[tuple[str, str]]) -> Callable[..., tuple[list[str], list[list[str]]]]:
-    """A layout with the columns (metric, its short name) for each data set, as VGPT's and Cola's tables are."""
+def _wide(*metrics: str) -> Callable[..., tuple[list[str], list[list[str]]]]:
+    """A layout with a column for each of these metrics of each data set, as VGPT's and Cola's tables are."""
+    shorts = [METRICS[name].short for name in metrics] if len(metrics) > 1 else [""]
 
     def build(results: Sequence[Result], paper: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
         titles = list(dict.fromkeys(r.title for r in results))
-        head = ["Method", *(f"{t} {short}".strip() for t in titles for _, short in metrics)]
+        head = ["Method", *(f"{t} {short}".strip() for t in titles for short in shorts)]
         rows: dict[str, list[str]] = {}
         if len(paper):
             # VGPT prints the same number in several tables; the first is taken.
             for (model, method), found in paper.groupby(["model", "method"], sort=False):
-                cells = [_cell(*_value(found[found["title"] == t], m)) for t in titles for m, _ in metrics]
+                cells = [_cell(*_value(found[found["title"] == t], m)) for t in titles for m in metrics]
                 if any(cell != "–" for cell in cells):
                     rows[f"{model} {method}".strip() + " (paper)"] = cells
         by_model = {(r.model, r.title): r for r in results}
         for model in dict.fromkeys(r.model for r in results):
             found_here = [by_model.get((model, t)) for t in titles]
             rows[model] = [
-                _cell(None if r is None else r.metrics[m].value) for r in found_here for m, _ in metrics
+                _cell(None if r is None else r.metrics[m].value) for r in found_here for m in metrics
             ]
         return head, [[name, *cells] for name, cells in rows.items()]
 
@@ -243,7 +251,7 @@ def _wide(metrics: Sequence[tuple[str, str]]) -> Callable[..., tuple[list[str], 
 LAYOUTS: dict[str, Callable[[Sequence[Result], pd.DataFrame], tuple[list[str], list[list[str]]]]] = {
     "ttm/1": _ttm_main,
     "ttm/6": _ttm_single,
-    "vgpt/1": _wide([("text_score", "")]),
-    "vgpt/4": _wide([("text_score", "Text"), ("image_score", "Image"), ("group_score", "Group")]),
-    "cola/2": _wide([("image_score", "")]),
+    "vgpt/1": _wide(TEXT_SCORE),
+    "vgpt/4": _wide(TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE),
+    "cola/2": _wide(IMAGE_SCORE),
 }

@@ -30,6 +30,7 @@ from core.figures.text import name_and_meaning, tie_count
 from core.groups import GroupSet, ImageRef
 from core.metrics import select
 from core.metrics.evaluation import Evaluation, tags_frame
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, Estimate, described, headlines
 from core.scoring.load import load_scorer, scorer_key
 from core.scoring.scores import ScoreCache, score_groups
 
@@ -164,11 +165,11 @@ def _overview(sections: Sequence[Section]) -> str:
     rows = "".join(
         f'<tr><td>{escape(s.model)}</td><td><a href="#s{i}">{escape(s.benchmark)}</a></td>'
         f"<td>{len(s.evaluation.scores)} of {_shape(s)}</td>"
-        + "".join(_cell(s.evaluation.metrics[name]) for name in ("group_score", "group_match"))
+        + "".join(_cell(s.evaluation.metrics.get(name)) for name in headlines())
         + "</tr>"
         for i, s in enumerate(sections)
     )
-    head = "<tr><th>Model</th><th>Benchmark</th><th>Groups</th><th>GroupScore</th><th>GroupMatch</th></tr>"
+    head = f"<tr><th>Model</th><th>Benchmark</th><th>Groups</th>{_heads()}</tr>"
     return f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
 
 
@@ -176,7 +177,13 @@ def _shape(section: Section) -> str:
     return "×".join(map(str, section.evaluation.shape))
 
 
-def _cell(found: Any) -> str:
+def _heads() -> str:
+    return "".join(f"<th>{escape(described(name).label)}</th>" for name in headlines())
+
+
+def _cell(found: Estimate | None) -> str:
+    if found is None:
+        return "<td>–</td>"
     tied = f", {found.ties} tied" if found.ties else ""
     return (
         f"<td><b>{found.value:.1f}</b> [{found.low:.1f}, {found.high:.1f}]"
@@ -188,7 +195,7 @@ def _section(index: int, section: Section, examples: int, pictures: bool | None)
     found, groups = section.evaluation, section.groups
     names = list(found.outcomes)
     chart = bars_svg(bars_data({"all": found.metrics}, names))
-    margins = margins_svg(margins_data(found.matches, found.outcomes["group_match"]))
+    margins = margins_svg(margins_data(found.matches, found.outcomes[GROUP_MATCH]))
     return f"""<section id="s{index}"><h2>{escape(section.model)} on {escape(groups.title or section.benchmark)}</h2>
 <p>{escape(section.benchmark)}, split {escape(section.split)}: {len(groups)} groups of {_shape(section)} (images ×
 captions). {escape(groups.description)}</p>
@@ -217,11 +224,11 @@ def _slices(found: Evaluation) -> str:
     for tag, parts in found.slices().items():
         rows = "".join(
             f"<tr><th>{escape(value or '(none)')}</th><td>{len(part.scores)}</td>"
-            + "".join(_cell(part.metrics[name]) for name in ("group_score", "group_match"))
+            + "".join(_cell(part.metrics.get(name)) for name in headlines())
             + "</tr>"
             for value, part in parts.items()
         )
-        head = f"<tr><th>{escape(tag)}</th><th>Groups</th><th>GroupScore</th><th>GroupMatch</th></tr>"
+        head = f"<tr><th>{escape(tag)}</th><th>Groups</th>{_heads()}</tr>"
         blocks.append(f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>')
     return f"<details><summary>By tag</summary>{''.join(blocks)}</details>" if blocks else ""
 
@@ -252,12 +259,12 @@ def chosen_groups(found: Evaluation, count: int) -> list[tuple[str, int]]:
     """Groups worth a look with the reason: matched right though GroupScore fails, nearly tied, wrong by far, right."""
     margin = found.matches.margin
     kinds = select.surprises(found)
-    matched = found.outcomes["group_match"]
+    matched = found.outcomes[GROUP_MATCH]
     kinds = {
         "GroupMatch right, GroupScore wrong": kinds["match right, score wrong"],
         "near tie": kinds["near tie"],
         "matched wrong by a wide margin": (matched.value < 1) & ~matched.tied,
-        "right under both": found.outcomes["group_score"].value == 1,
+        "right under both": found.outcomes[GROUP_SCORE].value == 1,
     }
     queues = [
         (

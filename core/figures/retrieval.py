@@ -11,7 +11,8 @@ import plotly.graph_objects as go
 
 from core.datasets.published import reference
 from core.figures.style import OUTCOME_COLOURS, SERIES, layout
-from core.metrics.retrieval import METRICS
+from core.metrics.groups import IMAGE_SCORE, TEXT_SCORE
+from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
 from core.scorers.cola_config import STRATEGIES
 
 PARTS = ("all", "seen", "unseen")
@@ -22,24 +23,24 @@ BUDGET = (
 )
 # What the table of strategies shows: metric, part, heading.
 COLUMNS = (
-    ("cola_map", "all", "Cola mAP, all"),
-    ("cola_map", "seen", "seen"),
-    ("cola_map", "unseen", "unseen"),
-    ("query_all_map", "unseen", "QueryAll mAP, unseen"),
+    (COLA_MAP, "all", "Cola mAP, all"),
+    (COLA_MAP, "seen", "seen"),
+    (COLA_MAP, "unseen", "unseen"),
+    (QUERY_ALL_MAP, "unseen", "QueryAll mAP, unseen"),
     ("multi_object", "all", "multi-object accuracy"),
     ("crepe", "all", "CREPE accuracy"),
 )
 # Where the paper's numbers of the same kind stand: heading -> dataset, subset, metric.
 PAPER = {
-    "GQA, all": ("Cola GQA", "all", "cola_map"),
-    "GQA, seen": ("Cola GQA", "seen", "cola_map"),
-    "GQA, unseen": ("Cola GQA", "unseen", "cola_map"),
-    "CLEVR, all": ("Cola CLEVR", "all", "cola_map"),
-    "CLEVR, seen": ("Cola CLEVR", "seen", "cola_map"),
-    "CLEVR, unseen": ("Cola CLEVR", "unseen", "cola_map"),
-    "PACO, all": ("Cola PACO", "all", "cola_map"),
-    "multi-object accuracy": ("Cola multi-object", "", "image_score"),
-    "CREPE accuracy": ("CREPE", "1x2", "text_score"),
+    "GQA, all": ("Cola GQA", "all", COLA_MAP),
+    "GQA, seen": ("Cola GQA", "seen", COLA_MAP),
+    "GQA, unseen": ("Cola GQA", "unseen", COLA_MAP),
+    "CLEVR, all": ("Cola CLEVR", "all", COLA_MAP),
+    "CLEVR, seen": ("Cola CLEVR", "seen", COLA_MAP),
+    "CLEVR, unseen": ("Cola CLEVR", "unseen", COLA_MAP),
+    "PACO, all": ("Cola PACO", "all", COLA_MAP),
+    "multi-object accuracy": ("Cola multi-object", "", IMAGE_SCORE),
+    "CREPE accuracy": ("CREPE", "1x2", TEXT_SCORE),
 }
 
 
@@ -56,9 +57,9 @@ def curve_data(steps: Sequence[Mapping[str, Any]], total: int) -> CurveData:
     """From the records of a run of kind `adapt` (`core.cola.run.execute`)."""
     fields = ("value", "low", "high", "chance")
     known = [s for s in steps if s["validation"]]
-    found = known[0]["validation"]["cola_map"] if known else {}
+    found = known[0]["validation"][COLA_MAP] if known else {}
     parts = {
-        part: np.array([[s["validation"]["cola_map"][part][f] for f in fields] for s in steps], dtype=float)
+        part: np.array([[s["validation"][COLA_MAP][part][f] for f in fields] for s in steps], dtype=float)
         for part in PARTS
         if part in found
     }
@@ -159,7 +160,7 @@ def paper_data(model: str = "CLIP") -> StrategiesData:
     table = paper_table(model)
     found = _empty(["base", *STRATEGIES], 1)
     for i, (metric, part, title) in enumerate(COLUMNS):
-        column = f"GQA, {part}" if metric == "cola_map" else title
+        column = f"GQA, {part}" if metric == COLA_MAP else title
         if column in table:
             found.value[i] = table[column].to_numpy(dtype=float)
     return found

@@ -180,27 +180,31 @@ class RetrievalMetric(NamedTuple):
     chance: str
 
 
+# For pages and tables that speak about one metric in particular.
+COLA_MAP, QUERY_ALL_MAP, STANDARD_MAP = "cola_map", "query_all_map", "standard_map"
+F1, RANK_RELEVANT, RANK_DISTRACTOR = "f1", "mean_rank_relevant", "mean_rank_distractor"
+
 METRICS: dict[str, RetrievalMetric] = {
-    "cola_map": RetrievalMetric(
+    COLA_MAP: RetrievalMetric(
         "Cola mAP", "Mean average precision among the images with any of the query's words.",
         "percent", "higher", "any_word", "precision", "expected",
     ),
-    "query_all_map": RetrievalMetric(
+    QUERY_ALL_MAP: RetrievalMetric(
         "QueryAll mAP", "The same among the images with all of the words, on one object or on several.",
         "percent", "higher", "all_words", "precision", "expected",
     ),
-    "standard_map": RetrievalMetric(
+    STANDARD_MAP: RetrievalMetric(
         "Standard mAP", "The same among all images.", "percent", "higher", "everything", "precision", "expected"
     ),
-    "f1": RetrievalMetric(
+    F1: RetrievalMetric(
         "F1", "Of calling the first R images of Cola's list right, where R are; needs no threshold.",
         "percent", "higher", "any_word", "f1", "share",
     ),
-    "mean_rank_relevant": RetrievalMetric(
+    RANK_RELEVANT: RetrievalMetric(
         "Rank of right images", "Mean rank among the images with all of the words.",
         "rank", "lower", "all_words", "relevant", "middle",
     ),
-    "mean_rank_distractor": RetrievalMetric(
+    RANK_DISTRACTOR: RetrievalMetric(
         "Rank of distractors", "Mean rank of the images that have all of the words wrongly attached.",
         "rank", "higher", "all_words", "distractor", "middle",
     ),

@@ -37,6 +37,7 @@ class Described:
     label: str
     short: str  # where the data set or the column says the rest, as in the papers' tables
     meaning: str  # one sentence
+    reference: str
     colour: str  # "#rrggbb", a middle tone: a contrast of 3:1 or more on the light and on the dark page
     marker: str  # Plotly's names of a marker and of a dash, so that no metric is told by colour alone
     dash: str
@@ -63,7 +64,6 @@ class Metric(Described):
     """
 
     formula: str  # LaTeX
-    reference: str
     share: bool
     applies: Callable[[int, int], bool]  # (m, k) -> whether groups of m images and k captions have it
     rule: Callable[[int, int], Rule]  # (m, k) -> its outcome from the comparisons of a block of groups
@@ -218,6 +218,7 @@ GLOBAL: dict[str, Described] = {
         label="Global match",
         short="Global",
         meaning="One assignment over all images and captions gives an image its own caption.",
+        reference="[TTM] 3.2.1",
         colour="#c67c12",
         marker="star",
         dash="solid",
@@ -227,6 +228,7 @@ GLOBAL: dict[str, Described] = {
         label="Image to text R@1",
         short="i→t R@1",
         meaning="An image's own caption scores highest among all captions.",
+        reference="Recall at 1",
         colour="#c0569f",
         marker="triangle-up",
         dash="longdash",
@@ -236,6 +238,7 @@ GLOBAL: dict[str, Described] = {
         label="Text to image R@1",
         short="t→i R@1",
         meaning="A caption's own image scores highest among all images.",
+        reference="Recall at 1",
         colour="#93801c",
         marker="triangle-down",
         dash="longdashdot",
@@ -286,8 +289,8 @@ def described(name: str) -> Described:
 
 
 def headlines(known: Collection[str] | None = None) -> tuple[str, ...]:
-    """The metrics to show where there is room for few, in the table's order; of `known` ones, by default of groups."""
-    found = METRICS if known is None else [name for name in (*METRICS, *GLOBAL) if name in known]
+    """The metrics to show where there is room for few: of `known` ones (then a global one first), or all of groups."""
+    found = METRICS if known is None else [name for name in (*GLOBAL, *METRICS) if name in known]
     return tuple(name for name in found if described(name).headline)
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 
 from core.cola.run import adapt_job
 from core.datasets.published import reference
+from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
 from core.papers.cells import Cell, Line
 from core.scorers.cola_config import STRATEGIES
 
@@ -34,12 +35,7 @@ MIXES = {
 }
 _PAIRS = {"Cola multi-object": "multi_object", "CREPE": "crepe"}
 _HEADS = {
-    "cola_map": "Cola mAP",
-    "query_all_map": "QueryAll mAP",
-    "standard_map": "standard mAP",
-    "f1": "F1",
-    "mean_rank_relevant": "rank of right images",
-    "mean_rank_distractor": "rank of distractors",
+    **{name: metric.label for name, metric in METRICS.items()},
     "multi_object": "multi-object accuracy",
     "crepe": "CREPE accuracy",
     "parameters": "million weights trained",
@@ -131,10 +127,10 @@ def _cell(row: pd.Series, benchmarks: list[str]) -> TestCell:
 
 WORLD_MODEL = "builtin/clip"
 WORLD_CELLS = (
-    ("cola_map", "all"),
-    ("cola_map", "seen"),
-    ("cola_map", "unseen"),
-    ("query_all_map", "all"),
+    (COLA_MAP, "all"),
+    (COLA_MAP, "seen"),
+    (COLA_MAP, "unseen"),
+    (QUERY_ALL_MAP, "all"),
     ("multi_object", ""),
     ("crepe", ""),
 )

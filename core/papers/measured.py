@@ -11,6 +11,7 @@ import pandas as pd
 
 from core.base.paths import assets
 from core.cola.run import adapt_job
+from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE
 from core.papers.cells import Cell
 from core.papers.measure import measure_job
 from core.scorers.cola_config import STRATEGIES
@@ -24,7 +25,7 @@ _SETTINGS = {
     "tuned on test": "best",
     "half/half x 10": "validated",
 }
-_METRICS = ("group_score", "group_match", "global_match")
+_METRICS = (GROUP_SCORE, GROUP_MATCH, GLOBAL_MATCH)
 _WHOLE = "all"  # the part of a run that is not a transfer check's
 # Columns of the description itself; every other setting is one of the method's.
 _OWN: dict[str, Callable[[str], Any]] = {"adapt_on": float, "oracle": lambda text: bool(int(text))}

@@ -16,6 +16,7 @@ import pandas as pd
 from core import datasets
 from core.base.errors import unknown_name
 from core.datasets.published import reference
+from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE
 from core.papers import cola, vgpt
 from core.papers.cells import GAINS, Cell, Line
 from core.scorers.hub import builtin_models
@@ -78,16 +79,15 @@ def _paper_cell(row: pd.Series, rows: pd.DataFrame) -> Cell:
 
 
 _ABLATION = "scenes/left-right"
-_MATCH, _SCORE = "group_match", "group_score"
 
 
 def _measured(
-    method: str = "TTM", metrics: Sequence[str] = (_MATCH, _SCORE), part: str = ""
+    method: str = "TTM", metrics: Sequence[str] = (GROUP_MATCH, GROUP_SCORE), part: str = ""
 ) -> tuple[Cell, ...]:
     """The metrics before (SimpleMatch is what GroupMatch says before) and after."""
     before = (
-        Cell("raw", _SCORE, "before", _SCORE, part=part),
-        Cell("SimpleMatch", _MATCH, "before", _MATCH, part=part),
+        Cell("raw", GROUP_SCORE, "before", GROUP_SCORE, part=part),
+        Cell("SimpleMatch", GROUP_MATCH, "before", GROUP_MATCH, part=part),
     )
     return (*before, *(Cell(method, metric, "after", metric, part=part) for metric in metrics))
 
@@ -113,7 +113,7 @@ def _world() -> list[Line]:
     for model in _models():
         for name in _sets():
             found.append(Line(f"{name}, {model}", _measured(), ttm_job(name, model)))
-            cells = Cell("SimpleMatch", _SCORE, "after", _SCORE)
+            cells = Cell("SimpleMatch", GROUP_SCORE, "after", GROUP_SCORE)
             found.append(Line(f"{name}, {model}, SimpleMatch", (cells,), simplematch_job(name, model)))
     return found
 
@@ -137,9 +137,9 @@ def _oracle() -> list[Line]:
 def _global() -> list[Line]:
     options = {"variant": "global", "threshold_mode": "relative", "tau_first": 0.5, "tau_last": 0.0}
     cells = (
-        Cell("raw", _SCORE, "before", _SCORE),
-        Cell("SimpleMatch", "global_match", "before", "global_match"),
-        Cell("TTM", "global_match", "after", "global_match"),
+        Cell("raw", GROUP_SCORE, "before", GROUP_SCORE),
+        Cell("SimpleMatch", GLOBAL_MATCH, "before", GLOBAL_MATCH),
+        Cell("TTM", GLOBAL_MATCH, "after", GLOBAL_MATCH),
     )
     return [
         Line(f"{name}, builtin/clip", cells, ttm_job(name, "builtin/clip", options=options))

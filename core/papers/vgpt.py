@@ -17,6 +17,7 @@ from core import datasets
 from core.datasets.base import RETRIEVAL
 from core.datasets.published import reference
 from core.figures.text import name_and_meaning
+from core.metrics.groups import TEXT_SCORE
 from core.papers.cells import Cell, Line
 from core.papers.measure import measure_job
 from core.sweeps.evaluate import evaluate_job
@@ -231,7 +232,7 @@ def _alpha_of(row: pd.Series, rows: pd.DataFrame) -> str:
         & (rows["subset"] == row["subset"])
         & (rows["metric"] != "alpha")
     ]
-    metric = str(same["metric"].iloc[0]) if len(same) else "text_score"
+    metric = str(same["metric"].iloc[0]) if len(same) else TEXT_SCORE
     return _METRICS.get(metric, metric)
 
 
@@ -256,7 +257,7 @@ def world() -> list[Line]:
 def world_line(benchmark: str) -> Line:
     """One set: TextScore at alpha 0, at 1, at its best, and held out."""
     cells = tuple(
-        AlphaCell(f"VisualGPTScore {at}", "text_score", "after", "text_score", at, head=f"{title} TextScore")
+        AlphaCell(f"VisualGPTScore {at}", TEXT_SCORE, "after", TEXT_SCORE, at, head=f"{title} TextScore")
         for at, title in _HEADS.items()
     )
     return Line(

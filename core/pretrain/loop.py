@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from core.metrics.groups import evaluate
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, evaluate
 from core.pretrain.families import FAMILIES
 from core.pretrain.heads import SceneHeads
 from core.pretrain.recipes import Recipe
@@ -24,7 +24,7 @@ from core.scenes.twins import RELATIVE
 Record = dict[str, Any]
 Progress = Callable[[str, float], None]
 Score = Callable[[Any, torch.Tensor, torch.Tensor], torch.Tensor]
-METRICS = ("group_score", "group_match")
+METRICS = (GROUP_SCORE, GROUP_MATCH)
 _SCORED = 100  # groups scored at once
 
 

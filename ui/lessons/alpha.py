@@ -9,7 +9,7 @@ from core.debiasing.debias import prior_from_scores
 from core.debiasing.study import AlphaStudy, pmi_text
 from core.figures import group_html
 from core.figures.alpha import alpha_data, alpha_figure
-from core.metrics.groups import METRICS
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE
 from ui.lessons import parts
 from ui.lessons.live import evaluate
 from ui.takeaway import chart
@@ -17,7 +17,7 @@ from ui.takeaway import chart
 MODEL = "vgpt:builtin/blip-caption"
 BLIND = "blind:builtin/blip-caption"
 SET = "scenes/attribute-swap"
-SHOWN = ("text_score", "group_score", "image_score", "group_match")
+SHOWN = (TEXT_SCORE, GROUP_SCORE, IMAGE_SCORE, GROUP_MATCH)
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
@@ -37,20 +37,20 @@ def show() -> None:
     choice = parts.predict(
         "alpha",
         "on 2×2 groups, which of these cannot change at all, whatever α is?",
-        tuple(METRICS[name].label for name in ("text_score", "group_score", "group_match")),
+        tuple(METRICS[name].label for name in (TEXT_SCORE, GROUP_SCORE, GROUP_MATCH)),
     )
     if choice is None:
         return
     still = [
         METRICS[name].label
-        for name in ("text_score", "group_score", "group_match")
+        for name in (TEXT_SCORE, GROUP_SCORE, GROUP_MATCH)
         if np.ptp(found.curve(name).values) == 0
     ]
     parts.verdict(choice, still[0] if len(still) == 1 else " and ".join(still) or "none of them")
     alpha = st.slider("α", 0.0, 1.0, 0.5, step=0.01, key="lesson_alpha", bind="query-params")
     chances = {name: found.evaluation(0.0).metrics[name].chance for name in SHOWN}
     curves = {name: found.curve(name) for name in SHOWN}
-    figure = alpha_figure(alpha_data(curves, len(found.ids), chances, "text_score"), alpha)
+    figure = alpha_figure(alpha_data(curves, len(found.ids), chances, TEXT_SCORE), alpha)
     now = found.evaluation(alpha).metrics
     told = "; ".join(f"{METRICS[name].label} {now[name].value:.1f} %" for name in SHOWN)
     left, right = st.columns([3, 2], gap="large")
@@ -79,7 +79,7 @@ def show() -> None:
 
 def one_group(found: AlphaStudy, alpha: float) -> None:
     """The first group that alpha flips for TextScore, with its table at this alpha."""
-    flips = found.flips(1.0, "text_score")
+    flips = found.flips(1.0, TEXT_SCORE)
     changed = np.flatnonzero(flips.fixed | flips.broken)
     index = int(changed[0]) if len(changed) else 0
     scores = found.evaluation(alpha).scores[index]

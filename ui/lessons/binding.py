@@ -10,6 +10,7 @@ from core.base import paths
 from core.figures import retrieval
 from core.figures.text import metric_line
 from core.metrics.evaluation import Evaluation
+from core.metrics.groups import TEXT_SCORE
 from ui.lessons import parts
 from ui.lessons.live import evaluate
 from ui.takeaway import chart
@@ -41,17 +42,17 @@ def show() -> None:
     )
     if choice is None:
         return
-    value = {change: e.metrics["text_score"].value for change, e in found.items()}
+    value = {change: e.metrics[TEXT_SCORE].value for change, e in found.items()}
     parts.verdict(choice, SAID[max(value, key=value.__getitem__)])
     rows = {change: e.metrics for change, e in found.items()}
-    told = "; ".join(f"{SAID[c]}: {metric_line(e.metrics['text_score'])}" for c, e in found.items())
+    told = "; ".join(f"{SAID[c]}: {metric_line(e.metrics[TEXT_SCORE])}" for c, e in found.items())
     left, right = st.columns([3, 2], gap="large")
     with left:
-        figure = plots.bars_figure(plots.bars_data(rows, ("text_score",)), 300)
+        figure = plots.bars_figure(plots.bars_data(rows, (TEXT_SCORE,)), 300)
         chart(figure, f"TextScore by what is wrong with the other caption. {told}.", "binding")
     with right:
         for change, e in found.items():
-            st.markdown(f"**{SAID[change]}**: {metric_line(e.metrics['text_score'])}, {len(e.ids)} groups")
+            st.markdown(f"**{SAID[change]}**: {metric_line(e.metrics[TEXT_SCORE])}, {len(e.ids)} groups")
     st.markdown(
         "Cola asks the question as a search: find the *red cube* among pictures that have something red **or** a cube, "
         "and as exchanged pairs, two pictures and two captions. Its answer is to let a small **multimodal adapter** "

@@ -7,6 +7,7 @@ import streamlit as st
 from core import figures
 from core.figures.text import metric_line
 from core.metrics.evaluation import Evaluation
+from core.metrics.groups import TEXT_SCORE
 from ui.lessons import parts
 from ui.lessons.live import evaluate
 from ui.takeaway import chart
@@ -31,17 +32,17 @@ def show() -> None:
         return
     parts.verdict(choice, _outcome(found))
     rows = {name.removeprefix("scenes/"): e.metrics for name, e in found.items()}
-    told = "; ".join(f"{name} {metric_line(row['text_score'])}" for name, row in rows.items())
+    told = "; ".join(f"{name} {metric_line(row[TEXT_SCORE])}" for name, row in rows.items())
     left, right = st.columns(2, gap="large")
     with left:
         chart(
-            figures.bars_figure(figures.bars_data(rows, ("text_score",)), 300),
+            figures.bars_figure(figures.bars_data(rows, (TEXT_SCORE,)), 300),
             f"TextScore of the blind model on both sets: {told}.",
             "blind",
         )
     with right:
         for name, what in SETS.items():
-            st.markdown(f"**{name}** ({what}): {metric_line(found[name].metrics['text_score'])}")
+            st.markdown(f"**{name}** ({what}): {metric_line(found[name].metrics[TEXT_SCORE])}")
         groups = live_example(found[ORDER])
         st.markdown("What the blind model chooses from, first its favourite:")
         for caption, score in groups:
@@ -72,7 +73,7 @@ def _outcome(found: dict[str, Evaluation]) -> str:
     """Far above chance: the interval lies above the middle between chance and 100 %."""
     high = []
     for name, label in ((ORDER, "shuffled words (1×5)"), (SWAP, "plausible swaps (1×2)")):
-        e = found[name].metrics["text_score"]
+        e = found[name].metrics[TEXT_SCORE]
         if e.low > (e.chance + 100) / 2:
             high.append(label)
     return {0: "neither", 2: "both"}.get(len(high), high[0] if high else "neither")

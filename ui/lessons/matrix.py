@@ -9,10 +9,11 @@ import streamlit as st
 from core.base.errors import InputError
 from core.figures import group_html
 from core.metrics.evaluation import Evaluation
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, TEXT_SCORE
 from ui.lessons import parts
 
 START = [[6.4, 5.0], [10.1, 9.6]]
-SHOWN = ("text_score", "image_score", "group_score", "group_match")
+SHOWN = (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE, GROUP_MATCH)
 
 
 def edited() -> np.ndarray:
@@ -45,8 +46,8 @@ def show() -> None:
     said = {name: kind == "right" for name, kind in start.items()}
     outcome = (
         "GroupMatch says yes, GroupScore says no"
-        if said["group_match"] and not said["group_score"]
-        else "GroupScore says yes" if said["group_score"] else "no metric will say so"
+        if said[GROUP_MATCH] and not said[GROUP_SCORE]
+        else "GroupScore says yes" if said[GROUP_SCORE] else "no metric will say so"
     )  # fmt: skip
     parts.verdict(choice, outcome)
     st.markdown(

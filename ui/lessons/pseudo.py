@@ -25,10 +25,10 @@ def show() -> None:
     )
     if choice is None:
         return
-    margin, right = found.matches.margin, found.outcomes["group_match"].value == 1
+    margin, right = found.matches.margin, found.outcomes[metrics.GROUP_MATCH].value == 1
     surest = margin >= np.quantile(margin, 0.8)
-    top = metrics.estimate(right[surest], found.metrics["group_match"].chance)
-    everyone = found.metrics["group_match"]
+    top = metrics.estimate(right[surest], found.metrics[metrics.GROUP_MATCH].chance)
+    everyone = found.metrics[metrics.GROUP_MATCH]
     outcome = (
         "clearly more"
         if top.low > everyone.value

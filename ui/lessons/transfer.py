@@ -6,12 +6,13 @@ import streamlit as st
 
 from core import figures
 from core.figures.text import metric_line
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from core.teaching import lessons
 from ui.lessons import parts
 from ui.loaders import load_groups
 from ui.takeaway import chart
 
-SHOWN = ("group_score", "group_match")
+SHOWN = (GROUP_SCORE, GROUP_MATCH)
 
 
 @st.cache_data(max_entries=4, show_spinner="Training a map per modality on half of the groups …")
@@ -34,8 +35,7 @@ def show() -> None:
         return
     adapted, untouched = halves(parts.SET, parts.MODEL)
     gains = [
-        h.after.metrics["group_score"].value - h.before.metrics["group_score"].value
-        for h in (adapted, untouched)
+        h.after.metrics[GROUP_SCORE].value - h.before.metrics[GROUP_SCORE].value for h in (adapted, untouched)
     ]
     outcome = (
         "it falls" if gains[1] < 0 else "it rises far less" if gains[1] < gains[0] / 2 else "it rises as much"
@@ -46,7 +46,7 @@ def show() -> None:
         for name, half in (("adapted", adapted), ("untouched", untouched))
         for when in ("before", "after")
     }
-    told = "; ".join(f"{name} {metric_line(row['group_score'])}" for name, row in rows.items())
+    told = "; ".join(f"{name} {metric_line(row[GROUP_SCORE])}" for name, row in rows.items())
     chart(
         figures.bars_figure(figures.bars_data(rows, SHOWN)), f"GroupScore and GroupMatch. {told}.", "transfer"
     )
