@@ -17,8 +17,8 @@ from core.figures import alpha
 from core.figures.svg import bars_svg
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
-from core.runs import checkpoints
 from core.runs.store import RunStore
+from core.ttm import checkpoint
 from core.ttm.records import step_arrays
 from core.ttm.run import embeddings_job, execute
 from core.ttm.seeds import summary
@@ -48,9 +48,9 @@ def run(open_page, tmp_path):
     attempt = store.queue_up(made.id)
     for item in execute(job):
         files.write_arrays(store.arrays_path(made.id, item.step.iteration), step_arrays(item.step))
-        checkpoints.save_checkpoint(store.folder(made.id), item.step, item.record)
+        checkpoint.save_checkpoint(store.folder(made.id), item.step, item.record)
         store.append_step(made.id, item.record, attempt)
-    checkpoints.publish_model(store.folder(made.id), job, store.steps(made.id))
+    checkpoint.publish_model(store.folder(made.id), job, store.steps(made.id))
     store.conclude(made.id, attempt, "finished")
     return made.id
 
