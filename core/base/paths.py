@@ -11,7 +11,7 @@ _HERE = Path(__file__).resolve().parent.parent  # core/
 
 
 def assets() -> Path:
-    """The shipped models and groups: `assets/` in a checkout, `core/assets/` once installed as a wheel."""
+    """The shipped models and groups: `assets/` in a checkout, beside this package's code in a wheel."""
     packaged = _HERE / "assets"
     return packaged if packaged.is_dir() else _HERE.parent / "assets"
 

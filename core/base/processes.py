@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import psutil
 
-_ROOT = Path(__file__).resolve().parent.parent.parent
+# What `import` finds this package in: the checkout, or where the wheel was installed, one package further up.
+_ROOT = Path(__file__).resolve().parents[__name__.count(".")]
 _LINUX = (
     lambda: Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
     lambda: os.readlink("/proc/self/ns/pid"),

@@ -1,0 +1,1 @@
+"""Crossmatch: a workbench for compositional image-text matching."""
