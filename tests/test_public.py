@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from driving import fine
 
-from core.base import public_mode
+from core.base import gate, public_mode
 from core.base.errors import InputError
 from core.runs.store import RunStore
 from core.ttm.run import ttm_job
@@ -24,12 +24,15 @@ COOKIES = (
 
 @pytest.fixture
 def opened(tmp_path, monkeypatch):
-    """Public mode on a home of its own; `opened(name)` is the store as that visitor sees it."""
+    """Public mode on a home of its own; `opened(name)` is the store as that visitor sees it, from an address of his own
+    unless one is named.
+    """
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
 
-    def store(name):
+    def store(name, address=None):
         monkeypatch.setattr(visitor, "owner", lambda: name)
+        monkeypatch.setattr(visitor, "address", lambda: address or f"at {name}'s")
         return visitor.VisitorStore()
 
     return store
@@ -77,9 +80,54 @@ def test_the_queue_of_all_visitors_is_limited(opened, monkeypatch):
         opened("dee").create("ttm", "one", JOB)
 
 
+def test_fresh_cookies_at_one_address_are_no_new_visitors(opened):
+    for number in range(public_mode.LIVE_AT_ADDRESS):
+        opened(f"cookie {number}", "an address").create("ttm", "one", JOB)
+    with pytest.raises(InputError, match="From your address 8 runs are waiting"):
+        opened("another cookie", "an address").create("ttm", "one more", JOB)
+    assert opened("another cookie", "another address").create("ttm", "his", JOB)
+
+
+def test_where_the_queue_is_full_the_oldest_run_of_whoever_has_most_gives_way(opened, monkeypatch):
+    monkeypatch.setattr(public_mode, "WAITING", 6)
+    runs = {}
+    for name, count in (("ann", 3), ("bob", 2), ("cem", 1)):
+        for i in range(count):
+            runs[f"{name}{i}"] = opened(f"{name} with cookie {i}", name).create("ttm", "one", JOB).id
+    first = RunStore().queue_up(runs["ann0"])
+    RunStore().try_start(runs["ann0"], first, 1)  # what is at work stays
+    runs["dee0"] = opened("dee", "dee").create("ttm", "one", JOB).id
+    status = {name: RunStore().get(run_id).status for name, run_id in runs.items()}
+    assert [name for name, now in status.items() if now == "stopped"] == ["ann1"]
+    assert status["ann0"] == "running"
+    assert RunStore().get(runs["ann1"]).error == public_mode.GAVE_WAY
+    with pytest.raises(InputError, match="queue of this server is full"):
+        opened("dee again", "dee").create("ttm", "a second one", JOB)  # 2, 2, 1 and 1
+    assert opened("eve", "eve").create("ttm", "one", JOB)  # ann and bob have two each
+    assert [RunStore().get(runs[name]).status for name in ("ann2", "bob0", "bob1")] == [
+        "stopped",
+        "queued",
+        "queued",
+    ]
+    assert opened("ann with cookie 1", "elsewhere").queue_up(runs["ann1"]) == 2  # it can be resumed
+
+
+def test_a_worker_whose_run_gave_way_has_no_last_word(opened):
+    store = opened("ann")
+    run = store.create("ttm", "one", JOB)
+    attempt = RunStore().queue_up(run.id)
+    RunStore().give_up(run.id, public_mode.GAVE_WAY)
+    with pytest.raises(InputError, match="deleted or started anew"):
+        RunStore().conclude(run.id, attempt, "stopped")
+    assert (store.get(run.id).status, store.get(run.id).error) == ("stopped", public_mode.GAVE_WAY)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        ({"split": "train"}, "split 'train' is not offered"),
+        ({"ttm": {"lora_rank": 100_000}}, "at most 64 lora_rank"),
+        ({"ttm": {"epochs": float("nan")}}, "at most 20 epochs"),
         ({"groups": 301}, "at most 300 groups"),
         ({"ttm": {"iterations": 11}}, "at most 10 iterations"),
         ({"ttm": {"epochs": 1000}}, "at most 20 epochs"),
@@ -103,6 +151,63 @@ def test_old_runs_of_a_visitor_go_when_new_ones_come(opened, monkeypatch):
         RunStore().conclude(run.id, RunStore().queue_up(run.id), "finished")
         ids.append(run.id)
     assert [run.id for run in opened("ann").list()] == ids[:0:-1]
+
+
+def ended(store, size=0):
+    """A run that has ended, with a file of so many bytes."""
+    run = store.create("ttm", "one", JOB)
+    (RunStore().folder(run.id) / "file").write_bytes(bytes(size))
+    RunStore().conclude(run.id, RunStore().queue_up(run.id), "finished")
+    return run.id
+
+
+def test_an_address_keeps_a_limited_number_of_runs_whatever_its_cookies(opened, monkeypatch):
+    monkeypatch.setattr(public_mode, "KEPT_AT_ADDRESS", 3)
+    first = ended(opened("bob", "another address"))
+    ids = [ended(opened(f"cookie {i}", "an address")) for i in range(5)]
+    live = opened("a last cookie", "an address").create("ttm", "one", JOB).id
+    assert {run.id for run in RunStore().list()} == {first, *ids[2:], live}
+
+
+def test_runs_on_disk_are_bounded_and_whoever_has_most_gives_the_oldest(opened, monkeypatch):
+    kb = 1 << 10
+    monkeypatch.setattr(public_mode, "ON_DISK", public_mode.Bytes(0, 60 * kb, 100 * kb))
+    nobody = RunStore().create("ttm", "of the server's owner", JOB).id
+    (RunStore().folder(nobody) / "file").write_bytes(bytes(500 * kb))
+    RunStore().conclude(nobody, RunStore().queue_up(nobody), "finished")
+    ann = [ended(opened(f"ann {i}", "ann"), 25 * kb) for i in range(3)]
+    bob = [ended(opened("bob", "bob"), 25 * kb) for _ in range(2)]
+    assert ann[0] not in {run.id for run in RunStore().list()}  # 75 of 60 kB
+    last = opened("cem", "cem").create("ttm", "one", JOB).id
+    left = {run.id for run in RunStore().list()}
+    assert left == {nobody, last, ann[2], *bob}  # 100 kB and what their descriptions take
+    assert not RunStore().folder(ann[1]).exists()
+
+
+def test_a_run_id_cannot_be_guessed_and_older_ones_are_known_still(opened):
+    import re
+
+    store = opened("ann")
+    ids = [store.create("ttm", "one", JOB).id for _ in range(3)]
+    assert all(re.fullmatch(r"\d{8}-\d{9}-[0-9a-f]{16}", run_id) for run_id in ids)  # 64 random bits
+    assert len({run_id[-16:] for run_id in ids}) == 3
+    assert RunStore().folder("20260101-120000000-abcdef").name == "20260101-120000000-abcdef"
+
+
+def test_an_address_is_kept_as_a_hash_and_leaves_the_store_with_no_run(opened, monkeypatch, tmp_path):
+    from core.exchange.runs import export_run
+
+    monkeypatch.setattr(visitor, "owner", lambda: "ann")
+    monkeypatch.setattr(type(visitor.st.context), "ip_address", "203.0.113.77")
+    run = visitor.VisitorStore().create("ttm", "one", JOB)
+    RunStore().conclude(run.id, RunStore().queue_up(run.id), "failed", "It broke.")
+    kept = b"".join(path.read_bytes() for path in RunStore().root.glob("runs.db*"))
+    assert run.address == gate.hashed("203.0.113.77") and run.address.encode() in kept
+    assert b"203.0.113" not in kept
+    out = export_run(RunStore(), run.id, tmp_path / "out")
+    assert not [
+        path for path in out.rglob("*") if path.is_file() and run.address.encode() in path.read_bytes()
+    ]
 
 
 @pytest.mark.parametrize(

@@ -349,6 +349,33 @@ def test_a_visitor_with_many_runs_does_not_keep_another_waiting(store):
     assert [act() for _, act in (late, later, many[1], many[2], many[3])] == [1, 2, 3, 4, 5]
 
 
+def test_addresses_take_turns_and_at_each_of_them_its_owners(store):
+    """Four cookies at one address are no more to the others than one."""
+
+    def waiting(owner, address):
+        run = store.create("ttm", "t", {}, owner, address)
+        attempt = store.queue_up(run.id)
+        store.claim(run.id, attempt, ME)
+        return run.id, lambda: store.try_start(run.id, attempt, 1)
+
+    asked = [
+        ("a1", "here"),
+        ("a1", "here"),
+        ("a2", "here"),
+        ("a3", "here"),
+        ("b", "there"),
+        ("b", "there"),
+        ("c", None),
+    ]
+    runs = [(owner, *waiting(owner, address)) for owner, address in asked]
+    order = []
+    while len(order) < len(runs):
+        (now,) = [i for i, (*_, act) in enumerate(runs) if i not in order and act() == 0]
+        order.append(now)
+        store.conclude(runs[now][1], 1, "finished")
+    assert [runs[i][0] for i in order] == ["a1", "b", "c", "a2", "b", "a3", "a1"]
+
+
 def test_two_slots_hold_two_runs_and_devices_have_queues_of_their_own(store):
     a, b, c = (queued(store, device="cuda:0")[0] for _ in range(3))
     other, _ = queued(store, device="cpu")

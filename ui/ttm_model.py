@@ -8,6 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from core.base.errors import InputError
+from core.base.files import folder_size
 from core.base.public_mode import public, shown
 from core.exchange.model import export_model, push_model
 from core.figures.text import plain
@@ -28,7 +29,7 @@ def product(store: RunStore, run: Run) -> None:
     except InputError as error:
         st.warning(plain(shown(str(error))), icon=":material/broken_image:")
         return
-    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    size = folder_size(folder)
     usable = not run.config.get("embeddings")
     if usable:
         st.markdown(f"It is the model `{run_model(run.id, run.config)}` on every page, {size / 1e6:.1f} MB.")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import secrets
 import threading
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
+from core.base import files
 from core.base.errors import InputError
-from core.base.public_mode import admit, public, surplus
+from core.base.gate import LOCAL, hashed
+from core.base.public_mode import GAVE_WAY, admit, public, surplus
 from core.runs.store import Run, RunStore
 
 # Two tabs that start a run at the same instant are admitted one after the other.
@@ -38,30 +41,48 @@ def _token(cookie: str) -> bytes | None:
     return bytes(byte ^ key[i % len(key)] for i, byte in enumerate(token)) if key and token else None
 
 
+def address() -> str | None:
+    """An opaque name for where this browser is (`core.base.gate` decides whom to believe); None outside public mode."""
+    if not public():
+        return None
+    host = st.context.ip_address
+    return hashed(host if isinstance(host, str) else LOCAL)  # of this machine Streamlit says none
+
+
 class VisitorStore(RunStore):
     """The run store as this visitor may use it: sees the own runs in lists, opens any by its link, changes the own."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._owner = owner()
+        self._owner, self._address = owner(), address()
 
     def list(self, kind: str | None = None, owner: str | None = None) -> list[Run]:
         return super().list(kind, owner or self._owner)
 
-    def create(self, kind: str, title: str, config: dict[str, Any], owner: str | None = None) -> Run:
+    def create(
+        self,
+        kind: str,
+        title: str,
+        config: dict[str, Any],
+        owner: str | None = None,
+        address: str | None = None,
+    ) -> Run:
         with _admission:
-            everybody = super().list()
-            admit(everybody, self._owner, config)
-            made = super().create(kind, title, config, owner or self._owner)
-        for run in surplus(everybody, self._owner):
-            super().delete(run.id)
+            self._admit(super().list(), config)
+            made = super().create(kind, title, config, owner or self._owner, self._address)
+            for run_id in surplus(super().list(), lambda run: files.folder_size(self.folder(run.id))):
+                super().delete(run_id)
         return made
+
+    def _admit(self, others: Sequence[Run], config: Mapping[str, Any]) -> None:
+        for run in admit(others, self._owner, config, self._address):
+            super().give_up(run.id, GAVE_WAY)
 
     def queue_up(self, run_id: str) -> int:
         self._check_mine(run_id)
         with _admission:  # a run that is resumed is one more, as a new one would be
-            config = self.get(run_id).config
-            admit([run for run in super().list() if run.id != run_id], self._owner, config)
+            others = [run for run in super().list() if run.id != run_id]
+            self._admit(others, self.get(run_id).config)
             return super().queue_up(run_id)
 
     def request_stop(self, run_id: str) -> Run:

@@ -115,6 +115,15 @@ def seal(folder: Path, **facts: Any) -> None:
     write_json(folder / MANIFEST, {**facts, "files": sums})
 
 
+def folder_size(folder: Path) -> int:
+    """Bytes of all files in a folder; of what vanishes meanwhile, none."""
+    size = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            size += path.stat().st_size if path.is_file() else 0
+    return size
+
+
 def settle(folder: Path) -> None:
     """Put everything in a folder on the disk, before something says that it is there."""
     inside = list(folder.rglob("*"))

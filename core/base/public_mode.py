@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 
 UPLOAD_MB = 20  # one uploaded file
 # The most that one run may ask for: groups to adapt on, iterations, SimpleMatch's rounds, epochs per iteration.
-MOST = {"groups": 300, "iterations": 10, "rounds": 30, "epochs": 20}
+MOST = {"groups": 300, "iterations": 10, "rounds": 30, "epochs": 20, "lora_rank": 64}
+SPLITS = ("test",)  # the one whose scores ship
 LIVE = 4  # runs of one visitor that may wait or work at a time
+LIVE_AT_ADDRESS = 8
 WAITING = 20  # runs of all visitors together
-KEPT = 12  # finished runs of one visitor; the oldest go first
+KEPT = 12  # ended runs of one visitor; the oldest go first
+KEPT_AT_ADDRESS = 36
+GAVE_WAY = "It left the queue for a visitor who has fewer runs; resume it later."
 RUN_SECONDS = 900  # a run that has worked longer stops after its iteration
 
 
@@ -36,6 +40,7 @@ class Bytes(NamedTuple):
 
 
 UPLOADS = Bytes(40 << 20, 80 << 20, 300 << 20)  # uploaded files, in memory
+ON_DISK = Bytes(200 << 20, 200 << 20, 1 << 30)  # ended runs
 
 
 def public() -> bool:
@@ -95,28 +100,54 @@ def check_benchmark(name: str) -> str:
     return name
 
 
-def admit(runs: Sequence[Run], owner: str | None, job: Mapping[str, Any]) -> None:
+def admit(
+    runs: Sequence[Run], owner: str | None, job: Mapping[str, Any], address: str | None = None
+) -> list[Run]:
     """Whether a visitor may start this run now; raises InputError, in one sentence, if not.
 
-    runs : everybody's. job : the new run's settings, as `core.worker` reads them. Outside public mode everything is
-    admitted.
+    runs : everybody's, newest first. job : the new run's settings, as `core.worker` reads them. Outside public mode
+    everything is admitted. Returns what has to leave the queue for it: where that is full, the oldest run that waits of
+    the address that has most of them, if that are more than the new one's address would have.
     """
     if not public():
-        return
-    check_benchmark(str(job.get("benchmark", "")))
-    check_source(str(job.get("model", "")))
-    if job.get("device") not in (None, "auto"):  # every device has a queue of its own
-        raise InputError("Here every run works on the server's own device; leave it at auto.")
-    _check_size(job)
+        return []
+    _check_job(job)
     live = [run for run in runs if run.live]
     if len([run for run in live if run.owner == owner]) >= LIVE:
         raise InputError(
             f"You have {LIVE} runs waiting or working already; stop one, or wait until it is done."
         )
-    if len(live) >= WAITING:
+    held, mine = Counter(map(_who, live)), address or owner
+    if held[mine] >= LIVE_AT_ADDRESS:
+        raise InputError(
+            f"From your address {LIVE_AT_ADDRESS} runs are waiting or working already; try again when one is done."
+        )
+    return _give_way(live, held, held[mine] + 1) if len(live) >= WAITING else []
+
+
+def _give_way(live: Sequence[Run], held: Counter[str | None], least: int) -> list[Run]:
+    """The oldest run that waits, of whoever has most and more than `least`."""
+    waiting = [run for run in reversed(live) if run.status == "queued" and held[_who(run)] > least]
+    if not waiting:
         raise InputError(
             "The queue of this server is full; try again in some minutes, or run Crossmatch yourself."
         )
+    return [max(waiting, key=lambda run: held[_who(run)])]  # of several the first
+
+
+def _who(run: Run) -> str | None:
+    return run.address or run.owner
+
+
+def _check_job(job: Mapping[str, Any]) -> None:
+    """Raises InputError for a run that is not for visitors, or too large for them."""
+    check_benchmark(str(job.get("benchmark", "")))
+    check_source(str(job.get("model", "")))
+    if job.get("split") not in (None, "", *SPLITS):
+        raise InputError(f"The split {job['split']!r} is not offered here; choose {SPLITS[0]}.")
+    if job.get("device") not in (None, "auto"):  # every device has a queue of its own
+        raise InputError("Here every run works on the server's own device; leave it at auto.")
+    _check_size(job)
 
 
 _PATH = re.compile(r"""(?<![\w/:.~%-])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\'"`()\[\]{}<>,;:]+[/\\])+""")
@@ -134,7 +165,7 @@ def _check_size(job: Mapping[str, Any]) -> None:
     for settings in (job, *(value for value in job.values() if isinstance(value, Mapping))):
         for key, limit in MOST.items():
             value = settings.get(key)
-            if isinstance(value, int | float) and value > limit:
+            if isinstance(value, int | float) and not value <= limit:
                 raise InputError(
                     f"Here a run may have at most {limit} {key}, this one has {value:g}; choose fewer."
                 )
@@ -173,8 +204,17 @@ def beyond(items: Sequence[Held], each: float, together: float | None) -> list[A
     return list(gone)
 
 
-def surplus(runs: Sequence[Run], owner: str | None) -> list[Run]:
-    """A visitor's oldest ended runs beyond `KEPT`, to be deleted; none outside public mode. runs : newest first."""
-    if not public() or owner is None:
+def surplus(runs: Sequence[Run], size: Callable[[Run], int]) -> list[str]:
+    """The ids of visitors' ended runs that are to be deleted: the oldest beyond what a visitor, an address and all of
+    them may keep. None outside public mode, and none that belongs to nobody.
+
+    runs : newest first. size : bytes on disk.
+    """
+    if not public():
         return []
-    return [run for run in runs if run.owner == owner and not run.live][KEPT:]
+    ended = [run for run in reversed(runs) if run.owner is not None and not run.live]
+    gone = set(beyond([Held(run.id, str(run.owner), 1) for run in ended], KEPT, None))
+    for each, together, room in ((KEPT_AT_ADDRESS, None, None), (ON_DISK.address, ON_DISK.together, size)):
+        items = [Held(r.id, str(_who(r)), room(r) if room else 1) for r in ended if r.id not in gone]
+        gone |= set(beyond(items, each, together))
+    return [run.id for run in ended if run.id in gone]

@@ -47,6 +47,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             step TEXT NOT NULL, PRIMARY KEY (run, iteration))""",
         "CREATE INDEX runs_by_status ON runs (status, device, ticket)",
     ),
+    ("ALTER TABLE runs ADD COLUMN address TEXT",),
 )
 
 
@@ -79,6 +80,7 @@ class Run:
     device: str
     attempt: int
     pid: int | None
+    address: str | None = None  # in public mode a hash of where it was started (`core.base.gate.hashed`)
 
     @property
     def live(self) -> bool:
@@ -164,7 +166,7 @@ class RunStore:
 
     def folder(self, run_id: str) -> Path:
         """A run's folder. Ids come from addresses: nothing but an id ever becomes a path."""
-        if not re.fullmatch(r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}", run_id):
+        if not re.fullmatch(r"[0-9]{8}-[0-9]{9}-([0-9a-f]{6}|[0-9a-f]{16})", run_id):
             raise InputError(f"{run_id!r} is no run id; take one from the list of runs.")
         return self.root / run_id
 
@@ -173,13 +175,23 @@ class RunStore:
 
     # ---- what people do
 
-    def create(self, kind: str, title: str, config: dict[str, Any], owner: str | None = None) -> Run:
-        """Write a new run down; `launch` starts it. `config["device"]` decides which queue it joins."""
+    def create(
+        self,
+        kind: str,
+        title: str,
+        config: dict[str, Any],
+        owner: str | None = None,
+        address: str | None = None,
+    ) -> Run:
+        """Write a new run down; `launch` starts it. `config["device"]` decides which queue it joins.
+
+        Its id cannot be guessed: on a public server it is the key to the run.
+        """
         now = time.time()
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now)) + f"{int(now % 1 * 1000):03d}"
-        run_id = f"{stamp}-{secrets.token_hex(3)}"
+        run_id = f"{stamp}-{secrets.token_hex(8)}"
         device = config.get("device") or "auto"  # to say what that is would mean importing torch
-        row = (run_id, kind, _title(title), json.dumps(config), now, now, owner, str(device))
+        row = (run_id, kind, _title(title), json.dumps(config), now, now, owner, str(device), address)
         folder = self.folder(run_id)
         try:
             with files.storage(self.root):
@@ -188,8 +200,8 @@ class RunStore:
                 files.write_json(folder / "config.json", config)
             with self._database.transaction(write=True) as database:
                 database.execute(
-                    "INSERT INTO runs (id, kind, title, config, status, created, heartbeat, owner, device)"
-                    " VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?)",
+                    "INSERT INTO runs (id, kind, title, config, status, created, heartbeat, owner, device, address)"
+                    " VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?)",
                     row,
                 )
         except InputError:
@@ -214,6 +226,14 @@ class RunStore:
             if row["status"] == "running" and row["pid"]:
                 processes.nudge(_identity(row))  # it would notice by itself at its next heartbeat
         return self.get(run_id)
+
+    def give_up(self, run_id: str, why: str) -> None:
+        """Take a run that waits out of the queue, for somebody else's sake; it can be resumed."""
+        with self._database.transaction(write=True) as database:
+            row = self._mine(database, run_id, None)
+            if row["status"] == "queued":  # under a new number: its worker has no last word
+                last: dict[str, Any] = {"attempt": row["attempt"] + 1, "ended": time.time(), "message": ""}
+                self._set(database, run_id, **last, status="stopped", error=why)
 
     def delete(self, run_id: str) -> None:
         """End the run's process if it has one, then remove the run and its folder."""
@@ -267,7 +287,10 @@ class RunStore:
                 " OR (status = 'queued' AND attempt > 0))",
                 [mine["device"], run_id],
             ).fetchall()
-            last = "SELECT owner, max(started) FROM runs WHERE device = ? GROUP BY owner"
+            last = " UNION ALL ".join(
+                f"SELECT {who}, max(started) FROM runs WHERE device = ?1 GROUP BY {who}"
+                for who in ("owner", "address")
+            )
             served = dict(map(tuple, database.execute(last, [mine["device"]])))
             ahead = queue.ahead(others, mine, served)
             if len(ahead) >= limit:  # only then is it worth asking who of them lives
