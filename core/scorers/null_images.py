@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
-from scipy.special import logsumexp
 
 if TYPE_CHECKING:
     import torch
@@ -56,4 +55,4 @@ def null_images(count: int, mean: float, std: float, seed: int = 0) -> list[Null
 
 def log_mean(log_probs: np.ndarray) -> np.ndarray:
     """The log of the mean of probabilities over images, float64: (images, ...) -> (...), [VGPT] Eq. 13."""
-    return logsumexp(np.asarray(log_probs, dtype=np.float64), axis=0) - np.log(len(log_probs))
+    return np.logaddexp.reduce(np.asarray(log_probs, dtype=np.float64), axis=0) - np.log(len(log_probs))
