@@ -11,9 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.base import limits
+from core.base import parquet as parquet_module
 from core.base.errors import InputError
 from core.base.interrupt import interruptible
 from core.base.limits import OWN, PUBLIC, check, check_memory, memory_left
+from core.base.parquet import read_parquet
 from core.datasets.score_files import read_scores, read_tags
 from core.matching.blocks import block_size
 from core.matching.groups import match
@@ -50,9 +52,9 @@ def npz(**arrays) -> bytes:
     return out.getvalue()
 
 
-def parquet(columns) -> bytes:
+def parquet(columns, **how) -> bytes:
     out = io.BytesIO()
-    pq.write_table(pa.table(columns), out, compression="zstd", store_schema=False)
+    pq.write_table(pa.table(columns), out, compression="zstd", store_schema=False, **how)
     return out.getvalue()
 
 
@@ -60,6 +62,29 @@ def one_text_for_all(rows: int, length: int) -> bytes:
     same = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int32)), pa.array(["x" * length]))
     numbers = {name: np.zeros(rows) for name in ("image", "caption", "score")}
     return parquet({"group": same, **numbers})
+
+
+def lying(length: int) -> bytes:
+    """One text of so many letters in a file whose directory says that it takes a thousand."""
+    columns = {"group": pa.array(["x" * length])}
+    content = parquet(columns, use_dictionary=False, write_statistics=False)
+    length_of_footer = int.from_bytes(content[-8:-4], "little")
+    pages, footer = content[: -8 - length_of_footer], content[-8 - length_of_footer : -8]
+    group = pq.ParquetFile(io.BytesIO(content)).metadata.row_group(0)
+    for claim in {group.total_byte_size, group.column(0).total_uncompressed_size}:
+        true = varint(2 * claim)
+        assert footer.count(true) >= 1
+        footer = footer.replace(true, varint(2000, len(true)))
+    return pages + footer + content[-8:]
+
+
+def varint(number: int, length: int = 0) -> bytes:
+    """Thrift's number of 7 bits a byte, padded to a length."""
+    found = bytearray()
+    while number >= 128 or len(found) + 1 < length:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
 
 
 def lists(rows: int, length: int) -> bytes:
@@ -149,6 +174,36 @@ def test_a_small_file_that_stands_for_much_is_refused_in_one_sentence_and_little
             read_scores(path, content)
 
     assert peak_of(read) < 200 * MB
+
+
+def test_a_parquet_file_that_lies_about_its_size_fills_the_memory_of_a_process_apart_and_no_more(
+    visitor, monkeypatch
+):
+    content = lying(100 * MB)
+    assert len(content) < MB
+    assert peak_of(lambda: refused("x.parquet", content)) < 50 * MB  # by its unfolded size
+    monkeypatch.setattr(parquet_module, "_APART_BYTES", 64 * MB)
+    with pytest.raises(InputError, match="more than its size"):
+        read_parquet("x.parquet", content, 1000 * MB)
+    monkeypatch.setattr(parquet_module, "_APART_BYTES", 1000 * MB)
+    assert read_parquet("x.parquet", content, 1000 * MB).column(0)[0].as_py() == "x" * 100 * MB
+
+
+def refused(name, content):
+    with pytest.raises(InputError, match="more than its size"):
+        read_scores(name, content)
+
+
+def test_what_a_process_apart_finds_wrong_is_the_same_sentence(monkeypatch):
+    said = {}
+    for mode in ("", "1"):
+        monkeypatch.setenv("CROSSMATCH_PUBLIC", mode)
+        said[mode] = []
+        for content in (b"PAR1 no file PAR1", parquet({"a": ["x"]}), lists(1, 2)):
+            with pytest.raises(InputError) as caught:
+                read_scores("a\0 \ud800 file.parquet", content)
+            said[mode].append(str(caught.value))
+    assert said[""] == said["1"] and "no column 'group'" in said["1"][1]
 
 
 def test_a_table_of_tags_has_the_same_limits(visitor):

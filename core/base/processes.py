@@ -95,13 +95,7 @@ def start_module(module: str, arguments: Sequence[str], log: Path) -> Identity:
     and a thread here waits for it: double forking would hand it to process 1, which in a container is often the web
     server itself and collects nobody.
     """
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        module,
-        *arguments,
-    ]  # -P: no `core` folder of the working directory
+    command, environment = module_command(module, arguments)
     with open(log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
         process = subprocess.Popen(
             command,
@@ -109,13 +103,24 @@ def start_module(module: str, arguments: Sequence[str], log: Path) -> Identity:
             stdout=output,
             stderr=output,
             start_new_session=True,
-            env=_environment(),
+            env=environment,
         )
     identity = identify(
         process.pid
     )  # nobody waits for it yet: even if it has died, its number is still its own
     threading.Thread(target=process.wait, name=f"wait-{process.pid}", daemon=True).start()
     return identity
+
+
+def module_command(module: str, arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Command and environment for `python -m module` of this very `core`, from any working directory."""
+    return [
+        sys.executable,
+        "-P",
+        "-m",
+        module,
+        *arguments,
+    ], _environment()  # -P: no other `core` that lies here
 
 
 def _environment() -> dict[str, str]:

@@ -12,7 +12,8 @@ import pandas as pd
 
 from core.base.errors import InputError
 from core.base.limits import check, check_memory, check_shape
-from core.datasets.score_files.common import ScoreFile, check_cells, most_bytes, read_bytes, too_large
+from core.base.parquet import too_large
+from core.datasets.score_files.common import ScoreFile, check_cells, most_bytes, read_bytes
 
 
 def load_npz(path: Path | str, data: bytes | None = None) -> dict[str, np.ndarray]:
