@@ -10,13 +10,15 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from itertools import permutations
-from math import comb, log2, perm
+from math import log2, perm
 from typing import Any
 
 import numpy as np
+import torch
 from scipy.optimize import linear_sum_assignment
 
 from core.debiasing.curves import alpha_curve, interval
+from core.matching.blocks import Part
 from core.matching.global_match import GlobalMatch, match_global_blocks
 from core.matching.groups import match, match_global
 from core.metrics.groups import METRICS, bootstrap, compare, evaluate, solve, threshold_curve
@@ -64,16 +66,25 @@ def operations(m: int, k: int) -> int:
 
 
 def _matching_operations(m: int, k: int) -> int:
-    """What `core.matching.blocks.best_two` says it does: all matchings, or square groups in halves."""
-    if not 3 <= m == k:
-        # Partial sums; of every matching a comparison, a minimum, two maxima and its place (2).
-        return sum(perm(k, i) for i in range(2, m + 1)) + 6 * perm(k, m)
-    pair, triple = (
-        5,
-        3 * 11,
-    )  # two sums and the two best of them; three times those of a pair and one more image
-    halves = [{1: 0, 2: pair, 3: triple}[size] for size in (m // 2, m - m // 2)]
-    return comb(k, m // 2) * (sum(halves) + 13) + halves.count(triple) * comb(k, 2) * pair
+    """What `best_two` does: two kinds of steps, each more where there is a second best total already."""
+    solved: dict[Part, int] = {}
+
+    def over(part: Part) -> int:
+        """Operations that a part takes when it comes up for the first time."""
+        if part in solved or len(part.captions) == 1:
+            return 0
+        steps = list(part.halves()) if part.last - part.first > 1 else []
+        solved[part] = sum(over(half) for step in steps for half in step)
+        seconds = [[perm(len(x.captions), x.last - x.first) > 1 for x in step] for step in steps]
+        solved[part] += sum(
+            1 + 2 * sum(known) + all(known) for known in seconds
+        )  # sums, their maximum, places
+        # A comparison, a minimum, a maximum and the place (2), then one of seconds and one of places.
+        options = len(steps) or len(part.captions)
+        more = sum(2 * any(known) for known in seconds[1:])
+        return solved[part] + 5 * (options - 1) + 2 * max(options - 2, 0) + more
+
+    return over(Part(0, m, tuple(range(k))))
 
 
 def seconds(
@@ -103,7 +114,7 @@ def row(what: str, value: float, unit: str, limit: float, least: bool = False) -
 
 def measure() -> Iterator[dict[str, object]]:
     rng = np.random.default_rng(0)
-    for part in (groups, assigned, curves, retrieval):
+    for part in (groups, tensors, assigned, curves, retrieval):
         yield from part(rng)
 
 
@@ -134,6 +145,19 @@ def groups(rng: np.random.Generator) -> Iterator[dict[str, object]]:
         yield row(what, all_of_it / counted, f"of {operations(m, k)} additions a group on one core", 1)
         yield row(what, plain / all_of_it, "times faster than a Python loop", 500, least=True)
         yield row(what, _memory(lambda s=scores, t=truth: solve(s, t)) / scores.nbytes, "of the input", 3)
+
+
+def tensors(rng: np.random.Generator) -> Iterator[dict[str, object]]:
+    """The same lines on torch tensors, against numpy."""
+    for (m, k), n in {(2, 2): 1_000_000, (3, 3): 200_000}.items():
+        scores, truth = rng.normal(size=(n, m, k)).astype(np.float32), np.tile(np.arange(m), (n, 1))
+        by_numpy = seconds(lambda s=scores, t=truth: solve(s, t), 10)
+        for device in ["cpu"] + ["cuda"] * torch.cuda.is_available():
+            there = [torch.asarray(x, device=device) for x in (scores, truth)]
+            # The last number is asked for: until then a GPU is still at work.
+            took = seconds(lambda x=there: float(solve(*x)[0].margin[-1]), 10)
+            what = f"all metrics, matchings, margins of {n:,} groups of {m}x{k}, torch on {device}"
+            yield row(what, took / by_numpy, "times as long as numpy", 10 if device == "cpu" else 1)
 
 
 def _memory(work: Callable[[], object]) -> int:

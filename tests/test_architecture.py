@@ -17,10 +17,7 @@ PAGES = [ROOT / "app.py", *sorted((ROOT / "ui").rglob("*.py")), *sorted((ROOT / 
 READS_TRUTH = {
     *("groups.py", "scenes/sets.py"),  # groups hold it, the built-in world writes it
     *(f"datasets/score_files/{name}.py" for name in ("__init__", "common", "jsonl", "longform", "npz")),
-    *(
-        f"metrics/{name}.py"
-        for name in ("groups", "comparisons", "evaluation", "ranks", "spans", "table", "verdicts")
-    ),
+    *(f"metrics/{name}.py" for name in ("groups", "evaluation", "ranks", "spans", "table", "verdicts")),
     *(f"debiasing/{name}.py" for name in ("curves", "study", "blind")),
     *("ttm/run.py", "ttm/records.py", "ttm/explain.py"),  # what a run measures beside its training
     *("cola/run.py", "cola/forgetting.py", "sweeps/evaluate.py", "papers/measure.py", "pretrain/loop.py"),

@@ -22,7 +22,7 @@ SHAPES = [(1, 2), (1, 5), (2, 2), (2, 4), (3, 3), (3, 5), (4, 4), (5, 5), (6, 6)
 def small_blocks(request, monkeypatch):
     """Blocks of at most five groups, so that a few dozen groups cross many borders and the last block is short."""
     monkeypatch.setattr(blocks, "_FEWEST", 5)
-    monkeypatch.setattr(blocks, "_MOST", 5)
+    monkeypatch.setattr(blocks, "_GROUPS", 5)
     monkeypatch.setattr(blocks, "_cores", lambda: 1 if request.param == "one thread" else 3)
 
 
@@ -36,7 +36,7 @@ def truths(kind, n, m, k):
 @pytest.mark.parametrize("n", [1, 9, 40, 46, 61, 100, 101])
 def test_every_thread_gets_as_many_groups_whatever_the_number(n, monkeypatch):
     monkeypatch.setattr(blocks, "_FEWEST", 5)
-    monkeypatch.setattr(blocks, "_MOST", 20)
+    monkeypatch.setattr(blocks, "_GROUPS", 20)
     monkeypatch.setattr(blocks, "_cores", lambda: 2)
     parts, threads = [], {}
     lock = threading.Lock()
@@ -77,7 +77,7 @@ def test_blocks_and_threads_change_nothing_where_many_groups_tie(shape, monkeypa
     truth = truths("mixed", n, *shape)
     whole = solve(scores, truth)
     monkeypatch.setattr(blocks, "_FEWEST", 7)
-    monkeypatch.setattr(blocks, "_MOST", 7)
+    monkeypatch.setattr(blocks, "_GROUPS", 7)
     monkeypatch.setattr(blocks, "_cores", lambda: 3)
     parts = solve(scores, truth)
     for a, b in zip(whole[0], parts[0], strict=True):
@@ -166,5 +166,5 @@ def test_memory_stays_within_three_times_the_input(shape):
         tracemalloc.stop()
     assert len(found[0].margin) == len(scores)
     # Working vectors do not grow with the input: two blocks of them belong to the machine, not to the scores.
-    working = 2 * 8 * blocks.block_size(*shape) * (shape[0] * shape[1] + shape[0] + 12)
+    working = 2 * 8 * blocks.block_size(scores) * (shape[0] * shape[1] + shape[0] + 12)
     assert peak <= 3 * scores.nbytes + working

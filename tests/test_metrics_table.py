@@ -14,8 +14,9 @@ from core.base.errors import InputError
 from core.debiasing.curves import alpha_curve
 from core.debiasing.study import AlphaStudy
 from core.figures.group_html import group_view, verdicts
-from core.metrics import comparisons, table
-from core.metrics.comparisons import Found
+from core.matching import comparisons
+from core.matching.comparisons import Found
+from core.metrics import table
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GLOBAL, GROUP_MATCH, METRICS, TEXT_SCORE, evaluate, outcomes
 from core.metrics.retrieval import METRICS as RETRIEVAL

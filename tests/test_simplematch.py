@@ -7,11 +7,11 @@ import pytest
 from worlds import percent, weights, world
 
 from core.datasets.embeddings import read_embeddings
+from core.matching.comparisons import fitted_groups
 from core.matching.groups import match
 from core.metrics import groups as metrics
 from core.scorers.embedding import EmbeddingModel
 from core.ttm.config import PRESETS, SimpleMatchConfig
-from core.ttm.pseudolabels import fitted_groups
 from core.ttm.simplematch import simple_match
 
 FAST = SimpleMatchConfig(lr=0.01, rounds=6)

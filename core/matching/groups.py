@@ -6,16 +6,19 @@ Source: [TTM] sections 3.1, 3.2 and 3.2.1, Algorithm 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import perm
+from math import isfinite, perm
+from sys import float_info
 from typing import Any, NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace, device
 from scipy.optimize import linear_sum_assignment
 
+from core.base.arrays import Array, as_array, like, to_numpy
 from core.base.errors import InputError
 from core.base.interrupt import between_blocks
 from core.base.limits import check_shape
-from core.matching.blocks import Scratch, best_two, in_blocks, name_captions, peak
+from core.matching.blocks import best_two, columns_of, in_blocks, matchings
 
 # Up to this many matchings a group is solved by enumerating them (k = 6 square has 720), above it by assignment.
 MAX_ENUMERATED = 720
@@ -32,27 +35,28 @@ class Matches(NamedTuple):
     tied : bool (n,).
     """
 
-    matching: np.ndarray
-    margin: np.ndarray
-    tied: np.ndarray
+    matching: Array
+    margin: Array
+    tied: Array
 
 
-def check_scores(scores: np.ndarray, ids: Sequence[str] | None = None) -> np.ndarray:
+def check_scores(scores: Array, ids: Sequence[str] | None = None) -> Array:
     """Validate scores of shape (n, m, k), 1 <= m <= k, k >= 2, finite; return them in float32 or float64."""
     array = check_form(scores)
-    if array.dtype not in (np.float32, np.float64):
-        array = array.astype(np.float64)
-    if not np.isfinite(peak(array)):
+    xp = array_namespace(array)
+    if array.dtype not in (xp.float32, xp.float64):
+        array = xp.astype(array, xp.float64)
+    if not isfinite(peak(array)):
         raise not_finite(array, ids)
     return array
 
 
-def check_form(scores: np.ndarray) -> np.ndarray:
+def check_form(scores: Array) -> Array:
     """Validate shape and type alone, and return the array as it is: the rest is checked block by block."""
-    array = np.asarray(scores)
+    array = as_array(scores)
     if array.ndim != 3:
         raise InputError(
-            f"Scores have shape {array.shape}; they need three axes: (groups, images, captions)."
+            f"Scores have shape {tuple(array.shape)}; they need three axes: (groups, images, captions)."
         )
     n, m, k = array.shape
     if n == 0:
@@ -61,27 +65,27 @@ def check_form(scores: np.ndarray) -> np.ndarray:
         raise InputError(
             f"Groups of {m} images and {k} captions: need 1 <= images <= captions and two captions or more."
         )
-    if not (np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)):
+    if not array_namespace(array).isdtype(array.dtype, ("real floating", "integral")):
         raise InputError(f"Scores hold {array.dtype} values; they need numbers.")
     check_shape(f"{n:,} groups of {m} x {k}", n, m, k)
     return array
 
 
-def not_finite(scores: np.ndarray, ids: Sequence[str] | None = None) -> InputError:
+def not_finite(scores: Array, ids: Sequence[str] | None = None) -> InputError:
     """The error that names the first group with a score that is not a finite number."""
-    row = int((~np.isfinite(scores)).any(axis=(1, 2)).argmax())
+    row = int((~np.isfinite(to_numpy(scores))).any(axis=(1, 2)).argmax())
     name = ids[row] if ids is not None else row
     return InputError(
         f"Group {name!r} has a score that is not a finite number; score it again or leave it out."
     )
 
 
-def match(scores: np.ndarray) -> Matches:
+def match(scores: Array) -> Matches:
     """The matching with the highest total for every group, and its exact margin.
 
     Parameters
     ----------
-    scores : float array (n, m, k), 1 <= m <= k; higher is a better match.
+    scores : float (n, m, k), 1 <= m <= k, a numpy array or a torch tensor; higher is a better match.
 
     Totals are summed in float64; totals that differ by no more than the rounding of that sum are tied.
     Raises InputError for a wrong shape or a non-finite score (naming the group).
@@ -91,11 +95,10 @@ def match(scores: np.ndarray) -> Matches:
     (array([[0, 1]]), array([0.2]))
     """
     array = check_form(scores)
-    found = empty_matches(array.shape)
+    found = empty_matches(array)
 
-    def work(part: slice, scratch: Scratch) -> None:
-        columns = None if by_assignment(array.shape) else scratch.columns(array[part])
-        match_block(array, part, columns, scratch, Matches(*(a[part] for a in found)))
+    def work(part: slice, columns: Array) -> None:
+        match_block(array, part, columns, found)
 
     in_blocks(array, work)
     return found
@@ -106,70 +109,100 @@ def by_assignment(shape: tuple[int, ...]) -> bool:
     return perm(shape[2], shape[1]) > MAX_ENUMERATED
 
 
-def empty_matches(shape: tuple[int, int, int]) -> Matches:
-    """Room for the matches of scores of this shape; no group is tied yet."""
-    n, m, _ = shape
-    return Matches(np.empty((n, m), dtype=np.int64), np.empty(n), np.zeros(n, dtype=bool))
+def empty_matches(scores: Array) -> Matches:
+    """Room for the matches of scores (n, m, k), in their library and on their device; no group is tied yet."""
+    xp, where, (n, m, _) = array_namespace(scores), device(scores), scores.shape
+    matching = xp.empty((n, m), dtype=xp.int64, device=where)
+    margin = xp.empty(n, dtype=xp.float64, device=where)
+    return Matches(matching, margin, xp.zeros(n, dtype=xp.bool, device=where))
 
 
-def block_peak(scores: np.ndarray, part: slice) -> float:
+def match_block(array: Array, part: slice, columns: Array, found: Matches) -> tuple[Matches, Array | None]:
+    """`match` for one block of the groups of `array` (n, m, k), with its columns, into `found`.
+
+    Returns that part of it, and what `best_matching` returns. Raises InputError, naming the group, for a score that is
+    not finite.
+    """
+    xp, block = array_namespace(array), array[part]
+    highest = block_peak(array, part)
+    ours = Matches(*(values[part] for values in found))
+    place = best_matching(block, columns, *ours[:2])
+    # A bound for the whole block first: most blocks hold no tie.
+    if xp.min(ours.margin) <= _rounding(block.shape[1], highest):
+        ours.tied[...] = tied = ours.margin <= rounding(block)
+        ours.margin[...] = xp.where(tied, 0.0, ours.margin)
+        ours.matching[...] = xp.where(tied[:, None], -1, ours.matching)
+    return ours, place
+
+
+def block_peak(scores: Array, part: slice) -> float:
     """The largest magnitude in a block of groups; raises InputError, naming the group, for one that is not finite."""
     highest = peak(scores[part])
-    if not np.isfinite(highest):
+    if not isfinite(highest):
         raise not_finite(scores)
     return highest
 
 
-def match_block(
-    array: np.ndarray, part: slice, columns: np.ndarray | None, scratch: Scratch, found: Matches
-) -> np.ndarray | None:
-    """`match` for one block of the groups of `array` (n, m, k), into `found`; raises InputError as `block_peak` does.
-
-    columns : the block's, where all matchings are to be tried; without, each group is solved by assignment.
-    Returns which of `kernels.matchings` won (b,), ties aside, where all were tried.
-    """
-    scores, winner = array[part], None
-    size, m, k = scores.shape
-    highest = block_peak(array, part)
-    if columns is None:
-        found.matching[:], found.margin[:] = _assign(scores)
-    else:
-        winner = best_two(columns, scratch.vectors(size), found.margin)
-        name_captions(winner, m, k, found.matching)
-    settle_ties(scores, highest, found)
-    return winner
+def peak(block: Array) -> float:
+    """The largest magnitude in a block; nan or infinite where a score is."""
+    xp = array_namespace(block)
+    return max(abs(float(xp.max(block))), abs(float(xp.min(block))))
 
 
-def settle_ties(scores: np.ndarray, highest: float, found: Matches) -> None:
-    """Take the matching from the groups of a block (b, m, k) whose margin is rounding alone; `highest` magnitude."""
-    # A bound for the whole block first: most blocks hold no tie.
-    bound = _rounding(scores.shape[1], highest)
-    if found.margin.min() <= bound:
-        near = np.flatnonzero(found.margin <= bound)
-        tied = near[found.margin[near] <= rounding(scores[near])]
-        found.matching[tied], found.margin[tied], found.tied[tied] = -1, 0.0, True
-
-
-def rounding(scores: np.ndarray) -> np.ndarray:
+def rounding(scores: Array) -> Array:
     """How far two equal totals of a group may differ by float64 rounding alone, (n,)."""
-    return _rounding(scores.shape[1], np.abs(scores.astype(np.float64)).max(axis=(1, 2)))
+    xp = array_namespace(scores)
+    return _rounding(scores.shape[1], xp.max(xp.abs(xp.astype(scores, xp.float64)), axis=(1, 2)))
 
 
 def _rounding(m: int, highest: Any) -> Any:
-    return 4 * m * np.finfo(np.float64).eps * highest
+    return 4 * m * float_info.epsilon * highest
+
+
+def among_best(scores: Array, labels: Array) -> Array:
+    """Where no matching has a higher total than the labels int (n, m) have, but for rounding; bool (n,)."""
+    matching, margin, _ = empty_matches(scores)
+    best_matching(scores, columns_of(scores), matching, margin)
+    return _total(scores, labels) >= _total(scores, matching) - rounding(scores)
+
+
+def _total(scores: Array, matching: Array) -> Array:
+    xp = array_namespace(scores)
+    pairs = xp.take_along_axis(scores, xp.astype(matching, xp.int64)[:, :, None], axis=2)
+    return xp.sum(xp.astype(pairs, xp.float64), axis=(1, 2))
+
+
+def best_matching(scores: Array, columns: Array, matching: Array, margin: Array) -> Array | None:
+    """A matching with the highest total into `matching` int64 (n, m), its margin over all others into `margin` (n,).
+
+    Returns its place among `blocks.matchings`, int (n,), where all were tried.
+    """
+    (_, m, k), xp = scores.shape, array_namespace(scores)
+    if by_assignment(scores.shape):
+        found = _assign(to_numpy(scores).astype(np.float64))
+        matching[...], margin[...] = (like(values, scores) for values in found)
+        return None
+    place = best_two(columns, margin)
+    if m == 1 or k == 2:  # the place is the first image's caption
+        matching[:, 0] = place
+        if m == 2:
+            matching[:, 1] = 1 - place
+    else:
+        matching[...] = xp.take(like(matchings(m, k), scores), xp.astype(place, xp.int64), axis=0)
+    return place
 
 
 def _assign(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Best matching by assignment, and its margin over the best other one; for groups with many matchings."""
+    """Best matching of float64 (n, m, k) by assignment, and its margin over the best other one."""
     n, m, _ = scores.shape
     matching, margin = np.empty((n, m), dtype=np.int64), np.empty(n)
     for g, group in enumerate(scores):
         between_blocks()
-        matching[g] = linear_sum_assignment(group.astype(np.float64), maximize=True)[1]
+        matching[g] = linear_sum_assignment(group, maximize=True)[1]
     size = max(1, _CYCLES // (m + 1) ** 2)
     for start in range(0, n, size):
         part = slice(start, start + size)
-        margin[part] = _lightest_cycle(_exchanges(scores[part].astype(np.float64), matching[part]))
+        margin[part] = _lightest_cycle(_exchanges(scores[part], matching[part]))
     return matching, margin
 
 

@@ -9,15 +9,16 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace, device
 from scipy.stats import binomtest
 
+from core.base.arrays import Array, like, to_numpy
 from core.base.errors import InputError
 from core.groups import check_truth
-from core.matching.blocks import Scratch, in_blocks
+from core.matching.blocks import in_blocks
+from core.matching.comparisons import View, labels_of, view_of
 from core.matching.global_match import AllPairs, Rows, match_global_blocks
-from core.matching.groups import Matches, check_form, empty_matches, match_global
-from core.metrics import comparisons
-from core.metrics.comparisons import view_of
+from core.matching.groups import Matches, block_peak, check_form, empty_matches, match_block, match_global
 from core.metrics.table import (
     GLOBAL,
     GLOBAL_MATCH,
@@ -82,8 +83,8 @@ class Outcome(NamedTuple):
     a shape (all but ImageScore on one image) may share their arrays: read them, do not write to them.
     """
 
-    value: np.ndarray
-    tied: np.ndarray
+    value: Array
+    tied: Array
 
 
 class Estimate(NamedTuple):
@@ -105,8 +106,8 @@ def chance(name: str, m: int, k: int) -> float:
 
 
 def outcomes(
-    scores: np.ndarray,
-    truth: np.ndarray,
+    scores: Array,
+    truth: Array,
     names: Sequence[str] | None = None,
     matches: Matches | None = None,
 ) -> dict[str, Outcome]:
@@ -114,7 +115,7 @@ def outcomes(
 
     Parameters
     ----------
-    scores : float (n, m, k). truth : int (n, m), the caption of each image.
+    scores : float (n, m, k), a numpy array or a torch tensor. truth : int (n, m), the caption of each image.
     names : of metrics; by default all that groups of this shape have.
     matches : the induced matchings of these scores where they are at hand already.
 
@@ -125,7 +126,7 @@ def outcomes(
 
 
 def solve(
-    scores: np.ndarray, truth: np.ndarray, names: Sequence[str] | None = None
+    scores: Array, truth: Array, names: Sequence[str] | None = None
 ) -> tuple[Matches, dict[str, Outcome]]:
     """Induced matchings, exact margins and each metric's outcome in one pass over the scores.
 
@@ -135,57 +136,71 @@ def solve(
 
 
 def _solve(
-    scores: np.ndarray, truth: np.ndarray, names: Sequence[str] | None, matches: Matches | None
+    scores: Array, truth: Array, names: Sequence[str] | None, matches: Matches | None
 ) -> tuple[Matches, dict[str, Outcome]]:
     array = check_form(scores)
-    n, m, k = array.shape
-    truth = np.asarray(truth)
-    if truth.shape != (n, m) or not np.issubdtype(truth.dtype, np.integer):
-        check_truth(truth, n, m, k)  # raises
+    xp, where, (n, m, k) = array_namespace(array), device(array), array.shape
+    truth = like(truth, array)
+    if truth.shape != (n, m) or not xp.isdtype(truth.dtype, "integral"):
+        check_truth(to_numpy(truth), n, m, k)  # raises
     known = of_shape(m, k)
     rules = {name: entry(name, m, k).rule(m, k) for name in (known if names is None else names)}
     held = {METRICS[name].rule(m, k) for name in yes_or_no(known)}  # or not: no shares
-    found = empty_matches(array.shape) if matches is None else matches
-    # One image has no rival for its caption: known without looking.
-    asked = {rule for rule in rules.values() if m > 1 or rule is not comparisons.columns}
-    room = {rule: np.empty(n, dtype=bool if rule in held else np.float64) for rule in asked}
-    draws: dict[Rule, list[tuple[slice, np.ndarray]]] = {rule: [] for rule in asked}
+    found = empty_matches(array) if matches is None else Matches(*(like(each, array) for each in matches))
+    room = {
+        rule: xp.empty(n, dtype=xp.bool if rule in held else xp.float64, device=where)
+        for rule in rules.values()
+    }
+    draws: dict[Rule, list[tuple[slice, Array]]] = {rule: [] for rule in room}
 
-    def work(part: slice, scratch: Scratch) -> None:
-        ours, wanted = Matches(*(a[part] for a in found)), matches is None
-        into = {rule: values[part] for rule, values in room.items()}
-        view = view_of(array, truth, part, ours, wanted, scratch)
-        for rule, values in into.items():
+    def work(part: slice, columns: Array) -> None:
+        view = _view(array, truth, part, columns, found, matches is None)
+        for rule, values in room.items():
             value, tied = rule(view)
-            if value is not values:
-                np.copyto(values, value)
-            if value.dtype == np.uint8:
-                np.divide(values, m, out=values)
+            into = values[part]
+            into[...] = value
+            if xp.isdtype(value.dtype, "unsigned integer"):
+                into /= m
             if tied is not None:
                 draws[rule].append((part, tied))
 
     in_blocks(array, work)
-    done = {rule: Outcome(value, _drawn(draws[rule], n)) for rule, value in room.items()}
-    return found, {name: done[rule] if rule in done else _no_rival(n) for name, rule in rules.items()}
+    none = xp.broadcast_to(xp.asarray(False, device=where), (n,))
+    done = {rule: Outcome(values, _drawn(draws[rule], none)) for rule, values in room.items()}
+    return found, {name: done[rule] for name, rule in rules.items()}
 
 
-def _drawn(draws: list[tuple[slice, np.ndarray]], n: int) -> np.ndarray:
-    """Where only a tie made an outcome less, bool (n,), from the blocks that hold one; most often there is none."""
+def _drawn(draws: list[tuple[slice, Array]], none: Array) -> Array:
+    """Where only a tie made an outcome less, bool (n,), from the blocks that hold one; `none` without any."""
     if not draws:
-        return np.broadcast_to(np.False_, n)
-    tied = np.zeros(n, dtype=bool)
+        return none
+    tied = array_namespace(none).zeros_like(none)
     for part, drawn in draws:
         tied[part] = drawn
     return tied
 
 
-def _no_rival(n: int) -> Outcome:
-    return Outcome(np.broadcast_to(np.True_, n), np.broadcast_to(np.False_, n))
+def _view(array: Array, truth: Array, part: slice, columns: Array, found: Matches, wanted: bool) -> View:
+    """What metrics compare in one block of groups; their matches into `found` where they are `wanted`.
+
+    Raises InputError, naming the group, for a score that is not finite or a wrong truth.
+    """
+    n, m, k = array.shape
+    if wanted:
+        ours, place = match_block(array, part, columns, found)
+    else:
+        block_peak(array, part)
+        ours, place = Matches(*(values[part] for values in found)), None
+    own = labels_of(truth[part], k)
+    if own is None:
+        check_truth(to_numpy(truth), n, m, k)  # raises
+    assert own is not None
+    return view_of(array[part], columns, truth[part], own, ours, place)
 
 
 def evaluate(
-    scores: np.ndarray,
-    truth: np.ndarray,
+    scores: Array,
+    truth: Array,
     names: Sequence[str] | None = None,
     matches: Matches | None = None,
     seed: int = 0,
@@ -195,7 +210,7 @@ def evaluate(
     >>> evaluate(np.array([[[2.0, 1.9], [1.5, 1.6]]]), np.array([[0, 1]]))["group_match"].value
     100.0
     """
-    m, k = np.asarray(scores).shape[1:] if np.ndim(scores) == 3 else (0, 0)
+    _, m, k = check_form(scores).shape
     found = outcomes(scores, truth, names, matches)
     return {
         name: estimate(o.value, 100 * chance(name, m, k), int(o.tied.sum()), seed)
@@ -203,21 +218,22 @@ def evaluate(
     }
 
 
-def estimate(values: np.ndarray, chance_percent: float, ties: int | None = 0, seed: int = 0) -> Estimate:
+def estimate(values: Array, chance_percent: float, ties: int | None = 0, seed: int = 0) -> Estimate:
     """Mean of per-group outcomes in [0, 1] as a percentage with its 95 % percentile bootstrap interval."""
-    low, high = bootstrap(values, seed=seed)
-    return Estimate(100 * float(np.mean(values)), 100 * low, 100 * high, chance_percent, ties)
+    array = to_numpy(values)
+    low, high = bootstrap(array, seed=seed)
+    return Estimate(100 * float(np.mean(array)), 100 * low, 100 * high, chance_percent, ties)
 
 
 def bootstrap(
-    values: np.ndarray, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+    values: Array, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[float, float]:
     """Percentile bootstrap interval for the mean of `values` (n,) over groups.
 
     Outcomes take few distinct values, so a resample is one multinomial draw of their counts: exactly the same
     distribution as drawing groups with replacement, without touching the groups.
     """
-    array = np.asarray(values)
+    array = to_numpy(values)
     if array.ndim != 1 or not len(array):
         raise InputError(f"A bootstrap needs one value per group, got shape {array.shape}.")
     levels, counts = _levels(array)
@@ -246,9 +262,9 @@ class Comparison(NamedTuple):
     p_value: float
 
 
-def compare(first: np.ndarray, second: np.ndarray, seed: int = 0) -> Comparison:
+def compare(first: Array, second: Array, seed: int = 0) -> Comparison:
     """Paired comparison of 0/1 outcomes (n,) on the same groups: paired bootstrap and exact McNemar test."""
-    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    a, b = (to_numpy(values).astype(np.float64) for values in (first, second))
     if a.shape != b.shape:
         raise InputError(
             f"Two runs can only be compared on the same groups; they have {a.shape} and {b.shape}."
@@ -266,34 +282,39 @@ class ThresholdCurve(NamedTuple):
     precision : share of those whose induced matching is the true one.
     """
 
-    threshold: np.ndarray
-    coverage: np.ndarray
-    precision: np.ndarray
+    threshold: Array
+    coverage: Array
+    precision: Array
 
 
-def threshold_curve(matches: Matches, truth: np.ndarray) -> ThresholdCurve:
+def threshold_curve(matches: Matches, truth: Array) -> ThresholdCurve:
     """Coverage and precision of the pseudo-labels over every threshold; tied groups are never selected."""
-    right = (matches.matching == truth).all(axis=1)
-    order = np.argsort(-matches.margin, kind="stable")
+    xp, right = array_namespace(matches.margin), _is_true(matches.matching, truth)
+    order = xp.argsort(matches.margin, descending=True, stable=True)
     order = order[~matches.tied[order]]
-    margin, hits = matches.margin[order], np.cumsum(right[order])
-    last = np.flatnonzero(np.append(np.diff(margin) != 0, True)) if len(order) else np.array([], dtype=int)
-    return ThresholdCurve(margin[last], (last + 1) / len(right), hits[last] / (last + 1))
+    margin, hits = matches.margin[order], xp.cumulative_sum(xp.astype(right[order], xp.int64))
+    (last,) = xp.nonzero(xp.concat([margin[1:] != margin[:-1], xp.ones_like(order[:1], dtype=xp.bool)]))
+    chosen = xp.astype(last + 1, xp.float64)
+    return ThresholdCurve(margin[last], chosen / len(right), hits[last] / chosen)
 
 
-def precision(matching: np.ndarray, selected: np.ndarray, truth: np.ndarray) -> float | None:
+def precision(matching: Array, selected: Array, truth: Array) -> float | None:
     """Share of the selected groups (bool (n,)) whose matching (n, m) is the true one; None if none is selected."""
-    if not selected.any():
-        return None
-    return float((matching[selected] == truth[selected]).all(axis=1).mean())
+    right = _is_true(matching, truth)[selected]
+    return float(to_numpy(right).mean()) if len(right) else None
 
 
-def oracle_mask(truth: np.ndarray) -> Callable[[Matches], np.ndarray]:
+def oracle_mask(truth: Array) -> Callable[[Matches], Array]:
     """The skyline's selector: exactly the groups whose induced matching is right ([TTM] section 4.5).
 
     The only way in which test-time matching learns anything from truth; pages label it so.
     """
-    return lambda matches: (matches.matching == truth).all(axis=1)
+    return lambda matches: _is_true(matches.matching, truth)
+
+
+def _is_true(matching: Array, truth: Array) -> Array:
+    """Where a matching int (n, m) is the true one, bool (n,)."""
+    return array_namespace(matching).all(matching == like(truth, matching), axis=1)
 
 
 def global_match(scores: np.ndarray, truth: np.ndarray, per_group: int = 1, seed: int = 0) -> Estimate:

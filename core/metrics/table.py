@@ -13,8 +13,8 @@ from dataclasses import dataclass, fields
 from math import factorial, perm
 
 from core.base.errors import InputError, unknown_name
-from core.metrics import comparisons
-from core.metrics.comparisons import Found, View
+from core.matching import comparisons
+from core.matching.comparisons import Found, View
 from core.metrics.spans import AlphaView, Spans, every
 from core.metrics.verdicts import GroupData, compare_text, compared, symbol
 

@@ -17,12 +17,13 @@ import torch
 
 from core.base.errors import InputError
 from core.groups import GroupSet
+from core.matching.comparisons import fitted_groups
 from core.matching.groups import Matches
 from core.scorers import lora
 from core.scorers.base import Trainable
 from core.scorers.faster import split
 from core.ttm.config import TrainConfig, TTMConfig, thresholds
-from core.ttm.pseudolabels import Inputs, fitted_groups, is_global, look, pairs_of, prepare, seen_as, select
+from core.ttm.pseudolabels import Inputs, is_global, look, pairs_of, prepare, seen_as, select
 from core.ttm.train import FitReport, Stopped, fit, generator_for
 
 Selector = Callable[[Matches], np.ndarray]

@@ -117,16 +117,3 @@ def pairs_of(inputs: Inputs, labels: np.ndarray, selected: np.ndarray) -> tuple[
         captions = inputs.captions.ravel()[labels[selected]]
         return inputs.images[selected][:, None], captions[:, None]
     return inputs.images[selected], np.take_along_axis(inputs.captions[selected], labels[selected], axis=1)
-
-
-def fitted_groups(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Where the labelled pairs pass GroupScore's strict test ([TTM] Eq. 1; rows alone for m < k), bool (n,)."""
-    n, m, k = scores.shape
-    at = np.arange(n)[:, None], np.arange(m)[None, :], labels
-    own, rest = scores[at], scores.copy()
-    rest[at] = -np.inf
-    rows = own > rest.max(axis=2)
-    if m < k:
-        return rows.all(axis=1)
-    columns = own > np.take_along_axis(rest.max(axis=1), labels, axis=1)
-    return (rows & columns).all(axis=1)
