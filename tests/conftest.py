@@ -18,6 +18,12 @@ os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 
 import pytest
 from driving import app, open_page, scored_home  # noqa: F401  fixtures of the page tests
+from needed import (  # noqa: F401  what not every machine has
+    pytest_collection_modifyitems,
+    pytest_terminal_summary,
+    real_data,
+    winoground_embeddings,
+)
 from PIL import Image, ImageDraw
 
 from core.groups import BytesImage, Group, GroupSet
@@ -126,15 +132,6 @@ def tiny_siglip_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tiny_open_clip_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An open_clip folder: open_clip_config.json and open_clip_model.safetensors, open_clip's tokenizer."""
     return build_open_clip(tmp_path_factory.mktemp("models") / "open_clip")
-
-
-@pytest.fixture(scope="session")
-def winoground_embeddings() -> Path:
-    """The published OpenCLIP embeddings of Winoground, where the shared data are present."""
-    path = Path(__file__).resolve().parents[2] / "shared/data/winoground/clip_vit_b32_laion2b_embeddings.npz"
-    if not path.is_file():
-        pytest.skip(f"needs the Winoground embeddings at {path}")
-    return path
 
 
 def word_tokenizer(kind: str, lower: bool = True):

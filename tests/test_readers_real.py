@@ -2,25 +2,16 @@
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from core import datasets
 from core.datasets.sugarcrepe import SUBSETS
 
-DATA = Path(__file__).resolve().parents[2] / "shared/data"
-
-
-def folder(name: str) -> Path:
-    if not (DATA / name).is_dir():
-        pytest.skip(f"needs the real annotation files in {DATA / name}")
-    return DATA / name
-
 
 @pytest.mark.parametrize("subset", SUBSETS)
-def test_sugarcrepes_counts_and_captions(subset):
-    place = folder("sugarcrepe")
+def test_sugarcrepes_counts_and_captions(subset, real_data):
+    place = real_data("sugarcrepe")
     groups = datasets.load(f"sugarcrepe/{subset}", folder=place, images=False)
     rows = json.loads((place / f"{subset}.json").read_text())
     assert len(groups) == len(rows) == SUBSETS[subset][0]
@@ -30,13 +21,13 @@ def test_sugarcrepes_counts_and_captions(subset):
         assert group.truth == (0,)
 
 
-def test_sugarcrepe_swap_obj_lacks_item_108():
-    groups = datasets.load("sugarcrepe/swap_obj", folder=folder("sugarcrepe"), images=False)
+def test_sugarcrepe_swap_obj_lacks_item_108(real_data):
+    groups = datasets.load("sugarcrepe/swap_obj", folder=real_data("sugarcrepe"), images=False)
     assert {f"sugarcrepe-swap_obj-{i}" for i in range(246)} - set(groups.ids) == {"sugarcrepe-swap_obj-108"}
 
 
-def test_colas_multi_object_pairs():
-    place = folder("cola")
+def test_colas_multi_object_pairs(real_data):
+    place = real_data("cola")
     groups = datasets.load("cola/multi-object", folder=place, images=False)
     rows = json.loads((place / "COLA_multiobjects_matching_benchmark.json").read_text())
     assert len(groups) == 210
@@ -47,8 +38,8 @@ def test_colas_multi_object_pairs():
         ] * 2
 
 
-def test_winogrounds_captions_and_tags():
-    groups = datasets.load("winoground", folder=folder("winoground"), images=False)
+def test_winogrounds_captions_and_tags(real_data):
+    groups = datasets.load("winoground", folder=real_data("winoground"), images=False)
     assert len(groups) == 400
     assert groups.ids == [f"winoground-{i}" for i in range(400)]
     assert groups[0].captions == (
