@@ -479,8 +479,8 @@ def run_python(code, *arguments, **how):
 FULL = """
 import resource, signal, sys
 from pathlib import Path
-from core.errors import InputError
-from core.runs import RunStore
+from core.base.errors import InputError
+from core.runs.store import RunStore
 store = RunStore(Path(sys.argv[1]))
 run = store.create("ttm", "before", {})
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -508,8 +508,8 @@ def test_a_full_disk_is_one_sentence_and_the_store_stays_whole(tmp_path):
 READ_ONLY = """
 import os, sys, urllib.parse  # imported before the home of the interpreter may be closed to us
 from pathlib import Path
-from core.errors import InputError
-from core.runs import RunStore
+from core.base.errors import InputError
+from core.runs.store import RunStore
 if os.geteuid() == 0:  # root may write anywhere
     os.setgroups([]), os.setgid(65534), os.setuid(65534)
 try:
@@ -522,8 +522,8 @@ except InputError as error:
 LOOK = """
 import os, sys, urllib.parse  # imported before the home of the interpreter may be closed to us
 from pathlib import Path
-from core.errors import InputError
-from core.runs import RunStore
+from core.base.errors import InputError
+from core.runs.store import RunStore
 import sqlite3
 if os.geteuid() == 0:
     os.setgroups([]), os.setgid(65534), os.setuid(65534)
@@ -583,7 +583,7 @@ def test_a_read_only_store_is_one_sentence(used_before):
 CREATE = """
 import sys
 from pathlib import Path
-from core.runs import RunStore
+from core.runs.store import RunStore
 for i in range(10):
     RunStore(Path(sys.argv[1])).create("ttm", f"{sys.argv[2]}-{i}", {})
 """

@@ -333,7 +333,7 @@ KEY = "sk-canary-0123456789abcdef"
 TALK = """
 import logging, os, sys
 logging.basicConfig(level=logging.DEBUG)
-from core.errors import InputError
+from core.base.errors import InputError
 from core.scorers.api import ApiScorer
 from core.groups import BytesImage
 import io

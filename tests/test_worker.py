@@ -103,7 +103,7 @@ def test_a_worker_leaves_no_zombie_and_is_in_a_session_of_its_own(store, gate):
 LAUNCH = """
 import os, sys
 from pathlib import Path
-from core.runs import RunStore, launch
+from core.runs.store import RunStore, launch
 store = RunStore(Path(sys.argv[1]))
 launch(store, sys.argv[2], "counting_worker")
 os.kill(os.getpid(), 9)
