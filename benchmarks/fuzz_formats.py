@@ -184,7 +184,7 @@ def _stage(ending: str, data: bytes, place: Path) -> None:
 
     path = place / f"manifest{ending}"
     path.write_bytes(data)
-    staged = import_stage(path)
+    staged = import_stage.stage(path)
     problem_rows(staged.problems)
     for group in preview(staged):
         for image in group.images:

@@ -11,7 +11,8 @@ import io
 import json
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,18 @@ def read_parquet(path: Path | str, content: bytes, most: int) -> pa.Table:
     columns that are no cells.
     """
     return (_read_apart if public() else _read_here)(path, content, most)
+
+
+@contextmanager
+def parquet_errors(path: Path | str) -> Iterator[None]:
+    """Whatever Arrow says of a damaged file as an InputError."""
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # pyarrow's own family of errors, and Python's where names are no texts
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise InputError(f"{path} is no Parquet file ({reason}); save or fetch it again.") from None
 
 
 def too_large(path: Path | str) -> InputError:
@@ -67,13 +80,8 @@ def _read_apart(path: Path | str, content: bytes, most: int) -> pa.Table:
 
 
 def _read_here(path: Path | str, content: bytes, most: int) -> pa.Table:
-    try:
+    with parquet_errors(path):
         return _decode(path, content, most)
-    except (InputError, MemoryError):
-        raise
-    except Exception as error:  # pyarrow's own family of errors
-        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise InputError(f"{path} is no Parquet file ({reason}); save or fetch it again.") from None
 
 
 def _decode(path: Path | str, content: bytes, most: int) -> pa.Table:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from core.base.errors import InputError
 from core.base.limits import check, check_memory, limits
-from core.base.parquet import read_parquet
+from core.base.parquet import parquet_errors, read_parquet
 
 SLACK, MOST_RATIO = 64 << 20, 100  # a file may unfold to this much and a hundred times its size
 
@@ -57,4 +57,5 @@ def parquet_frame(path: Path | str, content: bytes) -> pd.DataFrame:
     """The table in a Parquet file's bytes; InputError, in one sentence, for what is damaged or too large."""
     table = read_parquet(path, content, most_bytes(content))
     check_cells(path, len(table), len(table.columns))
-    return table.to_pandas()
+    with parquet_errors(path):
+        return table.to_pandas()
