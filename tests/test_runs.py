@@ -537,15 +537,19 @@ except InputError as error:
 """
 
 
-@pytest.mark.parametrize("at_work", [True, False])
-def test_a_read_only_store_shows_what_it_holds(at_work):
-    """Whether somebody else is writing there meanwhile, or nobody has for long."""
+@pytest.mark.parametrize(("at_work", "older"), [(True, False), (False, False), (False, True)])
+def test_a_read_only_store_shows_what_it_holds(at_work, older):
+    """Whether somebody else is writing there meanwhile, or nobody has for long, since an older version did."""
     folder = Path(tempfile.mkdtemp())
     try:
         store = RunStore(folder / "my runs?")  # a name that an address would have to escape
         run = new(store)
         store.append_step(run.id, {"iteration": 0, "value": 7})
         write(store, run.id, heartbeat=0.0)  # interrupted: whoever looks would write that down
+        if older:
+            with store._database.transaction() as connection:
+                connection.execute("ALTER TABLE runs DROP COLUMN address")
+                connection.execute("PRAGMA user_version = 1")
         if at_work:
             other = sqlite3.connect(store.root / "runs.db")
             other.execute("SELECT * FROM runs").fetchall()

@@ -22,7 +22,10 @@ class Database:
     """Opens the file anew for every transaction: safe in any thread, in any process and after a fork."""
 
     def __init__(self, path: Path, migrations: Migrations) -> None:
-        """Create the tables, or bring those of an older version up to date; a newer one is an InputError."""
+        """Create the tables, or bring those of an older version up to date, unless they can only be read.
+
+        Raises InputError for those of a newer version.
+        """
         self.path = path
         with self.transaction() as connection:
             version = _version(connection)
@@ -31,7 +34,7 @@ class Database:
                 f"The run store {path} was written by a newer Crossmatch (schema {version}, this one knows "
                 f"{len(migrations)}); update Crossmatch, or set CROSSMATCH_HOME to another folder."
             )
-        if version < len(migrations):
+        if version < len(migrations) and (not version or os.access(path.parent, os.W_OK)):
             self._migrate(migrations)
 
     def _connect(self, patience: float) -> sqlite3.Connection:

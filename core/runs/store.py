@@ -347,7 +347,7 @@ class RunStore:
         if values["seconds_left"] is not None:
             values["seconds_left"] = max(0.0, row["seconds_left"] - (time.time() - row["heartbeat"]))
         values["config"] = json.loads(row["config"])
-        return Run(**{field.name: values[field.name] for field in fields(Run)})
+        return Run(**{field.name: values[field.name] for field in fields(Run) if field.name in values})
 
     def _mine(self, database: sqlite3.Connection, run_id: str, attempt: int | None) -> sqlite3.Row:
         """The run's row, unless it is gone or belongs to another attempt by now."""
