@@ -9,7 +9,8 @@ import pytest
 from core import worker
 from core.base import files
 from core.base.errors import InputError
-from core.runs import attempt
+from core.runs import attempt as attempts
+from core.runs.attempt import Job
 from core.runs.store import Run, RunStore, Superseded
 from core.scoring.scores import ScoreCache
 from core.sweeps import local, read_plan, remote_store
@@ -222,7 +223,7 @@ def plain_run(store, kind, config):
     """The run as a local worker leaves it, in this process."""
     run = store.create(kind, "plain", config)
     attempt = store.queue_up(run.id)
-    job = attempt.Job(store, run.id, attempt)
+    job = Job(store, run.id, attempt)
     status, error = worker.work(job)
     store.conclude(run.id, attempt, status, error)
     assert error is None
@@ -271,7 +272,7 @@ def test_a_shard_that_is_there_is_not_scored_again(store, clip, monkeypatch):
     with np.load(path) as made:
         kept = {name: made[name] for name in made.files}
     files.write_arrays(path, {**kept, "scores": kept["scores"] + 1000})  # to be recognised by
-    worker.work(attempt.Job(store, run.id, store.queue_up(run.id)))
+    worker.work(Job(store, run.id, store.queue_up(run.id)))
     scores = store.scores(run.id, 0)
     assert (scores[:5] > 900).all() and (scores[5:] < 900).all() and len(scores) == 8
 
@@ -332,9 +333,9 @@ def test_a_run_whose_node_is_lost_goes_on_elsewhere_and_ends_bit_equal_to_one_at
     keeper = Keeper(str(store.root), "1")
     monkeypatch.setattr("core.sweeps.node.own_version", lambda: "1")
     with pytest.raises(Lost):  # two records are in, and the third one's files
-        run_cell(asker(keeper, run_id, after=2), run_id, "one node")
+        run_cell(asker(keeper, run_id, after=2), run_id, "one node", worker.work)
     assert len(store.steps(run_id)) == 2 and store.get(run_id).status == "running"
-    assert run_cell(asker(keeper, run_id), run_id, "another node") == ("finished", None)
+    assert run_cell(asker(keeper, run_id), run_id, "another node", worker.work) == ("finished", None)
     run = store.get(run_id)
     assert (run.status, run.done, run.attempt) == ("finished", 4, 2)
     for i in range(5):
@@ -410,7 +411,7 @@ def test_names_from_a_node_stay_inside_the_run(store, job, tmp_path):
 
 def test_stopping_reaches_a_node_and_a_stopped_run_is_not_begun(store, job, monkeypatch):
     monkeypatch.setattr(remote_store, "BEAT", 0.0)
-    monkeypatch.setattr(worker, "BEAT", 0.01)
+    monkeypatch.setattr(attempts, "BEAT", 0.01)
     monkeypatch.setattr("core.sweeps.node.own_version", lambda: "1")
     keeper = Keeper(str(store.root), "1")
     run_id = handed_over(store, "ttm", {**job, "ttm": {**job["ttm"], "iterations": 500}})
@@ -421,11 +422,11 @@ def test_stopping_reaches_a_node_and_a_stopped_run_is_not_begun(store, job, monk
             store.request_stop(run_id)
         return answer
 
-    assert run_cell(call, run_id, "one") == ("stopped", None)
+    assert run_cell(call, run_id, "one", worker.work) == ("stopped", None)
     assert store.get(run_id).status == "stopped" and 1 <= store.get(run_id).done < 500
     enqueue(store, run_id)
     store.request_stop(run_id)
-    assert run_cell(call, run_id, "one") == ("ended", None)
+    assert run_cell(call, run_id, "one", worker.work) == ("ended", None)
     assert store.get(run_id).status == "stopped"
 
 
@@ -433,11 +434,11 @@ def test_a_failure_on_a_node_is_a_sentence_in_the_store(store, job, monkeypatch)
     monkeypatch.setattr("core.sweeps.node.own_version", lambda: "1")
     keeper = Keeper(str(store.root), "1")
     run_id = handed_over(store, "ttm", {**job, "groups": 31})
-    assert run_cell(asker(keeper, run_id), run_id, "one")[0] == "failed"
+    assert run_cell(asker(keeper, run_id), run_id, "one", worker.work)[0] == "failed"
     assert "31 groups were asked for" in store.get(run_id).error
     run_id = handed_over(store, "ttm", job)
     keeper = Keeper(str(store.root), "2")
-    status, error = run_cell(asker(keeper, run_id), run_id, "one")
+    status, error = run_cell(asker(keeper, run_id), run_id, "one", worker.work)
     assert status == "failed" and "one has Crossmatch 1 and the driver 2" in error
 
 
@@ -450,7 +451,7 @@ def test_a_model_folder_travels_to_the_node(store, tiny_clip_folder, monkeypatch
     home = plain_run(store, "evaluate", config)
     keeper = Keeper(str(store.root), "1", [str(folder)], str(store.root.parent / "cache.sqlite"))
     run_id = handed_over(store, "evaluate", config)
-    assert run_cell(asker(keeper, run_id), run_id, "far") == ("finished", None)
+    assert run_cell(asker(keeper, run_id), run_id, "far", worker.work) == ("finished", None)
     assert store.scores(run_id, 0).tobytes() == store.scores(home.id, 0).tobytes()
 
 
@@ -466,7 +467,7 @@ def test_a_shard_that_is_handed_in_fills_the_cache_and_is_used(store, tmp_path, 
         assert score_part(asker(keeper, run_id), run.record(), attempt, *part) == ("finished", None)
     assert ScoreCache(cache).size().scores == 6 * 4
     monkeypatch.setattr("core.sweeps.evaluate.score_shard", None)  # nothing is left to score
-    assert run_cell(asker(keeper, run_id), run_id, "far") == ("finished", None)
+    assert run_cell(asker(keeper, run_id), run_id, "far", worker.work) == ("finished", None)
     monkeypatch.undo()
     home = plain_run(store, "evaluate", config)
     assert store.steps(run_id)[0]["metrics"] == store.steps(home.id)[0]["metrics"]

@@ -169,11 +169,11 @@ def test_a_benchmark_scored_in_shards_on_a_cluster_equals_plain_scoring(cluster,
 
 def test_what_fails_on_a_node_is_told_and_does_not_hold_up_the_others(cluster, store):
     text = SHARDED.replace("groups: 12", "groups: 30000")
-    found = work_on_ray(store, parse_plan(text, "too-many"), pause=0.1)
+    found = work_on_ray(store, parse_plan(text, "too-many"), worker.work, pause=0.1)
     assert found[0].status == "failed" and "30000 groups were asked for" in found[0].run.error
 
 
 def test_a_client_address_is_refused_with_what_to_do(monkeypatch, store):
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     with pytest.raises(InputError, match="start the sweep on a node"):
-        work_on_ray(store, parse_plan(SHARDED, "client"), "ray://somewhere:10001")
+        work_on_ray(store, parse_plan(SHARDED, "client"), worker.work, "ray://somewhere:10001")

@@ -191,7 +191,10 @@ class _Driver:
         if run.kind == KIND:
             self._submit(run.id, "count", tasks.count_groups, run.config, gpus=0)
         else:
-            self._submit(run.id, "cell", _cell_task, self.keeper, run.id, self.cell_work)
+            self._submit_cell(run.id)
+
+    def _submit_cell(self, run_id: str, gpus: float | None = None) -> None:
+        self._submit(run_id, "cell", _cell_task, self.keeper, run_id, self.cell_work, gpus=gpus)
 
     def _submit(
         self, run_id: str, what: str, function: Any, *arguments: Any, gpus: float | None = None
@@ -243,7 +246,7 @@ class _Driver:
         parts = shards(run.config, n)
         todo = [p for p in parts if not shard_path(self.store.folder(run_id), *p).is_file()]
         if len(parts) == 1 or not todo:
-            self._submit(run_id, "cell", _cell_task, self.keeper, run_id)
+            self._submit_cell(run_id)
             return
         if run.status != "queued":  # stopped meanwhile
             self._cell_is_back(run_id, run.status, None)
@@ -262,7 +265,7 @@ class _Driver:
         if self.pending[run_id]:
             return
         if all(self.shards[run_id]):
-            self._submit(run_id, "cell", _cell_task, self.keeper, run_id, gpus=0)
+            self._submit_cell(run_id, gpus=0)
         else:
             self._end(run_id, "stopped", None)
             self._cell_is_back(run_id, "stopped", None)
