@@ -62,6 +62,15 @@ def test_every_module_imports_from_inside(site, tmp_path):
     assert python(site, tmp_path, code).splitlines()[-1] == "somebody else []"
 
 
+def test_scores_are_evaluated_beside_a_foreign_core(site, tmp_path):
+    code = (
+        "import core, crossmatch as cm, numpy as np\n"
+        "found = cm.evaluate(np.array([[[2.0, 1.9], [1.5, 1.6]]]), np.array([[0, 1]]))\n"
+        "print(core.OWNER, found.metrics['group_match'].value)"
+    )
+    assert python(site, tmp_path, code) == "somebody else 100.0\n"
+
+
 def test_the_command_evaluates_from_the_wheel(site, tmp_path):
     words = ("evaluate", "--benchmark", "scenes/left-right", "--json")
     record = json.loads(python(site, tmp_path, COMMAND, *words))

@@ -156,9 +156,17 @@ def read_embeddings(
     Rows are scaled to length 1. Raises InputError for a file that is no NPZ, an array that is missing or of a wrong
     shape, and for a row that is zero or not finite, naming it.
     """
-    m, k = parse_shape(shape) if isinstance(shape, str) else parse_shape("x".join(map(str, shape)))
     arrays = load_npz(path, data)
     given = _find(arrays, IMAGE_NAMES, "img", path), _find(arrays, CAPTION_NAMES, "cap", path)
+    return embedding_file(*given, shape, path)
+
+
+def embedding_file(
+    image_rows: np.ndarray, caption_rows: np.ndarray, shape: str | tuple[int, int], path: Path | str
+) -> EmbeddingFile:
+    """Embeddings (n*m, d) and (n*k, d) as `read_embeddings` reads them; errors name `path` as where they are from."""
+    m, k = parse_shape(shape) if isinstance(shape, str) else parse_shape("x".join(map(str, shape)))
+    given = np.asarray(image_rows), np.asarray(caption_rows)
     check(path, numbers=max(array.size for array in given))
     images, captions = (
         _unit_rows(a, kind, path) for a, kind in zip(given, ("image", "caption"), strict=True)

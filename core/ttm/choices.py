@@ -109,6 +109,32 @@ def settings_from(
     return config
 
 
+class Configured(NamedTuple):
+    """The settings of a run, and the preset that they started from."""
+
+    preset: str
+    config: TTMConfig | SimpleMatchConfig
+
+
+def configured(
+    kind: str,
+    dataset: str | None,
+    model: str,
+    preset: str | None,
+    options: Mapping[str, Any],
+    oracle: bool = False,
+) -> Configured:
+    """What a user's choices come to: `preset_for` and `settings_from`; of embeddings (`dataset` None) `check_frozen`.
+
+    Arguments and errors as for these three.
+    """
+    chosen = preset_for(kind, dataset, model, preset, options.get("variant"))
+    config = settings_from(chosen, options, model, oracle)
+    if dataset is None:
+        check_frozen(config)
+    return Configured(chosen, config)
+
+
 def _check_used(config: TTMConfig, given: list[str], oracle: bool) -> None:
     dead: tuple[str, ...]
     if oracle:

@@ -22,7 +22,7 @@ from core.metrics import groups as metrics
 from core.runs.models import origin
 from core.scoring.load import load_scorer, scorer_kind
 from core.ttm.checkpoint import load_state
-from core.ttm.choices import check_device, check_frozen, lasting_name, preset_for, settings_from
+from core.ttm.choices import check_device, configured, lasting_name
 from core.ttm.config import SimpleMatchConfig, TTMConfig
 from core.ttm.records import step_record
 from core.ttm.transfer import adapted_pool
@@ -164,12 +164,9 @@ def _job(
     if kind not in KINDS:
         raise unknown_name("kind of adaptation", kind, KINDS)
     check_device(more["device"])
-    own, model = {**(options or {})}, origin(source["model"])
+    model = origin(source["model"])
     dataset = None if "embeddings" in source else source["benchmark"]
-    chosen = preset_for(kind, dataset, model, preset, own.get("variant"))
-    config = settings_from(chosen, own, model, more["oracle"])
-    if dataset is None:
-        check_frozen(config)
+    chosen, config = configured(kind, dataset, model, preset, options or {}, more["oracle"])
     share = more["adapt_on"]
     if share is not None and not 0 < share < 1:
         raise InputError(f"adapt_on is {share}; give a share of the groups between 0 and 1, such as 0.5.")
