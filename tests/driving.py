@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,6 +24,16 @@ def scored_home(tmp_path_factory):
         patch.setenv("CROSSMATCH_HOME", str(home))
         whole_app().run()
     return home
+
+
+@pytest.fixture
+def fresh_pages():
+    """For a test that changes what pages load: they have kept nothing from before, and keep nothing for others."""
+    for kept in (st.cache_data, st.cache_resource):
+        kept.clear()
+    yield
+    for kept in (st.cache_data, st.cache_resource):
+        kept.clear()
 
 
 @pytest.fixture

@@ -132,18 +132,11 @@ NEW = {"half_score": HALF, "square_score": SQUARE}
 
 
 @pytest.fixture
-def added(monkeypatch):
+def added(fresh_pages, monkeypatch):
     """Two more entries for the length of a test: a share on every shape, and a verdict on square groups alone."""
-    import streamlit as st
-
     for name, metric in NEW.items():
         monkeypatch.setitem(METRICS, name, metric)
     check_table({**METRICS, **GLOBAL})
-    st.cache_data.clear()
-    st.cache_resource.clear()
-    yield
-    st.cache_data.clear()
-    st.cache_resource.clear()
 
 
 @pytest.mark.parametrize("shape", SHAPES)

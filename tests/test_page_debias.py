@@ -38,7 +38,7 @@ def scored(tmp_path_factory):
 
 
 @pytest.fixture
-def app(scored, tmp_path, monkeypatch):
+def app(scored, fresh_pages, tmp_path, monkeypatch):
     """Opens the page on the first 24 groups of a set; every answer is checked for exceptions and error boxes."""
     home = tmp_path / "home"
     shutil.copytree(scored[0], home, dirs_exist_ok=True)
@@ -47,9 +47,6 @@ def app(scored, tmp_path, monkeypatch):
     monkeypatch.setattr("core.datasets.load", lambda *args, **more: whole(*args, **more).select(range(24)))
 
     def start(**query):
-        import streamlit as st
-
-        st.cache_resource.clear()
         test = whole_app()
         for name, value in {"set": SET, "model": MODEL, **query}.items():
             test.query_params[name] = value

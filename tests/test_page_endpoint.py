@@ -12,15 +12,12 @@ MODEL = "api:model-1"
 
 
 @pytest.fixture
-def few(monkeypatch):
+def few(fresh_pages, monkeypatch):
     """Three groups of the built-in world instead of three hundred."""
     whole = load
     monkeypatch.setattr("core.datasets.load", lambda *args, **more: whole(*args, **more).select(range(3)))
     # AppTest knows no value of a select box that is not among its options, as a typed name is not.
     monkeypatch.setattr("ui.selection.known_scorers", lambda: {"builtin/clip": "itc", MODEL: "api"})
-    import streamlit as st
-
-    st.cache_resource.clear()
 
 
 def opened():

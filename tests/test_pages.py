@@ -20,7 +20,7 @@ def test_home_says_what_it_is_and_shows_one_group_with_two_verdicts(app):
     assert len(test.get("plotly_chart")) == 1
 
 
-def test_home_without_a_model_says_what_to_do(app, monkeypatch):
+def test_home_without_a_model_says_what_to_do(app, fresh_pages, monkeypatch):
     monkeypatch.setattr("core.scoring.load.builtin_models", dict)
     assert "crossmatch pretrain" in text(app())
 

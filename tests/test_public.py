@@ -334,15 +334,14 @@ BOUND = [  # page, parameter that names a model, what else its widget needs to b
 
 
 @pytest.mark.parametrize(("page", "name", "more"), BOUND)
-def test_no_page_loads_another_model_by_its_address(open_page, monkeypatch, tmp_path, page, name, more):
+def test_no_page_loads_another_model_by_its_address(
+    fresh_pages, open_page, monkeypatch, tmp_path, page, name, more
+):
     import shutil
-
-    import streamlit as st
 
     from core.base.paths import assets
     from core.scoring import load as scorers
 
-    st.cache_resource.clear()  # pages remember for a while which models there are
     folder = tmp_path / "a-model"
     shutil.copytree(assets() / "models/clip-early", folder)
     resolve, asked = scorers._resolve, []

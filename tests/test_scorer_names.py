@@ -43,15 +43,12 @@ def test_every_scorer_goes_the_same_way_from_its_name_to_metrics(make, toy_group
 @pytest.mark.parametrize(
     ("kind", "name"), [("itm", "blip-itm"), ("vgpt", "llava"), ("vqa", "blip-vqa"), ("lm", "gpt2")]
 )
-def test_every_kind_of_score_is_shown_by_the_same_groups_page(make, monkeypatch, kind, name):
+def test_every_kind_of_score_is_shown_by_the_same_groups_page(fresh_pages, make, monkeypatch, kind, name):
     from core.datasets import load
 
     asked, whole = f"{kind}:{make(name)}", load
     monkeypatch.setattr("core.datasets.load", lambda *args, **more: whole(*args, **more).select(range(4)))
     monkeypatch.setattr("ui.selection.known_scorers", lambda: {asked: kind})
-    import streamlit as st
-
-    st.cache_resource.clear()
     test = whole_app()
     for key, value in {"set": "scenes/left-right", "model": asked}.items():
         test.query_params[key] = value

@@ -211,6 +211,17 @@ def test_half_precision_keeps_rankings_and_multiplies_in_float32(model, toy_grou
     np.testing.assert_array_equal(score_groups(model, toy_groups), exact)
 
 
+def test_a_copy_has_a_twin_of_its_own_weights(model):
+    half, copied = faster.twin_of(model, ("bfloat16",), "bfloat16:model"), model.copy()
+    with torch.no_grad():
+        for parameter in copied.module.parameters():
+            parameter.mul_(1.5)
+    other = faster.twin_of(copied, ("bfloat16",), "bfloat16:copied")
+    assert (half.name, other.name) == ("bfloat16:model", "bfloat16:copied")
+    assert not np.array_equal(half.score(IMAGES, CAPTIONS, ALL), other.score(IMAGES, CAPTIONS, ALL))
+    assert faster.twin_of(model, ("bfloat16",), "bfloat16:model") is half
+
+
 @pytest.mark.parametrize("kind", ["vgpt", "itm", "itc", "vqa"])
 def test_every_kind_of_blip_runs_in_half_precision_under_a_key_of_its_own(blip, kind):
     name = blip[kind]

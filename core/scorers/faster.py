@@ -47,7 +47,10 @@ def twin_of(scorer: Any, ways: tuple[str, ...], name: str) -> Any:
 
     Raises InputError for a scorer that has no such way, and where this machine cannot run it.
     """
-    kept = scorer.__dict__.setdefault("_twins", {})
+    owner, kept = scorer.__dict__.get("_twins", (None, {}))
+    if owner is not scorer:  # a copy of one that has twins: its own weights may change
+        kept = {}
+        scorer._twins = (scorer, kept)
     if ways not in kept:
         kept[ways] = _twin(scorer, ways, name)
     return kept[ways]
@@ -73,7 +76,7 @@ def _twin(scorer: Any, ways: tuple[str, ...], name: str) -> Any:
 def _towers(scorer: Any, ways: tuple[str, ...], name: str) -> Any:
     """A two-tower model with the same weights, cast as they are used."""
     twin = copy(scorer)
-    twin.name, twin._twins = name, {}
+    twin.name = name
     twin._key = lambda: key_of(scorer.key, ways)
     twin.precision = next((way for way in ways if way in HALF), "float32")
     if "compiled" in ways:
