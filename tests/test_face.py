@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +86,19 @@ def test_the_examples_of_the_documentation_run(name, tmp_path, monkeypatch):
     example = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
     assert example.examples
     assert doctest.DocTestRunner().run(example).failed == 0
+
+
+def modules_with_examples() -> list[str]:
+    files = [ROOT / "hatch_build.py", *(f for room in ("core", "ui") for f in (ROOT / room).rglob("*.py"))]
+    shown = sorted(f.relative_to(ROOT) for f in files if ">>> " in f.read_text())
+    return [".".join(f.with_suffix("").parts).removesuffix(".__init__") for f in shown]
+
+
+@pytest.mark.parametrize("name", modules_with_examples())
+def test_the_examples_behind_the_face_run(name):
+    found = doctest.testmod(import_module(name))
+    assert found.attempted
+    assert not found.failed
 
 
 def blocks(path: Path) -> list[str]:
