@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 import zipfile
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from core.base.parquet import read_parquet
 from core.datasets.score_files import read_scores, read_tags
 from core.matching.blocks import block_size
 from core.matching.groups import match
+from core.metrics.groups import outcomes
 from core.teaching.quick import evaluate_file
 
 MB = 1 << 20
@@ -282,6 +284,37 @@ def test_a_visitors_largest_groups_take_bounded_work(visitor, monkeypatch, kind)
     assert found.tied.all() == (kind in ("zeros", "levels"))
     with pytest.raises(InputError, match=r"scores \(groups"):
         match(np.broadcast_to(scores, (20, m, m)))
+
+
+@pytest.mark.parametrize("levels", [None, 3])
+@pytest.mark.parametrize(("m", "k"), [(1, 9), (2, 9), (3, 20), (9, 9), (4, 40)])
+def test_outcomes_of_many_captions_are_those_of_every_group_by_itself(m, k, levels):
+    rng = np.random.default_rng(m * k)
+    scores = rng.normal(size=(40, m, k)) if levels is None else rng.integers(0, levels, (40, m, k)) / 2
+    truth = rng.random((40, k)).argsort(axis=1)[:, :m]
+    together = outcomes(scores, truth)
+    for g in range(40):  # one group has one truth, which takes the other way
+        for name, alone in outcomes(scores[g : g + 1], truth[g : g + 1]).items():
+            assert together[name].value[g] == alone.value[0] and together[name].tied[g] == alone.tied[0]
+
+
+def test_captions_that_differ_by_group_cost_no_more_than_in_proportion_to_their_number():
+    """With every caption tried for every group it was the square: 10 groups of 316 x 316 took 11 s."""
+
+    def seconds(k):
+        scores = np.random.default_rng(0).normal(size=(20, 1, k))
+        truth = np.arange(20)[:, None]
+        times = []
+        for _ in range(3):
+            began = time.process_time()
+            outcomes(scores, truth, ["text_score", "image_score"])
+            times.append(time.process_time() - began)
+        return min(times)
+
+    seconds(1000)
+    assert seconds(40_000) < 8 * max(
+        seconds(10_000), 0.01
+    )  # 4 times as many; the square would be 16 times the work
 
 
 def test_what_does_not_fit_into_memory_is_refused_in_one_sentence(monkeypatch):

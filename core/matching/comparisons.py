@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from itertools import combinations
+from math import inf
 from operator import add, and_, or_
 from typing import NamedTuple
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 from core.base.arrays import Array
 from core.matching.blocks import columns_of, place_of
 from core.matching.groups import Matches, among_best
 
+# With more captions than this it takes less to fetch each group's own than to try them all.
+_FEW = 8
 # The caption of one image: the same in all groups of a block, or int (b,).
 Label = int | Array
 
@@ -80,6 +83,9 @@ def strict_tests(columns: Array, own: Sequence[Label]) -> tuple[list[Test], list
     def in_column(i: int, j: int) -> Test:
         return _against(columns[:, j], i)
 
+    if k > _FEW and not all(isinstance(label, int) for label in own):
+        fetched = [_fetched(columns, i, label) for i, label in enumerate(own)]
+        return [row for row, _ in fetched], [column for _, column in fetched]
     rows, found = (
         [_labelled(label, k, partial(test, i)) for i, label in enumerate(own)] for test in (in_row, in_column)
     )
@@ -93,7 +99,11 @@ def _against(vectors: Array, own: int) -> Test:
     if not parts:
         return Test(xp.ones_like(vectors[own], dtype=xp.bool), None)
     strongest = reduce(xp.maximum, [part[0] if len(part) == 1 else xp.max(part, axis=0) for part in parts])
-    strict, level = vectors[own] > strongest, vectors[own] == strongest
+    return _test(vectors[own], strongest)
+
+
+def _test(own: Array, strongest: Array) -> Test:
+    xp, strict, level = array_namespace(own), own > strongest, own == strongest
     return Test(strict, strict | level if xp.any(level) else None)
 
 
@@ -106,6 +116,16 @@ def _labelled(label: Label, k: int, test: Callable[[int], Test]) -> Test:
     if all(t.loose is None for t in tests):
         return Test(strict, None)
     return Test(strict, reduce(or_, [mask & _loose(t) for mask, t in zip(here, tests, strict=True)]))
+
+
+def _fetched(columns: Array, i: int, label: Label) -> tuple[Test, Test]:
+    """The same by row and by column where captions are many: each group's own scores are fetched, k operations each."""
+    xp, size = array_namespace(columns), columns.shape[2]
+    at = xp.arange(size, device=device(columns))
+    place = xp.zeros_like(at) + (label if isinstance(label, int) else xp.astype(label, at.dtype))
+    others = xp.asarray(columns[i], copy=True)  # (k, b)
+    others[place, at] = -inf
+    return _test(columns[i][place, at], xp.max(others, axis=0)), _against(columns[:, place, at], i)
 
 
 def labels_of(labels: Array, k: int) -> list[Label] | None:
