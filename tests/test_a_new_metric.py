@@ -5,22 +5,20 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from adapted import finish
 from driving import fine, html, text
 from test_metrics_table import NEW, added  # noqa: F401
 from typer.testing import CliRunner
 
 from core import datasets
 from core import figures as plots
-from core.base import files
 from core.cli import app as commands
 from core.figures import alpha
 from core.figures.svg import bars_svg
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from core.runs.store import RunStore
-from core.ttm import checkpoint
-from core.ttm.records import step_arrays
-from core.ttm.run import embeddings_job, execute
+from core.ttm.run import embeddings_job
 from core.ttm.seeds import summary
 
 HALF, SQUARE = "HalfScore", "SquareScore"
@@ -43,16 +41,7 @@ def run(open_page, tmp_path):
     shared = rng.normal(size=(32, 8))
     np.savez(tmp_path / "small.npz", img=shared + 0.9 * rng.normal(size=(32, 8)), cap=shared)
     job = embeddings_job("ttm", tmp_path / "small.npz", options={"iterations": 2, "epochs": 1}, adapt_on=0.5)
-    store = RunStore()
-    made = store.create("ttm", "small", job)
-    attempt = store.queue_up(made.id)
-    for item in execute(job):
-        files.write_arrays(store.arrays_path(made.id, item.step.iteration), step_arrays(item.step))
-        checkpoint.save_checkpoint(store.folder(made.id), item.step, item.record)
-        store.append_step(made.id, item.record, attempt)
-    checkpoint.publish_model(store.folder(made.id), job, store.steps(made.id))
-    store.conclude(made.id, attempt, "finished")
-    return made.id
+    return finish(RunStore(), "small", job)
 
 
 def everything(test):
