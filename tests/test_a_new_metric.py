@@ -10,7 +10,6 @@ from driving import fine, html, text
 from test_metrics_table import NEW, added  # noqa: F401
 from typer.testing import CliRunner
 
-from core import datasets
 from core import figures as plots
 from core.cli import app as commands
 from core.figures import alpha
@@ -25,13 +24,6 @@ HALF, SQUARE = "HalfScore", "SquareScore"
 SQUARES, ROWS = "scenes/left-right", "scenes/relations-1x4"
 
 pytestmark = pytest.mark.usefixtures("added")
-
-
-@pytest.fixture(autouse=True)
-def few_groups(monkeypatch):
-    """The first 16 groups of a set stand for all of them."""
-    whole = datasets.load
-    monkeypatch.setattr("core.datasets.load", lambda *args, **more: whole(*args, **more).select(range(16)))
 
 
 @pytest.fixture

@@ -7,17 +7,19 @@ from core.debiasing.curves import alpha_curve
 from core.debiasing.study import Stability
 from core.figures import alpha
 from core.figures.style import MAX_STEPS
-from core.metrics.groups import METRICS, chance
+from core.metrics.groups import chance, of_shape
+
+NAMES = of_shape(1, 3)
 
 
 def curves(n=40, seed=0):
     rng = np.random.default_rng(seed)
     scores, prior = rng.normal(-3, 1, (n, 1, 3)), rng.normal(-3, 1, (n, 3))
-    return {name: alpha_curve(scores, prior, rng.integers(0, 3, (n, 1)), name) for name in METRICS}
+    return {name: alpha_curve(scores, prior, rng.integers(0, 3, (n, 1)), name) for name in NAMES}
 
 
 def data(n=40):
-    levels = {name: 100 * chance(name, 1, 3) for name in METRICS}
+    levels = {name: 100 * chance(name, 1, 3) for name in NAMES}
     return alpha.alpha_data(curves(n), n, levels, "text_score")
 
 
