@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from core import datasets
 from core.base.errors import InputError
 from core.cli.options import Json, Positional, Seed, named
 from core.cli.say import counting, format_metrics, show_json
 from core.cli.typed import need_benchmark, refuse
-from core.datasets import load, names
 from core.debiasing.blind import blind_check, check_blind, explain
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import check_kind, check_log_prob, estimate_prior, null_sample
@@ -70,7 +70,7 @@ def alpha(
 ) -> None:
     """Take a language prior out of a captioner's scores: every metric at alpha 0, at 1, at its best, and validated."""
     benchmark = need_benchmark(name, benchmark)
-    wide = benchmark in names("retrieval")
+    wide = benchmark in datasets.names("retrieval")
     kind = prior or ("test" if wide else "gaussian")
     how = {"kind": kind, "count": samples, "seed": seed, "model": prior_model, "folder": images}
     _check_prior(kind, wide)
@@ -110,7 +110,7 @@ def _head(benchmark: str, split: str, model: str, found: Prior) -> dict[str, Any
 def _study(benchmark: str, split: str, model: str, how: dict[str, Any]) -> tuple[AlphaStudy, Prior]:
     """Scores, prior and truth of one set, with progress on standard error."""
     check_kind(how["kind"])
-    groups = load(benchmark, split)
+    groups = datasets.load(benchmark, split)
     if groups.truth is None:
         raise InputError(f"Nobody knows what is right in {benchmark}, so alpha cannot be judged on it.")
     check_log_prob(model)
@@ -226,7 +226,7 @@ def blind(
     """How far a model gets on a benchmark without looking at a single image."""
     benchmark = need_benchmark(name, benchmark)
     check_blind(model)
-    groups = load(benchmark, split, images=False)
+    groups = datasets.load(benchmark, split, images=False)
     if groups.truth is None:
         raise InputError(f"Nobody knows what is right in {benchmark}, so no model can be judged on it.")
     scores = score_groups(lazy_scorer(model), groups, ScoreCache(), counting("scoring"))

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
+from core import datasets
 from core.base.errors import InputError
 from core.cli.calls import confirm_calls
 from core.cli.options import Json, Positional, Seed, named
 from core.cli.say import format_metrics, note, show_json
 from core.cli.typed import refuse, the_benchmark
-from core.datasets import load
 from core.datasets.shapes import of_shape
 from core.metrics.evaluation import Evaluation, align_tags, tags_frame
 from core.scoring.lazy import lazy_scorer
@@ -110,7 +110,7 @@ def load_evaluation(
         table = read_scores(scores)
         return Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags, seed=seed)
 
-    groups, scorer = of_shape(load(benchmark or "", split), shape), lazy_scorer(model)
+    groups, scorer = of_shape(datasets.load(benchmark or "", split), shape), lazy_scorer(model)
     confirm_calls(scorer, groups)
     # A flattened set is matched as a whole; what its groups need is then in the cache.
     wide = score_all(scorer, groups, ScoreCache()) if groups.name.endswith("@global") else None

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from core import figures
+from core import datasets, figures
 from core.base.errors import InputError, unknown_name
 from core.base.files import storage, write_bytes
 from core.cli.evaluate import Shape, check_slices, load_evaluation
 from core.cli.options import named
 from core.cli.say import Announcer, note
 from core.cli.typed import App, refuse, typed
-from core.datasets import load
 from core.exchange.figures import write_figure
 from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
 from core.exchange.groups import export_groups as export
@@ -99,7 +98,7 @@ def export_groups(
     if out.suffix.lower() in (".csv", ".jsonl", ".npz"):
         refuse(f"for a {out.suffix} file, which names the images and never holds them", "images")
     tell = Announcer()
-    groups = load(benchmark, split, images=images)
+    groups = datasets.load(benchmark, split, images=images)
     export(groups, out, images, lambda done, total: tell(f"{total} groups", done / total))
     note(f"wrote {out}; its licence: {groups.licence or 'not given'}")
 

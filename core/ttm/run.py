@@ -12,10 +12,10 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from core import datasets
 from core.base import files, paths
 from core.base.errors import InputError, unknown_name
 from core.base.paths import is_folder
-from core.datasets import load
 from core.datasets.embeddings import parse_shape, read_embeddings
 from core.datasets.shapes import check_one_shape, of_shape
 from core.metrics import groups as metrics
@@ -362,7 +362,9 @@ def load_groups(config: Mapping[str, Any]) -> GroupSet:
     if config.get("embeddings"):
         groups = _embeddings(config).groups(config["benchmark"])
     else:
-        groups = of_shape(load(config["benchmark"], config.get("split") or "test"), config.get("shape"))
+        groups = of_shape(
+            datasets.load(config["benchmark"], config.get("split") or "test"), config.get("shape")
+        )
     wanted = config.get("groups")
     if wanted is None:
         return groups
