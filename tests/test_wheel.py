@@ -89,3 +89,17 @@ def test_a_background_run_ends_well_from_the_wheel(site, tmp_path):
         time.sleep(1)
     assert shown["status"] == "finished", shown
     assert len(shown["steps"]) == 2
+
+
+def test_processes_that_it_starts_meet_the_foreign_core_too(site, tmp_path):
+    (tmp_path / "who.py").write_text("import core, crossmatch.core; print(core.OWNER)")
+    code = (
+        "import os, time\n"
+        "from pathlib import Path\n"
+        "from crossmatch.core.base.processes import alive, start_module\n"
+        "os.environ['PYTHONPATH'] += os.pathsep + os.getcwd()\n"
+        "started = start_module('who', [], Path('log.txt'))\n"
+        "while alive(started): time.sleep(0.1)\n"
+        "print(Path('log.txt').read_text())"
+    )
+    assert python(site, tmp_path, code).strip() == "somebody else"
