@@ -11,6 +11,15 @@ from scipy.optimize import linear_sum_assignment
 
 from core.base.arrays import to_numpy
 from core.base.errors import InputError
+from core.debiasing.curves import alpha_curve, best_alpha, validate_alpha
+from core.debiasing.debias import (
+    debias,
+    debias_matrix,
+    group_prior,
+    prior_from_samples,
+    prior_from_scores,
+    sampled_priors,
+)
 from core.matching import blocks
 from core.matching.comparisons import fitted_groups
 from core.matching.groups import check_scores, match
@@ -186,6 +195,53 @@ def test_blocks_change_nothing_and_a_fault_names_its_group_in_any_of_them(librar
     own[12] = -1
     with pytest.raises(InputError, match=r"group 12 .*distinct"):
         outcomes(made(scores, library), own)
+
+
+@libraries
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from([*SHAPES, (3, 7), (2, 28)]), st.integers(0, 2**32 - 1), st.booleans())
+def test_exact_curves_are_what_debiased_scores_give_on_every_piece_and_edge(library, shape, seed, coarse):
+    rng, (m, k) = np.random.default_rng(seed), shape
+    scores, prior = rng.normal(-3, 1, (4, m, k)), rng.normal(-3, 1, (4, k))
+    scores, prior = (np.round(scores), np.round(prior)) if coarse else (scores, prior)
+    truth = case(shape, "constant", seed, 4)[1]
+    of_groups = [made(x, library) for x in (scores, prior, truth)]
+    for name in METRICS:
+        curve, expected = alpha_curve(*of_groups, name), alpha_curve(scores, prior, truth, name)
+        for a, b in zip(curve, expected, strict=True):
+            assert type(a) is type(of_groups[0])
+            np.testing.assert_array_equal(to_numpy(a), b)
+        edges = expected.edges
+        between = (edges[1:] + edges[:-1]) / 2
+        for alpha, value in zip(between[::7], to_numpy(curve.value(between[::7])), strict=True):
+            plain = outcomes(debias(*of_groups[:2], alpha), truth, [name])[name].value
+            assert value == pytest.approx(100 * to_numpy(plain).astype(float).mean())
+        assert best_alpha(curve).intervals.tolist() == best_alpha(expected).intervals.tolist()
+    assert (
+        validate_alpha(*of_groups, name, 2).alphas.tolist()
+        == validate_alpha(scores, prior, truth, name, 2).alphas.tolist()
+    )
+
+
+@libraries
+def test_priors_and_debiased_scores_take_any_library(library):
+    rng = np.random.default_rng(0)
+    samples, scores = rng.normal(-3, 1, (9, 6)), rng.normal(-3, 1, (5, 2, 3))
+    index = rng.integers(0, 6, (5, 3))
+    there = made(samples, library), made(scores, library)
+
+    def all_of_it(samples, scores):
+        prior = prior_from_samples(samples)
+        of_groups = group_prior(prior, index)
+        yield from (prior, of_groups, prior_from_scores(scores), sampled_priors(samples, 4))
+        yield from (debias(scores, of_groups, 0.5), debias_matrix(samples, prior, 0.5))
+
+    for a, b in zip(all_of_it(*there), all_of_it(samples, scores), strict=True):
+        assert type(a) is type(there[0]) and a.device == there[0].device
+        np.testing.assert_allclose(to_numpy(a), b, rtol=1e-12)
+    broken = made(np.where(np.arange(5)[:, None] == 3, np.inf, 0.0) + np.zeros((5, 3)), library)
+    with pytest.raises(InputError, match="Group 3 has a prior that is not a finite number"):
+        debias(there[1], broken, 1.0)
 
 
 @libraries

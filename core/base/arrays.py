@@ -32,6 +32,12 @@ def to_numpy(array: Any) -> np.ndarray:
     return np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)
 
 
+def as_float64(array: Array) -> Array:
+    """The same numbers in float64; the same array where they are."""
+    xp = array_namespace(array)
+    return xp.astype(array, xp.float64, copy=False)
+
+
 def on_cpu(array: Array) -> bool:
     """Whether an array lies in the memory of the CPU."""
     place = device(array)

@@ -10,21 +10,18 @@ Source: [VGPT] Eq. 7, section 5.
 
 from __future__ import annotations
 
-from functools import cached_property, reduce
-from itertools import permutations
-from math import perm
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+from array_api_compat import array_namespace
 from scipy.stats import binom, norm
 
+from core.base.arrays import Array, as_float64, like, to_numpy
 from core.debiasing.debias import check_prior, grid, longest_best, split_halves
 from core.groups import check_truth
-from core.matching.groups import MAX_ENUMERATED, check_scores
-from core.metrics.groups import outcomes
-from core.metrics.spans import NARROWER, AlphaView, Spans, constant, half_lines
-from core.metrics.table import GROUP_MATCH, entry
+from core.matching.groups import check_scores
+from core.metrics.spans import AlphaView, Spans
+from core.metrics.table import entry
 
 
 class AlphaCurve(NamedTuple):
@@ -37,18 +34,20 @@ class AlphaCurve(NamedTuple):
     squares : float64 (e - 1,), mean square of the groups' outcomes in [0, 1]: what the interval is made of.
     """
 
-    edges: np.ndarray
-    values: np.ndarray
-    at: np.ndarray
-    ties: np.ndarray
-    squares: np.ndarray
+    edges: Array
+    values: Array
+    at: Array
+    ties: Array
+    squares: Array
 
-    def value(self, alpha: float | np.ndarray) -> np.ndarray:
+    def value(self, alpha: float | Array) -> Array:
         """The metric in percent at any alphas in [0, 1]."""
-        wanted = np.asarray(alpha, dtype=np.float64)
-        right = np.searchsorted(self.edges, wanted, side="left")
-        between = self.values[np.clip(right - 1, 0, len(self.values) - 1)]
-        return np.where(self.edges[np.minimum(right, len(self.edges) - 1)] == wanted, self.at[right], between)
+        xp, wanted = (
+            array_namespace(self.edges),
+            like(np.asarray(to_numpy(alpha), dtype=np.float64), self.edges),
+        )
+        right = xp.searchsorted(self.edges, wanted, side="left")
+        return xp.where(self.edges[right] == wanted, self.at[right], self.values[xp.clip(right - 1, 0)])
 
 
 class BestAlpha(NamedTuple):
@@ -83,128 +82,18 @@ class Validated(NamedTuple):
         return {name: (float(x.mean()), float(x.std())) for name, x in self._asdict().items()}
 
 
-def spans(scores: np.ndarray, prior: np.ndarray, truth: np.ndarray, metric: str) -> Spans:
+def spans(scores: Array, prior: Array, truth: Array, metric: str) -> Spans:
     """The intervals of alpha on which each group, or each part of one that counts by itself, is right.
 
     scores : float (n, m, k), log P(t|i). prior : float (n, k). truth : int (n, m). metric : a name of `METRICS`, whose
     alpha rule is asked.
     """
-    array = check_scores(scores).astype(np.float64)
-    rule = entry(metric, *array.shape[1:]).alpha
-    return rule.spans(_View(array, check_prior(prior, array), check_truth(truth, *array.shape)))
+    array = as_float64(check_scores(scores))
+    rule, own = entry(metric, *array.shape[1:]).alpha, check_truth(to_numpy(truth), *array.shape)
+    return rule.spans(AlphaView(array, check_prior(prior, array), like(own, array)))
 
 
-class _View(AlphaView):
-    """The parts of `AlphaView`, computed."""
-
-    @cached_property
-    def rows(self) -> Spans:
-        """From a crossing point per true/other pair."""
-        n, m, k = self.scores.shape
-        groups, images = np.arange(n)[:, None], np.arange(m)[None, :]
-        d = self.scores[groups, images, self.truth][:, :, None] - self.scores  # (n, m, k)
-        q = np.take_along_axis(self.prior, self.truth, axis=1)[:, :, None] - self.prior[:, None, :]
-        own = np.zeros((n, m, k), dtype=bool)
-        own[groups, images, self.truth] = True
-        d[own], q[own] = np.inf, 0.0  # its own caption is no rival
-        return half_lines(d, q)
-
-    @cached_property
-    def columns(self) -> Spans:
-        """Constant: what alpha subtracts from a caption is the same for all images."""
-        m = self.shape[0]
-        columns = np.take_along_axis(self.scores, self.truth[:, None, :], axis=2)  # (n, image, true caption)
-        lead = np.einsum("nii->ni", columns)[:, None, :] - columns
-        lead[:, range(m), range(m)] = np.inf
-        least = reduce(np.minimum, lead.transpose(1, 0, 2))
-        return constant(least > 0, least >= 0)
-
-    @cached_property
-    def matching(self) -> Spans:
-        """Constant for m = k: every bijection uses every caption, so alpha takes the same from all totals."""
-        m, k = self.shape
-        if m < k:
-            return _matching_spans(self.scores, self.prior, self.truth)
-        value, tied = outcomes(self.scores, self.truth, [GROUP_MATCH])[GROUP_MATCH]
-        return constant(value[:, None], (value | tied)[:, None])
-
-
-def _matching_spans(scores: np.ndarray, prior: np.ndarray, truth: np.ndarray) -> Spans:
-    """The matching for m < k: the true one's total against every other injective matching's."""
-    n, m, k = scores.shape
-    if perm(k, m) > MAX_ENUMERATED:
-        rows = [_crossings(*group) for group in zip(scores, prior, truth, strict=True)]
-        return Spans(*(np.array(part)[:, None] for part in zip(*rows, strict=True)))
-    true_score = np.take_along_axis(scores, truth[:, :, None], axis=2)[:, :, 0]
-    true_prior = np.take_along_axis(prior, truth, axis=1)
-    found = [np.full(n, fill) for fill in (-np.inf, np.inf, -np.inf, np.inf)]
-    for option in permutations(range(k), m):
-        # Differences edge by edge, then summed: the edges that a matching shares with the true one cancel exactly.
-        d, q, own = np.zeros(n), np.zeros(n), np.ones(n, dtype=bool)
-        for i, j in enumerate(option):
-            d += true_score[:, i] - scores[:, i, j]
-            q += true_prior[:, i] - prior[:, j]
-            own &= truth[:, i] == j
-        d[own] = np.inf
-        for part, new, keep in zip(found, half_lines(d[:, None], q[:, None]).parts, NARROWER, strict=True):
-            keep(part, new, out=part)
-    return Spans(*(part[:, None] for part in found))
-
-
-def _crossings(scores: np.ndarray, prior: np.ndarray, truth: np.ndarray) -> tuple[float, float, float, float]:
-    """The span of one group too large to enumerate, as `Spans` fields.
-
-    The margin of the true matching over its best rival is concave in alpha: a minimum of lines, one per rival. So it is
-    above zero on one interval; walk to its ends from 0 and from 1, and look whether it is above zero between them.
-    """
-    tiny = 1e-12 * (np.abs(scores).max() + np.abs(prior).max() + 1)
-    low, high = (_walk(scores, prior, truth, way, tiny) for way in (1, -1))
-    middle = (max(low, 0.0) + min(high, 1.0)) / 2
-    if low < high and _lead(scores, prior, truth, middle)[0] > tiny:
-        return low, high, low, high
-    return np.inf, -np.inf, np.inf, -np.inf
-
-
-def _walk(scores: np.ndarray, prior: np.ndarray, truth: np.ndarray, way: int, tiny: float) -> float:
-    """The end of the interval that is met first from 0 upwards (way 1) or from 1 downwards (way -1); infinite if none.
-
-    Each step goes to where the line of the current best rival crosses zero: a finite number of them.
-    """
-    start = alpha = (1 - way) / 2
-    while True:
-        gap, d, q = _lead(scores, prior, truth, alpha)
-        if gap > tiny and alpha == start:
-            return -way * np.inf
-        if gap >= -tiny:
-            return alpha
-        crossing = d / q if q * way < 0 else np.inf
-        if not 0 <= crossing <= 1:
-            return way * np.inf
-        alpha = crossing
-
-
-def _lead(
-    scores: np.ndarray, prior: np.ndarray, truth: np.ndarray, alpha: float
-) -> tuple[float, float, float]:
-    """The true matching's lead over its best rival at alpha, and that rival's d and q."""
-    rows, rival = np.arange(len(truth)), _best_rival(scores - alpha * prior, truth)
-    d = float((scores[rows, truth] - scores[rows, rival]).sum())
-    q = float((prior[truth] - prior[rival]).sum())
-    return d - alpha * q, d, q
-
-
-def _best_rival(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """The best injective matching other than the true one: it avoids at least one true edge, so forbid each in turn."""
-    rows = np.arange(len(truth))
-    found = []
-    for i in rows:
-        forbidden = scores.copy()
-        forbidden[i, truth[i]] = -np.inf
-        found.append(linear_sum_assignment(forbidden, maximize=True)[1])
-    return max(found, key=lambda matching: scores[rows, matching].sum())
-
-
-def alpha_curve(scores: np.ndarray, prior: np.ndarray, truth: np.ndarray, metric: str) -> AlphaCurve:
+def alpha_curve(scores: Array, prior: Array, truth: Array, metric: str) -> AlphaCurve:
     """The exact curve of a metric over alpha in [0, 1].
 
     Parameters
@@ -224,47 +113,45 @@ def alpha_curve(scores: np.ndarray, prior: np.ndarray, truth: np.ndarray, metric
 
 
 def _curve(s: Spans) -> AlphaCurve:
-    n, u = s.low.shape
-    live, closed = s.low < s.high, s.tied_low <= s.tied_high
-    ends = np.concatenate([s.low[live], s.high[live], s.tied_low[closed], s.tied_high[closed]])
-    inside = ends[(ends > 0) & (ends < 1)]
-    edges = np.unique(np.concatenate([[0.0], inside, [1.0]]))
-    between, at = _counts(edges, s.low[live], s.high[live])
-    _, loose = _counts(edges, s.tied_low[closed], s.tied_high[closed], closed=True)
+    xp, (n, u) = array_namespace(s.low), s.low.shape
+    live = (s.low < s.high) & (s.low < 1) & (s.high > 0)
+    closed = (s.tied_low <= s.tied_high) & (s.tied_low <= 1) & (s.tied_high >= 0)
+    spans, loose = (s.low[live], s.high[live]), (s.tied_low[closed], s.tied_high[closed])
+    ends = xp.concat([*spans, *loose])
+    ends = xp.concat([ends[(ends > 0) & (ends < 1)], like(np.array([0.0, 1.0]), ends)])
+    ends = xp.sort(ends, stable=False)  # which numpy does ten times faster
+    edges = ends[xp.concat([ends[:1] == ends[:1], ends[1:] != ends[:-1]])]
+    between, at = _covered(edges[:-1], *spans, "right"), _covered(edges, *spans, "left")
+    ties = _covered(edges, *loose, "closed") - at
+    between, at = as_float64(between), as_float64(at)
     squares = between / n if u == 1 else _second_moment(edges, s)
-    return AlphaCurve(edges, 100 * between / (n * u), 100 * at / (n * u), loose - at, squares)
+    return AlphaCurve(edges, 100 * between / (n * u), 100 * at / (n * u), ties, squares)
 
 
-def _counts(
-    edges: np.ndarray, low: np.ndarray, high: np.ndarray, closed: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
-    """How many intervals cover each piece between edges (e - 1,) and each edge (e,); ends are edges or outside."""
-    e, near = len(edges), (low <= 1) & (high >= 0)
-    # Each end counts by itself, so both are sorted: places of sorted numbers are found many times faster.
-    low, high = np.sort(low[near]), np.sort(high[near])
-    begin = np.searchsorted(edges, low, side="left")  # first edge that is not left of the interval
-    end = np.searchsorted(edges, high, side="right") - 1  # last edge that is not right of it
-    between = _running(begin, end, e)[: e - 1]
-    open_begin = begin + ((low >= 0) & (not closed))
-    open_end = end - ((high <= 1) & (not closed))
-    return between, _running(open_begin, open_end + 1, e)
+def _covered(edges: Array, low: Array, high: Array, where: str) -> Array:
+    """How many open intervals cover each edge ("left") or what follows it up to the next edge ("right"), int64 (e,).
+
+    The same of closed intervals with their ends ("closed"). Between two edges no interval begins or ends.
+    """
+    xp = array_namespace(edges)
+    sides = {"left": ("left", "right"), "right": ("right", "right"), "closed": ("right", "left")}[where]
+    # All are sorted: places of sorted numbers are found many times faster.
+    begun, ended = (
+        xp.searchsorted(xp.sort(x, stable=False), edges, side=side)
+        for x, side in zip((low, high), sides, strict=True)
+    )
+    return begun - ended
 
 
-def _running(begin: np.ndarray, stop: np.ndarray, e: int) -> np.ndarray:
-    """Coverage of places 0 to e - 1 by half-open index ranges [begin, stop), their ends in any order."""
-    change = np.bincount(begin, minlength=e + 1) - np.bincount(stop, minlength=e + 1)
-    return np.cumsum(change[:e])
-
-
-def _second_moment(edges: np.ndarray, s: Spans) -> np.ndarray:
+def _second_moment(edges: Array, s: Spans) -> Array:
     """Mean over groups of (share of right images)^2: pairs of images are right together on an interval, too."""
-    n, u = s.low.shape
-    total = np.zeros(len(edges) - 1)
+    xp, (n, u) = array_namespace(edges), s.low.shape
+    total = xp.zeros_like(edges[:-1])
     for i in range(u):
         for j in range(i, u):
-            low, high = np.maximum(s.low[:, i], s.low[:, j]), np.minimum(s.high[:, i], s.high[:, j])
-            live = low < high
-            total += (1 if i == j else 2) * _counts(edges, low[live], high[live])[0]
+            low, high = xp.maximum(s.low[:, i], s.low[:, j]), xp.minimum(s.high[:, i], s.high[:, j])
+            live = (low < high) & (low < 1) & (high > 0)
+            total += (1 if i == j else 2) * _covered(edges[:-1], low[live], high[live], "right")
     return total / (n * u * u)
 
 
@@ -274,31 +161,32 @@ def interval(curve: AlphaCurve, n: int, level: float = 0.95) -> tuple[np.ndarray
     No resampling: for outcomes of 0 and 1 the bootstrap's mean is binomial, so its quantiles are exact. For
     IndividualMatch, whose outcomes lie between, the normal quantiles of the same bootstrap, cut at 0 and 100.
     """
-    share, tail = curve.values / 100, (1 - level) / 2
-    if np.allclose(curve.squares, share, rtol=1e-9, atol=0):  # outcomes of 0 and 1 are their own squares
+    share, squares, tail = to_numpy(curve.values) / 100, to_numpy(curve.squares), (1 - level) / 2
+    if np.allclose(squares, share, rtol=1e-9, atol=0):  # outcomes of 0 and 1 are their own squares
         # Few shares occur many times over.
         shares, where = np.unique(np.round(share * n) / n, return_inverse=True)
         low, high = (100 * binom.ppf(q, n, shares)[where] / n for q in (tail, 1 - tail))
         return low, high
-    reach = norm.ppf(1 - tail) * np.sqrt(np.maximum(curve.squares - share**2, 0) / n)
+    reach = norm.ppf(1 - tail) * np.sqrt(np.maximum(squares - share**2, 0) / n)
     return 100 * np.clip(share - reach, 0, 1), 100 * np.clip(share + reach, 0, 1)
 
 
 def best_alpha(curve: AlphaCurve) -> BestAlpha:
     """The highest value of a curve with every interval that reaches it; a point alone never beats its neighbours."""
-    best = curve.values.max()
-    reached = np.concatenate([[False], curve.values == best, [False]]).astype(int)
+    values, edges = to_numpy(curve.values), to_numpy(curve.edges)
+    best = values.max()
+    reached = np.concatenate([[False], values == best, [False]]).astype(int)
     starts, stops = np.flatnonzero(np.diff(reached) == 1), np.flatnonzero(np.diff(reached) == -1)
-    intervals = np.column_stack([curve.edges[starts], curve.edges[stops]])
+    intervals = np.column_stack([edges[starts], edges[stops]])
     width = intervals[:, 1] - intervals[:, 0]
     low, high = intervals[width.argmax()]
     return BestAlpha(float(best), float(low), float(high), float((low + high) / 2), intervals)
 
 
 def validate_alpha(
-    scores: np.ndarray,
-    prior: np.ndarray,
-    truth: np.ndarray,
+    scores: Array,
+    prior: Array,
+    truth: Array,
     metric: str,
     repeats: int = 10,
     step: float = 0.001,
@@ -313,6 +201,7 @@ def validate_alpha(
     alphas = grid(step)
     rows = []
     for validation, held_out in split_halves(len(all_spans.low), repeats, seed):
-        chosen = alphas[longest_best(_curve(all_spans.select(validation)).value(alphas))]
-        rows.append((chosen, *_curve(all_spans.select(held_out)).value(np.array([chosen, 0.0, 1.0]))))
+        chosen = alphas[longest_best(to_numpy(_curve(all_spans.select(validation)).value(alphas)))]
+        measured = _curve(all_spans.select(held_out)).value(np.array([chosen, 0.0, 1.0]))
+        rows.append((chosen, *to_numpy(measured)))
     return Validated(*np.array(rows).T)

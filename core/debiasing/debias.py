@@ -1,7 +1,7 @@
-"""Alpha-debiasing of generative scores: language priors, the debiased score, its readings (METHODS 5). Pure numpy.
+"""Alpha-debiasing of generative scores: language priors, the debiased score, its readings (METHODS 5).
 
 Source: [VGPT] Eq. 4-13 and 15-20, appendices A and B. Everything stays in log space: a score is log P(t|i), or a mean
-of token log-likelihoods, and a prior is log P_train(t).
+of token log-likelihoods, and a prior is log P_train(t). Numpy arrays or torch tensors, in and out.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from array_api_compat import array_namespace
 
+from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
 from core.matching.groups import check_scores
 
 
-def prior_from_samples(log_probs: np.ndarray) -> np.ndarray:
+def prior_from_samples(log_probs: Array) -> Array:
     """log P_train(t) of every caption from sampled images: the log of a mean of probabilities.
 
     log_probs : float (n_images, n_captions), log P(t|i), finite, n_images >= 1. The images are Gaussian null images,
@@ -25,62 +27,63 @@ def prior_from_samples(log_probs: np.ndarray) -> np.ndarray:
     >>> prior_from_samples(np.log([[0.2, 0.5], [0.4, 0.5]])).round(4).tolist()  # log 0.3, log 0.5
     [-1.204, -0.6931]
     """
-    samples = np.asarray(log_probs, dtype=np.float64)
+    samples = as_float64(as_array(log_probs))
     if samples.ndim != 2 or 0 in samples.shape:
         raise InputError(
-            f"Prior samples have shape {samples.shape}; they need (images, captions), one or more."
+            f"Prior samples have shape {tuple(samples.shape)}; they need (images, captions), one or more."
         )
-    if not np.isfinite(samples).all():
-        caption = int((~np.isfinite(samples)).any(axis=0).argmax())
+    if not array_namespace(samples).isfinite(samples).all():
+        caption = int((~np.isfinite(to_numpy(samples))).any(axis=0).argmax())
         raise InputError(
             f"A prior sample of caption {caption} is not a finite number; score the samples again."
         )
     return _log_mean(samples, axis=0)
 
 
-def prior_from_scores(scores: np.ndarray) -> np.ndarray:
+def prior_from_scores(scores: Array) -> Array:
     """The test set's own images as samples: log mean over a group's m images of P(t|i), float64 (n, k).
 
     scores : float (n, m, k) in log space. With m = 1 it equals the scores and debiasing by alpha = 1 erases them: use
     another prior there. Where the scores of all images with all captions exist, give them to `prior_from_samples`,
     which is what [VGPT] appendix B (Table 7) does.
     """
-    return _log_mean(check_scores(scores).astype(np.float64), axis=1)
+    return _log_mean(as_float64(check_scores(scores)), axis=1)
 
 
-def _log_mean(logs: np.ndarray, axis: int) -> np.ndarray:
+def _log_mean(logs: Array, axis: int) -> Array:
     """log(mean(exp(logs))) along an axis, safe for any magnitude."""
-    top = logs.max(axis=axis, keepdims=True)
-    return np.squeeze(top, axis) + np.log(np.exp(logs - top).mean(axis=axis))
+    xp = array_namespace(logs)
+    top = xp.max(logs, axis=axis, keepdims=True)
+    return xp.squeeze(top, axis=axis) + xp.log(xp.mean(xp.exp(logs - top), axis=axis))
 
 
-def sampled_priors(log_probs: np.ndarray, size: int, repeats: int = 5, seed: int = 0) -> np.ndarray:
+def sampled_priors(log_probs: Array, size: int, repeats: int = 5, seed: int = 0) -> Array:
     """Priors from `repeats` random draws of `size` images without replacement, float64 (repeats, n_captions).
 
     log_probs : as in `prior_from_samples`; 1 <= size <= n_images. The spread over the first axis shows how stable a
     prior of that many images is ([VGPT] Table 6: 5 seeds, sizes 3, 10, 100, 1000).
     """
-    samples = np.asarray(log_probs)
+    samples = as_array(log_probs)
     if samples.ndim != 2 or not 1 <= size <= len(samples) or repeats < 1:
         raise InputError(
-            f"Cannot draw {size} of the samples of shape {samples.shape} {repeats} times; draw fewer images."
+            f"Cannot draw {size} of the samples of shape {tuple(samples.shape)} {repeats} times; draw fewer images."
         )
     rng = np.random.default_rng(seed)
-    draws = (rng.choice(len(samples), size, replace=False) for _ in range(repeats))
-    return np.stack([prior_from_samples(samples[chosen]) for chosen in draws])
+    draws = (like(rng.choice(len(samples), size, replace=False), samples) for _ in range(repeats))
+    return array_namespace(samples).stack([prior_from_samples(samples[chosen]) for chosen in draws])
 
 
-def check_prior(prior: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Validate a prior for scores (n, m, k): float64 (n, k), finite."""
-    array = np.asarray(prior, dtype=np.float64)
+def check_prior(prior: Array, scores: Array) -> Array:
+    """Validate a prior for scores (n, m, k): float64 (n, k), finite; returned in the library of the scores."""
+    array = as_float64(like(prior, scores))
     n, _, k = scores.shape
     if array.shape != (n, k):
-        raise InputError(f"The prior has shape {array.shape}; the scores need ({n}, {k}), one per caption.")
-    finite = np.isfinite(array).all(axis=1)
-    if not finite.all():
         raise InputError(
-            f"Group {int((~finite).argmax())} has a prior that is not a finite number; compute it again."
+            f"The prior has shape {tuple(array.shape)}; the scores need ({n}, {k}), one per caption."
         )
+    if not array_namespace(array).isfinite(array).all():
+        group = int((~np.isfinite(to_numpy(array))).any(axis=1).argmax())
+        raise InputError(f"Group {group} has a prior that is not a finite number; compute it again.")
     return array
 
 
@@ -91,7 +94,7 @@ def check_alpha(alpha: float) -> float:
     return float(alpha)
 
 
-def debias(scores: np.ndarray, prior: np.ndarray, alpha: float) -> np.ndarray:
+def debias(scores: Array, prior: Array, alpha: float) -> Array:
     """log P(t|i) - alpha * log P_train(t), float64 (n, m, k).
 
     Parameters
@@ -106,36 +109,38 @@ def debias(scores: np.ndarray, prior: np.ndarray, alpha: float) -> np.ndarray:
     >>> debias(np.array([[[-1.0, -2.0]]]), np.array([[-1.0, -3.0]]), 1.0)
     array([[[0., 1.]]])
     """
-    array = check_scores(scores).astype(np.float64)
+    array = as_float64(check_scores(scores))
     return array - check_alpha(alpha) * check_prior(prior, array)[:, None, :]
 
 
-def debias_matrix(scores: np.ndarray, prior: np.ndarray, alpha: float) -> np.ndarray:
+def debias_matrix(scores: Array, prior: Array, alpha: float) -> Array:
     """The same for all images with all captions (retrieval, classification): float64 (N, M).
 
     scores : float (N, M), log P(t|i), any N and M. prior : float (M,). Source: [VGPT] section 5 (COCO, ImageNet).
     """
-    array, known = np.asarray(scores, dtype=np.float64), np.asarray(prior, dtype=np.float64)
+    array = as_float64(as_array(scores))
+    known, xp = as_float64(like(prior, array)), array_namespace(array)
     if array.ndim != 2 or known.shape != array.shape[1:]:
         raise InputError(
-            f"Scores of shape {array.shape} need one prior per column; the prior has {known.shape}."
+            f"Scores of shape {tuple(array.shape)} need one prior per column; the prior has {tuple(known.shape)}."
         )
-    if not (np.isfinite(array).all() and np.isfinite(known).all()):
+    if not (xp.isfinite(array).all() and xp.isfinite(known).all()):
         raise InputError("A score or a prior is not a finite number; compute it again.")
     return array - check_alpha(alpha) * known
 
 
-def group_prior(prior: np.ndarray, caption_index: np.ndarray) -> np.ndarray:
+def group_prior(prior: Array, caption_index: Array) -> Array:
     """A prior over distinct captions (c,) laid out per group: float64 (n, k).
 
     caption_index : int (n, k), as `GroupSet.unique_captions` gives it.
     """
-    array, index = np.asarray(prior, dtype=np.float64), np.asarray(caption_index)
+    array, index = as_float64(as_array(prior)), to_numpy(caption_index)
     if array.ndim != 1 or (index.size and not 0 <= index.min() <= index.max() < len(array)):
         raise InputError(
-            f"The prior has shape {array.shape}; it needs one number for each distinct caption that a group names."
+            f"The prior has shape {tuple(array.shape)}; it needs one number for each distinct caption that a group "
+            "names."
         )
-    return array[index]
+    return array[like(index, array)]
 
 
 def pmi_exponent(alpha: float) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from scipy.optimize import linear_sum_assignment
 
-from core.base.arrays import Array, as_array, like, to_numpy
+from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
 from core.base.interrupt import between_blocks
 from core.base.limits import check_shape
@@ -152,7 +152,7 @@ def peak(block: Array) -> float:
 def rounding(scores: Array) -> Array:
     """How far two equal totals of a group may differ by float64 rounding alone, (n,)."""
     xp = array_namespace(scores)
-    return _rounding(scores.shape[1], xp.max(xp.abs(xp.astype(scores, xp.float64)), axis=(1, 2)))
+    return _rounding(scores.shape[1], xp.max(xp.abs(as_float64(scores)), axis=(1, 2)))
 
 
 def _rounding(m: int, highest: Any) -> Any:
@@ -169,7 +169,7 @@ def among_best(scores: Array, labels: Array) -> Array:
 def _total(scores: Array, matching: Array) -> Array:
     xp = array_namespace(scores)
     pairs = xp.take_along_axis(scores, xp.astype(matching, xp.int64)[:, :, None], axis=2)
-    return xp.sum(xp.astype(pairs, xp.float64), axis=(1, 2))
+    return xp.sum(as_float64(pairs), axis=(1, 2))
 
 
 def best_matching(scores: Array, columns: Array, matching: Array, margin: Array) -> Array | None:

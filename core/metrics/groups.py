@@ -290,7 +290,7 @@ class ThresholdCurve(NamedTuple):
 def threshold_curve(matches: Matches, truth: Array) -> ThresholdCurve:
     """Coverage and precision of the pseudo-labels over every threshold; tied groups are never selected."""
     xp, right = array_namespace(matches.margin), _is_true(matches.matching, truth)
-    order = xp.argsort(matches.margin, descending=True, stable=True)
+    order = xp.argsort(matches.margin, descending=True, stable=False)
     order = order[~matches.tied[order]]
     margin, hits = matches.margin[order], xp.cumulative_sum(xp.astype(right[order], xp.int64))
     (last,) = xp.nonzero(xp.concat([margin[1:] != margin[:-1], xp.ones_like(order[:1], dtype=xp.bool)]))

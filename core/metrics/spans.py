@@ -7,10 +7,21 @@ of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
+from itertools import permutations
+from math import inf, perm
+from operator import and_, or_
 
 import numpy as np
+from array_api_compat import array_namespace
+from scipy.optimize import linear_sum_assignment
+
+from core.base.arrays import Array, like, to_numpy
+from core.matching.blocks import columns_of
+from core.matching.comparisons import labels_of, strict_tests
+from core.matching.groups import MAX_ENUMERATED, among_best, match
 
 
 @dataclass(frozen=True)
@@ -22,88 +33,189 @@ class Spans:
     interval [tied_low, tied_high] the unit is right or misses only by a tie.
     """
 
-    low: np.ndarray
-    high: np.ndarray
-    tied_low: np.ndarray
-    tied_high: np.ndarray
+    low: Array
+    high: Array
+    tied_low: Array
+    tied_high: Array
 
     @property
-    def parts(self) -> tuple[np.ndarray, ...]:
+    def parts(self) -> tuple[Array, ...]:
         """The four fields, in order."""
         return self.low, self.high, self.tied_low, self.tied_high
 
-    def select(self, groups: np.ndarray) -> Spans:
+    def select(self, groups: Array) -> Spans:
         """The spans of some groups."""
-        return Spans(*(part[groups] for part in self.parts))
+        return Spans(*(part[like(groups, part)] for part in self.parts))
 
 
-# How each of the four fields combines where two spans must both hold.
-NARROWER = (np.maximum, np.minimum, np.maximum, np.minimum)
+def _both(a: Spans, b: Spans) -> Spans:
+    """Where both hold, unit by unit."""
+    xp = array_namespace(a.low)
+    narrower = (xp.maximum, xp.minimum, xp.maximum, xp.minimum)
+    return Spans(*(keep(x, y) for keep, x, y in zip(narrower, a.parts, b.parts, strict=True)))
 
 
 def every(*spans: Spans) -> Spans:
     """Right where all units of all of these are right: (n, u) each -> (n, 1)."""
-    fields = zip(*(s.parts for s in spans), strict=True)
-    # Unit by unit: a few times faster than numpy's reduction along a short last axis.
-    units = ((unit for part in field for unit in part.T) for field in fields)
-    return Spans(*(reduce(keep, each)[:, None] for keep, each in zip(NARROWER, units, strict=True)))
+    # Unit by unit: a few times faster than a reduction along a short last axis.
+    units = (Spans(*(part[:, u : u + 1] for part in s.parts)) for s in spans for u in range(s.low.shape[1]))
+    return reduce(_both, units)
 
 
 def beside(*spans: Spans) -> Spans:
     """Each unit counts by itself, with the same weight: (n, u) each -> (n, sum of u)."""
-    if len(spans) == 1:
-        return spans[0]
-    return Spans(*(np.hstack(part) for part in zip(*(s.parts for s in spans), strict=True)))
+    xp = array_namespace(spans[0].low)
+    return Spans(*(xp.concat(part, axis=1) for part in zip(*(s.parts for s in spans), strict=True)))
 
 
-def constant(right: np.ndarray, loose: np.ndarray) -> Spans:
+def constant(right: Array, loose: Array) -> Spans:
     """Spans of units that alpha cannot change. right, loose : bool (n, u), the unit is right, it is right or ties."""
-    low, tied_low = (np.where(x, -np.inf, np.inf) for x in (right, loose))
+    xp = array_namespace(right)
+    low, tied_low = (xp.astype(xp.where(x, -inf, inf), xp.float64) for x in (right, loose))
     return Spans(low, -low, tied_low, -tied_low)
 
 
-def half_lines(d: np.ndarray, q: np.ndarray) -> Spans:
+def half_lines(d: Array, q: Array) -> Spans:
     """Where all differences are positive, over the last axis: the intersection of { alpha : d > alpha * q }.
 
     d : lead of the true side at alpha = 0. q : what alpha = 1 takes from that lead.
     """
+    xp = array_namespace(d)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         crossing = d / q
-    low = np.where(q < 0, crossing, -np.inf).max(axis=-1)
-    high = np.where(q > 0, crossing, np.inf).min(axis=-1)
+    low = _along_last(xp.maximum, xp.where(q < 0, crossing, -inf))
+    high = _along_last(xp.minimum, xp.where(q > 0, crossing, inf))
     flat = q == 0
-    lost, drawn = (flat & (d < 0)).any(axis=-1), (flat & (d == 0)).any(axis=-1)
-    tied_low = np.where(lost, np.inf, low)
-    return Spans(np.where(lost | drawn, np.inf, low), high, tied_low, high)
+    lost, drawn = (_along_last(or_, flat & x) for x in (d < 0, d == 0))
+    tied_low = xp.where(lost, inf, low)
+    return Spans(xp.where(lost | drawn, inf, low), high, tied_low, high)
+
+
+def _along_last(keep: Callable[[Array, Array], Array], array: Array) -> Array:
+    return reduce(keep, [array[..., j] for j in range(array.shape[-1])])
 
 
 @dataclass(frozen=True)
 class AlphaView:
     """What the alpha rules of metrics combine, over n groups of m images and k captions; computed when asked for.
 
-    scores : float64 (n, m, k), log P(t|i). prior : float64 (n, k), log P_train(t). truth : int (n, m).
+    scores : float64 (n, m, k), log P(t|i). prior : float64 (n, k), log P_train(t). truth : int64 (n, m), checked.
     """
 
-    scores: np.ndarray
-    prior: np.ndarray
-    truth: np.ndarray
+    scores: Array
+    prior: Array
+    truth: Array
 
     @property
     def shape(self) -> tuple[int, int]:
         """(m, k)."""
         return self.scores.shape[1], self.scores.shape[2]
 
-    @property
+    @cached_property
     def rows(self) -> Spans:
-        """Each image's own caption against its other captions, (n, m)."""
-        raise NotImplementedError
+        """Each image's own caption against its other captions, (n, m): a crossing point per pair."""
+        xp = array_namespace(self.scores)
+        own = self.truth[:, :, None]
+        d = xp.take_along_axis(self.scores, own, axis=2) - self.scores  # (n, m, k)
+        q = xp.take_along_axis(self.prior, self.truth, axis=1)[:, :, None] - self.prior[:, None, :]
+        rival = own != like(np.arange(self.shape[1]), own)
+        return half_lines(xp.where(rival, d, inf), xp.where(rival, q, 0.0))
 
-    @property
+    @cached_property
     def columns(self) -> Spans:
-        """Each true caption's own image against the other images, (n, m): alpha moves none of them."""
-        raise NotImplementedError
+        """Each true caption's own image against the other images, (n, m): alpha takes the same from all of them."""
+        xp, own = array_namespace(self.scores), labels_of(self.truth, self.shape[1])
+        assert own is not None
+        _, tests = strict_tests(columns_of(self.scores), own)
+        loose = [test.strict if test.loose is None else test.loose for test in tests]
+        return constant(xp.stack([test.strict for test in tests], axis=1), xp.stack(loose, axis=1))
 
-    @property
+    @cached_property
     def matching(self) -> Spans:
-        """The total of the true matching against every other matching's, (n, 1)."""
-        raise NotImplementedError
+        """The total of the true matching against every other matching's, (n, 1).
+
+        Constant for m = k: every bijection uses every caption, so alpha takes the same from all totals.
+        """
+        m, k = self.shape
+        if m == k:
+            return _bijections(self.scores, self.truth)
+        if perm(k, m) <= MAX_ENUMERATED:
+            return reduce(_both, _rivals(self.scores, self.prior, self.truth))
+        groups = zip(*map(to_numpy, (self.scores, self.prior, self.truth)), strict=True)
+        found = zip(*(_crossings(*group) for group in groups), strict=True)
+        return Spans(*(like(np.array(part)[:, None], self.scores) for part in found))
+
+
+def _bijections(scores: Array, truth: Array) -> Spans:
+    """`AlphaView.matching` for m = k."""
+    found, xp = match(scores), array_namespace(scores)
+    right = loose = xp.all(found.matching == truth, axis=1)
+    if xp.any(found.tied):
+        loose = right | (found.tied & among_best(scores, truth))
+    return constant(right[:, None], loose[:, None])
+
+
+def _rivals(scores: Array, prior: Array, truth: Array) -> Iterator[Spans]:
+    """The true matching of every group against each matching, (n, 1); everywhere where that is the true one itself."""
+    xp, (_, m, k) = array_namespace(scores), scores.shape
+    true_score = xp.take_along_axis(scores, truth[:, :, None], axis=2)[:, :, 0]
+    true_prior = xp.take_along_axis(prior, truth, axis=1)
+    for option in permutations(range(k), m):
+        # Differences edge by edge, then summed: the edges that a matching shares with the true one cancel exactly.
+        d = sum(true_score[:, i] - scores[:, i, j] for i, j in enumerate(option))
+        q = sum(true_prior[:, i] - prior[:, j] for i, j in enumerate(option))
+        same = reduce(and_, [truth[:, i] == j for i, j in enumerate(option)])
+        yield half_lines(xp.where(same, inf, d)[:, None, None], q[:, None, None])
+
+
+def _crossings(scores: np.ndarray, prior: np.ndarray, truth: np.ndarray) -> tuple[float, float, float, float]:
+    """The span of one group too large to enumerate, as `Spans` fields.
+
+    The margin of the true matching over its best rival is concave in alpha: a minimum of lines, one per rival. So it is
+    above zero on one interval; walk to its ends from 0 and from 1, and look whether it is above zero between them.
+    """
+    tiny = 1e-12 * (np.abs(scores).max() + np.abs(prior).max() + 1)
+    low, high = (_walk(scores, prior, truth, way, tiny) for way in (1, -1))
+    middle = (max(low, 0.0) + min(high, 1.0)) / 2
+    if low < high and _lead(scores, prior, truth, middle)[0] > tiny:
+        return low, high, low, high
+    return np.inf, -np.inf, np.inf, -np.inf
+
+
+def _walk(scores: np.ndarray, prior: np.ndarray, truth: np.ndarray, way: int, tiny: float) -> float:
+    """The end of the interval that is met first from 0 upwards (way 1) or from 1 downwards (way -1); infinite if none.
+
+    Each step goes to where the line of the current best rival crosses zero: a finite number of them.
+    """
+    start = alpha = (1 - way) / 2
+    while True:
+        gap, d, q = _lead(scores, prior, truth, alpha)
+        if gap > tiny and alpha == start:
+            return -way * np.inf
+        if gap >= -tiny:
+            return alpha
+        crossing = d / q if q * way < 0 else np.inf
+        if not 0 <= crossing <= 1:
+            return way * np.inf
+        alpha = crossing
+
+
+def _lead(
+    scores: np.ndarray, prior: np.ndarray, truth: np.ndarray, alpha: float
+) -> tuple[float, float, float]:
+    """The true matching's lead over its best rival at alpha, and that rival's d and q."""
+    rows, rival = np.arange(len(truth)), _best_rival(scores - alpha * prior, truth)
+    d = float((scores[rows, truth] - scores[rows, rival]).sum())
+    q = float((prior[truth] - prior[rival]).sum())
+    return d - alpha * q, d, q
+
+
+def _best_rival(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """The best injective matching other than the true one: it avoids at least one true edge, so forbid each in turn."""
+    rows = np.arange(len(truth))
+    found = []
+    for i in rows:
+        forbidden = scores.copy()
+        forbidden[i, truth[i]] = -np.inf
+        found.append(linear_sum_assignment(forbidden, maximize=True)[1])
+    return max(found, key=lambda matching: scores[rows, matching].sum())
