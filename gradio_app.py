@@ -6,31 +6,48 @@ it stands: on ZeroGPU the scoring functions borrow a GPU, elsewhere they run on 
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import os
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from PIL import Image
+from gradio.data_classes import ImageData
+from gradio.utils import get_upload_folder
+from gradio_client.utils import is_http_url_like
+from PIL import Image, ImageOps
+from starlette.middleware import Middleware
 
 from core import datasets, figures
 from core.base.errors import InputError
-from core.exchange.import_images import MOST_PIXELS
+from core.base.gate import Gate, Limits, Share
+from core.base.limits import PUBLIC
 from core.figures import group_html, style
-from core.groups import Group
+from core.groups import Group, decode
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import yes_or_no
 from core.scoring.load import load_scorer, scorer_names
-from core.teaching.quick import evaluate_group, own_group, record
+from core.teaching.quick import LARGEST, evaluate_group, own_group, record
 
 STYLE = Path(__file__).parent / ".streamlit" / "style.css"
 SET = "scenes/left-right"
 LONGEST = 400  # characters of a caption, also by the API
 PICTURE = 320  # pixels a side, of the rendered examples
+Given = str | Image.Image  # an image as Gradio hands it on, a file of its upload folder; or its pixels
+FILE_MB = 10  # one uploaded image
+KEPT = 600  # seconds that uploads stay on the disk
+# Of strangers. Whatever is sent counts as an upload: images also come as text, inside of a call.
+LIMITS = Limits(
+    uploads=Share(20, 100), quota=Share(100 << 20, 400 << 20), window=KEPT, file=16 << 20, patience=120.0
+)
+_at_work = threading.Lock()  # one pair of images at a time is in memory
 INTRO = """
 # Crossmatch
 A model scores both images against both captions. **GroupScore** wants all four comparisons in that table to be right;
@@ -65,7 +82,7 @@ def _scored(group: Group, model: str) -> Evaluation:
 
 
 def score_group(
-    image_a: Image.Image, image_b: Image.Image, caption_1: str, caption_2: str, model: str = "builtin/clip"
+    image_a: Given, image_b: Given, caption_1: str, caption_2: str, model: str = "builtin/clip"
 ) -> dict[str, Any]:
     """Score two images against two captions and say whether the model gets the group right.
 
@@ -89,21 +106,29 @@ def list_models() -> dict[str, str]:
 
 
 def _answer(
-    image_a: Image.Image | None, image_b: Image.Image | None, caption_1: str, caption_2: str, model: str
+    image_a: Given | None, image_b: Given | None, caption_1: str, caption_2: str, model: str
 ) -> tuple[Group, Evaluation]:
     try:
         if image_a is None or image_b is None:
             raise InputError("Give both images, then compare.")
         if max(len(caption_1), len(caption_2)) > LONGEST:
             raise InputError(f"A caption may have {LONGEST} characters here; shorten it.")
-        group = own_group((image_a, image_b), (caption_1, caption_2))
-        return group, _scored(group, model)
+        with _at_work:
+            group = own_group((_opened(image_a, "A"), _opened(image_b, "B")), (caption_1, caption_2))
+            return group, _scored(group, model)
     except InputError as error:
         raise gr.Error(str(error), print_exception=False) from None
 
 
+def _opened(image: Given, name: str) -> Image.Image:
+    """The pixels of an image that somebody brought, upright and no more of them than are kept."""
+    if isinstance(image, Image.Image):
+        return image
+    return ImageOps.exif_transpose(decode(Path(image).read_bytes(), name, LARGEST, PUBLIC.pixels))
+
+
 def compare(
-    image_a: Image.Image | None, image_b: Image.Image | None, caption_1: str, caption_2: str, model: str
+    image_a: Given | None, image_b: Given | None, caption_1: str, caption_2: str, model: str
 ) -> tuple[str, str]:
     """For the page: the drawn matching with verdicts, and the score matrix."""
     group, evaluation = _answer(image_a, image_b, caption_1, caption_2, model)
@@ -153,18 +178,37 @@ def examples(count: int = 4) -> list[list[Any]]:
     return [[*(ref.open(PICTURE) for ref in groups[i].images), *groups[i].captions] for i in range(count)]
 
 
+def picture(value: Image.Image, label: str) -> gr.Image:
+    """A field for an image, which Gradio neither decodes nor fetches from an address that somebody names."""
+    made = gr.Image(value, type="filepath", image_mode=None, label=label, height=220)
+    keep, decoded = made.async_move_resource_to_block_cache, made.preprocess
+
+    async def keep_uploads(path: str | Path | None) -> str | None:
+        if path is not None and is_http_url_like(str(path)):
+            raise gr.Error("Send the image itself; addresses are not fetched here.", print_exception=False)
+        return await keep(path)
+
+    def as_file(payload: ImageData | None) -> Any:
+        if payload is None or (payload.url or "").startswith("data:"):
+            return decoded(payload)
+        return payload.path  # not even looked at here
+
+    # For this field alone; of a class of its own Gradio would write a stub into this folder.
+    made.preprocess = as_file  # type: ignore[assignment]
+    made.async_move_resource_to_block_cache = keep_uploads  # type: ignore[assignment]
+    return made
+
+
 def build() -> gr.Blocks:
     """The page, its API and its tools."""
-    Image.MAX_IMAGE_PIXELS = MOST_PIXELS // 2  # of twice as many Pillow decodes nothing, and Gradio says so
     names = list(scorer_names())
     shown = examples()
-    with gr.Blocks(title="Crossmatch", analytics_enabled=False) as demo:
+    with gr.Blocks(title="Crossmatch", analytics_enabled=False, delete_cache=(60, KEPT)) as demo:
         gr.Markdown(INTRO)
         with gr.Row():
             with gr.Column():
                 with gr.Row():
-                    first = gr.Image(shown[0][0], type="pil", label="Image A", height=220)
-                    second = gr.Image(shown[0][1], type="pil", label="Image B", height=220)
+                    first, second = (picture(shown[0][i], f"Image {name}") for i, name in enumerate("AB"))
                 one = gr.Textbox(shown[0][2], label="Caption 1, of image A", max_length=LONGEST)
                 two = gr.Textbox(shown[0][3], label="Caption 2, of image B", max_length=LONGEST)
                 model = gr.Dropdown(names, value=names[0], label="Model and kind of score")
@@ -182,11 +226,49 @@ def build() -> gr.Blocks:
     return demo
 
 
+def served() -> dict[str, Any]:
+    """How the demo is launched: with an API, tools, and limits for strangers."""
+    gate = Middleware(Gate, uploads=".*", limits=LIMITS, closed=".*/component_server")
+    return {
+        "mcp_server": True,
+        "max_file_size": f"{FILE_MB}mb",
+        "state_session_capacity": 500,
+        "app_kwargs": {"middleware": [gate], "lifespan": _sweeping},
+    }
+
+
+@asynccontextmanager
+async def _sweeping(_app: Any) -> AsyncIterator[None]:
+    """While the server runs: Gradio deletes uploads when they are old, and forgets those that broke off."""
+
+    async def sweep() -> None:
+        while True:
+            await asyncio.sleep(60)
+            await asyncio.to_thread(drop_broken_uploads, Path(get_upload_folder()), KEPT)
+
+    task = asyncio.create_task(sweep())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+def drop_broken_uploads(folder: Path, age: float) -> None:
+    """Delete what is left of uploads that were not sent to their end, once nothing has been added for `age` seconds.
+
+    Whole ones lie in folders that are named for their content.
+    """
+    for path in folder.glob("tmp*"):
+        with suppress(OSError):  # Gradio may have come first
+            if path.is_file() and time.time() - path.stat().st_mtime > age:
+                path.unlink()
+
+
 def main() -> None:
+    os.umask(0o077)  # what strangers upload is nobody else's
     build().queue(default_concurrency_limit=1, max_size=40).launch(
         server_name=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"),
-        mcp_server=True,
-        max_file_size="10mb",
+        **served(),
         css=STYLE.read_text() + TABLE,
         theme=gr.themes.Default(primary_hue="indigo", neutral_hue="slate"),
     )

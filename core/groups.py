@@ -16,6 +16,10 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from core.base.errors import InputError
+from core.base.limits import limits
+
+# Pillow knows more, and starts other programs for some.
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 
 
 @runtime_checkable
@@ -32,13 +36,36 @@ class ImageRef(Protocol):
         ...
 
 
-def _decode(data: bytes, where: str) -> Image.Image:
+def decode(data: bytes, where: str, side: int | None = None, most: int | None = None) -> Image.Image:
+    """RGB pixels of an encoded image, at most `side` pixels a side if that is given.
+
+    Raises InputError for what is no whole image, and, before anything is decoded, for one of more than `most` pixels
+    (None: the limit in force).
+    """
     try:
-        return Image.open(io.BytesIO(data)).convert("RGB")
+        image = Image.open(io.BytesIO(data), formats=FORMATS)
+        _check_pixels(image, where, most or limits().pixels)
+        if side is None:
+            return image.convert("RGB")
+        image.draft("RGB", (side, side))  # a JPEG is decoded no larger than that takes
+        picture = image.convert("RGB")
+        picture.thumbnail((side, side))
+        return picture
+    except InputError:
+        raise
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise InputError(
             f"The image {where} does not open ({error}); replace it or leave its group out."
         ) from None
+
+
+def _check_pixels(image: Image.Image, where: str, most: int) -> None:
+    width, height = image.size
+    if width * height > most:
+        raise InputError(
+            f"The image {where} has {width} x {height} pixels; the most that is opened here is {most // 10**6} "
+            "megapixels: make it smaller."
+        )
 
 
 @dataclass(frozen=True)
@@ -52,7 +79,7 @@ class FileImage:
         return hashlib.sha256(self._read()).hexdigest()
 
     def open(self, size: int | None = None) -> Image.Image:
-        return _decode(self._read(), str(self.path))
+        return decode(self._read(), str(self.path))
 
     def _read(self) -> bytes:
         try:
@@ -75,7 +102,7 @@ class BytesImage:
         return hashlib.sha256(self.data).hexdigest()
 
     def open(self, size: int | None = None) -> Image.Image:
-        return _decode(self.data, self.name)
+        return decode(self.data, self.name)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ SMALL = Limits(
     openings=(1.0, 50),
     uploads=Share(2, 3),
     quota=Share(100, 150),
+    file=130,
     body=50,
     patience=0.2,
     query=20,
@@ -119,6 +120,7 @@ def test_what_is_within_the_limits_passes_unchanged():
         ({"parts": [b"a"] * 10, "pause": 0.1}, 408),
         ({"query": b"q" * 21}, 414),
         ({"path": "/up", "parts": [b"a" * 60, b"b" * 60]}, 429),
+        ({"path": "/up", "parts": [b"a" * 131]}, 413),
         ({"path": "/secret"}, 404),
     ],
 )

@@ -1,13 +1,17 @@
 """The Gradio demo over its real HTTP interface: the page's answer, the API, the MCP tools, wrong input."""
 
+import os
 import re
+from pathlib import Path
 
 import gradio
 import pytest
+from gradio.utils import get_upload_folder
 from PIL import Image
 
 import gradio_app
 from core import datasets
+from core.base.limits import PUBLIC
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.scoring.load import load_scorer
@@ -17,14 +21,12 @@ from core.teaching.quick import own_group, record
 
 @pytest.fixture(scope="module")
 def address():
-    usual = Image.MAX_IMAGE_PIXELS
     demo = gradio_app.build()
     _, address, _ = demo.launch(
-        mcp_server=True, prevent_thread_lock=True, quiet=True, server_name="127.0.0.1"
+        **gradio_app.served(), prevent_thread_lock=True, quiet=True, server_name="127.0.0.1"
     )
     yield address
     demo.close()
-    Image.MAX_IMAGE_PIXELS = usual
 
 
 @pytest.fixture(scope="module")
@@ -119,16 +121,183 @@ def test_a_missing_image_is_one_sentence():
         gradio_app.compare(None, None, "a", "b", "builtin/clip")
 
 
-def test_an_image_of_too_many_pixels_is_refused_before_it_is_decoded(client, pair, tmp_path):
+# --- strangers
+
+
+def grown(act):
+    """MB that the largest memory so far grew by while `act` was done."""
     import resource
 
-    files, captions = pair
-    Image.new("1", (20_000, 5_000)).save(tmp_path / "huge.png")  # 12 kB, a hundred megapixels
-    assert (tmp_path / "huge.png").stat().st_size < 50_000
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(Exception, match=r"(?i)error|bomb|pixels"):
-        call(client, [tmp_path / "huge.png", files[1]], captions)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB; its pixels are 300 MB
+    act()
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+
+
+@pytest.mark.parametrize("side", [7050, 20_000])
+def test_an_image_of_too_many_pixels_is_one_sentence_before_it_is_decoded(client, pair, tmp_path, side):
+    """Some hundred kilobytes that stand for 150 MB of pixels, or for more than a gigabyte."""
+    Image.new("1", (side, side)).save(tmp_path / "huge.png")
+    assert (tmp_path / "huge.png").stat().st_size < 200_000
+
+    def send():
+        for _ in range(3):
+            with pytest.raises(Exception, match=r"megapixels|bomb"):
+                call(client, [tmp_path / "huge.png"] * 2, pair[1])
+
+    assert grown(send) < 100
+
+
+def test_the_largest_images_take_bounded_memory_and_one_pair_at_a_time(client, pair, tmp_path):
+    from concurrent.futures import ThreadPoolExecutor
+
+    side = int(PUBLIC.pixels**0.5)
+    for i, ending in enumerate(("png", "jpg")):
+        Image.new("RGB", (side, side), (i, 90, 90)).save(tmp_path / f"large.{ending}")
+    large = [tmp_path / "large.png", tmp_path / "large.jpg"]
+
+    def send():
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(lambda _: call(client, large, pair[1], model="builtin/clip"), range(6)))
+
+    assert grown(send) < 300  # a pair of them decoded is 150
+
+
+def test_a_photograph_is_seen_as_it_was_held(pair, tmp_path):
+    image = Image.open(pair[0][0]).convert("RGB")
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn it by a quarter to see it upright
+    image.rotate(90, expand=True).save(tmp_path / "turned.png", exif=exif)
+    assert gradio_app._opened(str(tmp_path / "turned.png"), "A").tobytes() == image.tobytes()
+
+
+def test_what_an_address_uploads_within_some_minutes_is_bounded_and_soon_deleted(tmp_path_factory):
+    """On a server of its own: the quota would be felt by all other tests."""
+    import httpx
+
+    demo = gradio_app.build()
+    assert demo.delete_cache == (60, gradio_app.KEPT)
+    _, address, _ = demo.launch(
+        **gradio_app.served(), prevent_thread_lock=True, quiet=True, server_name="127.0.0.1"
+    )
+    folder, statuses = Path(get_upload_folder()), []
+    before = {path for path in folder.rglob("*") if path.is_file()}
+    with httpx.Client(base_url=address, timeout=60) as visitor:
+        for i in range(14):
+            part = {"files": (f"{i}.png", os.urandom(9_000_000))}
+            try:
+                statuses.append(visitor.post("gradio_api/upload", files=part).status_code)
+            except httpx.HTTPError:  # hung up before all was sent
+                statuses.append(0)
+    demo.close()
+    assert statuses[:11] == [200] * 11 and set(statuses[11:]) <= {429, 0}
+    new = [path for path in folder.rglob("*") if path.is_file() and path not in before]
+    assert sum(path.stat().st_size for path in new) <= gradio_app.LIMITS.quota.each
+    for path in new:
+        path.unlink()
+
+
+def test_uploads_that_broke_off_are_deleted_and_whole_ones_are_not(tmp_path):
+    (tmp_path / "0123abcd").mkdir()
+    whole, fresh, old = tmp_path / "0123abcd/tmp.png", tmp_path / "tmpfresh", tmp_path / "tmpold"
+    for path in (whole, fresh, old):
+        path.write_bytes(b"x")
+    for path in (whole, old):
+        os.utime(path, (0, 0))
+    gradio_app.drop_broken_uploads(tmp_path, 600)
+    assert whole.exists() and fresh.exists() and not old.exists()
+
+
+@pytest.mark.parametrize(
+    ("captions", "status"), [(("a" * 300_000, "b"), 200), (("a" * 20_000_000, "b"), 413)]
+)
+def test_a_very_long_caption_is_refused_however_it_comes(address, captions, status):
+    import httpx
+
+    files = [{"path": "x.png", "meta": {"_type": "gradio.FileData"}}] * 2
+    with httpx.Client(base_url=address, timeout=60) as visitor:
+        answer = visitor.post(
+            "gradio_api/call/score_group", json={"data": [*files, *captions, "builtin/clip"]}
+        )
+        assert answer.status_code == status
+
+
+def asked(address, images):
+    """What the tool says of two images by its own interface, MCP; and the server's requests elsewhere."""
+    import anyio
+    from mcp import ClientSession
+    from mcp.client.streamable_http import streamablehttp_client
+
+    async def ask():
+        where = streamablehttp_client(f"{address}gradio_api/mcp/")
+        async with where as (reader, writer, _), ClientSession(reader, writer) as session:
+            await session.initialize()
+            (name,) = [t.name for t in (await session.list_tools()).tools if t.name.endswith("score_group")]
+            given = dict(zip(("image_a", "image_b"), images, strict=True))
+            given |= {"caption_1": "a", "caption_2": "b", "model": "builtin/clip"}
+            return await session.call_tool(name, given)
+
+    return anyio.run(ask)
+
+
+def test_the_tool_takes_images_as_text(address, pair):
+    import base64
+
+    images = [f"data:image/png;base64,{base64.b64encode(file.read_bytes()).decode()}" for file in pair[0]]
+    answer = asked(address, images)
+    assert not answer.isError and "group_match" in str(answer.content)
+
+
+@pytest.mark.parametrize(
+    "where", ["{web}", "file:///etc/passwd", "/etc/passwd", "{server}gradio_api/file=/etc/passwd"]
+)
+def test_the_tool_fetches_no_address_and_reads_no_file_of_the_server(address, web, where):
+    place, requests = web
+    answer = asked(address, [where.format(web=place, server=address)] * 2)
+    assert answer.isError and "root:" not in str(answer.content) and not requests
+
+
+def test_the_api_fetches_no_address(client, pair, web):
+    from gradio_client import Client
+
+    place, requests = web
+    file = {"path": place, "meta": {"_type": "gradio.FileData"}, "orig_name": "x.png"}
+    assert isinstance(client, Client)
+    with pytest.raises(Exception, match="not fetched here"):
+        client.predict(
+            image_a=file,
+            image_b=file,
+            caption_1="a",
+            caption_2="b",
+            model="builtin/clip",
+            api_name="/score_group",
+        )
+    assert not requests
+
+
+@pytest.fixture
+def web(pair, monkeypatch):
+    """An address with a picture that Gradio takes for a public one, and the requests that came for it."""
+    import threading
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+
+    requests = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            requests.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(pair[0][0].read_bytes())
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setattr("gradio.processing_utils.PUBLIC_HOSTNAME_WHITELIST", ["127.0.0.1"])
+    yield f"http://127.0.0.1:{server.server_port}/picture.png", requests
+    server.shutdown()
+    server.server_close()
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../../../../etc/passwd", "gradio_app.py"])

@@ -51,6 +51,7 @@ class Limits(NamedTuple):
     uploads: Share = Share(4, 12)  # at the same time
     quota: Share = Share(100 << 20, 600 << 20)  # bytes uploaded within `window`
     window: float = 600.0  # seconds
+    file: int = 21 << 20  # bytes of an upload
     body: int = 1 << 20  # bytes of a request that is no upload
     patience: float = 300.0  # seconds until a request has been sent whole
     query: int = 4096  # characters of an address's query
@@ -302,7 +303,8 @@ class _Body:
         self, receive: Receive, answer: _Answer, limits: Limits, take: Callable[[int], None] | None
     ) -> None:
         self._receive, self._answer, self._take = receive, answer, take
-        self._left, self._end, self._whole = limits.body, time.monotonic() + limits.patience, False
+        self._left = limits.body if take is None else limits.file
+        self._end, self._whole = time.monotonic() + limits.patience, False
 
     async def __call__(self) -> MutableMapping[str, Any]:
         if self._whole:  # what may come now is that the visitor has gone
@@ -318,12 +320,11 @@ class _Body:
     async def _next(self) -> MutableMapping[str, Any]:
         message = await asyncio.wait_for(self._receive(), self._end - time.monotonic())
         count, self._whole = len(message.get("body", b"")), not message.get("more_body", False)
-        if self._take is not None:
-            self._take(count)
-            return message
         self._left -= count
         if self._left < 0:
             raise Refused(413, "The request is too large.")
+        if self._take is not None:
+            self._take(count)
         return message
 
 

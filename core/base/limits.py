@@ -32,6 +32,7 @@ class Limits(NamedTuple):
     pairs: int  # all images with all captions, N x M
     multiplications: int  # pairs x dimensions
     steps: int  # of solving assignments, images x images x captions, added up
+    pixels: int  # of one picture
 
 
 OWN = Limits(
@@ -47,6 +48,7 @@ OWN = Limits(
     pairs=100_000_000_000,
     multiplications=10**15,
     steps=10**13,
+    pixels=50_000_000,
 )
 PUBLIC = Limits(
     file=UPLOAD_MB << 20,
@@ -61,6 +63,7 @@ PUBLIC = Limits(
     pairs=25_000_000,
     multiplications=4_000_000_000,
     steps=600_000_000,
+    pixels=25_000_000,
 )
 _WORDS = {
     "file": "bytes",
@@ -75,6 +78,7 @@ _WORDS = {
     "pairs": "pairs (all images x all captions)",
     "multiplications": "multiplications (all images x all captions x dimensions)",
     "steps": "steps of assignment (images x images x captions)",
+    "pixels": "pixels",
 }
 _SMALL = 64 << 20  # bytes: less than this is never asked about
 _SHARE = 0.8  # of the memory that is left

@@ -13,9 +13,10 @@ from typing import Any
 from PIL import Image, ImageOps, UnidentifiedImageError
 from rapidfuzz import fuzz, process
 
+from core.base.limits import OWN
 from core.exchange.import_problems import Wrong
 
-MOST_PIXELS = 50_000_000
+MOST_PIXELS = OWN.pixels
 MOST_BYTES = 64 << 20  # of one image file
 _FORMATS = {
     "PNG": ".png",
