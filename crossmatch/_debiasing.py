@@ -13,6 +13,7 @@ from core.debiasing import priors
 from core.debiasing.study import AlphaStudy
 from core.groups import GroupSet
 from core.matching.groups import check_scores
+from core.ttm.choices import full_name
 from crossmatch._scoring import Progress, cached, named
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def estimate_prior(
     ((20, 5), '3 Gaussian noise images')
     """
     if isinstance(scorer, str):
-        priors.check_log_prob(scorer)
+        priors.check_log_prob(full_name(scorer))
     images = None if folder is None else Path(folder)
     sampled = priors.estimate_prior
     return sampled(named(scorer), groups, kind, count, seed, model, images, cached(cache), progress)
