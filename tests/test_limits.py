@@ -279,9 +279,11 @@ def test_a_visitors_largest_groups_take_bounded_work(visitor, monkeypatch, kind)
     asked = []
     with interruptible(lambda: asked.append(1)):
         found = match(scores)
-    # One look before the assignment, one before each round of potentials, one before each of m rounds of paths.
-    assert m < len(asked) <= 2 * m + 3
-    assert found.tied.all() == (kind in ("zeros", "levels"))
+    # One look before the assignment, one before each round of potentials, one before each of m rounds of paths, which
+    # a tie saves.
+    tied = kind in ("zeros", "levels")
+    assert found.tied.all() == tied
+    assert len(asked) < 20 if tied else m < len(asked) <= 2 * m + 3
     with pytest.raises(InputError, match=r"scores \(groups"):
         match(np.broadcast_to(scores, (20, m, m)))
 

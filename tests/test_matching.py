@@ -91,6 +91,26 @@ def test_large_groups_of_few_levels_tie_where_another_matching_has_the_best_tota
         assert tied == any(again)
 
 
+@pytest.mark.parametrize("shape", [(7, 7), (7, 9), (12, 12), (2, 40)])
+@pytest.mark.parametrize("kind", ["random", "levels", "text only", "zeros", "nearly tied"])
+def test_a_tie_that_is_found_without_all_paths_is_the_same_tie(monkeypatch, shape, kind):
+    rng, (m, k) = np.random.default_rng(10), shape
+    scores = {
+        "random": rng.normal(size=(30, m, k)),
+        "levels": rng.integers(0, 3, (30, m, k)) / 3,
+        "text only": np.repeat(rng.normal(size=(30, 1, k)), m, axis=1),
+        "zeros": np.zeros((30, m, k)),
+        "nearly tied": np.ones((30, m, k)) + 1e-14 * rng.integers(0, 3, (30, m, k)),
+    }[kind]
+    wanted = match(scores)
+    monkeypatch.setattr("core.matching.groups._LARGE", 0)
+    found = match(scores)
+    for got, plain in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(got, plain)
+    assert found.tied.all() or kind not in ("zeros", "text only")
+    assert not (found.tied.any() and kind == "random")
+
+
 def test_margin_of_two_by_two_is_the_difference_of_the_diagonals():
     found = match(np.array([[[2.0, 1.9], [1.5, 1.6]], [[0.1, 0.9], [0.4, 0.3]]]))
     np.testing.assert_array_equal(found.matching, [[0, 1], [1, 0]])  # 3.6 > 3.4; 1.3 > 0.4

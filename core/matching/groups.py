@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import array_namespace, device
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
@@ -24,6 +26,8 @@ from core.matching.blocks import best_two, columns_of, in_blocks, matchings
 MAX_ENUMERATED = 720
 # Weights of exchange graphs that are worked on at a time.
 _CYCLES = 262_144
+# Places of an exchange graph that is asked for a tie first: below, its paths take hardly longer.
+_LARGE = 48
 
 
 class Matches(NamedTuple):
@@ -202,7 +206,8 @@ def _assign(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     size = max(1, _CYCLES // (m + 1) ** 2)
     for start in range(0, n, size):
         part = slice(start, start + size)
-        margin[part] = _lightest_cycle(_exchanges(scores[part], matching[part]))
+        loss = _exchanges(scores[part], matching[part])
+        margin[part] = _lightest_cycle(loss, rounding(scores[part]) / len(loss))
     return matching, margin
 
 
@@ -226,12 +231,23 @@ def _exchanges(scores: np.ndarray, matching: np.ndarray) -> np.ndarray:
     return loss
 
 
-def _lightest_cycle(loss: np.ndarray) -> np.ndarray:
+def _lightest_cycle(loss: np.ndarray, hair: np.ndarray) -> np.ndarray:
     """The least weight of a cycle in each of n graphs (v, v, n) without a negative one, (n,); overwrites `loss`.
 
-    All shortest paths by Floyd and Warshall's method, v^3 operations, on weights made non-negative by potentials first:
-    then rounding cannot grow along a path.
+    hair : (n,), weights that are rounding alone. Large graphs are first asked whether a cycle has no other weights,
+    v^2 operations: the best matching is tied then, and the answer is 0.
     """
+    _lift(loss)
+    lightest, asked = np.zeros(loss.shape[2]), list(range(loss.shape[2]))
+    if len(loss) > _LARGE:
+        asked = [g for g in asked if not _has_cycle(loss[:, :, g] <= hair[g])]
+    if asked:
+        lightest[asked] = _shortest_way_round(loss[:, :, asked])
+    return lightest
+
+
+def _lift(loss: np.ndarray) -> None:
+    """Make all weights non-negative by potentials, which change no cycle: then rounding cannot grow along a path."""
     potential = np.zeros(loss.shape[1:])
     for _ in range(len(loss)):
         between_blocks()
@@ -241,6 +257,19 @@ def _lightest_cycle(loss: np.ndarray) -> np.ndarray:
         potential = lower
     loss += potential[:, None] - potential[None]
     np.maximum(loss, 0.0, out=loss)
+
+
+def _has_cycle(edges: np.ndarray) -> bool:
+    """Whether a directed graph, bool (v, v), has a cycle."""
+    parts = connected_components(csr_array(edges), connection="strong", return_labels=False)
+    return bool(parts < len(edges))
+
+
+def _shortest_way_round(loss: np.ndarray) -> np.ndarray:
+    """The least weight of a cycle in each of n graphs (v, v, n) with weights >= 0, (n,); overwrites `loss`.
+
+    All shortest paths by Floyd and Warshall's method, v^3 operations.
+    """
     for q in range(len(loss)):
         between_blocks()
         np.minimum(loss, loss[:, q, None] + loss[None, q], out=loss)
