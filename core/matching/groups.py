@@ -133,7 +133,7 @@ def match_block(array: Array, part: slice, columns: Array, found: Matches) -> tu
     place = best_matching(block, columns, *ours[:2])
     # A bound for the whole block first: most blocks hold no tie.
     if xp.min(ours.margin) <= _rounding(block.shape[1], highest):
-        ours.tied[...] = tied = ours.margin <= rounding(block)
+        ours.tied[...] = tied = ours.margin <= rounding(columns)
         ours.margin[...] = xp.where(tied, 0.0, ours.margin)
         ours.matching[...] = xp.where(tied[:, None], -1, ours.matching)
     return ours, place
@@ -153,10 +153,10 @@ def peak(block: Array) -> float:
     return max(abs(float(xp.max(block))), abs(float(xp.min(block))))
 
 
-def rounding(scores: Array) -> Array:
-    """How far two equal totals of a group may differ by float64 rounding alone, (n,)."""
-    xp = array_namespace(scores)
-    return _rounding(scores.shape[1], xp.max(xp.abs(as_float64(scores)), axis=(1, 2)))
+def rounding(columns: Array) -> Array:
+    """How far two equal totals of a group may differ by float64 rounding alone, (b,); columns : (m, k, b)."""
+    xp = array_namespace(columns)
+    return _rounding(len(columns), as_float64(xp.max(xp.abs(columns), axis=(0, 1))))
 
 
 def _rounding(m: int, highest: Any) -> Any:
@@ -165,9 +165,9 @@ def _rounding(m: int, highest: Any) -> Any:
 
 def among_best(scores: Array, labels: Array) -> Array:
     """Where no matching has a higher total than the labels int (n, m) have, but for rounding; bool (n,)."""
-    matching, margin, _ = empty_matches(scores)
-    best_matching(scores, columns_of(scores), matching, margin)
-    return _total(scores, labels) >= _total(scores, matching) - rounding(scores)
+    (matching, margin, _), columns = empty_matches(scores), columns_of(scores)
+    best_matching(scores, columns, matching, margin)
+    return _total(scores, labels) >= _total(scores, matching) - rounding(columns)
 
 
 def _total(scores: Array, matching: Array) -> Array:
