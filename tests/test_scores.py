@@ -724,6 +724,12 @@ def test_the_published_winoground_embeddings_give_the_published_figures(winogrou
 # Tables
 
 
+def test_a_table_that_does_not_fit_into_memory_is_refused_before_anything_is_scored(monkeypatch):
+    monkeypatch.setattr("core.base.limits.memory_left", lambda: 1 << 20)
+    with pytest.raises(InputError, match=r"200,000 images and 100,000 captions needs about 80\.0 GB"):
+        scores.score_matrix(None, [None] * 200_000, ["a"] * 100_000)
+
+
 @pytest.mark.parametrize("held", [1, 10, 25, 10**9])
 def test_a_table_is_scored_some_images_at_a_time(toy_groups, tmp_path, monkeypatch, held):
     monkeypatch.setattr(scores, "_BLOCK", held)

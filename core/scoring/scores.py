@@ -20,6 +20,7 @@ import numpy as np
 from core.base import paths
 from core.base.errors import InputError
 from core.base.files import private_file, private_folder
+from core.base.limits import check_memory
 from core.datasets.embeddings import EmbeddingFile, parse_shape, read_embeddings
 from core.datasets.score_files import ScoreFile, read_scores, read_tags, write_scores
 from core.groups import GroupSet, ImageRef
@@ -125,6 +126,8 @@ def _table(
     progress: Callable[[int, int], None] | None,
 ) -> np.ndarray:
     """Scores (images, captions), some images at a time: the keys of all pairs are many times as large as the scores."""
+    what = f"A table of {len(images):,} images and {len(captions):,} captions"
+    check_memory(what, 4 * len(images) * len(captions))
     table = np.empty((len(images), len(captions)), dtype=np.float32)
     step = max(1, _BLOCK // max(1, len(captions)))
     for start in range(0, len(images), step):

@@ -12,7 +12,9 @@ import yaml
 
 from core.base.errors import InputError, unknown_name
 
-LARGEST = 1 << 20  # bytes of a file
+LARGEST = (
+    1 << 18
+)  # bytes of a file: more would take seconds to read, and lists far more than a sweep may have
 
 
 class _Loader(yaml.SafeLoader):
@@ -57,7 +59,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} cannot be read ({error.strerror}); give a sweep's YAML file.") from None
     if len(data) > LARGEST:
         raise InputError(
-            f"{path} is larger than {LARGEST >> 20} MiB; a sweep's file lists names and settings."
+            f"{path} is larger than {LARGEST >> 10} KiB; a sweep's file lists names and settings."
         )
     return parse_mapping(data, str(path))
 
