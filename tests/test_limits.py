@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import time
 import zipfile
 from pathlib import Path
@@ -339,3 +340,39 @@ def test_lines_are_read_as_before():
     assert found.scores[:, 0].tolist() == [[i, 2 * i] for i in range(4)]
     assert found.truth.tolist() == [[1]] * 4 and found.ids == ["g0", "g1", "g2", "g3"]
     assert found.tags["kind"].tolist() == ["t0", "t1", "t0", "t1"]
+
+
+# --- what SECURITY.md says of them
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = [
+    [cell.strip() for cell in line.strip("| \n").split("|")]
+    for line in (ROOT / "SECURITY.md").read_text().splitlines()
+    if line.startswith("| ") and "`test_" in line
+]
+
+
+def words(name: str, number: int) -> str:
+    """A limit as SECURITY.md writes it."""
+    if name in ("file", "unfolded", "line"):
+        return f"{number >> 30} GiB" if number >> 30 else f"{number >> 20} MiB"
+    for size, word in ((10**9, "billion"), (10**6, "million")):
+        if size <= number < 1000 * size:
+            return f"{number // size} {word}"
+    return f"{number:,}" if number < 10**6 else f"10^{len(str(number)) - 1}"
+
+
+@pytest.mark.parametrize("name", PUBLIC._fields)
+def test_security_says_every_limit_with_its_number(name):
+    said = [row[1:3] for row in TABLE if f"`{name}`" in row[0]]
+    assert said == [[words(name, getattr(OWN, name)), words(name, getattr(PUBLIC, name))]]
+
+
+def test_every_test_that_security_names_is_there():
+    there = {
+        name
+        for path in (ROOT / "tests").glob("test_*.py")
+        for name in re.findall(r"^def (test_\w+)", path.read_text(), re.M)
+    }
+    named = [name for row in TABLE for name in re.findall(r"`(test_\w+)", row[3])]
+    assert len(named) >= len(TABLE) > 10 and not set(named) - there
