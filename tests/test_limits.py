@@ -239,7 +239,9 @@ def test_a_limit_is_told_with_what_there_is_and_what_may_be(visitor, name):
 def test_on_ones_own_machine_limits_are_far_higher(monkeypatch):
     monkeypatch.delenv("CROSSMATCH_PUBLIC", raising=False)
     assert limits.limits() is OWN
-    assert all(own >= 32 * public for own, public in zip(OWN, PUBLIC, strict=True))
+    higher = {name: getattr(OWN, name) / getattr(PUBLIC, name) for name in PUBLIC._fields}
+    assert higher.pop("pixels") == 2  # more than any camera takes on either
+    assert min(higher.values()) >= 32
     assert match(np.zeros((200_000, 1, 2))).tied.all()  # twice a visitor's groups
 
 
