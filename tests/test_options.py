@@ -1,0 +1,759 @@
+"""An option takes effect or is refused in one sentence: every option of every command, in every mode of the command.
+
+A command's modes are what it can be asked for (`MODES`), each with the arguments that its cases start from. Every
+parameter that the commands really have must be declared (`CASES`) for every mode: a new option, or a new command,
+fails here until somebody has said what it does. `*` stands for the modes that are not named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
+from typing import Any, NamedTuple
+
+import pytest
+import typer
+from option_world import Outcome, World, stand_ins
+
+from core.cli import Deferred, app
+
+
+class Case(NamedTuple):
+    """What is typed in addition to a mode's arguments, and what must come of it."""
+
+    given: tuple[str, ...]
+    kind: str  # "differs": a user sees it; "described": the work is told it; "refused": one sentence says why not
+    says: str = ""  # part of that sentence; of "described" where the effect on the work is asserted
+    drop: tuple[str, ...] = ()  # arguments of the mode that are left out
+    instead: bool = False  # `given` stands in place of the mode's arguments
+
+
+def differs(*given: str, drop: tuple[str, ...] = ()) -> Case:
+    return Case(given, "differs", drop=drop)
+
+
+def described(*given: str, drop: tuple[str, ...] = (), by: str = "") -> Case:
+    return Case(given, "described", by, drop)
+
+
+def refused(says: str, *given: str, drop: tuple[str, ...] = ()) -> Case:
+    return Case(given, "refused", says, drop)
+
+
+def instead(*given: str) -> Case:
+    return Case(given, "differs", instead=True)
+
+
+NO_JSON = differs(drop=("--json",))
+ONE_SOURCE, NAMED_TWICE, DEAD = "exactly one of", "named twice", "has no effect"
+
+# ---- commands and their modes: what every case of a mode starts from
+
+EMBEDDINGS = ("--embeddings", "{embeddings}")
+SCORES = ("--scores", "{scores}")
+PAIRS = ("--benchmark", "toy/pairs", "--model", "{clip}")
+SMALL = ("--iterations", "2", "--epochs", "1")
+TTM = (*PAIRS, *SMALL, "--json")
+ONCE = (*PAIRS, "--rounds", "2", "--epochs", "1", "--json")
+TALK = ("--benchmark", "toy/pairs", "--model", "{captioner}", "--json")
+FIND = ("--benchmark", "toy/captions", "--model", "{captioner}", "--json")
+OUT = ("--out", "out.csv")
+SOURCES = {"embeddings": EMBEDDINGS, "scores": SCORES, "benchmark": PAIRS}
+ADD = ("--name", "kitchen", "--json")
+LONG = ("--image", "image", "--caption", "caption")
+COLUMNS = ("--image", "image_0", "--image", "image_1", "--caption", "caption_0", "--caption", "caption_1")
+
+MODES: dict[str, dict[str, tuple[str, ...]]] = {
+    "evaluate": {name: (*source, "--json") for name, source in SOURCES.items()}
+    | {"mixed": ("--benchmark", "toy/mixed", "--model", "{clip}", "--shape", "2x2", "--json")},
+    "ttm": {
+        "embeddings": (*EMBEDDINGS, *SMALL, "--batch", "5", "--json"),
+        "benchmark": TTM,
+        "global": (*TTM, "--variant", "global"),
+        "oracle": (*TTM, "--oracle"),
+        "transfer": (*TTM, "--adapt-on", "0.5"),
+        "constant": (*TTM, "--schedule", "constant"),
+        "lora": (*TTM, "--lora-rank", "2"),
+        "seeds": (*TTM, "--seeds", "2"),
+        "background": (*TTM, "--background"),
+    },
+    "simplematch": {
+        "embeddings": (
+            *EMBEDDINGS,
+            "--rounds",
+            "3",
+            "--epochs",
+            "1",
+            "--lr",
+            "0.01",
+            "--batch",
+            "5",
+            "--json",
+        ),
+        "benchmark": ONCE,
+        "transfer": (*ONCE, "--adapt-on", "0.5"),
+        "lora": (*ONCE, "--lora-rank", "2"),
+        "seeds": (*ONCE, "--seeds", "2"),
+        "background": (*ONCE, "--background"),
+    },
+    "alpha": {
+        "noise": TALK,
+        "own": (*TALK, "--prior", "test"),
+        "training": (*TALK, "--prior", "train", "--images", "{photos}"),
+        "language": (*TALK, "--prior", "lm", "--prior-model", "{lm}"),
+        "retrieval": FIND,
+        "retrieval noise": (*FIND, "--prior", "gaussian"),
+    },
+    "recall": {"": ("--benchmark", "toy/many-captions", "--model", "{clip}", "--json")},
+    "blind": {"": ("--benchmark", "toy/relations", "--model", "{lm}", "--json")},
+    "adapt": {
+        "joint": ("--json",),
+        "apart": ("--strategy", "linear", "--json"),
+        "graphs": ("--benchmark", "gqa", "--json"),
+        "background": ("--background", "--json"),
+        "all": ("--all", "--json"),
+        "all graphs": ("--all", "--benchmark", "gqa", "--json"),
+    },
+    "cost": {
+        "folder": ("{clip_2}", "--base", "{clip}", "--sets", "toy/pairs", "--json"),
+        "run": ("run/{run}", "--json"),
+    },
+    "reproduce": {"trained": ("ttm/7", "--json"), "measured": ("vgpt/1a", "--json")},
+    "sweep": {
+        "here": ("{sweep}",),
+        "ray": ("{sweep}", "--on", "ray"),
+        "table": ("{sweep}", "--table"),
+    },
+    "pretrain": {"": ("clip", "--out", "a")},
+    "list": {"all": ("presets", "--json"), "one": ("presets", "builtin", "--json")},
+    "add": {
+        "add": ("{set}", *ADD, "--skip-bad"),
+        "columns": ("{set}", *ADD, "--skip-bad", *COLUMNS),
+        "long": ("{long}", *ADD, "--skip-bad", *LONG, "--group", "pair"),
+        "check": ("{set}", *ADD, "--skip-bad", "--check"),
+        "tables": ("{tables}", *ADD, "--skip-bad", "--manifest", "a.csv"),
+        "file": ("{table}", *ADD, "--skip-bad"),
+    },
+    "remove": {"": ("mine/have",)},
+    "fetch": {"": ("sugarcrepe",)},
+    "report": {
+        "examples": (*PAIRS, "--out", "out.html", "--examples", "3"),
+        "no examples": (*PAIRS, "--out", "out.html", "--examples", "0"),
+    },
+    "doctor": {"": ("--json",)},
+    "cache show": {"": ("--json",)},
+    "cache clear": {"": ()},
+    "export groups": {
+        "pixels": ("--benchmark", "toy/pairs", "--out", "out.parquet"),
+        "table": ("--benchmark", "toy/pairs", "--out", "out.csv"),
+    },
+    "export scores": {name: (*source, *OUT) for name, source in SOURCES.items()},
+    "export matchings": {name: (*source, *OUT) for name, source in SOURCES.items()},
+    "export metrics": {name: (*source, *OUT) for name, source in SOURCES.items()},
+    "export curves": {"": ("{run}", *OUT)},
+    "export run": {"": ("{run}", "--out", "out")},
+    "export figure": {
+        **{name: ("metrics", *source, "--out", "out.json") for name, source in SOURCES.items()},
+        "curves": ("curves", "--run", "{run}", "--out", "out.json"),
+    },
+    "export row": {
+        "ttm": ("--model", "{clip}", "--benchmark", "toy/pairs"),
+        "vgpt": ("--model", "{clip}", "--benchmark", "toy/pairs", "--layout", "vgpt/1"),
+        "paper": ("--model", "{clip}", "--benchmark", "winoground"),
+    },
+    "runs list": {"": ("--json",)},
+    "runs show": {"": ("{run}", "--json")},
+    "runs seeds": {"": ("{group}", "--json")},
+    "runs explain": {"": ("{run}", "--json")},
+    "runs stop": {"": ("{live}",)},
+    "runs resume": {"": ("{stopped}",)},
+    "runs delete": {"": ("{run}",)},
+    "runs export": {"": ("{run}", "out")},
+    "runs push": {"": ("{run}", "ada/clip")},
+    "runs import": {"": ("{archive}",)},
+}
+
+# ---- what every parameter does: command -> parameter -> mode -> case
+
+SOURCE: dict[str, dict[str, Case]] = {
+    "--embeddings": {
+        "embeddings": differs("--embeddings", "{embeddings_2}"),
+        "*": refused(ONE_SOURCE, *EMBEDDINGS),
+    },
+    "--scores": {"scores": differs("--scores", "{scores_2}"), "*": refused(ONE_SOURCE, *SCORES)},
+    "--benchmark": {
+        "embeddings": refused(ONE_SOURCE, "--benchmark", "toy/others"),
+        "scores": refused(ONE_SOURCE, "--benchmark", "toy/others"),
+        "mixed": refused("none of 2x2", "--benchmark", "toy/relations"),
+        "*": differs("--benchmark", "toy/others"),
+    },
+    "--model": {
+        "embeddings": refused(DEAD, "--model", "{clip_2}"),
+        "scores": refused(DEAD, "--model", "{clip_2}"),
+        "*": differs("--model", "{clip_2}"),
+    },
+    "--split": {
+        "embeddings": refused(DEAD, "--split", "test"),
+        "scores": refused(DEAD, "--split", "test"),
+        "*": differs("--split", "validation"),
+    },
+    "--shape": {
+        "embeddings": differs("--shape", "3x3"),
+        "scores": refused(DEAD, "--shape", "2x2"),
+        "benchmark": refused("none of 1x4", "--shape", "1x4"),
+        "mixed": differs("--shape", "1x4"),
+    },
+}
+EXPORT = {name: {m: c for m, c in cases.items() if m != "mixed"} for name, cases in SOURCE.items()}
+OF_SOURCE = {
+    "--embeddings": EMBEDDINGS,
+    "--scores": SCORES,
+    "--benchmark": ("--benchmark", "toy/pairs"),
+    "--model": ("--model", "{clip}"),
+    "--split": ("--split", "test"),
+    "--shape": ("--shape", "2x2"),
+}
+FIGURE = {name: {**cases, "curves": refused(DEAD, *OF_SOURCE[name])} for name, cases in EXPORT.items()}
+WRITE = {"*": differs("--out", "other.npz")}
+
+REAL = "embeddings"  # of ttm and simplematch, the mode that really trains in this test
+
+
+def setting(*given: str, embeddings: Case | None = None, **modes: Case) -> dict[str, Case]:
+    """A setting of training: really tried on embeddings, handed on in every other mode."""
+    return {REAL: embeddings or differs(*given), "*": described(*given), **modes}
+
+
+TRAINING: dict[str, dict[str, Case]] = {
+    "<name>": {REAL: refused(ONE_SOURCE, "toy/pairs"), "*": refused(NAMED_TWICE, "toy/pairs")},
+    "--benchmark": {
+        REAL: refused(ONE_SOURCE, "--benchmark", "toy/pairs"),
+        "*": described("--benchmark", "toy/others"),
+    },
+    "--embeddings": {
+        REAL: differs("--embeddings", "{embeddings_2}"),
+        "*": refused(ONE_SOURCE, *EMBEDDINGS),
+    },
+    "--shape": setting("--shape", "1x4", embeddings=differs("--shape", "3x3")),
+    "--scale": {REAL: differs("--scale", "10"), "*": refused(DEAD, "--scale", "100")},
+    "--model": {REAL: refused(DEAD, "--model", "{clip_2}"), "*": described("--model", "{clip_2}")},
+    "--split": {REAL: refused(DEAD, "--split", "test"), "*": described("--split", "validation")},
+    "--groups": setting("--groups", "8"),
+    "--epochs": setting("--epochs", "3"),
+    "--lr": setting("--lr", "0.1"),
+    "--batch": setting("--batch", "3"),
+    "--micro-batch": setting(  # by intent the loss is the same, and so is what a user sees
+        "--micro-batch", "1", embeddings=described("--micro-batch", "1", by="tests/test_microbatch.py")
+    ),
+    "--augmentation": setting(
+        "--augmentation", "resize-crop", embeddings=refused("no pixels", "--augmentation", "jitter")
+    ),
+    "--precision": setting("--precision", "bfloat16"),
+    "--lora-rank": setting("--lora-rank", "4", embeddings=refused("no layers", "--lora-rank", "4")),
+    "--lora-alpha": {
+        "lora": described("--lora-alpha", "3"),
+        "*": refused("set lora_rank too", "--lora-alpha", "3"),
+    },
+    "--lora-targets": {
+        "lora": described("--lora-targets", "q_proj"),
+        "*": refused("set lora_rank too", "--lora-targets", "q_proj"),
+    },
+    "--adapt-on": setting("--adapt-on", "0.4", **{"global": refused("knows no groups", "--adapt-on", "0.4")}),
+    "--split-seed": {
+        "transfer": described("--split-seed", "3", by="tests/test_transfer.py"),
+        "*": refused("set adapt_on too", "--split-seed", "3"),
+    },
+    "--device": setting(
+        "--device", "cpu", embeddings=described("--device", "cpu", by="tests/test_contrastive.py")
+    ),
+    "--seed": setting("--seed", "5"),
+    "--seeds": {"*": differs("--seeds", "3")},
+    "--save": {"background": refused(DEAD, "--save", "model"), "*": differs("--save", "model")},
+    "--background": {"background": differs(drop=("--background",)), "*": differs("--background")},
+    "--json": {"*": NO_JSON},
+}
+# The threshold of an oracle and the last one of a constant schedule are read by nobody.
+NO_ORACLE = "The oracle selects"
+
+CASES: dict[str, dict[str, dict[str, Case]]] = {
+    "evaluate": {
+        **SOURCE,
+        "<name>": {
+            "embeddings": refused(ONE_SOURCE, "toy/pairs"),
+            "scores": refused(ONE_SOURCE, "toy/pairs"),
+            "*": refused(NAMED_TWICE, "toy/pairs"),
+        },
+        "--tags": {"*": differs("--tags", "{tags}")},
+        "--by": {
+            "embeddings": refused("--by needs tags", "--by", "colour"),
+            "scores": refused("--by needs tags", "--by", "colour"),
+            "*": differs("--by", "shape"),
+        },
+        "--out": {"*": differs("--out", "out")},
+        "--seed": {"mixed": differs("--seed", "8"), "*": differs("--seed", "2")},
+        "--json": {"*": NO_JSON},
+    },
+    "ttm": {
+        **TRAINING,
+        "--preset": setting("--preset", "builtin", embeddings=differs("--preset", "default")),
+        "--variant": setting(
+            *("--variant", "global"),
+            **{
+                "global": described("--variant", "group"),
+                "oracle": refused("knows no groups", "--variant", "global"),
+                "transfer": refused("knows no groups", "--variant", "global"),
+            },
+        ),
+        "--threshold-mode": {
+            "global": described("--threshold-mode", "absolute"),
+            "oracle": refused(NO_ORACLE, "--threshold-mode", "absolute"),
+            "*": refused("set variant to 'global'", "--threshold-mode", "relative"),
+        },
+        "--iterations": setting("--iterations", "3"),
+        "--schedule": setting(
+            *("--schedule", "cosine"),
+            embeddings=differs("--schedule", "ascending"),
+            oracle=refused(NO_ORACLE, "--schedule", "cosine"),
+        ),
+        "--tau-first": setting("--tau-first", "0.3", oracle=refused(NO_ORACLE, "--tau-first", "0.3")),
+        "--coverage-first": setting(
+            "--coverage-first", "0.9", oracle=refused(NO_ORACLE, "--coverage-first", "0.9")
+        ),
+        "--tau-last": setting(
+            *("--tau-last", "0.2"),
+            embeddings=differs("--tau-last", "30"),
+            oracle=refused(NO_ORACLE, "--tau-last", "0.2"),
+            constant=refused("stays at the first threshold", "--tau-last", "0.2"),
+        ),
+        "--coverage-last": setting(
+            *("--coverage-last", "0.5"),
+            oracle=refused(NO_ORACLE, "--coverage-last", "0.5"),
+            constant=refused("stays at the first threshold", "--coverage-last", "0.5"),
+        ),
+        "--keep-optimizer": setting("--keep-optimizer"),
+        "--oracle": setting(
+            "--oracle",
+            **{
+                "global": refused("knows no groups", "--oracle"),
+                "oracle": described(drop=("--oracle",)),
+                "constant": refused(NO_ORACLE, "--oracle"),
+            },
+        ),
+    },
+    "simplematch": {
+        **TRAINING,
+        "--adapt-on": setting("--adapt-on", "0.4"),
+        "--preset": {"*": described("--preset", "simplematch/builtin")},
+        # What SimpleMatch prints are accuracies, which so small a change leaves; its loss is that of `ttm`, above.
+        "--precision": {"*": described("--precision", "bfloat16")},
+        "--rounds": setting("--rounds", "1"),
+        "--patience": setting("--patience", "1"),
+    },
+    "alpha": {
+        "<name>": {"*": refused(NAMED_TWICE, "toy/pairs")},
+        "--benchmark": {
+            "retrieval": differs("--benchmark", "toy/more-captions"),
+            "retrieval noise": differs("--benchmark", "toy/more-captions"),
+            "*": differs("--benchmark", "toy/others"),
+        },
+        "--model": {"*": differs("--model", "{captioner_2}")},
+        "--split": {"*": differs("--split", "validation")},
+        "--prior": {
+            "noise": differs("--prior", "test"),
+            "own": differs("--prior", "gaussian"),
+            "training": refused(DEAD, "--prior", "gaussian"),
+            "language": refused(DEAD, "--prior", "gaussian"),
+            "retrieval": differs("--prior", "gaussian"),
+            "retrieval noise": differs("--prior", "test"),
+        },
+        "--samples": {
+            "language": refused(DEAD, "--samples", "2"),
+            "retrieval": refused(DEAD, "--samples", "2"),
+            "*": differs("--samples", "2"),
+        },
+        "--prior-model": {
+            "language": differs("--prior-model", "{lm_2}"),
+            "*": refused(DEAD, "--prior-model", "{lm_2}"),
+        },
+        "--images": {
+            "training": differs("--images", "{photos_2}"),
+            "*": refused(DEAD, "--images", "{photos_2}"),
+        },
+        "--tune-on": {"*": differs("--tune-on", "validation")},
+        "--items": {
+            "retrieval": differs("--items", "4"),
+            "retrieval noise": differs("--items", "4"),
+            "*": refused(DEAD, "--items", "4"),
+        },
+        "--seed": {"*": differs("--seed", "4")},
+        "--json": {"*": NO_JSON},
+    },
+    "recall": {
+        "<name>": {"*": refused(NAMED_TWICE, "toy/captions")},
+        "--benchmark": {"*": differs("--benchmark", "toy/more-captions")},
+        "--model": {"*": differs("--model", "{clip_2}")},
+        "--split": {"*": differs("--split", "validation")},
+        "--items": {"*": differs("--items", "5")},
+        "--seed": {"*": differs("--seed", "4")},
+        "--json": {"*": NO_JSON},
+    },
+    "blind": {
+        "<name>": {"*": refused(NAMED_TWICE, "toy/pairs")},
+        "--benchmark": {"*": differs("--benchmark", "toy/pairs")},
+        "--model": {"*": differs("--model", "{lm_2}")},
+        "--split": {"*": differs("--split", "validation")},
+        "--seed": {"*": differs("--seed", "4")},
+        "--json": {"*": NO_JSON},
+    },
+    "adapt": {
+        "<name>": {
+            "graphs": refused(NAMED_TWICE, "clevr"),
+            "all graphs": refused(NAMED_TWICE, "clevr"),
+            "*": described("clevr"),
+        },
+        "--strategy": {
+            "all": refused(DEAD, "--strategy", "linear"),
+            "all graphs": refused(DEAD, "--strategy", "linear"),
+            "*": described("--strategy", "ft-all"),
+        },
+        "--benchmark": {"*": described("--benchmark", "clevr")},
+        "--model": {"*": described("--model", "{clip}")},
+        "--fusion": {
+            "apart": refused("in no fusion", "--fusion", "flava"),
+            "*": described("--fusion", "flava"),
+        },
+        "--mix": {"*": described("--mix", "hard")},
+        "--epochs": {"*": described("--epochs", "2")},
+        "--steps": {"*": described("--steps", "3")},
+        "--batch": {"*": described("--batch", "4")},
+        "--lr": {"*": described("--lr", "0.1")},
+        "--images": {"*": described("--images", "20")},
+        "--folder": {
+            "graphs": described("--folder", "{photos}"),
+            "all graphs": described("--folder", "{photos}"),
+            "*": refused("built in and has no files", "--folder", "{photos}"),
+        },
+        "--device": {"*": described("--device", "cpu")},
+        "--seed": {
+            "all": refused(DEAD, "--seed", "0"),
+            "all graphs": refused(DEAD, "--seed", "0"),
+            "*": described("--seed", "3"),
+        },
+        "--save": {
+            "background": refused(DEAD, "--save", "model"),
+            "all": refused(DEAD, "--save", "model"),
+            "all graphs": refused(DEAD, "--save", "model"),
+            "*": differs("--save", "model"),
+        },
+        "--background": {
+            "background": differs(drop=("--background",)),
+            "all": refused(DEAD, "--background"),
+            "all graphs": refused(DEAD, "--background"),
+            "*": differs("--background"),
+        },
+        "--all": {
+            "apart": refused(DEAD, "--all"),
+            "background": refused(DEAD, "--all"),
+            "joint": differs("--all"),
+            "graphs": differs("--all"),
+            "*": differs(drop=("--all",)),
+        },
+        "--json": {"*": NO_JSON},
+    },
+    "cost": {
+        "<model>": {
+            "folder": instead("{clip}", "--base", "{clip}", "--sets", "toy/pairs", "--json"),
+            "run": Case(("run/{file_run}", "--json"), "refused", "scores its embeddings file", instead=True),
+        },
+        "--base": {"*": differs("--base", "{clip_2}")},
+        "--sets": {"*": differs("--sets", "toy/relations")},
+        "--groups": {"*": differs("--groups", "5")},
+        "--device": {"*": described("--device", "cpu", by="tests/test_contrastive.py")},
+        "--out": {"*": differs("--out", "cost.csv")},
+        "--json": {"*": NO_JSON},
+    },
+    "reproduce": {
+        "<table>": {"*": instead("ttm/8", "--json")},
+        "--seeds": {"trained": differs("--seeds", "2"), "measured": refused(DEAD, "--seeds", "2")},
+        "--run": {"*": described("--run", by="tests/test_reproduce.py")},
+        "--json": {"*": NO_JSON},
+    },
+    "sweep": {
+        "<file>": {"table": instead("{sweep_2}", "--table"), "*": instead("{sweep_2}")},
+        "--on": {
+            "here": described("--on", "ray", by="tests/test_sweep_ray.py"),
+            "ray": described("--on", "here", by="tests/test_sweep.py"),
+            "table": refused(DEAD, "--on", "ray"),
+        },
+        "--address": {
+            "ray": described("--address", "auto", by="tests/test_sweep_ray.py"),
+            "*": refused(DEAD, "--address", "auto"),
+        },
+        "--at-once": {
+            "here": described("--at-once", "3", by="tests/test_sweep.py"),
+            "*": refused(DEAD, "--at-once", "3"),
+        },
+        "--watch": {"table": refused(DEAD, "--watch"), "*": differs("--watch")},
+        "--table": {
+            "ray": refused(DEAD, "--table"),
+            "here": described("--table"),
+            "table": described(drop=("--table",)),
+        },
+        "--json": {"*": differs("--json")},
+    },
+    "pretrain": {
+        "<name>": {"*": Case(("siglip", "--out", "a"), "described", "tests/test_pretrain.py", instead=True)},
+        "--out": {"*": described("--out", "b")},
+        "--seed": {"*": described("--seed", "1")},
+        "--steps": {"*": described("--steps", "3")},
+        "--device": {"*": refused("Unknown device", "--device", "gpu")},
+    },
+    "list": {
+        "<what>": {"all": instead("metrics", "--json"), "one": instead("tables", "ttm/1", "--json")},
+        "<name>": {"*": instead("presets", "simplematch", "--json")},
+        "--json": {"*": NO_JSON},
+    },
+    "add": {
+        "<source>": {"*": instead("{tables}", *ADD, "--skip-bad", "--manifest", "b.csv")},
+        "--name": {"*": differs("--name", "garden")},
+        "--manifest": {
+            "tables": differs("--manifest", "b.csv"),
+            "file": refused("no manifest to choose", "--manifest", "a.csv"),
+            "*": refused("a.csv", "--manifest", "a.csv"),
+        },
+        "--image": {
+            "columns": refused("gives no group", "--image", "topic"),
+            "long": refused("one image with one caption", "--image", "truth"),
+            "*": refused("Name the columns of both", "--image", "image_0"),
+        },
+        "--caption": {
+            "columns": differs("--caption", "topic"),
+            "long": refused("one image with one caption", "--caption", "truth"),
+            "*": refused("Name the columns of both", "--caption", "caption_0"),
+        },
+        "--answer": {
+            "columns": differs("--answer", "turned"),
+            "long": refused("no effect as answer", "--answer", "truth"),
+            "*": refused("Name the columns of both", "--answer", "turned"),
+        },
+        "--group": {
+            "columns": refused("one image with one caption", "--group", "topic"),
+            "long": differs("--group", "turned"),
+            "*": refused("Name the columns of both", "--group", "topic"),
+        },
+        "--title": {"*": differs("--title", "Kitchen")},
+        "--licence": {"*": differs("--licence", "CC0")},
+        "--citation": {"*": differs("--citation", "Me")},
+        "--skip-bad": {
+            "check": differs(drop=("--skip-bad",)),
+            "*": refused("agree to leave", drop=("--skip-bad",)),
+        },
+        "--check": {"check": differs(drop=("--check",)), "*": differs("--check")},
+        "--json": {"*": NO_JSON},
+    },
+    "remove": {"<name>": {"*": instead("mine/other")}},
+    "fetch": {
+        "<name>": {"*": Case(("aro",), "described", "tests/test_downloads.py", instead=True)},
+        "--folder": {"*": described("--folder", "here", by="tests/test_downloads.py")},
+    },
+    "report": {
+        "--model": {"*": differs("--model", "{clip_2}")},
+        "--benchmark": {"*": differs("--benchmark", "toy/others")},
+        "--out": {"*": differs("--out", "other.html")},
+        "--split": {"*": differs("--split", "validation")},
+        "--examples": {"*": differs("--examples", "2")},
+        "--images": {"no examples": refused(DEAD, "--images"), "*": differs("--images")},
+        "--device": {"*": described("--device", "cpu", by="tests/test_contrastive.py")},
+    },
+    "doctor": {"--deep": {"*": differs("--deep")}, "--json": {"*": NO_JSON}},
+    "cache show": {"--json": {"*": NO_JSON}},
+    "cache clear": {},
+    "export groups": {
+        "--benchmark": {"*": differs("--benchmark", "toy/others")},
+        "--out": {"*": differs("--out", "out.jsonl")},
+        "--split": {"*": differs("--split", "validation")},
+        "--images": {"pixels": differs("--no-images"), "table": refused(DEAD, "--no-images")},
+    },
+    "export scores": {**EXPORT, "--out": WRITE},
+    "export matchings": {**EXPORT, "--out": WRITE},
+    "export metrics": {
+        **EXPORT,
+        "--out": WRITE,
+        "--by": {
+            "embeddings": refused("--by needs tags", "--by", "colour"),
+            "scores": refused("--by needs tags", "--by", "colour"),
+            "*": differs("--by", "shape"),
+        },
+        "--seed": {"*": differs("--seed", "2")},
+    },
+    "export curves": {"<run>": {"*": instead("{run_2}", *OUT)}, "--out": WRITE},
+    "export run": {
+        "<run>": {"*": instead("{run_2}", "--out", "out")},
+        "--out": {"*": differs("--out", "out.zip")},
+        "--model": {"*": differs("--no-model")},
+    },
+    "export figure": {
+        **FIGURE,
+        "<what>": {
+            "curves": instead("metrics", *PAIRS, "--out", "out.json"),
+            **{name: instead("margins", *source, "--out", "out.json") for name, source in SOURCES.items()},
+        },
+        "--out": {"*": differs("--out", "other.html")},
+        "--run": {"curves": differs("--run", "{run_2}"), "*": refused(DEAD, "--run", "{run}")},
+        "--width": {"*": differs("--width", "300")},
+        "--height": {"*": differs("--height", "300")},
+    },
+    "export row": {
+        "--model": {"*": differs("--model", "{clip_2}")},
+        "--benchmark": {"*": differs("--benchmark", "toy/others")},
+        "--layout": {"vgpt": differs("--layout", "vgpt/4"), "*": differs("--layout", "vgpt/1")},
+        "--format": {"*": differs("--format", "latex")},
+        "--run": {
+            "ttm": differs("--run", "{run}"),
+            "vgpt": refused(DEAD, "--run", "{run}"),
+            "paper": refused("is no row here", "--run", "{run}"),
+        },
+        "--paper": {"paper": differs("--no-paper"), "*": refused(DEAD, "--no-paper")},
+        "--split": {
+            "paper": refused("Unknown split", "--split", "validation"),
+            "*": differs("--split", "validation"),
+        },
+        "--out": {"*": differs("--out", "rows.md")},
+    },
+    "runs list": {"--json": {"*": NO_JSON}},
+    "runs show": {"<run>": {"*": instead("{run_2}", "--json")}, "--json": {"*": NO_JSON}},
+    "runs seeds": {
+        "<group>": {"*": refused("no group of runs", "g-none", drop=("{group}",))},
+        "--json": {"*": NO_JSON},
+    },
+    "runs explain": {
+        "<run>": {"*": instead("{run_2}", "--json")},
+        "--metric": {"*": differs("--metric", "text_score")},
+        "--out": {"*": differs("--out", "table.csv")},
+        "--json": {"*": NO_JSON},
+    },
+    "runs stop": {"<run>": {"*": instead("{stopped}")}},
+    "runs resume": {"<run>": {"*": refused("is finished; resume it once", "{run}", drop=("{stopped}",))}},
+    "runs delete": {"<run>": {"*": instead("{group}")}},
+    "runs export": {
+        "<run>": {"*": instead("{run_2}", "out")},
+        "<out>": {"*": instead("{run}", "out.zip")},
+    },
+    "runs push": {
+        "<run>": {"*": Case(("{run_2}", "ada/clip"), "described", "tests/test_export.py", instead=True)},
+        "<repository>": {
+            "*": Case(("{run}", "ada/other"), "described", "tests/test_export.py", instead=True)
+        },
+        "--public": {"*": described("--public", by="tests/test_export.py")},
+    },
+    "runs import": {"<source>": {"*": instead("{archive_2}")}},
+}
+
+
+# ---- the tests
+
+
+@cache
+def commands() -> dict[str, Any]:
+    """Every command by its words."""
+
+    def walk(command: Any, words: tuple[str, ...]) -> dict[str, Any]:
+        command = command.load() if isinstance(command, Deferred) else command
+        if not hasattr(command, "list_commands"):
+            return {" ".join(words): command}
+        names = command.list_commands(None)
+        return {k: v for n in names for k, v in walk(command.get_command(None, n), (*words, n)).items()}
+
+    return walk(typer.main.get_command(app), ())
+
+
+def parameters(command: Any) -> list[str]:
+    """`--split`, and `<run>` for an argument."""
+    found = [p for p in command.params if p.name != "help"]
+    return [p.opts[0] if p.param_type_name == "option" else f"<{p.name}>" for p in found]
+
+
+def case_of(command: str, parameter: str, mode: str) -> Case:
+    cases = CASES[command][parameter]
+    return cases[mode] if mode in cases else cases["*"]
+
+
+ALL = [
+    (command, mode, parameter)
+    for command, modes in MODES.items()
+    for mode, parameter in product(modes, CASES[command])
+]
+
+
+def test_every_command_is_declared():
+    assert set(commands()) == set(MODES) == set(CASES)
+
+
+@pytest.mark.parametrize("command", MODES)
+def test_every_parameter_is_declared_in_every_mode(command):
+    assert set(parameters(commands()[command])) == set(CASES[command])
+    for parameter, cases in CASES[command].items():
+        assert set(cases) - {"*"} <= set(MODES[command]), parameter
+        assert "*" in cases or set(cases) == set(MODES[command]), parameter
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """The small world, in which no run gets a process and nothing leaves this machine."""
+    made = World(tmp_path_factory.mktemp("options"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CROSSMATCH_HOME", str(made.home))
+        stand_ins(patch, made)
+        made.fill()
+        with pytest.MonkeyPatch.context() as once:
+            made.blank = made.run(["list", "presets"], once, False).left
+        yield made
+
+
+@pytest.fixture
+def invoke(world: World, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs a command in a mode with arguments."""
+
+    def call(command: str, mode: str, arguments: tuple[str, ...]) -> Outcome:
+        return world.run([*command.split(), *arguments], monkeypatch, mode == REAL)
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def bases() -> dict[tuple[str, str], Outcome]:
+    """What every mode gives by itself, found once."""
+    return {}
+
+
+def base_of(command: str, mode: str, invoke: Any, bases: dict[tuple[str, str], Outcome]) -> Outcome:
+    if (command, mode) not in bases:
+        bases[command, mode] = invoke(command, mode, MODES[command][mode])
+    return bases[command, mode]
+
+
+@pytest.mark.parametrize(("command", "mode"), [(c, m) for c, modes in MODES.items() for m in modes])
+def test_a_mode_works_and_gives_the_same_twice(command, mode, invoke, bases):
+    first = base_of(command, mode, invoke, bases)
+    assert not first.refusal
+    assert invoke(command, mode, MODES[command][mode]) == first
+
+
+@pytest.mark.parametrize(("command", "mode", "parameter"), ALL)
+def test_an_option_takes_effect_or_is_refused(command, mode, parameter, invoke, bases, world):
+    case, base = case_of(command, parameter, mode), base_of(command, mode, invoke, bases)
+    start = () if case.instead else tuple(a for a in MODES[command][mode] if a not in case.drop)
+    found = invoke(command, mode, (*start, *case.given))
+    if case.kind == "refused":
+        assert found.code == 2 and case.says in found.refusal
+        assert len(found.refusal.splitlines()) == 1
+        assert found.left == world.blank and found.said.startswith(
+            "\n--\n"
+        )  # no trace, nothing on standard output
+        return
+    assert not found.refusal
+    if case.kind == "described":
+        assert (found.calls, found.runs) != (base.calls, base.runs)
+    else:
+        assert found.seen != base.seen
