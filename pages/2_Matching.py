@@ -60,7 +60,7 @@ def forget() -> None:
 
 
 def cards(evaluation: Evaluation) -> None:
-    grid = st.grid(5, min_column_width=150)
+    grid = ui.metric_grid(len(evaluation.metrics))
     first = metrics.headlines(evaluation.outcomes)
     for name in (*first, *(name for name in evaluation.metrics if name not in first)):
         with grid.cell():

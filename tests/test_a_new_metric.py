@@ -19,6 +19,7 @@ from core.metrics.groups import METRICS
 from core.runs.store import RunStore
 from core.ttm.run import embeddings_job
 from core.ttm.seeds import summary
+from ui.formats import metric_grid
 
 HALF, SQUARE = "HalfScore", "SquareScore"
 SQUARES, ROWS = "scenes/left-right", "scenes/relations-1x4"
@@ -136,6 +137,14 @@ def test_your_data(app):
     test.get("file_uploader")[0].upload("mine.csv", "\n".join(rows).encode())
     # the others score g % 3: in groups 2 and 5 they tie, in the rest they are below
     assert next(m.value for m in fine(test.run()).metric if m.label == SQUARE) == "66.7 %"
+
+
+@pytest.mark.parametrize(("count", "columns"), [(1, 1), (4, 4), (5, 5), (6, 3), (7, 4), (8, 4), (11, 4)])
+def test_cards_stand_in_rows_of_five_at_most_and_about_as_full(count, columns, monkeypatch):
+    import streamlit as st
+
+    monkeypatch.setattr(st, "grid", lambda columns, **_: columns)
+    assert metric_grid(count) == columns
 
 
 # --- figures

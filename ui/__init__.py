@@ -1,7 +1,7 @@
 """The only shared page code: pages say `import ui` and use these names."""
 
 from ui.fields import number
-from ui.formats import metric_card, progress_bar, run_label
+from ui.formats import metric_card, metric_grid, progress_bar, run_label
 from ui.kept import kept
 from ui.loaders import evaluate, load_groups, model_source
 from ui.marker import marker, share
@@ -28,6 +28,7 @@ __all__ = [
     "load_groups",
     "marker",
     "metric_card",
+    "metric_grid",
     "model_names",
     "model_source",
     "number",

@@ -16,6 +16,7 @@ from core.figures.matrix_html import matrix_html
 from core.figures.text import ties
 from core.groups import GroupSet
 from core.metrics.groups import METRICS, Estimate, chance, of_shape
+from ui.formats import metric_grid
 from ui.kept import kept
 from ui.marker import marker, share
 from ui.page import guard
@@ -109,7 +110,7 @@ def controls(study: AlphaStudy) -> tuple[float, str]:
 def cards(study: AlphaStudy, alpha: float) -> None:
     """Every metric at alpha, and what it was at 0."""
     now, before = study.evaluation(alpha).metrics, study.evaluation(0.0).metrics
-    grid = st.grid(5, min_column_width=150)
+    grid = metric_grid(len(now))
     for name, estimate in now.items():
         with grid.cell():
             card(name, estimate, before[name].value, study.depends(name))

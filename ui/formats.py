@@ -28,6 +28,12 @@ def metric_card(name: str, estimate: Estimate) -> None:
         )
 
 
+def metric_grid(count: int) -> Any:
+    """Places for so many cards: rows of five at most, each as full as the others."""
+    rows = -(-count // 5)
+    return st.grid(-(-count // rows), min_column_width=150)
+
+
 def run_label(run: Run) -> str:
     return f"{run.title} · {datetime.fromtimestamp(run.created):%d %b %H:%M:%S} · {run.status}"
 

@@ -64,7 +64,7 @@ def verdicts_html(rows: Sequence[Verdict]) -> str:
 def card_html(images: Sequence[str], captions: Sequence[str], marks: Sequence[tuple[str, str]]) -> str:
     """A gallery card: pictures (`<img ...>` markup), captions, and (palette key, text) marks."""
     texts = "".join(f"<li>{escape(caption)}</li>" for caption in captions)
-    signs = "".join(
+    signs = " ".join(  # a line may end between two of them
         f'<span class="cm-mark cm-{kind}">{OUTCOME_SYMBOLS[kind]} {escape(text)}</span>'
         for kind, text in marks
     )
