@@ -1,13 +1,12 @@
 """Debiasing one model on one set: priors from images, the study of every metric, the commands."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny_models
+from commands import crossmatch
 from PIL import Image
 
 from core.base.errors import InputError
@@ -132,12 +131,6 @@ def test_what_a_prior_cannot_be_had_from_is_one_sentence(captioner, toy_groups, 
         call(captioner, toy_groups)
 
 
-def test_priors_do_not_import_torch():
-    modules = "core.debiasing.priors, core.debiasing.study, core.debiasing.blind, core.figures.tokens"
-    code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
-
-
 # --- the study ---------------------------------------------------------------------------------------------------
 
 
@@ -244,13 +237,6 @@ def test_pmi_in_words():
 # --- the commands ------------------------------------------------------------------------------------------------
 
 
-def command(*words):
-    done = subprocess.run(
-        [sys.executable, "-m", "core.cli", *words], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    return done.returncode, done.stdout, done.stderr
-
-
 def test_the_command_shows_every_metric_with_its_intervals(captioner, monkeypatch):
     from typer.testing import CliRunner
 
@@ -275,9 +261,9 @@ def test_the_command_shows_every_metric_with_its_intervals(captioner, monkeypatc
 
 
 def test_the_command_refuses_a_model_without_likelihoods_in_one_sentence():
-    code, out, err = command("alpha", "--benchmark", "scenes/swap", "--model", "builtin/clip")
-    assert (code, out) == (2, "")
-    assert err.startswith("crossmatch: builtin/clip gives ITCScore") and err.count("\n") == 1
+    done = crossmatch("alpha", "--benchmark", "scenes/swap", "--model", "builtin/clip")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("crossmatch: builtin/clip gives ITCScore") and done.stderr.count("\n") == 1
 
 
 def test_public_names_are_documented():

@@ -1,43 +1,23 @@
 """The command line: numbers, JSON on standard output and nothing else, and one sentence for every mistake."""
 
-import contextlib
-import io
 import json
-import subprocess
-import sys
 from importlib import import_module
 
 import numpy as np
 import pandas as pd
 import pytest
 import typer
+from commands import crossmatch, in_a_shell
 from gates import until
 from typer import Typer
 from typer.testing import CliRunner
 
 from core.base.errors import InputError
-from core.cli import COMMANDS, app, main
+from core.cli import COMMANDS, app
 from core.cli.say import format_step
 from core.runs.store import RunStore
 
 NAMES = ["text_score", "image_score", "group_score", "group_match", "individual_match"]
-
-
-def in_a_shell(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "core.cli", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
-
-
-def crossmatch(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """The same by its entry point in this process, which has torch at hand already."""
-    out, error = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
-        patch.setattr(sys, "argv", ["crossmatch", *map(str, arguments)])
-        with contextlib.redirect_stderr(error), pytest.raises(SystemExit) as end:
-            main()
-    return subprocess.CompletedProcess(arguments, end.value.code, out.getvalue(), error.getvalue())
 
 
 def here(*arguments: object) -> str:

@@ -188,35 +188,34 @@ def test_what_is_written_is_found_pair_by_pair(tmp_path, monkeypatch):
     assert np.isnan(ready.find("another key", keys)).all() and len(ready.find("a key", [])) == 0
 
 
-# The first start
+# The first start: one process does it all, one thing after the other
+
+FIRST = {
+    "the modules of pages and commands": "import core.datasets, core.metrics.groups, core.scoring.scores, ui\n"
+    "import core.runs.store, core.figures, core.cli, core.ttm.run, core.ttm.seeds, core.ttm.explain\n"
+    "import core.runs.models, core.ttm.time_left, core.papers, core.debiasing.priors, core.debiasing.study\n"
+    "import core.debiasing.blind, core.figures.tokens",
+    "listing benchmarks": "core.datasets.names()",
+    "listing models": "from core.scoring.load import builtin_models; builtin_models()",
+    "scores that ship, in a report": "from core.exchange.report import evaluate_all\n"
+    "(found,) = evaluate_all(['builtin/clip'], ['scenes/left-right'])\n"
+    "assert len(found.evaluation.scores) == 300",
+    "scores that ship, by the command line": "import contextlib, io; from core.cli import main\n"
+    "sys.argv = ['crossmatch', 'evaluate', '--benchmark', 'scenes/left-right', '--json']\n"
+    "with contextlib.redirect_stdout(io.StringIO()):\n"
+    "    try: main()\n"
+    "    except SystemExit as end: assert not end.code, end.code",
+    "the home page": "from streamlit.testing.v1 import AppTest\n"
+    "page = AppTest.from_file('app.py', default_timeout=600).run(); assert not page.exception, page.exception",
+    "the retrieval page": "page.switch_page('pages/5_Retrieval.py').run(); assert not page.exception, page.exception",
+}
 
 
-def run(code: str) -> None:
-    """Run code in a process of its own; fails where it fails or has imported torch."""
-    code += "; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+def test_the_first_start_imports_no_torch():
+    pytest.importorskip("streamlit")
+    code = "import sys\n" + "\n".join(
+        f"{does}\nassert not {{'torch', 'transformers'}} & set(sys.modules), {what!r}"
+        for what, does in FIRST.items()
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def test_scores_of_a_built_in_set_are_found_without_torch():
-    run(
-        "import sys; from tests.test_ready import Unloaded, load, score_groups, ScoreCache; "
-        "score_groups(Unloaded('builtin/clip'), load('scenes/left-right'), ScoreCache())"
-    )
-
-
-def test_the_retrieval_page_opens_without_torch():
-    pytest.importorskip("streamlit")
-    run(
-        "import sys; from streamlit.testing.v1 import AppTest; "
-        "page = AppTest.from_file('app.py', default_timeout=600).run().switch_page('pages/5_Retrieval.py').run(); "
-        "assert not page.exception, page.exception"
-    )
-
-
-def test_the_home_page_starts_without_torch():
-    pytest.importorskip("streamlit")
-    run(
-        "import sys; from streamlit.testing.v1 import AppTest; "
-        "page = AppTest.from_file('app.py', default_timeout=600).run(); assert not page.exception, page.exception"
-    )
