@@ -244,7 +244,7 @@ def test_the_command_shows_every_metric_with_its_intervals(captioner, monkeypatc
     from core.datasets import load
 
     some = load("scenes/swap", "test").select(range(6))
-    monkeypatch.setattr("core.cli.alpha.load", lambda *args, **more: some)
+    monkeypatch.setattr("core.datasets.load", lambda *args, **more: some)
     words = ["alpha", "--benchmark", "scenes/swap", "--model", captioner.name, "--tune-on", "validation"]
     plain = CliRunner().invoke(cli.app, words)
     assert plain.exit_code == 0, plain.output

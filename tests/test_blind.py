@@ -102,7 +102,7 @@ def test_the_command_gives_verdict_and_numbers(tmp_path_factory, monkeypatch, to
     from core import cli
 
     folder = str(tiny_models.maker(tmp_path_factory)("gpt2"))
-    monkeypatch.setattr("core.cli.alpha.load", lambda *args, **more: toy_groups_1x4)
+    monkeypatch.setattr("core.datasets.load", lambda *args, **more: toy_groups_1x4)
     words = ["blind", "--benchmark", "toy", "--model", folder]
     assert any(CliRunner().invoke(cli.app, words).stdout.startswith(v) for v in VERDICTS.values())
     record = json.loads(CliRunner().invoke(cli.app, [*words, "--json"]).stdout)

@@ -207,7 +207,7 @@ def _assign(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for start in range(0, n, size):
         part = slice(start, start + size)
         loss = _exchanges(scores[part], matching[part])
-        margin[part] = _lightest_cycle(loss, rounding(scores[part]) / len(loss))
+        margin[part] = _lightest_cycle(loss, rounding(scores[part].transpose(1, 2, 0)) / len(loss))
     return matching, margin
 
 
