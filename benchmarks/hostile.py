@@ -20,6 +20,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus
 
 MB = 1 << 20
 
@@ -67,18 +68,41 @@ class Session:
 class Hostile:
     """One stranger at one address."""
 
-    def __init__(self, number: int, address: str) -> None:
+    def __init__(self, number: int, address: str, answers: Counter[str] | None = None) -> None:
+        """answers : where what came of everything is counted."""
         self.server, self.host = address, str(ipaddress.ip_address("127.0.0.2") + number)
         if not ipaddress.ip_address(address.rpartition(":")[0]).is_loopback:
             raise SystemExit("only a server on this machine is attacked")
         self.random = random.Random(number)
-        self.answers: Counter[str] = Counter()  # what came of everything that was tried
+        self.answers: Counter[str] = Counter() if answers is None else answers
+
+    async def attack(self, until: float) -> None:
+        """Everything, in an order of one's own, again and again until the time is over."""
+        while time.monotonic() < until:
+            for try_it in self.random.sample(ATTACKS, len(ATTACKS)):
+                try:
+                    async with asyncio.timeout(max(0.1, until - time.monotonic())):
+                        await try_it(self)
+                except TimeoutError:
+                    self.answers[f"{try_it.__name__} out of time"] += 1
+                except Exception as error:
+                    self.answers[f"{try_it.__name__} {type(error).__name__}"] += 1
 
     def cookie(self) -> str:
         """A new one, as a browser has it."""
         mask, token = self.random.randbytes(4), self.random.randbytes(16)
         masked = bytes(b ^ mask[i % 4] for i, b in enumerate(token))
         return f"2|{mask.hex()}|{masked.hex()}|{int(time.time())}"
+
+    @asynccontextmanager
+    async def patient_session(self) -> AsyncIterator[Session]:
+        """`session`, tried again each second for a minute where it is refused."""
+        for _ in range(60):
+            with suppress(InvalidStatus):
+                async with self.session() as session:
+                    yield session
+                return
+            await asyncio.sleep(1)
 
     @asynccontextmanager
     async def session(self, **headers: str) -> AsyncIterator[Session]:
@@ -109,16 +133,16 @@ class Hostile:
 
     async def uploads(self) -> None:
         """Sixty files of 20 MB in one session, and as many over many sessions."""
-        async with self.session() as session, self.client() as client:
+        async with self.patient_session() as session, self.client() as client:
             await session.open()
             for i in range(60):
                 self.answers[f"upload {await self.upload(client, session, str(i), bytes(19 * MB))}"] += 1
 
     async def connections(self) -> None:
-        """Two hundred connections at once, every one with a page."""
+        """A hundred connections at once, every one with a page."""
         held = []
         try:
-            for _ in range(200):
+            for _ in range(100):
                 held.append(entered := self.session())
                 try:
                     session = await entered.__aenter__()
@@ -136,7 +160,7 @@ class Hostile:
         """Thirty runs, each with a new cookie."""
         for _ in range(30):
             with suppress(OSError):
-                async with self.session() as session:
+                async with self.patient_session() as session:
                     await session.open()
                     await session.open("Test-Time Matching", "run=new")
                     start = session.widgets("button").get("Start the run")
@@ -147,12 +171,57 @@ class Hostile:
                     told = [text for text in session.said() if "queue" in text or "waiting" in text]
                     self.answers[f"run {told[0][:60] if told else 'started'}"] += 1
 
+    async def scores(self) -> None:
+        """Ten sessions at once, each with a page that has to compute."""
+
+        async def one(number: int) -> None:
+            async with self.patient_session() as session:
+                await session.open()
+                await session.open("Debias", f"prior=noise&samples={1 + number % 5}&set=scenes/front-behind")
+                self.answers["page that computes"] += 1
+
+        await asyncio.gather(*(one(number) for number in range(10)), return_exceptions=True)
+
+    async def messages(self) -> None:
+        """As many messages as go, and some that are none or too large."""
+        async with self.patient_session() as session:
+            await session.open()
+            message = BackMsg()
+            message.rerun_script.query_string = "set=scenes/left-right"
+            for _ in range(300):
+                await session.line.send(message.SerializeToString())
+            self.answers["messages taken"] += 300
+        for content in (bytes(4 * MB), bytes(40 * MB), b"no message at all"):
+            with suppress(Exception):
+                async with self.patient_session() as session:
+                    await session.open()
+                    await session.line.send(content)
+                    await asyncio.wait_for(session.line.wait_closed(), 5)
+                    self.answers["connection ended"] += 1
+
+    async def slow_uploads(self) -> None:
+        """Twenty uploads that send a little now and then."""
+
+        async def drip() -> AsyncIterator[bytes]:
+            for _ in range(30):
+                yield b"x" * 1000
+                await asyncio.sleep(0.5)
+
+        async with self.patient_session() as session, self.client() as client:
+            await session.open()
+            headers = {"X-Xsrftoken": session.cookie, "Cookie": f"_streamlit_xsrf={session.cookie}"}
+            where = f"/_stcore/upload_file/{session.id}/"
+            asked = [client.put(f"{where}{i}", content=drip(), headers=headers) for i in range(20)]
+            for answer in await asyncio.gather(*asked, return_exceptions=True):
+                status = getattr(answer, "status_code", type(answer).__name__)
+                self.answers[f"slow upload {status}"] += 1
+
     async def addresses(self) -> None:
         """Pages with endless and senseless addresses, and fields with senseless values."""
         async with self.client() as client:
             for query in ("x=" + "a" * 5000, "run=" + "%2e%2e%2f" * 300):
                 self.answers[f"page {(await client.get('/?' + query)).status_code}"] += 1
-        async with self.session() as session:
+        async with self.patient_session() as session:
             await session.open()
             for query in ("T=nan&run=new", "set=" + "x" * 100_000, "model=%2Fetc%2Fpasswd"):
                 await session.open("Test-Time Matching", query)
@@ -163,5 +232,8 @@ ATTACKS: tuple[Callable[[Hostile], Awaitable[None]], ...] = (
     Hostile.uploads,
     Hostile.connections,
     Hostile.runs,
+    Hostile.scores,
+    Hostile.messages,
+    Hostile.slow_uploads,
     Hostile.addresses,
 )

@@ -1,17 +1,20 @@
-"""Many visitors at once: `python -m benchmarks.load --visitors 50 --minutes 10`.
+"""Many visitors at once: `python -m benchmarks.load --visitors 50 --minutes 10 --hostile 5`.
 
 Starts the app in public mode on a home of its own and visits it as browsers do, with Streamlit's own messages over web
 sockets but without drawing: every visitor opens pages, moves sliders, picks other entries, and now and then launches a
 short run of test-time matching. Measured is the time from a click until the page's script is done; where that needs
 scores that nobody has computed before, the time includes the model. Between two acts a visitor reads: `--pause` seconds
-on average, exponentially distributed, 8 by default. One JSON line says how long everything took, what went wrong, how
-the server's memory went, and how much of the machine's work was the server's.
+on average, exponentially distributed, 8 by default. Every visitor has an address of its own on the loopback network, as
+Linux has it; `--hostile` adds strangers who take what they can get (`benchmarks/hostile.py`). One JSON line says how
+long everything took, what went wrong, how the server's memory went, and how much of the machine's work was the
+server's.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import ipaddress
 import json
 import os
 import random
@@ -24,11 +27,11 @@ import tempfile
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import psutil
@@ -36,6 +39,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
+
+from benchmarks.hostile import Hostile
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE, FIRST_PATIENCE = (
@@ -55,6 +60,7 @@ class Result:
     sentences: Counter[str] = field(
         default_factory=Counter
     )  # refusals that are meant to be: a full queue, say
+    answers: Counter[str] = field(default_factory=Counter)  # what strangers were told
 
     def add(self, what: str, seconds: float) -> None:
         self.seconds.setdefault(what, []).append(seconds)
@@ -124,6 +130,7 @@ class Visitor:
     def __init__(self, number: int, address: str, result: Result, pause: float, launches: float) -> None:
         self.random = random.Random(number)
         self.address, self.result, self.pause, self.launches = address, result, pause, launches
+        self.host = str(ipaddress.ip_address("127.1.0.2") + number)
         self.pages: dict[str, str] = {}  # hash -> name
         self.page = ""
         self.widgets: dict[str, tuple[Any, str]] = {}  # id -> (message, fragment)
@@ -160,7 +167,12 @@ class Visitor:
         cookie = f"_streamlit_xsrf=2|{mask.hex()}|{masked.hex()}|{int(time.time())}"
         headers = {"Origin": f"http://{self.address}", "Cookie": cookie}
         where = f"ws://{self.address}/_stcore/stream"
-        return connect(where, subprotocols=["streamlit"], additional_headers=headers, max_size=None)
+        look: dict[str, Any] = {
+            "subprotocols": ["streamlit"],
+            "additional_headers": headers,
+            "max_size": None,
+        }
+        return connect(where, **look, local_addr=(self.host, 0))
 
     async def _session(self, until: float) -> None:
         async with self._connected() as line:
@@ -270,27 +282,53 @@ def _movable(widget: Any) -> bool:
 # --- the measurement
 
 
-async def _all(args: argparse.Namespace, address: str, process: psutil.Process) -> tuple[Result, list[float]]:
+async def _all(
+    args: argparse.Namespace, address: str, process: psutil.Process
+) -> tuple[Result, list[Memory]]:
     first = Result()
     await Visitor(-1, address, first, args.pause, 0.0).tour()
     result, memory = Result(errors=first.errors, cold=first.cold), []
     until = time.monotonic() + 60 * args.minutes
     visitors = [Visitor(i, address, result, args.pause, args.launches) for i in range(args.visitors)]
     jobs = [asyncio.create_task(visitor.visit(until)) for visitor in visitors]
+    strangers = [Hostile(i, address, result.answers) for i in range(args.hostile)]
+    attacks = [asyncio.create_task(stranger.attack(until)) for stranger in strangers]
     while time.monotonic() < until:
-        memory.append(process.memory_info().rss / 2**20)
-        await asyncio.sleep(min(10.0, 6 * args.minutes))
+        memory.append(_memory(process))
+        await asyncio.sleep(min(5.0, 6 * args.minutes))
+    for attack in attacks:
+        attack.cancel()
+    await asyncio.gather(*attacks, return_exceptions=True)
     _, late = await asyncio.wait(jobs, timeout=PATIENCE)
     for job in late:
         job.cancel()
         result.errors["never came back"] += 1
-    memory.append(process.memory_info().rss / 2**20)
+    memory.append(_memory(process))
     return result, memory
 
 
-def summary(args: argparse.Namespace, result: Result, memory: list[float], runs: list[Any]) -> dict[str, Any]:
+class Memory(NamedTuple):
+    """MB of the server, and of it with the processes of all runs; of what they share each has its part."""
+
+    server: float
+    whole: float
+
+
+def _memory(process: psutil.Process) -> Memory:
+    whole = 0.0
+    for one in process.children(recursive=True):
+        with suppress(psutil.Error):  # it has ended meanwhile
+            whole += one.memory_full_info().pss / 2**20
+    own = process.memory_full_info().pss / 2**20
+    return Memory(own, own + whole)
+
+
+def summary(
+    args: argparse.Namespace, result: Result, memory: list[Memory], runs: list[Any]
+) -> dict[str, Any]:
     """The figures, rounded."""
     row: dict[str, Any] = {"visitors": args.visitors, "minutes": args.minutes, "pause_s": args.pause}
+    row["hostile"] = args.hostile
     row["first_visit_s"] = result.cold
     seconds = dict(sorted(result.seconds.items()))
     for kind in ("choose", "slide", "page"):
@@ -303,13 +341,9 @@ def summary(args: argparse.Namespace, result: Result, memory: list[float], runs:
         p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
         row[what] = {"n": len(found), "p50_s": round(statistics.median(found), 3), "p95_s": round(p95, 3)}
         row[what]["max_s"] = round(ordered[-1], 3)
-    half = len(memory) // 2
-    row["rss_mb"] = {
-        "start": round(memory[0]),
-        "half": round(memory[half]),
-        "end": round(memory[-1]),
-        "max": round(max(memory)),
-        "by_tenth": [round(max(part)) for part in np.array_split(memory, 10) if len(part)],
+    row |= {
+        f"{name}_mb": _course(values)
+        for name, values in zip(Memory._fields, zip(*memory, strict=True), strict=True)
     }
     waits = sorted(run.started - run.created for run in runs if run.started)
     row["runs"] = {"launched": len(runs), "by_status": dict(Counter(run.status for run in runs))}
@@ -317,7 +351,18 @@ def summary(args: argparse.Namespace, result: Result, memory: list[float], runs:
     if waits:
         row["runs"] |= {"owners": len({run.owner for run in runs}), "longest_wait_s": round(waits[-1], 1)}
         row["runs"]["overtaken"] = overtaken(runs)
+    row["answers"] = dict(sorted(result.answers.items()))
     return {**row, "errors": dict(result.errors), "sentences": dict(result.sentences)}
+
+
+def _course(values: Sequence[float]) -> dict[str, Any]:
+    return {
+        "start": round(values[0]),
+        "half": round(values[len(values) // 2]),
+        "end": round(values[-1]),
+        "max": round(max(values)),
+        "by_tenth": [round(max(part)) for part in np.array_split(values, 10) if len(part)],
+    }
 
 
 def overtaken(runs: list[Any]) -> int:
@@ -347,6 +392,7 @@ def main() -> int:
     parser.add_argument(
         "--launches", type=float, default=0.05, help="share of acts on its page that start a run"
     )
+    parser.add_argument("--hostile", type=int, default=0, help="strangers who take what they can get")
     parser.add_argument("--port", type=int, default=0)
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # server and runs end with it

@@ -57,3 +57,17 @@ def test_an_error_hands_the_turn_on():
     with pytest.raises(ValueError, match="no"):
         in_turn(fails)()
     assert in_turn(lambda: 3)() == 3
+
+
+def test_one_address_with_many_sessions_is_one_among_others(monkeypatch):
+    """Its second session waits until everybody else has had a turn."""
+    order, who = [], threading.local()
+    monkeypatch.setattr(turns, "address", lambda: getattr(who, "address", None))
+
+    def work(name):
+        who.address = name
+        with turn():
+            order.append(name)
+
+    together(*(lambda name=name: work(name) for name in ("many", "many", "many", "one", "many", "two")))
+    assert order == ["many", "one", "two", "many", "many", "many"]
