@@ -349,7 +349,10 @@ def summary(
     row["runs"] = {"launched": len(runs), "by_status": dict(Counter(run.status for run in runs))}
     row["runs"]["why"] = dict(Counter(run.error for run in runs if run.error))
     if waits:
-        row["runs"] |= {"owners": len({run.owner for run in runs}), "longest_wait_s": round(waits[-1], 1)}
+        row["runs"] |= {
+            "addresses": len({run.address for run in runs}),
+            "longest_wait_s": round(waits[-1], 1),
+        }
         row["runs"]["overtaken"] = overtaken(runs)
     row["answers"] = dict(sorted(result.answers.items()))
     return {**row, "errors": dict(result.errors), "sentences": dict(result.sentences)}
@@ -366,9 +369,9 @@ def _course(values: Sequence[float]) -> dict[str, Any]:
 
 
 def overtaken(runs: list[Any]) -> int:
-    """Pairs of visitors with one run each of whom the later one began first; 0 where the queue is fair."""
-    owners = Counter(run.owner for run in runs)
-    once = sorted((run for run in runs if owners[run.owner] == 1), key=lambda run: run.created)
+    """Pairs of addresses with one run each of which the later one began first; 0 where the queue is fair."""
+    held = Counter(run.address for run in runs)
+    once = sorted((run for run in runs if held[run.address] == 1), key=lambda run: run.created)
     starts = [run.started or float("inf") for run in once]
     return sum(later < first for i, first in enumerate(starts) for later in starts[i + 1 :])
 
