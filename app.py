@@ -113,7 +113,7 @@ def tour(found: dict[str, Evaluation]) -> None:
     evaluation, groups = found[name], ui.load_groups(name, "test")
     index = evaluation.ids.index(group)
     st.subheader("One group, two verdicts", anchor=False)
-    data, kinds = group_html.group_view(evaluation, index)
+    data, kinds = group_html.group_data_of(evaluation, index)
     left, right = st.columns([3, 2], gap="large")
     with left:
         ui.draw_group(groups[index], data)

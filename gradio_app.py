@@ -34,7 +34,7 @@ from core.groups import Group, decode
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import yes_or_no
 from core.scoring.load import load_scorer, scorer_names
-from core.teaching.quick import LARGEST, evaluate_group, own_group, record
+from core.teaching.quick import MAX_SIDE, evaluate_group, record, user_group
 
 STYLE = Path(__file__).parent / ".streamlit" / "style.css"
 SET = "scenes/left-right"
@@ -114,7 +114,7 @@ def _answer(
         if max(len(caption_1), len(caption_2)) > LONGEST:
             raise InputError(f"A caption may have {LONGEST} characters here; shorten it.")
         with _at_work:
-            group = own_group((_opened(image_a, "A"), _opened(image_b, "B")), (caption_1, caption_2))
+            group = user_group((_opened(image_a, "A"), _opened(image_b, "B")), (caption_1, caption_2))
             return group, _scored(group, model)
     except InputError as error:
         raise gr.Error(str(error), print_exception=False) from None
@@ -124,7 +124,7 @@ def _opened(image: Given, name: str) -> Image.Image:
     """The pixels of an image that somebody brought, upright and no more of them than are kept."""
     if isinstance(image, Image.Image):
         return image
-    return ImageOps.exif_transpose(decode(Path(image).read_bytes(), name, LARGEST, PUBLIC.pixels))
+    return ImageOps.exif_transpose(decode(Path(image).read_bytes(), name, MAX_SIDE, PUBLIC.pixels))
 
 
 def compare(
@@ -132,7 +132,7 @@ def compare(
 ) -> tuple[str, str]:
     """For the page: the drawn matching with verdicts, and the score matrix."""
     group, evaluation = _answer(image_a, image_b, caption_1, caption_2, model)
-    data, kinds = group_html.group_view(evaluation, 0)
+    data, kinds = group_html.group_data_of(evaluation, 0)
     pictures = [
         _picture(ref.open(), f"Image {group_html.image_name(i)}") for i, ref in enumerate(group.images)
     ]
@@ -165,7 +165,7 @@ def _matrix(data: group_html.GroupData) -> str:
             ink = "#ffffff" if level > 0.45 else "#1d1b3a"
             edge = style.MARK_COLOUR if data.matching and data.matching[i] == j else "transparent"
             mark = " ✓" if data.truth[i] == j else ""
-            look = f"background:{figures.shade(level)};color:{ink};border-color:{edge}"
+            look = f"background:{figures.score_colour(level)};color:{ink};border-color:{edge}"
             cells.append(f"<td style='{look}'>{data.scores[i, j]:.3f}{mark}</td>")
         rows.append(f"<tr><th scope='row'>image {group_html.image_name(i)}</th>{''.join(cells)}</tr>")
     note = "<p>Outlined: the model's matching. ✓: the true pairs.</p>"

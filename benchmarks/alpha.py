@@ -17,11 +17,11 @@ from typing import Any
 from core.base.files import write_json
 from core.cli.recall import scored
 from core.datasets import load
-from core.debiasing.blind import blind_check
+from core.debiasing.blind import blind_baseline
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import estimate_prior, null_sample
-from core.debiasing.recall_curves import alpha_record, carried_record, recall_curve
-from core.debiasing.study import AlphaStudy, carry_over, stability
+from core.debiasing.recall_curves import alpha_record, recall_curve, transferred_alpha_record
+from core.debiasing.study import AlphaStudy, stability, transfer_alpha
 from core.debiasing.training_set import SIZES, training_pairs, training_retrieval
 from core.metrics.evaluation import percent_record
 from core.pretrain.recipes import RECIPES
@@ -85,7 +85,7 @@ def rows_of(name: str, kind: str, count: int | None) -> list[dict[str, Any]]:
         found.append({**base, "setting": "tuned on test", **best})
         both = {"value": held["value"]["mean"], "std": held["value"]["std"], "alpha": held["alpha"]["mean"]}
         found.append({**base, "setting": "half/half x 10", **both, "chance": row["alpha_0"]["chance"]})
-        carried = carry_over(other, test, metric)
+        carried = transfer_alpha(other, test, metric)
         gain = carried.pop("gain")
         more = {"gain": gain["difference"], "gain_low": gain["low"], "gain_high": gain["high"]}
         found.append({**base, "setting": "from validation", **carried, **more, "p_value": gain["p_value"]})
@@ -97,7 +97,7 @@ def blind_rows() -> list[dict[str, Any]]:
     found = []
     for name in SETS:
         groups = load(name, "test")
-        check = blind_check(score_groups(load_scorer(LANGUAGE), groups, ScoreCache()), groups.truth)
+        check = blind_baseline(score_groups(load_scorer(LANGUAGE), groups, ScoreCache()), groups.truth)
         shape = "x".join(map(str, groups.shape))
         head = {"model": LANGUAGE, "benchmark": name, "shape": shape, "groups": len(groups), "prior": ""}
         found += [
@@ -162,7 +162,7 @@ def measure_retrieval() -> None:
     nulls = score_matrix(load_scorer(MODEL), null_sample(MODEL, RETRIEVAL), captions, ScoreCache())
     record = {
         **alpha_record(scores, relevant),
-        "from_validation": carried_record(parts["validation"][:2], scores, relevant),
+        "from_validation": transferred_alpha_record(parts["validation"][:2], scores, relevant),
         "gaussian": alpha_record(scores, relevant, prior=prior_from_samples(nulls)),
     }
     curve = recall_curve(scores, prior_from_samples(scores), relevant, 0.01)

@@ -21,7 +21,7 @@ import pandas as pd
 
 from core.base.paths import assets
 from core.cola import table
-from core.cola.forgetting import cost_table, other_sets
+from core.cola.forgetting import cost_table, unadapted_sets
 from core.cola.run import adapt_job, evaluation, execute
 from core.scorers.cola_config import KIND, STRATEGIES
 from core.scoring.retrieval import first_images, score_retrieval
@@ -102,9 +102,9 @@ def wanted(
 def write(say: Any, options: Mapping[str, Any] | None = None) -> None:
     """The table, its short form, and the paper's claims with intervals."""
     asked = wanted(list(STRATEGIES), table.SEEDS, options)
-    rows = table.run_all(asked, say=say)
+    rows = table.run_jobs(asked, say=say)
     rows.to_csv(RESULTS / "cola.csv", index=False)
-    found = table.claims(asked)
+    found = table.paired_differences(asked)
     found.round(3).to_csv(RESULTS / "cola_claims.csv", index=False)
     print(table.summary(rows).to_string(index=False))
     print(found.round(2).to_string(index=False))
@@ -116,8 +116,8 @@ def costs(say: Any, options: Mapping[str, Any] | None = None) -> pd.DataFrame:
     for job in wanted(list(STRATEGIES), table.SEEDS[:1], options):
         name = job[KIND]["strategy"]
         say(f"cost of {name}")
-        sets = [s for s in other_sets(job["benchmark"]) if s.startswith("scenes/")]
-        parts.append(cost_table(table.result(job)["model"], sets=sets).assign(strategy=name))
+        sets = [s for s in unadapted_sets(job["benchmark"]) if s.startswith("scenes/")]
+        parts.append(cost_table(table.cached_result(job)["model"], sets=sets).assign(strategy=name))
     found = pd.concat(parts, ignore_index=True)
     found.round(3).to_csv(RESULTS / "cola_cost.csv", index=False)
     return found
@@ -144,7 +144,7 @@ def main(arguments: list[str]) -> None:
     elif given.only or given.seed is not None:
         for job in wanted(names, table.SEEDS if given.seed is None else (given.seed,), options):
             started = time.perf_counter()
-            after = table.result(job)["after"]["retrieval"]["cola_map"]["all"]["value"]
+            after = table.cached_result(job)["after"]["retrieval"]["cola_map"]["all"]["value"]
             say(
                 f"{job[KIND]['strategy']} seed {job[KIND]['seed']}: {after:.1f}, {time.perf_counter() - started:.0f} s"
             )

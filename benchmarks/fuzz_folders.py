@@ -95,7 +95,7 @@ def read_benchmark(data: bytes, place: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:  # ours, in memory: what is in it is what was spoiled
         archive.extractall(folder)
-        entry = datasets.entry(archive.comment.decode())
+        entry = datasets.benchmark_entry(archive.comment.decode())
     assert entry is not None
     found = entry.load(None, folder, True, partial=True)
     if isinstance(found, GroupSet):

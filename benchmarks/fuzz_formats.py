@@ -180,16 +180,16 @@ def _arrow(rows: list[dict[str, Any]]) -> bytes:
 
 def _stage(ending: str, data: bytes, place: Path) -> None:
     from core.exchange import import_stage
-    from core.exchange.importing import discard, preview, problem_rows
+    from core.exchange.importing import discard_staged, preview, problem_rows
 
     path = place / f"manifest{ending}"
     path.write_bytes(data)
-    staged = import_stage.stage(path)
+    staged = import_stage.stage_import(path)
     problem_rows(staged.problems)
     for group in preview(staged):
         for image in group.images:
             image.open()
-    discard(staged)
+    discard_staged(staged)
 
 
 def _zips(place: Path) -> list[bytes]:
@@ -209,14 +209,14 @@ def _images(place: Path) -> list[bytes]:
 
 
 def _read_image(data: bytes, place: Path) -> None:
-    from core.exchange.import_images import verified
-    from core.exchange.import_problems import Wrong
+    from core.exchange.import_images import verify_image
+    from core.exchange.import_problems import RowError
     from core.groups import BytesImage
 
     def check() -> None:
         try:
-            verified(data, "x.png")
-        except Wrong as wrong:
+            verify_image(data, "x.png")
+        except RowError as wrong:
             raise InputError(wrong.what) from None
 
     all_of(check, lambda: BytesImage(data).open())
@@ -246,7 +246,7 @@ def _runs(place: Path) -> list[bytes]:
     model = store.folder(run.id) / "model"
     model.mkdir()
     (model / "config.json").write_text("{}")
-    files.seal(model, kind="model")
+    files.write_manifest(model, kind="model")
     store.conclude(run.id, attempt, "finished")
     return [export_run(store, run.id, place / f"r{i}.zip", bool(i)).read_bytes() for i in (0, 1)]
 

@@ -21,7 +21,7 @@ from core.debiasing.curves import alpha_curve, interval
 from core.matching.blocks import Part
 from core.matching.global_match import GlobalMatch, match_global_blocks
 from core.matching.groups import match, match_global
-from core.metrics.groups import METRICS, bootstrap, compare, evaluate, solve, threshold_curve
+from core.metrics.groups import METRICS, bootstrap, compare, evaluate, match_and_evaluate, threshold_curve
 from core.metrics.ranks import rank_both_ways
 
 SHAPES = {
@@ -125,37 +125,45 @@ def groups(rng: np.random.Generator) -> Iterator[dict[str, object]]:
     for (m, k), n in SHAPES.items():
         scores = rng.normal(size=(n, m, k)).astype(np.float32)
         truth = np.tile(np.arange(m), (n, 1))
-        copy, all_of_it = seconds(scores.copy, 30), seconds(lambda s=scores, t=truth: solve(s, t), 30)
+        copy, all_of_it = (
+            seconds(scores.copy, 30),
+            seconds(lambda s=scores, t=truth: match_and_evaluate(s, t), 30),
+        )
         few = min(n // 100, 2000)
         plain = seconds(lambda s=scores[:few], t=truth[:few]: loop(s, t), 3) * n / few
         what = f"all metrics, matchings, margins of {n:,} groups of {m}x{k}"
         if (m, k) == (2, 2):
             mixed = np.argsort(rng.random((n, k)), axis=1)
-            of_any = seconds(lambda s=scores, t=mixed: solve(s, t), 10)
+            of_any = seconds(lambda s=scores, t=mixed: match_and_evaluate(s, t), 10)
             yield row(what, 1000 * all_of_it, "milliseconds", 50)
             yield row(what, all_of_it / copy, "times the copy of their scores", 10)
             # Others use the cores too: what the processor does is a lower bound that they disturb less.
             busy = [
                 seconds(w, 30, time.process_time)
-                for w in (lambda s=scores, t=truth: solve(s, t), scores.copy)
+                for w in (lambda s=scores, t=truth: match_and_evaluate(s, t), scores.copy)
             ]
             yield row(what, busy[0] / 2 / busy[1], "times the copy by processor time, over two cores", 10)
             yield row(f"{what}, truth differs by group", of_any / copy, "times the copy of their scores", 20)
         counted = operations(m, k) * unit * n
         yield row(what, all_of_it / counted, f"of {operations(m, k)} additions a group on one core", 1)
         yield row(what, plain / all_of_it, "times faster than a Python loop", 500, least=True)
-        yield row(what, _memory(lambda s=scores, t=truth: solve(s, t)) / scores.nbytes, "of the input", 3)
+        yield row(
+            what,
+            _memory(lambda s=scores, t=truth: match_and_evaluate(s, t)) / scores.nbytes,
+            "of the input",
+            3,
+        )
 
 
 def tensors(rng: np.random.Generator) -> Iterator[dict[str, object]]:
     """The same lines on torch tensors, against numpy."""
     for (m, k), n in {(2, 2): 1_000_000, (3, 3): 200_000}.items():
         scores, truth = rng.normal(size=(n, m, k)).astype(np.float32), np.tile(np.arange(m), (n, 1))
-        by_numpy = seconds(lambda s=scores, t=truth: solve(s, t), 10)
+        by_numpy = seconds(lambda s=scores, t=truth: match_and_evaluate(s, t), 10)
         for device in ["cpu"] + ["cuda"] * torch.cuda.is_available():
             there = [torch.asarray(x, device=device) for x in (scores, truth)]
             # The last number is asked for: until then a GPU is still at work.
-            took = seconds(lambda x=there: float(solve(*x)[0].margin[-1]), 10)
+            took = seconds(lambda x=there: float(match_and_evaluate(*x)[0].margin[-1]), 10)
             what = f"all metrics, matchings, margins of {n:,} groups of {m}x{k}, torch on {device}"
             yield row(what, took / by_numpy, "times as long as numpy", 10 if device == "cpu" else 1)
 
@@ -199,7 +207,7 @@ def curves(rng: np.random.Generator) -> Iterator[dict[str, object]]:
     found = match(scores)
     took = seconds(lambda: threshold_curve(found, truth), 3)
     yield row(f"exact threshold curve, {CURVE:,} groups of 2x2", took, "seconds", 1)
-    values = solve(scores, truth)[1]
+    values = match_and_evaluate(scores, truth)[1]
     first, second = (values[name].value for name in ("group_score", "group_match"))
     yield row("bootstrap interval", seconds(lambda: bootstrap(first)), "seconds", 1)
     yield row("paired bootstrap and McNemar", seconds(lambda: compare(first, second)), "seconds", 1)

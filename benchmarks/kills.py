@@ -20,7 +20,7 @@ from typing import Any
 
 import psutil
 
-from core.runs.store import SILENCE, Run, RunStore, launch, resume
+from core.runs.store import HEARTBEAT_TIMEOUT, Run, RunStore, launch, resume
 from core.ttm.run import execute, ttm_job
 
 JOB = {"iterations": 5, "epochs": 2, "seed": 0}
@@ -47,7 +47,7 @@ def killed(store: RunStore, run: Run, dice: random.Random, within: float) -> flo
     except ProcessLookupError:
         return None
     began = time.monotonic()
-    while store.get(run.id).live and time.monotonic() - began < SILENCE + 5:
+    while store.get(run.id).live and time.monotonic() - began < HEARTBEAT_TIMEOUT + 5:
         time.sleep(0.02)
     return time.monotonic() - began
 

@@ -99,7 +99,7 @@ def main(what: str, size: int, folder: Path) -> None:
     )  # libraries and buffers are the same for any size
     if what == "recall":
         searches.load_retrieval = lambda *_: retrieval(size, folder)
-        work = partial(searches.search, "memory/retrieval", "test", MODEL)
+        work = partial(searches.retrieval_record, "memory/retrieval", "test", MODEL)
     else:
         work = partial(score_groups, load_scorer(MODEL, "cpu"), described(size, folder))
     before = peak()

@@ -65,12 +65,12 @@ def main() -> None:
     tests = sets()
     keys = [key for groups in tests.values() for key in keys_of(groups)]
     noise = [key for name in scorer_names() for key in noise_keys(name, tests)]
-    pairs = shipped.Pairs.of([*keys, *noise, *search_keys(SEARCHED)])
+    pairs = shipped.ShippedPairs.of([*keys, *noise, *search_keys(SEARCHED)])
     shipped.folder().mkdir(parents=True, exist_ok=True)
     kept = [write_pairs(pairs)]
     for name in scorer_names():
         known = scorer_key(name)
-        if known is None or not shipped.current(known, pairs):
+        if known is None or not shipped.is_current(known, pairs):
             known = measure(name, tests, keys, pairs)
         kept.append(shipped.score_path(known))
     for path in set(shipped.folder().glob("*.npz")) - set(kept):
@@ -79,7 +79,7 @@ def main() -> None:
     print(f"{len(kept) - 1} scorers, {sum(path.stat().st_size for path in kept) / 1e6:.2f} MB")
 
 
-def write_pairs(pairs: shipped.Pairs) -> Path:
+def write_pairs(pairs: shipped.ShippedPairs) -> Path:
     """The file with the pairs, written only where it changes."""
     path = shipped.folder() / shipped.PAIRS
     found = shipped.read_pairs(path, (0, time.time_ns())) if path.is_file() else None
@@ -88,7 +88,9 @@ def write_pairs(pairs: shipped.Pairs) -> Path:
     return path
 
 
-def measure(name: str, tests: dict[str, GroupSet], keys: list[shipped.Key], pairs: shipped.Pairs) -> str:
+def measure(
+    name: str, tests: dict[str, GroupSet], keys: list[shipped.Key], pairs: shipped.ShippedPairs
+) -> str:
     """Score all sets without any cache and write the file; the scorer's key."""
     started = time.perf_counter()
     scorer = load_scorer(name, "cpu")
@@ -103,7 +105,7 @@ def measure(name: str, tests: dict[str, GroupSet], keys: list[shipped.Key], pair
     if searched:
         found = load_retrieval(RETRIEVAL)
         values[pairs.places(searched)] = score_matrix(scorer, found.images[:IMAGES], found.queries).ravel()
-    shipped.write(scorer.key, name, pairs, values)
+    shipped.write_scores(scorer.key, name, pairs, values)
     print(f"{name}: {len(values)} scores in {time.perf_counter() - started:.0f} s", flush=True)
     return scorer.key
 

@@ -19,7 +19,7 @@ from benchmarks.sized import JPEG, PNG, clip_b32, on_disk
 from core.datasets import load
 from core.scorers.contrastive import IMAGE_BATCH, ContrastiveModel
 from core.scorers.generative import BlipCaptioner
-from core.scorers.reading import read_ahead
+from core.scorers.reading import prefetch
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 
@@ -40,7 +40,7 @@ def throughput(
         files, captions = groups.unique_images()[0], groups.unique_captions()[0]
         images = [files[i % len(files)] for i in range(count)]
         pairs = np.column_stack([np.arange(count), np.arange(count) % len(captions)])
-        blocks = [dict(block) for block in read_ahead(images, model._read, IMAGE_BATCH, model.device)]
+        blocks = [dict(block) for block in prefetch(images, model._read, IMAGE_BATCH, model.device)]
         ids = model._checked_tokens(captions)
         model.score(images[:IMAGE_BATCH], captions[:4], pairs[:4])  # once before the clock starts
         work = {

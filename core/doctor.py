@@ -38,7 +38,7 @@ _EXTRAS = {
 }
 
 
-class Finding(NamedTuple):
+class Diagnosis(NamedTuple):
     """One thing that was looked at. `do` is empty where there is nothing to do."""
 
     topic: str
@@ -47,9 +47,9 @@ class Finding(NamedTuple):
     do: str = ""
 
 
-def examine(deep: bool = False) -> list[Finding]:
+def diagnose(deep: bool = False) -> list[Diagnosis]:
     """Everything, in the order of importance; a check that fails is a finding, never an error."""
-    checks: list[Callable[[], list[Finding]]] = [
+    checks: list[Callable[[], list[Diagnosis]]] = [
         _versions,
         _torch_device if deep else _device,
         _memory,
@@ -61,16 +61,16 @@ def examine(deep: bool = False) -> list[Finding]:
         _extras,
         _network,
     ]
-    found: list[Finding] = []
+    found: list[Diagnosis] = []
     for check in checks:
         try:
             found += check()
         except (InputError, OSError, ValueError) as error:
-            found.append(Finding(check.__name__.strip("_"), PROBLEM, str(error), "see the message"))
+            found.append(Diagnosis(check.__name__.strip("_"), PROBLEM, str(error), "see the message"))
     return found
 
 
-def human(count: float) -> str:
+def human_bytes(count: float) -> str:
     """Bytes for people: 512 B, 1.5 MB, 12 GB."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
@@ -86,18 +86,20 @@ def _installed(package: str) -> str | None:
         return None
 
 
-def _versions() -> list[Finding]:
+def _versions() -> list[Diagnosis]:
     names = ("crossmatch", "torch", "transformers", "open_clip_torch", "streamlit")
     have = {name: _installed(name) for name in names}
     shown = ", ".join(f"{name} {found}" for name, found in have.items() if found)
     line = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}; {shown}"
     lacking = [name for name in ("torch", "transformers", "streamlit") if have[name] is None]
     if lacking:
-        return [Finding("versions", PROBLEM, f"{line}; missing: {', '.join(lacking)}", "run `make install`")]
-    return [Finding("versions", OK, line)]
+        return [
+            Diagnosis("versions", PROBLEM, f"{line}; missing: {', '.join(lacking)}", "run `make install`")
+        ]
+    return [Diagnosis("versions", OK, line)]
 
 
-def _device() -> list[Finding]:
+def _device() -> list[Diagnosis]:
     """What the system shows of accelerators, without torch."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     cpu = f"CPU with {cores} core{'s' * (cores != 1)}"
@@ -105,17 +107,17 @@ def _device() -> list[Finding]:
     build = _installed("torch") or ""
     if cards and build.endswith("+cpu"):
         what = f"{', '.join(cards)}, but torch {build} is a build without CUDA"
-        return [Finding("device", NOTE, what, "install torch's CUDA build; until then the CPU is used")]
+        return [Diagnosis("device", NOTE, what, "install torch's CUDA build; until then the CPU is used")]
     if cards:
         return [
-            Finding(
+            Diagnosis(
                 "device", OK, f"{', '.join(cards)}, chosen by itself (`crossmatch doctor --deep` asks torch)"
             )
         ]
     if sys.platform == "darwin" and platform.machine() == "arm64":
-        return [Finding("device", OK, "Apple GPU (MPS), chosen by itself")]
+        return [Diagnosis("device", OK, "Apple GPU (MPS), chosen by itself")]
     hint = "enough for the built-in models; adapting a CLIP-B takes hours: use a machine with a GPU, or embeddings"
-    return [Finding("device", NOTE, f"{cpu}, no GPU", hint)]
+    return [Diagnosis("device", NOTE, f"{cpu}, no GPU", hint)]
 
 
 def _cards() -> list[str]:
@@ -127,7 +129,7 @@ def _cards() -> list[str]:
     return found
 
 
-def _torch_device() -> list[Finding]:
+def _torch_device() -> list[Diagnosis]:
     import torch
 
     from core.scorers.contrastive import describe_device, pick_device  # torch
@@ -136,32 +138,36 @@ def _torch_device() -> list[Finding]:
     text = f"{describe_device(device)}, seen by torch {torch.__version__}"
     if device.type == "cuda":
         free, total = torch.cuda.mem_get_info(device)
-        text += f"; {human(free)} of {human(total)} free"
+        text += f"; {human_bytes(free)} of {human_bytes(total)} free"
     if device.type == "cpu" and _cards():
         return [
-            Finding("device", PROBLEM, f"torch does not see {', '.join(_cards())}", "install its CUDA build")
+            Diagnosis(
+                "device", PROBLEM, f"torch does not see {', '.join(_cards())}", "install its CUDA build"
+            )
         ]
-    return [Finding("device", OK, text)]
+    return [Diagnosis("device", OK, text)]
 
 
-def _memory() -> list[Finding]:
+def _memory() -> list[Diagnosis]:
     memory = psutil.virtual_memory()
-    text = f"{human(memory.available)} of {human(memory.total)} free"
+    text = f"{human_bytes(memory.available)} of {human_bytes(memory.total)} free"
     if memory.available < _LITTLE_MEMORY:
-        return [Finding("memory", NOTE, text, "close other programs before you load a large model")]
-    return [Finding("memory", OK, text)]
+        return [Diagnosis("memory", NOTE, text, "close other programs before you load a large model")]
+    return [Diagnosis("memory", OK, text)]
 
 
-def _home() -> list[Finding]:
+def _home() -> list[Diagnosis]:
     home = paths.home()
     there = next(path for path in (home, *home.parents) if path.exists())
     free = shutil.disk_usage(there).free
-    text = f"{home}, {human(free)} free on its disk"
+    text = f"{home}, {human_bytes(free)} free on its disk"
     if not os.access(there, os.W_OK):
-        return [Finding("home", PROBLEM, f"{text}, not writable", "set CROSSMATCH_HOME to a folder that is")]
+        return [
+            Diagnosis("home", PROBLEM, f"{text}, not writable", "set CROSSMATCH_HOME to a folder that is")
+        ]
     if free < _LITTLE_DISK:
-        return [Finding("home", PROBLEM, text, "free some space, or set CROSSMATCH_HOME to another disk")]
-    return [Finding("home", OK, text)]
+        return [Diagnosis("home", PROBLEM, text, "free some space, or set CROSSMATCH_HOME to another disk")]
+    return [Diagnosis("home", OK, text)]
 
 
 def cache_size() -> tuple[Path, int, int]:
@@ -183,68 +189,70 @@ def _read(path: Path, query: str) -> list[tuple]:
         raise InputError(f"{path} cannot be read ({error}); close other programs, or move it away.") from None
 
 
-def _cache() -> list[Finding]:
+def _cache() -> list[Diagnosis]:
     path, scores, size = cache_size()
-    text = f"{scores} scores, {human(size)} in {path}"
-    return [Finding("score cache", OK, text, "`crossmatch cache clear` empties it" if size > 1 << 30 else "")]
+    text = f"{scores} scores, {human_bytes(size)} in {path}"
+    return [
+        Diagnosis("score cache", OK, text, "`crossmatch cache clear` empties it" if size > 1 << 30 else "")
+    ]
 
 
-def _models() -> list[Finding]:
+def _models() -> list[Diagnosis]:
     folders = sorted(p.name for p in (paths.assets() / "models").glob("*") if (p / "config.json").is_file())
     if not folders:
-        return [Finding("built-in models", PROBLEM, "none", "train one with `crossmatch pretrain clip`")]
-    return [Finding("built-in models", OK, ", ".join(folders))]
+        return [Diagnosis("built-in models", PROBLEM, "none", "train one with `crossmatch pretrain clip`")]
+    return [Diagnosis("built-in models", OK, ", ".join(folders))]
 
 
-def _data() -> list[Finding]:
+def _data() -> list[Diagnosis]:
     states = {name: datasets.state(name) for name in datasets.names(None) if not name.startswith("mine/")}
     kinds = Counter("built in" if s == "built in" else s.partition(" ")[0] for s in states.values())
     roots = " and ".join(map(str, data_roots()))
     text = f"{kinds['built in']} built in, {kinds['found']} found, {kinds['needs:']} not here (looked in {roots})"
-    found = [Finding("benchmarks", OK, text, "`crossmatch list benchmarks` says what each needs")]
+    found = [Diagnosis("benchmarks", OK, text, "`crossmatch list benchmarks` says what each needs")]
     lacking = sorted({name.partition("/")[0] for name, state in states.items() if state.startswith("needs")})
     if lacking:
         found.append(
-            Finding("missing data", NOTE, ", ".join(lacking), "`crossmatch fetch NAME` gets what is public")
+            Diagnosis("missing data", NOTE, ", ".join(lacking), "`crossmatch fetch NAME` gets what is public")
         )
     own = mine.sets()
     if own:
-        found.append(Finding("your sets", OK, ", ".join(f"mine/{name}" for name in own)))
+        found.append(Diagnosis("your sets", OK, ", ".join(f"mine/{name}" for name in own)))
     return found
 
 
-def _runs() -> list[Finding]:
+def _runs() -> list[Diagnosis]:
     """How many runs there are, read without touching the store."""
     path = paths.home() / "runs" / "runs.db"
     if not path.is_file():
-        return [Finding("runs", OK, "none yet")]
+        return [Diagnosis("runs", OK, "none yet")]
     rows = _read(path, "SELECT status, count(*) FROM runs GROUP BY status")
     return [
-        Finding("runs", OK, ", ".join(f"{count} {status}" for status, count in sorted(rows)) or "none yet")
+        Diagnosis("runs", OK, ", ".join(f"{count} {status}" for status, count in sorted(rows)) or "none yet")
     ]
 
 
-def _extras() -> list[Finding]:
+def _extras() -> list[Diagnosis]:
     found = []
     for extra, (package, use) in _EXTRAS.items():
         have = _installed(package)
         do = "" if have else f"`pip install 'crossmatch[{extra}]'` if you want it"
         found.append(
-            Finding(
+            Diagnosis(
                 extra, OK if have else NOTE, f"{use}: {f'{package} {have}' if have else 'not installed'}", do
             )
         )
     program = browser()
     text = f"SVG and PNG drawn by {program}" if program else "no Chromium, Chrome or Edge to draw SVG and PNG"
     found.append(
-        Finding("figures", OK if program else NOTE, text, "" if program else "install one, or save HTML")
+        Diagnosis("figures", OK if program else NOTE, text, "" if program else "install one, or save HTML")
     )
     if plugins():
-        found.append(Finding("scorers", OK, ", ".join(f"python:{name}" for name in plugins())))
+        found.append(Diagnosis("scorers", OK, ", ".join(f"python:{name}" for name in plugins())))
     return found
 
 
-def _network() -> list[Finding]:
+def _network() -> list[Diagnosis]:
     """What decides whether the hub is asked; nothing is sent."""
     offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
     token = bool(os.environ.get("HF_TOKEN")) or (Path.home() / ".cache/huggingface/token").is_file()
@@ -253,4 +261,4 @@ def _network() -> list[Finding]:
         if offline
         else "models and data sets are asked for at the hub when named"
     )
-    return [Finding("Hugging Face", OK, f"{text}; {'with' if token else 'without'} a token")]
+    return [Diagnosis("Hugging Face", OK, f"{text}; {'with' if token else 'without'} a token")]

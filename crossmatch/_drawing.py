@@ -12,7 +12,7 @@ from core.base.errors import InputError, unknown_name
 from core.debiasing.study import AlphaStudy
 from core.figures.alpha import alpha_data, alpha_figure
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import GROUP_SCORE, ThresholdCurve, chance, headlines, of_shape
+from core.metrics.groups import GROUP_SCORE, ThresholdCurve, chance, headline_metrics, metrics_of_shape
 from core.ttm.records import step_record
 
 if TYPE_CHECKING:
@@ -78,12 +78,12 @@ def figure(
 def _bars(evaluations: Mapping[str, Evaluation], names: Sequence[str] | None, height: int) -> go.Figure:
     rows = {name: evaluation.metrics for name, evaluation in evaluations.items()}
     common = [name for name in next(iter(rows.values())) if all(name in row for row in rows.values())]
-    chosen = headlines(common) if names is None else _known(names, common)
+    chosen = headline_metrics(common) if names is None else _known(names, common)
     return figures.bars_figure(figures.bars_data(rows, chosen), height)
 
 
 def _alpha(study: AlphaStudy, names: Sequence[str] | None, height: int) -> go.Figure:
-    chosen = _known(names or (GROUP_SCORE, *of_shape(*study.shape)), of_shape(*study.shape))
+    chosen = _known(names or (GROUP_SCORE, *metrics_of_shape(*study.shape)), metrics_of_shape(*study.shape))
     curves = {name: study.curve(name) for name in chosen}
     levels = {name: 100 * chance(name, *study.shape) for name in chosen}
     return alpha_figure(alpha_data(curves, len(study.scores), levels, chosen[0]), height=height)

@@ -12,9 +12,9 @@ from core.matching import groups as matching
 from core.metrics import groups as metrics
 from core.metrics import paired
 from core.metrics.evaluation import Evaluation
-from core.metrics.recall import TOPS, Found
+from core.metrics.recall import TOPS, RecallResult
 from core.metrics.recall import recall as _recall
-from core.metrics.retrieval import Part, RetrievalEvaluation
+from core.metrics.retrieval import QueryPartResult, RetrievalEvaluation
 
 
 def match(scores: np.ndarray) -> matching.Matches:
@@ -196,7 +196,9 @@ def threshold_curve(scores: np.ndarray, truth: np.ndarray) -> metrics.ThresholdC
     return metrics.threshold_curve(found, check_truth(truth, *np.asarray(scores).shape))
 
 
-def recall(scores: np.ndarray, relevant: np.ndarray, tops: Sequence[int] = TOPS, *, seed: int = 0) -> Found:
+def recall(
+    scores: np.ndarray, relevant: np.ndarray, tops: Sequence[int] = TOPS, *, seed: int = 0
+) -> RecallResult:
     """Recall at K both ways over a retrieval set: captions found for an image, and images found for a caption.
 
     Parameters
@@ -238,7 +240,7 @@ def evaluate_retrieval(
     unseen: np.ndarray | None = None,
     attributes: np.ndarray | None = None,
     seed: int = 0,
-) -> dict[str, dict[str, Part]]:
+) -> dict[str, dict[str, QueryPartResult]]:
     """Cola's metrics: mean average precision of queries against hard distractors, mean ranks, and F1.
 
     Parameters

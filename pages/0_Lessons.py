@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 import ui
-from core.figures.text import plain
+from core.figures.text import escape_markdown
 from core.teaching.glossary import glossary
 from ui.lessons import LESSONS
 
@@ -36,7 +36,7 @@ def words() -> None:
     if not found:
         st.info("No term like this; try a shorter word.", icon=":material/search_off:")
     for term, text in found.items():
-        st.markdown(f"**{plain(term)}**: {plain(text)}")
+        st.markdown(f"**{escape_markdown(term)}**: {escape_markdown(text)}")
 
 
 def choose(name: str | None) -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 import ui
 from core import figures
 from core.figures import group_html, style
-from core.figures.text import plain
+from core.figures.text import escape_markdown
 from core.groups import Group, GroupSet
 from core.metrics import groups as metrics
 from core.metrics import select
@@ -29,7 +29,7 @@ def filters(evaluation: Evaluation, groups: GroupSet) -> np.ndarray:
     options = list(select.verdict_options(evaluation))
     verdicts = second.multiselect("Verdicts", options, key="verdict", bind="query-params", placeholder="any")
     order = third.selectbox("Sort by", list(select.ORDERS), key="sort", bind="query-params")
-    return select.find(groups, evaluation, words, verdicts, order)
+    return select.filter_groups(groups, evaluation, words, verdicts, order)
 
 
 def show(group: str | None) -> None:
@@ -74,7 +74,7 @@ def gallery(evaluation: Evaluation, groups: GroupSet) -> None:
 
 def card(evaluation: Evaluation, group: Group, index: int) -> None:
     known = evaluation.outcomes
-    kinds = {n: group_html.outcome_kind(known[n], index) for n in metrics.headlines(known)}
+    kinds = {n: group_html.outcome_kind(known[n], index) for n in metrics.headline_metrics(known)}
     marks = [(kind, METRICS[name].label) for name, kind in kinds.items()]
     st.html(group_html.card_html(ui.pictures(group, 200), group.captions, marks))
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -83,7 +83,7 @@ def card(evaluation: Evaluation, group: Group, index: int) -> None:
             key=f"open-{group.id}",
             on_click=show,
             args=(group.id,),
-            help=f"Open group {plain(group.id)}",
+            help=f"Open group {escape_markdown(group.id)}",
         )
         st.caption(f"margin {evaluation.matches.margin[index]:.2f}")
 
@@ -112,11 +112,11 @@ def toolbar(ids: list[str], index: int) -> bool:
 
 
 def detail(evaluation: Evaluation, groups: GroupSet, index: int) -> None:
-    group, (data, kinds) = groups[index], group_html.group_view(evaluation, index)
+    group, (data, kinds) = groups[index], group_html.group_data_of(evaluation, index)
     hide = toolbar(list(evaluation.ids), index)
     revealed_ids = st.session_state.setdefault("revealed", set())
     revealed = not hide or group.id in revealed_ids
-    st.subheader(plain(group.id), anchor=False)
+    st.subheader(escape_markdown(group.id), anchor=False)
     left, right = st.columns([3, 2], gap="large")
     with left:
         student = guess(group, revealed) if hide else None
@@ -138,7 +138,7 @@ def detail(evaluation: Evaluation, groups: GroupSet, index: int) -> None:
             "The data name no truth: image A is taken to belong to caption 1, image B to caption 2, and so on."
         )
     tags = " · ".join(f"{name}: {value}" for name, value in group.tags.items())
-    st.caption(plain(tags))
+    st.caption(escape_markdown(tags))
 
 
 def guess(group: Group, revealed: bool) -> list[int | None]:
@@ -227,7 +227,7 @@ def heatmap(data: group_html.GroupData) -> alt.Chart:
                     "caption": str(j + 1),
                     "text": f"{score:.2f}{' ✓' if true else ''}",
                     "said": f"{said}, a true pair" if true else said,
-                    "fill": figures.shade(shade),
+                    "fill": figures.score_colour(shade),
                     "ink": "#ffffff" if shade > 0.45 else "#1d1b3a",
                     "edge": style.MARK_COLOUR if data.matching and data.matching[i] == j else "rgba(0,0,0,0)",
                 }

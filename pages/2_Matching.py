@@ -12,7 +12,7 @@ import ui
 from core import figures
 from core.base import public_mode
 from core.base.errors import InputError
-from core.figures.text import metric_line, plain
+from core.figures.text import escape_markdown, metric_line
 from core.metrics import groups as metrics
 from core.metrics.evaluation import MAX_SLICES, Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
@@ -61,7 +61,7 @@ def forget() -> None:
 
 def cards(evaluation: Evaluation) -> None:
     grid = ui.metric_grid(len(evaluation.metrics))
-    first = metrics.headlines(evaluation.outcomes)
+    first = metrics.headline_metrics(evaluation.outcomes)
     for name in (*first, *(name for name in evaluation.metrics if name not in first)):
         with grid.cell():
             ui.metric_card(name, evaluation.metrics[name])
@@ -128,7 +128,9 @@ def threshold_section(evaluation: Evaluation, name: str) -> None:
         ui.chart(margins, "Histogram of margins, right and wrong matchings stacked.", "margins")
     with right:
         ui.chart(steps, "Coverage and precision over the threshold.", "threshold")
-    marked = {key: lambda figure=figure: figures.with_line(figure, tau) for key, figure in lines.items()}
+    marked = {
+        key: lambda figure=figure: figures.with_threshold_line(figure, tau) for key, figure in lines.items()
+    }
     ui.take_away(f"threshold-{name}", None, marked)
 
 
@@ -172,7 +174,7 @@ def slices(evaluation: Evaluation) -> None:
     rows, looks = [], {}
     for value, part in ui.kept(evaluation, f"by {tag}", lambda: evaluation.slices(tag)[tag]).items():
         row: dict[str, object] = {tag: value, "groups": len(part.ids)}
-        for name in metrics.headlines(part.outcomes):
+        for name in metrics.headline_metrics(part.outcomes):
             e, label = part.metrics[name], METRICS[name].label
             row |= {label: e.value, f"{name} interval": f"{e.low:.1f}–{e.high:.1f}"}
             row |= {f"{name} chance": e.chance, f"{name} ties": e.ties}
@@ -190,7 +192,7 @@ def page(selection: ui.Selection) -> None:
     try:
         own = upload()
     except InputError as error:
-        st.error(plain(public_mode.shown(str(error))), icon=":material/error:")
+        st.error(escape_markdown(public_mode.shown(str(error))), icon=":material/error:")
         own = st.session_state.get("upload")
     if own is None:
         evaluation, name = ui.evaluate(selection), selection.benchmark.replace("/", "-")
@@ -203,7 +205,7 @@ def page(selection: ui.Selection) -> None:
             else "**no truth in the file: image i is taken to belong to caption i**"
         )
         st.info(
-            f"Showing {plain(own.name)}: {len(evaluation.ids)} groups of {m}×{k}, {truth}.",
+            f"Showing {escape_markdown(own.name)}: {len(evaluation.ids)} groups of {m}×{k}, {truth}.",
             icon=":material/upload_file:",
         )
     say_left_out(evaluation)

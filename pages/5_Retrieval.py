@@ -8,13 +8,13 @@ from functools import partial
 import streamlit as st
 
 import ui
-from core.base.public_mode import public, shown
-from core.cola.background import start
+from core.base.public_mode import is_public, shown
+from core.cola.background import launch_adaptation
 from core.cola.run import adapt_job
 from core.cola.tasks import BENCHMARKS
 from core.datasets.published import CITATIONS
-from core.figures.shared_words import ranked
-from core.figures.text import plain
+from core.figures.shared_words import ranked_images
+from core.figures.text import escape_markdown
 from core.metrics.retrieval import METRICS
 from core.papers.runs import missing_data
 from core.runs.store import Run, resume
@@ -37,7 +37,7 @@ IMAGES = (100, 200, 500, 1000, 2000)
 # ---- queries
 
 
-def pick_query(found: part.Slice) -> int | None:
+def pick_query(found: part.RetrievalSubset) -> int | None:
     """A query of the wanted part, by its number; it is in the address."""
     kinds = {"all": None, "seen in training": False, "unseen in training": True}
     wanted = st.segmented_control("Queries", list(kinds), key="queries", bind="query-params", default="all")
@@ -60,7 +60,7 @@ def pick_query(found: part.Slice) -> int | None:
     return labels[chosen]
 
 
-def telling(found: part.Slice, keep: list[int]) -> int:
+def telling(found: part.RetrievalSubset, keep: list[int]) -> int:
     """The place in `keep` of the first query that has attributes to confuse; the first one where none has two."""
     if found.attributes is None:
         return 0
@@ -71,12 +71,18 @@ def look() -> None:
     """Pick a query; its ranked images under one model or two."""
     with st.sidebar:
         name = st.selectbox("Set", part.sets_at_hand(), key="rset", bind="query-params")
-        sizes, usual = (IMAGES[:2], IMAGES[0]) if public() else (IMAGES, 500)
+        sizes, usual = (IMAGES[:2], IMAGES[0]) if is_public() else (IMAGES, 500)
         images = st.select_slider("Images to rank", sizes, usual, key="images", bind="query-params")
         models = ui.model_names()
-        one = st.selectbox("Model", models, key="left", bind="query-params", accept_new_options=not public())
+        one = st.selectbox(
+            "Model", models, key="left", bind="query-params", accept_new_options=not is_public()
+        )
         other = st.selectbox(
-            "Beside it", ["none", *models], key="right", bind="query-params", accept_new_options=not public()
+            "Beside it",
+            ["none", *models],
+            key="right",
+            bind="query-params",
+            accept_new_options=not is_public(),
         )
     found = part.load_set(name, int(images))
     query = pick_query(found)
@@ -94,7 +100,7 @@ def look() -> None:
         (found.relevant[query] & (found.any_word[query] if found.any_word is not None else True)).sum()
     )
     st.caption(
-        plain(
+        escape_markdown(
             f"{len(found)} images, {count} of them right; bold words are in an image, struck out ones are not."
         )
     )
@@ -117,11 +123,11 @@ def look() -> None:
         st.text(CITATIONS["Cola"])
 
 
-def lists(found: part.Slice, query: int, model: str, pool: str, most: int, revealed: bool) -> None:
+def lists(found: part.RetrievalSubset, query: int, model: str, pool: str, most: int, revealed: bool) -> None:
     """One model's ranked images of a query, with what it costs to have a wrong one there."""
-    st.markdown(f"**{plain(model)}**")
+    st.markdown(f"**{escape_markdown(model)}**")
     scores = part.query_scores(found, query, model)
-    rows = ranked(found, query, scores, pool, most)
+    rows = ranked_images(found, query, scores, pool, most)
     if not rows:
         st.info("Nothing in this list; choose another one.", icon=":material/info:")
         return
@@ -153,7 +159,7 @@ def predict(name: str, query: int, models: list[str]) -> None:
         st.rerun()
 
 
-def measured(found: part.Slice, models: list[str]) -> None:
+def measured(found: part.RetrievalSubset, models: list[str]) -> None:
     """Metrics over every query, on demand: a joint strategy needs a while for them."""
     asked = st.toggle("Measure every query", key="measure", bind="query-params")
     if not asked:
@@ -169,9 +175,9 @@ def measured(found: part.Slice, models: list[str]) -> None:
     for column, model in zip(st.columns(len(models), gap="medium"), models, strict=True):
         with column:
             result = part.evaluation(found, part.whole_scores(found, model))
-            st.markdown(f"**{plain(model)}**")
+            st.markdown(f"**{escape_markdown(model)}**")
             for line in part.metric_lines(result, metric) or ["This set has no such lists."]:
-                st.caption(plain(line))
+                st.caption(escape_markdown(line))
 
 
 # ---- adapt
@@ -226,7 +232,7 @@ def form(store: ui.VisitorStore) -> None:
         known = (*builtin_models(), *ui.model_names(strategies=False))
         bases = [n for n in known if "siglip" in n or "clip" in n or "run/" in n]
         base = st.selectbox(
-            "Base", list(dict.fromkeys(bases)), key="base", bind="query-params", accept_new_options=not public(),
+            "Base", list(dict.fromkeys(bases)), key="base", bind="query-params", accept_new_options=not is_public(),
             help="CLIP, SigLIP or FLAVA: built in, a run's model, a Hugging Face name or a folder.",
         )  # fmt: skip
         mixes = list(MIXES)
@@ -239,20 +245,20 @@ def form(store: ui.VisitorStore) -> None:
         "Combinations that count as unseen are in none of those graphs."
     )
     for what in lacks:
-        st.warning(plain(what), icon=":material/download:")
+        st.warning(escape_markdown(what), icon=":material/download:")
     if st.button(
         "Start the run", type="primary", icon=":material/play_arrow:", disabled=not base or bool(lacks)
     ):
         options = {"strategy": strategy, "mix": mix, "epochs": epochs, "seed": seed}
         options |= {"fusion": fusion} if joint else {}
-        run = start(store, adapt_job(benchmark, ui.model_source(base), options=options))
+        run = launch_adaptation(store, adapt_job(benchmark, ui.model_source(base), options=options))
         open_run(run.id)
         st.rerun()
 
 
 def pick_benchmark() -> tuple[str, tuple[str, ...]]:
     """What to train on and measure, and what of it is not here; sets that are here come first."""
-    known = ["scenes/retrieval"] if public() else list(BENCHMARKS)
+    known = ["scenes/retrieval"] if is_public() else list(BENCHMARKS)
     lacks = {name: missing_data(name, True) for name in known}
     names = sorted(known, key=lambda name: bool(lacks[name]))
     name = st.selectbox("Train on", names, key="trainon", bind="query-params")
@@ -286,9 +292,9 @@ def controls(store: ui.VisitorStore, run: Run) -> None:
                 "Resume", icon=":material/play_arrow:", on_click=act, args=(partial(resume, store, run.id),)
             )
     if run.live:
-        st.progress(run.fraction, text=plain(run.message or run.status))
+        st.progress(run.fraction, text=escape_markdown(run.message or run.status))
     if run.error:
-        st.error(plain(shown(run.error)), icon=":material/error:")
+        st.error(escape_markdown(shown(run.error)), icon=":material/error:")
 
 
 def act(action: Callable[[], object]) -> None:
@@ -300,7 +306,7 @@ def act(action: Callable[[], object]) -> None:
 def after(run: Run) -> None:
     """Where a finished strategy goes from here."""
     name = f"run/{run.id}"
-    st.caption(plain(f"On every page the model is {name}; it can be adapted further."))
+    st.caption(escape_markdown(f"On every page the model is {name}; it can be adapted further."))
     with st.container(horizontal=True):
         state = {"view": LOOK, "left": "builtin/clip", "right": name}
         ui.jump("See its ranked images", THIS, state, icon=":material/image_search:", type="primary")

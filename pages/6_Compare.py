@@ -8,7 +8,7 @@ import streamlit as st
 import ui
 from core import figures
 from core.figures import group_html
-from core.figures.text import plain
+from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics import paired
 from core.metrics.evaluation import Evaluation
@@ -88,7 +88,7 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
             key="by_metric",
             width=200,
         )
-        found = paired.sides(a, b, metric)
+        found = paired.groups_by_winner(a, b, metric)
         fuller = max(("only B right", "only A right"), key=lambda name: int(found[name].sum()))
         side = st.segmented_control(
             "Groups", list(found), default=fuller, key="side", bind="query-params", width="content"
@@ -111,7 +111,11 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
             group = groups[index]
             st.html(group_html.card_html(ui.pictures(group, 200), group.captions, marks))
             st.button(
-                "Compare", key=f"side-{group.id}", on_click=show, args=(group.id,), help=plain(group.id)
+                "Compare",
+                key=f"side-{group.id}",
+                on_click=show,
+                args=(group.id,),
+                help=escape_markdown(group.id),
             )
 
 
@@ -123,13 +127,13 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, names:
     """One group under both models, side by side."""
     group = groups[index]
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(plain(group.id), anchor=False, width="content")
+        st.subheader(escape_markdown(group.id), anchor=False, width="content")
         st.button("Close", on_click=show, args=(None,), icon=":material/close:")
         ui.jump("Open in Groups", "pages/1_Groups.py", {"group": group.id}, icon=":material/grid_view:")
     for column, letter, name, evaluation in zip(st.columns(2, gap="large"), "AB", names, (a, b), strict=True):
         with column:
-            data, kinds = group_html.group_view(evaluation, index)
-            st.markdown(f"**{letter}: {plain(name)}**")
+            data, kinds = group_html.group_data_of(evaluation, index)
+            st.markdown(f"**{letter}: {escape_markdown(name)}**")
             ui.draw_group(group, data, size=220)
             st.html(
                 group_html.verdicts_html(group_html.verdicts(data, {n: kinds[n] for n in yes_or_no(kinds)}))
@@ -140,7 +144,7 @@ def page(selection: ui.Selection) -> None:
     other = other_model(selection.model)
     a, b = ui.evaluate(selection), ui.evaluate(selection, other)
     groups = selection.picked
-    paired.check_same(a, b)
+    paired.check_same_groups(a, b)
     if other == selection.model:
         st.info("A and B are the same model: choose another one for B.", icon=":material/difference:")
     overview(a, b)

@@ -11,9 +11,9 @@ import streamlit as st
 import ui
 from core import figures as plots
 from core import papers
-from core.base.public_mode import public
+from core.base.public_mode import is_public
 from core.datasets.published import CITATIONS
-from core.figures.text import duration, plain
+from core.figures.text import duration, escape_markdown
 from core.papers import show
 from core.papers.background import is_working, start_table, stop_table
 from core.runs.store import RunStore
@@ -45,7 +45,7 @@ RUN_PAGES = {
 }
 
 
-def choose() -> tuple[str, show.Choice]:
+def choose() -> tuple[str, show.TableChoice]:
     """Paper and table."""
     left, right = st.columns([2, 3])
     paper = left.selectbox("Paper", [*show.PAPERS, show.WORLD], key="paper", bind="query-params")
@@ -53,7 +53,7 @@ def choose() -> tuple[str, show.Choice]:
     if st.session_state.get("table", next(iter(tables))) not in tables:
         st.session_state["table"] = next(iter(tables))
     table = right.selectbox("Table", list(tables), key="table", bind="query-params")
-    st.caption(plain(f"{paper}, {table}: {tables[table].title}"))
+    st.caption(escape_markdown(f"{paper}, {table}: {tables[table].title}"))
     return paper, tables[table]
 
 
@@ -72,7 +72,7 @@ def runnable(name: str) -> None:
     store = ui.VisitorStore()
     busy = under_way(store, name, seeds)
     st.fragment(standing, run_every=3.0 if busy else None)(name, seeds, busy)
-    record = papers.plan(store, name, seeds).record()
+    record = papers.table_plan(store, name, seeds).record()
     needs(record)
     other = show.COUNTERPARTS.get(name)
     if other:
@@ -93,7 +93,9 @@ def runnable(name: str) -> None:
 
 
 def under_way(store: RunStore, name: str, seeds: int) -> bool:
-    return is_working(store, name) or any(s.state == "running" for s in papers.plan(store, name, seeds).lines)
+    return is_working(store, name) or any(
+        s.state == "running" for s in papers.table_plan(store, name, seeds).lines
+    )
 
 
 def standing(name: str, seeds: int, polled: bool) -> None:
@@ -102,7 +104,7 @@ def standing(name: str, seeds: int, polled: bool) -> None:
         store = ui.VisitorStore()
         if polled != under_way(store, name, seeds):
             st.rerun()
-        found = papers.plan(store, name, seeds)
+        found = papers.table_plan(store, name, seeds)
         record = found.record()
         actions(store, found, polled)
         told = "Upper number: the paper's. Lower: yours, mean ± standard deviation over complete seeds."
@@ -118,7 +120,7 @@ def standing(name: str, seeds: int, polled: bool) -> None:
         lines(store, found)
 
 
-def actions(store: RunStore, found: papers.Plan, busy: bool) -> None:
+def actions(store: RunStore, found: papers.TablePlan, busy: bool) -> None:
     """Counts, the time it takes, and run or stop everything."""
     states = [status.state for status in found.lines]
     ready = [s for s in found.lines if s.state in ("ready", "stopped")]
@@ -126,10 +128,10 @@ def actions(store: RunStore, found: papers.Plan, busy: bool) -> None:
         for name, (icon, colour, label) in STATES.items():
             if name in states:
                 st.badge(f"{states.count(name)} {label}", icon=icon, color=colour)  # type: ignore[arg-type]
-        if busy and not public():
+        if busy and not is_public():
             stop = lambda: stop_table(store, found.name, found.seeds)  # noqa: E731
             st.button("Stop", icon=":material/stop:", on_click=runs.act, args=(stop,))
-        elif ready and public():
+        elif ready and is_public():
             st.caption(f"{len(ready)} lines can run, in a Crossmatch of your own.")
         elif ready:
             begin = lambda: start_table(store, found.name, found.seeds)  # noqa: E731
@@ -143,7 +145,7 @@ def actions(store: RunStore, found: papers.Plan, busy: bool) -> None:
             st.caption("Nothing more of this table can run here yet; what is missing stands below.")
 
 
-def lines(store: RunStore, found: papers.Plan) -> None:
+def lines(store: RunStore, found: papers.TablePlan) -> None:
     """Every line by itself: state, seeds, time, its runs."""
     with st.expander(f"Plan: {len(found.lines)} lines", icon=":material/checklist:"):
         rows = []
@@ -162,14 +164,14 @@ def lines(store: RunStore, found: papers.Plan) -> None:
         one(store, found)
 
 
-def one(store: RunStore, found: papers.Plan) -> None:
+def one(store: RunStore, found: papers.TablePlan) -> None:
     """Start a single line, or open one of its runs."""
     names = [status.line.label for status in found.lines]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         label = st.selectbox("One line", names, key="line", width=380)
         status = next(s for s in found.lines if s.line.label == label)
-        if status.state in ("ready", "stopped") and not public():
-            begin = lambda: papers.start(store, status)  # noqa: E731
+        if status.state in ("ready", "stopped") and not is_public():
+            begin = lambda: papers.start_line(store, status)  # noqa: E731
             st.button("Run this line", icon=":material/play_arrow:", on_click=runs.act, args=(begin,))
         if status.runs:
             newest = store.get(next(iter(status.runs)))
@@ -182,7 +184,7 @@ def one(store: RunStore, found: papers.Plan) -> None:
 
 def needs(record: Mapping[str, Any]) -> None:
     """Data and weights that are not here, each with the exact next step."""
-    found = show.missing(record)
+    found = show.missing_resources(record)
     if not found:
         return
     st.subheader("What is missing", anchor=False)
@@ -192,9 +194,9 @@ def needs(record: Mapping[str, Any]) -> None:
             waiting = (
                 f"{item.lines} line{'s' if item.lines > 1 else ''} wait{'' if item.lines > 1 else 's'} for it"
             )
-            st.markdown(f"**{plain(item.what)}**, {waiting}")
+            st.markdown(f"**{escape_markdown(item.what)}**, {waiting}")
             if item.step.removeprefix("run ") not in item.commands:
-                st.caption(plain(item.step))
+                st.caption(escape_markdown(item.step))
             for command in item.commands:
                 st.code(command, language="bash", wrap_lines=True)
     left = "With data and weights here, `crossmatch reproduce` and the button above run the rest."
@@ -208,8 +210,8 @@ def printed(paper: str, table: str) -> None:
     """A table that is no run of adaptation: its numbers, its notes, and how to measure the same."""
     frame = show.paper_frame(paper, table)
     st.dataframe(frame, hide_index=True, key="printed")
-    for number, note in enumerate(show.notes(paper, table), 1):
-        st.caption(plain(f"[{number}] {note}"))
+    for number, note in enumerate(show.table_notes(paper, table), 1):
+        st.caption(escape_markdown(f"[{number}] {note}"))
     ui.jump(
         "Matching: the same measurement on your selection",
         "pages/2_Matching.py",
@@ -221,7 +223,7 @@ def printed(paper: str, table: str) -> None:
         st.subheader("Its data here", anchor=False)
         for name, found in known.items():
             with st.expander(f"{name}: {'found' if not found.startswith('needs') else 'not here yet'}"):
-                st.caption(plain(found))
+                st.caption(escape_markdown(found))
                 st.code(f"crossmatch evaluate --benchmark {name} --model MODEL", language="bash")
     ui.take_away(f"{paper}-{table}".replace(" ", "-"), frame, {})
 

@@ -13,9 +13,9 @@ from core import doctor, figures
 from core.base import public_mode
 from core.base.errors import InputError
 from core.datasets import load, mine
-from core.exchange.import_hub import fetch_parts, parts
+from core.exchange.import_hub import fetch_parts, list_parts
 from core.exchange.import_tables import ENDINGS, open_parts
-from core.figures.text import plain
+from core.figures.text import escape_markdown
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.scorers import plugins
@@ -127,7 +127,7 @@ def hub() -> None:
         return
     known = {part.name: part for part in listed(name)}
     split = st.selectbox("Split", list(known), key="hub_split")
-    size = doctor.human(known[split].bytes) if split else ""
+    size = doctor.human_bytes(known[split].bytes) if split else ""
     origin = f"hub {name} {split}"
     now = data.bench()
     here = now is not None and now.origin == origin
@@ -144,7 +144,7 @@ def hub() -> None:
 
 @st.cache_data(ttl=300, max_entries=16, show_spinner="Asking the hub …")
 def listed(name: str) -> list:
-    return parts(name)
+    return list_parts(name)
 
 
 # --- scores and embeddings -------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def model() -> None:
     if st.session_state.get("tried", ("",))[0] == name:
         found = st.session_state["tried"][1]
         st.success("It loads and scores.", icon=":material/check:")
-        names = metrics.headlines(found.outcomes)
+        names = metrics.headline_metrics(found.outcomes)
         for column, metric in zip(st.columns(len(names)), names, strict=True):
             with column:
                 ui.metric_card(metric, found.metrics[metric])
@@ -254,7 +254,7 @@ def kept() -> None:
         st.caption("None yet.")
     for name in own:
         with st.container(horizontal=True, vertical_alignment="center", border=True):
-            st.markdown(f"**{plain(f'mine/{name}')}** · {doctor.human(mine.size(name))}")
+            st.markdown(f"**{escape_markdown(f'mine/{name}')}** · {doctor.human_bytes(mine.size(name))}")
             with st.popover("Remove", icon=":material/delete:"):
                 st.markdown("Its images and groups are deleted. Runs on it stay.")
                 st.button(
@@ -267,7 +267,7 @@ def kept() -> None:
     st.subheader("Cache of scores", anchor=False)
     path, count, size = doctor.cache_size()
     with st.container(horizontal=True, vertical_alignment="center", border=True):
-        st.markdown(f"**{count}** scores · {doctor.human(size)}", help=plain(str(path)))
+        st.markdown(f"**{count}** scores · {doctor.human_bytes(size)}", help=escape_markdown(str(path)))
         st.button(
             "Clear",
             key="clear_cache",
@@ -278,17 +278,19 @@ def kept() -> None:
     st.subheader("This machine", anchor=False)
     icons = {"ok": ":material/check:", "note": ":material/info:", "problem": ":material/error:"}
     with st.container(border=True, gap="xxsmall"):
-        for finding in doctor.examine():
-            st.markdown(f"{icons[finding.state]} **{plain(finding.topic)}**: {plain(finding.text)}")
+        for finding in doctor.diagnose():
+            st.markdown(
+                f"{icons[finding.state]} **{escape_markdown(finding.topic)}**: {escape_markdown(finding.text)}"
+            )
             if finding.do:
-                st.caption(plain(finding.do.replace("`", "")))
+                st.caption(escape_markdown(finding.do.replace("`", "")))
 
 
 def removed(name: str) -> None:
     try:
         mine.remove(name)
     except InputError as error:
-        st.toast(plain(str(error)), icon=":material/error:")
+        st.toast(escape_markdown(str(error)), icon=":material/error:")
     data.forget()
 
 
@@ -302,7 +304,7 @@ WAYS = {
 }
 
 ui.start("Your data", LEAD, pick=False)
-if public_mode.public():
+if public_mode.is_public():
     st.info(HOSTED, icon=":material/lock:")
     with ui.guard():
         scores()

@@ -13,15 +13,15 @@ import streamlit as st
 
 import ui
 from core import figures as plots
-from core.base.public_mode import public
+from core.base.public_mode import is_public
 from core.exchange.runs import export_run, import_run
-from core.figures.text import duration, metric_line, name_and_meaning, plain
+from core.figures.text import duration, escape_markdown, label_and_meaning, metric_line
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.retrieval import COLA_MAP
 from core.runs.store import Run, RunStore, resume
 from core.ttm.run import load_groups
-from core.ttm.seeds import Sweep, final, seed_of, summary
+from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
 from ui.sweep import draw_sweeps
 
@@ -38,9 +38,9 @@ COMPARABLE = (
 # --- the table -----------------------------------------------------------------------------------------------------
 
 
-def table(sweeps: Sequence[Sweep], store: RunStore) -> pd.DataFrame:
+def table(sweeps: Sequence[SeedGroup], store: RunStore) -> pd.DataFrame:
     """One row per sweep: what, which seeds, how far, the main metrics before and after, how long."""
-    results = {name: metrics.METRICS[name].label for name in metrics.headlines()}
+    results = {name: metrics.METRICS[name].label for name in metrics.headline_metrics()}
     if any(run.kind == COLA for sweep in sweeps for run in sweep.runs):
         results[COLA_MAP] = "mAP"
     rows = []
@@ -105,7 +105,7 @@ def accuracy(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> str:
 # --- choosing and acting -------------------------------------------------------------------------------------------
 
 
-def choose(found: dict[str, Sweep]) -> list[str]:
+def choose(found: dict[str, SeedGroup]) -> list[str]:
     """The chosen runs; in the address, so that a comparison can be linked."""
     asked = st.query_params.get("runs", "").split(",")
     kept = st.session_state.get("chosen_runs", asked)
@@ -131,7 +131,7 @@ def pick(names: list[str]) -> None:
     st.session_state["chosen_runs"] = names
 
 
-def actions(chosen: Sequence[Sweep], store: RunStore) -> None:
+def actions(chosen: Sequence[SeedGroup], store: RunStore) -> None:
     """What can be done with the chosen ones, all at once."""
     every = [run for sweep in chosen for run in sweep.runs]
     live = [run for run in every if run.status in ("queued", "running")]
@@ -160,7 +160,7 @@ def export(every: Sequence[Run]) -> None:
     st.caption("A run as one file, with everything it recorded and its model; import it on any machine.")
     for run in every:
         st.download_button(
-            plain(f"{run.title} ({run.status})"),
+            escape_markdown(f"{run.title} ({run.status})"),
             lambda run_id=run.id: packed(run_id),
             f"crossmatch-run-{run.id}.zip",
             "application/zip",
@@ -178,7 +178,7 @@ def packed(run_id: str) -> bytes:
 
 def bring_in(store: RunStore) -> None:
     """Runs of another machine; nobody brings files to a public server."""
-    if public():
+    if is_public():
         return
     with (
         st.expander("Import runs", icon=":material/unarchive:"),
@@ -193,7 +193,7 @@ def bring_in(store: RunStore) -> None:
                     path = Path(place) / "run.zip"
                     path.write_bytes(file.getvalue())
                     run = import_run(store, path)
-                st.toast(plain(f"Imported {run.title}"), icon=":material/check:")
+                st.toast(escape_markdown(f"Imported {run.title}"), icon=":material/check:")
             if found:
                 st.rerun()
 
@@ -226,16 +226,16 @@ def delete(ids: list[str]) -> None:
 # --- two of them ---------------------------------------------------------------------------------------------------
 
 
-def curves(sweep: Sweep, store: RunStore) -> plots.TTMData:
+def curves(sweep: SeedGroup, store: RunStore) -> plots.TTMData:
     """A run's curves, or the means over the seeds of a sweep."""
     steps = [store.steps(run.id) for run in sweep.runs]
     total = max(run.total for run in sweep.runs) or 1
     if len(steps) == 1:
         return plots.ttm_data(steps[0], total)
-    return plots.means_data(plots.spread_data(summary(steps), total))
+    return plots.mean_curves(plots.spread_data(summary(steps), total))
 
 
-def compare(first: Sweep, second: Sweep, store: RunStore) -> dict[str, Any]:
+def compare(first: SeedGroup, second: SeedGroup, store: RunStore) -> dict[str, Any]:
     """Two laid over each other, and the difference on the same groups; the figure to take away."""
     st.subheader("Compared", anchor=False)
     both = dict(zip("AB", (first, second), strict=True))
@@ -248,9 +248,9 @@ def compare(first: Sweep, second: Sweep, store: RunStore) -> dict[str, Any]:
         st.info(text, icon=":material/hourglass_top:")
         return {}
     order = sorted(
-        known, key=lambda name: (name != metrics.GROUP_MATCH, not metrics.described(name).headline)
+        known, key=lambda name: (name != metrics.GROUP_MATCH, not metrics.description_of(name).headline)
     )
-    label = lambda name: name_and_meaning(name)[0]  # noqa: E731
+    label = lambda name: label_and_meaning(name)[0]  # noqa: E731
     metric = st.selectbox("Metric", order, format_func=label, key="compared_metric", bind="query-params")
     figure = plots.ttm_compare_figure(data, metric)
     ends = ", ".join(f"{name} ends at {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
@@ -278,13 +278,13 @@ def difference(first: Run, second: Run, metric: str, store: RunStore) -> None:
         f"only A; McNemar p = {found.p_value:.2g}."
     )
     for letter, e in zip("AB", ends, strict=True):
-        st.caption(f"{letter}: {plain(metric_line(e.metrics[metric]))}")
+        st.caption(f"{letter}: {escape_markdown(metric_line(e.metrics[metric]))}")
 
 
-def means(both: dict[str, Sweep], metric: str, store: RunStore) -> None:
+def means(both: dict[str, SeedGroup], metric: str, store: RunStore) -> None:
     """The results of sweeps beside each other; choose single seeds for the paired test."""
     for letter, sweep in both.items():
-        row = final([store.steps(run.id) for run in sweep.runs], [run.config for run in sweep.runs])
+        row = final_values([store.steps(run.id) for run in sweep.runs], [run.config for run in sweep.runs])
         if row is None:
             st.markdown(f"**{letter}** has no complete seed yet.")
             continue
@@ -312,7 +312,7 @@ def page() -> None:
     if any(len(sweep.runs) > 1 for sweep in sweeps) and not st.toggle(
         "Seeds of a sweep as one", True, key="together", bind="query-params"
     ):
-        single = [Sweep(run.id, [run]) for sweep in sweeps for run in sweep.runs]
+        single = [SeedGroup(run.id, [run]) for sweep in sweeps for run in sweep.runs]
         sweeps = sorted(single, key=lambda sweep: sweep.created, reverse=True)
     frame = table(sweeps, store)
     started = st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm")
@@ -321,7 +321,7 @@ def page() -> None:
     chosen = [found[name] for name in choose(found)]
     actions(chosen, store)
     figures = compare(chosen[0], chosen[1], store) if len(chosen) == 2 else {}
-    if not public():
+    if not is_public():
         live_sweeps()
     bring_in(store)
     ui.take_away("runs", frame, figures)

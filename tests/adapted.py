@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from core import worker
-from core.runs.attempt import Job
+from core.runs.attempt import RunAttempt
 from core.runs.store import RunStore
 from core.ttm.run import embeddings_job, kind_of, simplematch_job, ttm_job
 from core.ttm.seeds import seed_jobs
@@ -32,7 +32,7 @@ def finish(store, title, job):
     run = store.create(kind_of(job), title, job)
     attempt = store.queue_up(run.id)
     store.try_start(run.id, attempt, 1)
-    assert worker.KINDS[run.kind](Job(store, run.id, attempt))
+    assert worker.KINDS[run.kind](RunAttempt(store, run.id, attempt))
     store.conclude(run.id, attempt, "finished")
     return run.id
 

@@ -15,7 +15,7 @@ from core.base.errors import InputError
 from core.runs import attempt
 
 
-def count(job: attempt.Job) -> bool:
+def count(job: attempt.RunAttempt) -> bool:
     """Iteration i adds i times the total so far, modulo a prime: a wrong resume shows in every later number."""
     config, saved, gate = job.run.config, job.folder / "saved.json", Gate.of_environment()
     state = json.loads(saved.read_text()) if saved.exists() else {"iteration": 0, "value": 1}
@@ -37,5 +37,5 @@ def count(job: attempt.Job) -> bool:
 
 if __name__ == "__main__":
     worker.KINDS["count"] = count
-    attempt.BEAT = float(os.environ.get("TEST_BEAT", attempt.BEAT))
+    attempt.HEARTBEAT_SECONDS = float(os.environ.get("TEST_BEAT", attempt.HEARTBEAT_SECONDS))
     sys.exit(worker.main(sys.argv[1:]))

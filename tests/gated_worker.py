@@ -7,7 +7,7 @@ from gates import Gate
 from core import worker
 
 
-class GatedJob(worker.Job):
+class GatedJob(worker.RunAttempt):
     """Waits after each finished iteration until the test lets the next one begin."""
 
     def append(self, record):
@@ -16,5 +16,5 @@ class GatedJob(worker.Job):
 
 
 if __name__ == "__main__":
-    worker.Job = GatedJob
+    worker.RunAttempt = GatedJob
     sys.exit(worker.main(sys.argv[1:]))

@@ -35,8 +35,8 @@ from core.groups import GroupSet
 from core.pretrain import pretrain
 from core.runs import store as runs
 from core.scoring.load import load_scorer
-from core.sweeps.local import work_here
-from core.sweeps.ray import work_on_ray
+from core.sweeps.local import run_locally
+from core.sweeps.ray import run_on_ray
 from core.ttm import run as ttm_run
 from core.ttm.seeds import seed_jobs
 
@@ -325,7 +325,7 @@ def toy_winoground() -> Any:
     def read(folder: Path, split: str, images: bool) -> GroupSet:
         return Toys().load("toy/pairs", split)
 
-    known = datasets.entry("winoground")
+    known = datasets.benchmark_entry("winoground")
     assert known is not None
     return replace(known, read=read, layout=(), counts={})
 
@@ -345,7 +345,9 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
         import_module(f"core.cli.{command.module}")
     monkeypatch.setitem(datasets.DATASETS, "toy", Toys())
     monkeypatch.setitem(datasets.DATASETS["winoground"].benchmarks, "winoground", toy_winoground())
-    monkeypatch.setattr(runs, "SILENCE", 1e9)  # a run that waits has no worker here, and is not dead for that
+    monkeypatch.setattr(
+        runs, "HEARTBEAT_TIMEOUT", 1e9
+    )  # a run that waits has no worker here, and is not dead for that
     real = ttm_run.execute
 
     def execute(config: Any, *given: Any, **more: Any) -> Iterator[Any]:
@@ -353,21 +355,21 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
         return real(config, *given, **more) if world.trains else iter(world.canned[ttm_run.kind_of(config)])
 
     def planned(store: Any, table: str, seeds: int, **_: Any) -> Any:
-        return papers.plan(store, table, seeds)
+        return papers.table_plan(store, table, seeds)
 
     def epochs(*_: Any, **__: Any) -> Iterator[Any]:
         return iter([epoch(0), epoch(1)])
 
     everywhere(monkeypatch, real, execute)
-    everywhere(monkeypatch, forgetting.other_sets, lambda benchmark: ["toy/others"])
+    everywhere(monkeypatch, forgetting.unadapted_sets, lambda benchmark: ["toy/others"])
     for original, answer in (
-        (processes.start_module, processes.Identity(1, 0.0, "of no machine")),
+        (processes.start_module, processes.ProcessIdentity(1, 0.0, "of no machine")),
         (cola_run.execute, epochs),
-        (cola_table.run_all, pd.DataFrame({"strategy": []})),
+        (cola_table.run_jobs, pd.DataFrame({"strategy": []})),
         (load_scorer, load_scorer),
-        (papers.work_through, planned),
-        (work_here, None),
-        (work_on_ray, None),
+        (papers.run_table, planned),
+        (run_locally, None),
+        (run_on_ray, None),
         (pretrain, "a folder"),
         (fetch.fetch_benchmark, []),
         (model.push_model, "https://hub"),

@@ -223,7 +223,7 @@ def test_a_shorter_run_ends_where_it_ends():
 
 
 def test_results_by_first_coverage_hold_the_preset_at_its_place_and_the_oracle_as_a_line():
-    data = ablations.first_data(
+    data = ablations.first_threshold_data(
         table(
             *line("preset", [60.0, 70.0], [60.0, 74.0]),
             *line("coverage_first=0.1", [60.0, 66.0]),
@@ -266,17 +266,17 @@ def test_gains_are_sorted_and_hold_nothing_where_nothing_was_measured():
     assert shown["set"].tolist() == [other, study.LEFT_RIGHT, other] and shown["seeds"].tolist() == [1, 2, 1]
     figure = ablations.gains_figure(data)
     assert [len(trace.x) for trace in figure.data] == [2, 1]
-    assert ablations.lift_figure(data).data[0].x.tolist() == pytest.approx([80 - 55, 80 - 60])
+    assert ablations.precision_gain_figure(data).data[0].x.tolist() == pytest.approx([80 - 55, 80 - 60])
 
 
 def test_every_measured_model_has_a_look_of_its_own_and_only_large_changes_are_named():
     data = ablations.gains_data(ablations.ablations())
-    for figure in (ablations.gains_figure(data), ablations.lift_figure(data)):
+    for figure in (ablations.gains_figure(data), ablations.precision_gain_figure(data)):
         looks = [(trace.marker.symbol, trace.marker.color) for trace in figure.data]
         assert len({symbol for symbol, _ in looks}) == len({c for _, c in looks}) == len(data.models) > 4
     told = {
         trace.name: dict(zip(trace.customdata, zip(trace.text, trace.y, strict=True), strict=True))
-        for trace in ablations.lift_figure(data).data
+        for trace in ablations.precision_gain_figure(data).data
     }
     assert told["builtin/clip"]["left-right"][0] == "left-right" and told["builtin/clip"]["add"][0] == ""
 
@@ -285,7 +285,7 @@ def test_nothing_measured_is_an_empty_figure_and_no_file_a_sentence(tmp_path):
     empty = table()
     for data, figure in (
         (ablations.curves_data(empty), ablations.curves_figure),
-        (ablations.first_data(empty), ablations.ends_figure),
+        (ablations.first_threshold_data(empty), ablations.ends_figure),
         (ablations.gains_data(empty), ablations.gains_figure),
     ):
         figure(data)

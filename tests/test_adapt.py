@@ -14,9 +14,9 @@ from core.base.errors import InputError
 from core.cola import background, forgetting, table
 from core.cola.queries import scene_graphs
 from core.cola.run import adapt_job, execute
-from core.cola.training import Inputs, schedule, train
-from core.cola.training_data import Material, builtin_material, graph_material
-from core.runs.attempt import Job
+from core.cola.training import EncoderInputs, schedule, train
+from core.cola.training_data import TrainingQueries, builtin_training_queries, graph_training_queries
+from core.runs.attempt import RunAttempt
 from core.runs.store import RunStore
 from core.scenes.retrieval import build_retrieval
 from core.scorers.base import Trainable
@@ -42,7 +42,7 @@ def small_material(mix):
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("IMAGES", 30), ("TWINS", 6), ("WORDINGS", 1), ("TEXTS", 12)):
             patch.setattr(f"core.cola.training_data.{name}", value)
-        return builtin_material.__wrapped__(mix)
+        return builtin_training_queries.__wrapped__(mix)
 
 
 def adapted(strategy, model=CLIP, **settings):
@@ -119,7 +119,7 @@ def test_a_strategy_can_learn_any_labels_by_heart(strategy, material):
     """One batch, many steps: the loss falls far below that of guessing the share of right pairs."""
     model = adapted(strategy, batch=6)
     data = model.prepare(material.images, material.captions)
-    sides = [Inputs(model, data, side) for side in ("image", "caption")]
+    sides = [EncoderInputs(model, data, side) for side in ("image", "caption")]
     images, captions, labels = next(material.batches(model.config, 0))
     seen, read = sides[0].features(images), sides[1].features(captions)
     wanted = torch.from_numpy(labels)
@@ -179,9 +179,9 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not(material):
 def test_frozen_features_are_computed_once_and_give_the_same_scores(material, monkeypatch):
     model = adapted("ft-late")
     data = model.prepare(material.images, material.captions)
-    kept = Inputs(model, data, "caption")
+    kept = EncoderInputs(model, data, "caption")
     kept.freeze(len(material.captions))
-    fresh = Inputs(model, data, "caption")
+    fresh = EncoderInputs(model, data, "caption")
     index = np.array([5, 0, 7])
     for one, other in zip(kept.features(index), fresh.features(index), strict=True):
         np.testing.assert_allclose(one.numpy(), other.numpy(), atol=1e-5)
@@ -387,13 +387,13 @@ def test_a_mix_draws_its_own_kinds_alone(material):
 def test_material_from_scene_graphs_asks_for_region_captions_where_there_are_none():
     world = build_retrieval("train", 40, seed=2)
     graphs = scene_graphs("scenes", "train", [image.scene for image in world.images])
-    found = graph_material(graphs, "hard", most=40)
-    assert isinstance(found, Material)
+    found = graph_training_queries(graphs, "hard", most=40)
+    assert isinstance(found, TrainingQueries)
     assert {"single", "swap"} == set(found.kinds)
     with pytest.raises(InputError, match="region"):
-        graph_material(graphs, "combined")
+        graph_training_queries(graphs, "combined")
     regions = [(0, "something red"), (3, "a corner of the floor")]
-    region = graph_material(graphs, "region", regions=regions)
+    region = graph_training_queries(graphs, "region", regions=regions)
     assert sorted(region.captions) == sorted(text for _, text in regions)
 
 
@@ -431,7 +431,7 @@ def test_learning_rates_are_the_papers_for_large_bases():
 @pytest.fixture
 def quick(monkeypatch):
     """Small material, small sets: a whole run in a second."""
-    monkeypatch.setattr("core.cola.tasks.builtin_material", builtin_material.__wrapped__)
+    monkeypatch.setattr("core.cola.tasks.builtin_training_queries", builtin_training_queries.__wrapped__)
     for name, value in (("IMAGES", 30), ("TWINS", 6), ("WORDINGS", 1), ("TEXTS", 12)):
         monkeypatch.setattr(f"core.cola.training_data.{name}", value)
     monkeypatch.setattr("core.cola.tasks._CURVE_IMAGES", 10)
@@ -465,7 +465,7 @@ def test_a_run_measures_its_base_before_and_itself_after(quick):
 
 def in_process(store, run):
     attempt = store.queue_up(run.id)
-    work = Job(store, run.id, attempt)
+    work = RunAttempt(store, run.id, attempt)
     work.wait_for_turn()
     return work
 
@@ -500,7 +500,7 @@ def test_a_background_run_stops_resumes_and_ends_with_a_model_that_loads(quick, 
 def test_a_run_is_a_process_of_its_own(quick, tmp_path, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
     store = RunStore()
-    run = background.start(
+    run = background.launch_adaptation(
         store, job("linear", epochs=1_000_000)
     )  # no machine comes to its end before it is told
     assert run.pid not in (None, os.getpid())
@@ -514,7 +514,7 @@ def test_a_run_is_a_process_of_its_own(quick, tmp_path, monkeypatch):
 
 def test_the_table_keeps_results_and_compares_by_queries(quick, tmp_path, monkeypatch):
     asked = table.jobs(images=12, strategies=["linear", "mm-adapter"], seeds=(0, 1), options=SMALL)
-    rows = table.run_all(asked, cache=tmp_path)
+    rows = table.run_jobs(asked, cache=tmp_path)
     assert set(rows["strategy"]) == {"base", "linear", "mm-adapter"}
     assert (rows[rows.strategy == "base"]["seed"] == -1).all()
     found = table.summary(rows).set_index("strategy")
@@ -526,7 +526,7 @@ def test_the_table_keeps_results_and_compares_by_queries(quick, tmp_path, monkey
     assert found.loc["linear", "cola_map all"] == pytest.approx(mine.mean(), abs=0.01)
     assert found.loc["linear", "cola_map all sd"] == pytest.approx(mine.std(ddof=1), abs=0.01)
     monkeypatch.setattr(table, "execute", lambda *a, **k: pytest.fail("a finished run is not run again"))
-    claims = table.claims(asked, tmp_path).set_index(["versus", "measure"])
+    claims = table.paired_differences(asked, tmp_path).set_index(["versus", "measure"])
     for name, other in (("linear", mine), ("base", base)):
         row = claims.loc[(name, "cola_map all")]
         assert row["difference"] == pytest.approx(adapter.mean() - other.mean(), abs=0.01)
@@ -556,7 +556,7 @@ def test_cost_wants_to_know_the_base(tmp_path):
 
 def test_cost_leaves_out_the_groups_a_model_was_adapted_on():
     for own in ("scenes/left-right", "scenes/left-right@global"):
-        others = forgetting.other_sets(own)
+        others = forgetting.unadapted_sets(own)
         assert "scenes/left-right" not in others and "scenes/front-behind" in others
         assert not [name for name in others if "@" in name]  # the same groups once more
 

@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from test_limits import MB, npz, peak_of, visitor  # noqa: F401
 
 from core.base.errors import InputError
-from core.base.limits import OWN
+from core.base.limits import LOCAL
 from core.datasets.embeddings import read_embeddings
 from core.matching import global_match
 from core.matching.global_match import AllPairs
@@ -46,11 +46,11 @@ def test_ranks_by_blocks_are_those_of_the_matrix_with_captions_of_no_image_among
     if not coarse and kind is not np.int64:
         scores = rng.normal(size=scores.shape).astype(kind)
     own = rng.permutation(images + more)[:images]
-    before, global_match._HELD = global_match._HELD, int(rng.integers(1, 40))
+    before, global_match._BLOCK_SCORES = global_match._BLOCK_SCORES, int(rng.integers(1, 40))
     try:
         found = rank_own(AllPairs.of(scores), own)
     finally:
-        global_match._HELD = before
+        global_match._BLOCK_SCORES = before
     wanted = ranks(scores, own), ranks(np.ascontiguousarray(scores[:, own].T), np.arange(images))
     for got, plain in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(got.rank, plain.rank)
@@ -67,7 +67,7 @@ def test_the_metrics_by_blocks_are_those_of_the_matrix(monkeypatch, m, k, levels
     groups = whole.reshape(n, m, n, k)[np.arange(n), :, np.arange(n)]
     dense = Evaluation.of(groups, None, global_scores=whole).metrics
     monkeypatch.setattr(metrics, "_DENSE", 0)
-    monkeypatch.setattr(global_match, "_HELD", 5 * n * k)
+    monkeypatch.setattr(global_match, "_BLOCK_SCORES", 5 * n * k)
     blocks = Evaluation.of(groups, None, global_scores=AllPairs.of(whole)).metrics
     for name in WIDE if levels is None else WIDE[1:]:  # of several best assignments either may be found
         assert blocks[name] == dense[name]
@@ -167,7 +167,7 @@ def test_a_matrix_or_an_assignment_that_does_not_fit_into_memory_is_refused(monk
     )  # every image wants the same captions: all become candidates
     with pytest.raises(InputError, match="The assignment of all images needs about"):
         global_match.match_global_blocks(lambda part: np.tile(order, (part.stop - part.start, 1)), 1900, 2000)
-    assert OWN.pairs > 10**9
+    assert LOCAL.pairs > 10**9
 
 
 # --- pages

@@ -14,9 +14,9 @@ from core.debiasing import priors
 from core.debiasing import study as alpha
 from core.debiasing.debias import debias, prior_from_samples
 from core.debiasing.priors import check_log_prob, estimate_prior, sample_images
-from core.debiasing.study import AlphaStudy, carry_over, pmi_text, stability
+from core.debiasing.study import AlphaStudy, pmi_text, stability, transfer_alpha
 from core.groups import GroupSet
-from core.metrics.groups import evaluate, of_shape
+from core.metrics.groups import evaluate, metrics_of_shape
 from core.scorers.kinds import null_pixels
 from core.scorers.null_images import NullImage
 from core.scoring.load import load_scorer
@@ -151,7 +151,7 @@ def test_the_record_is_the_plain_metric_at_both_ends_and_at_its_best(shape):
 
 def test_square_groups_say_which_metrics_alpha_cannot_move():
     s = study(30, 2, 2)
-    fixed = {name for name in of_shape(2, 2) if not s.depends(name)}
+    fixed = {name for name in metrics_of_shape(2, 2) if not s.depends(name)}
     assert {"image_score", "group_match"} <= fixed and not {"text_score", "group_score"} & fixed
     for name in fixed:
         assert {s.evaluation(a).metrics[name].value for a in np.linspace(0, 1, 11)} == {
@@ -204,7 +204,7 @@ def test_an_alpha_is_carried_over_from_other_groups():
     other = AlphaStudy(
         scores, np.array([[-4.0, -1.0], [-1.0, -3.0]]), np.zeros((2, 1), dtype=int), list("ab")
     )
-    found = carry_over(chosen, other, "text_score")
+    found = transfer_alpha(chosen, other, "text_score")
     assert found["alpha"] == pytest.approx(2 / 3, abs=1e-4)
     assert found["value"] == 50
     assert (found["gain"]["fixed"], found["gain"]["broken"], found["gain"]["difference"]) == (1, 1, 0)
@@ -251,7 +251,7 @@ def test_the_command_shows_every_metric_with_its_intervals(captioner, monkeypatc
     assert "tuned on test" in plain.stdout and "held out" in plain.stdout
     found = CliRunner().invoke(cli.app, [*words, "--prior", "test", "--samples", "2", "--json"])
     record = json.loads(found.stdout)
-    assert set(record["metrics"]) == set(of_shape(1, 2))
+    assert set(record["metrics"]) == set(metrics_of_shape(1, 2))
     assert record["prior"] == {"kind": "test", "line": "2 images of the set itself", "images": 2}
     row = record["metrics"]["text_score"]
     assert {"value", "low", "high", "chance", "ties"} <= row["alpha_0"].keys() & row["best"].keys()
@@ -276,15 +276,15 @@ def test_public_names_are_documented():
 def test_on_square_groups_all_matchings_move_by_the_same_amount():
     s = study(5, 3, 3)
     for index in range(5):
-        found = alpha.totals(s, index, 0.7)
+        found = alpha.matching_totals(s, index, 0.7)
         moves = [total.after - total.before for total in found]
         assert len(found) == 6 and moves == pytest.approx([-0.7 * s.prior[index].sum()] * 6)
         order = [total.matching for total in sorted(found, key=lambda total: -total.after)]
         assert order == [total.matching for total in found]
-    wide = alpha.totals(study(1, 1, 3), 0, 0.7)
+    wide = alpha.matching_totals(study(1, 1, 3), 0, 0.7)
     assert len({round(total.after - total.before, 9) for total in wide}) == 3
     with pytest.raises(InputError, match="too many"):
-        alpha.totals(study(1, 7, 9), 0, 0.5)
+        alpha.matching_totals(study(1, 7, 9), 0, 0.5)
 
 
 def test_a_matrix_tells_matching_and_truth_by_signs():

@@ -23,7 +23,7 @@ from core.debiasing.debias import (
 from core.matching import blocks
 from core.matching.comparisons import fitted_groups
 from core.matching.groups import check_scores, match
-from core.metrics.groups import METRICS, evaluate, outcomes, precision, solve, threshold_curve
+from core.metrics.groups import METRICS, evaluate, match_and_evaluate, outcomes, precision, threshold_curve
 
 SHAPES = [(m, k) for k in range(2, 6) for m in range(1, k + 1)] + [(1, 7), (1, 8), (1, 40), (2, 9)]
 ASSIGNED = [(7, 7), (8, 8), (7, 8), (2, 28)]
@@ -107,7 +107,7 @@ def check(scores, truth, matches, found):
 def test_every_shape_type_and_library_gives_what_brute_force_gives(library, dtype, shape, kind, seed):
     scores, truth = case(shape, kind, seed)
     array, own = made(scores, library, dtype), made(truth, library)
-    matches, found = solve(array, own)
+    matches, found = match_and_evaluate(array, own)
     check(scores, truth, matches, found)
     check(scores, truth, match(array), outcomes(array, own, matches=matches))
     group_score = to_numpy(found["group_score"].value)
@@ -120,8 +120,8 @@ def test_every_shape_type_and_library_gives_what_brute_force_gives(library, dtyp
 def test_tensors_give_what_numpy_gives_to_the_last_bit(library, shape, seed, coarse):
     scores = np.random.default_rng(seed).normal(size=(5, *shape))
     scores, (_, truth) = np.round(scores) if coarse else scores, case(shape, "constant", seed, 5)
-    expected, by_numpy = solve(scores, truth)
-    matches, found = solve(made(scores, library), made(truth, library))
+    expected, by_numpy = match_and_evaluate(scores, truth)
+    matches, found = match_and_evaluate(made(scores, library), made(truth, library))
     for a, b in zip(matches, expected, strict=True):
         np.testing.assert_array_equal(to_numpy(a), b, strict=True)
     for name in METRICS:
@@ -150,7 +150,7 @@ def test_groups_with_many_matchings_are_solved_by_assignment(library, shape):
 def test_what_comes_out_is_of_the_library_and_on_the_device_of_what_went_in(library, shape):
     scores, truth = case(shape, "many levels", 0)
     array = made(scores, library, "float32")
-    matches, found = solve(array, truth)  # truth is numpy's, as every set of groups has it
+    matches, found = match_and_evaluate(array, truth)  # truth is numpy's, as every set of groups has it
     of_groups = [*matches, *(x for outcome in found.values() for x in outcome)]
     assert all(type(x) is type(array) and x.device == array.device for x in of_groups)
     xp = np if library == "numpy" else torch
@@ -180,10 +180,10 @@ def test_estimates_and_threshold_curves_take_any_library(library):
 def test_blocks_change_nothing_and_a_fault_names_its_group_in_any_of_them(library, shape, monkeypatch):
     scores, truth = case(shape, "few levels", 2, n=23)
     array, own = made(scores, library, "float32"), made(truth, library)
-    whole = solve(array, own)
+    whole = match_and_evaluate(array, own)
     for limit in ("_SCORES", "_SCORES_GPU"):
         monkeypatch.setattr(blocks, limit, 5 * shape[0] * shape[1])
-    parts = solve(array, own)
+    parts = match_and_evaluate(array, own)
     for a, b in zip([*whole[0], *whole[1].values()], [*parts[0], *parts[1].values()], strict=True):
         np.testing.assert_array_equal(
             *(np.stack([to_numpy(x) for x in y]) if isinstance(y, tuple) else to_numpy(y) for y in (a, b))
@@ -253,7 +253,7 @@ def test_what_is_no_real_number_is_refused(library, values):
 
 def test_bfloat16_scores_are_the_numbers_that_they_hold():
     scores, truth = case((3, 3), "many levels", 3)
-    matches, found = solve(made(scores, "torch", "bfloat16"), truth)
+    matches, found = match_and_evaluate(made(scores, "torch", "bfloat16"), truth)
     check(scores, truth, matches, found)
 
 

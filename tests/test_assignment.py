@@ -37,7 +37,9 @@ def by_blocks(scores, **how):
 def test_the_total_is_that_of_the_assignment_of_the_whole_matrix_and_the_bound_proves_it(
     shape, kind, monkeypatch
 ):
-    monkeypatch.setattr(assignment, "_HELD", 7 * shape[1])  # blocks of seven images, the last one shorter
+    monkeypatch.setattr(
+        assignment, "_BLOCK_SCORES", 7 * shape[1]
+    )  # blocks of seven images, the last one shorter
     given = KINDS[kind](*shape)
     found, scores = by_blocks(given, candidates=3), given.astype(np.float64)
     images, best = linear_sum_assignment(scores, maximize=True)
@@ -61,7 +63,7 @@ def test_few_candidates_are_enough_where_images_differ_and_the_rest_is_added_whe
 
 
 def test_no_more_than_some_rows_and_the_candidates_are_held(monkeypatch):
-    monkeypatch.setattr(assignment, "_HELD", 20_000)
+    monkeypatch.setattr(assignment, "_BLOCK_SCORES", 20_000)
     images, captions = RNG.normal(size=(1000, 8)), RNG.normal(size=(4000, 8))
     tracemalloc.start()
     try:

@@ -8,7 +8,7 @@ import pytest
 import tiny_models
 
 from core.base.errors import InputError
-from core.debiasing.blind import METRIC, VERDICTS, blind_check, ceiling, check_blind, explain
+from core.debiasing.blind import METRIC, VERDICTS, blind_baseline, blind_ceiling, check_blind, explain
 from core.figures.tokens import TokenView, token_view, tokens_html
 from core.metrics.groups import evaluate
 from core.scoring.load import load_scorer
@@ -27,7 +27,7 @@ def texts(n, k, lead, m=1, seed=0):
     ("lead", "verdict"), [(9.0, "solved"), (1.0, "partly"), (0.0, "no"), (-2.0, "against")]
 )
 def test_the_verdict_compares_the_interval_with_chance(lead, verdict):
-    check = blind_check(*texts(300, 2, lead))
+    check = blind_baseline(*texts(300, 2, lead))
     assert check.verdict == verdict
     assert check.found == check.metrics["text_score"] == check.metrics[METRIC]
     said = explain(check, "some model", (1, 2))
@@ -38,13 +38,13 @@ def test_the_way_from_chance_is_a_share_of_what_is_left():
     scores, truth = np.zeros((4, 1, 2)), np.zeros((4, 1), dtype=int)
     scores[:3, 0, 0] = 1
     scores[3, 0, 1] = 1
-    check = blind_check(scores, truth)
+    check = blind_baseline(scores, truth)
     assert check.found.value == 75 and check.way[0] == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_square_groups_cannot_be_solved_blind_whatever_the_model_prefers(k):
-    check = blind_check(*texts(200, k, 9.0, m=k))
+    check = blind_baseline(*texts(200, k, 9.0, m=k))
     assert check.verdict == "design"
     assert check.metrics[METRIC].value == pytest.approx(100 / k)
     assert {check.metrics[n].value for n in ("text_score", "image_score", "group_score", "group_match")} == {
@@ -60,20 +60,20 @@ def test_no_blind_model_gets_above_the_ceiling(shape):
     scores, truth = texts(100, k, 50.0, m=m)
     found = evaluate(scores, truth)
     for name in found:
-        assert found[name].value <= ceiling(shape, name) + 1e-9
-    assert found[METRIC].value == pytest.approx(ceiling(shape, METRIC))
+        assert found[name].value <= blind_ceiling(shape, name) + 1e-9
+    assert found[METRIC].value == pytest.approx(blind_ceiling(shape, METRIC))
 
 
 def test_two_of_four_shows_whether_false_captions_are_told_from_true_ones():
     """Both true captions lead: one of the two images finds its own, against a chance of 1 in 4."""
-    assert blind_check(*texts(200, 4, 9.0, m=2)).verdict == "partly"
-    assert blind_check(*texts(200, 4, 0.0, m=2)).verdict == "no"
+    assert blind_baseline(*texts(200, 4, 9.0, m=2)).verdict == "partly"
+    assert blind_baseline(*texts(200, 4, 0.0, m=2)).verdict == "no"
 
 
 def test_a_model_that_looks_is_refused():
     rng = np.random.default_rng(0)
     with pytest.raises(InputError, match="does look"):
-        blind_check(rng.normal(size=(5, 2, 2)), np.tile([0, 1], (5, 1)))
+        blind_baseline(rng.normal(size=(5, 2, 2)), np.tile([0, 1], (5, 1)))
     with pytest.raises(InputError, match="looks at the image"):
         check_blind("builtin/clip")
     check_blind("builtin/blind-lm")
@@ -86,7 +86,7 @@ def test_the_built_in_sets_that_were_made_plausible_are_not_solved_by_words_and_
 
     def verdict(name):
         groups = load(name, "test")
-        return blind_check(score_groups(scorer, groups), groups.truth).verdict
+        return blind_baseline(score_groups(scorer, groups), groups.truth).verdict
 
     assert {name: verdict(f"scenes/{name}") for name in ("word-order", "swap", "replace", "left-right")} == {
         "word-order": "solved",
@@ -113,7 +113,7 @@ def test_the_command_gives_verdict_and_numbers(tmp_path_factory, monkeypatch, to
 def test_every_blind_scorer_scores_all_images_of_a_group_alike(tmp_path_factory, toy_groups, kind):
     folder = tiny_models.maker(tmp_path_factory)("gpt2" if kind == "lm:" else "blip-caption")
     scores = score_groups(load_scorer(f"{kind}{folder}", "cpu"), toy_groups)
-    assert blind_check(scores, toy_groups.truth).verdict == "design"
+    assert blind_baseline(scores, toy_groups.truth).verdict == "design"
 
 
 # --- tokens ------------------------------------------------------------------------------------------------------

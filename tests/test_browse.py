@@ -44,21 +44,23 @@ def test_verdicts_select_groups(evaluation):
 
 
 def test_words_verdicts_and_order_work_together(toy_groups, evaluation):
-    assert select.find(toy_groups, evaluation).tolist() == list(range(6))
+    assert select.filter_groups(toy_groups, evaluation).tolist() == list(range(6))
     word = toy_groups[2].captions[0].split()[1].upper()
     expected = [i for i, g in enumerate(toy_groups) if word.lower() in " ".join(g.captions)]
-    assert select.find(toy_groups, evaluation, words=word).tolist() == expected
+    assert select.filter_groups(toy_groups, evaluation, words=word).tolist() == expected
     wanted = ["GroupMatch right", "GroupScore wrong"]
     # margins: group 1 has 0.5, group 4 has 5.5
-    assert select.find(toy_groups, evaluation, verdicts=wanted, order="margin, largest first").tolist() == [
+    assert select.filter_groups(
+        toy_groups, evaluation, verdicts=wanted, order="margin, largest first"
+    ).tolist() == [
         4,
         1,
     ]
-    assert select.find(toy_groups, evaluation, words="no such word").tolist() == []
+    assert select.filter_groups(toy_groups, evaluation, words="no such word").tolist() == []
 
 
 def test_surprises_and_the_clearest_disagreement(evaluation):
-    found = select.surprises(evaluation)
+    found = select.notable_groups(evaluation)
     assert np.flatnonzero(found["match right, score wrong"]).tolist() == [1, 4]
     assert np.flatnonzero(found["tie"]).tolist() == [3]
     assert np.flatnonzero(found["near tie"]).tolist() == [1]

@@ -7,23 +7,23 @@ import pytest
 
 from core.base.errors import InputError
 from core.cola.queries import (
-    Combination,
-    Index,
+    AttributedNoun,
     Query,
+    SceneGraphIndex,
     combination_of,
     crepe_set,
     hard_lists,
-    hold_out,
+    hold_out_queries,
     multi_object_items,
     multi_object_set,
     pair_queries,
-    parse,
+    parse_combination,
     relevance_links,
     retrieval_set,
     scene_graphs,
     single_queries,
-    swapped,
-    unseen,
+    swap_attributes,
+    unseen_mask,
 )
 from core.datasets.clevr import read_clevr, read_paco
 from core.datasets.graphs import read_regions
@@ -48,12 +48,12 @@ GRAPHS = (
     graph("e", ("sky", "blue")),
 )
 SET = GraphSet("kitchen", "test", GRAPHS)
-PLATE = Query("square white plate", (Combination("plate", ("square", "white")),))
+PLATE = Query("square white plate", (AttributedNoun("plate", ("square", "white")),))
 
 
 def dense(queries, graphs):
     mask = np.zeros((len(queries), len(graphs)), dtype=bool)
-    links = relevance_links(queries, Index(graphs))
+    links = relevance_links(queries, SceneGraphIndex(graphs))
     mask[links[:, 0], links[:, 1]] = True
     return mask
 
@@ -63,7 +63,7 @@ def test_an_image_is_right_where_one_object_is_all_of_the_query():
 
 
 def test_the_hard_list_has_any_of_the_words_and_the_harder_one_all_of_them():
-    some, everything = hard_lists([PLATE], Index(GRAPHS))
+    some, everything = hard_lists([PLATE], SceneGraphIndex(GRAPHS))
     assert some.tolist() == [[True, True, True, True, False]]
     assert everything.tolist() == [[True, True, False, False, False]]  # b has them wrongly attached
 
@@ -76,11 +76,11 @@ def test_queries_name_several_attributes_of_one_object_most_frequent_first():
 
 
 def test_a_combination_is_unseen_if_no_training_object_has_all_of_it():
-    training = Index(
+    training = SceneGraphIndex(
         [graph("t", ("plate", "square", "white", "old")), graph("u", ("bowl", "round", "white"))]
     )
-    asked = [PLATE, Query("round white plate", (Combination("plate", ("round", "white")),))]
-    assert unseen(asked, training).tolist() == [False, True]
+    asked = [PLATE, Query("round white plate", (AttributedNoun("plate", ("round", "white")),))]
+    assert unseen_mask(asked, training).tolist() == [False, True]
 
 
 def test_what_training_holds_least_is_held_out_with_its_images():
@@ -89,12 +89,12 @@ def test_what_training_holds_least_is_held_out_with_its_images():
         graph("f", ("plate", "square", "white")),
         graph("g", ("plate", "square", "white")),
     ]
-    asked = [PLATE, Query("round white plate", (Combination("plate", ("round", "white")),))]
-    mask, kept = hold_out(asked, training, 1)
+    asked = [PLATE, Query("round white plate", (AttributedNoun("plate", ("round", "white")),))]
+    mask, kept = hold_out_queries(asked, training, 1)
     assert mask.tolist() == [False, True]
     assert [g.id for g in kept] == ["a", "f", "g"]
     with pytest.raises(InputError, match="held out"):
-        hold_out(asked, training, 3)
+        hold_out_queries(asked, training, 3)
 
 
 def test_a_pair_query_needs_two_nouns_and_two_attributes_that_differ():
@@ -112,7 +112,7 @@ def test_a_relation_must_hold_between_the_objects_that_are_named():
 
 
 def test_two_phrases_need_two_objects():
-    query = Query("a white plate and a plate", (Combination("plate", ("white",)), Combination("plate")))
+    query = Query("a white plate and a plate", (AttributedNoun("plate", ("white",)), AttributedNoun("plate")))
     two = graph("y", ("plate", "white"), ("plate", "red"))
     assert dense([query], [GRAPHS[0], two]).tolist() == [[False, True]]
 
@@ -123,7 +123,7 @@ def test_a_multi_object_item_exchanges_the_attributes_and_each_caption_is_true_o
         ("brown plate on white table", "white plate on brown table"),
     }
     for one, query, other, foil in items:
-        assert swapped(query) == foil
+        assert swap_attributes(query) == foil
         right = dense([query, foil], GRAPHS)[:, [one, other]]
         assert right.tolist() == [[True, False], [False, True]]
 
@@ -146,7 +146,7 @@ def test_a_crepe_pair_has_a_true_caption_and_one_of_the_same_words_that_is_false
         asked = [q for q in pair_queries(GRAPHS[n]) if q.text in group.captions]
         assert asked[0].text == group.captions[group.truth[0]]
         assert sorted(group.captions[0].split()) == sorted(group.captions[1].split())
-        assert not dense([swapped(asked[0])], [GRAPHS[n]]).any()
+        assert not dense([swap_attributes(asked[0])], [GRAPHS[n]]).any()
 
 
 def test_the_same_seed_gives_the_same_items_and_another_one_another_order():
@@ -172,16 +172,16 @@ def test_held_out_combinations_are_what_no_training_scene_has():
     world, train = build_retrieval("test", 10), build_retrieval("train", 1200)
     graphs = scene_graphs("scenes", "train", [image.scene for image in train.images])
     queries = [Query(t, (combination_of(p),)) for t, p in zip(world.queries, world.phrases, strict=True)]
-    np.testing.assert_array_equal(unseen(queries, Index(graphs.graphs)), world.unseen)
+    np.testing.assert_array_equal(unseen_mask(queries, SceneGraphIndex(graphs.graphs)), world.unseen)
 
 
 def test_a_published_query_is_read_back_longest_noun_first():
     words = (["plate", "cell phone", "phone"], ["square", "white", "light blue"])
-    assert parse("square white plate", *words) == Combination("plate", ("square", "white"))
-    assert parse("light blue cell phone", *words) == Combination("cell phone", ("light blue",))
-    assert parse("cell phone", *words) == Combination("cell phone", ())
-    assert parse("purple plate", *words) is None
-    assert parse("white", *words) is None
+    assert parse_combination("square white plate", *words) == AttributedNoun("plate", ("square", "white"))
+    assert parse_combination("light blue cell phone", *words) == AttributedNoun("cell phone", ("light blue",))
+    assert parse_combination("cell phone", *words) == AttributedNoun("cell phone", ())
+    assert parse_combination("purple plate", *words) is None
+    assert parse_combination("white", *words) is None
 
 
 # --- layouts

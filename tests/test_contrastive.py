@@ -20,7 +20,7 @@ from core.groups import BytesImage
 from core.scorers import contrastive, hub
 from core.scorers.base import Scorer, Trainable
 from core.scorers.contrastive import describe_device, pick_device
-from core.scoring.load import KEPT, builtin_models, load_scorer, scorer_key
+from core.scoring.load import MAX_CACHED_MODELS, builtin_models, load_scorer, scorer_key
 
 IMAGES = [draw((a, "cube"), (b, "ball")) for a, b in (("red", "blue"), ("blue", "red"), ("green", "yellow"))]
 CAPTIONS = [
@@ -453,7 +453,7 @@ def test_models_are_scorers_that_can_be_trained(model):
 def test_a_model_is_loaded_once_until_its_files_change_and_few_are_kept(tiny_clip_folder, tmp_path):
     from core.scoring import load as scorers
 
-    places = [shutil.copytree(tiny_clip_folder, tmp_path / str(i)) for i in range(KEPT + 1)]
+    places = [shutil.copytree(tiny_clip_folder, tmp_path / str(i)) for i in range(MAX_CACHED_MODELS + 1)]
     first = load_scorer(str(places[0]), "cpu")
     assert load_scorer(str(places[0]), "cpu") is first
     build_clip(places[0], seed=5)
@@ -462,7 +462,7 @@ def test_a_model_is_loaded_once_until_its_files_change_and_few_are_kept(tiny_cli
     assert second.key != first.key  # although only now computed
     for place in places[1:]:
         load_scorer(str(place), "cpu")
-    assert len(scorers._kept) == KEPT
+    assert len(scorers._kept) == MAX_CACHED_MODELS
     assert load_scorer(str(places[0]), "cpu") is not second
 
 

@@ -6,7 +6,7 @@ import pytest
 from core.base.paths import assets
 from core.cola import forgetting
 from core.runs import models
-from core.runs.attempt import Job
+from core.runs.attempt import RunAttempt
 from core.runs.store import RunStore
 from core.ttm.run import ttm_job
 from core.worker import KINDS as WORKERS
@@ -28,20 +28,20 @@ def test_cost_compares_the_kind_of_score_that_was_adapted(tmp_path, monkeypatch)
 def test_what_an_adaptation_of_either_kind_costs_is_kept_in_its_run(tmp_path, monkeypatch):
     """Test-time matching and strategies alike: before is the base's score, after the run's model's."""
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("core.cola.forgetting.other_sets", lambda benchmark: ["scenes/swap"])
+    monkeypatch.setattr("core.cola.forgetting.unadapted_sets", lambda benchmark: ["scenes/swap"])
     store = RunStore()
     job = ttm_job("scenes/left-right", CLIP, groups=12, device="cpu", options={"iterations": 1, "epochs": 1})
     run = store.create("ttm", "t", job)
     attempt = store.queue_up(run.id)
-    work = Job(store, run.id, attempt)
+    work = RunAttempt(store, run.id, attempt)
     work.wait_for_turn()
     assert WORKERS["ttm"](work)
     store.conclude(run.id, attempt, "finished")
-    assert forgetting.kept_table(store.folder(run.id)) is None
+    assert forgetting.cached_table(store.folder(run.id)) is None
     shares: list[float] = []
     table = forgetting.run_table(run.id, progress=shares.append, device="cpu")
     assert shares == sorted(shares) and shares[-1] == 1.0
-    pd.testing.assert_frame_equal(forgetting.kept_table(store.folder(run.id)), table)
+    pd.testing.assert_frame_equal(forgetting.cached_table(store.folder(run.id)), table)
     shipped = pd.read_csv(assets() / "results" / "builtin.csv")
     own = shipped[(shipped.model == CLIP) & (shipped.benchmark == "scenes/swap") & (shipped.part == "all")]
     before = dict(zip(own.metric, own.value, strict=True))

@@ -13,7 +13,7 @@ from core.base.errors import InputError
 from core.debiasing import debias
 from core.debiasing.curves import alpha_curve, best_alpha, interval, validate_alpha
 from core.debiasing.debias import prior_from_samples, prior_from_scores
-from core.metrics.groups import bootstrap, of_shape, outcomes
+from core.metrics.groups import bootstrap, metrics_of_shape, outcomes
 
 SHAPES = [(1, 2), (1, 4), (2, 2), (2, 4), (3, 3), (3, 5)]
 
@@ -111,7 +111,7 @@ def test_two_intervals_with_the_same_best_value_are_both_reported():
 
 @pytest.mark.parametrize(
     ("shape", "metric", "levels"),
-    [(shape, *rest) for shape in SHAPES for rest in product(of_shape(*shape), [None, 4])],
+    [(shape, *rest) for shape in SHAPES for rest in product(metrics_of_shape(*shape), [None, 4])],
 )
 def test_curves_equal_the_plain_metric_on_a_dense_grid(shape, metric, levels):
     scores, prior, truth = case(60, *shape, seed=sum(shape), levels=levels)
@@ -127,7 +127,7 @@ def test_curves_equal_the_plain_metric_on_a_dense_grid(shape, metric, levels):
 def test_curves_hold_their_value_between_neighbouring_edges(shape):
     """No step is missing: the plain metric at the middle of every piece is the piece's value."""
     scores, prior, truth = case(25, *shape, seed=7)
-    for metric in of_shape(*shape):
+    for metric in metrics_of_shape(*shape):
         curve = alpha_curve(scores, prior, truth, metric)
         middles = (curve.edges[1:] + curve.edges[:-1]) / 2
         expected = [plain(scores, prior, truth, metric, alpha) for alpha in middles]
@@ -185,7 +185,7 @@ def test_group_match_does_depend_on_alpha_outside_log_space():
 def test_permuting_captions_changes_no_curve():
     scores, prior, truth = case(40, 2, 4, seed=2, levels=5)
     order = np.random.default_rng(1).permutation(4)
-    for metric in of_shape(2, 4):
+    for metric in metrics_of_shape(2, 4):
         one = alpha_curve(scores, prior, truth, metric)
         other = alpha_curve(scores[:, :, order], prior[:, order], np.argsort(order)[truth], metric)
         assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
@@ -194,7 +194,7 @@ def test_permuting_captions_changes_no_curve():
 def test_intervals_equal_the_resampling_bootstrap():
     scores, prior, truth = case(300, 2, 2, seed=4)
     alphas = np.linspace(0.05, 0.95, 7)
-    for metric in of_shape(2, 2):
+    for metric in metrics_of_shape(2, 2):
         curve = alpha_curve(scores, prior, truth, metric)
         low, high = interval(curve, 300)
         place = np.searchsorted(curve.edges, alphas) - 1
@@ -233,9 +233,9 @@ def test_validation_splits_every_group_into_one_half():
 
 
 def test_the_longest_run_of_best_values_gives_its_centre():
-    assert debias.longest_best([1, 2, 2, 2, 0, 2]) == 2
-    assert debias.longest_best([5, 1, 1, 5, 1, 1, 5]) == 3  # runs of one: the middle one
-    assert debias.longest_best([3, 3, 3, 3, 3]) == 2
+    assert debias.centre_of_longest_best([1, 2, 2, 2, 0, 2]) == 2
+    assert debias.centre_of_longest_best([5, 1, 1, 5, 1, 1, 5]) == 3  # runs of one: the middle one
+    assert debias.centre_of_longest_best([3, 3, 3, 3, 3]) == 2
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (1, 4)])
@@ -245,7 +245,7 @@ def test_a_quarter_of_a_million_groups_take_under_a_second(shape):
     scores, prior = rng.normal(-3, 1, (250_000, *shape)), rng.normal(-3, 1, (250_000, shape[1]))
     truth = np.tile(np.arange(shape[0]), (250_000, 1))
     slowest = 0.0
-    for metric in of_shape(*shape):
+    for metric in metrics_of_shape(*shape):
         start = time.process_time()
         alpha_curve(scores, prior, truth, metric)
         slowest = max(slowest, time.process_time() - start)

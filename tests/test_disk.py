@@ -21,13 +21,13 @@ from core.datasets.score_files import write_scores
 from core.exchange import import_stage
 from core.exchange.groups import export_groups
 from core.exchange.import_stage import save_upload
-from core.exchange.importing import register
+from core.exchange.importing import add_benchmark
 from core.exchange.model import export_model
 from core.exchange.runs import export_run, import_run
 from core.exchange.tables import write_table
 from core.runs.store import RunStore
 from core.scoring.scores import ScoreCache
-from core.ttm.run import keep_embeddings
+from core.ttm.run import store_embeddings
 
 ROOM = 3000  # bytes that a file may have on the disk that is full
 
@@ -73,7 +73,7 @@ def store(tmp_path):
     model = store.folder(run.id) / "model"
     model.mkdir()
     (model / "weights").write_bytes(os.urandom(5000))
-    files.seal(model, kind="model")
+    files.write_manifest(model, kind="model")
     store.conclude(run.id, attempt, "finished")
     store.finished = run.id
     return store
@@ -84,7 +84,7 @@ def acts(tmp_path, source, store, toy_groups):
     """Everything that writes files for somebody, by name: a function that writes into a folder."""
     rng = np.random.default_rng(1)
     scores = rng.normal(size=(500, 2, 2))
-    groups = mine.read_folder(import_stage.stage(source).folder, "mine/x")
+    groups = mine.read_folder(import_stage.stage_import(source).folder, "mine/x")
     table = toy_frame(scores)
     brought = export_run(store, store.finished, tmp_path / "brought.zip")
     return {
@@ -99,9 +99,9 @@ def acts(tmp_path, source, store, toy_groups):
         "a Parquet table": lambda out: write_table(out / "table.parquet", table),
         "scores": lambda out: write_scores(out / "scores.npz", scores),
         "an import": lambda out: import_run(RunStore(out), brought),
-        "an added set": lambda out: register(import_stage.stage(source), "added"),
+        "an added set": lambda out: add_benchmark(import_stage.stage_import(source), "added"),
         "an upload": lambda out: save_upload("x.zip", io.BytesIO(noise())),
-        "embeddings": lambda out: keep_embeddings("x.npz", noise()),
+        "embeddings": lambda out: store_embeddings("x.npz", noise()),
     }
 
 
@@ -225,7 +225,7 @@ def test_the_store_and_the_score_cache_are_for_their_owner_alone(store, monkeypa
     mine = RunStore()
     run = mine.create("ttm", "a run", {"model": "m", "benchmark": "b", "ttm": {"seed": 1}})
     files.write_arrays(mine.arrays_path(run.id, 0), {"scores": np.zeros((1, 2, 2), np.float32)})
-    keep_embeddings("e.npz", b"content")
+    store_embeddings("e.npz", b"content")
     for folder in (home / "runs", home / "cache", home / "embeddings"):
         assert folder.is_dir() and not open_to_others(folder)
 

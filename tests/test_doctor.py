@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 from core import doctor
 from core.base import paths
 from core.cli import app
-from core.doctor import NOTE, OK, PROBLEM, cache_size, examine, human
+from core.doctor import NOTE, OK, PROBLEM, cache_size, diagnose, human_bytes
 from core.scoring.scores import ScoreCache
 
 
 def found(**more) -> dict:
-    return {finding.topic: finding for finding in examine(**more)}
+    return {finding.topic: finding for finding in diagnose(**more)}
 
 
 def here(*arguments: object):
@@ -65,7 +65,7 @@ def test_it_asks_neither_torch_nor_pandas_nor_the_network_and_takes_less_than_tw
 
 
 def test_it_changes_nothing():
-    examine()
+    diagnose()
     assert not paths.home().exists()
 
 
@@ -113,7 +113,7 @@ def test_without_a_browser_figures_have_a_note(monkeypatch):
     [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (12_000_000, "12 MB"), (3.2e12, "3.2 TB")],
 )
 def test_bytes_are_said_for_people(count, text):
-    assert human(count) == text
+    assert human_bytes(count) == text
 
 
 def test_the_cache_is_shown_and_cleared_by_command():

@@ -16,8 +16,18 @@ import pytest
 from core import datasets
 from core.base.errors import InputError
 from core.datasets import downloads
-from core.datasets.downloads import Hub, Item, Listing, Source, download, fetch, next_step, sources, unpack
-from core.exchange.fetch import fetch_benchmark, keys_of
+from core.datasets.downloads import (
+    DownloadItem,
+    Hub,
+    RemoteListing,
+    Source,
+    download,
+    fetch,
+    next_step,
+    sources,
+    unpack,
+)
+from core.exchange.fetch import download_keys, fetch_benchmark
 
 CONTENT = bytes(range(256)) * 400  # 102,400 bytes
 SUM = hashlib.sha256(CONTENT).hexdigest()
@@ -256,7 +266,7 @@ def test_links_are_refused(tmp_path, pack, ending):
 @pytest.mark.parametrize(("pack", "ending"), [(zipped, "zip"), (taped, "tar.gz")])
 def test_a_bomb_is_refused_before_it_fills_the_disk(tmp_path, pack, ending, monkeypatch):
     """A thousand to one: ten members of 1 MB of zeros each, where only 100 times the archive's size may come out."""
-    monkeypatch.setattr(downloads, "SLACK", 0)
+    monkeypatch.setattr(downloads, "UNPACK_SLACK_BYTES", 0)
     archive = pack(tmp_path / f"a.{ending}", {f"{i}.bin": bytes(1 << 20) for i in range(10)})
     assert archive.stat().st_size < 50_000
     with pytest.raises(InputError, match=r"unpacks to more than \d+ bytes"):
@@ -298,12 +308,12 @@ def toy(site, tmp_path, monkeypatch) -> Source:
     source = Source(
         "main",
         (
-            Item(
+            DownloadItem(
                 "list.json", (f"{site.url}/list.json",), hashlib.sha256(site.files["list.json"]).hexdigest()
             ),
-            Item("pack.zip", (f"{site.url}/pack.zip",), unpack="", makes="val"),
+            DownloadItem("pack.zip", (f"{site.url}/pack.zip",), unpack="", makes="val"),
         ),
-        Listing("list.json", f"{site.url}/img/", "images"),
+        RemoteListing("list.json", f"{site.url}/img/", "images"),
     )
     known = {"toy": source, "gated": Source("main", (), step="accept https://example.org into {folder}")}
     monkeypatch.setattr(downloads, "sources", lambda: known)
@@ -350,7 +360,7 @@ def test_what_only_a_person_can_get_says_the_step_and_an_unknown_name_the_neares
 
 def test_the_manifest_has_an_entry_for_every_benchmark_and_says_what_is_checked():
     manifest = sources()
-    entries = [datasets.entry(name) for name in datasets.names(None)]
+    entries = [datasets.benchmark_entry(name) for name in datasets.names(None)]
     keys = {e.download or e.family for e in entries if e is not None}
     assert keys == set(manifest)
     for key, source in manifest.items():
@@ -387,14 +397,14 @@ def test_pinned_checksums_are_those_of_the_real_files(real_data):
     ],
 )
 def test_a_benchmark_a_family_or_a_part_stands_for_its_sources(name, keys):
-    assert keys_of(name) == keys
+    assert download_keys(name) == keys
 
 
 def test_what_needs_no_fetching_or_is_unknown_says_so():
     with pytest.raises(InputError, match="scenes/swap is here already"):
-        keys_of("scenes/swap")
+        download_keys("scenes/swap")
     with pytest.raises(InputError, match="Unknown benchmark 'sugarcrep'; did you mean 'sugarcrepe'"):
-        keys_of("sugarcrep")
+        download_keys("sugarcrep")
 
 
 def test_fetching_by_name_goes_to_the_data_folder_and_says_what_only_a_person_can_get(
@@ -402,9 +412,9 @@ def test_fetching_by_name_goes_to_the_data_folder_and_says_what_only_a_person_ca
 ):
     site.files["list.json"] = b"[]"
     known = {
-        "sugarcrepe": Source("main", (Item("list.json", (f"{site.url}/list.json",)),)),
+        "sugarcrepe": Source("main", (DownloadItem("list.json", (f"{site.url}/list.json",)),)),
         "flickr30k": Source(
-            "main", (Item("list.json", (f"{site.url}/list.json",)),), step="ask for {folder}/images"
+            "main", (DownloadItem("list.json", (f"{site.url}/list.json",)),), step="ask for {folder}/images"
         ),
         "crepe": Source("main", (), step="clone it into {folder}"),
     }

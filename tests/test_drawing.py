@@ -52,7 +52,7 @@ def test_every_shape_has_its_row_rivals(scores, truth, rivals):
 
 def test_verdicts_carry_the_live_numbers():
     evaluation = Evaluation.of(SCORES[None], TRUTH[None], ["g"])
-    data, kinds = group_html.group_view(evaluation, 0)
+    data, kinds = group_html.group_data_of(evaluation, 0)
     assert kinds["group_match"] == "right"
     assert all(kinds[n] == "wrong" for n in ("text_score", "image_score", "group_score", "individual_match"))
     numbers = {v.label: v.numbers for v in group_html.verdicts(data, kinds)}

@@ -19,7 +19,7 @@ from core.cli import app
 from core.exchange import import_stage
 from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
 from core.exchange.groups import export_groups, groups_frame
-from core.exchange.importing import register
+from core.exchange.importing import add_benchmark
 from core.exchange.layouts import LAYOUTS, Adapted, Result, latex, layout_table, markdown
 from core.exchange.runs import export_run, import_run
 from core.exchange.tables import ENDINGS, read_table, write_table
@@ -196,9 +196,9 @@ def test_the_curves_of_a_run_come_back(tmp_path, ending):
 @pytest.mark.parametrize("name", ["set", "set.zip", "set.parquet"])
 def test_groups_that_are_exported_and_added_again_score_the_same(tmp_path, toy_groups, name):
     out = export_groups(toy_groups, tmp_path / name)
-    staged = import_stage.stage(out)
+    staged = import_stage.stage_import(out)
     assert staged.total == 0
-    register(staged, "again")
+    add_benchmark(staged, "again")
     back = datasets.load("mine/again")
     assert back.ids == toy_groups.ids
     assert [g.captions for g in back] == [g.captions for g in toy_groups]
@@ -211,7 +211,7 @@ def test_groups_that_are_exported_and_added_again_score_the_same(tmp_path, toy_g
 
 
 def test_a_set_of_several_shapes_comes_back_by_shape(tmp_path, toy_groups_mixed):
-    register(import_stage.stage(export_groups(toy_groups_mixed, tmp_path / "set.zip")), "mixed")
+    add_benchmark(import_stage.stage_import(export_groups(toy_groups_mixed, tmp_path / "set.zip")), "mixed")
     assert len(datasets.load("mine/mixed/2x2")) == 6
     assert len(datasets.load("mine/mixed/1x4")) == 5
     with pytest.raises(InputError, match="mixes shapes; write it to a folder or zip"):
@@ -220,7 +220,7 @@ def test_a_set_of_several_shapes_comes_back_by_shape(tmp_path, toy_groups_mixed)
 
 def test_built_in_pictures_are_the_same_after_a_trip(tmp_path):
     groups = datasets.load("scenes/left-right", "validation").select([0, 1, 2])
-    register(import_stage.stage(export_groups(groups, tmp_path / "scenes")), "scenes")
+    add_benchmark(import_stage.stage_import(export_groups(groups, tmp_path / "scenes")), "scenes")
     for one, other in zip(groups, datasets.load("mine/scenes"), strict=True):
         for before, after in zip(one.images, other.images, strict=True):
             np.testing.assert_array_equal(np.asarray(before.open()), np.asarray(after.open()))
@@ -238,7 +238,7 @@ def test_a_table_of_groups_has_captions_answers_tags_and_content_hashes(tmp_path
 
 
 def test_unknown_answers_do_not_come_back_as_the_identity(tmp_path, toy_groups):
-    staged = import_stage.stage(export_groups(toy_groups.blind(), tmp_path / "blind"))
+    staged = import_stage.stage_import(export_groups(toy_groups.blind(), tmp_path / "blind"))
     assert staged.groups == 0
     assert staged.problems[0].what == "the answer is missing"
     assert set(groups_frame(toy_groups.blind())["truth"]) == {""}
@@ -281,7 +281,7 @@ def run(tmp_path):
     model = store.folder(run.id) / "model"
     (model / "deep").mkdir(parents=True)
     (model / "deep/weights.bin").write_bytes(bytes(range(256)))
-    files.seal(model, kind="model")
+    files.write_manifest(model, kind="model")
     store.conclude(run.id, attempt, "finished")
     return store, run.id
 
@@ -305,7 +305,7 @@ def test_a_run_opens_on_another_machine_with_the_same_numbers(tmp_path, run, nam
     assert there.steps(found.id) == store.steps(run_id)
     for i in range(3):
         np.testing.assert_array_equal(there.scores(found.id, i), store.scores(run_id, i))
-    assert files.unseal(there.folder(found.id) / "model")["kind"] == "model"
+    assert files.verify_manifest(there.folder(found.id) / "model")["kind"] == "model"
     assert (there.folder(found.id) / "model/deep/weights.bin").read_bytes() == bytes(range(256))
     assert found.config["model"] == "mine"  # no path of this machine goes along
     assert before.config["model"] != "mine"
@@ -332,7 +332,7 @@ def edited(folder: Path, name: str, change) -> Path:
     path.write_text(change(path.read_text()))
     facts = json.loads((folder / files.MANIFEST).read_text())
     facts.pop("files")
-    files.seal(folder, **facts)
+    files.write_manifest(folder, **facts)
     return folder
 
 
@@ -387,10 +387,10 @@ def test_what_is_no_run_or_damaged_is_a_sentence(tmp_path, run):
         import_run(there, tmp_path / "y.zip")
     other = tmp_path / "other"
     other.mkdir()
-    files.seal(other, kind="something else")
+    files.write_manifest(other, kind="something else")
     with pytest.raises(InputError, match="is no run"):
         import_run(there, other)
-    files.seal(other, kind="crossmatch run", format=99)
+    files.write_manifest(other, kind="crossmatch run", format=99)
     with pytest.raises(InputError, match="written by another version"):
         import_run(there, other)
 

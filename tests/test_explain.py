@@ -140,9 +140,9 @@ def row(**more):
     ],
 )  # fmt: skip
 def test_a_group_s_story_says_when_it_was_trained_on_with_which_label_and_when_it_turned(change, expected):
-    assert explain.story(row(**change)) == expected
+    assert explain.group_history_text(row(**change)) == expected
 
 
 def test_a_story_of_the_global_variant_names_the_group_of_each_caption():
-    told = explain.story(row(label_first="5 0", label_changed=False), captions=2)
+    told = explain.group_history_text(row(label_first="5 0", label_changed=False), captions=2)
     assert "A–2 of group 3, B–1 of group 1" in told

@@ -42,7 +42,7 @@ def test_a_folder_loads_as_the_adapted_model(finished, tmp_path):
     out = model_files.export_model(store, run, tmp_path / "taken" / "model")
     found = score_groups(load_scorer(str(out)), load_groups(job).blind())
     np.testing.assert_array_equal(found, store.scores(run, 2))
-    assert files.unseal(out)["benchmark"] == "small.npz"
+    assert files.verify_manifest(out)["benchmark"] == "small.npz"
 
 
 def test_a_zip_holds_the_same_files_and_the_same_bytes_each_time(finished, tmp_path):
@@ -54,7 +54,7 @@ def test_a_zip_holds_the_same_files_and_the_same_bytes_each_time(finished, tmp_p
     assert {p.name for p in (tmp_path / "out" / "m").iterdir()} == {
         "README.md", "config.json", "manifest.json", "model.safetensors",
     }  # fmt: skip
-    files.unseal(tmp_path / "out" / "m")
+    files.verify_manifest(tmp_path / "out" / "m")
     assert list(tmp_path.glob("*/.*")) == []
 
 

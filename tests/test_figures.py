@@ -99,8 +99,8 @@ def test_a_browser_that_never_answers_is_given_up_and_ended(tmp_path, aside, mon
     program.write_text(f"#!{sys.executable}\nimport time\ntime.sleep(600)\n")
     program.chmod(0o755)
     monkeypatch.setenv(figures.VARIABLE, str(program))
-    monkeypatch.setattr(pictures, "PATIENCE", 0.5)
-    monkeypatch.setattr(pictures, "FAREWELL", 0.1)
+    monkeypatch.setattr(pictures, "START_TIMEOUT", 0.5)
+    monkeypatch.setattr(pictures, "STOP_TIMEOUT", 0.1)
     with pytest.raises(InputError, match="does not start"):
         write_figure(bars(), tmp_path / "f.svg")
     assert not running(aside)

@@ -15,7 +15,7 @@ from core.base.errors import InputError
 from core.datasets.embeddings import read_embeddings
 from core.datasets.score_files import common, load_npz, read_scores, read_tags, write_scores
 from core.exchange import import_stage
-from core.exchange.importing import discard
+from core.exchange.importing import discard_staged
 from core.exchange.tables import read_table
 
 CASES = 120  # of each format; `python -m benchmarks.fuzz` runs thousands
@@ -258,7 +258,11 @@ def test_a_name_that_no_disk_could_hold_is_a_sentence(name, tmp_path):
     from core.ttm.run import ttm_job
 
     store = RunStore(tmp_path / "runs")
-    for act in (load_scorer, lambda n: import_stage.stage(Path(n)), lambda n: import_run(store, Path(n))):
+    for act in (
+        load_scorer,
+        lambda n: import_stage.stage_import(Path(n)),
+        lambda n: import_run(store, Path(n)),
+    ):
         with pytest.raises(InputError):
             act(name)
     assert ttm_job("scenes/swap", name)["model"] == name  # refused when it is loaded
@@ -282,10 +286,10 @@ def test_half_characters_and_bytes_that_are_no_text_are_passed_over(tmp_path):
         "tags": {"\ud801": "x", "t": ["\ud802"]},
     }
     (tmp_path / "m.jsonl").write_text(json.dumps({**row, "\ud803": 1}))
-    staged = import_stage.stage(tmp_path / "m.jsonl")
+    staged = import_stage.stage_import(tmp_path / "m.jsonl")
     record = json.loads((staged.folder / "groups.jsonl").read_text("utf-8"))
     assert (staged.groups, record["id"], record["tags"]["t"]) == (1, "1", '["\\ud802"]')
-    discard(staged)
+    discard_staged(staged)
 
 
 def test_half_characters_in_json_lines_are_replaced_in_names_tags_and_cells():
@@ -352,6 +356,6 @@ def test_missing_answers_and_duplicate_ids_are_told_and_the_rest_is_kept(tmp_pat
     rows = [("g", "0"), ("g", "0"), ("h", ""), ("i", "5"), ("j", "0")]
     lines = [f"{name},a.png,one,two,{answer}" for name, answer in rows]
     (tmp_path / "m.csv").write_text("\n".join(["id,image,caption_0,caption_1,truth", *lines]))
-    staged = import_stage.stage(tmp_path / "m.csv")
+    staged = import_stage.stage_import(tmp_path / "m.csv")
     assert (staged.groups, [p.row for p in staged.problems]) == (2, [3, 4, 5])
-    discard(staged)
+    discard_staged(staged)

@@ -320,7 +320,7 @@ def test_a_model_that_does_not_fit_is_refused_before_it_is_loaded(make, monkeypa
 def test_memory_is_estimated_from_the_headers_of_the_weights(make):
     module = load(make, "blip-caption").module
     count = sum(p.numel() for p in module.parameters())
-    found = memory.weights_in(make("blip-caption"))
+    found = memory.weight_bytes(make("blip-caption"))
     assert found.keys() == {"F32"} and found["F32"] == pytest.approx(count, rel=0.01)
     assert memory.plan({"F16": 1000}) == ("float32", 4800)
     assert memory.plan({"BF16": 7_000_000_000}) == ("bfloat16", 16_800_000_000)

@@ -16,7 +16,7 @@ from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
-from core.teaching.quick import own_group, record
+from core.teaching.quick import record, user_group
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def call(client, files, captions, **more):
 def test_the_api_answers_as_the_package_does(client, pair):
     files, captions = pair
     answer = call(client, files, captions, model="builtin/clip")
-    group = own_group([Image.open(file) for file in files], captions)
+    group = user_group([Image.open(file) for file in files], captions)
     scorer = load_scorer("builtin/clip")
     groups = GroupSet("mine", (group,))
     assert answer == record(Evaluation.of(score_groups(scorer, groups), groups.truth, groups.ids))

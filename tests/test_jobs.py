@@ -16,7 +16,7 @@ from core.ttm.checkpoint import load_state, save_checkpoint
 from core.ttm.choices import full_name
 from core.ttm.config import PRESETS, TTMConfig, default_preset, thresholds
 from core.ttm.loop import run_ttm
-from core.ttm.records import coverage_ahead
+from core.ttm.records import projected_coverage
 
 SMALL = {"iterations": 2, "epochs": 1}
 
@@ -194,7 +194,7 @@ def test_shuffled_captions_of_an_embeddings_file_give_the_same_model_bytes(file,
 
 def test_a_transfer_check_reports_both_parts_and_trains_on_one(file):
     job = jobs.embeddings_job("ttm", file, options=SMALL, adapt_on=0.5)
-    pool = jobs.pool_of(job, jobs.load_groups(job))
+    pool = jobs.adaptation_pool(job, jobs.load_groups(job))
     assert pool.sum() == 6
     items = list(jobs.execute(job))
     for record, step in items:
@@ -212,12 +212,12 @@ def test_what_is_still_to_come_is_foreseen_in_every_variant(file, mode):
     options = {"variant": "global", "threshold_mode": mode, "coverage_first": 0.25, **SMALL}
     job = jobs.embeddings_job("ttm", file, options={**options, "iterations": 3})
     steps = [item.step for item in jobs.execute(job)]
-    assert coverage_ahead(job, steps[0]) == []  # no threshold has been used yet
-    assert len(coverage_ahead(job, steps[1])) == 2
+    assert projected_coverage(job, steps[0]) == []  # no threshold has been used yet
+    assert len(projected_coverage(job, steps[1])) == 2
     if mode == "relative":
-        assert coverage_ahead(job, steps[1]) == pytest.approx([s.coverage for s in steps[2:]], abs=0.05)
+        assert projected_coverage(job, steps[1]) == pytest.approx([s.coverage for s in steps[2:]], abs=0.05)
     # The thresholds of an absolute run meet the scores of today: exact for the very next iteration.
-    assert coverage_ahead(job, steps[1])[0] == pytest.approx(steps[2].coverage, abs=0.05)
+    assert projected_coverage(job, steps[1])[0] == pytest.approx(steps[2].coverage, abs=0.05)
 
 
 @pytest.mark.parametrize("schedule", ["linear", "cosine", "constant", "ascending"])
@@ -297,11 +297,11 @@ def test_every_preset_has_its_line():
 
 
 def test_an_upload_is_kept_by_its_content_and_its_name_leads_nowhere():
-    first = jobs.keep_embeddings("../../my file.npz", b"abc")
+    first = jobs.store_embeddings("../../my file.npz", b"abc")
     assert first.name == "my-file.npz" and first.read_bytes() == b"abc"
-    assert jobs.keep_embeddings("my file.npz", b"abc") == first
-    assert jobs.keep_embeddings("my file.npz", b"abd").parent != first.parent
-    assert jobs.keep_embeddings("...", b"abc").name == "embeddings.npz"
+    assert jobs.store_embeddings("my file.npz", b"abc") == first
+    assert jobs.store_embeddings("my file.npz", b"abd").parent != first.parent
+    assert jobs.store_embeddings("...", b"abc").name == "embeddings.npz"
 
 
 @pytest.mark.parametrize("kind", jobs.KINDS)

@@ -13,7 +13,7 @@ from benchmarks.kernels import loop
 from core.base.errors import InputError
 from core.matching import blocks
 from core.matching.groups import match
-from core.metrics.groups import outcomes, solve
+from core.metrics.groups import match_and_evaluate, outcomes
 
 SHAPES = [(1, 2), (1, 5), (2, 2), (2, 4), (3, 3), (3, 5), (4, 4), (5, 5), (6, 6)]
 
@@ -51,7 +51,7 @@ def test_every_thread_gets_as_many_groups_whatever_the_number(n, monkeypatch):
             threads[mine] = threads.get(mine, 0) + part.stop - part.start
         time.sleep(0.001)
 
-    blocks.in_blocks(np.zeros((n, 2, 2)), work)
+    blocks.map_blocks(np.zeros((n, 2, 2)), work)
     parts.sort()
     assert parts[0][0] == 0 and parts[-1][1] == n
     assert all(a[1] == b[0] for a, b in itertools.pairwise(parts))
@@ -65,7 +65,7 @@ def test_every_thread_gets_as_many_groups_whatever_the_number(n, monkeypatch):
 def test_one_pass_equals_the_plain_loop(shape, kind, small_blocks):
     n = 47 if shape[0] < 6 else 6
     scores, truth = np.random.default_rng(0).normal(size=(n, *shape)), truths(kind, n, *shape)
-    matches, found = solve(scores, truth)
+    matches, found = match_and_evaluate(scores, truth)
     for g, (matching, margin, *outcome) in enumerate(loop(scores, truth)):
         assert tuple(matches.matching[g]) == matching
         assert matches.margin[g] == pytest.approx(margin, abs=1e-12)
@@ -78,11 +78,11 @@ def test_blocks_and_threads_change_nothing_where_many_groups_tie(shape, monkeypa
     n = 60 if shape[0] < 6 else 12
     scores = np.random.default_rng(1).integers(0, 3, (n, *shape)).astype(float)
     truth = truths("mixed", n, *shape)
-    whole = solve(scores, truth)
+    whole = match_and_evaluate(scores, truth)
     monkeypatch.setattr(blocks, "_FEWEST", 7)
     monkeypatch.setattr(blocks, "_GROUPS", 7)
     monkeypatch.setattr(blocks, "_cores", lambda: 3)
-    parts = solve(scores, truth)
+    parts = match_and_evaluate(scores, truth)
     for a, b in zip(whole[0], parts[0], strict=True):
         np.testing.assert_array_equal(a, b)
     for name in whole[1]:
@@ -95,7 +95,7 @@ def test_matches_at_hand_and_one_pass_give_the_same(shape):
     n = 40
     scores, truth = np.random.default_rng(2).normal(size=(n, *shape)), truths("same", n, *shape)
     scores[::3] = np.round(scores[::3])
-    matches, found = solve(scores, truth)
+    matches, found = match_and_evaluate(scores, truth)
     for a, b in zip(match(scores), matches, strict=True):
         np.testing.assert_array_equal(a, b)
     for name, outcome in outcomes(scores, truth, matches=matches).items():
@@ -109,7 +109,10 @@ def test_truth_of_any_integer_type_is_the_same_truth(shape, dtype):
     n = 40_000  # places in a block that int16 cannot count
     scores = np.random.default_rng(8).normal(size=(n, *shape))
     truth = np.argsort(np.random.default_rng(9).random((n, shape[1])), axis=1)[:, : shape[0]]
-    (matches, found), (expected, wanted) = solve(scores, truth.astype(dtype)), solve(scores, truth)
+    (matches, found), (expected, wanted) = (
+        match_and_evaluate(scores, truth.astype(dtype)),
+        match_and_evaluate(scores, truth),
+    )
     for a, b in zip(matches, expected, strict=True):
         np.testing.assert_array_equal(a, b, strict=True)
     for name in wanted:
@@ -121,7 +124,9 @@ def test_truth_of_any_integer_type_is_the_same_truth(shape, dtype):
 def test_scores_of_any_type_are_those_numbers_in_float64(dtype):
     scores = np.random.default_rng(4).integers(0, 9, (50, 2, 2)).astype(dtype)
     truth = truths("mixed", 50, 2, 2)
-    for a, b in zip(solve(scores, truth)[0], solve(scores.astype(float), truth)[0], strict=True):
+    for a, b in zip(
+        match_and_evaluate(scores, truth)[0], match_and_evaluate(scores.astype(float), truth)[0], strict=True
+    ):
         np.testing.assert_array_equal(a, b)
 
 
@@ -163,7 +168,7 @@ def test_memory_stays_within_three_times_the_input(shape):
     truth = truths("same", len(scores), *shape)
     tracemalloc.start()
     try:
-        found = solve(scores, truth)
+        found = match_and_evaluate(scores, truth)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

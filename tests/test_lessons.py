@@ -34,7 +34,7 @@ def test_a_shape_that_is_none_is_refused():
 def test_memorising_lifts_the_adapted_part_and_leaves_each_group_on_one_side():
     groups = datasets.load("scenes/left-right", "test")
     groups = groups.select(np.arange(len(groups)) < 60)
-    adapted, untouched = lessons.memorise(groups, "builtin/clip", 0.5)
+    adapted, untouched = lessons.simplematch_transfer(groups, "builtin/clip", 0.5)
     ids = [set(half.before.ids) for half in (adapted, untouched)]
     assert ids[0].isdisjoint(ids[1]) and len(ids[0] | ids[1]) == 60 and len(ids[0]) == 30
     rise = [

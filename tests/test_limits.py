@@ -16,7 +16,7 @@ from core.base import limits
 from core.base import parquet as parquet_module
 from core.base.errors import InputError
 from core.base.interrupt import interruptible
-from core.base.limits import OWN, PUBLIC, check, check_memory, memory_left
+from core.base.limits import LOCAL, PUBLIC, check, check_memory, memory_left
 from core.base.parquet import read_parquet
 from core.datasets.score_files import read_scores, read_tags
 from core.matching.blocks import block_size
@@ -238,8 +238,8 @@ def test_a_limit_is_told_with_what_there_is_and_what_may_be(visitor, name):
 
 def test_on_ones_own_machine_limits_are_far_higher(monkeypatch):
     monkeypatch.delenv("CROSSMATCH_PUBLIC", raising=False)
-    assert limits.limits() is OWN
-    higher = {name: getattr(OWN, name) / getattr(PUBLIC, name) for name in PUBLIC._fields}
+    assert limits.limits() is LOCAL
+    higher = {name: getattr(LOCAL, name) / getattr(PUBLIC, name) for name in PUBLIC._fields}
     assert higher.pop("pixels") == 2  # more than any camera takes on either
     assert min(higher.values()) >= 32
     assert match(np.zeros((200_000, 1, 2))).tied.all()  # twice a visitor's groups
@@ -367,7 +367,7 @@ def words(name: str, number: int) -> str:
 @pytest.mark.parametrize("name", PUBLIC._fields)
 def test_security_says_every_limit_with_its_number(name):
     said = [row[1:3] for row in TABLE if f"`{name}`" in row[0]]
-    assert said == [[words(name, getattr(OWN, name)), words(name, getattr(PUBLIC, name))]]
+    assert said == [[words(name, getattr(LOCAL, name)), words(name, getattr(PUBLIC, name))]]
 
 
 def test_every_test_that_security_names_is_there():

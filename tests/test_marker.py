@@ -50,7 +50,7 @@ def test_a_figure_with_a_line_is_another_figure():
     scores = np.random.default_rng(0).normal(size=(40, 2, 2))
     found = Evaluation.of(scores, None)
     plain = figures.margins_figure(figures.margins_data(found.matches, found.outcomes["group_match"]))
-    marked = figures.with_line(plain, 0.25)
+    marked = figures.with_threshold_line(plain, 0.25)
     assert len(plain.layout.shapes) == 0 and len(marked.layout.shapes) == 1
     assert marked.layout.shapes[0].x0 == marked.layout.shapes[0].x1 == 0.25
     low, high = plain.layout.xaxis.range

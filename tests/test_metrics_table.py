@@ -13,14 +13,14 @@ from test_debias import case, plain
 from core.base.errors import InputError
 from core.debiasing.curves import alpha_curve
 from core.debiasing.study import AlphaStudy
-from core.figures.group_html import group_view, verdicts
+from core.figures.group_html import group_data_of, verdicts
 from core.matching import comparisons
 from core.matching.comparisons import Found
 from core.metrics import table
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GLOBAL, GROUP_MATCH, METRICS, TEXT_SCORE, evaluate, outcomes
 from core.metrics.retrieval import METRICS as RETRIEVAL
-from core.metrics.spans import beside, every
+from core.metrics.spans import all_of, concatenate_units
 from core.metrics.table import AlphaRule, Metric, check_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,7 +61,7 @@ def test_two_entries_neither_share_a_label_nor_look_the_same():
 
 @pytest.mark.parametrize("name", [*METRICS, *GLOBAL])
 def test_the_look_of_an_entry_is_one_that_figures_can_draw(name):
-    entry = table.described(name)
+    entry = table.description_of(name)
     line = {"color": entry.colour, "dash": entry.dash}
     go.Figure(go.Scatter(line=line, marker={"symbol": [entry.marker, f"{entry.marker}-open"]}))
 
@@ -112,7 +112,7 @@ HALF = Metric(
     applies=lambda m, k: True,
     rule=lambda m, k: half,
     chance=lambda m, k: (k**-m + m**-m) / 2,
-    alpha=AlphaRule(lambda v: beside(every(v.rows), every(v.columns))),
+    alpha=AlphaRule(lambda v: concatenate_units(all_of(v.rows), all_of(v.columns))),
     verdict=lambda data: f"half of {len(data.truth)} rows and columns each",
 )
 SQUARE = replace(
@@ -125,7 +125,7 @@ SQUARE = replace(
     applies=lambda m, k: m == k,
     rule=lambda m, k: comparisons.both,
     chance=METRICS["group_score"].chance,
-    alpha=AlphaRule(lambda v: every(v.rows, v.columns, v.matching)),
+    alpha=AlphaRule(lambda v: all_of(v.rows, v.columns, v.matching)),
     verdict=lambda data: "rows, columns and totals",
 )
 NEW = {"half_score": HALF, "square_score": SQUARE}
@@ -168,7 +168,7 @@ def test_the_chance_level_of_every_metric_is_what_random_scores_reach(added, sha
 def test_every_metric_s_alpha_rule_agrees_with_its_outcome_and_none_follows_another_s(added, shape, levels):
     scores, prior, truth = case(60, *shape, seed=sum(shape), levels=levels)
     alphas = np.array([0, 0.25, 0.5, 0.75, 1, 0.1, 0.3, 0.62, 0.9])
-    for name in table.of_shape(*shape):
+    for name in table.metrics_of_shape(*shape):
         curve = alpha_curve(scores, prior, truth, name)
         assert curve.value(alphas) == pytest.approx([plain(scores, prior, truth, name, a) for a in alphas]), (
             name
@@ -178,7 +178,7 @@ def test_every_metric_s_alpha_rule_agrees_with_its_outcome_and_none_follows_anot
 @pytest.mark.parametrize("shape", SHAPES)
 def test_whether_alpha_moves_a_metric_is_as_its_entry_says(added, shape):
     scores, prior, truth = case(400, *shape, seed=2)
-    for name in table.of_shape(*shape):
+    for name in table.metrics_of_shape(*shape):
         still = np.ptp(alpha_curve(scores, prior, truth, name).values) == 0
         assert still == (not METRICS[name].alpha.moves(*shape)), name
 
@@ -186,13 +186,13 @@ def test_whether_alpha_moves_a_metric_is_as_its_entry_says(added, shape):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_metric_has_a_verdict_with_the_numbers_of_the_group(added, shape):
     scores, _, truth = case(5, *shape, seed=4)
-    found = verdicts(*group_view(Evaluation.of(scores, truth), 0))
-    assert [verdict.label for verdict in found] == [METRICS[n].label for n in table.of_shape(*shape)]
+    found = verdicts(*group_data_of(Evaluation.of(scores, truth), 0))
+    assert [verdict.label for verdict in found] == [METRICS[n].label for n in table.metrics_of_shape(*shape)]
     assert all(verdict.numbers for verdict in found)
 
 
 def test_a_study_of_alpha_has_every_metric_of_its_shape(added):
     scores, prior, truth = case(30, 2, 3, seed=1)
     study = AlphaStudy(scores, prior, truth, [str(i) for i in range(30)])
-    assert list(study.record()["metrics"]) == list(table.of_shape(2, 3))
+    assert list(study.record()["metrics"]) == list(table.metrics_of_shape(2, 3))
     json.dumps(study.record(), allow_nan=False)

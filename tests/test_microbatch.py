@@ -79,7 +79,7 @@ def test_in_bfloat16_the_gradients_keep_their_direction(prepared):
 
 def attention_node(reduced):
     query = torch.randn(2, 2, 4, 8, requires_grad=True)
-    with gradient_caching.towers(torch.device("cpu"), reduced):
+    with gradient_caching.backward_two_towers(torch.device("cpu"), reduced):
         return torch.nn.functional.scaled_dot_product_attention(query, query, query).grad_fn.name()
 
 
@@ -171,10 +171,10 @@ def test_a_batch_that_does_not_fit_passes_in_halves_with_a_note_and_the_same_res
 
 def test_batches_made_ahead_for_a_gpu_leave_the_same_weights(tiny_clip_folder, toy_groups, monkeypatch):
     """The thread of a GPU's batches, on the CPU's tensors."""
-    ahead, found = train._ahead, []
+    ahead, found = train._prefetched, []
     for device in ("cpu", "cuda"):
         monkeypatch.setattr(
-            train, "_ahead", lambda make, items, _, d=device: ahead(make, items, torch.device(d))
+            train, "_prefetched", lambda make, items, _, d=device: ahead(make, items, torch.device(d))
         )
         model = load_scorer(str(tiny_clip_folder), device="cpu").copy()
         data = model.prepare(toy_groups.unique_images()[0], toy_groups.unique_captions()[0])

@@ -5,7 +5,7 @@ from driving import whole_app
 from test_api_scorer import CANARY, endpoint  # noqa: F401
 
 from core.datasets import load
-from core.scorers.api import ApiScorer, planned
+from core.scorers.api import ApiScorer, planned_calls
 from core.scoring.scores import ScoreCache, score_groups
 
 MODEL = "api:model-1"
@@ -74,9 +74,9 @@ def test_the_environments_key_is_not_sent_to_an_address_that_somebody_types(endp
 
 def test_the_plan_counts_only_what_the_cache_lacks(endpoint, toy_groups, tmp_path):  # noqa: F811
     scorer, cache = ApiScorer(MODEL, "model-1"), ScoreCache(tmp_path / "c.sqlite")
-    assert planned(scorer, toy_groups, cache).calls == 24
+    assert planned_calls(scorer, toy_groups, cache).calls == 24
     score_groups(scorer, toy_groups.select([0, 1]), cache)
-    left = planned(scorer, toy_groups, cache, 2.0, 8.0)
+    left = planned_calls(scorer, toy_groups, cache, 2.0, 8.0)
     assert left.calls == 24 - len(endpoint.requests)
     assert left.cost == pytest.approx((2.0 * left.tokens_in + 8.0 * left.tokens_out) / 1e6)
 

@@ -68,8 +68,8 @@ def test_what_can_run_is_started_once_and_stopped(app, monkeypatch):
     monkeypatch.setattr(
         background.processes, "start_module", lambda *a: started.append(a) or background.processes.identify(1)
     )
-    monkeypatch.setattr(background.processes, "alive", lambda process: bool(working))
-    monkeypatch.setattr(background.processes, "nudge", lambda process: working.clear())
+    monkeypatch.setattr(background.processes, "is_alive", lambda process: bool(working))
+    monkeypatch.setattr(background.processes, "terminate", lambda process: working.clear())
     test = app(PAPERS, paper=show.WORLD, table="Oracle")
     assert "2 lines, 4 seeds each" in text(test)
     fine(button(test, "Run what can be run here").click().run())
@@ -116,8 +116,8 @@ def test_the_built_in_world_answers_each_question_with_a_figure(app, name):
 
 
 def test_what_waits_for_the_same_thing_is_said_once_with_its_commands(tmp_path):
-    record = papers.plan(RunStore(tmp_path), "ttm/1").record()
-    found = {item.what: item for item in show.missing(record)}
+    record = papers.table_plan(RunStore(tmp_path), "ttm/1").record()
+    found = {item.what: item for item in show.missing_resources(record)}
     assert found["data of winoground"].lines == 3
     assert found["scores of GPT-4.1"].lines == 3 and len(found["scores of GPT-4.1"].commands) == 3
     assert (
@@ -153,7 +153,7 @@ def test_the_shipped_measurements_are_read_by_the_cells_of_their_lines(tmp_path)
         & (table.part == "all")
     ]
     last = own[own.iteration == 10].group_match
-    status = papers.plan(RunStore(tmp_path), "world/schedules").lines[0]
+    status = papers.table_plan(RunStore(tmp_path), "world/schedules").lines[0]
     found = dict(zip([(c.method, c.metric) for c in status.line.cells], status.shipped, strict=True))
     assert found["TTM", "group_match"].mean == pytest.approx(last.mean(), abs=1e-3)
     assert found["TTM", "group_match"].seeds == len(last)

@@ -9,8 +9,8 @@ from driving import button, fine, html, text
 
 from core.cola import background
 from core.cola.run import adapt_job
-from core.figures.shared_words import ranked, sharing, words_of
-from core.runs.attempt import Job
+from core.figures.shared_words import present_and_missing_words, ranked_images, shared_word_counts
+from core.runs.attempt import RunAttempt
 from core.runs.store import RunStore
 from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import STRATEGIES
@@ -32,9 +32,9 @@ def some_query():
 @pytest.fixture
 def quick(monkeypatch):
     """Small material, small sets: a whole run in a second."""
-    from core.cola.training_data import builtin_material
+    from core.cola.training_data import builtin_training_queries
 
-    monkeypatch.setattr("core.cola.tasks.builtin_material", builtin_material.__wrapped__)
+    monkeypatch.setattr("core.cola.tasks.builtin_training_queries", builtin_training_queries.__wrapped__)
     for name, value in (("IMAGES", 30), ("TWINS", 6), ("WORDINGS", 1), ("TEXTS", 12)):
         monkeypatch.setattr(f"core.cola.training_data.{name}", value)
     monkeypatch.setattr("core.cola.tasks._CURVE_IMAGES", 10)
@@ -47,7 +47,7 @@ def finished(strategy="linear"):
     store, wanted = RunStore(), adapt_job(images=12, device="cpu", options=options)
     run = store.create("adapt", f"{strategy} for a test", wanted)
     attempt = store.queue_up(run.id)
-    work = Job(store, run.id, attempt)
+    work = RunAttempt(store, run.id, attempt)
     work.wait_for_turn()
     assert background.run_adapt(work)
     store.conclude(run.id, attempt, "finished")
@@ -67,7 +67,7 @@ def test_the_page_marks_what_is_right_as_the_set_does():
     found = first_images(load_retrieval("test"), 60)
     scores = np.random.default_rng(0).normal(size=60)
     query = next(i for i in range(240) if found.relevant[i].any())
-    rows = ranked(found, query, scores, "any_word", 60)
+    rows = ranked_images(found, query, scores, "any_word", 60)
     assert [r.right for r in rows] == [bool(found.relevant[query, r.image]) for r in rows]
     assert [r.score for r in rows] == sorted((r.score for r in rows), reverse=True)
     assert {r.image for r in rows} == set(np.flatnonzero(found.any_word[query]).tolist())
@@ -80,7 +80,7 @@ def test_the_page_marks_what_is_right_as_the_set_does():
 def test_among_equal_scores_the_wrong_images_come_first():
     found = first_images(load_retrieval("test"), 40)
     query = next(i for i in range(240) if found.relevant[i].any())
-    rows = ranked(found, query, np.zeros(40), "everything", 40)
+    rows = ranked_images(found, query, np.zeros(40), "everything", 40)
     right = [r.right for r in rows]
     assert right == sorted(right)
     assert all(r.tied for r in rows)
@@ -90,7 +90,7 @@ def test_shared_words_are_those_that_something_in_the_image_is():
     found = first_images(load_retrieval("test"), 30)
     for query in range(0, 240, 37):
         for image in range(30):
-            shared, missing = words_of(found, query, image)
+            shared, missing = present_and_missing_words(found, query, image)
             assert bool(shared) == bool(found.any_word[query, image])
             assert (not missing) == bool(found.all_words[query, image])
 
@@ -241,7 +241,7 @@ def test_what_the_distractors_share_is_counted_over_the_whole_list():
         i for i in range(len(found.queries)) if len(found.phrases[i].said()) > 1 and found.relevant[i].any()
     )
     scores = np.arange(80, 0, -1.0)  # image n has place n + 1 among all
-    shares = sharing(found, query, scores, "everything", 10)
+    shares = shared_word_counts(found, query, scores, "everything", 10)
     assert sum(s.images for s in shares) == 80 and sum(s.first for s in shares) == 10
     assert shares[0].right and shares[0].images == found.relevant[query].sum()
     places = 1 + np.flatnonzero(found.relevant[query])
@@ -267,7 +267,7 @@ def test_a_strategy_trains_on_other_sets_once_their_data_are_here(app, monkeypat
 
 
 def test_what_an_adaptation_costs_is_measured_on_the_page_and_kept(app, quick, monkeypatch):
-    monkeypatch.setattr("core.cola.forgetting.other_sets", lambda benchmark: ["scenes/left-right"])
+    monkeypatch.setattr("core.cola.forgetting.unadapted_sets", lambda benchmark: ["scenes/left-right"])
     run = finished()
     test = app(PAGE, view="train", run=run)
     assert "What adaptation costs" in text(test) and len(test.get("plotly_chart")) == 2

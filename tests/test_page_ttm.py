@@ -7,7 +7,7 @@ import pytest
 from adapted import MODEL, SET, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, html, text
 
-from core.metrics.groups import METRICS, headlines
+from core.metrics.groups import METRICS, headline_metrics
 from core.runs import store as runs
 from core.runs.store import RunStore
 from core.ttm import seeds
@@ -237,7 +237,7 @@ def test_a_transfer_check_keeps_both_parts_apart(app, made):  # noqa: F811
     assert labels == [
         f"{name}, {part} groups (12)"
         for part in ("adapted", "untouched")
-        for name in (METRICS[key].label for key in headlines())
+        for name in (METRICS[key].label for key in headline_metrics())
     ]
     assert "**GroupMatch, untouched groups**" in text(test)
 

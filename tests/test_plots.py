@@ -167,4 +167,4 @@ def test_right_and_wrong_differ_by_more_than_colour():
 
 
 def test_the_shades_of_a_score_matrix_run_from_light_to_dark():
-    assert figures.shade(0) == "#e9e7fb" and figures.shade(1) == "#2f2880"
+    assert figures.score_colour(0) == "#e9e7fb" and figures.score_colour(1) == "#2f2880"

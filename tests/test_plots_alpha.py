@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from core.debiasing.curves import alpha_curve
-from core.debiasing.study import Stability
+from core.debiasing.study import PriorStability
 from core.figures import alpha
 from core.figures.style import MAX_STEPS
-from core.metrics.groups import chance, of_shape
+from core.metrics.groups import chance, metrics_of_shape
 
-NAMES = of_shape(1, 3)
+NAMES = metrics_of_shape(1, 3)
 
 
 def curves(n=40, seed=0):
@@ -64,7 +64,7 @@ def test_without_false_captions_there_is_one_histogram():
 
 
 def test_stability_has_one_line_per_kind_of_image_with_its_deviation():
-    rows = [Stability(s, (80.0 + s, 2.0 / s), (0.5, 0.1 / s), (70.0, 0.0), 0.3) for s in (1, 10)]
+    rows = [PriorStability(s, (80.0 + s, 2.0 / s), (0.5, 0.1 / s), (70.0, 0.0), 0.3) for s in (1, 10)]
     found = alpha.stability_data({"noise": rows, "training": rows})
     assert found.value["noise"].tolist() == [81, 90] and found.alpha_std["noise"].tolist() == [0.1, 0.01]
     figure = alpha.stability_figure(found, "alpha")

@@ -26,10 +26,10 @@ def parts(match, other):
 
 def test_the_parts_of_a_transfer_check_are_curves_of_their_own():
     steps = [step(0, 50, parts=parts(50, 40)), step(1, 60, parts=parts(70, 45))]
-    found = figures.parts_data(steps, 5)
+    found = figures.transfer_data(steps, 5)
     assert found["adapted"].metrics["group_match"][:, 0].tolist() == [50, 70]
     assert found["untouched"].metrics["group_match"][:, 0].tolist() == [40, 45]
-    assert figures.parts_data([step(0, 50)], 5) == figures.parts_data([], 5) == {}
+    assert figures.transfer_data([step(0, 50)], 5) == figures.transfer_data([], 5) == {}
 
 
 def test_the_global_variant_s_metrics_are_drawn_too():
@@ -66,7 +66,7 @@ def test_a_sweep_s_bands_are_one_standard_deviation():
     band, line = figures.spread_figure(data).data[2:4]
     assert line.name == "GroupMatch" and list(line.y) == [50, 65]
     assert band.y[1] == pytest.approx(65 + std) and band.y[2] == pytest.approx(65 - std)
-    means = figures.means_data(data)
+    means = figures.mean_curves(data)
     assert means.metrics["group_match"][1].tolist() == pytest.approx([65, 65 - std, 65 + std, 50])
     table = figures.spread_table(data)
     assert table["group_match_mean"].tolist() == [50, 65] and table["seeds"].tolist() == [2, 2]

@@ -17,9 +17,9 @@ from core.base import paths  # noqa: E402
 from core.base.errors import InputError  # noqa: E402
 from core.pretrain import RECIPES, pretrain, pretrain_recipe  # noqa: E402
 from core.pretrain.heads import agreement  # noqa: E402
-from core.pretrain.recipes import Recipe, Tower  # noqa: E402
+from core.pretrain.recipes import Recipe, TowerSize  # noqa: E402
 from core.pretrain.tokens import EOS, PAD, questions, token_ids, word_tokenizer  # noqa: E402
-from core.scenes import COLOURS, SETS, Claim, Phrase, build, training_scenes  # noqa: E402
+from core.scenes import COLOURS, SETS, Phrase, Statement, build, training_scenes  # noqa: E402
 from core.scenes.training_pictures import DataRecipe, claim_table, object_table, training_data  # noqa: E402
 
 SHIPPED = sorted(p.parent for p in (paths.assets() / "models").glob("*/config.json"))
@@ -41,7 +41,13 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPat
 def tiny(recipe: Recipe) -> Recipe:
     """The recipe on a handful of scenes: the same code, a hundredth of a second a step."""
     data = replace(recipe.data, singles=24, twins=12)
-    small = {"vision": Tower(32, 1, 2), "text": Tower(32, 1, 2), "projection": 16, "batch": 12, "pairs": 3}
+    small = {
+        "vision": TowerSize(32, 1, 2),
+        "text": TowerSize(32, 1, 2),
+        "projection": 16,
+        "batch": 12,
+        "pairs": 3,
+    }
     return replace(
         recipe, **small, data=data, start="", steps=3, relations_from=2, groups=4, every=2, warmup=2
     )
@@ -102,7 +108,7 @@ def test_a_start_that_is_missing_or_of_another_size_is_one_sentence(
     recipe = replace(tiny(RECIPES["blip-itm"]), start="c")
     with pytest.raises(InputError, match="crossmatch pretrain c --out"):
         pretrain_recipe("blip-itm", recipe, tmp_path / "a")
-    small = replace(tiny(RECIPES["blip-caption"]), text=Tower(16, 1, 2))
+    small = replace(tiny(RECIPES["blip-caption"]), text=TowerSize(16, 1, 2))
     pretrain_recipe("c", small, tmp_path / "models" / "c", steps=1)
     with pytest.raises(InputError, match="must have the towers"):
         pretrain_recipe("blip-itm", recipe, tmp_path / "b")
@@ -177,12 +183,12 @@ def test_early_captions_tell_no_relation() -> None:
 
 
 def test_claim_table_by_hand() -> None:
-    table = claim_table(Claim((Phrase("red", "cube"), Phrase("blue", "sphere")), "left of"))
+    table = claim_table(Statement((Phrase("red", "cube"), Phrase("blue", "sphere")), "left of"))
     colours = list(COLOURS)
     assert table[colours.index("red")].tolist() == [1, 1, 0, 0, -1, 0]
     assert table[colours.index("blue")].tolist() == [1, 0, 1, 0, 1, 0]
     assert table.sum() == 4
-    behind = claim_table(Claim((Phrase("red", "cube"), Phrase("red", "sphere")), "behind"))
+    behind = claim_table(Statement((Phrase("red", "cube"), Phrase("red", "sphere")), "behind"))
     assert behind[colours.index("red")].tolist() == [1, 0, 0, 0, 0, 0]  # which red one would be unclear
 
 
@@ -194,11 +200,11 @@ def test_agreement_by_hand() -> None:
     objects[green] = (1, 0, 0, 0, 0, 0)  # there are two green ones: their shape and place are unknown
     cube, ball = Phrase("red", "cube"), Phrase("blue", "sphere")
     cases = [
-        (Claim((cube, ball), "left of"), [(red, 0, 1), (red, 1, 1), (blue, 0, 1), (blue, 1, 1)]),
-        (Claim((cube, ball), "in front of"), [(red, 0, 1), (red, 1, 0), (blue, 0, 1), (blue, 1, 0)]),
-        (Claim((ball, cube), "left of"), [(red, 0, 1), (red, 1, 0), (blue, 0, 1), (blue, 1, 0)]),
-        (Claim((Phrase("red", "sphere"), ball)), [(red, 0, 0), (blue, 0, 1)]),
-        (Claim((cube, Phrase("green", "cube")), "behind"), [(red, 0, 1)]),
+        (Statement((cube, ball), "left of"), [(red, 0, 1), (red, 1, 1), (blue, 0, 1), (blue, 1, 1)]),
+        (Statement((cube, ball), "in front of"), [(red, 0, 1), (red, 1, 0), (blue, 0, 1), (blue, 1, 0)]),
+        (Statement((ball, cube), "left of"), [(red, 0, 1), (red, 1, 0), (blue, 0, 1), (blue, 1, 0)]),
+        (Statement((Phrase("red", "sphere"), ball)), [(red, 0, 0), (blue, 0, 1)]),
+        (Statement((cube, Phrase("green", "cube")), "behind"), [(red, 0, 1)]),
     ]
     for claim, expected in cases:
         told = torch.from_numpy(claim_table(claim)).float()[None]

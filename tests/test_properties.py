@@ -17,7 +17,7 @@ from core.metrics.groups import (
     chance,
     compare,
     evaluate,
-    of_shape,
+    metrics_of_shape,
     outcomes,
     threshold_curve,
 )
@@ -132,7 +132,7 @@ def test_no_groups_and_scores_that_are_no_numbers_are_errors_of_every_entry(shap
             work(empty, nothing)
         with pytest.raises(InputError, match="Group 1 "):
             work(broken, truth)
-    for name in of_shape(*shape):
+    for name in metrics_of_shape(*shape):
         with pytest.raises(InputError, match="Group 1 "):
             alpha_curve(broken, np.zeros((3, shape[1])), truth, name)
 
@@ -167,7 +167,7 @@ def test_the_threshold_curve_is_what_a_dense_grid_of_thresholds_gives(shape, kin
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.sampled_from([(shape, name) for shape in SHAPES[:-1] for name in of_shape(*shape)]),
+    st.sampled_from([(shape, name) for shape in SHAPES[:-1] for name in metrics_of_shape(*shape)]),
     st.integers(0, 2**32 - 1),
 )
 def test_the_alpha_curve_is_what_a_dense_grid_of_alphas_gives(which, seed):

@@ -11,7 +11,7 @@ from core.debiasing.recall_curves import recall_curve
 from core.metrics.groups import global_match
 from core.metrics.ranks import rank_both_ways
 from core.metrics.recall import recall
-from core.metrics.retrieval import Ranking, RetrievalEvaluation, rank_lists, ranks, recall_at
+from core.metrics.retrieval import RankedLists, RetrievalEvaluation, rank_lists, ranks, recall_at
 
 KINDS = {
     "continuous": lambda rng, size: rng.normal(size=size),
@@ -32,7 +32,7 @@ def case(queries, images, kind, seed):
 
 
 def assert_same(first, second, order=slice(None)):
-    for name, a, b in zip(Ranking._fields, first, second, strict=True):
+    for name, a, b in zip(RankedLists._fields, first, second, strict=True):
         np.testing.assert_allclose(
             np.asarray(a, float)[order], np.asarray(b, float), err_msg=name, atol=1e-12
         )

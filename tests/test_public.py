@@ -43,7 +43,7 @@ def opened(tmp_path, monkeypatch):
 )
 def test_one_environment_variable_turns_it_on(monkeypatch, value, on):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", value)
-    assert public_mode.public() is on
+    assert public_mode.is_public() is on
 
 
 def test_a_visitor_lists_only_the_own_runs_and_opens_others_by_their_link(opened):
@@ -65,7 +65,7 @@ def test_another_visitors_run_cannot_be_changed(opened, change):
 
 
 def test_a_visitor_has_a_limited_number_of_live_runs(opened):
-    for _ in range(public_mode.LIVE):
+    for _ in range(public_mode.MAX_LIVE_RUNS):
         opened("ann").create("ttm", "hers", JOB)
     with pytest.raises(InputError, match="runs waiting or working"):
         opened("ann").create("ttm", "one more", JOB)
@@ -73,7 +73,7 @@ def test_a_visitor_has_a_limited_number_of_live_runs(opened):
 
 
 def test_the_queue_of_all_visitors_is_limited(opened, monkeypatch):
-    monkeypatch.setattr(public_mode, "WAITING", 3)
+    monkeypatch.setattr(public_mode, "MAX_QUEUED_RUNS", 3)
     for name in ("ann", "bob", "cem"):
         opened(name).create("ttm", "one", JOB)
     with pytest.raises(InputError, match="queue of this server is full"):
@@ -89,7 +89,7 @@ def test_fresh_cookies_at_one_address_are_no_new_visitors(opened):
 
 
 def test_where_the_queue_is_full_the_oldest_run_of_whoever_has_most_gives_way(opened, monkeypatch):
-    monkeypatch.setattr(public_mode, "WAITING", 6)
+    monkeypatch.setattr(public_mode, "MAX_QUEUED_RUNS", 6)
     runs = {}
     for name, count in (("ann", 3), ("bob", 2), ("cem", 1)):
         for i in range(count):
@@ -144,7 +144,7 @@ def test_a_run_that_is_too_large_is_refused_with_a_sentence(opened, change, said
 
 
 def test_old_runs_of_a_visitor_go_when_new_ones_come(opened, monkeypatch):
-    monkeypatch.setattr(public_mode, "KEPT", 2)
+    monkeypatch.setattr(public_mode, "MAX_FINISHED_RUNS", 2)
     ids = []
     for number in range(4):
         run = opened("ann").create("ttm", str(number), JOB)
@@ -285,12 +285,12 @@ def test_built_in_models_and_those_of_runs_are_loaded_in_public_mode(opened, tmp
 def test_a_resumed_run_counts_like_a_new_one(opened):
     """Whoever stops his runs to start others cannot resume them all on top."""
     store, stopped = opened("ann"), []
-    for _ in range(public_mode.LIVE):
+    for _ in range(public_mode.MAX_LIVE_RUNS):
         run = store.create("ttm", "first", JOB)
         assert store.queue_up(run.id) == 1  # it does not stand in its own way
         store.request_stop(run.id)
         stopped.append(run.id)
-    for _ in range(public_mode.LIVE):
+    for _ in range(public_mode.MAX_LIVE_RUNS):
         store.create("ttm", "second", JOB)
     with pytest.raises(InputError, match="runs waiting or working"):
         store.queue_up(stopped[0])
@@ -310,8 +310,8 @@ def test_of_many_that_are_started_at_the_same_instant_no_more_are_admitted(opene
 
     with ThreadPoolExecutor(12) as pool:
         answers = list(pool.map(start, range(12)))
-    assert len(store.list()) == public_mode.LIVE
-    assert sum("runs waiting or working" in answer for answer in answers) == 12 - public_mode.LIVE
+    assert len(store.list()) == public_mode.MAX_LIVE_RUNS
+    assert sum("runs waiting or working" in answer for answer in answers) == 12 - public_mode.MAX_LIVE_RUNS
 
 
 def test_a_visitor_neither_starts_nor_stops_a_table(opened):
@@ -398,9 +398,9 @@ def test_what_is_not_for_visitors_is_not_behind_an_address_either(open_page, mon
 def test_without_public_mode_everything_is_everybodys(tmp_path, monkeypatch):
     monkeypatch.delenv("CROSSMATCH_PUBLIC", raising=False)
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
-    for _ in range(public_mode.LIVE + 2):
+    for _ in range(public_mode.MAX_LIVE_RUNS + 2):
         visitor.VisitorStore().create("ttm", "one", {**JOB, "groups": 10_000})
-    assert len(visitor.VisitorStore().list()) == public_mode.LIVE + 2
+    assert len(visitor.VisitorStore().list()) == public_mode.MAX_LIVE_RUNS + 2
 
 
 def test_the_cookie_names_the_same_visitor_however_it_is_masked():
@@ -426,7 +426,7 @@ def test_a_run_that_works_too_long_is_asked_to_stop_and_says_why(opened, monkeyp
 
     store = opened("ann")
     run = store.create("ttm", "long", JOB)
-    job = attempt.Job(RunStore(), run.id, RunStore().queue_up(run.id))
+    job = attempt.RunAttempt(RunStore(), run.id, RunStore().queue_up(run.id))
     job.progress(0.1, "working")
     job.beat()
     assert not job.stopping()
@@ -474,7 +474,7 @@ def failed(open_page, monkeypatch):
         made = store.create("ttm", "t", ttm_job("scenes/left-right", "builtin/clip"), "ann")
         with monkeypatch.context() as patch:
             patch.setitem(worker.KINDS, "ttm", broken)
-            job = worker.Job(store, made.id, store.queue_up(made.id))
+            job = worker.RunAttempt(store, made.id, store.queue_up(made.id))
             store.conclude(made.id, job.attempt, *worker.work(job))
         (store.folder(made.id) / "log.txt").write_text('Traceback\n  File "/srv/app/core/worker.py", line 1')
         return made.id

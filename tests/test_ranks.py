@@ -14,7 +14,7 @@ from core.metrics.retrieval import ranks
 @pytest.mark.parametrize("levels", [None, 4])
 @pytest.mark.parametrize("held", [1, 700, 10**9])
 def test_blocks_give_the_ranks_of_the_whole_matrix(monkeypatch, held, levels):
-    monkeypatch.setattr(global_match, "_HELD", held)
+    monkeypatch.setattr(global_match, "_BLOCK_SCORES", held)
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(30, 90)) if levels is None else rng.integers(0, levels, (30, 90)).astype(float)
     own = rng.permutation(np.concatenate([np.arange(30), rng.integers(0, 30, 60)]))
@@ -32,7 +32,7 @@ def test_a_constant_scorer_ranks_last():
 
 
 def test_no_more_than_some_rows_are_held(monkeypatch):
-    monkeypatch.setattr(global_match, "_HELD", 40_000)
+    monkeypatch.setattr(global_match, "_BLOCK_SCORES", 40_000)
     images, captions = np.random.default_rng(1).normal(size=(2, 2000, 8))
     tracemalloc.start()
     try:

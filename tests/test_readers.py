@@ -46,7 +46,7 @@ def red(image) -> int:
 
 
 def read(name: str, folder: Path, split: str = "test", images: bool = True):
-    return datasets.entry(name).read(folder, split, images)
+    return datasets.benchmark_entry(name).read(folder, split, images)
 
 
 # --- 2x2 -----------------------------------------------------------------------------------------------------------
@@ -312,7 +312,7 @@ def sample(name: str, folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def split_of(name: str) -> str:
-    return datasets.entry(name).splits[0]
+    return datasets.benchmark_entry(name).splits[0]
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -409,12 +409,12 @@ def test_a_damaged_parquet_file_is_one_sentence(tmp_path):
 
 # --- the registry ----------------------------------------------------------------------------------------------------
 
-ENTRIES = [name for name in datasets.names(None) if datasets.entry(name)]
+ENTRIES = [name for name in datasets.names(None) if datasets.benchmark_entry(name)]
 
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_every_entry_states_its_facts(name):
-    found = datasets.entry(name)
+    found = datasets.benchmark_entry(name)
     assert found.name == name
     assert found.title
     assert found.licence
@@ -443,14 +443,14 @@ def test_without_data_the_state_is_the_next_step_and_loading_says_it(name):
         base.GROUPS: datasets.load,
         base.RETRIEVAL: datasets.load_retrieval,
         base.GRAPHS: datasets.load_graphs,
-    }[datasets.entry(name).kind]
+    }[datasets.benchmark_entry(name).kind]
     with pytest.raises(InputError, match="is not here; it needs: "):
-        load(name, datasets.entry(name).splits[0])
+        load(name, datasets.benchmark_entry(name).splits[0])
 
 
 def test_built_in_sets_are_built_in():
     assert datasets.state("scenes/left-right") == datasets.state("scenes/retrieval") == "built in"
-    assert datasets.entry("scenes/left-right") is None
+    assert datasets.benchmark_entry("scenes/left-right") is None
     assert len(datasets.load_retrieval("scenes/retrieval", "validation").queries) == 240
 
 
@@ -491,7 +491,7 @@ def test_loading_checks_the_shape_and_the_number_of_queries(tmp_path):
     write_json(tmp_path / "data/swap_obj.json", rows)
     assert len(datasets.load("sugarcrepe/swap_obj", folder=tmp_path)) == 245
     cola(tmp_path / "cola")
-    entry = datasets.entry("cola/single-gqa")
+    entry = datasets.benchmark_entry("cola/single-gqa")
     found = entry.read(tmp_path / "cola", "test", True)
     fake = type(found)("x", "test", found.images * 488, found.queries, found.links)
     with pytest.raises(InputError, match="3 queries for cola/single-gqa, upstream has 320"):

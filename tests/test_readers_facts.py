@@ -72,7 +72,7 @@ TAGGED = {
     "vl-checklist/object": ("kind", "source", "value"),
     "eqben/mini": ("source",),
 }
-OUTSIDE = [name for name in datasets.names(None) if datasets.entry(name) is not None]
+OUTSIDE = [name for name in datasets.names(None) if datasets.benchmark_entry(name) is not None]
 
 
 def test_every_registered_benchmark_is_in_the_table_and_the_other_way_round():
@@ -84,7 +84,7 @@ def test_every_registered_benchmark_is_in_the_table_and_the_other_way_round():
 @pytest.mark.parametrize("name", FACTS)
 def test_a_benchmark_states_shape_count_metric_and_the_papers_numbers(name):
     kind, shape, items, queries, metric, reference = FACTS[name]
-    found = datasets.entry(name)
+    found = datasets.benchmark_entry(name)
     assert (found.kind, found.shape, found.queries, found.metric) == (kind, shape, queries, metric)
     assert found.reference == reference
     if items:
@@ -96,7 +96,7 @@ def test_a_benchmark_states_shape_count_metric_and_the_papers_numbers(name):
 
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_a_benchmark_states_licence_source_and_a_citation_that_exists(name):
-    found = datasets.entry(name)
+    found = datasets.benchmark_entry(name)
     assert len(found.licence) >= 3
     assert found.source.startswith("https://")
     assert CITATIONS[found.citation].startswith("@")
@@ -105,7 +105,7 @@ def test_a_benchmark_states_licence_source_and_a_citation_that_exists(name):
 
 @pytest.mark.parametrize("name", FACTS)
 def test_the_papers_have_numbers_under_the_stated_reference_or_the_note_says_none(name):
-    found = datasets.entry(name)
+    found = datasets.benchmark_entry(name)
     if found.reference is None:
         assert "None of the three papers" in found.note
         return
@@ -119,14 +119,14 @@ def test_the_papers_have_numbers_under_the_stated_reference_or_the_note_says_non
 @pytest.mark.parametrize("name", GLOBAL)
 def test_a_global_variant_has_its_own_numbers_in_the_paper(name):
     table = load_results()
-    dataset = datasets.entry(name).reference[0]
+    dataset = datasets.benchmark_entry(name).reference[0]
     rows = table[(table["dataset"] == dataset) & (table["subset"] == "non-grouped")]
     assert "global_match" in set(rows["metric"])
 
 
 @pytest.mark.parametrize("name", TAGGED)
 def test_tags_are_declared(name):
-    assert set(TAGGED[name]) <= set(datasets.entry(name).tags)
+    assert set(TAGGED[name]) <= set(datasets.benchmark_entry(name).tags)
 
 
 def test_what_can_be_fetched_says_the_command_and_the_way_by_hand():

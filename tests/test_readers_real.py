@@ -49,7 +49,9 @@ def test_winogrounds_captions_and_tags(real_data):
     assert groups[7].images[1].path.name == "ex_7_img_1.png"
     assert Counter(g.tags["collapsed_tag"] for g in groups) == {"Relation": 233, "Object": 141, "Both": 26}
     # the counts of the VisualGPTScore paper's Table 13, which has 171 for NoTag
-    counts = {tag: len(groups.where(**{tag: "yes"})) for tag in datasets.entry("winoground").tags[4:]}
+    counts = {
+        tag: len(groups.where(**{tag: "yes"})) for tag in datasets.benchmark_entry("winoground").tags[4:]
+    }
     assert counts == {
         "AmbiguouslyCorrect": 46,
         "ComplexReasoning": 78,

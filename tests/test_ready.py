@@ -17,7 +17,7 @@ from core.groups import GroupSet
 from core.scenes import FLAT, SETS
 from core.scoring import shipped as ready
 from core.scoring.load import load_scorer, scorer_key, scorer_names
-from core.scoring.retrieval import Slice, first_images, score_retrieval
+from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieval
 from core.scoring.scores import ScoreCache, score_groups
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,7 +61,7 @@ def test_the_shipped_prior_is_what_the_captioner_computes():
     np.testing.assert_allclose(shipped.samples, estimate_prior(model, few).samples, atol=1e-4, rtol=0)
 
 
-def first_search() -> Slice:
+def first_search() -> RetrievalSubset:
     """What the Retrieval page begins with."""
     return first_images(load_retrieval("scenes/retrieval"), 500)
 
@@ -133,7 +133,7 @@ def test_another_caption_or_image_has_no_shipped_score():
     (image, caption), *_ = keys_of(load("scenes/left-right"))
     other = keys_of(load("scenes/left-right", "validation"))[0]
     asked = [(image, caption), (image, caption + "."), (image[::-1], caption), other, (image, other[1])]
-    assert np.isfinite(ready.find(key, asked)).tolist() == [True, False, False, False, False]
+    assert np.isfinite(ready.find_scores(key, asked)).tolist() == [True, False, False, False, False]
 
 
 def copied_assets(tmp_path: Path, monkeypatch) -> tuple[str, list[ready.Key]]:
@@ -141,16 +141,16 @@ def copied_assets(tmp_path: Path, monkeypatch) -> tuple[str, list[ready.Key]]:
     key, keys = scorer_key("builtin/clip"), keys_of(load("scenes/swap").select(range(4)))
     shutil.copytree(ready.folder(), tmp_path / "scores")
     monkeypatch.setattr("core.base.paths.assets", lambda: tmp_path)
-    assert np.isfinite(ready.find(key, keys)).all()
+    assert np.isfinite(ready.find_scores(key, keys)).all()
     return key, keys
 
 
 def test_scores_of_other_pairs_are_not_used(tmp_path, monkeypatch):
     key, keys = copied_assets(tmp_path, monkeypatch)
-    pairs = ready.Pairs.of(keys)
-    assert not ready.current(key, pairs)
+    pairs = ready.ShippedPairs.of(keys)
+    assert not ready.is_current(key, pairs)
     pairs.write(ready.folder() / ready.PAIRS)
-    assert np.isnan(ready.find(key, keys)).all()
+    assert np.isnan(ready.find_scores(key, keys)).all()
 
 
 @pytest.mark.parametrize("harm", ["cut", "no archive", "another scorer's"])
@@ -164,7 +164,7 @@ def test_a_damaged_file_is_as_good_as_none(tmp_path, monkeypatch, harm):
     }
     path.write_bytes(bad[harm])
     with pytest.warns(UserWarning, match="cannot be read"):
-        assert np.isnan(ready.find(key, keys)).all()
+        assert np.isnan(ready.find_scores(key, keys)).all()
 
 
 def other_file(path: Path) -> str:
@@ -174,18 +174,18 @@ def other_file(path: Path) -> str:
 def test_what_is_written_is_found_pair_by_pair(tmp_path, monkeypatch):
     monkeypatch.setattr("core.base.paths.assets", lambda: tmp_path)
     keys = [(f"image {i}", f"caption {j}") for i in range(7) for j in range(5) if (i + j) % 3]
-    pairs = ready.Pairs.of(keys + keys[:4])
+    pairs = ready.ShippedPairs.of(keys + keys[:4])
     assert len(pairs.codes) == len(keys)
     ready.folder().mkdir()
     pairs.write(ready.folder() / ready.PAIRS)
     values = np.empty(len(keys), dtype=np.float32)
     values[pairs.places(keys)] = np.arange(len(keys))
-    ready.write("a key", "a name", pairs, values)
-    assert ready.current("a key", pairs) and not ready.current("another key", pairs)
+    ready.write_scores("a key", "a name", pairs, values)
+    assert ready.is_current("a key", pairs) and not ready.is_current("another key", pairs)
     order = np.random.default_rng(0).permutation(len(keys))
-    assert ready.find("a key", [keys[i] for i in order]).tolist() == order.tolist()
-    assert np.isnan(ready.find("a key", [("image 0", "caption 0"), ("image 9", "caption 1")])).all()
-    assert np.isnan(ready.find("another key", keys)).all() and len(ready.find("a key", [])) == 0
+    assert ready.find_scores("a key", [keys[i] for i in order]).tolist() == order.tolist()
+    assert np.isnan(ready.find_scores("a key", [("image 0", "caption 0"), ("image 9", "caption 1")])).all()
+    assert np.isnan(ready.find_scores("another key", keys)).all() and len(ready.find_scores("a key", [])) == 0
 
 
 # The first start: one process does it all, one thing after the other

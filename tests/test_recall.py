@@ -7,7 +7,7 @@ import pytest
 
 from core.base.errors import InputError
 from core.debiasing.debias import debias_matrix, prior_from_samples
-from core.debiasing.recall_curves import alpha_record, carried_record, recall_curve
+from core.debiasing.recall_curves import alpha_record, recall_curve, transferred_alpha_record
 from core.metrics.recall import classify, classify_if_classes, recall, recall_in_blocks
 from core.metrics.retrieval import ranks, recall_at
 
@@ -120,7 +120,7 @@ def test_bad_input_is_one_sentence(scores, relevant, words):
 
 def test_an_alpha_from_other_images_is_measured_on_these_image_by_image():
     chosen, here = several(seed=1), several(seed=2)
-    found = carried_record(chosen, *here)
+    found = transferred_alpha_record(chosen, *here)
     other = recall_curve(chosen[0], prior_from_samples(chosen[0]), chosen[1])
     assert found["alpha"] == other.alphas[other.best]
     plain = recall(debias_matrix(here[0], prior_from_samples(here[0]), found["alpha"]), here[1]).recall
@@ -192,11 +192,11 @@ def test_a_large_set_is_measured_from_embeddings_to_the_same_recall(
     some = RetrievalSet("toy", "test", images, queries, links)
     monkeypatch.setattr(retrieval, "load_retrieval", lambda *args: some)
     for items in (None, 4):
-        whole = retrieval.search("toy", "test", str(tiny_clip_folder), items)
+        whole = retrieval.retrieval_record("toy", "test", str(tiny_clip_folder), items)
         with monkeypatch.context() as patch:
-            patch.setattr(retrieval, "TABLE", 3)
+            patch.setattr(retrieval, "MAX_TABLE_SCORES", 3)
             patch.setattr(retrieval, "score_matrix", None)  # no table
-            blocks = retrieval.search("toy", "test", str(tiny_clip_folder), items)
+            blocks = retrieval.retrieval_record("toy", "test", str(tiny_clip_folder), items)
         assert blocks == whole
         assert blocks["images"] == (items or len(images)) and blocks["captions"] == 2 * blocks["images"]
 
@@ -205,7 +205,7 @@ def test_a_large_set_is_measured_from_embeddings_to_the_same_recall(
 def test_fewer_than_one_image_is_one_sentence(items):
     from core.debiasing import retrieval
 
-    for ask in (retrieval.search, retrieval.scored):
+    for ask in (retrieval.retrieval_record, retrieval.score_table):
         with pytest.raises(InputError, match=f"{items} images were asked for; ask for 1 or more"):
             ask("scenes/retrieval", "test", "builtin/clip", items)
 

@@ -10,7 +10,14 @@ import pytest
 
 from core.base.errors import InputError
 from core.exchange import report
-from core.exchange.report import Section, chosen_groups, evaluate_all, read_report, report_html, write_report
+from core.exchange.report import (
+    ReportSection,
+    chosen_groups,
+    evaluate_all,
+    read_report,
+    report_html,
+    write_report,
+)
 from core.figures import bars_data, margins_data
 from core.figures.svg import bars_svg, margins_svg
 from core.groups import GroupSet
@@ -19,11 +26,11 @@ from core.metrics.evaluation import Evaluation, tags_frame
 EVIL = "<img src=x onerror=alert(1)></script><script>alert(2)</script>&\"'"
 
 
-def section(groups: GroupSet, benchmark: str = "mine/toy", seed: int = 3, model: str = "me") -> Section:
+def section(groups: GroupSet, benchmark: str = "mine/toy", seed: int = 3, model: str = "me") -> ReportSection:
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(len(groups), 2, 2)).astype(np.float32)
     tags = tags_frame([g.tags for g in groups])
-    return Section(
+    return ReportSection(
         model, groups, Evaluation.of(scores, groups.truth, groups.ids, tags=tags), benchmark, "test"
     )
 
@@ -147,7 +154,7 @@ def test_groups_worth_a_look_are_distinct_and_of_the_kind_they_claim(toy_groups)
 
 def test_ties_are_counted_on_the_page(toy_groups):
     scores = np.zeros((6, 2, 2), np.float32)
-    flat = Section(
+    flat = ReportSection(
         "me", toy_groups, Evaluation.of(scores, toy_groups.truth, toy_groups.ids), "mine/toy", "test"
     )
     words = " ".join(" ".join(parsed(report_html([flat])).words).split())

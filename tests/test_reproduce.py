@@ -126,7 +126,7 @@ def test_the_world_s_tables_cover_every_set_and_every_model_that_can_be_adapted(
 
 def test_an_unknown_table_suggests_the_nearest(store):
     with pytest.raises(InputError, match="did you mean 'ttm/1'"):
-        papers.plan(store, "ttm/11")
+        papers.table_plan(store, "ttm/11")
 
 
 # Cells
@@ -185,7 +185,7 @@ def test_a_plan_sets_yours_beside_the_paper_s_and_says_what_is_missing(store):
     line = lines("ttm/1")[1]
     for seed in (0, 1):
         run_of(store, line.job, seed)
-    found = papers.plan(store, "ttm/1")
+    found = papers.table_plan(store, "ttm/1")
     status = found.lines[1]
     assert (status.state, status.complete) == ("missing", (0, 1))  # neither data nor weights are here
     assert (
@@ -212,7 +212,7 @@ def test_runs_with_other_settings_do_not_count(store, change):
     job = ttm_job("scenes/left-right", "builtin/clip")
     other = {**job, **change, "ttm": {**job["ttm"], **change.get("ttm", {})}}
     run_of(store, other)
-    assert papers.plan(store, "world/oracle").lines[0].complete == ()
+    assert papers.table_plan(store, "world/oracle").lines[0].complete == ()
     assert not papers.matches(other, job)
     same = {**job, "group": "g-1", "device": "cpu", "ttm": {**job["ttm"], "seed": 9, "micro_batch": 10}}
     assert papers.matches(same, job)
@@ -221,35 +221,35 @@ def test_runs_with_other_settings_do_not_count(store, change):
 def test_a_stopped_run_counts_for_nothing_yet_and_a_line_is_done_with_all_seeds(store):
     job = lines("world/schedules")[0].job
     run_of(store, job, 0, upto=3)
-    first = papers.plan(store, "world/schedules").lines[0]
+    first = papers.table_plan(store, "world/schedules").lines[0]
     assert (first.state, first.complete, first.values[0]) == ("stopped", (), None)
     for seed in range(SEEDS):
         run_of(store, job, seed)
-    done = papers.plan(store, "world/schedules").lines[0]
+    done = papers.table_plan(store, "world/schedules").lines[0]
     assert (done.state, done.seconds, done.values[2].seeds) == ("done", None, 4)
     # The same run is a line of other tables too.
-    assert papers.plan(store, "world/oracle").lines[0].state == "done"
+    assert papers.table_plan(store, "world/oracle").lines[0].state == "done"
 
 
 def test_a_table_is_worked_through_and_goes_on_where_it_was(store, quick):
     job = lines("world/schedules")[0].job
     cut = run_of(store, job, 1, upto=3)
     told = []
-    found = papers.work_through(store, "world/schedules", seeds=2, tell=told.append, pause=0)
+    found = papers.run_table(store, "world/schedules", seeds=2, tell=told.append, pause=0)
     assert [status.state for status in found.lines] == ["done"] * 4
     assert store.get(cut.id).attempt == 2  # resumed, not begun anew
     assert len(store.list()) == 8
     assert sum(line.startswith("finished") for line in told) == 8
     groups = [{store.get(i).config.get("group") for i in status.runs} for status in found.lines]
     assert all(len(g - {None}) == 1 for g in groups)  # a line's seeds belong together
-    again = papers.work_through(store, "world/schedules", seeds=2, tell=told.append, pause=0)
+    again = papers.run_table(store, "world/schedules", seeds=2, tell=told.append, pause=0)
     assert again.record()["lines"] == found.record()["lines"] and len(store.list()) == 8
 
 
 def test_what_is_missing_is_not_started(store, quick):
-    status = papers.plan(store, "ttm/7").lines[0]
-    assert papers.start(store, status) == []
-    assert papers.work_through(store, "ttm/7", pause=0).lines[0].state == "missing"
+    status = papers.table_plan(store, "ttm/7").lines[0]
+    assert papers.start_line(store, status) == []
+    assert papers.run_table(store, "ttm/7", pause=0).lines[0].state == "missing"
     assert store.list() == []
 
 
@@ -258,7 +258,7 @@ def test_what_is_missing_is_not_started(store, quick):
 
 def test_time_comes_from_the_most_similar_finished_run(store):
     job = ttm_job("scenes/left-right", "builtin/clip", options={"iterations": 2, "epochs": 3})
-    assert time_left.pace(store, job).source == "a guess"
+    assert time_left.seconds_per_iteration(store, job).source == "a guess"
     assert time_left.expected_seconds(store, ttm_job("b", "openai/nothing-here"), 10) == (
         None,
         "no earlier run says",
@@ -266,11 +266,14 @@ def test_time_comes_from_the_most_similar_finished_run(store):
     other = ttm_job("scenes/add", "builtin/clip", options={"iterations": 2, "epochs": 1})
     run_of(store, other)
     # 2 iterations of 6 s, 300 groups, 1 epoch: 0.02 s for a group and epoch.
-    assert time_left.pace(store, job) == (pytest.approx(0.02), "this model")
+    assert time_left.seconds_per_iteration(store, job) == (pytest.approx(0.02), "this model")
     run_of(store, job)
-    assert time_left.pace(store, job) == (pytest.approx(0.02 / 3), "this model and set")
+    assert time_left.seconds_per_iteration(store, job) == (pytest.approx(0.02 / 3), "this model and set")
     assert time_left.expected_seconds(store, job, 150) == (pytest.approx(6.0), "this model and set")
-    assert time_left.pace(store, simplematch_job("scenes/add", "builtin/clip")).source == "a guess"
+    assert (
+        time_left.seconds_per_iteration(store, simplematch_job("scenes/add", "builtin/clip")).source
+        == "a guess"
+    )
 
 
 def test_another_model_s_pace_is_scaled_by_the_size_of_the_weights(store, tmp_path):
@@ -281,7 +284,7 @@ def test_another_model_s_pace_is_scaled_by_the_size_of_the_weights(store, tmp_pa
         ttm_job("b", str(tmp_path / n), options={"iterations": 2, "epochs": 1}) for n in ("small", "large")
     )
     run_of(store, small)
-    assert time_left.pace(store, large) == (pytest.approx(0.1), "another model, by size")
+    assert time_left.seconds_per_iteration(store, large) == (pytest.approx(0.1), "another model, by size")
 
 
 # In the background
@@ -306,7 +309,7 @@ def test_a_table_is_worked_through_by_a_process_of_its_own_once(store, monkeypat
 
 def test_stopping_a_table_stops_its_runs_and_launches_no_more(store, monkeypatch):
     nudged = []
-    monkeypatch.setattr(background.processes, "nudge", nudged.append)
+    monkeypatch.setattr(background.processes, "terminate", nudged.append)
     path = store.root / "tables" / "world-schedules.json"
     path.parent.mkdir()
     path.write_text('{"pid": 1, "created": 0.0, "host": "h"}')
@@ -319,4 +322,4 @@ def test_stopping_a_table_stops_its_runs_and_launches_no_more(store, monkeypatch
 
 def test_the_process_works_through_what_can_run(store, quick):
     background.main([str(store.root), "world/oracle", "1"])
-    assert [s.state for s in papers.plan(store, "world/oracle", 1).lines] == ["done", "done"]
+    assert [s.state for s in papers.table_plan(store, "world/oracle", 1).lines] == ["done", "done"]

@@ -14,7 +14,7 @@ from core.papers import cola, measure, show, vgpt
 from core.papers.measured import measured
 from core.papers.runs import matches, missing_of
 from core.papers.tables import lines
-from core.runs.attempt import Job
+from core.runs.attempt import RunAttempt
 from core.runs.store import RunStore
 from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES
 from core.scorers.kinds import KINDS, NULL_COUNTS
@@ -51,7 +51,7 @@ def test_two_numbers_of_a_line_never_share_a_column(paper, module, short):
 @pytest.mark.parametrize(("paper", "module", "short"), PAPERS, ids=["VGPT", "Cola"])
 def test_a_line_can_be_run_or_says_what_is_missing_or_is_printed_alone(paper, module, short, store):
     for key, _, _ in module.TABLES:
-        for status in papers.plan(store, f"{short}/{key}").lines:
+        for status in papers.table_plan(store, f"{short}/{key}").lines:
             alone = status.line.label.split(",")[0] in ("random", "human")
             assert status.state == ("printed" if alone else "missing"), status.line.label
             assert bool(status.missing) != alone
@@ -149,7 +149,7 @@ def test_runs_of_other_kinds_and_settings_do_not_count():
 def run(store, job):
     made = store.create(measure.KIND, "t", job)
     attempt = store.queue_up(made.id)
-    work = Job(store, made.id, attempt)
+    work = RunAttempt(store, made.id, attempt)
     work.wait_for_turn()
     assert WORKERS[measure.KIND](work)
     store.conclude(made.id, attempt, "finished")
@@ -172,7 +172,7 @@ def test_a_line_of_the_paper_is_measured_on_its_data_and_stands_beside_the_print
     zero, best = by_label["BLIP, VisualGPTScore α=0"], by_label["BLIP, VisualGPTScore α=α*"]
     assert zero.jobs[0] == best.jobs[0]  # one run serves both
     steps = run(store, zero.jobs[0])
-    status = {s.line.label: s for s in papers.plan(store, "vgpt/10").lines}["BLIP, VisualGPTScore α=0"]
+    status = {s.line.label: s for s in papers.table_plan(store, "vgpt/10").lines}["BLIP, VisualGPTScore α=0"]
     found = dict(zip([c.head for c in status.line.cells], status.values, strict=True))
     alpha = steps[-1]["alpha"]["text_score"]
     assert found["Winoground TextScore"].mean == pytest.approx(alpha["alpha_0"]["value"], abs=1e-3)
@@ -213,7 +213,7 @@ def test_a_retrieval_set_is_measured_with_and_without_its_prior(store, monkeypat
 
 def test_a_measurement_stops_when_it_is_asked_to(store):
     made = store.create(measure.KIND, "t", measure.measure_job("scenes/swap", "builtin/blind-lm"))
-    work = Job(store, made.id, store.queue_up(made.id))
+    work = RunAttempt(store, made.id, store.queue_up(made.id))
     work.ask_to_stop()
     assert measure.run_measure(work) is False and store.steps(made.id) == []
 
@@ -231,7 +231,7 @@ def test_what_ships_of_the_captioner_stands_in_its_lines(store):
         (table.prior == "gaussian") & (table.benchmark == "scenes/swap") & (table.metric == "text_score")
     ]
     wanted = dict(zip(own.setting, own.value, strict=True))
-    status = next(s for s in papers.plan(store, "world/alpha").lines if "scenes/swap," in s.line.label)
+    status = next(s for s in papers.table_plan(store, "world/alpha").lines if "scenes/swap," in s.line.label)
     found = [spread.mean for spread in status.shipped]
     names = ("alpha 0", "alpha 1", "tuned on test", "half/half x 10")
     assert found == pytest.approx([wanted[name] for name in names])
@@ -255,7 +255,7 @@ def test_what_ships_of_the_strategies_stands_in_their_lines(store, tmp_path, mon
     monkeypatch.setattr(sys.modules[measured.__module__], "assets", lambda: tmp_path)
     measured.cache_clear()
     try:
-        found = {s.line.label: s.shipped for s in papers.plan(store, "world/cola").lines}
+        found = {s.line.label: s.shipped for s in papers.table_plan(store, "world/cola").lines}
     finally:
         measured.cache_clear()
     before, linear = found["before, builtin/clip"], found["Linear, builtin/clip"]
@@ -284,7 +284,7 @@ def test_lines_that_share_a_run_launch_it_once(store, monkeypatch):
         return store.get(run_id)
 
     monkeypatch.setattr("core.ttm.seeds.launch", launch)
-    found = papers.work_through(store, "world/cola", seeds=1, pause=0.01)
+    found = papers.run_table(store, "world/cola", seeds=1, pause=0.01)
     assert sorted(launched) == sorted(STRATEGIES)  # `before` is Linear's
     assert {s.state for s in found.lines} == {"done"}
     assert found.lines[0].values[0].mean == 1.0
@@ -293,7 +293,7 @@ def test_lines_that_share_a_run_launch_it_once(store, monkeypatch):
 def test_only_what_is_in_percent_is_drawn():
     from core import figures
 
-    record = papers.plan(RunStore(), "cola/3").record()
+    record = papers.table_plan(RunStore(), "cola/3").record()
     data = figures.papers_data(record)
     assert all(UNITS[metric] == "percent" for metric in data.metrics) and len(data.results) == 3
     looks = {trace.marker.symbol.removesuffix("-open") for trace in figures.papers_figure(data).data}

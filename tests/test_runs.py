@@ -20,7 +20,7 @@ from core.base import files, processes
 from core.base.database import Database
 from core.base.errors import InputError
 from core.runs import store as runs
-from core.runs.store import RunStore, Superseded, parallel_runs
+from core.runs.store import AttemptSuperseded, RunStore, parallel_runs
 
 ROOT = Path(__file__).resolve().parent.parent
 ME = processes.identify(os.getpid())
@@ -211,7 +211,7 @@ def test_a_zombie_does_not_work(store):
 
 def test_a_worker_in_another_container_counts_by_its_heartbeat(store):
     run = started(store)
-    boot = processes.here().partition("/")[0]
+    boot = processes.boot_id().partition("/")[0]
     write(store, run.id, host=f"{boot}/pid:[1]", pid=2**22 + 1, heartbeat=time.time())
     assert store.get(run.id).status == "running"
     write(store, run.id, heartbeat=time.time() - 31)
@@ -251,7 +251,7 @@ def test_a_worker_of_an_earlier_attempt_can_write_nothing(store):
         lambda: store.claim(run.id, run.attempt, ME),
         lambda: store.try_start(run.id, run.attempt, 1),
     ):
-        with pytest.raises(Superseded):
+        with pytest.raises(AttemptSuperseded):
             act()
     assert attempt == run.attempt + 1 and store.get(run.id).status == "queued" and store.steps(run.id) == []
 
@@ -273,7 +273,7 @@ def test_a_queued_run_stops_at_once_and_a_running_one_is_asked(store):
     waiting, working = new(store), started(store)
     attempt = store.queue_up(waiting.id)
     assert store.request_stop(waiting.id).status == "stopped"
-    with pytest.raises(Superseded):
+    with pytest.raises(AttemptSuperseded):
         store.try_start(waiting.id, attempt, 1)
     write(store, working.id, pid=None)  # no signal for this test
     assert store.request_stop(working.id).status == "stopping"
@@ -626,7 +626,7 @@ def test_a_write_that_is_cut_short_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "a.json"
     files.write_json(path, {"old": 1})
     monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(InputError, match="No space left on device"), files.storage(path):
+    with pytest.raises(InputError, match="No space left on device"), files.storage_errors(path):
         files.write_json(path, {"new": 2})
     assert json.loads(path.read_text()) == {"old": 1} and os.listdir(tmp_path) == ["a.json"]
 
@@ -637,8 +637,8 @@ def test_a_sealed_folder_that_is_damaged_is_noticed(tmp_path, damage):
     (folder / "inner").mkdir(parents=True)
     path, manifest = folder / "inner" / "weights", folder / files.MANIFEST
     path.write_bytes(bytes(1000))
-    files.seal(folder, iteration=3)
-    assert files.unseal(folder)["iteration"] == 3
+    files.write_manifest(folder, iteration=3)
+    assert files.verify_manifest(folder)["iteration"] == 3
     {
         "flip": lambda: path.write_bytes(bytes(500) + b"\1" + bytes(499)),
         "cut": lambda: path.write_bytes(bytes(999)),
@@ -647,7 +647,7 @@ def test_a_sealed_folder_that_is_damaged_is_noticed(tmp_path, damage):
         "no manifest": manifest.unlink,
     }[damage]()
     with pytest.raises(InputError, match="manifest" if "manifest" in damage else "weights"):
-        files.unseal(folder)
+        files.verify_manifest(folder)
 
 
 def test_publishing_replaces_a_folder_as_a_whole(tmp_path):

@@ -28,29 +28,29 @@ from core.scenes import (
     SWAPPED,
     VOCABULARY,
     Camera,
-    Claim,
+    CaptionTemplate,
     Light,
     Phrase,
     Scene,
     SceneImage,
     SceneObject,
-    Wording,
+    Statement,
     caption_scene,
-    claim_scene,
-    holds,
+    caption_text,
+    is_true_of,
+    minimal_pair,
+    minimal_pair_captions,
     render,
     render_many,
     sample_scene,
-    say,
     scene_graph,
     segment,
+    statement_about,
+    training_minimal_pairs,
     training_scenes,
-    training_twins,
-    twin,
-    twin_captions,
     words,
 )
-from core.scenes.world import CLEAR, outline
+from core.scenes.world import CLEAR_GAP, outline
 
 CAMERA = Camera(shift=0.0, elevation=38.0, distance=12.0, zoom=4.5, roll=0.0)
 LIGHT = Light(azimuth=30, elevation=52, strength=1.0, warmth=0.0, softness=0.1)
@@ -156,10 +156,12 @@ def test_the_graph_lists_clear_relations_and_their_inverses_only():
 
 def test_a_small_difference_denies_a_relation_and_a_middling_one_leaves_it_open():
     phrase_a, phrase_b = Phrase("red"), Phrase("blue")
-    for gap, expected in ((0.1, False), ((CLEAR[1] + 0.45) / 2, None), (CLEAR[1] + 0.1, True)):
+    for gap, expected in ((0.1, False), ((CLEAR_GAP[1] + 0.45) / 2, None), (CLEAR_GAP[1] + 0.1, True)):
         scene = scene_of(thing(x=-1.5), thing(colour="blue", x=1.5, y=gap))
-        assert holds(Claim((phrase_a, phrase_b), "in front of"), scene) is expected
-        assert holds(Claim((phrase_b, phrase_a), "in front of"), scene) is False or gap < CLEAR[1]
+        assert is_true_of(Statement((phrase_a, phrase_b), "in front of"), scene) is expected
+        assert (
+            is_true_of(Statement((phrase_b, phrase_a), "in front of"), scene) is False or gap < CLEAR_GAP[1]
+        )
 
 
 def test_picture_boxes_hold_the_drawn_object():
@@ -175,17 +177,27 @@ def test_picture_boxes_hold_the_drawn_object():
 
 def test_captions_read_as_plain_english():
     red, orange = Phrase("red", "cube", "large", "metal"), Phrase("orange", "sphere")
-    shiny = Wording(Wording().words | {"metal": "shiny", "sphere": "ball", "left of": "left of"})
-    assert say(Claim((red, orange))) == "a large red metal cube and an orange sphere"
-    assert say(Claim((orange, red), "left of"), shiny) == "an orange ball left of a large shiny red cube"
+    shiny = CaptionTemplate(
+        CaptionTemplate().words | {"metal": "shiny", "sphere": "ball", "left of": "left of"}
+    )
+    assert caption_text(Statement((red, orange))) == "a large red metal cube and an orange sphere"
     assert (
-        say(Claim((Phrase("red"), orange, Phrase(None, "cube"))))
+        caption_text(Statement((orange, red), "left of"), shiny)
+        == "an orange ball left of a large shiny red cube"
+    )
+    assert (
+        caption_text(Statement((Phrase("red"), orange, Phrase(None, "cube"))))
         == "a red object, an orange sphere and a cube"
     )
-    assert say(Claim((Phrase("red", "cube"),), count=2), Wording(frame=1)) == "there are two red cubes"
-    assert say(Claim((orange,), count=1), Wording(frame=1)) == "there is one orange sphere"
     assert (
-        say(Claim((red, orange), "behind"), Wording(frame=6))
+        caption_text(Statement((Phrase("red", "cube"),), count=2), CaptionTemplate(frame=1))
+        == "there are two red cubes"
+    )
+    assert (
+        caption_text(Statement((orange,), count=1), CaptionTemplate(frame=1)) == "there is one orange sphere"
+    )
+    assert (
+        caption_text(Statement((red, orange), "behind"), CaptionTemplate(frame=6))
         == "the large red metal cube is behind the orange sphere"
     )
 
@@ -195,12 +207,12 @@ def test_claims_are_judged_by_hand_worked_cases():
         thing(x=-1.5), thing("sphere", "blue", x=1.5), thing("sphere", "red", "small", x=0, y=2.5)
     )
     red, cube, sphere = Phrase("red"), Phrase(shape="cube"), Phrase(shape="sphere")
-    assert holds(Claim((red, cube)), scene) is True  # the small red sphere and the cube
-    assert holds(Claim((cube, cube)), scene) is False  # one cube cannot be two
-    assert holds(Claim((sphere,), count=2), scene) is True
-    assert holds(Claim((sphere,), count=1), scene) is False
-    assert holds(Claim((Phrase("blue"), cube), "right of"), scene) is True
-    assert holds(Claim((cube, Phrase("blue")), "right of"), scene) is False
+    assert is_true_of(Statement((red, cube)), scene) is True  # the small red sphere and the cube
+    assert is_true_of(Statement((cube, cube)), scene) is False  # one cube cannot be two
+    assert is_true_of(Statement((sphere,), count=2), scene) is True
+    assert is_true_of(Statement((sphere,), count=1), scene) is False
+    assert is_true_of(Statement((Phrase("blue"), cube), "right of"), scene) is True
+    assert is_true_of(Statement((cube, Phrase("blue")), "right of"), scene) is False
 
 
 def test_random_captions_are_true_and_use_the_small_vocabulary(scenes):
@@ -208,7 +220,7 @@ def test_random_captions_are_true_and_use_the_small_vocabulary(scenes):
     assert len(VOCABULARY) < 150
     seen = set()
     for scene in scenes:
-        assert holds(claim_scene(scene, rng), scene) is True
+        assert is_true_of(statement_about(scene, rng), scene) is True
         caption = caption_scene(scene, rng)
         assert caption == caption.lower() and re.fullmatch(r"[a-z]+(,? [a-z]+)*", caption)
         assert not re.search(r"\ba [aeiou]|\ban [^aeiou]", caption)
@@ -221,7 +233,7 @@ def test_captions_follow_the_generator_and_the_asked_kinds(scenes):
         scenes[0], np.random.default_rng(1)
     )
     rng = np.random.default_rng(2)
-    full = [claim_scene(s, rng, kinds={"pair": 1}, detail=0.0, omit=0.0) for s in scenes]
+    full = [statement_about(s, rng, kinds={"pair": 1}, detail=0.0, omit=0.0) for s in scenes]
     assert all(p.colour and p.shape and not p.size for c in full if c.count is None for p in c.phrases)
 
 
@@ -231,15 +243,15 @@ def test_captions_follow_the_generator_and_the_asked_kinds(scenes):
 @pytest.mark.parametrize("kind", SWAPPED)
 def test_a_twin_exchanges_one_property_and_its_captions_tell_the_scenes_apart(kind):
     rng = np.random.default_rng(0)
-    for found in training_twins(25, (kind,), seed=1):
+    for found in training_minimal_pairs(25, (kind,), seed=1):
         first, second = found.claims()
-        assert [holds(c, s) for s in (found.first, found.second) for c in (first, second)] == [
+        assert [is_true_of(c, s) for s in (found.first, found.second) for c in (first, second)] == [
             True,
             False,
             False,
             True,
         ]
-        captions = twin_captions(found, rng, detail=0.3)
+        captions = minimal_pair_captions(found, rng, detail=0.3)
         assert captions[0] != captions[1] and sorted(words(captions[0])) == sorted(words(captions[1]))
         assert found.second.seen and found.second.split == "train"
         _check_exchange(found)
@@ -260,9 +272,9 @@ def _check_exchange(found):
 def test_a_scene_without_a_fitting_pair_has_no_twin():
     rng = np.random.default_rng(0)
     same = scene_of(thing(x=-1.5), thing(x=1.5))
-    assert all(twin(same, kind, rng) is None for kind in SWAPPED)
+    assert all(minimal_pair(same, kind, rng) is None for kind in SWAPPED)
     with pytest.raises(InputError, match="left-right"):
-        twin(same, "left-rigth", rng)
+        minimal_pair(same, "left-rigth", rng)
 
 
 # Pictures

@@ -16,7 +16,7 @@ from core.scenes import (
     VOCABULARY,
     build,
     build_retrieval,
-    holds,
+    is_true_of,
     load,
     load_flat,
     load_retrieval,
@@ -25,9 +25,9 @@ from core.scenes import (
     words,
     write_assets,
 )
-from core.scenes.flat import independent, keep
+from core.scenes.flat import independent, independent_groups
 from core.scenes.rows import asset_path, read_rows
-from core.scenes.sets import drawn
+from core.scenes.sets import draw_groups
 from core.scenes.shuffles import grammatical
 from core.scoring.scores import score_all, score_groups
 
@@ -297,7 +297,7 @@ def test_a_flattened_set_is_a_part_of_its_set_and_names_itself():
 
 def test_the_shipped_flattened_set_is_what_choosing_gives():
     whole, part = load("scenes/material-swap"), load_flat("scenes/material-swap@global")
-    assert part.ids == whole.select(keep("scenes/material-swap", "test")).ids
+    assert part.ids == whole.select(independent_groups("scenes/material-swap", "test")).ids
 
 
 def test_without_flattening_most_images_fit_several_captions():
@@ -310,11 +310,11 @@ def test_without_flattening_most_images_fit_several_captions():
 
 
 def test_drafts_without_conflicts_are_chosen_and_no_further_one_fits_in():
-    drafts = [draft for draft, _ in drawn("scenes/left-right", "test", 40)]
+    drafts = [draft for draft, _ in draw_groups("scenes/left-right", "test", 40)]
     kept = independent(drafts).tolist()
 
     def clash(a, b):
-        return any(holds(c, s) is not False for c in a.claims for s in b.scenes)
+        return any(is_true_of(c, s) is not False for c in a.claims for s in b.scenes)
 
     for i in range(len(drafts)):
         rivals = [j for j in kept if j != i and (clash(drafts[i], drafts[j]) or clash(drafts[j], drafts[i]))]

@@ -87,7 +87,7 @@ def test_a_large_model_is_freed_before_the_next_is_loaded_and_small_ones_stay(ma
     monkeypatch.setitem(scorers.SCORERS, "blip", lambda *args: held.append(first() is None) or plain(*args))
     load_scorer(str(make("blip-itm")), "cpu")
     assert held == [False]  # small: both stay
-    monkeypatch.setattr(scorers, "SMALL", 1000)  # bytes: now every model is large
+    monkeypatch.setattr(scorers, "SMALL_MODEL_BYTES", 1000)  # bytes: now every model is large
     load_scorer(str(make("blip-vqa")), "cpu")
     assert held == [False, True] and len(scorers._kept) == 1
 

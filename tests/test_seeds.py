@@ -67,9 +67,9 @@ def test_parts_of_a_transfer_check_are_summed_up_apart():
 def test_the_result_is_the_last_iteration_of_complete_seeds_not_the_best():
     falling = [record(0, 50), record(1, 99), record(2, 60)]
     half = [record(0, 50), record(1, 90)]
-    found = seeds.final([falling, half], [JOB, JOB])
+    found = seeds.final_values([falling, half], [JOB, JOB])
     assert (found["iteration"], found["seeds"], found["metrics"]["group_match"]["mean"]) == (2, 1, 60.0)
-    assert seeds.final([half], [JOB]) is None
+    assert seeds.final_values([half], [JOB]) is None
 
 
 def test_simple_match_seeds_may_end_after_different_rounds():
@@ -78,7 +78,7 @@ def test_simple_match_seeds_may_end_after_different_rounds():
         [record(0, 50), record(1, 70, fitted=1.0)],
         [record(0, 50), record(1, 60, fitted=0.9), record(2, 80, fitted=1.0)],
     ]
-    assert seeds.final(runs, [job, job])["metrics"]["group_match"]["mean"] == 75.0
+    assert seeds.final_values(runs, [job, job])["metrics"]["group_match"]["mean"] == 75.0
 
 
 def test_one_action_starts_consecutive_seeds_that_know_their_group(store):
@@ -103,7 +103,7 @@ def test_a_group_goes_on_where_its_runs_were_cut_short(store):
 def test_an_unknown_group_and_a_senseless_number_are_one_sentence(store):
     with pytest.raises(InputError, match="no group of runs 'g-none'"):
         seeds.group_runs(store, "g-none")
-    for count in (0, seeds.MOST + 1):
+    for count in (0, seeds.MAX_SEEDS + 1):
         with pytest.raises(InputError, match="seeds were asked for"):
             seeds.seed_jobs(JOB, count)
 

@@ -70,7 +70,7 @@ class Counted:
 def test_images_read_in_parts_are_those_read_at_once(model):
     whole = model._preprocess([image.open(model.side) for image in IMAGES])
     for size in (1, 5, 64):
-        blocks = list(reading.read_ahead(IMAGES, model._read, size, model.device))
+        blocks = list(reading.prefetch(IMAGES, model._read, size, model.device))
         assert [len(b["pixel_values"]) for b in blocks][:-1] == [size] * (len(blocks) - 1)
         for name, expected in whole.items():
             assert torch.equal(torch.cat([block[name] for block in blocks]), expected)
@@ -86,7 +86,7 @@ def test_a_set_without_room_is_read_when_needed_to_the_same_bytes(model, monkeyp
     assert len(streamed.pixels) == len(IMAGES)
     log.clear()
     chosen = torch.tensor([3, 0, 31])
-    assert torch.equal(reading.inputs_of(streamed, chosen)["pixel_values"], kept.pixels[chosen])
+    assert torch.equal(reading.image_inputs(streamed, chosen)["pixel_values"], kept.pixels[chosen])
     assert sorted(log) == sorted(IMAGES[i].key for i in chosen)
     np.testing.assert_array_equal(model.score_prepared(streamed, ALL, 5), model.score_prepared(kept, ALL, 5))
 
@@ -184,20 +184,20 @@ def test_a_run_whose_scoring_runs_out_of_memory_says_so_and_remembers_what_fits(
 
 
 def test_names_say_how_a_scorer_runs():
-    assert faster.split("builtin/clip") == ((), "builtin/clip")
-    assert faster.split("bfloat16:vgpt:some/model") == (("bfloat16",), "vgpt:some/model")
-    assert faster.split("compiled:float16:open_clip:ViT-B-32/tag") == (
+    assert faster.split_prefix("builtin/clip") == ((), "builtin/clip")
+    assert faster.split_prefix("bfloat16:vgpt:some/model") == (("bfloat16",), "vgpt:some/model")
+    assert faster.split_prefix("compiled:float16:open_clip:ViT-B-32/tag") == (
         ("compiled", "float16"),
         "open_clip:ViT-B-32/tag",
     )
     for name in ("bfloat16:float16:a", "compiled:bfloat16:compiled:a"):
         with pytest.raises(InputError, match="asks for one thing twice"):
-            faster.split(name)
+            faster.split_prefix(name)
 
 
 def test_half_precision_keeps_rankings_and_multiplies_in_float32(model, toy_groups, monkeypatch):
     exact = score_groups(model, toy_groups)
-    half = faster.twin_of(model, ("bfloat16",), "bfloat16:model")
+    half = faster.converted_copy(model, ("bfloat16",), "bfloat16:model")
     seen: list = []
     inner = model._embed_images
     monkeypatch.setattr(half, "_embed_images", lambda inputs: seen.append(inner(inputs)) or seen[-1])
@@ -212,14 +212,14 @@ def test_half_precision_keeps_rankings_and_multiplies_in_float32(model, toy_grou
 
 
 def test_a_copy_has_a_twin_of_its_own_weights(model):
-    half, copied = faster.twin_of(model, ("bfloat16",), "bfloat16:model"), model.copy()
+    half, copied = faster.converted_copy(model, ("bfloat16",), "bfloat16:model"), model.copy()
     with torch.no_grad():
         for parameter in copied.module.parameters():
             parameter.mul_(1.5)
-    other = faster.twin_of(copied, ("bfloat16",), "bfloat16:copied")
+    other = faster.converted_copy(copied, ("bfloat16",), "bfloat16:copied")
     assert (half.name, other.name) == ("bfloat16:model", "bfloat16:copied")
     assert not np.array_equal(half.score(IMAGES, CAPTIONS, ALL), other.score(IMAGES, CAPTIONS, ALL))
-    assert faster.twin_of(model, ("bfloat16",), "bfloat16:model") is half
+    assert faster.converted_copy(model, ("bfloat16",), "bfloat16:model") is half
 
 
 @pytest.mark.parametrize("kind", ["vgpt", "itm", "itc", "vqa"])
@@ -253,7 +253,7 @@ def test_compiled_models_encode_images_with_compiled_code(model, monkeypatch):
 
     monkeypatch.setattr(torch, "compile", compiler)
     monkeypatch.setenv("CXX", "c++")
-    twin = faster.twin_of(model, ("compiled",), "compiled:model")
+    twin = faster.converted_copy(model, ("compiled",), "compiled:model")
     assert asked == [{"dynamic": True}]
     assert twin.key != model.key
     np.testing.assert_array_equal(twin.score(IMAGES, CAPTIONS, ALL), model.score(IMAGES, CAPTIONS, ALL))
@@ -283,4 +283,4 @@ def test_scoring_in_any_way_warns_of_nothing_where_memory_suffices(model):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.score(IMAGES, CAPTIONS, ALL)
-        faster.twin_of(model, ("bfloat16",), "bfloat16:model").score(IMAGES, CAPTIONS, ALL)
+        faster.converted_copy(model, ("bfloat16",), "bfloat16:model").score(IMAGES, CAPTIONS, ALL)

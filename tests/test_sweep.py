@@ -10,13 +10,13 @@ from core import worker
 from core.base import files
 from core.base.errors import InputError
 from core.runs import attempt as attempts
-from core.runs.attempt import Job
-from core.runs.store import Run, RunStore, Superseded
+from core.runs.attempt import RunAttempt
+from core.runs.store import AttemptSuperseded, Run, RunStore
 from core.scoring.scores import ScoreCache
 from core.sweeps import local, read_plan, remote_store
-from core.sweeps.driver_store import Keeper, enqueue
+from core.sweeps.driver_store import DriverStore, enqueue
 from core.sweeps.evaluate import evaluate_job, score_shard, shards
-from core.sweeps.local import work_here
+from core.sweeps.local import run_locally
 from core.sweeps.node import run_cell, score_part
 from core.sweeps.plan import cell_key, parse_plan
 from core.sweeps.remote_store import RemoteStore
@@ -163,12 +163,12 @@ def test_a_finished_cell_is_never_repeated_and_the_others_go_on(store, monkeypat
     attempt = store.queue_up(cut.id)
     store.conclude(cut.id, attempt, "failed", "a sentence")
     told = []
-    found = work_here(store, plan, 2, told.append, pause=0)
+    found = run_locally(store, plan, 2, told.append, pause=0)
     assert all(state.done for state in found) and len(started) == 7
     assert done.id not in dict(started) and dict(started)[cut.id] is True  # resumed, not made anew
     assert told[0] == "1 of 8 cells are done, 0 at work"
     started.clear()
-    work_here(store, plan, 2, pause=0)
+    run_locally(store, plan, 2, pause=0)
     assert started == []
 
 
@@ -223,7 +223,7 @@ def plain_run(store, kind, config):
     """The run as a local worker leaves it, in this process."""
     run = store.create(kind, "plain", config)
     attempt = store.queue_up(run.id)
-    job = Job(store, run.id, attempt)
+    job = RunAttempt(store, run.id, attempt)
     status, error = worker.work(job)
     store.conclude(run.id, attempt, status, error)
     assert error is None
@@ -246,7 +246,7 @@ def clip():
 def unshipped(monkeypatch):
     """As if no scores shipped with Crossmatch: everything is scored."""
     monkeypatch.setattr(
-        "core.scoring.shipped.find", lambda scorer, keys: np.full(len(keys), np.nan, dtype=np.float32)
+        "core.scoring.shipped.find_scores", lambda scorer, keys: np.full(len(keys), np.nan, dtype=np.float32)
     )
 
 
@@ -272,7 +272,7 @@ def test_a_shard_that_is_there_is_not_scored_again(store, clip, monkeypatch):
     with np.load(path) as made:
         kept = {name: made[name] for name in made.files}
     files.write_arrays(path, {**kept, "scores": kept["scores"] + 1000})  # to be recognised by
-    worker.work(Job(store, run.id, store.queue_up(run.id)))
+    worker.work(RunAttempt(store, run.id, store.queue_up(run.id)))
     scores = store.scores(run.id, 0)
     assert (scores[:5] > 900).all() and (scores[5:] < 900).all() and len(scores) == 8
 
@@ -330,8 +330,8 @@ def test_a_run_whose_node_is_lost_goes_on_elsewhere_and_ends_bit_equal_to_one_at
     monkeypatch.setattr(remote_store, "CHUNK", 1000)  # many pieces
     home = plain_run(store, "ttm", job)
     run_id = handed_over(store, "ttm", job)
-    keeper = Keeper(str(store.root), "1")
-    monkeypatch.setattr("core.sweeps.node.own_version", lambda: "1")
+    keeper = DriverStore(str(store.root), "1")
+    monkeypatch.setattr("core.sweeps.node.code_version", lambda: "1")
     with pytest.raises(Lost):  # two records are in, and the third one's files
         run_cell(asker(keeper, run_id, after=2), run_id, "one node", worker.work)
     assert len(store.steps(run_id)) == 2 and store.get(run_id).status == "running"
@@ -349,7 +349,7 @@ def test_a_run_whose_node_is_lost_goes_on_elsewhere_and_ends_bit_equal_to_one_at
         {p.name: p.read_bytes() for p in m.iterdir() if p.suffix in (".safetensors", ".npz")} for m in models
     ]
     assert weights[0] == weights[1] and weights[0]
-    files.unseal(models[0])
+    files.verify_manifest(models[0])
     left = {p.name for p in store.folder(run_id).iterdir()}
     assert left == {"config.json", "log.txt", "model", "steps"}
     log = store.log(
@@ -361,16 +361,16 @@ def test_a_run_whose_node_is_lost_goes_on_elsewhere_and_ends_bit_equal_to_one_at
 
 def test_a_node_that_was_given_up_can_write_no_more(store, job, tmp_path):
     run_id = handed_over(store, "ttm", job)
-    keeper = Keeper(str(store.root), "1")
+    keeper = DriverStore(str(store.root), "1")
     first, record = keeper.begin(run_id, "one", "1")
     second, _ = keeper.begin(run_id, "two", "1")
     assert second > first
     old = RemoteStore(asker(keeper, run_id), Run(**record), first, tmp_path / "old")
     files.write_arrays(old.arrays_path(run_id, 0), {"scores": np.zeros(3)})
-    with pytest.raises(Superseded):
+    with pytest.raises(AttemptSuperseded):
         old.append_step(run_id, {"iteration": 0}, first)
     assert not store.arrays_path(run_id, 0).exists() and store.steps(run_id) == []
-    with pytest.raises(Superseded):
+    with pytest.raises(AttemptSuperseded):
         keeper.beat(run_id, first, "running", {})
     assert keeper.beat(run_id, second, "running", {}) == "running"
     assert keeper.wanted(run_id, second) and not keeper.wanted(run_id, first)
@@ -378,7 +378,7 @@ def test_a_node_that_was_given_up_can_write_no_more(store, job, tmp_path):
 
 def test_what_does_not_arrive_whole_is_not_there(store, job, tmp_path):
     run_id = handed_over(store, "ttm", job)
-    keeper = Keeper(str(store.root), "1")
+    keeper = DriverStore(str(store.root), "1")
     attempt, _ = keeper.begin(run_id, "one", "1")
     keeper.receive(run_id, "00000001", "steps/0000.npz", 0, b"half")
     with pytest.raises(InputError, match="did not arrive whole"):
@@ -392,7 +392,7 @@ def test_what_does_not_arrive_whole_is_not_there(store, job, tmp_path):
 
 def test_names_from_a_node_stay_inside_the_run(store, job, tmp_path):
     run_id = handed_over(store, "ttm", job)
-    keeper = Keeper(str(store.root), "1")
+    keeper = DriverStore(str(store.root), "1")
     attempt, _ = keeper.begin(run_id, "one", "1")
     for name in ("../evil", "/evil", "a/../../evil", ""):
         with pytest.raises(InputError):
@@ -410,10 +410,10 @@ def test_names_from_a_node_stay_inside_the_run(store, job, tmp_path):
 
 
 def test_stopping_reaches_a_node_and_a_stopped_run_is_not_begun(store, job, monkeypatch):
-    monkeypatch.setattr(remote_store, "BEAT", 0.0)
-    monkeypatch.setattr(attempts, "BEAT", 0.01)
-    monkeypatch.setattr("core.sweeps.node.own_version", lambda: "1")
-    keeper = Keeper(str(store.root), "1")
+    monkeypatch.setattr(remote_store, "HEARTBEAT_SECONDS", 0.0)
+    monkeypatch.setattr(attempts, "HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr("core.sweeps.node.code_version", lambda: "1")
+    keeper = DriverStore(str(store.root), "1")
     run_id = handed_over(store, "ttm", {**job, "ttm": {**job["ttm"], "iterations": 500}})
 
     def call(method, *arguments):
@@ -431,36 +431,36 @@ def test_stopping_reaches_a_node_and_a_stopped_run_is_not_begun(store, job, monk
 
 
 def test_a_failure_on_a_node_is_a_sentence_in_the_store(store, job, monkeypatch):
-    monkeypatch.setattr("core.sweeps.node.own_version", lambda: "1")
-    keeper = Keeper(str(store.root), "1")
+    monkeypatch.setattr("core.sweeps.node.code_version", lambda: "1")
+    keeper = DriverStore(str(store.root), "1")
     run_id = handed_over(store, "ttm", {**job, "groups": 31})
     assert run_cell(asker(keeper, run_id), run_id, "one", worker.work)[0] == "failed"
     assert "31 groups were asked for" in store.get(run_id).error
     run_id = handed_over(store, "ttm", job)
-    keeper = Keeper(str(store.root), "2")
+    keeper = DriverStore(str(store.root), "2")
     status, error = run_cell(asker(keeper, run_id), run_id, "one", worker.work)
     assert status == "failed" and "one has Crossmatch 1 and the driver 2" in error
 
 
 def test_a_model_folder_travels_to_the_node(store, tiny_clip_folder, monkeypatch, unshipped):
     """The node's copy scores as the original does, and nothing of the original's path is needed."""
-    monkeypatch.setattr("core.sweeps.node.own_version", lambda: "1")
+    monkeypatch.setattr("core.sweeps.node.code_version", lambda: "1")
     folder = store.root.parent / "mine" / "clip"
     shutil.copytree(tiny_clip_folder, folder)
     config = evaluate_job("scenes/left-right", str(folder), groups=4, device="cpu")
     home = plain_run(store, "evaluate", config)
-    keeper = Keeper(str(store.root), "1", [str(folder)], str(store.root.parent / "cache.sqlite"))
+    keeper = DriverStore(str(store.root), "1", [str(folder)], str(store.root.parent / "cache.sqlite"))
     run_id = handed_over(store, "evaluate", config)
     assert run_cell(asker(keeper, run_id), run_id, "far", worker.work) == ("finished", None)
     assert store.scores(run_id, 0).tobytes() == store.scores(home.id, 0).tobytes()
 
 
 def test_a_shard_that_is_handed_in_fills_the_cache_and_is_used(store, tmp_path, monkeypatch, unshipped):
-    monkeypatch.setattr("core.sweeps.node.own_version", lambda: "1")
+    monkeypatch.setattr("core.sweeps.node.code_version", lambda: "1")
     config = evaluate_job("scenes/left-right", "builtin/clip", groups=6, shard=3, device="cpu")
     run_id = handed_over(store, "evaluate", config)
     cache = tmp_path / "elsewhere.sqlite"
-    keeper = Keeper(str(store.root), "1", [], str(cache))
+    keeper = DriverStore(str(store.root), "1", [], str(cache))
     run, attempt = store.get(run_id), store.get(run_id).attempt
     store.try_start(run_id, attempt, 1)
     for part in ((0, 3), (3, 6)):

@@ -17,9 +17,9 @@ from core.base.errors import InputError
 from core.runs import attempt
 from core.runs.store import RunStore
 from core.sweeps import ray as ray_cluster
-from core.sweeps.driver_store import Keeper
+from core.sweeps.driver_store import DriverStore
 from core.sweeps.plan import parse_plan
-from core.sweeps.ray import work_on_ray
+from core.sweeps.ray import run_on_ray
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.slow
@@ -88,7 +88,7 @@ def at_home(store, cell):
     run = store.create(
         cell.kind, "at home", {k: v for k, v in cell.job.items() if k != "cell"} | {"cell": "-"}
     )
-    job = attempt.Job(store, run.id, store.queue_up(run.id))
+    job = attempt.RunAttempt(store, run.id, store.queue_up(run.id))
     status, error = worker.work(job)
     assert error is None
     store.conclude(run.id, job.attempt, status)
@@ -101,7 +101,7 @@ def node_of(cluster, store, run_id):
     return next(node for node in cluster.nodes if node.node_id == name)
 
 
-class GatedKeeper(Keeper):
+class GatedKeeper(DriverStore):
     """Takes an iteration in when the test's gate lets it: until then its node waits, with the files handed in."""
 
     def append(self, run_id, record, attempt, progress):
@@ -125,13 +125,13 @@ def test_a_killed_node_costs_no_iteration_and_the_result_is_that_of_a_run_at_hom
     cluster, store, gate, monkeypatch
 ):
     plan = parse_plan(TTM, "lost")
-    monkeypatch.setattr(ray_cluster, "Keeper", GatedKeeper)
+    monkeypatch.setattr(ray_cluster, "DriverStore", GatedKeeper)
     gate.let(1)
     killed: list = []
     killer = threading.Thread(target=kill_the_first_node, args=(cluster, store, gate, killed))
     killer.start()
     told: list[str] = []
-    (state,) = work_on_ray(store, plan, worker.work, tell=told.append, pause=0.1)
+    (state,) = run_on_ray(store, plan, worker.work, tell=told.append, pause=0.1)
     killer.join()
     run = state.run
     assert run.status == "finished" and run.done == 3, (run, store.log(run.id))
@@ -147,19 +147,19 @@ def test_a_killed_node_costs_no_iteration_and_the_result_is_that_of_a_run_at_hom
         assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
     finals = [store.steps(each)[-1]["metrics"] for each in (run.id, home)]
     assert finals[0] == finals[1]
-    files.unseal(store.folder(run.id) / "model")
+    files.verify_manifest(store.folder(run.id) / "model")
     sums = [files.checksum(store.folder(each) / "model/model.safetensors") for each in (run.id, home)]
     assert sums[0] == sums[1]
 
     told.clear()
-    work_on_ray(store, plan, worker.work, tell=told.append, pause=0.1)  # nothing is left to do
+    run_on_ray(store, plan, worker.work, tell=told.append, pause=0.1)  # nothing is left to do
     assert told == ["1 of 1 cells are done, 0 at work elsewhere"] and len(store.list()) == 2
 
 
 def test_a_benchmark_scored_in_shards_on_a_cluster_equals_plain_scoring(cluster, store):
     plan = parse_plan(SHARDED, "sharded")
     told: list[str] = []
-    (state,) = work_on_ray(store, plan, worker.work, tell=told.append, pause=0.1)
+    (state,) = run_on_ray(store, plan, worker.work, tell=told.append, pause=0.1)
     assert state.status == "finished", state.run
     home = at_home(store, plan.cells[0])
     np.testing.assert_allclose(store.scores(state.run.id, 0), store.scores(home, 0), rtol=1e-5)
@@ -169,11 +169,11 @@ def test_a_benchmark_scored_in_shards_on_a_cluster_equals_plain_scoring(cluster,
 
 def test_what_fails_on_a_node_is_told_and_does_not_hold_up_the_others(cluster, store):
     text = SHARDED.replace("groups: 12", "groups: 30000")
-    found = work_on_ray(store, parse_plan(text, "too-many"), worker.work, pause=0.1)
+    found = run_on_ray(store, parse_plan(text, "too-many"), worker.work, pause=0.1)
     assert found[0].status == "failed" and "30000 groups were asked for" in found[0].run.error
 
 
 def test_a_client_address_is_refused_with_what_to_do(monkeypatch, store):
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     with pytest.raises(InputError, match="start the sweep on a node"):
-        work_on_ray(store, parse_plan(SHARDED, "client"), worker.work, "ray://somewhere:10001")
+        run_on_ray(store, parse_plan(SHARDED, "client"), worker.work, "ray://somewhere:10001")

@@ -47,12 +47,12 @@ def test_no_step_hashes_the_weights(monkeypatch):
 
 def test_a_gpu_gets_the_next_batch_ready_and_never_more():
     made = []
-    items = train._ahead(lambda item: made.append(item) or -item, range(4), torch.device("cuda"))
+    items = train._prefetched(lambda item: made.append(item) or -item, range(4), torch.device("cuda"))
     assert next(items) == 0
     assert 2 not in made  # the second is under way or done, the third waits for the first to be used
     assert list(items) == [-1, -2, -3] and made == [0, 1, 2, 3]
-    assert list(train._ahead(str, [], torch.device("cuda"))) == []
-    failing = train._ahead(lambda item: 1 // item, [1, 0, 1], torch.device("cuda"))
+    assert list(train._prefetched(str, [], torch.device("cuda"))) == []
+    failing = train._prefetched(lambda item: 1 // item, [1, 0, 1], torch.device("cuda"))
     assert next(failing) == 1
     with pytest.raises(ZeroDivisionError):
         next(failing)
@@ -305,7 +305,7 @@ def test_a_loss_that_is_not_finite_stops_with_a_sentence():
 
 def test_stop_ends_before_the_next_step():
     asked = []
-    with pytest.raises(train.Stopped):
+    with pytest.raises(train.TrainingStopped):
         fitted(TrainConfig(), stop=lambda: asked.append(1) or len(asked) > 3)
     assert len(asked) == 4
 

@@ -5,7 +5,7 @@ import pytest
 
 from core.base.errors import InputError
 from core.metrics.evaluation import Evaluation
-from core.metrics.paired import SIDES, comparison_table, differences, sides
+from core.metrics.paired import SIDES, comparison_table, differences, groups_by_winner
 
 RIGHT, WRONG = [[2.0, 0.0], [0.0, 2.0]], [[0.0, 2.0], [2.0, 0.0]]
 TRUTH = np.tile([0, 1], (4, 1))
@@ -21,7 +21,7 @@ def two():
 
 
 def test_every_group_is_on_one_side(two):
-    found = sides(*two, "group_match")
+    found = groups_by_winner(*two, "group_match")
     assert {name: np.flatnonzero(mask).tolist() for name, mask in found.items()} == {
         "both right": [0],
         "only A right": [1],
@@ -47,7 +47,7 @@ def test_the_table_says_values_intervals_chance_and_ties_of_both(two):
 
 def test_a_tie_is_right_for_nobody():
     tied = evaluation(*[[[1.0, 1.0], [1.0, 1.0]]] * 4)
-    assert sides(tied, tied, "group_score")["both wrong"].all()
+    assert groups_by_winner(tied, tied, "group_score")["both wrong"].all()
 
 
 def test_different_groups_are_refused_with_a_sentence(two):

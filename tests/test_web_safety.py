@@ -19,7 +19,7 @@ from streamlit.testing.v1 import AppTest
 from core.base import public_mode as public
 from core.base.errors import InputError
 from core.exchange import import_stage
-from core.exchange.importing import register
+from core.exchange.importing import add_benchmark
 from core.runs.store import RunStore
 from core.ttm.run import ttm_job
 
@@ -73,8 +73,8 @@ def hostile_home(scored_home, tmp_path_factory):
     shutil.copytree(assets() / "models/clip", model)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CROSSMATCH_HOME", str(home))
-        register(
-            import_stage.stage(manifest(home / "source")),
+        add_benchmark(
+            import_stage.stage_import(manifest(home / "source")),
             "hostile",
             title=HOSTILE,
             licence=HOSTILE,
@@ -307,7 +307,7 @@ def test_public_mode_cannot_be_left_by_the_address(open_page, monkeypatch, query
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
     test = fine(open_page("pages/8_Your_Data.py", **query))
     assert not [w.key for w in test.text_input if w.key == "set_folder"]
-    assert public.public() and os.environ["CROSSMATCH_PUBLIC"] == "1"
+    assert public.is_public() and os.environ["CROSSMATCH_PUBLIC"] == "1"
 
 
 def test_public_mode_is_read_from_the_process_alone():

@@ -195,7 +195,7 @@ def test_deleting_a_running_run_ends_its_process_and_leaves_nothing(store):
     wait(store, run.id, lambda run: run.status == "running")
     process = processes.identify(pid)
     store.delete(run.id)
-    assert not processes.alive(process)
+    assert not processes.is_alive(process)
     assert store.list() == [] and [path for path in store.root.iterdir() if path.is_dir()] == []
 
 
@@ -262,7 +262,7 @@ def given_up(store, run, monkeypatch):
     ):  # not while it holds the database's lock, and with it everybody
         os.kill(process.pid, signal.SIGSTOP)
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "SILENCE", 1.5)
+        patch.setattr(runs, "HEARTBEAT_TIMEOUT", 1.5)
         assert wait(store, run.id, ended).status == "interrupted"
     return process
 
@@ -280,9 +280,9 @@ def test_resuming_ends_a_worker_that_was_given_up_but_lives(store, gate, monkeyp
     launch(store, run.id, COUNTING)
     process = given_up(store, run, monkeypatch)
     gate.open()
-    assert processes.alive(process)
+    assert processes.is_alive(process)
     launch(store, run.id, COUNTING)
-    assert not processes.alive(process)
+    assert not processes.is_alive(process)
     assert wait(store, run.id, ended).status == "finished"
     assert values(store, run.id) == expected(6)
 
@@ -322,7 +322,7 @@ def records(store, run_id):
 
 def queued_job(store, run_id):
     """A job of this very process."""
-    return attempt.Job(store, run_id, store.queue_up(run_id))
+    return attempt.RunAttempt(store, run_id, store.queue_up(run_id))
 
 
 def begin(store, run_id):
@@ -353,7 +353,7 @@ def test_ttm_as_a_run_has_the_records_of_the_foreground_and_keeps_arrays_and_mod
     }
     folder = store.folder(run.id)
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model", "steps"]
-    assert files.unseal(folder / "model")["benchmark"] == "scenes/left-right"
+    assert files.verify_manifest(folder / "model")["benchmark"] == "scenes/left-right"
     assert "adapted to scenes/left-right" in (folder / "model" / "README.md").read_text()
     assert np.array_equal(scored(folder / "model", job), arrays["scores"])
 
@@ -395,7 +395,9 @@ def test_a_crash_between_any_two_writes_changes_nothing(store, job, uninterrupte
                 fail_at(2, background.save_checkpoint, lambda _, step, record: step),
             )
         elif crash == "record":
-            patch.setattr(attempt.Job, "append", fail_at(2, attempt.Job.append, lambda _, record: record))
+            patch.setattr(
+                attempt.RunAttempt, "append", fail_at(2, attempt.RunAttempt.append, lambda _, record: record)
+            )
         elif crash == "model":
             patch.setattr(background, "publish_model", fail_at(3, background.publish_model, lambda *_: 3))
         with pytest.raises(KeyboardInterrupt):
@@ -486,7 +488,7 @@ def test_every_sort_of_run_killed_at_any_iteration_ends_as_if_it_had_not_been(
     assert len(whole) > 2
     run = store.create(jobs.kind_of(job), "t", job)
     for iteration in range(1, len(whole)):  # before each checkpoint, then before each record
-        for name, at in (("save_checkpoint", background), ("append", attempt.Job)):
+        for name, at in (("save_checkpoint", background), ("append", attempt.RunAttempt)):
             which = (
                 (lambda _, step, record: step) if name == "save_checkpoint" else (lambda _, record: record)
             )
@@ -599,12 +601,12 @@ def test_what_cannot_be_loaded_is_one_sentence(job, change, sentence):
 
 
 def test_the_plan_knows_that_late_iterations_take_longer():
-    plan = background.Plan(4)
+    plan = background.ProgressPlan(4)
     assert [plan.fraction(share) for share in (0.0, 0.25, 0.5, 1.0)] == [0.0, 0.25, 0.5, 1.0]
-    plan = background.Plan(4)
+    plan = background.ProgressPlan(4)
     # One of four groups was trained on; the next thresholds take two, three and four of them.
     plan.update([0.25], [0.5, 0.75, 1.0])
-    scoring = background.Plan.SCORING
+    scoring = background.ProgressPlan.SCORING
     assert plan.fraction(0.25) == pytest.approx((scoring + 0.25) / (4 * scoring + 2.5))
     assert plan.fraction(0.5) == pytest.approx((2 * scoring + 0.75) / (4 * scoring + 2.5))
     assert plan.fraction(0.1) == plan.fraction(0.5)  # a bar never goes back
@@ -614,7 +616,7 @@ def test_the_plan_knows_that_late_iterations_take_longer():
 def test_time_left_comes_from_the_pace_of_this_attempt(store, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr(attempt.time, "monotonic", lambda: clock[0])
-    job = attempt.Job(store, counting(store).id, 0)
+    job = attempt.RunAttempt(store, counting(store).id, 0)
     job.progress(0.5, "resumed half way")
     assert job._progress["seconds_left"] is None
     clock[0] += 10

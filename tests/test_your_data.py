@@ -25,9 +25,17 @@ from core.base.errors import InputError
 from core.datasets import mine
 from core.exchange import import_images as images
 from core.exchange import import_rows, import_stage
-from core.exchange.import_hub import fetch_parts, parts
+from core.exchange.import_hub import fetch_parts, list_parts
 from core.exchange.import_stage import save_upload
-from core.exchange.importing import Columns, discard, guess, open_table, preview, problem_rows, register
+from core.exchange.importing import (
+    ColumnMapping,
+    add_benchmark,
+    discard_staged,
+    guess_columns,
+    open_table,
+    preview,
+    problem_rows,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 stage_module = importlib.import_module("core.exchange.import_stage")  # the package's `stage` is the function
@@ -76,9 +84,9 @@ def zipped(path: Path, folder: Path, top: str = "") -> Path:
 
 
 def test_a_folder_with_a_csv_becomes_a_benchmark_with_captions_answers_tags_and_pixels(tmp_path):
-    staged = import_stage.stage(wide(tmp_path / "set", GOOD, TWIN))
+    staged = import_stage.stage_import(wide(tmp_path / "set", GOOD, TWIN))
     assert (staged.groups, staged.shapes, staged.total) == (2, {"2x2": 2}, 0)
-    assert register(staged, "dogs", title="Dogs", licence="CC0") == ["mine/dogs"]
+    assert add_benchmark(staged, "dogs", title="Dogs", licence="CC0") == ["mine/dogs"]
     groups = datasets.load("mine/dogs")
     assert groups.ids == ["a", "b"]
     assert groups[0].captions == ("a dog, wet", "a dry dog")
@@ -88,12 +96,12 @@ def test_a_folder_with_a_csv_becomes_a_benchmark_with_captions_answers_tags_and_
     assert (groups.title, groups.licence, groups.name) == ("Dogs", "CC0", "mine/dogs")
     assert "mine/dogs" in datasets.names()
     assert datasets.state("mine/dogs") == f"found at {mine.root() / 'dogs'}"
-    assert datasets.entry("mine/dogs") is None
+    assert datasets.benchmark_entry("mine/dogs") is None
 
 
 def test_the_set_stays_when_its_source_goes(tmp_path):
     source = wide(tmp_path / "set", GOOD)
-    register(import_stage.stage(source), "kept")
+    add_benchmark(import_stage.stage_import(source), "kept")
     for path in (source / "images").iterdir():
         path.unlink()
     assert datasets.load("mine/kept")[0].images[0].open().size == (8, 6)
@@ -109,10 +117,10 @@ def test_rows_of_one_image_with_its_caption_are_collected_by_group(tmp_path):
         "g2,images/2.png,a lamp,attic",
     ]
     (folder / "pairs.csv").write_text("\n".join(lines))
-    staged = import_stage.stage(folder)
-    assert staged.columns == Columns(("image",), ("caption",), "", "", "group", ("room",))
+    staged = import_stage.stage_import(folder)
+    assert staged.columns == ColumnMapping(("image",), ("caption",), "", "", "group", ("room",))
     assert staged.shapes == {"1x2": 1, "2x2": 1}
-    assert register(staged, "rooms") == ["mine/rooms/1x2", "mine/rooms/2x2"]
+    assert add_benchmark(staged, "rooms") == ["mine/rooms/1x2", "mine/rooms/2x2"]
     one, two = datasets.load("mine/rooms/1x2"), datasets.load("mine/rooms/2x2")
     assert (one.shape, one[0].captions, one[0].truth) == ((1, 2), ("a cup", "a plate"), (0,))
     assert one[0].tags == {"room": "kitchen"}
@@ -134,7 +142,7 @@ def test_json_takes_lists_of_images_and_captions(tmp_path, ending):
     ]
     text = json.dumps(records) if ending == "json" else "\n".join(map(json.dumps, records))
     (folder / f"groups.{ending}").write_text(text)
-    groups = preview(import_stage.stage(folder))
+    groups = preview(import_stage.stage_import(folder))
     assert (groups.ids, groups.shape) == (["7", "8"], (1, 3))
     assert groups[0].truth == (2,)
     assert groups[0].tags == {"t": "1"}
@@ -201,10 +209,12 @@ def test_a_parquet_folder_as_hugging_face_lays_it_out_with_chosen_columns_and_sp
     parquet(tmp_path / "set/data/test-00001-of-00002.parquet", hub_rows(2, 3))
     parquet(tmp_path / "set/data/train-00000-of-00001.parquet", hub_rows(1))
     with pytest.raises(InputError, match=r"several tables \(test, train\); say which"):
-        import_stage.stage(tmp_path / "set")
+        import_stage.stage_import(tmp_path / "set")
     with pytest.raises(InputError, match="has no table 'dev'; it has: "):
-        import_stage.stage(tmp_path / "set", manifest="dev")
-    staged = import_stage.stage(tmp_path / "set", Columns(("photo",), ("pos", "foils")), manifest="test")
+        import_stage.stage_import(tmp_path / "set", manifest="dev")
+    staged = import_stage.stage_import(
+        tmp_path / "set", ColumnMapping(("photo",), ("pos", "foils")), manifest="test"
+    )
     assert staged.shapes == {"1x3": 5}
     groups = preview(staged)
     assert [g.captions for g in groups][3] == ("right 3", "wrong 3", "worse 3")
@@ -221,13 +231,15 @@ def test_what_datasets_saves_to_disk_is_read_too(tmp_path):
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
         stream.write_table(table)
     (tmp_path / "set/dataset_info.json").write_text("{}")
-    assert import_stage.stage(tmp_path / "set", Columns(("photo",), ("pos", "foils"))).groups == 3
+    assert (
+        import_stage.stage_import(tmp_path / "set", ColumnMapping(("photo",), ("pos", "foils"))).groups == 3
+    )
 
 
 def test_an_image_folder_with_metadata_is_read(tmp_path):
     folder = pictures(tmp_path / "set/test")
     (folder / "metadata.csv").write_text("file_name,caption,negative_caption\nimages/0.png,a cat,a dog\n")
-    groups = preview(import_stage.stage(tmp_path / "set"))
+    groups = preview(import_stage.stage_import(tmp_path / "set"))
     assert groups[0].captions == ("a cat", "a dog")
     assert groups[0].truth == (0,)
 
@@ -235,7 +247,7 @@ def test_an_image_folder_with_metadata_is_read(tmp_path):
 @pytest.mark.parametrize("top", ["", "my set/"])
 def test_a_zip_is_unpacked_with_or_without_a_folder_of_its_own(tmp_path, top):
     path = zipped(tmp_path / "set.zip", wide(tmp_path / "set", GOOD, TWIN), top)
-    staged = import_stage.stage(path)
+    staged = import_stage.stage_import(path)
     assert staged.groups == 2
     assert not (staged.folder / "unpacked").exists()
 
@@ -246,7 +258,7 @@ def test_the_litter_of_a_mac_is_passed_over(tmp_path):
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("__MACOSX/set/._manifest.csv", b"\x00\x05")
         archive.writestr("set/.DS_Store", b"\x00")
-    assert import_stage.stage(path).groups == 1
+    assert import_stage.stage_import(path).groups == 1
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------
@@ -255,34 +267,40 @@ def test_the_litter_of_a_mac_is_passed_over(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [
-        (WIDE, Columns(("image_0", "image_1"), ("caption_0", "caption_1"), "truth", "id")),
-        (("caption_1", "caption_0", "image"), Columns(("image",), ("caption_0", "caption_1"))),
+        (WIDE, ColumnMapping(("image_0", "image_1"), ("caption_0", "caption_1"), "truth", "id")),
+        (("caption_1", "caption_0", "image"), ColumnMapping(("image",), ("caption_0", "caption_1"))),
         (
             ("caption_2", "caption_10", "caption_1", "image"),
-            Columns(("image",), ("caption_1", "caption_2", "caption_10")),
+            ColumnMapping(("image",), ("caption_1", "caption_2", "caption_10")),
         ),
-        (("Image", "Captions", "key"), Columns(("Image",), ("Captions",), "", "key")),
-        (("file_name", "text", "negative_caption"), Columns(("file_name",), ("text", "negative_caption"))),
-        (("image", "true_caption", "false_caption"), Columns(("image",), ("true_caption", "false_caption"))),
-        (("group", "image", "caption", "id"), Columns(("image",), ("caption",), "", "", "group")),
-        (("x", "y"), Columns((), ())),
+        (("Image", "Captions", "key"), ColumnMapping(("Image",), ("Captions",), "", "key")),
+        (
+            ("file_name", "text", "negative_caption"),
+            ColumnMapping(("file_name",), ("text", "negative_caption")),
+        ),
+        (
+            ("image", "true_caption", "false_caption"),
+            ColumnMapping(("image",), ("true_caption", "false_caption")),
+        ),
+        (("group", "image", "caption", "id"), ColumnMapping(("image",), ("caption",), "", "", "group")),
+        (("x", "y"), ColumnMapping((), ())),
     ],
 )
 def test_columns_are_guessed_by_their_names(columns, expected):
-    assert guess(columns) == expected
+    assert guess_columns(columns) == expected
 
 
 def test_columns_that_are_missing_or_have_two_meanings_are_sentences(tmp_path):
     folder = wide(tmp_path / "set", GOOD)
     cases = [
-        (Columns(("image_9",), ("caption_0",)), "Unknown column 'image_9'; did you mean 'image_0'"),
-        (Columns(("image_0",), ("image_0",)), "'image_0' has two meanings"),
-        (Columns((), ("caption_0",)), "No column holds images among: id, image_0"),
-        (Columns(("image_0", "image_1"), ("caption_0",), group="topic"), "choose one column of each"),
+        (ColumnMapping(("image_9",), ("caption_0",)), "Unknown column 'image_9'; did you mean 'image_0'"),
+        (ColumnMapping(("image_0",), ("image_0",)), "'image_0' has two meanings"),
+        (ColumnMapping((), ("caption_0",)), "No column holds images among: id, image_0"),
+        (ColumnMapping(("image_0", "image_1"), ("caption_0",), group="topic"), "choose one column of each"),
     ]
     for columns, message in cases:
         with pytest.raises(InputError, match=message):
-            import_stage.stage(folder, columns)
+            import_stage.stage_import(folder, columns)
 
 
 # --- what is wrong, row by row ---------------------------------------------------------------------------------------
@@ -305,7 +323,7 @@ def test_every_fault_is_told_with_its_row_and_column_and_the_rest_is_kept(tmp_pa
         ("l", "images/0.png", "images/1.png", "", "y", "0 1", ""),
         TWIN,
     )
-    staged = import_stage.stage(folder)
+    staged = import_stage.stage_import(folder)
     assert staged.groups == 2
     assert told(staged) == [
         ("3", "image_1", "there is no image 'images/9.png'"),
@@ -322,18 +340,18 @@ def test_every_fault_is_told_with_its_row_and_column_and_the_rest_is_kept(tmp_pa
     ]
     assert all(row["what to do"] and row["effect"] == "left out" for row in problem_rows(staged.problems))
     with pytest.raises(InputError, match="has 11 problems; mend them, or agree"):
-        register(staged, "half")
-    assert register(staged, "half", skip_bad=True) == ["mine/half"]
+        add_benchmark(staged, "half")
+    assert add_benchmark(staged, "half", skip_bad=True) == ["mine/half"]
     assert datasets.load("mine/half").ids == ["a", "b"]
 
 
 def test_captions_that_are_the_same_are_remarked_and_kept(tmp_path):
-    staged = import_stage.stage(
+    staged = import_stage.stage_import(
         wide(tmp_path / "set", ("a", "images/0.png", "images/0.png", "same", "same", "0 1", ""))
     )
     assert [row["effect"] for row in problem_rows(staged.problems)] == ["kept", "kept"]
     assert (staged.groups, staged.fatal) == (1, 0)
-    assert register(staged, "ties") == ["mine/ties"]
+    assert add_benchmark(staged, "ties") == ["mine/ties"]
 
 
 @pytest.mark.parametrize(
@@ -350,7 +368,7 @@ def test_captions_that_are_the_same_are_remarked_and_kept(tmp_path):
 def test_an_image_that_is_none_is_told(tmp_path, name, data, what):
     folder = wide(tmp_path / "set", GOOD, TWIN)
     (folder / "images" / name).write_bytes(data)
-    staged = import_stage.stage(folder)
+    staged = import_stage.stage_import(folder)
     assert staged.groups == 1
     ((row, column, said),) = told(staged)
     assert (row, column) == ("2", "image_0")
@@ -364,12 +382,12 @@ def test_a_huge_image_is_refused_before_it_is_decoded(tmp_path, monkeypatch):
     data[16:24] = struct.pack(">II", 60_000, 60_000)
     data[29:33] = struct.pack(">I", zlib.crc32(bytes(data[12:29])))
     (folder / "images/0.png").write_bytes(data)
-    assert "too many pixels" in told(import_stage.stage(folder))[0][2]
-    monkeypatch.setattr(images, "MOST_PIXELS", 40)
+    assert "too many pixels" in told(import_stage.stage_import(folder))[0][2]
+    monkeypatch.setattr(images, "MAX_PIXELS", 40)
     (folder / "images/0.png").write_bytes(png(1))
-    assert "has 8 x 6 pixels" in told(import_stage.stage(folder))[0][2]
-    monkeypatch.setattr(images, "MOST_BYTES", 10)
-    assert "is larger than" in told(import_stage.stage(folder))[0][2]
+    assert "has 8 x 6 pixels" in told(import_stage.stage_import(folder))[0][2]
+    monkeypatch.setattr(images, "MAX_BYTES", 10)
+    assert "is larger than" in told(import_stage.stage_import(folder))[0][2]
 
 
 def test_a_photograph_that_its_camera_turned_is_stored_upright(tmp_path):
@@ -377,13 +395,13 @@ def test_a_photograph_that_its_camera_turned_is_stored_upright(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6  # turn a quarter
     (folder / "images/0.png").write_bytes(png(1, (40, 20), "JPEG", exif=exif))
-    assert preview(import_stage.stage(folder))[0].images[0].open().size == (20, 40)
+    assert preview(import_stage.stage_import(folder))[0].images[0].open().size == (20, 40)
 
 
 def test_the_same_picture_is_stored_once(tmp_path):
     folder = wide(tmp_path / "set", GOOD, ("b", "images/0.png", "images/1.png", "x", "y", "0 1", ""))
     (folder / "images/1.png").write_bytes(png(0))
-    staged = import_stage.stage(folder)
+    staged = import_stage.stage_import(folder)
     assert len(list((staged.folder / "images").iterdir())) == 1
 
 
@@ -394,7 +412,7 @@ def test_a_name_in_another_unicode_form_or_with_backslashes_finds_its_file(tmp_p
     (folder / "manifest.csv").write_text(
         f"image_0,caption_0,caption_1\nimages\\{name},猫 и 🐶,ein Hündchen\n", encoding="utf-8"
     )
-    groups = preview(import_stage.stage(folder))
+    groups = preview(import_stage.stage_import(folder))
     assert groups[0].captions == ("猫 и 🐶", "ein Hündchen")
 
 
@@ -411,7 +429,7 @@ def test_byte_order_marks_line_ends_and_separators_of_any_spreadsheet_are_fine(t
         "",
     ]
     (folder / "manifest.csv").write_bytes(end.join(lines).replace("|", mark).encode(encoding))
-    staged = import_stage.stage(folder)
+    staged = import_stage.stage_import(folder)
     assert staged.total == 0
     groups = preview(staged)
     assert groups[0].captions == ("ä, ö; ü", "two")
@@ -424,7 +442,7 @@ def test_rows_of_other_lengths_and_a_quotation_mark_that_never_ends_are_told(tmp
     (folder / "manifest.csv").write_text(
         'image_0,caption_0,caption_1\nimages/0.png,a,b\nimages/0.png,a,b,c\nimages/0.png,a\nimages/0.png,"a,b\n'
     )
-    staged = import_stage.stage(folder)
+    staged = import_stage.stage_import(folder)
     assert staged.groups == 1
     assert [what for _, _, what in told(staged)][:2] == [
         "the row has 4 cells, the header 3",
@@ -471,7 +489,7 @@ def test_hard_json_is_told_line_by_line(tmp_path, line, what):
     folder = pictures(tmp_path / "set")
     good = '{"images": ["images/0.png"], "captions": ["a", "b"], "truth": [1]}'
     (folder / "groups.jsonl").write_bytes(f"\ufeff{good}\r\n{line}\r\n\r\n".encode())
-    staged = import_stage.stage(folder)
+    staged = import_stage.stage_import(folder)
     assert staged.groups == 1
     assert {row for row, _, _ in told(staged)} == {"2"}
     assert any(what in said for _, _, said in told(staged)), told(staged)
@@ -482,23 +500,23 @@ def test_a_group_whose_row_is_wrong_is_left_out_whole(tmp_path):
     (folder / "m.csv").write_text(
         "group,image,caption\ng,images/0.png,a\ng,images/9.png,b\ng,images/1.png,c\n,images/1.png,d\n"
     )
-    staged = import_stage.stage(folder)
+    staged = import_stage.stage_import(folder)
     assert staged.groups == 0
     assert [(row, column) for row, column, _ in told(staged)] == [("3", "image"), ("5", "group")]
     with pytest.raises(InputError, match="gives no group that can be used"):
-        register(staged, "none", skip_bad=True)
+        add_benchmark(staged, "none", skip_bad=True)
 
 
 def test_problems_are_bounded_and_counted(tmp_path):
     folder = pictures(tmp_path / "set")
     (folder / "m.csv").write_text("image_0,caption_0,caption_1\n" + "images/9.png,a,b\n" * 1500)
-    staged = import_stage.stage(folder)
+    staged = import_stage.stage_import(folder)
     assert (staged.total, len(staged.problems)) == (1500, 1000)
 
 
 def test_too_many_rows_are_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(import_rows, "MOST_GROUPS", 1)
-    staged = import_stage.stage(wide(tmp_path / "set", GOOD, TWIN))
+    monkeypatch.setattr(import_rows, "MAX_GROUPS", 1)
+    staged = import_stage.stage_import(wide(tmp_path / "set", GOOD, TWIN))
     assert staged.groups == 1
     assert told(staged) == [("3", "", "the table has more than 1 rows")]
 
@@ -525,25 +543,25 @@ def test_a_file_that_is_no_table_is_one_sentence(tmp_path, name, data, message):
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / name).write_bytes(data)
     with pytest.raises(InputError, match=message) as caught:
-        import_stage.stage(tmp_path / "set")
+        import_stage.stage_import(tmp_path / "set")
     assert "\n" not in str(caught.value)
     assert not list(mine.root().glob(".staging-*"))
 
 
 def test_folders_without_a_table_or_with_several_and_no_folder_at_all_are_sentences(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
-        import_stage.stage(tmp_path / "nowhere")
+        import_stage.stage_import(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"holds no manifest .* put a manifest.csv beside the images"):
-        import_stage.stage(pictures(tmp_path / "a"))
+        import_stage.stage_import(pictures(tmp_path / "a"))
     folder = pictures(tmp_path / "b")
     for name in ("x.csv", "y.csv"):
         (folder / name).write_text("image,caption_0,caption_1\nimages/0.png,a,b\n")
     with pytest.raises(InputError, match=r"several tables \(x.csv, y.csv\)"):
-        import_stage.stage(folder)
-    assert import_stage.stage(folder, manifest="y.csv").groups == 1
+        import_stage.stage_import(folder)
+    assert import_stage.stage_import(folder, manifest="y.csv").groups == 1
     (tmp_path / "run.py").write_text("print(1)")
     with pytest.raises(InputError, match="is no table; its name must end in"):
-        import_stage.stage(tmp_path / "run.py")
+        import_stage.stage_import(tmp_path / "run.py")
 
 
 # --- archives --------------------------------------------------------------------------------------------------------
@@ -569,15 +587,15 @@ def test_an_archive_that_leads_out_holds_links_another_archive_or_too_much_is_re
     ]
     for path, message in cases:
         with pytest.raises(InputError, match=message):
-            import_stage.stage(path)
+            import_stage.stage_import(path)
     good = zipped(tmp_path / "good.zip", source)
-    monkeypatch.setattr(stage_module, "MOST_FILES", 3)
+    monkeypatch.setattr(stage_module, "MAX_FILES", 3)
     with pytest.raises(InputError, match="or 3 files"):
-        import_stage.stage(good)
-    monkeypatch.setattr(stage_module, "MOST_FILES", 100)
-    monkeypatch.setattr(stage_module, "MOST_UPLOAD", 200)
+        import_stage.stage_import(good)
+    monkeypatch.setattr(stage_module, "MAX_FILES", 100)
+    monkeypatch.setattr(stage_module, "MAX_UPLOAD", 200)
     with pytest.raises(InputError, match="is larger than"):
-        import_stage.stage(good)
+        import_stage.stage_import(good)
     assert not list(mine.root().glob(".staging-*"))
     assert not list(tmp_path.rglob("evil.csv"))
 
@@ -587,7 +605,7 @@ def test_an_upload_gets_a_plain_name_and_is_bounded(tmp_path, monkeypatch):
     assert path.read_bytes() == b"abc"
     assert path.parent.parent == mine.root()
     assert path.name == "Mein_Satz_script_.zip"
-    monkeypatch.setattr(stage_module, "MOST_UPLOAD", 2)
+    monkeypatch.setattr(stage_module, "MAX_UPLOAD", 2)
     with pytest.raises(InputError, match="is larger than"):
         save_upload("a.zip", io.BytesIO(b"abc"))
 
@@ -598,28 +616,28 @@ def test_an_upload_gets_a_plain_name_and_is_bounded(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["", "Upper", "a/b", "../x", "a b", ".hidden", "x" * 65, "mine/"])
 def test_a_name_that_is_none_is_refused(tmp_path, name):
     with pytest.raises(InputError, match="is no name for a set"):
-        register(import_stage.stage(wide(tmp_path / "set", GOOD)), name)
+        add_benchmark(import_stage.stage_import(wide(tmp_path / "set", GOOD)), name)
 
 
 def test_a_name_that_is_taken_is_refused_until_the_set_is_removed(tmp_path):
     source = wide(tmp_path / "set", GOOD)
-    register(import_stage.stage(source), "dogs")
+    add_benchmark(import_stage.stage_import(source), "dogs")
     with pytest.raises(InputError, match="There is a set mine/dogs already"):
-        register(import_stage.stage(source), "mine/dogs")
+        add_benchmark(import_stage.stage_import(source), "mine/dogs")
     mine.remove("mine/dogs")
     assert "mine/dogs" not in datasets.names()
-    assert register(import_stage.stage(source), "dogs") == ["mine/dogs"]
+    assert add_benchmark(import_stage.stage_import(source), "dogs") == ["mine/dogs"]
     with pytest.raises(InputError, match="Unknown set 'mine/cats'"):
         mine.remove("mine/cats")
 
 
 def test_of_many_who_take_a_name_at_once_one_gets_it(tmp_path):
-    staged = [import_stage.stage(wide(tmp_path / f"set{i}", GOOD)) for i in range(8)]
+    staged = [import_stage.stage_import(wide(tmp_path / f"set{i}", GOOD)) for i in range(8)]
     got: list = []
 
     def take(each):
         try:
-            got.append(register(each, "raced"))
+            got.append(add_benchmark(each, "raced"))
         except InputError as error:
             got.append(str(error))
 
@@ -634,8 +652,8 @@ def test_of_many_who_take_a_name_at_once_one_gets_it(tmp_path):
 
 
 def test_a_set_that_was_damaged_says_so_and_harms_no_other(tmp_path):
-    register(import_stage.stage(wide(tmp_path / "set", GOOD, TWIN)), "dogs")
-    register(import_stage.stage(wide(tmp_path / "other", GOOD)), "cats")
+    add_benchmark(import_stage.stage_import(wide(tmp_path / "set", GOOD, TWIN)), "dogs")
+    add_benchmark(import_stage.stage_import(wide(tmp_path / "other", GOOD)), "cats")
     path = mine.root() / "dogs/groups.jsonl"
     lines = path.read_text().splitlines()
     path.write_text(lines[0] + "\n")
@@ -655,15 +673,15 @@ def test_a_set_that_was_damaged_says_so_and_harms_no_other(tmp_path):
 def test_a_staged_set_can_be_thrown_away_and_yesterdays_are(tmp_path):
     import os
 
-    staged = import_stage.stage(wide(tmp_path / "set", GOOD))
+    staged = import_stage.stage_import(wide(tmp_path / "set", GOOD))
     old = mine.root() / ".staging-old"
     old.mkdir()
     os.utime(old, (1, 1))
-    discard(staged)
+    discard_staged(staged)
     assert not staged.folder.exists()
     with pytest.raises(InputError, match="is gone; read it again"):
-        register(staged, "gone")
-    import_stage.stage(wide(tmp_path / "set2", GOOD))
+        add_benchmark(staged, "gone")
+    import_stage.stage_import(wide(tmp_path / "set2", GOOD))
     assert not old.exists()
 
 
@@ -671,7 +689,7 @@ def test_one_of_your_sets_is_evaluated_like_any_other(tmp_path):
     from core.metrics.evaluation import Evaluation
     from core.scoring.scores import ScoreCache, score_groups
 
-    register(import_stage.stage(wide(tmp_path / "set", GOOD, TWIN)), "dogs")
+    add_benchmark(import_stage.stage_import(wide(tmp_path / "set", GOOD, TWIN)), "dogs")
     groups = datasets.load("mine/dogs")
 
     class Red:
@@ -721,7 +739,7 @@ def test_the_splits_of_a_hub_set_come_from_its_parquet_files_and_scripts_are_nev
         "hf_hub_download",
         lambda name, file, **more: fetched.append((file, more)) or f"/x/{file}",
     )
-    assert [(p.name, len(p.files), p.bytes) for p in parts("ada/pets")] == [
+    assert [(p.name, len(p.files), p.bytes) for p in list_parts("ada/pets")] == [
         ("test", 2, 200),
         ("extra/train", 1, 100),
     ]
@@ -754,10 +772,10 @@ def test_what_the_hub_refuses_is_one_sentence(monkeypatch, online):
     for error, message in cases:
         refuse(error)
         with pytest.raises(InputError, match=message):
-            parts("ada/pets")
+            list_parts("ada/pets")
     monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda *a, **k: hub_info("a.csv"))
     with pytest.raises(InputError, match="holds no Parquet files"):
-        parts("ada/pets")
+        list_parts("ada/pets")
 
 
 def test_offline_a_hub_set_is_a_sentence_without_a_wait(monkeypatch):
@@ -765,7 +783,7 @@ def test_offline_a_hub_set_is_a_sentence_without_a_wait(monkeypatch):
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(InputError, match="cannot be fetched while HF_HUB_OFFLINE is set"):
-        parts("ada/pets")
+        list_parts("ada/pets")
 
 
 # --- anything at all -------------------------------------------------------------------------------------------------
@@ -778,7 +796,7 @@ def test_any_bytes_are_read_or_refused_in_one_sentence(tmp_path_factory, ending,
     path = tmp_path_factory.mktemp("any") / f"x.{ending}"
     path.write_bytes(data)
     try:
-        discard(import_stage.stage(path))
+        discard_staged(import_stage.stage_import(path))
     except InputError as error:
         assert "\n" not in str(error)
 
@@ -798,10 +816,10 @@ def test_any_json_lines_give_groups_or_problems(tmp_path_factory, records):
     folder = pictures(tmp_path_factory.mktemp("any"))
     first = {"images": ["images/0.png"], "captions": ["a", "b"], "truth": [0], "id": "sure"}
     (folder / "g.jsonl").write_text("\n".join(map(json.dumps, [first, *records])))
-    staged = import_stage.stage(folder)
+    staged = import_stage.stage_import(folder)
     assert 1 <= staged.groups <= 1 + len(records)
     assert staged.groups + staged.fatal >= 1 + len([r for r in records if r])
-    discard(staged)
+    discard_staged(staged)
 
 
 def test_a_table_can_be_gone_through_twice(tmp_path):

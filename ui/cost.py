@@ -9,9 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from core import figures
-from core.base.public_mode import public
-from core.cola.forgetting import kept_table, other_sets, run_table
-from core.figures.text import name_and_meaning
+from core.base.public_mode import is_public
+from core.cola.forgetting import cached_table, run_table, unadapted_sets
+from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, METRICS
 from core.runs.store import Run, RunStore
 from ui.formats import progress_bar
@@ -30,13 +30,13 @@ def cost(store: RunStore, run: Run) -> None:
     if run.status != "finished" or run.config.get("embeddings"):
         return
     st.subheader("What adaptation costs", anchor=False)
-    table = kept_table(store.folder(run.id))
+    table = cached_table(store.folder(run.id))
     if table is None:
-        sets = other_sets(str(run.config["benchmark"]))
+        sets = unadapted_sets(str(run.config["benchmark"]))
         st.caption(
             f"Model and base on the {len(sets)} sets here that it was not adapted on; about a minute, scores are kept."
         )
-        if public():
+        if is_public():
             st.caption("In a Crossmatch of your own, it is measured here.")
             return
         place = st.empty()
@@ -58,14 +58,14 @@ def show(table: pd.DataFrame, key: str) -> None:
         default=GROUP_MATCH if GROUP_MATCH in names else names[0],
         key="costmetric",
         required=True,
-        format_func=lambda name: name_and_meaning(name)[0],
+        format_func=lambda name: label_and_meaning(name)[0],
         bind="query-params",
         label_visibility="collapsed",
     )
     data = figures.cost_data(table, metric or names[0])
     told = "; ".join(f"{name} {d:+.1f}" for name, d in zip(data.sets, data.difference[0], strict=True))
     st.caption(TOLD)
-    chart(figures.cost_figure(data), f"Change of {name_and_meaning(data.metric)[0]} by set: {told}.", key)
+    chart(figures.cost_figure(data), f"Change of {label_and_meaning(data.metric)[0]} by set: {told}.", key)
     with st.expander("All numbers", icon=":material/table:"):
         st.dataframe(readable(table), hide_index=True, key=f"{key}-table")
 
@@ -75,7 +75,7 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
     interval: Callable[[Any], str] = lambda v: f"{v[0]:.1f} ({v[1]:.1f}–{v[2]:.1f})"  # noqa: E731
     columns = {
         "set": table["set"],
-        "metric": [name_and_meaning(name)[0] for name in table["metric"]],
+        "metric": [label_and_meaning(name)[0] for name in table["metric"]],
         "groups": table["groups"],
         "before": [interval(v) for v in table[["before", "before_low", "before_high"]].to_numpy()],
         "after": [interval(v) for v in table[["after", "after_low", "after_high"]].to_numpy()],

@@ -16,18 +16,18 @@ from core.exchange import import_stage
 from core.exchange.import_stage import answer_text, save_upload, unpack_source
 from core.exchange.import_tables import table_choices
 from core.exchange.importing import (
-    Columns,
+    ColumnMapping,
+    ImportTable,
     Staged,
-    Table,
-    discard,
-    guess,
+    add_benchmark,
+    discard_staged,
+    guess_columns,
     open_table,
     preview,
     problem_rows,
-    register,
 )
 from core.figures import group_html
-from core.figures.text import plain
+from core.figures.text import escape_markdown
 from ui.loaders import load_groups
 from ui.pictures import pictures
 from ui.selection import benchmarks, jump
@@ -42,10 +42,10 @@ class Bench:
 
     origin: str  # what it came from, to notice that something else was brought
     source: Path | None  # folder or file; None for a table of the hub
-    table: Table | None  # None while a folder has several and none is chosen
+    table: ImportTable | None  # None while a folder has several and none is chosen
     place: Path | None = None  # a folder of ours to throw away with it
     staged: Staged | None = None
-    meant: Columns | None = None  # the columns that were checked
+    meant: ColumnMapping | None = None  # the columns that were checked
 
 
 def bench() -> Bench | None:
@@ -57,15 +57,15 @@ def clear() -> None:
     old = st.session_state.pop("bench", None)
     if old is not None:
         if old.staged is not None:
-            discard(old.staged)
+            discard_staged(old.staged)
         if old.place is not None:
             shutil.rmtree(old.place, ignore_errors=True)
 
 
-def bring(origin: str, what: Path | Table, place: Path | None = None) -> None:
+def bring(origin: str, what: Path | ImportTable, place: Path | None = None) -> None:
     """Put something else on the workbench: a folder or file, or a table that is open."""
     clear()
-    if isinstance(what, Table):
+    if isinstance(what, ImportTable):
         st.session_state["bench"] = Bench(origin, None, what, place)
         return
     table = None if len(table_choices(what)) > 1 else open_table(what)
@@ -78,7 +78,7 @@ def choices(now: Bench) -> list[str]:
     return names if len(names) > 1 else []
 
 
-def choose_table(now: Bench) -> Table | None:
+def choose_table(now: Bench) -> ImportTable | None:
     """The table; where a folder has several, the one that is chosen."""
     names = choices(now)
     if now.source is None or not names:
@@ -106,9 +106,9 @@ def bring_upload(upload: Any) -> None:
 # --- columns ---------------------------------------------------------------------------------------------------------
 
 
-def choose_columns(table: Table) -> Columns:
+def choose_columns(table: ImportTable) -> ColumnMapping:
     """What each column means; the first guess goes by the names."""
-    first, names = guess(table.columns), list(table.columns)
+    first, names = guess_columns(table.columns), list(table.columns)
     st.subheader("What the columns mean", anchor=False)
     st.dataframe(_sample(table), hide_index=True, height=145)
     with st.container(border=True):
@@ -126,7 +126,7 @@ def choose_columns(table: Table) -> Columns:
         )
         name = three.selectbox("Id", _options(names), _index(names, first.id), key="col_id")
     st.caption("Every other column becomes a tag.")
-    return Columns(tuple(images), tuple(captions), _value(answer), _value(name), _value(group))
+    return ColumnMapping(tuple(images), tuple(captions), _value(answer), _value(name), _value(group))
 
 
 def _options(names: list[str]) -> list[str]:
@@ -141,7 +141,7 @@ def _value(choice: str | None) -> str:
     return "" if choice in (None, NONE) else str(choice)
 
 
-def _sample(table: Table) -> pd.DataFrame:
+def _sample(table: ImportTable) -> pd.DataFrame:
     """The first rows as text; images inside a file are only mentioned."""
     rows = []
     for row, _ in zip(table.rows(), range(3), strict=False):
@@ -159,13 +159,13 @@ def _short(value: Any) -> str:
 # --- checking --------------------------------------------------------------------------------------------------------
 
 
-def check(now: Bench, columns: Columns) -> None:
+def check(now: Bench, columns: ColumnMapping) -> None:
     """Read and check everything, with progress."""
     assert now.table is not None
     if now.source is not None:  # somebody may have mended the file meanwhile
         now.table = open_table(now.source, st.session_state.get("set_table") if choices(now) else None)
     if now.staged is not None:
-        discard(now.staged)
+        discard_staged(now.staged)
         now.staged = None
     place = st.empty()
 
@@ -174,7 +174,7 @@ def check(now: Bench, columns: Columns) -> None:
             place.caption(f"{count} groups read …")
 
     with st.spinner("Checking every row and every image …"):
-        now.staged, now.meant = import_stage.stage(now.table, columns, progress=tell), columns
+        now.staged, now.meant = import_stage.stage_import(now.table, columns, progress=tell), columns
     place.empty()
 
 
@@ -213,7 +213,7 @@ def show_preview(staged: Staged) -> None:
     columns = st.columns(2)
     for i, group in enumerate(groups):
         with columns[i % 2].container(border=True):
-            st.caption(plain(group.id))
+            st.caption(escape_markdown(group.id))
             marks = [("right", answer_text(group))]
             st.html(group_html.card_html(pictures(group, 220), group.captions, marks))
 
@@ -235,7 +235,7 @@ def name_it(now: Bench) -> None:
         agreed = not staged.fatal or st.checkbox(f"Leave out what the {staged.fatal} problems concern")
         sent = st.form_submit_button("Add it to the benchmarks", type="primary", icon=":material/add:")
     if sent:
-        added = register(staged, name, agreed, title=title, licence=licence, citation=citation)
+        added = add_benchmark(staged, name, agreed, title=title, licence=licence, citation=citation)
         clear()
         forget()
         st.session_state["added"] = added
@@ -248,7 +248,8 @@ def show_added() -> None:
     if not added:
         return
     st.success(
-        plain(f"Added {', '.join(added)}. It is in every list of benchmarks now."), icon=":material/check:"
+        escape_markdown(f"Added {', '.join(added)}. It is in every list of benchmarks now."),
+        icon=":material/check:",
     )
     with st.container(horizontal=True):
         state = {"set": added[0], "split": "test"}

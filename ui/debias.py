@@ -10,7 +10,7 @@ from core.base import public_mode
 from core.base.errors import InputError
 from core.debiasing.priors import PRIORS, Prior, default_count, estimate_prior
 from core.debiasing.study import AlphaStudy
-from core.figures.text import plain
+from core.figures.text import escape_markdown
 from core.figures.tokens import TokenView, token_view
 from core.scorers.kinds import KINDS
 from core.scoring.load import scorer_key, scorer_kind, scorer_names
@@ -47,7 +47,8 @@ def captioner(selection: Selection) -> str:
             "choose one, such as Salesforce/blip-image-captioning-base."
         )
     st.info(
-        f"{plain(selection.model)} gives {kind.label}, which is no log P(caption | image), so there is no language "
+        f"{escape_markdown(selection.model)} gives {kind.label}, which is no log P(caption | image), so "
+        f"there is no language "
         f"prior to take out. This page shows **{CAPTIONER}** instead.",
         icon=":material/swap_horiz:",
     )
@@ -71,13 +72,13 @@ def pick_prior(benchmark: str) -> tuple[str, int | None]:
         right,
         "Images",
         1,
-        MOST_PUBLIC if public_mode.public() else MOST_IMAGES,
+        MOST_PUBLIC if public_mode.is_public() else MOST_IMAGES,
         None,
         key="samples",
         placeholder=str(_usual(kind, benchmark)),
         help="Empty: the paper's number for noise (100 Winoground, 30 EqBen, 1 ImageNet, 3 elsewhere), else 30.",
     )
-    if count is None and public_mode.public():
+    if count is None and public_mode.is_public():
         return kind, _usual(kind, benchmark)
     return kind, None if count is None else int(count)
 
@@ -85,7 +86,7 @@ def pick_prior(benchmark: str) -> tuple[str, int | None]:
 def _usual(kind: str, benchmark: str) -> int:
     """How many images a prior takes if nobody says; in public mode no more than a visitor may ask for."""
     usual = default_count(kind, benchmark)
-    return min(usual, MOST_PUBLIC) if public_mode.public() else usual
+    return min(usual, MOST_PUBLIC) if public_mode.is_public() else usual
 
 
 def study(selection: Selection, model: str, kind: str, count: int | None) -> Picked:

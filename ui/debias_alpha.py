@@ -9,13 +9,13 @@ import pandas as pd
 import streamlit as st
 
 from core import figures as plots
-from core.debiasing.study import TUNED, AlphaStudy, pmi_text, totals
+from core.debiasing.study import TUNED_ON_TEST, AlphaStudy, matching_totals, pmi_text
 from core.figures import alpha as figures
 from core.figures import group_html
 from core.figures.matrix_html import matrix_html
-from core.figures.text import ties
+from core.figures.text import tie_text
 from core.groups import GroupSet
-from core.metrics.groups import METRICS, Estimate, chance, of_shape
+from core.metrics.groups import METRICS, Estimate, chance, metrics_of_shape
 from ui.formats import metric_grid
 from ui.kept import kept
 from ui.marker import marker, share
@@ -58,14 +58,18 @@ def moving(study: AlphaStudy, groups: GroupSet) -> None:
         cards(study, alpha)
     one_group(study, groups, alpha, metric)
     invariance(study, alpha, metric)
-    take_away("alpha", lambda: curve_table(study, metric), {"alpha": lambda: plots.with_line(figure, alpha)})
+    take_away(
+        "alpha",
+        lambda: curve_table(study, metric),
+        {"alpha": lambda: plots.with_threshold_line(figure, alpha)},
+    )
 
 
 def curve_figure(study: AlphaStudy, metric: str) -> go.Figure:
     """Every metric over alpha, without the line at alpha: drawn once for all visitors."""
 
     def draw() -> go.Figure:
-        curves = {name: study.curve(name) for name in of_shape(*study.shape)}
+        curves = {name: study.curve(name) for name in metrics_of_shape(*study.shape)}
         levels = {name: 100 * chance(name, *study.shape) for name in curves}
         return figures.alpha_figure(figures.alpha_data(curves, len(study.scores), levels, metric))
 
@@ -83,7 +87,8 @@ def curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: st
         "alpha-curve",
     )
     st.caption(
-        f"Shaded: where {label} is highest, alpha {best.low:.3f} to {best.high:.3f} ({TUNED}), and its 95 % band. "
+        f"Shaded: where {label} is highest, alpha {best.low:.3f} to {best.high:.3f} ({TUNED_ON_TEST}), and "
+        f"its 95 % band. "
         "No grid: a metric changes only where two scores cross, and all crossings are computed. Dotted: chance."
     )
     if study.frequency.scenario:
@@ -92,7 +97,7 @@ def curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: st
 
 def controls(study: AlphaStudy) -> tuple[float, str]:
     """The slider, its shortcuts, and the metric whose best interval is shown."""
-    movable = {METRICS[name].label: name for name in of_shape(*study.shape) if study.depends(name)}
+    movable = {METRICS[name].label: name for name in metrics_of_shape(*study.shape) if study.depends(name)}
     left, right = st.columns([3, 1], gap="large", vertical_alignment="bottom")
     metric = movable[right.selectbox("Best for", list(movable), key="metric", bind="query-params")]
     alpha = left.slider(
@@ -103,7 +108,7 @@ def controls(study: AlphaStudy) -> tuple[float, str]:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for label, value in (("0", 0.0), (f"best, {best:.3f}", best), ("1", 1.0)):
             st.button(f"α = {label}", on_click=set_alpha, args=(value,), key=f"at-{label[:4]}")
-        st.caption(f"{pmi_text(alpha)} · the best one is {TUNED}")
+        st.caption(f"{pmi_text(alpha)} · the best one is {TUNED_ON_TEST}")
     return alpha, metric
 
 
@@ -127,7 +132,7 @@ def card(name: str, now: Estimate, before: float, moves: bool) -> None:
             delta_arrow="off",
             help=f"{metric.meaning}\n\n$${metric.formula}$$\n\n{metric.reference}.",
         )
-        st.caption(f"95 %: {now.low:.1f}–{now.high:.1f}  \nchance {now.chance:.1f} · {ties(now)}")
+        st.caption(f"95 %: {now.low:.1f}–{now.high:.1f}  \nchance {now.chance:.1f} · {tie_text(now)}")
 
 
 def one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -> None:
@@ -152,7 +157,7 @@ def one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) ->
     group = groups[index]
     columns = st.columns(2, gap="large")
     for column, at in zip(columns, (0.0, alpha), strict=True):
-        data, kinds = group_html.group_view(study.evaluation(at), index)
+        data, kinds = group_html.group_data_of(study.evaluation(at), index)
         with column:
             st.markdown(f"##### α = {at:.3f}")
             draw_group(group, data, size=220)
@@ -202,7 +207,7 @@ def invariance(study: AlphaStudy, alpha: float, metric: str) -> None:
             f"{alpha * study.prior[index].sum():.3f}: **GroupMatch does not move either.** That holds in log space "
             "alone; after exp() it does not."
         )
-        rows = totals(study, index, alpha) if k <= 4 else []
+        rows = matching_totals(study, index, alpha) if k <= 4 else []
         table = [
             {
                 "matching": ", ".join(
@@ -238,7 +243,7 @@ def protocol(study: AlphaStudy) -> None:
                 "metric": METRICS[name].label,
                 "α = 0": interval(row["alpha_0"]),
                 "α = 1": interval(row["alpha_1"]),
-                f"best ({TUNED})": f"{interval(best)} at {best['alpha_low']:.3f}–{best['alpha_high']:.3f}",
+                f"best ({TUNED_ON_TEST})": f"{interval(best)} at {best['alpha_low']:.3f}–{best['alpha_high']:.3f}",
                 "held out": f"{spread(held['value'], 1)} at {spread(held['alpha'], 2)}" if held else "–",
                 "held out, α = 0": spread(held["alpha_0"], 1) if held else "–",
                 "chance": f"{row['alpha_0']['chance']:.1f}",

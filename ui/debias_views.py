@@ -11,13 +11,13 @@ import streamlit as st
 from core import figures as plots
 from core.base.paths import assets
 from core.datasets.published import reference
-from core.debiasing.blind import METRIC, blind_check, explain
-from core.debiasing.study import TUNED, AlphaStudy, Stability, stability
+from core.debiasing.blind import METRIC, blind_baseline, explain
+from core.debiasing.study import TUNED_ON_TEST, AlphaStudy, PriorStability, stability
 from core.figures import alpha, group_html
-from core.figures.text import metric_line, plain
+from core.figures.text import escape_markdown, metric_line
 from core.figures.tokens import tokens_html
 from core.groups import GroupSet
-from core.metrics.groups import IMAGE_TO_TEXT, TEXT_SCORE, TEXT_TO_IMAGE, headlines
+from core.metrics.groups import IMAGE_TO_TEXT, TEXT_SCORE, TEXT_TO_IMAGE, headline_metrics
 from ui.debias import Picked, blind_models, tokens
 from ui.loaders import evaluate
 from ui.pictures import pictures
@@ -37,7 +37,7 @@ def prior_view(picked: Picked) -> None:
         "Histograms of log P(t) of true and of false captions; the text below says how they lie.",
         "prior-histogram",
     )
-    st.caption(f"log P(t) from {plain(picked.prior.line)}.")
+    st.caption(f"log P(t) from {escape_markdown(picked.prior.line)}.")
     if found.likelier is None:
         st.markdown(
             "**Neither case.** Every caption of a square group is true of one of its images, so there are no false "
@@ -57,7 +57,8 @@ def scenarios(which: int, study: AlphaStudy) -> None:
     zero, one = (float(study.curve(TEXT_SCORE).value(a)) for a in (0.0, 1.0))
     best = study.best(TEXT_SCORE)
     here = (
-        f"TextScore here: {zero:.1f} % at α = 0, {one:.1f} % at α = 1, highest ({best.value:.1f} %, {TUNED}) between "
+        f"TextScore here: {zero:.1f} % at α = 0, {one:.1f} % at α = 1, highest ({best.value:.1f} %, "
+        f"{TUNED_ON_TEST}) between "
         f"{best.low:.3f} and {best.high:.3f}.{held_out(study)}"
     )
     texts = {
@@ -102,11 +103,11 @@ def blind_view(selection: Selection) -> None:
         st.info("No blind model is built in; train one with `crossmatch pretrain blind-lm`.")
         return
     blind = evaluate(selection, model)
-    check = blind_check(blind.scores, blind.truth)
+    check = blind_baseline(blind.scores, blind.truth)
     look = {"solved": st.error, "partly": st.warning}.get(check.verdict, st.success)
-    look(plain(explain(check, model, selection.groups.shape)), icon=":material/visibility_off:")
+    look(escape_markdown(explain(check, model, selection.groups.shape)), icon=":material/visibility_off:")
     rows = {model: check.metrics, selection.model: evaluate(selection).metrics}
-    data = plots.bars_data(rows, (METRIC, TEXT_SCORE, *headlines(check.metrics)))
+    data = plots.bars_data(rows, (METRIC, TEXT_SCORE, *headline_metrics(check.metrics)))
     told = "; ".join(f"{row}: {data.value[0, i]:.1f} %" for i, row in enumerate(data.rows))
     figure = plots.bars_figure(data)
     chart(figure, f"Metrics of the blind and of the picked model; IndividualMatch {told}.", "blind-bars")
@@ -164,14 +165,15 @@ def samples_view(picked: Picked) -> None:
     if path.is_file():
         stored = json.loads(path.read_text())
         st.markdown(
-            f"{plain(stored['model'])} on {plain(stored['benchmark'])}: TextScore at its best alpha ({TUNED}) with "
+            f"{escape_markdown(stored['model'])} on {escape_markdown(stored['benchmark'])}: TextScore at its "
+            f"best alpha ({TUNED_ON_TEST}) with "
             f"priors from {stored['draws']} draws out of {stored['drawn_from']} images (mean ± standard deviation)."
         )
-        rows = {name: [Stability(**row) for row in found] for name, found in stored["rows"].items()}
+        rows = {name: [PriorStability(**row) for row in found] for name, found in stored["rows"].items()}
         draw_stability({SAMPLED[name]: found for name, found in rows.items()}, "stored")
     samples = picked.prior.samples
     if samples is not None and len(samples) >= 10:
-        st.markdown(f"**This prior, live**: {plain(picked.prior.line)}, five draws of each size.")
+        st.markdown(f"**This prior, live**: {escape_markdown(picked.prior.line)}, five draws of each size.")
         found = stability(picked.study, samples, picked.prior.caption_index)
         draw_stability({SAMPLED[picked.prior.kind]: found}, "live")
     else:
@@ -216,7 +218,8 @@ def trainset_view() -> None:
     stored = json.loads(path.read_text())
     data = alpha.trainset_data(stored["rows"])
     st.markdown(
-        f"**{plain(stored['model'])}** finds captions for images that it was trained on, among more and more of them "
+        f"**{escape_markdown(stored['model'])}** finds captions for images that it was trained on, among "
+        f"more and more of them "
         "(R@1 from image to text; a caption counts for every image it is true of). Captions are then as common in the "
         "test as in training, so an unbiased model would need no debiasing: its best alpha would be 0."
     )
@@ -225,7 +228,8 @@ def trainset_view() -> None:
     table = trainset_table(stored["rows"])
     st.dataframe(table, hide_index=True)
     st.caption(
-        f"Stars: the best alpha ({TUNED}, step 0.001). From text to image alpha changes nothing: it takes the same "
+        f"Stars: the best alpha ({TUNED_ON_TEST}, step 0.001). From text to image alpha changes nothing: it "
+        f"takes the same "
         "from all images of a caption."
     )
     reading(stored["rows"])
@@ -240,7 +244,9 @@ def reading(rows: list[dict]) -> None:
     last = rows[-1]
     gain = last["gain"]
     sure = "more than resampling the images gives" if gain["low"] > 0 else "not to be told from none"
-    reach = f"{gain['value']:+.1f} points, 95 % interval {gain['low']:.1f} to {gain['high']:.1f}, {TUNED}"
+    reach = (
+        f"{gain['value']:+.1f} points, 95 % interval {gain['low']:.1f} to {gain['high']:.1f}, {TUNED_ON_TEST}"
+    )
     verdict = (
         f"With {last['size']} pairs the best alpha is **{last['alpha']:.3f}**; its gain over alpha 0 is {sure} "
         f"({reach})."
@@ -261,7 +267,7 @@ def trainset_table(rows: list[dict]) -> pd.DataFrame:
                 "pairs": row["size"],
                 "α = 0": interval(row["alpha_0"]),
                 "α = 1": interval(row["alpha_1"]),
-                f"best ({TUNED})": interval(row["best"]),
+                f"best ({TUNED_ON_TEST})": interval(row["best"]),
                 "best α": f"{row['alpha']:.3f} ({row['alpha_low']:.3f}–{row['alpha_high']:.3f})",
                 "β": "∞" if row["beta"] is None else f"{row['beta']:.2f}",
                 "chance": f"{row['alpha_0']['chance']:.1f}",
@@ -292,7 +298,8 @@ def retrieval_view() -> None:
     best = stored["best"]
     sizes = f"{stored['images']} images, {stored['captions']} captions, several of them true of one image"
     st.markdown(
-        f"**{plain(stored['model'])}** on {plain(stored['benchmark'])}: {sizes}. Captions of different length and "
+        f"**{escape_markdown(stored['model'])}** on {escape_markdown(stored['benchmark'])}: {sizes}. "
+        f"Captions of different length and "
         "wording are compared here, so the prior weighs more than inside a group."
     )
     r1 = best["metrics"][IMAGE_TO_TEXT]
@@ -322,10 +329,10 @@ def retrieval_table(stored: dict) -> pd.DataFrame:
     rows = {
         "α = 0": stored["alpha_0"],
         "α = 1, prior: the set's own images": stored["alpha_1"],
-        f"best α ({TUNED})": stored["best"],
+        f"best α ({TUNED_ON_TEST})": stored["best"],
         "α from the validation split": stored["from_validation"],
         "α = 1, prior: noise images": stored["gaussian"]["alpha_1"],
-        f"best α ({TUNED}), prior: noise images": stored["gaussian"]["best"],
+        f"best α ({TUNED_ON_TEST}), prior: noise images": stored["gaussian"]["best"],
     }
     return pd.DataFrame(
         [

@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from core.base.errors import InputError
-from core.figures.text import plain
+from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
-from core.scorers.api import PUBLIC, ApiScorer, Estimate, address_from_environment, planned
+from core.scorers.api import PUBLIC, ApiScorer, CallEstimate, address_from_environment, planned_calls
 from core.scoring.scores import ScoreCache, score_groups
 from ui.formats import progress_bar
 
@@ -22,10 +22,10 @@ def served(name: str, groups: GroupSet) -> Evaluation:
     The key stays in this browser's session, goes to the endpoint alone and is in no cache, link or log.
     """
     with st.expander(
-        f"Served model {plain(name.removeprefix(PREFIX))}", icon=":material/cloud:", expanded=True
+        f"Served model {escape_markdown(name.removeprefix(PREFIX))}", icon=":material/cloud:", expanded=True
     ):
         scorer, prices = _sign_in(name)
-        found = planned(scorer, groups, ScoreCache(), *prices)
+        found = planned_calls(scorer, groups, ScoreCache(), *prices)
         asked = _wanted(scorer, found)
     if not asked:
         st.stop()
@@ -59,14 +59,14 @@ def _sign_in(name: str) -> tuple[ApiScorer, tuple[float | None, float | None]]:
     return ApiScorer(name, model, base or None, key or (NO_KEY if other else None)), (price_in, price_out)
 
 
-def _wanted(scorer: ApiScorer, found: Estimate) -> bool:
+def _wanted(scorer: ApiScorer, found: CallEstimate) -> bool:
     """Whether the calls that are left may be made: there are none, or the button says so."""
     if not found.calls:
-        st.caption(f"All answers of {plain(scorer.describe())} are in the cache.")
+        st.caption(f"All answers of {escape_markdown(scorer.describe())} are in the cache.")
         return True
     cost = "" if found.cost is None else f", about {found.cost:.2f} in the prices' currency"
     st.markdown(
-        f"{plain(scorer.describe())}: **{found.calls} calls**, about {found.tokens_in:,} tokens in and "
+        f"{escape_markdown(scorer.describe())}: **{found.calls} calls**, about {found.tokens_in:,} tokens in and "
         f"{found.tokens_out:,} out{cost}. What is answered is kept: a run that breaks off goes on where it was."
     )
     return st.button(f"Ask {found.calls} times", type="primary", key=f"api_start-{scorer.name}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.figures.text import duration, name_and_meaning, ties
+from core.figures.text import duration, label_and_meaning, tie_text
 from core.metrics.groups import METRICS, Estimate
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 def metric_card(name: str, estimate: Estimate) -> None:
     """An accuracy as a card; the tooltip is the glossary."""
-    label, meaning = name_and_meaning(name)
+    label, meaning = label_and_meaning(name)
     more = f"\n\n$${METRICS[name].formula}$$\n\n{METRICS[name].reference}." if name in METRICS else ""
     with st.container(border=True, gap="xxsmall"):
         note = "Below: 95 % interval over groups, chance level, tied groups (a tie is wrong)."
         st.metric(label, f"{estimate.value:.1f} %", help=f"{meaning}{more}\n\n{note}")
         st.caption(
-            f"95 %: {estimate.low:.1f}–{estimate.high:.1f}  \nchance {estimate.chance:.1f} · {ties(estimate)}"
+            f"95 %: {estimate.low:.1f}–{estimate.high:.1f}  \nchance {estimate.chance:.1f} · {tie_text(estimate)}"
         )
 
 

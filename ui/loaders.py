@@ -13,7 +13,7 @@ import streamlit as st
 from core import datasets
 from core.base import public_mode
 from core.base.errors import InputError
-from core.figures.text import plain
+from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.runs.models import run_source as model_source
@@ -69,9 +69,9 @@ class LazyScorer(lazy.LazyScorer):
 
 @contextmanager
 def _loading(source: str, place: Any) -> Iterator[None]:
-    with place, st.spinner(f"Loading {plain(source)} …"):
+    with place, st.spinner(f"Loading {escape_markdown(source)} …"):
         yield
-    if public_mode.public():
+    if public_mode.is_public():
         _leave_a_core()
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 from core.base.errors import InputError, unknown_name
 from core.base.interrupt import interruptible
 from core.base.public_mode import shown
-from core.figures.text import plain
+from core.figures.text import escape_markdown
 from ui.selection import Selection, benchmarks, pick_selection, receive, restore, splits
 
 log = logging.getLogger("crossmatch.pages")
@@ -55,9 +55,9 @@ def start(title: str, lead: str = "", pick: bool = True, line: str = "") -> Sele
         restore(title)
         for key, kind, known in (("set", "benchmark", benchmarks()), ("split", "split", splits())):
             if (asked := st.query_params.get(key, known[0])) not in known:  # the widget falls back by itself
-                st.warning(plain(str(unknown_name(kind, asked, known))), icon=":material/link_off:")
+                st.warning(escape_markdown(str(unknown_name(kind, asked, known))), icon=":material/link_off:")
         selection = pick_selection()
-    st.caption(plain(line or selection.line))
+    st.caption(escape_markdown(line or selection.line))
     return selection
 
 
@@ -83,7 +83,7 @@ def guard() -> Iterator[None]:
 def say(error: Exception) -> None:
     """Show an error of any kind as one sentence; what it was goes to the terminal alone."""
     if isinstance(error, InputError):
-        st.error(plain(shown(str(error))), icon=":material/error:")
+        st.error(escape_markdown(shown(str(error))), icon=":material/error:")
         return
     if isinstance(error, MemoryError):
         st.error("This needs more memory than is left here; use less of it, or a machine with more.")

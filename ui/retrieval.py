@@ -14,12 +14,12 @@ from core import datasets
 from core.base import public_mode
 from core.datasets.base import RETRIEVAL
 from core.figures import retrieval
-from core.figures.shared_words import Ranked, Share, sharing
-from core.figures.text import plain
+from core.figures.shared_words import RankedImage, SharedWords, shared_word_counts
+from core.figures.text import escape_markdown
 from core.metrics.retrieval import METRICS, RetrievalEvaluation
 from core.runs.store import Run
 from core.scoring.load import scorer_names
-from core.scoring.retrieval import Slice, first_images, one_query, score_retrieval
+from core.scoring.retrieval import RetrievalSubset, first_images, one_query, score_retrieval
 from core.scoring.scores import ScoreCache
 from ui.formats import progress_bar
 from ui.loaders import LazyScorer, model_source
@@ -35,32 +35,32 @@ POOLS = {
 
 def sets_at_hand() -> list[str]:
     """Retrieval sets with queries over many images; those that are here first."""
-    known = ("scenes/",) if public_mode.public() else ("scenes/", "cola/")
+    known = ("scenes/",) if public_mode.is_public() else ("scenes/", "cola/")
     names = [n for n in datasets.names(RETRIEVAL) if n.startswith(known)]
     return sorted(names, key=lambda name: datasets.state(name).startswith("needs"))
 
 
 @st.cache_resource(max_entries=8, show_spinner="Loading queries …")
-def load_set(name: str, images: int) -> Slice:
+def load_set(name: str, images: int) -> RetrievalSubset:
     """A retrieval set over its first so many images."""
     found = datasets.load_retrieval(public_mode.check_benchmark(name))
     return first_images(found, min(images, len(found.images)))
 
 
-def query_scores(found: Slice, query: int, model: str) -> np.ndarray:
+def query_scores(found: RetrievalSubset, query: int, model: str) -> np.ndarray:
     """One query's scores over all images, float (n,): from the cache or the model."""
     public_mode.check_model(model, scorer_names())
     return _scores((found.name, len(found), query, model), one_query(found, query), model_source(model))[0]
 
 
-def whole_scores(found: Slice, model: str) -> np.ndarray:
+def whole_scores(found: RetrievalSubset, model: str) -> np.ndarray:
     """Every query's scores, float (q, n)."""
     public_mode.check_model(model, scorer_names())
     return _scores((found.name, len(found), -1, model), found, model_source(model))
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
-def _scores(address: tuple, _found: Slice, _source: str) -> np.ndarray:
+def _scores(address: tuple, _found: RetrievalSubset, _source: str) -> np.ndarray:
     place = st.empty()
     bar = progress_bar(place, "Scoring")
     scores = score_retrieval(LazyScorer(_source, place), _found, ScoreCache(), bar)
@@ -68,13 +68,13 @@ def _scores(address: tuple, _found: Slice, _source: str) -> np.ndarray:
     return scores
 
 
-def evaluation(found: Slice, scores: np.ndarray) -> RetrievalEvaluation:
+def evaluation(found: RetrievalSubset, scores: np.ndarray) -> RetrievalEvaluation:
     return RetrievalEvaluation(
         scores, found.relevant, found.any_word, found.all_words, found.unseen, found.attributes
     )
 
 
-def ranked_html(found: Slice, rows: Sequence[Ranked], revealed: bool, size: int = 150) -> str:
+def ranked_html(found: RetrievalSubset, rows: Sequence[RankedImage], revealed: bool, size: int = 150) -> str:
     """Images in order; with their verdict, and the query's words that each of them shares, once revealed."""
     cells = []
     for row in rows:
@@ -95,9 +95,9 @@ def ranked_html(found: Slice, rows: Sequence[Ranked], revealed: bool, size: int 
     return f'<div class="cm-list">{"".join(cells)}</div>'
 
 
-def shared(found: Slice, query: int, scores: np.ndarray, pool: str, most: int) -> None:
+def shared(found: RetrievalSubset, query: int, scores: np.ndarray, pool: str, most: int) -> None:
     """What the distractors share with the query, and how far up that brings them under this model."""
-    shares = sharing(found, query, scores, pool, most)
+    shares = shared_word_counts(found, query, scores, pool, most)
     if not shares:
         return
     everything = max(len(s.words) for s in shares)
@@ -112,7 +112,7 @@ def shared(found: Slice, query: int, scores: np.ndarray, pool: str, most: int) -
     ]
     confused = max((s for s in shares if not s.right), key=lambda s: s.first / s.images, default=None)
     if confused is not None and confused.first:
-        words = plain(", ".join(confused.words) or "no word")
+        words = escape_markdown(", ".join(confused.words) or "no word")
         st.caption(
             f"What the distractors share: {confused.first} of the {confused.images} that have *{words}* are among the "
             f"first {most}."
@@ -122,7 +122,7 @@ def shared(found: Slice, query: int, scores: np.ndarray, pool: str, most: int) -
     st.dataframe(pd.DataFrame(rows), hide_index=True)
 
 
-def _shared_words(share: Share, everything: int) -> str:
+def _shared_words(share: SharedWords, everything: int) -> str:
     """`cube, rubber on one object`"""
     how = (
         " on one object"
@@ -170,7 +170,7 @@ def tests(steps: Sequence[dict[str, Any]]) -> None:
     first, last = steps[0].get("test"), steps[-1].get("test")
     counts = steps[0]["parameters"]
     st.caption(
-        plain(
+        escape_markdown(
             f"{counts['trained']:,} of {counts['total']:,} weights are trained, and 2 that set scale and bias."
         )
     )

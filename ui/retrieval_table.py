@@ -8,7 +8,7 @@ import streamlit as st
 from core import figures as plots
 from core.base import paths
 from core.figures import retrieval
-from core.figures.text import name_and_meaning
+from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, METRICS
 from core.metrics.retrieval import COLA_MAP
 from ui import cost
@@ -120,7 +120,7 @@ def costs() -> None:
         "Cost in",
         names,
         names.index(GROUP_MATCH),
-        format_func=lambda n: name_and_meaning(n)[0],
+        format_func=lambda n: label_and_meaning(n)[0],
         key="costmetric",
         bind="query-params",
     )

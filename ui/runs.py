@@ -10,13 +10,13 @@ import streamlit as st
 
 from core.base.errors import InputError
 from core.base.public_mode import shown
-from core.figures.text import duration, metric_line, name_and_meaning, plain
+from core.figures.text import duration, escape_markdown, label_and_meaning, metric_line
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, Estimate, headlines
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, Estimate, headline_metrics
 from core.runs.store import Run, RunStore, resume
 from core.ttm.run import KINDS, describe, load_groups
-from core.ttm.seeds import Sweep, group_runs, sweeps
+from core.ttm.seeds import SeedGroup, group_runs, sweeps
 from ui.page import guard
 
 TTM_PAGE = "pages/4_Test-Time_Matching.py"
@@ -33,7 +33,7 @@ STATUS: dict[str, tuple[str, Colour]] = {
 }
 
 
-def all_sweeps(store: RunStore, kinds: Sequence[str] | None = KINDS) -> list[Sweep]:
+def all_sweeps(store: RunStore, kinds: Sequence[str] | None = KINDS) -> list[SeedGroup]:
     """Every run of these kinds (None: of all), the newest first, the seeds of one group together."""
     return sweeps([run for run in store.list() if kinds is None or run.kind in kinds])
 
@@ -75,7 +75,7 @@ def settings_line(store: RunStore, name: str) -> str:
     return line if len(found) == 1 else f"{line.rpartition(' · ')[0]} · {len(found)} seeds"
 
 
-def sweep_label(sweep: Sweep) -> str:
+def sweep_label(sweep: SeedGroup) -> str:
     """A run, or the seeds of one, in a list."""
     return f"{sweep.title} · {datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S} · {sweep.status}"
 
@@ -125,7 +125,7 @@ def controls(store: RunStore, runs: Sequence[Run]) -> None:
     _progress(runs)
     for run in runs:
         if run.error:
-            st.error(plain(shown(run.error)), icon=":material/error:")
+            st.error(escape_markdown(shown(run.error)), icon=":material/error:")
 
 
 def _progress(runs: Sequence[Run]) -> None:
@@ -138,7 +138,7 @@ def _progress(runs: Sequence[Run]) -> None:
     working = next((run for run in live if run.status != "queued"), live[0])
     left = f", {duration(working.seconds_left)} left" if working.seconds_left is not None else ""
     several = f"{len(runs) - len(live)} of {len(runs)} seeds are done; " if len(runs) > 1 else ""
-    st.progress(share, text=plain(f"{several}{working.message or 'starting'}{left}"))
+    st.progress(share, text=escape_markdown(f"{several}{working.message or 'starting'}{left}"))
 
 
 # ---- accuracies
@@ -148,7 +148,7 @@ def accuracy_card(label: str, metric: str, now: Estimate, before: Estimate | Non
     """An accuracy of a run with interval, chance level and ties; and what it was before."""
     with st.container(border=True, gap="xxsmall"):
         change = None if before is None else f"{now.value - before.value:+.1f} points"
-        meaning = name_and_meaning(metric)[1]
+        meaning = label_and_meaning(metric)[1]
         st.metric(label, f"{now.value:.1f} %", change, delta_color="off", help=meaning)
         text = (
             metric_line(now)
@@ -180,7 +180,7 @@ def before_and_after(config: Mapping[str, Any], steps: Sequence[Mapping[str, Any
 
 
 def _cards(config: Mapping[str, Any], first: Any, last: Any, part: str, groups: str) -> None:
-    names = headlines(last["parts"][part]["metrics"] if part else last["metrics"])
+    names = headline_metrics(last["parts"][part]["metrics"] if part else last["metrics"])
     if not names:  # of an imported run, measured by metrics that are not known here
         return
     for column, name in zip(st.columns(len(names), gap="medium"), names, strict=True):
@@ -188,7 +188,7 @@ def _cards(config: Mapping[str, Any], first: Any, last: Any, part: str, groups: 
         if now is not None:
             with column:
                 accuracy_card(
-                    f"{name_and_meaning(name)[0]}{groups}", name, now, estimate_of(first, name, part)
+                    f"{label_and_meaning(name)[0]}{groups}", name, now, estimate_of(first, name, part)
                 )
 
 

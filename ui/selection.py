@@ -12,7 +12,7 @@ from streamlit.errors import StreamlitAPIException
 
 from core import datasets
 from core.base.errors import InputError
-from core.base.public_mode import public
+from core.base.public_mode import is_public
 from core.groups import GroupSet
 from core.metrics import select
 from core.runs.models import run_model
@@ -110,7 +110,7 @@ def pick_selection() -> Selection:
             model_names(),
             key="model",
             bind="query-params",
-            accept_new_options=not public(),
+            accept_new_options=not is_public(),
             help="Built in, adapted by one of your runs (`run/…`), a Hugging Face or open_clip name, or a folder. "
             "A kind before a colon asks for another of its scores: `itc:`, `itm:`, `vgpt:`, `blind:`, `vqa:`, `lm:`.",
         )
@@ -148,13 +148,13 @@ def _reset() -> None:
 @st.cache_data(ttl=30, max_entries=1, show_spinner=False)
 def benchmarks() -> list[str]:
     """All of them; those whose data are here first. Choosing another says what it needs."""
-    names = [name for name in datasets.names() if name.startswith("scenes/") or not public()]
+    names = [name for name in datasets.names() if name.startswith("scenes/") or not is_public()]
     return sorted(names, key=lambda name: datasets.state(name).startswith("needs"))
 
 
 def splits() -> tuple[str, ...]:
     """Those on offer; in public mode the one whose scores ship, or visitors would wait for each other's models."""
-    return SPLITS[:1] if public() else SPLITS
+    return SPLITS[:1] if is_public() else SPLITS
 
 
 def model_names(strategies: bool = True) -> list[str]:
@@ -170,7 +170,7 @@ def model_names(strategies: bool = True) -> list[str]:
         and (strategies or run.kind != "adapt")
         and (store.folder(run.id) / "model").is_dir()
     ]
-    own = [] if public() else _own_scorers()
+    own = [] if is_public() else _own_scorers()
     return [*known_scorers(), *adapted[:12], *own]
 
 

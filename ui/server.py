@@ -16,7 +16,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 
 from core.base.errors import InputError
 from core.base.gate import Gate, Scope
-from core.base.public_mode import UPLOADS, Held, beyond, public
+from core.base.public_mode import UPLOADS, Held, beyond, is_public
 from ui.page import say
 
 UPLOAD = r".*/_stcore/upload_file/"
@@ -28,7 +28,7 @@ def options() -> dict[str, Any]:
     """What `st.App` is made with; in public mode a gate stands before everything."""
     gate = Middleware(Gate, uploads=UPLOAD, closed=CLOSED, brought=Uploads().brought)
     return {
-        "middleware": [gate] if public() else [],
+        "middleware": [gate] if is_public() else [],
         "on_script_error": outside,
         "lifespan": _started,
     }
@@ -47,7 +47,7 @@ def outside(error: Exception) -> bool:
 @asynccontextmanager
 async def _started(_app: st.App) -> AsyncIterator[None]:
     """At the start: what a public server writes is its owner's alone; anywhere else a browser opens, as usual."""
-    if public():
+    if is_public():
         os.umask(0o077)
     elif not st.get_option("server.headless"):
         webbrowser.open(f"http://localhost:{st.get_option('server.port')}")

@@ -19,7 +19,7 @@ BLIND = "builtin/blind-lm"
 
 def surprises(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndarray]:
     """Label -> groups, bool (n,). Only what the shipped models and the run's own base can tell without a wait."""
-    found = select.surprises(evaluation)
+    found = select.notable_groups(evaluation)
     if selection.model.startswith("run/"):
         found |= _adapted(selection, evaluation)
     if known_scorers().get(selection.model) == "vgpt":
@@ -35,7 +35,7 @@ def _adapted(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndarr
     try:
         base = RunStore().get(selection.model.removeprefix("run/")).config.get("model", "")
         before = evaluate(selection, str(base))
-        sides = paired.sides(before, evaluation, GROUP_MATCH)
+        sides = paired.groups_by_winner(before, evaluation, GROUP_MATCH)
     except InputError:  # the base is gone, or scores other groups
         return {}
     return {"fixed by adaptation": sides["only B right"], "broken by adaptation": sides["only A right"]}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core.figures.text import duration, plain, tie_count
-from core.metrics.groups import described, headlines
+from core.figures.text import duration, escape_markdown, tie_count
+from core.metrics.groups import description_of, headline_metrics
 from core.runs.store import RunStore
 from core.sweeps.store import saved_plans
 from core.sweeps.table import cells_table, progress_of, summary_table
@@ -26,15 +26,18 @@ def draw_sweeps(store: RunStore) -> None:
     cells = cells_table(store, plan)
     st.dataframe(shown(summary_table(cells)), hide_index=True)
     for row in cells[cells["error"].notna()].itertuples():
-        st.caption(f"{plain(str(row.model))} on {plain(str(row.benchmark))}: {plain(str(row.error))}")
+        st.caption(
+            f"{escape_markdown(str(row.model))} on {escape_markdown(str(row.benchmark))}: "
+            f"{escape_markdown(str(row.error))}"
+        )
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
     """`summary_table` in words: mean ± deviation over seeds, 95 % interval over groups, chance, ties."""
     out = table[["benchmark", "model", "setting", "state"]].copy()
     out["seeds"] = [f"{row.finished} of {row.seeds}" for row in table.itertuples()]
-    for name in headlines(table.columns):
-        label = described(name).label
+    for name in headline_metrics(table.columns):
+        label = description_of(name).label
         if f"{name}_before" in table:
             out[f"{label} before"] = table[f"{name}_before"].round(1)
         out[label] = [_value(row, name) for _, row in table.iterrows()]

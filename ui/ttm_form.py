@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from core.base.public_mode import public
+from core.base.public_mode import is_public
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.scoring.weights import weights_bytes
-from core.ttm.choices import lasting_name
+from core.ttm.choices import absolute_name
 from core.ttm.config import AUGMENTATIONS, PRECISIONS, SCHEDULES, THRESHOLD_MODES, TrainConfig
-from core.ttm.run import embeddings_job, keep_embeddings, simplematch_job, ttm_job
+from core.ttm.run import embeddings_job, simplematch_job, store_embeddings, ttm_job
 from core.ttm.transfer import adapted_pool
 from ui.fields import number
 from ui.loaders import evaluate, load_groups, model_source
@@ -69,7 +69,7 @@ def subject(selection: Selection, place: Any) -> Subject | None:
     """The sidebar's benchmark and model, or an uploaded file; None while there is nothing to adapt."""
     source = place.segmented_control(
         "Adapt",
-        SOURCES[: 1 if public() else 2],
+        SOURCES[: 1 if is_public() else 2],
         default=SOURCES[0],
         key="source",
         required=True,
@@ -81,7 +81,7 @@ def subject(selection: Selection, place: Any) -> Subject | None:
         st.caption("A run uses all groups of the split; the tag filter of the sidebar is for looking only.")
     everything = np.ones(len(selection.groups), bool)
     evaluation = evaluate(selection._replace(mask=everything, tags=()))
-    model = lasting_name(model_source(selection.model))
+    model = absolute_name(model_source(selection.model))
     title = f"{selection.benchmark} · {selection.model}"
     mixed = len(load_groups(selection.benchmark, selection.split).shapes) > 1
     shape = "x".join(map(str, selection.groups.shape)) if mixed else None
@@ -104,7 +104,7 @@ def _embeddings() -> Subject | None:
     shape = second.text_input("Shape, images x captions", "2x2", key="emb_shape", bind="query-params")
     scale = number(third, "Logit scale", 0.01, None, 100.0, key="scale")
     if found is not None:
-        st.session_state["embeddings_file"] = str(keep_embeddings(found.name, found.getvalue()))
+        st.session_state["embeddings_file"] = str(store_embeddings(found.name, found.getvalue()))
     path = st.session_state.get("embeddings_file")
     if path is None:
         st.info(

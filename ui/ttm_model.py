@@ -9,9 +9,9 @@ import streamlit as st
 
 from core.base.errors import InputError
 from core.base.files import folder_size
-from core.base.public_mode import public, shown
+from core.base.public_mode import is_public, shown
 from core.exchange.model import export_model, push_model
-from core.figures.text import plain
+from core.figures.text import escape_markdown
 from core.runs.models import adapted_model, run_model
 from core.runs.store import Run, RunStore
 from ui.cost import cost
@@ -27,7 +27,7 @@ def product(store: RunStore, run: Run) -> None:
     try:
         folder = adapted_model(store, run.id)
     except InputError as error:
-        st.warning(plain(shown(str(error))), icon=":material/broken_image:")
+        st.warning(escape_markdown(shown(str(error))), icon=":material/broken_image:")
         return
     size = folder_size(folder)
     usable = not run.config.get("embeddings")
@@ -65,7 +65,7 @@ def product(store: RunStore, run: Run) -> None:
     if card.is_file():
         with st.expander("Model card", icon=":material/badge:"):
             st.code(card.read_text(encoding="utf-8"), language=None, wrap_lines=True)
-    if not public():  # nobody types a token into a server of somebody else's
+    if not is_public():  # nobody types a token into a server of somebody else's
         push(folder)
 
 
@@ -92,4 +92,4 @@ def push(folder: Path) -> None:
         if pressed:
             with guard(), st.spinner("Uploading …"):
                 address = push_model(folder, repository.strip(), token or None, private=not public)
-                st.success(f"Uploaded: {plain(address)}", icon=":material/check:")
+                st.success(f"Uploaded: {escape_markdown(address)}", icon=":material/check:")

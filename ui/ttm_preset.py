@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.figures.text import plain
+from core.figures.text import escape_markdown
 from core.runs.models import origin
-from core.ttm.choices import foreign_model, home_of, of_variant
+from core.ttm.choices import foreign_model, of_variant, preset_target
 from core.ttm.config import PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig, default_preset
 
 if TYPE_CHECKING:
@@ -97,10 +97,10 @@ def pick_preset(place: Any, kind: str, found: Subject) -> TrainConfig:
 def say_preset(model: str, benchmark: str | None) -> None:
     """Where the preset comes from, and what of it was chosen for other data or another model."""
     name = st.session_state["preset"]
-    own, other = foreign_model(name, origin(model)), home_of(name).benchmark
+    own, other = foreign_model(name, origin(model)), preset_target(name).benchmark
     told = [f"Preset {name}: {PRESETS[name].source}."]
     if own is not None:
         told.append(f"Its thresholds are in units of the scores of {own}: set your own for {model}.")
     elif other not in (None, benchmark):
         told.append(f"It was chosen for {other}; this is {benchmark or 'a file'}.")
-    st.caption(plain(" ".join(told)))
+    st.caption(escape_markdown(" ".join(told)))

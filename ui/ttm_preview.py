@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from core import figures
-from core.figures.text import plain
+from core.figures.text import escape_markdown
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.ttm.config import TTMConfig, thresholds
@@ -48,7 +48,7 @@ def preview(job: Mapping[str, Any], evaluation: Evaluation) -> None:
         return
     data = figures.schedule_data(taus, metrics.threshold_curve(evaluation.matches, evaluation.truth))
     chosen = round(data.coverage[0] * total / 100)
-    st.markdown(plain(f"τ₁ resolves to {taus[0]:.3g} and selects {chosen} of {total} groups."))
+    st.markdown(escape_markdown(f"τ₁ resolves to {taus[0]:.3g} and selects {chosen} of {total} groups."))
     left, right = st.columns(2, gap="large")
     with left:
         alt = f"The threshold goes from {taus[0]:.3g} to {taus[-1]:.3g} over {len(taus)} iterations."

@@ -11,17 +11,17 @@ import pandas as pd
 import streamlit as st
 
 from core import figures as plots
-from core.base.public_mode import public
+from core.base.public_mode import is_public
 from core.figures import group_html
-from core.figures.text import name_and_meaning, plain
+from core.figures.text import escape_markdown, label_and_meaning
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from core.runs.models import public as publishable
 from core.runs.models import run_model
 from core.runs.store import Run, RunStore
-from core.ttm.explain import GLOBAL, explain, story
-from core.ttm.run import pool_of
+from core.ttm.explain import GLOBAL, explain, group_history_text
+from core.ttm.run import adaptation_pool
 from ui.pictures import draw_group
 from ui.runs import before_and_after, controls, evaluation_at, run_groups
 from ui.selection import jump
@@ -49,7 +49,7 @@ PANELS = {
 def view(store: RunStore, run_id: str) -> None:
     """A run: live or over."""
     run = store.get(run_id)
-    st.subheader(plain(run.title), anchor=False)
+    st.subheader(escape_markdown(run.title), anchor=False)
     st.fragment(live, run_every=1.0 if run.live else None)(run_id, run.live)
     steps = store.steps(run_id)
     if not run.live and run.done:
@@ -91,23 +91,23 @@ def live(run_id: str, polled: bool) -> None:
         )
         margins(steps)
         for note in dict.fromkeys(step["note"] for step in steps if step.get("note")):
-            st.info(plain(note), icon=":material/info:")
+            st.info(escape_markdown(note), icon=":material/info:")
 
 
 def curves(steps: Sequence[Mapping[str, Any]], total: int, panels: Mapping[str, str]) -> None:
     """Accuracy per iteration (of a transfer check once for each part), and what was trained on."""
-    parts = plots.parts_data(steps, total)
+    parts = plots.transfer_data(steps, total)
     data = plots.ttm_data(steps, total)
     if parts:
         sides = {f"{name} groups": found for name, found in parts.items()}
-        names = metrics.headlines(next(iter(parts.values())).metrics)
+        names = metrics.headline_metrics(next(iter(parts.values())).metrics)
         for column, metric in zip(st.columns(len(names), gap="medium"), names, strict=True):
             with column:
-                st.caption(f"{name_and_meaning(metric)[0]} of both parts; bands are 95 % intervals")
+                st.caption(f"{label_and_meaning(metric)[0]} of both parts; bands are 95 % intervals")
                 chart(plots.ttm_compare_figure(sides, metric, 300), said(sides, metric), f"parts-{metric}")
     elif data.metrics:
         told = ", ".join(
-            f"{name_and_meaning(n)[0]} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for n, v in data.metrics.items()
+            f"{label_and_meaning(n)[0]} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for n, v in data.metrics.items()
         )
         st.caption("Accuracy after each iteration; bands are 95 % intervals, dotted lines chance levels")
         chart(
@@ -126,7 +126,7 @@ def said(sides: Mapping[str, plots.TTMData], metric: str) -> str:
         f"{name} {d.metrics[metric][0, 0]:.1f} to {d.metrics[metric][-1, 0]:.1f} %"
         for name, d in sides.items()
     )
-    return f"{name_and_meaning(metric)[0]} over the iterations: {', '.join(ends)}."
+    return f"{label_and_meaning(metric)[0]} over the iterations: {', '.join(ends)}."
 
 
 def margins(steps: Sequence[Mapping[str, Any]]) -> None:
@@ -141,7 +141,7 @@ def margins(steps: Sequence[Mapping[str, Any]]) -> None:
         text = f"{sum(step['margins']['counts'])} groups with a margin, {step['margins']['tied']} tied"
         if step.get("threshold") is not None:
             text += f"; the line is the threshold that iteration {at} used, {step['threshold']:.3g}"
-        st.caption(plain(text))
+        st.caption(escape_markdown(text))
         chart(
             plots.step_margins_figure(step), f"Histogram of margins after iteration {at}: {text}.", "margins"
         )
@@ -157,10 +157,10 @@ def changes(store: RunStore, run: Run) -> None:
         return
     st.subheader("What changed", anchor=False)
     before, after = (evaluation_at(run.id, i, run.attempt, run) for i in (0, run.done))
-    pool = pool_of(run.config, groups.blind())
+    pool = adaptation_pool(run.config, groups.blind())
     sides = {"": np.ones(len(groups), bool)} if pool is None else {"adapted": pool, "untouched": ~pool}
     for side, mask in sides.items():
-        for name in metrics.headlines(after.outcomes):
+        for name in metrics.headline_metrics(after.outcomes):
             found = metrics.compare(*(e.outcomes[name].value[mask] for e in (before, after)))
             st.markdown(
                 f"**{METRICS[name].label}{f', {side} groups' if side else ''}** {found.difference:+.1f} points "
@@ -186,7 +186,7 @@ def explanations(store: RunStore, run: Run, after: Evaluation) -> None:
         "What counts as right",
         names,
         names.index(metrics.GROUP_MATCH),
-        format_func=lambda name: name_and_meaning(name)[0],
+        format_func=lambda name: label_and_meaning(name)[0],
         key="explain_by",
         bind="query-params",
         width=280,
@@ -229,10 +229,10 @@ def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> Non
     groups = run_groups(run.id, run.config)
     group = groups[index]
     if not run.config.get("embeddings"):
-        draw_group(group, group_html.group_view(after, index)[0], size=160)
+        draw_group(group, group_html.group_data_of(after, index)[0], size=160)
     wide = run.config.get("ttm", {}).get("variant") == "global"
-    told = story(row, len(group.captions) if wide else None)
-    st.caption(f"**{plain(group.id)}.** {plain(told)}")
+    told = group_history_text(row, len(group.captions) if wide else None)
+    st.caption(f"**{escape_markdown(group.id)}.** {escape_markdown(told)}")
     if run.status == "finished" and not run.config.get("embeddings"):
         state = {
             "set": run.config["benchmark"],
@@ -248,11 +248,11 @@ def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> Non
 
 
 def configuration(store: RunStore, run: Run) -> None:
-    with st.expander("Configuration" if public() else "Configuration and log", icon=":material/settings:"):
-        text = json.dumps(publishable(run.config) if public() else run.config, indent=1)
+    with st.expander("Configuration" if is_public() else "Configuration and log", icon=":material/settings:"):
+        text = json.dumps(publishable(run.config) if is_public() else run.config, indent=1)
         st.download_button(
             "Configuration (JSON)", text, f"{run.id}.json", "application/json", on_click="ignore"
         )
         st.code(text, language="json")
-        if not public():  # it may hold a traceback, with paths of this machine
+        if not is_public():  # it may hold a traceback, with paths of this machine
             st.code(store.log(run.id) or "The log is empty.", language=None, height=180)

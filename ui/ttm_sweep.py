@@ -9,10 +9,10 @@ import pandas as pd
 import streamlit as st
 
 from core import figures
-from core.figures.text import duration, name_and_meaning, plain
-from core.metrics.groups import headlines
+from core.figures.text import duration, escape_markdown, label_and_meaning
+from core.metrics.groups import headline_metrics
 from core.runs.store import Run, RunStore
-from core.ttm.seeds import Sweep, final, group_runs, seed_of, summary
+from core.ttm.seeds import SeedGroup, final_values, group_runs, seed_of, summary
 from ui.page import guard
 from ui.runs import controls, open_run
 from ui.takeaway import chart, take_away
@@ -27,7 +27,7 @@ RESULT = (
 def view(store: RunStore, group: str) -> None:
     """All seeds of a group: live or over."""
     runs = group_runs(store, group)
-    st.subheader(plain(Sweep(group, runs).title), anchor=False)
+    st.subheader(escape_markdown(SeedGroup(group, runs).title), anchor=False)
     alive = any(run.live for run in runs)
     st.fragment(live, run_every=1.5 if alive else None)(group, alive)
     rows = summary([store.steps(run.id) for run in runs])
@@ -58,17 +58,17 @@ def live(group: str, polled: bool) -> None:
 
 def result(runs: Sequence[Run], steps: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> None:
     """Before, after and their deviation, of every part."""
-    end = final(steps, [run.config for run in runs])
+    end = final_values(steps, [run.config for run in runs])
     if end is None:
         st.caption("The result stands here when the first seed is complete.")
         return
     sides = end.get("parts") or {"": end["metrics"]}
     for side, found in sides.items():
-        names = headlines(found)
+        names = headline_metrics(found)
         first = rows[0]["parts"][side] if side else rows[0]["metrics"]
         for column, name in zip(st.columns(max(len(names), 1), gap="medium"), names, strict=False):
             with column.container(border=True, gap="xxsmall"):
-                label, meaning = name_and_meaning(name)
+                label, meaning = label_and_meaning(name)
                 now, was = found[name], first[name]
                 where = f", {side} groups" if side else ""
                 change = f"{now['mean'] - was['mean']:+.1f} points"
@@ -89,7 +89,7 @@ def curves(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> None:
         data = figures.spread_data(rows, total, side)
         where = f" of the {side} groups" if side else ""
         told = ", ".join(
-            f"{name_and_meaning(n)[0]} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for n, v in data.metrics.items()
+            f"{label_and_meaning(n)[0]} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for n, v in data.metrics.items()
         )
         st.caption(f"Mean over seeds{where}; bands are one standard deviation, dotted lines chance levels")
         chart(figures.spread_figure(data), f"Means over seeds{where}: {told}.", f"sweep-{side}")
@@ -97,12 +97,12 @@ def curves(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> None:
 
 def table(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:
     """Every seed: how far it is, its main metrics with interval and ties, and the way to it."""
-    names = headlines({name for own in steps for step in own[-1:] for name in step["metrics"]})
+    names = headline_metrics({name for own in steps for step in own[-1:] for name in step["metrics"]})
     rows = []
     for run, own in zip(runs, steps, strict=True):
         row = {"seed": seed_of(run), "status": run.status, "iterations": f"{run.done} of {run.total or '–'}"}
         for name in names:
-            label = name_and_meaning(name)[0]
+            label = label_and_meaning(name)[0]
             row |= {f"{label} before": accuracy(own[:1], name), f"{label} after": accuracy(own[-1:], name)}
         rows.append({**row, "time": duration(sum(step["seconds"] for step in own)) if own else "–"})
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="seeds_table")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from core.figures.text import plain
+from core.figures.text import escape_markdown
 from core.metrics.evaluation import Evaluation
 from core.teaching.quick import evaluate_file
 from ui.turns import turn
@@ -42,4 +42,6 @@ def measured(file: Any, shape: str) -> Upload:
 def say_left_out(evaluation: Evaluation) -> None:
     """Why a metric over all images is missing, where one is."""
     for why in dict.fromkeys(evaluation.left_out.values()):
-        st.info(plain(f"Recall or GlobalMatch is left out. {why}"), icon=":material/hourglass_disabled:")
+        st.info(
+            escape_markdown(f"Recall or GlobalMatch is left out. {why}"), icon=":material/hourglass_disabled:"
+        )

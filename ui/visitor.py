@@ -13,7 +13,7 @@ import streamlit as st
 from core.base import files
 from core.base.errors import InputError
 from core.base.gate import LOCAL, hashed
-from core.base.public_mode import GAVE_WAY, admit, public, surplus
+from core.base.public_mode import GAVE_WAY, check_quota, is_public, runs_over_quota
 from core.runs.store import Run, RunStore
 
 # Two tabs that start a run at the same instant are admitted one after the other.
@@ -23,7 +23,7 @@ _COOKIE = "_streamlit_xsrf"  # Streamlit sets it in every browser; it lives as l
 
 def owner() -> str | None:
     """An opaque name for this browser; None outside public mode, where all runs are everybody's."""
-    if not public():
+    if not is_public():
         return None
     token = _token(st.context.cookies.get(_COOKIE, ""))
     if token is None:  # a browser without cookies: at least this session keeps its own runs
@@ -43,7 +43,7 @@ def _token(cookie: str) -> bytes | None:
 
 def address() -> str | None:
     """An opaque name for where this browser is (`core.base.gate` decides whom to believe); None outside public mode."""
-    if not public():
+    if not is_public():
         return None
     host = st.context.ip_address
     return hashed(host if isinstance(host, str) else LOCAL)  # of this machine Streamlit says none
@@ -70,12 +70,12 @@ class VisitorStore(RunStore):
         with _admission:
             self._admit(super().list(), config)
             made = super().create(kind, title, config, owner or self._owner, self._address)
-            for run_id in surplus(super().list(), lambda run: files.folder_size(self.folder(run.id))):
+            for run_id in runs_over_quota(super().list(), lambda run: files.folder_size(self.folder(run.id))):
                 super().delete(run_id)
         return made
 
     def _admit(self, others: Sequence[Run], config: Mapping[str, Any]) -> None:
-        for run in admit(others, self._owner, config, self._address):
+        for run in check_quota(others, self._owner, config, self._address):
             super().give_up(run.id, GAVE_WAY)
 
     def queue_up(self, run_id: str) -> int:
@@ -98,5 +98,5 @@ class VisitorStore(RunStore):
         super().delete(run_id)
 
     def _check_mine(self, run_id: str) -> None:
-        if public() and self.get(run_id).owner != self._owner:
+        if is_public() and self.get(run_id).owner != self._owner:
             raise InputError("This run was started in another browser; here you can only look at it.")

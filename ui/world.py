@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from core.figures import ablations
-from core.figures.text import name_and_meaning
+from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from ui.takeaway import chart
 
@@ -31,14 +31,14 @@ def _curves(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
 
 
 def _first(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
-    return _ends(ablations.first_data(table, _of(where)))
+    return _ends(ablations.first_threshold_data(table, _of(where)))
 
 
 def _iterations(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
     return _ends(ablations.iterations_data(table, _of(where)))
 
 
-def _ends(data: ablations.EndsData) -> tuple[go.Figure, str]:
+def _ends(data: ablations.FinalResultsData) -> tuple[go.Figure, str]:
     values = data.metrics[GROUP_MATCH][:, 0]
     told = ", ".join(f"{x:g}: {y:.1f} %" for x, y in zip(data.x, values, strict=True))
     return ablations.ends_figure(data), f"GroupMatch by {data.label}: {told}."
@@ -47,7 +47,7 @@ def _ends(data: ablations.EndsData) -> tuple[go.Figure, str]:
 def _gains(kind: str, metric: str) -> Callable[[pd.DataFrame, str], tuple[go.Figure, str]]:
     def draw(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
         data = ablations.gains_data(table, kind, metric)
-        label = name_and_meaning(metric)[0]
+        label = label_and_meaning(metric)[0]
         return ablations.gains_figure(data), f"Change of {label} on {len(data.sets)} sets: {_told(data)}."
 
     return draw
@@ -64,7 +64,7 @@ def _told(data: ablations.GainsData) -> str:
 
 def _lift(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
     data = ablations.gains_data(table)
-    return ablations.lift_figure(
+    return ablations.precision_gain_figure(
         data
     ), "The gain against how much righter than average the first selection is."
 

@@ -10,9 +10,9 @@ from itertools import chain
 from pathlib import Path
 
 from core.base.errors import InputError
-from core.base.files import private_file, private_folder, storage
+from core.base.files import private_file, private_folder, storage_errors
 
-BUSY = 15.0  # seconds to wait for another writer
+LOCK_TIMEOUT = 15.0  # seconds to wait for another writer
 
 # One list of statements per schema version; `PRAGMA user_version` says how many of them a file has seen.
 Migrations = Sequence[Sequence[str]]
@@ -56,7 +56,9 @@ class Database:
             connection.execute(f"PRAGMA user_version = {len(migrations)}")
 
     @contextmanager
-    def transaction(self, write: bool = False, patience: float = BUSY) -> Iterator[sqlite3.Connection]:
+    def transaction(
+        self, write: bool = False, patience: float = LOCK_TIMEOUT
+    ) -> Iterator[sqlite3.Connection]:
         """A connection. With `write`, everything done on it happens at once or not at all, and nobody else writes
         meanwhile: the lock is taken before the first read, so what was read stays true.
 
@@ -80,14 +82,16 @@ class Database:
             ) from error
 
 
-class Nowhere(Database):
+class UnavailableDatabase(Database):
     """In place of a file that cannot be made: reading finds nothing, and writing says why."""
 
     def __init__(self, path: Path, migrations: Migrations, reason: InputError) -> None:
         self.path, self._migrations, self._reason = path, migrations, reason
 
     @contextmanager
-    def transaction(self, write: bool = False, patience: float = BUSY) -> Iterator[sqlite3.Connection]:
+    def transaction(
+        self, write: bool = False, patience: float = LOCK_TIMEOUT
+    ) -> Iterator[sqlite3.Connection]:
         if write:
             raise self._reason
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
@@ -97,21 +101,21 @@ class Nowhere(Database):
             yield connection
 
 
-def opened(path: Path, migrations: Migrations) -> Database:
+def open_database(path: Path, migrations: Migrations) -> Database:
     """The database in a file, which is made, with its folder, where it is not there yet; both for their owner alone.
 
     Where that cannot be, pages that only look for runs find none. Raises InputError for a file that is there and cannot
     be used.
     """
     try:
-        with storage(path.parent):
+        with storage_errors(path.parent):
             private_folder(path.parent, ours=path.is_file())
             private_file(path)
         return Database(path, migrations)
     except InputError as error:
         if path.is_file() and path.stat().st_size:
             raise
-        return Nowhere(path, migrations, error)
+        return UnavailableDatabase(path, migrations, error)
 
 
 def _version(connection: sqlite3.Connection) -> int:

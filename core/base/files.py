@@ -18,11 +18,11 @@ if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
 
 MANIFEST = "manifest.json"
-MANY = 500  # files beyond which one sync of the whole disk is quicker than one of each
+SYNC_ALL_FROM = 500  # files beyond which one sync of the whole disk is quicker than one of each
 
 
 @contextmanager
-def storage(path: Path) -> Iterator[None]:
+def storage_errors(path: Path) -> Iterator[None]:
     """Turn what the disk refuses (full, read-only, not permitted) into one sentence about `path`."""
     try:
         yield
@@ -39,7 +39,7 @@ def private_folder(folder: Path, ours: bool = True) -> None:
     with all that is in it, if it is `ours`.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if ours and not _closed(folder):
+    if ours and not _private_mode(folder):
         for path in (folder, *folder.rglob("*")):
             _close(path)
 
@@ -53,17 +53,17 @@ def private_file(path: Path) -> None:
 
 def _close(path: Path) -> None:
     with suppress(OSError):  # another owner's, or a disk that takes no writing: it stays as it is
-        if not path.is_symlink() and not _closed(path):
+        if not path.is_symlink() and not _private_mode(path):
             path.chmod(0o700 if path.is_dir() else 0o600)
 
 
-def _closed(path: Path) -> bool:
+def _private_mode(path: Path) -> bool:
     return not path.stat().st_mode & 0o077
 
 
 def _opener(path: str, flags: int) -> int:
     """A new file in a folder that is closed to others is closed to them too, wherever it is moved later."""
-    return os.open(path, flags, 0o600 if _closed(Path(path).parent) else 0o666)
+    return os.open(path, flags, 0o600 if _private_mode(Path(path).parent) else 0o666)
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -104,14 +104,14 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def seal(folder: Path, **facts: Any) -> None:
+def write_manifest(folder: Path, **facts: Any) -> None:
     """Sync every file of a folder, then write its manifest: a folder with a manifest is complete.
 
     The manifest holds `facts` and, under `files`, the sha256 of every file by its path inside the folder.
     """
     inside = sorted(p for p in folder.rglob("*") if p.is_file() and p != folder / MANIFEST)
     sums = {path.relative_to(folder).as_posix(): checksum(path) for path in inside}
-    settle(folder)
+    sync_tree(folder)
     write_json(folder / MANIFEST, {**facts, "files": sums})
 
 
@@ -124,10 +124,10 @@ def folder_size(folder: Path) -> int:
     return size
 
 
-def settle(folder: Path) -> None:
+def sync_tree(folder: Path) -> None:
     """Put everything in a folder on the disk, before something says that it is there."""
     inside = list(folder.rglob("*"))
-    if len(inside) > MANY and hasattr(os, "sync"):
+    if len(inside) > SYNC_ALL_FROM and hasattr(os, "sync"):
         os.sync()  # everybody's, but in one go
         return
     for path in inside:
@@ -156,7 +156,7 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def unseal(folder: Path) -> dict[str, Any]:
+def verify_manifest(folder: Path) -> dict[str, Any]:
     """A folder's manifest, once every file is there with its checksum; otherwise a sentence that names the file."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text())

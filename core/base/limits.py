@@ -14,7 +14,7 @@ from typing import NamedTuple
 import psutil
 
 from core.base.errors import InputError
-from core.base.public_mode import UPLOAD_MB, public
+from core.base.public_mode import UPLOAD_MB, is_public
 
 
 class Limits(NamedTuple):
@@ -35,7 +35,7 @@ class Limits(NamedTuple):
     pixels: int  # of one picture
 
 
-OWN = Limits(
+LOCAL = Limits(
     file=2 << 30,
     unfolded=2 << 30,
     line=256 << 20,
@@ -86,7 +86,7 @@ _SHARE = 0.8  # of the memory that is left
 
 def limits() -> Limits:
     """The limits in force."""
-    return PUBLIC if public() else OWN
+    return PUBLIC if is_public() else LOCAL
 
 
 def refusal(what: object, **asked: int) -> str | None:
@@ -94,7 +94,9 @@ def refusal(what: object, **asked: int) -> str | None:
     for name, amount in asked.items():
         most = getattr(limits(), name)
         if amount > most:
-            hint = "use less of it, or run Crossmatch on your own machine" if public() else "use less of it"
+            hint = (
+                "use less of it, or run Crossmatch on your own machine" if is_public() else "use less of it"
+            )
             return f"{what} comes to {amount:,} {_WORDS[name]}; the most that is worked on here is {most:,}: {hint}."
     return None
 

@@ -21,7 +21,7 @@ import psutil
 from core.base.errors import InputError
 from core.base.limits import check
 from core.base.processes import module_command
-from core.base.public_mode import public
+from core.base.public_mode import is_public
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +37,7 @@ def read_parquet(path: Path | str, content: bytes, most: int) -> pa.Table:
     most : bytes that the table may take. Raises InputError, in one sentence, for what is damaged, too large, or has
     columns that are no cells.
     """
-    return (_read_apart if public() else _read_here)(path, content, most)
+    return (_read_apart if is_public() else _read_here)(path, content, most)
 
 
 @contextmanager

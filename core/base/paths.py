@@ -7,13 +7,13 @@ from pathlib import Path
 
 import platformdirs
 
-_HERE = Path(__file__).resolve().parent.parent  # core/
+_PACKAGE = Path(__file__).resolve().parent.parent  # core/
 
 
 def assets() -> Path:
     """The shipped models and groups: `assets/` in a checkout, beside this package's code in a wheel."""
-    packaged = _HERE / "assets"
-    return packaged if packaged.is_dir() else _HERE.parent / "assets"
+    packaged = _PACKAGE / "assets"
+    return packaged if packaged.is_dir() else _PACKAGE.parent / "assets"
 
 
 def is_folder(name: str | Path) -> bool:

@@ -22,16 +22,16 @@ _LINUX = (
 )
 
 
-class Identity(NamedTuple):
+class ProcessIdentity(NamedTuple):
     """A process, told apart from any later one that gets the same number."""
 
     pid: int
     created: float  # seconds since the epoch, as psutil tells it
-    host: str  # where the number means something, see `here`
+    host: str  # where the number means something, see `boot_id`
 
 
 @cache
-def here() -> str:
+def boot_id() -> str:
     """`boot/namespace`: this boot of this machine, and the container whose process numbers these are."""
     parts = []
     for read in _LINUX:
@@ -42,18 +42,18 @@ def here() -> str:
     return "/".join(parts)
 
 
-def identify(pid: int) -> Identity:
+def identify(pid: int) -> ProcessIdentity:
     """The identity of a running process; psutil.NoSuchProcess if there is none."""
-    return Identity(pid, psutil.Process(pid).create_time(), here())
+    return ProcessIdentity(pid, psutil.Process(pid).create_time(), boot_id())
 
 
-def alive(process: Identity) -> bool | None:
+def is_alive(process: ProcessIdentity) -> bool | None:
     """Whether a process still runs; None where that cannot be seen from here (another container).
 
     A zombie is dead: its number is taken until its parent looks, but it will never do anything again.
     """
     boot, _, namespace = process.host.partition("/")
-    my_boot, _, my_namespace = here().partition("/")
+    my_boot, _, my_namespace = boot_id().partition("/")
     if boot != my_boot:
         return False
     if namespace != my_namespace:
@@ -68,9 +68,11 @@ def alive(process: Identity) -> bool | None:
         return True
 
 
-def end(process: Identity, patience: float = 5.0) -> None:
+def kill_tree(process: ProcessIdentity, patience: float = 5.0) -> None:
     """Kill a process and its children, if it is still that process, and wait until they are gone."""
-    if process.pid == os.getpid() or not alive(process):  # a job may run in our own process: never end that
+    if process.pid == os.getpid() or not is_alive(
+        process
+    ):  # a job may run in our own process: never end that
         return
     with suppress(psutil.Error):
         found = psutil.Process(process.pid)
@@ -81,14 +83,14 @@ def end(process: Identity, patience: float = 5.0) -> None:
         psutil.wait_procs(family, timeout=patience)
 
 
-def nudge(process: Identity) -> None:
+def terminate(process: ProcessIdentity) -> None:
     """Ask a process to end (SIGTERM), where the platform has a polite way of asking."""
-    if os.name == "posix" and alive(process):
+    if os.name == "posix" and is_alive(process):
         with suppress(psutil.Error):
             psutil.Process(process.pid).terminate()
 
 
-def start_module(module: str, arguments: Sequence[str], log: Path) -> Identity:
+def start_module(module: str, arguments: Sequence[str], log: Path) -> ProcessIdentity:
     """Run `python -m module` in a session of its own, output appended to `log`.
 
     It survives the death of its starter, of the terminal and of the web server. It is a plain child all the same,

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 UPLOAD_MB = 20  # one uploaded file
 # The most that one run may ask for: groups to adapt on, iterations, SimpleMatch's rounds, epochs per iteration.
-MOST = {"groups": 300, "iterations": 10, "rounds": 30, "epochs": 20, "lora_rank": 64}
+MAX_SETTINGS = {"groups": 300, "iterations": 10, "rounds": 30, "epochs": 20, "lora_rank": 64}
 SPLITS = ("test",)  # the one whose scores ship
-LIVE = 4  # runs of one visitor that may wait or work at a time
+MAX_LIVE_RUNS = 4  # runs of one visitor that may wait or work at a time
 LIVE_AT_ADDRESS = 8
-WAITING = 20  # runs of all visitors together
-KEPT = 12  # ended runs of one visitor; the oldest go first
+MAX_QUEUED_RUNS = 20  # runs of all visitors together
+MAX_FINISHED_RUNS = 12  # ended runs of one visitor; the oldest go first
 KEPT_AT_ADDRESS = 36
 GAVE_WAY = "It left the queue for a visitor who has fewer runs; resume it later."
 RUN_SECONDS = 900  # a run that has worked longer stops after its iteration
@@ -43,14 +43,14 @@ UPLOADS = Bytes(40 << 20, 80 << 20, 300 << 20)  # uploaded files, in memory
 ON_DISK = Bytes(200 << 20, 200 << 20, 1 << 30)  # ended runs
 
 
-def public() -> bool:
+def is_public() -> bool:
     """Whether this process serves the public. `1`, `true`, `yes` and `on` say so, whatever the case."""
     return os.environ.get("CROSSMATCH_PUBLIC", "").strip().lower() in {"1", "true", "yes", "on"}
 
 
 def upload_megabytes(otherwise: int) -> int:
     """The largest upload, in MB."""
-    return min(UPLOAD_MB, otherwise) if public() else otherwise
+    return min(UPLOAD_MB, otherwise) if is_public() else otherwise
 
 
 def check_model(name: str, allowed: Iterable[str]) -> str:
@@ -58,7 +58,7 @@ def check_model(name: str, allowed: Iterable[str]) -> str:
 
     Raises InputError for any other: no visitor makes the server download or read what it was not set up with.
     """
-    if public() and name not in set(allowed) and not name.rpartition(":")[2].startswith("run/"):
+    if is_public() and name not in set(allowed) and not name.rpartition(":")[2].startswith("run/"):
         raise InputError(
             f"The model {name!r} is not offered here; choose one of the list, or run Crossmatch yourself."
         )
@@ -72,7 +72,7 @@ def check_source(name: str) -> str:
     folder of this machine, no plug-in, and no endpoint that is paid for with this server's key.
     """
     kind, _, source = name.rpartition(":")
-    if not public() or (kind not in ("open_clip", "python", "api") and _is_ours(source)):
+    if not is_public() or (kind not in ("open_clip", "python", "api") and _is_ours(source)):
         return name
     raise InputError(
         f"The model {name!r} is not offered here; choose one of the list, or run Crossmatch yourself."
@@ -93,14 +93,14 @@ def _is_ours(source: str) -> bool:
 
 def check_benchmark(name: str) -> str:
     """The name itself; in public mode only built-in sets. Raises InputError for any other."""
-    if public() and not name.startswith("scenes/"):
+    if is_public() and not name.startswith("scenes/"):
         raise InputError(
             f"The benchmark {name!r} is not offered here; choose a built-in set, or run Crossmatch yourself."
         )
     return name
 
 
-def admit(
+def check_quota(
     runs: Sequence[Run], owner: str | None, job: Mapping[str, Any], address: str | None = None
 ) -> list[Run]:
     """Whether a visitor may start this run now; raises InputError, in one sentence, if not.
@@ -109,20 +109,20 @@ def admit(
     everything is admitted. Returns what has to leave the queue for it: where that is full, the oldest run that waits of
     the address that has most of them, if that are more than the new one's address would have.
     """
-    if not public():
+    if not is_public():
         return []
     _check_job(job)
     live = [run for run in runs if run.live]
-    if len([run for run in live if run.owner == owner]) >= LIVE:
+    if len([run for run in live if run.owner == owner]) >= MAX_LIVE_RUNS:
         raise InputError(
-            f"You have {LIVE} runs waiting or working already; stop one, or wait until it is done."
+            f"You have {MAX_LIVE_RUNS} runs waiting or working already; stop one, or wait until it is done."
         )
     held, mine = Counter(map(_who, live)), address or owner
     if held[mine] >= LIVE_AT_ADDRESS:
         raise InputError(
             f"From your address {LIVE_AT_ADDRESS} runs are waiting or working already; try again when one is done."
         )
-    return _give_way(live, held, held[mine] + 1) if len(live) >= WAITING else []
+    return _give_way(live, held, held[mine] + 1) if len(live) >= MAX_QUEUED_RUNS else []
 
 
 def _give_way(live: Sequence[Run], held: Counter[str | None], least: int) -> list[Run]:
@@ -157,13 +157,13 @@ def shown(text: str) -> str:
     """A sentence as a visitor sees it: in public mode of a path only its last part, as no folder of the server is a
     stranger's business.
     """
-    return _PATH.sub("", text) if public() else text
+    return _PATH.sub("", text) if is_public() else text
 
 
 def _check_size(job: Mapping[str, Any]) -> None:
     """Of the description itself and of the settings of its kind, whichever that is."""
     for settings in (job, *(value for value in job.values() if isinstance(value, Mapping))):
-        for key, limit in MOST.items():
+        for key, limit in MAX_SETTINGS.items():
             value = settings.get(key)
             if isinstance(value, int | float) and not value <= limit:
                 raise InputError(
@@ -204,16 +204,16 @@ def beyond(items: Sequence[Held], each: float, together: float | None) -> list[A
     return list(gone)
 
 
-def surplus(runs: Sequence[Run], size: Callable[[Run], int]) -> list[str]:
+def runs_over_quota(runs: Sequence[Run], size: Callable[[Run], int]) -> list[str]:
     """The ids of visitors' ended runs that are to be deleted: the oldest beyond what a visitor, an address and all of
     them may keep. None outside public mode, and none that belongs to nobody.
 
     runs : newest first. size : bytes on disk.
     """
-    if not public():
+    if not is_public():
         return []
     ended = [run for run in reversed(runs) if run.owner is not None and not run.live]
-    gone = set(beyond([Held(run.id, str(run.owner), 1) for run in ended], KEPT, None))
+    gone = set(beyond([Held(run.id, str(run.owner), 1) for run in ended], MAX_FINISHED_RUNS, None))
     for each, together, room in ((KEPT_AT_ADDRESS, None, None), (ON_DISK.address, ON_DISK.together, size)):
         items = [Held(r.id, str(_who(r)), room(r) if room else 1) for r in ended if r.id not in gone]
         gone |= set(beyond(items, each, together))

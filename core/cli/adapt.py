@@ -11,9 +11,9 @@ from core.cli import options
 from core.cli.say import format_metrics, format_spread, format_step, note, show_json
 from core.cli.typed import refuse, the_benchmark
 from core.runs.store import RunStore, launch
-from core.ttm.choices import home_of
+from core.ttm.choices import preset_target
 from core.ttm.run import embeddings_job, execute, kind_of, simplematch_job, ttm_job
-from core.ttm.seeds import final, launch_seeds, seed_jobs, summary
+from core.ttm.seeds import final_values, launch_seeds, seed_jobs, summary
 
 _HOW = ("groups", "preset", "adapt_on", "split_seed", "device")
 _TRAINING = ("epochs", "lr", "batch", "micro_batch", "augmentation", "precision", "seed")
@@ -148,7 +148,7 @@ def _job(
 
 def _subject(given: Mapping[str, Any]) -> tuple[str, str]:
     """Benchmark and model: as named, else as the preset has them; a remark where the preset is of another benchmark."""
-    home = home_of(given["preset"]) if given["preset"] is not None else None
+    home = preset_target(given["preset"]) if given["preset"] is not None else None
     named = the_benchmark(given["name"], given["benchmark"])
     benchmark = named or (home and home.benchmark)
     if benchmark is None:
@@ -189,7 +189,7 @@ def _save(last: Any, folder: Path | None) -> None:
 def _show_summary(done: list[list[dict[str, Any]]], job: dict[str, Any], as_json: bool) -> None:
     rows = summary(done)
     if as_json:
-        show_json({"summary": rows, "final": final(done, [job] * len(done))})
+        show_json({"summary": rows, "final": final_values(done, [job] * len(done))})
         return
     print(f"\nmean and standard deviation over {len(done)} seeds; the last iteration is the result")
     for row in rows:

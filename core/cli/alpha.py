@@ -12,12 +12,12 @@ from core.base.errors import InputError
 from core.cli.options import Json, Positional, Seed, named
 from core.cli.say import counting, format_metrics, show_json
 from core.cli.typed import need_benchmark, refuse
-from core.debiasing.blind import blind_check, check_blind, explain
+from core.debiasing.blind import blind_baseline, check_blind, explain
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import check_kind, check_log_prob, estimate_prior, null_sample
-from core.debiasing.recall_curves import alpha_record, carried_record
-from core.debiasing.retrieval import scored
-from core.debiasing.study import AlphaStudy, carry_over
+from core.debiasing.recall_curves import alpha_record, transferred_alpha_record
+from core.debiasing.retrieval import score_table
+from core.debiasing.study import AlphaStudy, transfer_alpha
 from core.metrics.groups import METRICS
 from core.scoring.lazy import lazy_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
@@ -125,7 +125,7 @@ def _carried(
 ) -> dict[str, Any]:
     """alpha of another split, measured here."""
     other, _ = _study(benchmark, split, model, how)
-    return {name: carry_over(other, study, name) for name in METRICS if study.depends(name)}
+    return {name: transfer_alpha(other, study, name) for name in METRICS if study.depends(name)}
 
 
 def format_alpha(record: dict[str, Any]) -> str:
@@ -185,7 +185,7 @@ def _retrieval(
     if tune_on is not None:
         other_scores, other_relevant, other_prior, _ = _with_prior(benchmark, tune_on, model, how, items)
         priors = (other_prior, prior)
-        found = carried_record((other_scores, other_relevant), scores, relevant, seed, priors)
+        found = transferred_alpha_record((other_scores, other_relevant), scores, relevant, seed, priors)
         record["tuned_on"] = {**found, "split": tune_on}
     return {**head, **record}
 
@@ -194,7 +194,9 @@ def _with_prior(
     benchmark: str, split: str, model: str, how: dict[str, Any], items: int | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
     """A split's scores (images, captions), relevance (captions, images), prior (captions,) and what it is from."""
-    scores, relevant, captions = scored(benchmark, split, model, items, ScoreCache(), counting("scoring"))
+    scores, relevant, captions = score_table(
+        benchmark, split, model, items, ScoreCache(), counting("scoring")
+    )
     if how["kind"] == "test":
         return scores, relevant, prior_from_samples(scores), f"the set's own {len(scores)} images"
     nulls = null_sample(model, benchmark, how["count"], how["seed"])
@@ -230,7 +232,7 @@ def blind(
     if groups.truth is None:
         raise InputError(f"Nobody knows what is right in {benchmark}, so no model can be judged on it.")
     scores = score_groups(lazy_scorer(model), groups, ScoreCache(), counting("scoring"))
-    check = blind_check(scores, groups.truth, seed)
+    check = blind_baseline(scores, groups.truth, seed)
     says = explain(check, model, groups.shape)
     head = {"benchmark": benchmark, "split": split, "model": model, "n_groups": len(groups)}
     if as_json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from core.cli.say import note
-from core.scorers.api import ApiScorer, planned
+from core.scorers.api import ApiScorer, planned_calls
 from core.scoring.scores import ScoreCache
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def confirm_calls(scorer: Any, groups: GroupSet) -> None:
     """Say what a served model will be asked beyond what the cache holds, and at a terminal, ask whether to start."""
     if not isinstance(scorer, ApiScorer):
         return
-    found = planned(scorer, groups, ScoreCache())
+    found = planned_calls(scorer, groups, ScoreCache())
     note(
         f"{scorer.describe()}: {found.calls} calls, about {found.tokens_in:,} tokens in, {found.tokens_out:,} out"
     )

@@ -13,10 +13,10 @@ from core.base.errors import InputError
 from core.cli import options as o
 from core.cli.say import Announcer, note, show_json
 from core.cli.typed import refuse, the_benchmark
-from core.cola.background import start
+from core.cola.background import launch_adaptation
 from core.cola.forgetting import cost_table, run_table
 from core.cola.run import adapt_job, execute
-from core.cola.table import jobs, run_all, summary
+from core.cola.table import jobs, run_jobs, summary
 from core.metrics.retrieval import COLA_MAP
 from core.runs.store import RunStore
 
@@ -87,7 +87,7 @@ def adapt(
     if background:
         refuse("with --background: take the model with `runs export` when the run is over", "save")
 
-        run = start(RunStore(), job)
+        run = launch_adaptation(RunStore(), job)
         text = f"started run {run.id}; see `crossmatch runs show {run.id}`"
         show_json({"id": run.id}) if as_json else print(text)
         return
@@ -147,7 +147,7 @@ def _table(
     benchmark: str, model: str, options: dict[str, Any], source: dict[str, Any], as_json: bool
 ) -> None:
     """Every strategy with three seeds, one after the other; results that are there already are kept."""
-    rows = run_all(jobs(benchmark, model, options=options, **source), say=note)
+    rows = run_jobs(jobs(benchmark, model, options=options, **source), say=note)
     found = summary(rows)
     if as_json:
         show_json(

@@ -13,9 +13,16 @@ from core.cli.options import Json
 from core.cli.say import Announcer, note, show_json
 from core.datasets import mine
 from core.exchange.fetch import fetch_benchmark
-from core.exchange.import_hub import fetch_parts, parts
+from core.exchange.import_hub import fetch_parts, list_parts
 from core.exchange.import_tables import open_parts
-from core.exchange.importing import Columns, addable, discard, problem_rows, register, stage
+from core.exchange.importing import (
+    ColumnMapping,
+    add_benchmark,
+    check_addable,
+    discard_staged,
+    problem_rows,
+    stage_import,
+)
 
 if TYPE_CHECKING:
     from core.exchange.importing import Staged
@@ -44,7 +51,9 @@ def add(
 ) -> None:
     """Check your own images and captions row by row and make them a benchmark, mine/NAME."""
     table, where = _table(source, manifest)
-    staged = stage(table, _columns(table, image, caption, answer, group), manifest if where is None else None)
+    staged = stage_import(
+        table, _columns(table, image, caption, answer, group), manifest if where is None else None
+    )
     facts = {"title": title, "licence": licence, "citation": citation, "source": where or ""}
     try:
         record: dict[str, Any] = {"name": name, "groups": staged.groups, "shapes": staged.shapes, **facts}
@@ -52,11 +61,11 @@ def add(
         if not as_json:
             _tell(staged)
         if check:
-            record["could_be_added"] = addable(staged, name, skip_bad)
+            record["could_be_added"] = check_addable(staged, name, skip_bad)
         else:
-            record["benchmarks"] = register(staged, name, skip_bad, **facts)
+            record["benchmarks"] = add_benchmark(staged, name, skip_bad, **facts)
     finally:
-        discard(staged)
+        discard_staged(staged)
     if as_json:
         show_json(record)
     elif check:
@@ -76,12 +85,12 @@ def _tell_plan(record: Mapping[str, Any], name: str) -> None:
 
 
 def _table(source: str, manifest: str | None) -> tuple[Any, str | None]:
-    """What `stage` takes, and the address of a set of the hub."""
+    """What `stage_import` takes, and the address of a set of the hub."""
     if not source.startswith("hf:"):
         return Path(source).expanduser(), None
 
     name = source.removeprefix("hf:")
-    known = [part.name for part in parts(name)]
+    known = [part.name for part in list_parts(name)]
     if manifest is None and len(known) > 1:
         raise InputError(f"{name} has the splits {', '.join(known[:12])}; choose one with --manifest.")
     tell = Announcer()
@@ -91,13 +100,13 @@ def _table(source: str, manifest: str | None) -> tuple[Any, str | None]:
 
 def _columns(
     source: Any, image: list[str] | None, caption: list[str] | None, answer: str, group: str
-) -> Columns | None:
+) -> ColumnMapping | None:
     """What the user said the columns mean; None where nothing was said."""
     if not (image or caption or answer or group):
         return None
     if not image or not caption:
         raise InputError("Name the columns of both: --image COLUMN and --caption COLUMN.")
-    return Columns(tuple(image), tuple(caption), answer, "", group)
+    return ColumnMapping(tuple(image), tuple(caption), answer, "", group)
 
 
 def _tell(staged: Staged) -> None:

@@ -9,7 +9,7 @@ import typer
 from core.cli.options import Json
 from core.cli.say import note, show_json
 from core.cli.typed import App
-from core.doctor import PROBLEM, cache_size, examine, human
+from core.doctor import PROBLEM, cache_size, diagnose, human_bytes
 
 cache_app = App(no_args_is_help=True, help="The cache of scores: show, clear.")
 
@@ -21,7 +21,7 @@ def doctor(
     as_json: Json = False,
 ) -> None:
     """What this machine has and lacks: device, memory, caches, data, extras. Works offline; changes nothing."""
-    found = examine(deep)
+    found = diagnose(deep)
     if as_json:
         show_json([finding._asdict() for finding in found])
     else:
@@ -41,7 +41,7 @@ def cache_show(as_json: Json = False) -> None:
     if as_json:
         show_json({"path": str(path), "scores": scores, "bytes": size})
     else:
-        print(f"{scores} scores, {human(size)} in {path}")
+        print(f"{scores} scores, {human_bytes(size)} in {path}")
 
 
 @cache_app.command("clear", epilog="Example: crossmatch cache clear")
@@ -52,4 +52,4 @@ def cache_clear() -> None:
     cache = ScoreCache()
     before = cache.size()
     cache.clear()
-    note(f"forgot {before.scores} scores, {human(before.bytes)}")
+    note(f"forgot {before.scores} scores, {human_bytes(before.bytes)}")

@@ -12,7 +12,7 @@ import typer
 
 from core import datasets, figures
 from core.base.errors import InputError, unknown_name
-from core.base.files import storage, write_bytes
+from core.base.files import storage_errors, write_bytes
 from core.cli.evaluate import Shape, check_slices, load_evaluation
 from core.cli.options import named
 from core.cli.say import Announcer, note
@@ -27,7 +27,7 @@ from core.exchange.tables import write_table
 from core.metrics.groups import GROUP_MATCH
 from core.runs.store import RunStore
 from core.scoring.scores import write_scores
-from core.ttm.seeds import final, group_runs
+from core.ttm.seeds import final_values, group_runs
 
 if TYPE_CHECKING:
     from core.exchange.layouts import Adapted, Result
@@ -243,7 +243,7 @@ def export_row(
         print(text, end="")
         return
 
-    with storage(out):
+    with storage_errors(out):
         write_bytes(out, text.encode())
     note(f"wrote {out}")
 
@@ -261,7 +261,7 @@ def _adapted(name: str, models: list[str], benchmarks: list[str]) -> tuple[tuple
     """Model and benchmark of a run or group of seeds, and what GroupMatch was at its end; they are among the rows."""
     store = RunStore()
     runs = group_runs(store, name) if name.startswith("g-") else [store.get(name)]
-    row = final([store.steps(run.id) for run in runs], [run.config for run in runs])
+    row = final_values([store.steps(run.id) for run in runs], [run.config for run in runs])
     if row is None or GROUP_MATCH not in row["metrics"]:
         raise InputError(f"{name} has no result yet; wait for its end, or resume it.")
     spread = row["metrics"][GROUP_MATCH]

@@ -11,9 +11,9 @@ import typer
 from core.base.errors import unknown_name
 from core.cli.options import Device, Json, Seed
 from core.cli.say import Announcer, note, show_json
-from core.datasets import DATASETS, entry, state
+from core.datasets import DATASETS, benchmark_entry, state
 from core.datasets.base import GRAPHS, GROUPS, RETRIEVAL
-from core.scenes.flat import MARK
+from core.scenes.flat import GLOBAL_SUFFIX
 from core.scenes.sets import SETS
 from core.scoring.load import builtin_models, scorer_names
 from core.scoring.weights import weights_bytes, weights_folder, weights_state
@@ -71,7 +71,7 @@ def list_benchmarks() -> list[dict[str, Any]]:
     rows = []
     for kind in (GROUPS, RETRIEVAL, GRAPHS):
         for name in [name for source in DATASETS.values() for name in source.names(kind)]:
-            known = entry(name)
+            known = benchmark_entry(name)
             shape = known.shape if known is not None else _built_in_shape(name)
             told = "x".join(map(str, shape)) if shape else ""
             rows.append({"name": name, "kind": kind, "shape": told, "state": state(name)})
@@ -79,7 +79,7 @@ def list_benchmarks() -> list[dict[str, Any]]:
 
 
 def _built_in_shape(name: str) -> tuple[int, int] | None:
-    spec = SETS.get(name.removesuffix(MARK))
+    spec = SETS.get(name.removesuffix(GLOBAL_SUFFIX))
     if spec is None:
         return None
     first, _, second = spec.description.partition(":")[0].partition("x")

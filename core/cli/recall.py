@@ -9,7 +9,7 @@ import typer
 from core.cli.options import Json, Positional, Seed, named
 from core.cli.say import counting, format_metrics, show_json
 from core.cli.typed import need_benchmark
-from core.debiasing.retrieval import search
+from core.debiasing.retrieval import retrieval_record
 from core.scoring.scores import ScoreCache
 
 Items = Annotated[int | None, typer.Option(help="Only the first so many images.")]
@@ -32,7 +32,7 @@ def recall(
     """R@1, R@5 and R@10 both ways, with any number of captions per image; accuracy where captions name classes."""
     benchmark = need_benchmark(name, benchmark)
     record: dict[str, Any] = {"benchmark": benchmark, "split": split, "model": model}
-    record |= search(benchmark, split, model, items, seed, ScoreCache(), counting("scoring"))
+    record |= retrieval_record(benchmark, split, model, items, seed, ScoreCache(), counting("scoring"))
     if as_json:
         show_json(record)
         return

@@ -21,7 +21,7 @@ from core.ttm.explain import broken, explain, fixed
 from core.ttm.explain import rows as group_rows
 from core.ttm.explain import summary as change_summary
 from core.ttm.run import load_groups
-from core.ttm.seeds import final, group_runs, resume_group, seed_of, summary
+from core.ttm.seeds import final_values, group_runs, resume_group, seed_of, summary
 
 runs_app = App(
     no_args_is_help=True,
@@ -73,7 +73,7 @@ def runs_seeds(
     store = RunStore()
     runs = group_runs(store, group)
     steps = [store.steps(run.id) for run in runs]
-    rows, result = summary(steps), final(steps, [run.config for run in runs])
+    rows, result = summary(steps), final_values(steps, [run.config for run in runs])
     if as_json:
         show_json({"runs": [run.record() for run in runs], "summary": rows, "final": result})
         return

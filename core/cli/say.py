@@ -10,10 +10,10 @@ from typing import Any
 
 def _main(found: Mapping[str, Any]) -> list[str]:
     """The metrics of a record that have room on a line."""
-    from core.metrics.groups import headlines  # scipy
+    from core.metrics.groups import headline_metrics  # scipy
     from core.metrics.retrieval import COLA_MAP  # scipy
 
-    return [*headlines(found), *(name for name in (COLA_MAP,) if name in found)]
+    return [*headline_metrics(found), *(name for name in (COLA_MAP,) if name in found)]
 
 
 def show_json(record: Any) -> None:

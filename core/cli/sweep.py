@@ -14,11 +14,11 @@ from core.base.errors import InputError, unknown_name
 from core.cli.options import Json
 from core.cli.say import duration, note, show_json
 from core.cli.typed import refuse
-from core.metrics.groups import headlines
+from core.metrics.groups import headline_metrics
 from core.runs.store import RunStore
 from core.sweeps import read_plan
-from core.sweeps.local import work_here
-from core.sweeps.ray import work_on_ray
+from core.sweeps.local import run_locally
+from core.sweeps.ray import run_on_ray
 from core.sweeps.table import cells_table, progress_of, summary_table
 from core.worker import work
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from core.runs.store import RunStore
-    from core.sweeps import Plan
-    from core.sweeps.table import Progress
+    from core.sweeps import SweepPlan
+    from core.sweeps.table import SweepProgress
 
 _EVERY = 10.0  # seconds between lines of progress
 _PLACES = ("here", "ray")
@@ -73,14 +73,14 @@ def sweep(
         raise typer.Exit(1)
 
 
-def _tell_cluster_keys(plan: Plan) -> None:
+def _tell_cluster_keys(plan: SweepPlan) -> None:
     """A file may go to a cluster later, so what only a cluster heeds is said and not refused."""
     idle = [key for key in ("gpus", "cpus", "retries") if key in plan.source]
     if idle:
         note(f"{' and '.join(idle)} of {plan.name} are heeded on a Ray cluster alone (--on ray)")
 
 
-def _run(store: RunStore, plan: Plan, on: str, address: str | None, at_once: int, watch: bool) -> None:
+def _run(store: RunStore, plan: SweepPlan, on: str, address: str | None, at_once: int, watch: bool) -> None:
     if watch:
         with _live_table(store, plan) as look:
             _work(store, plan, on, address, at_once, None, look)
@@ -89,13 +89,13 @@ def _run(store: RunStore, plan: Plan, on: str, address: str | None, at_once: int
 
 
 def _work(
-    store: RunStore, plan: Plan, on: str, address: str | None, at_once: int, tell: Any, look: Any
+    store: RunStore, plan: SweepPlan, on: str, address: str | None, at_once: int, tell: Any, look: Any
 ) -> None:
     if on == "ray":
         with redirect_stdout(sys.stderr):  # where Ray speaks of lost nodes; standard output is ours
-            work_on_ray(store, plan, work, address, tell, look=look)
+            run_on_ray(store, plan, work, address, tell, look=look)
     else:
-        work_here(store, plan, at_once, tell, look=look)
+        run_locally(store, plan, at_once, tell, look=look)
 
 
 class _Ticker:
@@ -110,14 +110,14 @@ class _Ticker:
             self.last = time.monotonic()
 
 
-def _ticker(store: RunStore, plan: Plan) -> _Ticker:
+def _ticker(store: RunStore, plan: SweepPlan) -> _Ticker:
     return _Ticker(lambda: note(format_progress(progress_of(store, plan))), _EVERY)
 
 
 class _live_table:
     """The table on the terminal, drawn anew every second."""
 
-    def __init__(self, store: RunStore, plan: Plan) -> None:
+    def __init__(self, store: RunStore, plan: SweepPlan) -> None:
         from rich.console import Console
         from rich.live import Live
 
@@ -146,7 +146,7 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     return json.loads(table.to_json(orient="records"))
 
 
-def format_progress(found: Progress) -> str:
+def format_progress(found: SweepProgress) -> str:
     """One line of text: cells, share of the work, time left."""
     parts = [f"{found.share:.0%}", f"{found.finished} of {found.cells} cells done", f"{found.live} at work"]
     if found.failed:
@@ -162,7 +162,7 @@ def format_table(table: pd.DataFrame) -> str:
     for row in _rows(table):
         head = " · ".join(filter(None, (row["benchmark"], row["model"], row["setting"])))
         lines.append(f"{head}: {row['state']}, {row['finished']} of {row['seeds']} ({row['share']:.0%})")
-        lines += [f"  {_format_metric(name, row)}" for name in headlines(row) if row[name] is not None]
+        lines += [f"  {_format_metric(name, row)}" for name in headline_metrics(row) if row[name] is not None]
     return "\n".join(lines)
 
 

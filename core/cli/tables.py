@@ -14,7 +14,7 @@ from core.cli.typed import refuse
 from core.runs.store import RunStore
 
 if TYPE_CHECKING:
-    from core.papers import Plan, Status
+    from core.papers import LineStatus, TablePlan
 
 _STATES = {
     "done": "done",
@@ -42,11 +42,13 @@ def reproduce(
     if all(line.job is None or line.seeds is not None for line in papers.lines(table)):
         refuse(f"on {table}, where nothing is trained and every line is measured once", "seeds")
     store = RunStore()
-    found = papers.work_through(store, table, seeds, tell=note) if run else papers.plan(store, table, seeds)
+    found = (
+        papers.run_table(store, table, seeds, tell=note) if run else papers.table_plan(store, table, seeds)
+    )
     show_json(found.record()) if as_json else print(format_plan(found))
 
 
-def format_plan(found: Plan) -> str:
+def format_plan(found: TablePlan) -> str:
     """A plan as text, one block a line of the table."""
     blocks = [_format_line(status) for status in found.lines]
     left = found.seconds
@@ -56,7 +58,7 @@ def format_plan(found: Plan) -> str:
     return "\n\n".join([head, *blocks, "all done" if done else end])
 
 
-def _format_line(status: Status) -> str:
+def _format_line(status: LineStatus) -> str:
     state = _STATES[status.state]
     if status.complete:
         state += f", {len(status.complete)} of {status.wanted} seeds complete"

@@ -24,22 +24,24 @@ from core.runs.store import launch
 from core.scorers.cola_config import KIND
 
 if TYPE_CHECKING:
-    from core.cola.run import Epoch
+    from core.cola.run import FinishedEpoch
     from core.cola.training import TrainingState
-    from core.runs.attempt import Job
+    from core.runs.attempt import RunAttempt
     from core.runs.store import Run, RunStore
 
-__all__ = ["adapt_job", "run_adapt", "start"]
+__all__ = ["adapt_job", "launch_adaptation", "run_adapt"]
 
 
-def start(store: RunStore, job: Mapping[str, Any], title: str = "", owner: str | None = None) -> Run:
+def launch_adaptation(
+    store: RunStore, job: Mapping[str, Any], title: str = "", owner: str | None = None
+) -> Run:
     """Write a run down and start its process."""
     settings = settings_of(job)
     name = title or f"{settings.strategy} on {job['model']}, {job['benchmark']}"
     return launch(store, store.create(KIND, name, dict(job), owner).id)
 
 
-def run_adapt(job: Job) -> bool:
+def run_adapt(job: RunAttempt) -> bool:
     """What `core.worker` calls for a run of this kind; True when it came to its end and the model is saved."""
     config, folder = job.run.config, job.folder
     epochs = settings_of(config).epochs
@@ -55,20 +57,20 @@ def run_adapt(job: Job) -> bool:
     if done < epochs:
         for epoch in execute(config, model, state, job.stopping, job.progress):
             epoch.record["note"], note = note, ""
-            with files.storage(folder):
+            with files.storage_errors(folder):
                 files.write_arrays(job.store.arrays_path(job.run.id, epoch.record["iteration"]), epoch.arrays)
                 save_checkpoint(folder, epoch)
             job.append(epoch.record)
             done = epoch.record["iteration"]
     if done < epochs:
         return False
-    with files.storage(folder):
+    with files.storage_errors(folder):
         publish(folder, config, job.store.steps(job.run.id))
     drop_checkpoints(folder)
     return True
 
 
-def save_checkpoint(folder: Path, epoch: Epoch) -> Path:
+def save_checkpoint(folder: Path, epoch: FinishedEpoch) -> Path:
     """Write `checkpoint-NNNN` into a run's folder, then drop every other one, whole or half."""
     return write_checkpoint(folder, epoch.record, epoch.model, lambda aside: save_state(aside, epoch.state))
 

@@ -29,10 +29,10 @@ COLUMNS = (
     "set", "shape", "metric", "groups", "before", "before_low", "before_high", "after", "after_low", "after_high",
     "chance", "difference", "low", "high", "fixed", "broken", "p_value", "ties_before", "ties_after",
 )  # fmt: skip
-KEPT = "cost.csv"  # in a run's folder
+COST_FILE = "cost.csv"  # in a run's folder
 
 
-class Origin(NamedTuple):
+class AdaptedOrigin(NamedTuple):
     """Where an adapted model comes from: what loads it, its base, and the benchmark it was adapted on ("": unknown)."""
 
     source: str
@@ -40,7 +40,7 @@ class Origin(NamedTuple):
     benchmark: str
 
 
-def origin(model: str, base: str | None = None) -> Origin:
+def origin(model: str, base: str | None = None) -> AdaptedOrigin:
     """An adapted model by `run/ID` or folder; the run, the manifest or the configuration names the base unless given.
 
     The same kind of score is compared: a base `itc:NAME` makes `itc:` of a folder that would load as a matching head.
@@ -57,10 +57,10 @@ def origin(model: str, base: str | None = None) -> Origin:
     known = base or facts.get("base")
     if not known:
         raise InputError(f"{model} does not say what it was adapted from; name its base.")
-    return Origin(_alike(source, known), base_source(known), str(facts.get("benchmark", "")))
+    return AdaptedOrigin(_with_score_kind(source, known), base_source(known), str(facts.get("benchmark", "")))
 
 
-def _origin_of_run(model: str, source: str, base: str | None) -> Origin:
+def _origin_of_run(model: str, source: str, base: str | None) -> AdaptedOrigin:
     """From the run's own description: the published manifest leaves paths of this machine out."""
     config = RunStore().get(model.removeprefix("run/")).config
     if config.get("embeddings"):
@@ -68,16 +68,16 @@ def _origin_of_run(model: str, source: str, base: str | None) -> Origin:
             f"{model} scores its embeddings file alone; there are no other sets to measure it on."
         )
     known = base or config["model"]
-    return Origin(_alike(source, known), base_source(known), str(config["benchmark"]))
+    return AdaptedOrigin(_with_score_kind(source, known), base_source(known), str(config["benchmark"]))
 
 
-def _alike(source: str, base: str) -> str:
+def _with_score_kind(source: str, base: str) -> str:
     """The adapted folder by the kind of score that its base has by name."""
     kind, colon, _ = base.partition(":")
     return f"{kind}:{source}" if colon and kind in ("itc", "itm") and ":" not in source else source
 
 
-def other_sets(benchmark: str) -> list[str]:
+def unadapted_sets(benchmark: str) -> list[str]:
     """The group sets at hand on which a model adapted to `benchmark` was not adapted.
 
     Flattened sets hold the groups of others again: they are left out, and so are the groups of a flattened benchmark.
@@ -108,7 +108,7 @@ def cost_table(
     import pandas as pd
 
     found = origin(model, base)
-    chosen = list(sets) if sets is not None else other_sets(found.benchmark)
+    chosen = list(sets) if sets is not None else unadapted_sets(found.benchmark)
     before, after = load_scorer(found.base, device), load_scorer(found.source, device)
     rows = []
     for done, name in enumerate(chosen):
@@ -132,17 +132,17 @@ def run_table(
 ) -> pd.DataFrame:
     """`cost_table` of a finished run on every other set at hand, kept in the run's folder for whoever looks next."""
     table = cost_table(f"run/{run_id}", say=say, progress=progress, device=device)
-    path = RunStore().folder(run_id) / KEPT
-    with files.storage(path):
+    path = RunStore().folder(run_id) / COST_FILE
+    with files.storage_errors(path):
         files.write_bytes(path, table.to_csv(index=False).encode())
     return table
 
 
-def kept_table(folder: Path) -> pd.DataFrame | None:
+def cached_table(folder: Path) -> pd.DataFrame | None:
     """What `run_table` left in a run's folder; None where nobody has measured it yet."""
     import pandas as pd
 
-    path = folder / KEPT
+    path = folder / COST_FILE
     return pd.read_csv(path) if path.is_file() else None
 
 
@@ -178,7 +178,7 @@ def _compared(
     m, _ = groups.shape
     rows = []
     # With one image they all ask the same: its own caption first ([TTM] B.2).
-    for metric in (TEXT_SCORE,) if m == 1 else (*metrics.headlines(first.outcomes), TEXT_SCORE):
+    for metric in (TEXT_SCORE,) if m == 1 else (*metrics.headline_metrics(first.outcomes), TEXT_SCORE):
         was, now = first.metrics[metric], second.metrics[metric]
         paired = metrics.compare(first.outcomes[metric].value, second.outcomes[metric].value)
         rows.append(

@@ -24,7 +24,7 @@ from core.scenes.world import Scene, clear_relations
 
 
 @dataclass(frozen=True)
-class Combination:
+class AttributedNoun:
     """What one object must be: a noun (None: any object) and attributes, in the order they are said."""
 
     noun: str | None
@@ -45,11 +45,11 @@ class Query:
     """A text and what it asks for: distinct objects, one for each phrase, the first `relation` the second if told."""
 
     text: str
-    phrases: tuple[Combination, ...]
+    phrases: tuple[AttributedNoun, ...]
     relation: str | None = None
 
 
-class Index:
+class SceneGraphIndex:
     """Scene graphs by word: which objects are a plate, which are square."""
 
     def __init__(self, graphs: Sequence[SceneGraph]) -> None:
@@ -66,7 +66,7 @@ class Index:
         self.nouns = {word: np.array(places) for word, places in nouns.items()}
         self.attributes = {word: np.array(places) for word, places in attributes.items()}
 
-    def having(self, wanted: Combination) -> np.ndarray:
+    def having(self, wanted: AttributedNoun) -> np.ndarray:
         """The objects that are all of it, sorted int (o,)."""
         lists = [self.attributes.get(word, _NONE) for word in wanted.attributes]
         if wanted.noun is not None:
@@ -153,10 +153,10 @@ def scene_graphs(name: str, split: str, scenes: Sequence[Scene]) -> GraphSet:
     return GraphSet(name, split, tuple(graph_of(SceneImage(scene)) for scene in scenes))
 
 
-def combination_of(phrase: Phrase) -> Combination:
+def combination_of(phrase: Phrase) -> AttributedNoun:
     """A phrase of the built-in captions as a combination."""
     said = (phrase.colour, phrase.size, phrase.material)
-    return Combination(phrase.shape, tuple(word for word in said if word))
+    return AttributedNoun(phrase.shape, tuple(word for word in said if word))
 
 
 # ---- single-object queries
@@ -186,18 +186,18 @@ def single_queries(
                     said.setdefault(key, chosen)
     kept = [key for key in images if len(images[key]) >= least_images]
     kept.sort(key=lambda key: (-len(images[key]), key[0], said[key]))
-    wanted = [Combination(key[0], said[key]) for key in kept[:most]]
+    wanted = [AttributedNoun(key[0], said[key]) for key in kept[:most]]
     return [Query(each.text, (each,)) for each in wanted]
 
 
-def unseen(queries: Iterable[Query], training: Index) -> np.ndarray:
+def unseen_mask(queries: Iterable[Query], training: SceneGraphIndex) -> np.ndarray:
     """bool (q,): whether some phrase's attributes are a subset of no training object's that has its noun."""
     return np.array(
         [any(not len(training.having(p)) for p in query.phrases) for query in queries], dtype=bool
     )
 
 
-def hold_out(
+def hold_out_queries(
     queries: Sequence[Query], training: Sequence[SceneGraph], count: int
 ) -> tuple[np.ndarray, list[SceneGraph]]:
     """The `count` queries that training holds least, bool (q,), and the training graphs without their images.
@@ -206,7 +206,7 @@ def hold_out(
     """
     if not 0 <= count <= len(queries):
         raise InputError(f"{count} queries cannot be held out of {len(queries)}; choose fewer.")
-    index = Index(training)
+    index = SceneGraphIndex(training)
     found = [index.right(query) for query in queries]
     chosen = np.argsort([len(images) for images in found], kind="stable")[:count]
     gone = set(np.concatenate([_NONE, *(found[i] for i in chosen)]).tolist())
@@ -215,13 +215,13 @@ def hold_out(
     return mask, [graph for n, graph in enumerate(training) if n not in gone]
 
 
-def relevance_links(queries: Sequence[Query], index: Index) -> np.ndarray:
+def relevance_links(queries: Sequence[Query], index: SceneGraphIndex) -> np.ndarray:
     """int (p, 2): query and image, one row for every pair that belongs together."""
     rows = [np.column_stack([np.full(len(n), i), n]) for i, n in enumerate(map(index.right, queries))]
     return np.concatenate([np.empty((0, 2), dtype=np.int64), *rows])
 
 
-def hard_lists(queries: Sequence[Query], index: Index) -> tuple[np.ndarray, np.ndarray]:
+def hard_lists(queries: Sequence[Query], index: SceneGraphIndex) -> tuple[np.ndarray, np.ndarray]:
     """Cola's list (images with ANY of a query's words) and QueryAll's (ALL of them), bool (q, n) each."""
     shape = (len(queries), len(index.graphs))
     some, everything = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
@@ -236,10 +236,10 @@ def hard_lists(queries: Sequence[Query], index: Index) -> tuple[np.ndarray, np.n
 
 
 def retrieval_set(
-    name: str, split: str, graphs: GraphSet, queries: Sequence[Query], training: Index | None = None
+    name: str, split: str, graphs: GraphSet, queries: Sequence[Query], training: SceneGraphIndex | None = None
 ) -> RetrievalSet:
     """Queries over the images of scene graphs, with hard lists and, where training is known, what was unseen in it."""
-    index = Index(graphs.graphs)
+    index = SceneGraphIndex(graphs.graphs)
     some, everything = hard_lists(queries, index)
     return RetrievalSet(
         name,
@@ -249,7 +249,7 @@ def retrieval_set(
         relevance_links(queries, index),
         some,
         all_words=everything,
-        unseen=None if training is None else unseen(queries, training),
+        unseen=None if training is None else unseen_mask(queries, training),
         attributes=np.array([sum(len(p.attributes) for p in query.phrases) for query in queries]),
         source=graphs.source,
         licence=graphs.licence,
@@ -281,12 +281,12 @@ def pair_queries(graph: SceneGraph, relations: bool = True) -> list[Query]:
 
 
 def _pair(a: str, first: str, b: str, second: str, relation: str | None) -> Query:
-    phrases = (Combination(first, (a,)), Combination(second, (b,)))
+    phrases = (AttributedNoun(first, (a,)), AttributedNoun(second, (b,)))
     joint = relation or "and"
     return Query(f"{phrases[0].text} {joint} {phrases[1].text}", phrases, relation)
 
 
-def swapped(query: Query) -> Query:
+def swap_attributes(query: Query) -> Query:
     """The query with the attributes of its two objects exchanged."""
     one, other = query.phrases
     return _pair(other.attributes[0], str(one.noun), one.attributes[0], str(other.noun), query.relation)
@@ -299,16 +299,20 @@ def multi_object_items(
 
     Each query is true of its own image and false of the other one. Order and choice of images come from the seed.
     """
-    index = Index(graphs.graphs)
+    index = SceneGraphIndex(graphs.graphs)
     holders: dict[Query, list[int]] = defaultdict(list)
     for n, graph in enumerate(graphs.graphs):
         for query in pair_queries(graph, relations):
             holders[query].append(n)
     rng = np.random.default_rng(seed)
-    keys = [query for query in holders if query.text < swapped(query).text and swapped(query) in holders]
+    keys = [
+        query
+        for query in holders
+        if query.text < swap_attributes(query).text and swap_attributes(query) in holders
+    ]
     items = []
     for place in rng.permutation(len(keys)):
-        query, other = keys[place], swapped(keys[place])
+        query, other = keys[place], swap_attributes(keys[place])
         mine = np.setdiff1d(holders[query], index.right(other))
         theirs = np.setdiff1d(holders[other], index.right(query))
         if len(mine) and len(theirs):
@@ -336,15 +340,15 @@ def multi_object_set(
 
 def crepe_set(graphs: GraphSet, most: int | None = 300, seed: int = 0, relations: bool = True) -> GroupSet:
     """CREPE-style 1x2 groups: an image, a caption that is true of it, and the same with attributes exchanged."""
-    index, rng = Index(graphs.graphs), np.random.default_rng([seed, 2])
+    index, rng = SceneGraphIndex(graphs.graphs), np.random.default_rng([seed, 2])
     groups: list[Group] = []
     for n in rng.permutation(len(graphs)):
         queries = pair_queries(graphs.graphs[n], relations)
         for place in rng.permutation(len(queries)):
             query, turn = queries[place], int(rng.integers(2))
-            if n in index.right(swapped(query)):
+            if n in index.right(swap_attributes(query)):
                 continue
-            texts = (query.text, swapped(query).text)[:: (1, -1)[turn]]
+            texts = (query.text, swap_attributes(query).text)[:: (1, -1)[turn]]
             groups.append(Group(f"crepe-{len(groups):04d}", (graphs.graphs[n].image,), texts, (turn,)))
             break
         if most is not None and len(groups) == most:
@@ -355,7 +359,7 @@ def crepe_set(graphs: GraphSet, most: int | None = 300, seed: int = 0, relations
 # ---- reading queries back from text
 
 
-def parse(text: str, nouns: Iterable[str], attributes: Iterable[str]) -> Combination | None:
+def parse_combination(text: str, nouns: Iterable[str], attributes: Iterable[str]) -> AttributedNoun | None:
     """`square white plate` as a combination of known words, longest noun first; None where a word is unknown."""
     known, parts = Counter(attributes), text.split()
     names = set(nouns)
@@ -363,7 +367,7 @@ def parse(text: str, nouns: Iterable[str], attributes: Iterable[str]) -> Combina
         noun = " ".join(parts[start:])
         if noun in names:
             said = _cover(parts[:start], known)
-            return None if said is None else Combination(noun, said)
+            return None if said is None else AttributedNoun(noun, said)
     return None
 
 

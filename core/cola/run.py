@@ -22,18 +22,18 @@ from core.scorers.cola_config import KIND, STRATEGIES, AdaptConfig
 from core.scoring.load import load_base
 from core.scoring.retrieval import score_retrieval
 from core.scoring.scores import score_groups
-from core.ttm.choices import check_device, lasting_name
+from core.ttm.choices import absolute_name, check_device
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from core.cola.tasks import Task
+    from core.cola.tasks import AdaptationTask
     from core.cola.training import TrainingState
     from core.datasets.sets import Retrieval
     from core.scorers.cola_adapted import AdaptedModel
 
 
-class Epoch(NamedTuple):
+class FinishedEpoch(NamedTuple):
     """One finished epoch: its JSON-safe record, arrays for the run's folder, model and state."""
 
     record: dict[str, Any]
@@ -70,7 +70,7 @@ def adapt_job(
             "MM-Pred or MM-Adapter."
         )
     place = str(Path(folder).resolve()) if folder else None
-    source: dict[str, Any] = {"benchmark": benchmark, "split": "test", "model": lasting_name(model)}
+    source: dict[str, Any] = {"benchmark": benchmark, "split": "test", "model": absolute_name(model)}
     source |= {"images": images, "folder": place}
     return {**source, "device": check_device(device), KIND: config.to_dict()}
 
@@ -88,7 +88,7 @@ def execute(
     progress: Callable[[float, str], None] | None = None,
     final: bool = True,
     before: bool = True,
-) -> Iterator[Epoch]:
+) -> Iterator[FinishedEpoch]:
     """Train what a description names; one item per epoch, from 0, the state before, on.
 
     checkpoint : a model folder to go on from, with its `state`. final : measure on the test set before and after;
@@ -128,7 +128,7 @@ def execute(
             record["test"], found = measure(scorer, task)
             record["measured_in"] = perf_counter() - started
             arrays |= found
-        yield Epoch(record, arrays, model, now)
+        yield FinishedEpoch(record, arrays, model, now)
 
 
 def base_source(name: str) -> str:
@@ -140,7 +140,7 @@ def base_source(name: str) -> str:
     return f"{prefix}{adapted_model(RunStore(), run_id)}"
 
 
-def _validation(model: AdaptedModel, task: Task) -> dict[str, Any]:
+def _validation(model: AdaptedModel, task: AdaptationTask) -> dict[str, Any]:
     """Cola mAP on the small validation set; {} where a task has none."""
     if task.validation is None:
         return {}
@@ -156,7 +156,7 @@ def evaluation(found: Retrieval, scores: np.ndarray) -> Any:
     )
 
 
-def measure(scorer: Any, task: Task) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def measure(scorer: Any, task: AdaptationTask) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Everything a task measures of a scorer: JSON-safe metrics, and arrays for later comparisons."""
     scores = score_retrieval(scorer, task.test)
     record: dict[str, Any] = {

@@ -41,10 +41,10 @@ HEADLINES = (
     ("crepe", "all"),
 )
 # The paper's claim: a multimodal adapter on frozen features beats tuning the encoders.
-CLAIM = ("mm-adapter", ("linear", "prompt-tune", "ft-all", "ft-late", "mm-pred", BASE))
+COMPARED = ("mm-adapter", ("linear", "prompt-tune", "ft-all", "ft-late", "mm-pred", BASE))
 
 
-def result(job: Mapping[str, Any], cache: Path | None = None, progress: Any = None) -> dict[str, Any]:
+def cached_result(job: Mapping[str, Any], cache: Path | None = None, progress: Any = None) -> dict[str, Any]:
     """One run's record: settings, curve, test results before and after, and per-query outcomes, from cache if there."""
     root = paths.home() / "cache" / "adapt" if cache is None else cache
     folder, base = root / _address(job), root / _base_address(job)
@@ -106,19 +106,21 @@ def jobs(
     `adapt_job`.
     """
     return [
-        adapt_job(benchmark, model, images=images, **source, options={**_own(name, options), "seed": seed})
+        adapt_job(
+            benchmark, model, images=images, **source, options={**_options_of(name, options), "seed": seed}
+        )
         for name in strategies or STRATEGIES
         for seed in seeds
     ]
 
 
-def _own(strategy: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
+def _options_of(strategy: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
     """The settings of one strategy among several."""
     found = {**(options or {}), "strategy": strategy}
     return found if STRATEGIES[strategy].joint else {k: v for k, v in found.items() if k != "fusion"}
 
 
-def run_all(
+def run_jobs(
     asked: Sequence[Mapping[str, Any]], say: Callable[[str], None] | None = None, cache: Path | None = None
 ) -> pd.DataFrame:
     """The runs of these descriptions: one row per run, metric and part (columns of `rows_of`), the base's once."""
@@ -128,7 +130,7 @@ def run_all(
     for job in asked:
         if say is not None:
             say(f"{job[KIND]['strategy']}, seed {job[KIND]['seed']}")
-        rows += rows_of(result(job, cache))
+        rows += rows_of(cached_result(job, cache))
     return pd.DataFrame(rows).drop_duplicates([*_FACTS[:4], "metric", "part"], ignore_index=True)
 
 
@@ -176,7 +178,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def claims(asked: Sequence[Mapping[str, Any]], cache: Path | None = None) -> pd.DataFrame:
+def paired_differences(asked: Sequence[Mapping[str, Any]], cache: Path | None = None) -> pd.DataFrame:
     """The adapter minus every other strategy: mean difference over seeds, with its paired 95 % bootstrap interval.
 
     asked : descriptions of runs on the built-in world, of the adapter and whatever it is compared with. Outcomes of a
@@ -186,7 +188,7 @@ def claims(asked: Sequence[Mapping[str, Any]], cache: Path | None = None) -> pd.
     """
     import pandas as pd
 
-    first, others = CLAIM
+    first, others = COMPARED
     by_name: dict[str, list[Mapping[str, Any]]] = {}
     for job in asked:
         by_name.setdefault(job[KIND]["strategy"], []).append(job)
@@ -209,7 +211,7 @@ def _outcomes(
     """Per-query and per-group outcomes, averaged over runs: measure -> (q,), NaN where not measured."""
     found: dict[str, list[np.ndarray]] = {}
     for job in asked:
-        with np.load(result(job, cache)["arrays"][when], allow_pickle=False) as arrays:
+        with np.load(cached_result(job, cache)["arrays"][when], allow_pickle=False) as arrays:
             kept = {name: arrays[name] for name in arrays.files}
         images = kept["retrieval_scores"].shape[1]
         test = builtin_test(images)

@@ -12,18 +12,18 @@ import numpy as np
 from core import datasets
 from core.base.errors import InputError, unknown_name
 from core.cola.queries import (
-    Index,
     Query,
+    SceneGraphIndex,
     crepe_set,
-    hold_out,
+    hold_out_queries,
     multi_object_set,
-    parse,
+    parse_combination,
     retrieval_set,
     scene_graphs,
     single_queries,
-    unseen,
+    unseen_mask,
 )
-from core.cola.training_data import Material, builtin_material, graph_material
+from core.cola.training_data import TrainingQueries, builtin_training_queries, graph_training_queries
 from core.datasets.graphs import read_regions
 from core.datasets.sets import GraphSet, Retrieval, RetrievalSet
 from core.groups import GroupSet
@@ -45,18 +45,18 @@ _CURVE_IMAGES, _CURVE_STEP = 100, 6  # validation after every epoch: so many ima
 _PAIRS = 300  # multi-object and CREPE-style groups
 
 
-class Task(NamedTuple):
+class AdaptationTask(NamedTuple):
     """Material to train on, a small validation set for the curve, and what is measured at the end."""
 
     name: str
-    material: Material
+    material: TrainingQueries
     validation: Retrieval | None
     test: Retrieval
     multi_object: GroupSet | None
     crepe: GroupSet | None
 
 
-def load_task(config: dict[str, Any], settings: AdaptConfig) -> Task:
+def load_task(config: dict[str, Any], settings: AdaptConfig) -> AdaptationTask:
     """The task that a run's description names (`core.cola.run`)."""
     name, images = config["benchmark"], config.get("images")
     if name == BUILTIN:
@@ -78,14 +78,14 @@ def builtin_test(images: int | None = IMAGES, split: str = "test") -> Retrieval:
     return first_images(_builtin_queries(split), images)
 
 
-def _builtin(settings: AdaptConfig, images: int | None) -> Task:
+def _builtin(settings: AdaptConfig, images: int | None) -> AdaptationTask:
     whole = _builtin_queries("test")
     validation = first_images(_builtin_queries("validation"), _CURVE_IMAGES, _CURVE_STEP)
     scenes: list[Any] = [getattr(image, "scene") for image in whole.images[:_PAIRS]]  # noqa: B009 - of SceneImage
     graphs = scene_graphs("scenes", "test", scenes)
-    return Task(
+    return AdaptationTask(
         BUILTIN,
-        builtin_material(settings.mix, settings.seed),
+        builtin_training_queries(settings.mix, settings.seed),
         validation,
         first_images(whole, IMAGES if images is None else images),
         load("scenes/attribute-swap", "test").select(range(_PAIRS)),
@@ -93,7 +93,7 @@ def _builtin(settings: AdaptConfig, images: int | None) -> Task:
     )
 
 
-def _from_graphs(name: str, settings: AdaptConfig, images: int | None, folder: Path | None) -> Task:
+def _from_graphs(name: str, settings: AdaptConfig, images: int | None, folder: Path | None) -> AdaptationTask:
     """Train and test scene graphs; for a published Cola file its queries in place of made ones."""
     source = PUBLISHED.get(name, name)
     home = folder if name == source else None
@@ -105,37 +105,39 @@ def _from_graphs(name: str, settings: AdaptConfig, images: int | None, folder: P
         training = datasets.load_graphs(source, "train", home)
         test = datasets.load_graphs(source, "test" if source == "paco" else "validation", home)
     if name == source:
-        kept, found = _made(source, training, test)
+        kept, found = _generated_queries(source, training, test)
     else:
         kept, found = _published(name, training, folder)
     related = any(graph.relations for graph in test.graphs)
-    material = graph_material(kept, settings.mix, settings.seed, regions=_regions(source, kept, home))
+    material = graph_training_queries(kept, settings.mix, settings.seed, regions=_regions(source, kept, home))
     groups = [make(test, _PAIRS, relations=related) for make in (_multi, _crepe)]
     if name in PUBLISHED and source == "gqa":
         groups[0] = _published_pairs(folder) or groups[0]
-    return Task(name, material, None, found if images is None else first_images(found, images), *groups)
+    return AdaptationTask(
+        name, material, None, found if images is None else first_images(found, images), *groups
+    )
 
 
-def _made(source: str, training: GraphSet, test: GraphSet) -> tuple[GraphSet, Retrieval]:
+def _generated_queries(source: str, training: GraphSet, test: GraphSet) -> tuple[GraphSet, Retrieval]:
     """Training graphs without what is held out, and the queries made from the test graphs."""
     most, held = QUERIES[source]
     queries = single_queries(test.graphs, ATTRIBUTES.get(source, (2, 3)), most)
-    _, graphs = hold_out(queries, training.graphs, min(held, len(queries) // 2))
+    _, graphs = hold_out_queries(queries, training.graphs, min(held, len(queries) // 2))
     if not graphs:
         raise InputError(f"Nothing of {source} is left to train on; give more scene graphs.")
     kept = GraphSet(
         training.name, training.split, tuple(graphs), source=training.source, licence=training.licence
     )
-    return kept, retrieval_set(source, test.split, test, queries, Index(kept.graphs))
+    return kept, retrieval_set(source, test.split, test, queries, SceneGraphIndex(kept.graphs))
 
 
 def _published(name: str, training: GraphSet, folder: Path | None) -> tuple[GraphSet, RetrievalSet]:
     """Cola's file as it is; a query is unseen where training has no object with its noun and attributes."""
     found = datasets.load_retrieval(name, "test", folder)
-    index = Index(training.graphs)
-    known = [parse(text.lower(), index.nouns, index.attributes) for text in found.queries]
+    index = SceneGraphIndex(training.graphs)
+    known = [parse_combination(text.lower(), index.nouns, index.attributes) for text in found.queries]
     asked = [None if c is None else Query(c.text, (c,)) for c in known]
-    mask = np.array([q is None or bool(unseen([q], index)[0]) for q in asked])
+    mask = np.array([q is None or bool(unseen_mask([q], index)[0]) for q in asked])
     assert isinstance(found, RetrievalSet)
     return training, replace(found, unseen=mask)
 
@@ -159,14 +161,14 @@ def _part(graphs: GraphSet, start: int, stop: int | None, split: str) -> GraphSe
 
 
 def _multi(graphs: GraphSet, most: int, relations: bool) -> GroupSet | None:
-    return _made_or_none(multi_object_set, graphs, most, relations)
+    return _groups_or_none(multi_object_set, graphs, most, relations)
 
 
 def _crepe(graphs: GraphSet, most: int, relations: bool) -> GroupSet | None:
-    return _made_or_none(crepe_set, graphs, most, relations)
+    return _groups_or_none(crepe_set, graphs, most, relations)
 
 
-def _made_or_none(make: Any, graphs: GraphSet, most: int, relations: bool) -> GroupSet | None:
+def _groups_or_none(make: Any, graphs: GraphSet, most: int, relations: bool) -> GroupSet | None:
     """A set of groups, or None where the graphs hold no such swaps."""
     try:
         return make(graphs, most, relations=relations)
@@ -176,6 +178,6 @@ def _made_or_none(make: Any, graphs: GraphSet, most: int, relations: bool) -> Gr
 
 def _regions(source: str, graphs: GraphSet, folder: Path | None) -> list[tuple[int, str]]:
     """Region captions that lie beside Visual Genome's (or GQA's) graphs, by place in `graphs`."""
-    facts = datasets.entry(source)
+    facts = datasets.benchmark_entry(source)
     place = folder or (facts.folder() if facts else None)
     return [] if place is None else read_regions(place, graphs)

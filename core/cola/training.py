@@ -18,7 +18,7 @@ import torch
 from torch.nn import functional as F
 
 from core.base.errors import InputError
-from core.cola.training_data import Material
+from core.cola.training_data import TrainingQueries
 from core.scorers.base import Prepared
 from core.scorers.cola_adapted import AdaptedModel
 from core.scorers.cola_config import AdaptConfig
@@ -29,7 +29,7 @@ _CALIBRATION_LR = 1e-2
 _BLOCK = 256
 
 
-class Stopped(Exception):
+class TrainingStopped(Exception):
     """Training was asked to stop between two steps."""
 
 
@@ -51,7 +51,7 @@ class TrainingState:
     losses: list[float] = field(default_factory=list)
 
 
-class Inputs:
+class EncoderInputs:
     """A side's inputs, and its features where they never change: computed once, whatever the epochs ask for."""
 
     def __init__(self, model: AdaptedModel, data: Prepared, side: str) -> None:
@@ -101,7 +101,7 @@ def concatenate(parts: list[Features]) -> Features:
 
 def train(
     model: AdaptedModel,
-    material: Material,
+    material: TrainingQueries,
     config: AdaptConfig,
     *,
     state: TrainingState | None = None,
@@ -130,14 +130,14 @@ def train(
                 losses.append(loss)
                 done = (epoch - 1 + len(losses) / config.steps) / config.epochs
                 tell(done, f"epoch {epoch} of {config.epochs}")
-        except Stopped:
+        except TrainingStopped:
             return
         state = TrainingState(epoch, optimizer.state_dict(), [*state.losses, *losses])
         yield EpochReport(epoch, np.array(losses), model.rate, perf_counter() - started), state
 
 
 @dataclass
-class _Shared:
+class _SharedFeatures:
     """What runs of one base on one material have in common: prepared inputs, and features of encoders left alone."""
 
     data: Prepared
@@ -145,20 +145,20 @@ class _Shared:
 
 
 # Material -> base weights -> what is shared; forgotten with the material.
-_shared: WeakKeyDictionary[Material, dict[str, _Shared]] = WeakKeyDictionary()
+_shared: WeakKeyDictionary[TrainingQueries, dict[str, _SharedFeatures]] = WeakKeyDictionary()
 
 
 def _inputs_of(
-    model: AdaptedModel, material: Material, tell: Callable[[float, str], None]
-) -> tuple[Inputs, Inputs]:
+    model: AdaptedModel, material: TrainingQueries, tell: Callable[[float, str], None]
+) -> tuple[EncoderInputs, EncoderInputs]:
     """Both sides, frozen where the strategy leaves the encoder alone; several strategies share them in a process."""
     known = _shared.setdefault(material, {})
     if model.base_key not in known:
         tell(0.0, "preparing images")
         known.clear()  # one base at a time
-        known[model.base_key] = _Shared(model.prepare(material.images, material.captions))
+        known[model.base_key] = _SharedFeatures(model.prepare(material.images, material.captions))
     shared = known[model.base_key]
-    sides = (Inputs(model, shared.data, "image"), Inputs(model, shared.data, "caption"))
+    sides = (EncoderInputs(model, shared.data, "image"), EncoderInputs(model, shared.data, "caption"))
     counts = (len(material.images), len(material.captions))
     for side, frozen, count in zip(sides, model.frozen, counts, strict=True):
         if not frozen:
@@ -196,7 +196,11 @@ def schedule(step: int, steps: int) -> float:
 
 
 def _centre(
-    model: AdaptedModel, material: Material, config: AdaptConfig, images: Inputs, captions: Inputs
+    model: AdaptedModel,
+    material: TrainingQueries,
+    config: AdaptConfig,
+    images: EncoderInputs,
+    captions: EncoderInputs,
 ) -> None:
     """Start the bias where the mean logit of a first batch is the log odds of a pair that belongs together."""
     seen, asked, labels = next(material.batches(config, 0))
@@ -212,10 +216,10 @@ def _centre(
 
 def _epoch(
     model: AdaptedModel,
-    material: Material,
+    material: TrainingQueries,
     config: AdaptConfig,
     epoch: int,
-    inputs: tuple[Inputs, Inputs],
+    inputs: tuple[EncoderInputs, EncoderInputs],
     optimizer: torch.optim.AdamW,
     stop: Callable[[], bool] | None,
 ) -> Iterator[float]:
@@ -226,7 +230,7 @@ def _epoch(
     try:
         for seen, asked, labels in material.batches(config, epoch):
             if stop is not None and stop():
-                raise Stopped
+                raise TrainingStopped
             first = model.head.image(images.features(seen))
             second = model.head.caption(captions.features(asked))
             loss = model.pair_loss(first, second, torch.from_numpy(labels).to(model.device))

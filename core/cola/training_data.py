@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 
 from core.base.errors import InputError
 from core.cola.queries import (
-    Index,
     Query,
+    SceneGraphIndex,
     combination_of,
     graph_of,
     multi_object_items,
@@ -26,10 +26,10 @@ from core.cola.queries import (
 )
 from core.datasets.sets import GraphSet
 from core.groups import ImageRef
-from core.scenes.captions import Claim, Wording, claim_scene, say
+from core.scenes.captions import CaptionTemplate, Statement, caption_text, statement_about
 from core.scenes.render import SceneImage
 from core.scenes.retrieval import build_retrieval
-from core.scenes.twins import training_twins
+from core.scenes.twins import training_minimal_pairs
 from core.scorers.cola_config import AdaptConfig
 
 # Which kinds of query a mix draws from, in equal shares; "swap" brings a query and its swapped one ([Cola] Table 2b).
@@ -45,7 +45,7 @@ IMAGES, TWINS, WORDINGS, TEXTS = 1500, 500, 3, 1500
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class TrainingQueries:
     """Training queries and images.
 
     links : sparse bool (queries, images), which belong together. kinds : of each query: region, single, multi, swap.
@@ -91,7 +91,7 @@ class Material:
         return int(self.links.indices[start + int(rng.integers(stop - start))])
 
 
-class _Texts:
+class _QueryCollector:
     """Queries as they are collected."""
 
     def __init__(self) -> None:
@@ -113,9 +113,9 @@ class _Texts:
         i, j = self.add(first, "swap"), self.add(second, "swap")
         self.partner[i], self.partner[j] = j, i
 
-    def material(self, name: str, graphs: GraphSet) -> Material:
+    def material(self, name: str, graphs: GraphSet) -> TrainingQueries:
         """The queries that are true of some image."""
-        index, own = Index(graphs.graphs), np.array(self.own)
+        index, own = SceneGraphIndex(graphs.graphs), np.array(self.own)
         asked = [i for i in range(len(own)) if own[i] < 0]
         links = relevance_links([self.queries[i] for i in asked], index)
         rows = np.concatenate([np.array(asked, dtype=np.int64)[links[:, 0]], np.flatnonzero(own >= 0)])
@@ -127,54 +127,54 @@ class _Texts:
             raise InputError(f"{name} has training queries that no image answers; give more scene graphs.")
         captions = tuple(query.text for query in self.queries)
         images = tuple(graph.image for graph in graphs.graphs)
-        return Material(name, images, captions, table, np.array(self.kinds), np.array(self.partner))
+        return TrainingQueries(name, images, captions, table, np.array(self.kinds), np.array(self.partner))
 
 
 @lru_cache(maxsize=4)
-def builtin_material(mix: str, seed: int = 0) -> Material:
+def builtin_training_queries(mix: str, seed: int = 0) -> TrainingQueries:
     """Training scenes of the built-in world with queries of every kind the mix asks for; a pure function of both.
 
     No scene and no query holds a colour and shape, or two colours, that are held out.
     """
-    kinds, rng, texts = _KINDS[mix], np.random.default_rng([seed, 11]), _Texts()
+    kinds, rng, texts = _KINDS[mix], np.random.default_rng([seed, 11]), _QueryCollector()
     drawn = build_retrieval("train", IMAGES, seed)
     graphs = [graph_of(image) for image in drawn.images]
     if "single" in kinds:
         answered = drawn.relevant.any(axis=1) & ~drawn.unseen
         for phrase in (p for p, keep in zip(drawn.phrases, answered, strict=True) if keep):
             for _ in range(WORDINGS):
-                text = say(Claim((phrase,)), Wording.draw(rng, plain=1.0))
+                text = caption_text(Statement((phrase,)), CaptionTemplate.draw(rng, plain=1.0))
                 texts.add(Query(text, (combination_of(phrase),)), "single")
     for kind, shares in (("multi", {"pair": 1.0}), ("region", {"pair": 0.4, "relation": 0.4, "single": 0.2})):
         for place in rng.permutation(len(graphs))[:TEXTS].tolist() if kind in kinds else ():
-            claim = claim_scene(drawn.images[place].scene, rng, shares, detail=0.2, omit=0.0)
+            claim = statement_about(drawn.images[place].scene, rng, shares, detail=0.2, omit=0.0)
             phrases = tuple(map(combination_of, claim.phrases))
-            query = Query(say(claim, Wording.draw(rng)), phrases, claim.relation)
+            query = Query(caption_text(claim, CaptionTemplate.draw(rng)), phrases, claim.relation)
             if claim.count is None:
                 texts.add(query, kind, place if kind == "region" else -1)
     if "swap" in kinds:
-        for twin in training_twins(TWINS, ("attribute",), seed):
-            wording, both = Wording.draw(rng), twin.claims(turn=int(rng.integers(4)))
+        for twin in training_minimal_pairs(TWINS, ("attribute",), seed):
+            wording, both = CaptionTemplate.draw(rng), twin.claims(turn=int(rng.integers(4)))
             graphs += [graph_of(SceneImage(scene)) for scene in (twin.first, twin.second)]
-            told = [Query(say(c, wording), tuple(map(combination_of, c.phrases))) for c in both]
+            told = [Query(caption_text(c, wording), tuple(map(combination_of, c.phrases))) for c in both]
             texts.swap(told[0], told[1])
     return texts.material(f"built-in training scenes, {mix}", GraphSet("scenes", "train", tuple(graphs)))
 
 
-def graph_material(
+def graph_training_queries(
     graphs: GraphSet,
     mix: str,
     seed: int = 0,
     attributes: tuple[int, int] = (1, 3),
     most: int = 50_000,
     regions: Sequence[tuple[int, str]] = (),
-) -> Material:
+) -> TrainingQueries:
     """Training material from scene graphs of any source; arguments as in `core.cola.queries`.
 
     regions : (image index, caption) of region descriptions, which Visual Genome has; the graphs know only whom a
     region caption belongs to. Raises InputError where a mix asks for what is not there.
     """
-    kinds, texts, rng = _KINDS[mix], _Texts(), np.random.default_rng([seed, 11])
+    kinds, texts, rng = _KINDS[mix], _QueryCollector(), np.random.default_rng([seed, 11])
     related = any(graph.relations for graph in graphs.graphs)
     if "region" in kinds:
         if not regions:

@@ -29,14 +29,14 @@ from core.datasets import (
     whatsup,
     winoground,
 )
-from core.datasets.base import GRAPHS, GROUPS, RETRIEVAL, Benchmark, Family
+from core.datasets.base import GRAPHS, GROUPS, RETRIEVAL, Benchmark, BenchmarkFamily
 from core.datasets.sets import GraphSet, Retrieval
 from core.groups import GroupSet
 
 __all__ = [
     "DATASETS",
     "Benchmark",
-    "entry",
+    "benchmark_entry",
     "load",
     "load_graphs",
     "load_retrieval",
@@ -63,23 +63,23 @@ class Source(Protocol):
 # First part of a benchmark's name (`scenes/left-right`) -> its source.
 DATASETS: dict[str, Source] = {
     "scenes": builtin,
-    "winoground": Family(winoground.BENCHMARKS),
-    "mmvp-vlm": Family(mmvp.BENCHMARKS),
-    "colorswap": Family(colorswap.BENCHMARKS),
-    "sugarcrepe": Family(sugarcrepe.BENCHMARKS),
-    "whatsup": Family(whatsup.BENCHMARKS),
-    "cola": Family(cola.BENCHMARKS),
-    "crepe": Family(crepe.BENCHMARKS),
-    "aro": Family(aro.BENCHMARKS),
-    "vl-checklist": Family(vlchecklist.BENCHMARKS),
-    "eqben": Family(eqben.BENCHMARKS),
-    "coco": Family(captions.COCO),
-    "flickr30k": Family(captions.FLICKR30K),
-    "imagenet": Family(imagenet.BENCHMARKS),
-    "gqa": Family(graphs.GQA),
-    "visual-genome": Family(graphs.VISUAL_GENOME),
-    "clevr": Family(clevr.CLEVR),
-    "paco": Family(clevr.PACO),
+    "winoground": BenchmarkFamily(winoground.BENCHMARKS),
+    "mmvp-vlm": BenchmarkFamily(mmvp.BENCHMARKS),
+    "colorswap": BenchmarkFamily(colorswap.BENCHMARKS),
+    "sugarcrepe": BenchmarkFamily(sugarcrepe.BENCHMARKS),
+    "whatsup": BenchmarkFamily(whatsup.BENCHMARKS),
+    "cola": BenchmarkFamily(cola.BENCHMARKS),
+    "crepe": BenchmarkFamily(crepe.BENCHMARKS),
+    "aro": BenchmarkFamily(aro.BENCHMARKS),
+    "vl-checklist": BenchmarkFamily(vlchecklist.BENCHMARKS),
+    "eqben": BenchmarkFamily(eqben.BENCHMARKS),
+    "coco": BenchmarkFamily(captions.COCO),
+    "flickr30k": BenchmarkFamily(captions.FLICKR30K),
+    "imagenet": BenchmarkFamily(imagenet.BENCHMARKS),
+    "gqa": BenchmarkFamily(graphs.GQA),
+    "visual-genome": BenchmarkFamily(graphs.VISUAL_GENOME),
+    "clevr": BenchmarkFamily(clevr.CLEVR),
+    "paco": BenchmarkFamily(clevr.PACO),
     "mine": mine,
 }
 
@@ -93,10 +93,10 @@ def names(kind: str | None = GROUPS) -> list[str]:
     return [name for source in DATASETS.values() for each in kinds for name in source.names(each)]
 
 
-def entry(name: str) -> Benchmark | None:
+def benchmark_entry(name: str) -> Benchmark | None:
     """The facts of a benchmark (licence, counts, metric, layout, ...); None for built-in ones and the user's own."""
     source = _source(name, None)
-    return source.benchmarks[name] if isinstance(source, Family) else None
+    return source.benchmarks[name] if isinstance(source, BenchmarkFamily) else None
 
 
 def state(name: str) -> str:

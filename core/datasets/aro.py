@@ -17,7 +17,15 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from core.datasets.base import Benchmark
-from core.datasets.reading import Images, caption, find, laid_out, need, read_json, read_parquet
+from core.datasets.reading import (
+    ImageFolder,
+    caption,
+    find_file,
+    find_layout,
+    read_json,
+    read_parquet,
+    require,
+)
 from core.groups import Group, GroupSet
 
 _GENOME = "images | gqa:images"
@@ -30,10 +38,10 @@ _TEXTS = ("correct_caption", *(f"hard_text_{i}" for i in range(1, 5)))
 
 def read_genome(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
     """One cropped image, the false caption, the true one; tag `relation` or `attributes`."""
-    path = need(folder, f"visual_genome_{part}.json")
-    image = Images(folder, _GENOME, images)
+    path = require(folder, f"visual_genome_{part}.json")
+    image = ImageFolder(folder, _GENOME, images)
     rows = read_json(path)
-    with laid_out(path, f"ARO's VG-{part.capitalize()}"):
+    with find_layout(path, f"ARO's VG-{part.capitalize()}"):
         groups = tuple(
             Group(
                 f"aro-{part}-{i}",
@@ -56,17 +64,17 @@ def _box(row: dict[str, Any]) -> tuple[int, int, int, int]:
 
 def read_order(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
     """One image, its caption first, then four shuffles of its words."""
-    parquet = find(folder, f"{part}-order/data/test-*.parquet")
-    path = parquet or need(folder, f"{part}_order.json | {part}-order/{part}_order.json")
+    parquet = find_file(folder, f"{part}-order/data/test-*.parquet")
+    path = parquet or require(folder, f"{part}_order.json | {part}-order/{part}_order.json")
     rows: list[tuple[Any, list[str]]]
     if parquet:
         table = read_parquet(sorted(path.parent.glob("test-*.parquet")), _TEXTS, ("images",))
         rows = [(row["images"], [row[c] for c in _TEXTS]) for row in table]
     else:
-        image = Images(folder, _ORDER_IMAGES[part], images)
-        with laid_out(path, "a list of ARO's test cases"):
+        image = ImageFolder(folder, _ORDER_IMAGES[part], images)
+        with find_layout(path, "a list of ARO's test cases"):
             rows = [(image(PurePosixPath(r["image"]).name), r["caption_options"]) for r in read_json(path)]
-    with laid_out(path, "ARO's shuffled captions"):
+    with find_layout(path, "ARO's shuffled captions"):
         groups = tuple(
             Group(f"aro-{part}-order-{i}", (picture,), tuple(caption(c) for c in captions), (0,))
             for i, (picture, captions) in enumerate(rows)

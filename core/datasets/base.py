@@ -11,7 +11,7 @@ from typing import Any
 from core.base.errors import InputError, unknown_name
 from core.datasets.downloads import next_step, sources
 from core.datasets.published import CITATIONS
-from core.datasets.reading import data_roots, find
+from core.datasets.reading import data_roots, find_file
 from core.datasets.sets import GraphSet, RetrievalSet
 from core.groups import GroupSet
 
@@ -34,7 +34,7 @@ class Benchmark:
     read: Read
     layout: tuple[
         str, ...
-    ]  # what the folder must hold; `|` and `name:path` as in core.datasets.reading.places
+    ]  # what the folder must hold; `|` and `name:path` as in core.datasets.reading.candidate_folders
     shape: tuple[int, int] | None = None  # (m, k) of every group; None where it varies
     counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # split -> right numbers of items
     queries: int | None = None  # of a retrieval set, where published
@@ -57,7 +57,7 @@ class Benchmark:
 
     def missing(self, folder: Path) -> list[str]:
         """The parts of the layout that a folder does not have."""
-        return [need for need in self.layout if find(folder, need) is None]
+        return [need for need in self.layout if find_file(folder, need) is None]
 
     def state(self) -> str:
         """`found at PATH`, or `needs: ` and the exact next step."""
@@ -125,7 +125,7 @@ class Benchmark:
 graph_benchmark = partial(Benchmark, metric="", kind=GRAPHS)
 
 
-class Family:
+class BenchmarkFamily:
     """Benchmarks that share a folder: what stands in the registry under the first part of their names."""
 
     def __init__(self, benchmarks: Sequence[Benchmark]) -> None:

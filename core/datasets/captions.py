@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from core.datasets.base import RETRIEVAL, Benchmark
-from core.datasets.reading import Images, caption, find, laid_out, need, read_json
+from core.datasets.reading import ImageFolder, caption, find_file, find_layout, read_json, require
 from core.datasets.sets import RetrievalSet
 
 _SPLITS = {"test": "test", "validation": "val"}
@@ -37,11 +37,11 @@ def _karpathy(name: str) -> str:
 def read(folder: Path, split: str, images: bool = True, *, name: str) -> RetrievalSet:
     """Every caption a query for its own image; every image is found by any of its captions."""
     part = _SPLITS[split]
-    listed = find(folder, _annotations(name, part))
-    path = listed or need(folder, f"{_annotations(name, part)} | {_karpathy(name)}")
+    listed = find_file(folder, _annotations(name, part))
+    path = listed or require(folder, f"{_annotations(name, part)} | {_karpathy(name)}")
     value = read_json(path)
-    image = Images(folder, _IMAGES[name], images)
-    with laid_out(path, "captions in Karpathy's splits"):
+    image = ImageFolder(folder, _IMAGES[name], images)
+    with find_layout(path, "captions in Karpathy's splits"):
         if listed:
             rows = [(row["image"], row["caption"]) for row in value]
         else:

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from core.datasets.base import graph_benchmark
-from core.datasets.reading import Images, laid_out, need, read_json
+from core.datasets.reading import ImageFolder, find_layout, read_json, require
 from core.datasets.sets import GraphSet, Relation, SceneGraph, SceneObject
 
 _CLEVR_SPLITS = {"validation": "val", "train": "train"}
@@ -29,11 +29,11 @@ _PACO_IMAGES = "val2017 | train2017 | images | coco:val2017 | coco:train2017"
 def read_clevr(folder: Path, split: str, images: bool = True) -> GraphSet:
     """CLEVR's scenes: the shape is the noun; colour, size and material are the attributes."""
     name = f"CLEVR_{_CLEVR_SPLITS[split]}_scenes.json"
-    path = need(folder, f"scenes/{name} | CLEVR_v1.0/scenes/{name} | {name}")
+    path = require(folder, f"scenes/{name} | CLEVR_v1.0/scenes/{name} | {name}")
     part = _CLEVR_SPLITS[split]
-    image = Images(folder, f"images/{part} | CLEVR_v1.0/images/{part} | images", images)
+    image = ImageFolder(folder, f"images/{part} | CLEVR_v1.0/images/{part} | images", images)
     value = read_json(path)
-    with laid_out(path, "CLEVR's scenes"):
+    with find_layout(path, "CLEVR's scenes"):
         graphs = tuple(_clevr_graph(scene, image) for scene in value["scenes"])
     return GraphSet("clevr", split, graphs)
 
@@ -43,7 +43,7 @@ def _clevr_object(place: int, o: Mapping[str, Any]) -> SceneObject:
     return SceneObject(str(place), (o["shape"],), (o["color"], o["size"], o["material"]), (x, y, 0, 0))
 
 
-def _clevr_graph(scene: Mapping[str, Any], image: Images) -> SceneGraph:
+def _clevr_graph(scene: Mapping[str, Any], image: ImageFolder) -> SceneGraph:
     objects = tuple(_clevr_object(i, o) for i, o in enumerate(scene["objects"]))
     relations = tuple(
         Relation(str(j), _CLEVR_WORDS.get(name, name), str(i))
@@ -58,10 +58,10 @@ def _clevr_graph(scene: Mapping[str, Any], image: Images) -> SceneGraph:
 def read_paco(folder: Path, split: str, images: bool = True) -> GraphSet:
     """PACO-LVIS' objects with their attributes; parts of objects are left out. It has no relations."""
     name = f"paco_lvis_v1_{'val' if split == 'validation' else split}.json"
-    path = need(folder, f"annotations/{name} | {name}")
-    image = Images(folder, _PACO_IMAGES, images)
+    path = require(folder, f"annotations/{name} | {name}")
+    image = ImageFolder(folder, _PACO_IMAGES, images)
     value = read_json(path)
-    with laid_out(path, "PACO's annotations"):
+    with find_layout(path, "PACO's annotations"):
         nouns = {c["id"]: c["name"].replace("_", " ").split("(")[0].strip() for c in value["categories"]}
         words = {a["id"]: a["name"] for a in value["attributes"]}
         found: dict[int, list[SceneObject]] = defaultdict(list)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from core.datasets.base import RETRIEVAL, Benchmark
-from core.datasets.reading import Images, caption, laid_out, need, read_json
+from core.datasets.reading import ImageFolder, caption, find_layout, read_json, require
 from core.datasets.sets import RetrievalSet
 from core.groups import Group, GroupSet
 
@@ -32,10 +32,10 @@ _IMAGES = {
 
 def read_multi(folder: Path, split: str, images: bool = True) -> GroupSet:
     """210 groups of two images and two captions; image i belongs to caption i."""
-    path = need(folder, f"{_MULTI} | data/{_MULTI}")
-    image = Images(folder, _GENOME, images)
+    path = require(folder, f"{_MULTI} | data/{_MULTI}")
+    image = ImageFolder(folder, _GENOME, images)
     rows = read_json(path)
-    with laid_out(path, "Cola's multi-object list"):
+    with find_layout(path, "Cola's multi-object list"):
         groups = tuple(
             Group(
                 f"cola-{i}",
@@ -51,10 +51,10 @@ def read_multi(folder: Path, split: str, images: bool = True) -> GroupSet:
 def read_single(folder: Path, split: str, images: bool = True, *, part: str) -> RetrievalSet:
     """Queries over images; the hard list holds the images that have any word of the query (METHODS 6)."""
     name = f"COLA_singleobjects_benchmark_{part}.json"
-    path = need(folder, f"{name} | data/{name}")
-    image = Images(folder, _IMAGES[part], images)
+    path = require(folder, f"{name} | data/{name}")
+    image = ImageFolder(folder, _IMAGES[part], images)
     value = read_json(path)
-    with laid_out(path, "Cola's single-object file"):
+    with find_layout(path, "Cola's single-object file"):
         labels, rows = (value["labels"], value["data"]) if isinstance(value, dict) else value
         queries = tuple(caption(label) for label in labels)
         right, hard = (_marks(rows, place, len(queries), path) for place in (-2, -1))

@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from core.datasets.base import Benchmark
-from core.datasets.reading import Images, caption, find, laid_out, need, read_json, read_parquet
+from core.datasets.reading import (
+    ImageFolder,
+    caption,
+    find_file,
+    find_layout,
+    read_json,
+    read_parquet,
+    require,
+)
 from core.groups import Group, GroupSet
 
 _TEXTS = ("id", "caption_1", "caption_2", "image_source", "caption_source")
@@ -20,18 +28,18 @@ _TEXTS = ("id", "caption_1", "caption_2", "image_source", "caption_source")
 
 def read(folder: Path, split: str, images: bool = True) -> GroupSet:
     """Groups of two images and two captions; tags `image_source` and `caption_source`."""
-    parquet = find(folder, f"data/{split}-*.parquet | {split}-*.parquet")
-    path = parquet or need(folder, f"data/{split}.json | {split}.json")
+    parquet = find_file(folder, f"data/{split}-*.parquet | {split}-*.parquet")
+    path = parquet or require(folder, f"data/{split}.json | {split}.json")
     rows: list[Mapping[str, Any]]
     if parquet:
         rows = list(
             read_parquet(sorted(path.parent.glob(f"{split}-*.parquet")), _TEXTS, ("image_1", "image_2"))
         )
     else:
-        image = Images(path.parent, ".", images)
-        with laid_out(path, "ColorSwap's table"):
+        image = ImageFolder(path.parent, ".", images)
+        with find_layout(path, "ColorSwap's table"):
             rows = [{**row, **{c: image(row[c]) for c in ("image_1", "image_2")}} for row in read_json(path)]
-    with laid_out(path, "ColorSwap's table"):
+    with find_layout(path, "ColorSwap's table"):
         return GroupSet("colorswap", tuple(_group(row) for row in rows))
 
 

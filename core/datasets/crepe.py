@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from core.datasets.base import Benchmark
-from core.datasets.reading import Images, laid_out, need, read_csv
+from core.datasets.reading import ImageFolder, find_layout, read_csv, require
 from core.groups import Group, GroupSet
 
 COMPLEXITIES = range(4, 13)
@@ -37,10 +37,10 @@ def _systematicity(seen: str, trained_on: str) -> str:
 
 def read_productivity(folder: Path, split: str, images: bool = True, *, kind: str) -> GroupSet:
     """One image region, its caption first, five hard negatives; tag `complexity` (atoms in the caption)."""
-    image = Images(folder, _IMAGES, images)
+    image = ImageFolder(folder, _IMAGES, images)
     groups: list[Group] = []
     for complexity in COMPLEXITIES:
-        path = need(folder, _productivity(kind, complexity))
+        path = require(folder, _productivity(kind, complexity))
         groups += _groups(path, image, "hard_negs", f"crepe-{kind}-{complexity}", complexity=str(complexity))
     return GroupSet(f"crepe/{kind}", tuple(groups))
 
@@ -49,19 +49,19 @@ def read_systematicity(
     folder: Path, split: str, images: bool = True, *, kind: str, trained_on: str
 ) -> GroupSet:
     """One image region, its caption first, its hard negatives (several shapes); tag `compounds`."""
-    image = Images(folder, _IMAGES, images)
+    image = ImageFolder(folder, _IMAGES, images)
     groups: list[Group] = []
     for seen in ("seen", "unseen"):
-        path = need(folder, _systematicity(seen, trained_on))
+        path = require(folder, _systematicity(seen, trained_on))
         groups += _groups(path, image, f"valid_hard_negs_{kind}", f"crepe-{kind}-{seen}", compounds=seen)
     return GroupSet(f"crepe/systematicity-{kind}-{trained_on}", tuple(groups))
 
 
-def _groups(path: Path, image: Images, column: str, prefix: str, **tags: str) -> list[Group]:
+def _groups(path: Path, image: ImageFolder, column: str, prefix: str, **tags: str) -> list[Group]:
     """A file's groups; a row without negatives asks nothing and is left out."""
     groups = []
     for i, row in enumerate(read_csv(path, (*_COLUMNS, column))):
-        with laid_out(path, "a CREPE table"):
+        with find_layout(path, "a CREPE table"):
             negatives = ast.literal_eval(row[column])  # text, numbers and lists alone: nothing is run
             if not isinstance(negatives, list) or not all(isinstance(n, str) for n in negatives):
                 raise ValueError(f"row {i + 1} has no list of texts under {column!r}")

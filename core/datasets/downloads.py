@@ -25,23 +25,23 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
 from core.base.errors import InputError, unknown_name
-from core.base.files import checksum, rename, settle, storage
+from core.base.files import checksum, rename, storage_errors, sync_tree
 from core.base.paths import assets
 
 CHUNK = 1 << 20
 TIMEOUT = 30.0  # seconds without a byte before a server counts as gone
-MOST_FILES = 2_000_000  # of an archive
-MOST_RATIO = (
+MAX_FILES = 2_000_000  # of an archive
+MAX_COMPRESSION_RATIO = (
     100  # unpacked size over packed size, beyond the first SLACK bytes: text packs 30 to 1 at the very most
 )
-SLACK = 100 << 20
+UNPACK_SLACK_BYTES = 100 << 20
 Progress = Callable[
     [str, float], None
 ]  # what is being fetched, share done in [0, 1] (0 while the size is unknown)
 
 
 @dataclass(frozen=True)
-class Item:
+class DownloadItem:
     """One file to fetch."""
 
     file: str  # its name inside the data set's folder
@@ -57,14 +57,14 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Listing:
+class RemoteListing:
     """Files whose addresses stand in a JSON file that was fetched before: every text in it that begins so."""
 
     listed_in: str
     prefix: str
     into: str
 
-    def items(self, folder: Path) -> list[Item]:
+    def items(self, folder: Path) -> list[DownloadItem]:
         """One item per distinct address; its name is what follows the prefix."""
         found: dict[str, None] = {}
         pending: list[Any] = [json.loads((folder / self.listed_in).read_bytes())]
@@ -75,7 +75,7 @@ class Listing:
             elif isinstance(value, str) and value.startswith(self.prefix):
                 found[value] = None
         names = {url: url.removeprefix(self.prefix) for url in sorted(found)}
-        return [Item(f"{self.into}/{name}", (url,)) for url, name in names.items() if _plain(name)]
+        return [DownloadItem(f"{self.into}/{name}", (url,)) for url, name in names.items() if _plain(name)]
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class Source:
     """Where a data set comes from."""
 
     revision: str
-    items: tuple[Item, ...]
-    listing: Listing | None = None
+    items: tuple[DownloadItem, ...]
+    listing: RemoteListing | None = None
     step: str = ""  # what only a person can do
     after: str = ""  # what to know besides
     hub: Hub | None = None
@@ -111,8 +111,8 @@ def sources() -> dict[str, Source]:
 
 
 def _source(value: dict[str, Any]) -> Source:
-    items = [Item(**{**i, "urls": tuple(i["urls"])}) for i in value["items"] if "file" in i]
-    listings = [Listing(**i) for i in value["items"] if "listed_in" in i]
+    items = [DownloadItem(**{**i, "urls": tuple(i["urls"])}) for i in value["items"] if "file" in i]
+    listings = [RemoteListing(**i) for i in value["items"] if "listed_in" in i]
     assert len(listings) <= 1
     listing = listings[0] if listings else None
     hub = Hub(**value["hub"]) if "hub" in value else None
@@ -155,7 +155,7 @@ def fetch(key: str, folder: Path, progress: Progress | None = None) -> list[Path
     return [folder / (item.makes or item.file) for item in items]
 
 
-def _fetch_item(item: Item, folder: Path, progress: Progress | None) -> None:
+def _fetch_item(item: DownloadItem, folder: Path, progress: Progress | None) -> None:
     if item.done(folder):
         return
     path = folder / item.file
@@ -183,17 +183,17 @@ def download(
     once its length and, where known, its checksum are right. `size` in bytes is also the most that is accepted.
     """
     part = path.with_name(f"{path.name}.part")
-    with storage(path):
+    with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     failures: list[str] = []
     for url in urls:
         try:
             _continue(url, part, sha256, size, progress)
             _verify(part, sha256, size)
-        except _Failed as failure:
+        except _DownloadFailed as failure:
             failures.append(f"{urllib.parse.urlsplit(url).netloc}: {failure}")
             continue
-        with storage(path):
+        with storage_errors(path):
             rename(part, path)
             _validator(part).unlink(missing_ok=True)
         return path
@@ -202,7 +202,7 @@ def download(
     )
 
 
-class _Failed(Exception):
+class _DownloadFailed(Exception):
     """This address does not deliver; the next may."""
 
 
@@ -214,7 +214,7 @@ def _validator(part: Path) -> Path:
 def _continue(url: str, part: Path, sha256: str | None, size: int | None, progress: Progress | None) -> None:
     """Fetch what `part` lacks."""
     if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
-        raise _Failed("the address is neither http nor https")
+        raise _DownloadFailed("the address is neither http nor https")
     start = part.stat().st_size if part.is_file() else 0
     etag = _validator(part).read_text() if _validator(part).is_file() else ""
     if start and not etag and sha256 is None:
@@ -228,43 +228,43 @@ def _continue(url: str, part: Path, sha256: str | None, size: int | None, progre
     except urllib.error.HTTPError as error:
         if error.code == 416 and start:
             return  # nothing is left to fetch; the checksum decides
-        raise _Failed(f"HTTP {error.code} {error.reason}") from None
+        raise _DownloadFailed(f"HTTP {error.code} {error.reason}") from None
     except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
-        raise _Failed(str(getattr(error, "reason", error)) or type(error).__name__) from None
+        raise _DownloadFailed(str(getattr(error, "reason", error)) or type(error).__name__) from None
 
 
 def _receive(
     answer: http.client.HTTPResponse, part: Path, start: int, size: int | None, progress: Progress | None
 ) -> None:
     if urllib.parse.urlsplit(answer.url).scheme not in ("http", "https"):
-        raise _Failed("it redirects away from the web")
+        raise _DownloadFailed("it redirects away from the web")
     kind = answer.headers.get_content_type()
     if kind == "text/html":
-        raise _Failed("it answers with a web page, perhaps a quota or a form")
+        raise _DownloadFailed("it answers with a web page, perhaps a quota or a form")
     if answer.status != 206 or not answer.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
         start = 0
     length = answer.headers.get("Content-Length")
     total = start + int(length) if length and length.isdigit() else None
     if size is not None and total is not None and total != size:
-        raise _Failed(f"it offers {total} bytes, {size} were expected")
+        raise _DownloadFailed(f"it offers {total} bytes, {size} were expected")
     name, most = part.name.removesuffix(".part"), size if size is not None else total
-    with storage(part):
+    with storage_errors(part):
         file = open(part, "r+b" if start else "wb")  # noqa: SIM115 - closed below; only writing may blame the disk
         file.truncate(start)
         file.seek(start)
         _validator(part).write_text(answer.headers.get("ETag", ""))  # last: old bytes never get a new version
     with file:
         while chunk := answer.read(CHUNK):
-            with storage(part):
+            with storage_errors(part):
                 file.write(chunk)
                 file.flush()
             start += len(chunk)
             if most is not None and start > most:
-                raise _Failed(f"it sends more than the {most} bytes it may")
+                raise _DownloadFailed(f"it sends more than the {most} bytes it may")
             if progress is not None:
                 progress(name, start / most if most else 0.0)
     if total is not None and start < total:
-        raise _Failed(f"the connection broke after {start} of {total} bytes")
+        raise _DownloadFailed(f"the connection broke after {start} of {total} bytes")
 
 
 def _verify(part: Path, sha256: str | None, size: int | None) -> None:
@@ -278,7 +278,7 @@ def _verify(part: Path, sha256: str | None, size: int | None) -> None:
     if wrong:
         part.unlink()
         _validator(part).unlink(missing_ok=True)
-        raise _Failed(wrong)
+        raise _DownloadFailed(wrong)
 
 
 def _plain(name: str) -> bool:
@@ -295,7 +295,7 @@ _FORMAT = (zipfile.BadZipFile, tarfile.TarError, zlib.error)
 _BROKEN = (*_FORMAT, OSError, EOFError, NotImplementedError, RuntimeError, IndexError)
 
 
-class _Limit(NamedTuple):
+class _UnpackLimit(NamedTuple):
     bytes: int
     files: int
 
@@ -308,7 +308,7 @@ class _Member(NamedTuple):
 
 
 def unpack(
-    archive: Path, folder: Path, most: int | None = None, files: int = MOST_FILES, keep: bool = False
+    archive: Path, folder: Path, most: int | None = None, files: int = MAX_FILES, keep: bool = False
 ) -> None:
     """Unpack a zip or tar archive into `folder`, wholly or not at all.
 
@@ -316,17 +316,17 @@ def unpack(
     unpack to more than `most` bytes (a hundred times their size, unless said) or `files` files.
     keep : it is on the disk before it gets its names, which takes a while.
     """
-    ratio = SLACK + MOST_RATIO * archive.stat().st_size
-    limit = _Limit(ratio if most is None else min(most, ratio), files)
+    ratio = UNPACK_SLACK_BYTES + MAX_COMPRESSION_RATIO * archive.stat().st_size
+    limit = _UnpackLimit(ratio if most is None else min(most, ratio), files)
     aside = folder / f".{archive.name}.unpacking"
     shutil.rmtree(aside, ignore_errors=True)  # left by an attempt that was cut short
     try:
-        with storage(folder):
+        with storage_errors(folder):
             aside.mkdir(parents=True)
         _extract(archive, aside, limit)
-        with storage(folder):
+        with storage_errors(folder):
             if keep:
-                settle(aside)
+                sync_tree(aside)
             _merge(aside, folder)
     except _BROKEN as error:
         reason = str(error).partition("\n")[0]  # tarfile lists every compression that it tried
@@ -337,7 +337,7 @@ def unpack(
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def _extract(archive: Path, aside: Path, limit: _Limit) -> None:
+def _extract(archive: Path, aside: Path, limit: _UnpackLimit) -> None:
     left = limit.bytes
     for count, member in enumerate(_members(archive)):
         inside = PurePosixPath(member.name)
@@ -358,7 +358,7 @@ def _write_member(member: _Member, path: Path, left: int, archive: Path) -> int:
     written = 0
     source = member.open()
     assert source is not None
-    with storage(path):
+    with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         file = open(path, "wb")  # noqa: SIM115 - closed below; only writing may blame the disk
     with source, file:
@@ -368,7 +368,7 @@ def _write_member(member: _Member, path: Path, left: int, archive: Path) -> int:
                 raise InputError(
                     f"{archive} unpacks to more than it may; do not trust it, or make it smaller."
                 )
-            with storage(path):
+            with storage_errors(path):
                 file.write(chunk)
                 file.flush()  # or closing would, outside of what says so
     return written

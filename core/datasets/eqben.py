@@ -17,7 +17,7 @@ from typing import Any
 
 from core.datasets.base import Benchmark
 from core.datasets.images import ArrayImage
-from core.datasets.reading import Images, caption, laid_out, need, read_csv, read_json
+from core.datasets.reading import ImageFolder, caption, find_layout, read_csv, read_json, require
 from core.groups import Group, GroupSet, ImageRef
 
 # First part of an image's path -> its source, as EqBen-Mini's results are grouped.
@@ -44,17 +44,17 @@ _PARTS = {  # part -> annotation file, images
 def read(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
     """Groups of two images and two captions; image i belongs to caption i; tags `source` and `part`."""
     file, where = _PARTS[part]
-    path = need(folder, file)
-    image = Images(folder, where, images)
+    path = require(folder, file)
+    image = ImageFolder(folder, where, images)
     columns = ("image_0", "caption_0", "image_1", "caption_1")
     rows: Any = read_csv(path, columns) if path.suffix == ".csv" else read_json(path)
-    with laid_out(path, "a list of EqBen's pairs"):
+    with find_layout(path, "a list of EqBen's pairs"):
         return GroupSet(
             f"eqben/{part}", tuple(_group(f"eqben-{part}-{i}", row, image) for i, row in enumerate(rows))
         )
 
 
-def _group(name: str, row: Mapping[str, Any], image: Images) -> Group:
+def _group(name: str, row: Mapping[str, Any], image: ImageFolder) -> Group:
     join = "_" if "image_0" in row else ""
     pictures = tuple(_picture(row[f"image{join}{i}"], image) for i in range(2))
     captions = tuple(_first(row[f"caption{join}{i}"]) for i in range(2))
@@ -62,7 +62,7 @@ def _group(name: str, row: Mapping[str, Any], image: Images) -> Group:
     return Group(name, pictures, captions, (0, 1), {"source": SOURCES.get(top, top), "part": top})
 
 
-def _picture(name: str, image: Images) -> ImageRef:
+def _picture(name: str, image: ImageFolder) -> ImageRef:
     return ArrayImage(image.path(name)) if name.endswith(".npy") else image(name)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from core.datasets.base import graph_benchmark
-from core.datasets.reading import Images, find, laid_out, need, read_json
+from core.datasets.reading import ImageFolder, find_file, find_layout, read_json, require
 from core.datasets.sets import GraphSet, Relation, SceneGraph, SceneObject
 
 _GQA_FILES = {"validation": "val_sceneGraphs.json", "train": "train_sceneGraphs.json"}
@@ -24,15 +24,15 @@ _VG_IMAGES = "VG_100K | VG_100K_2"
 def read_gqa(folder: Path, split: str, images: bool = True) -> GraphSet:
     """GQA's graphs: one name per object, ids as GQA's."""
     file = _GQA_FILES[split]
-    path = need(folder, f"{file} | sceneGraphs/{file}")
-    image = Images(folder, _GQA_IMAGES, images)
+    path = require(folder, f"{file} | sceneGraphs/{file}")
+    image = ImageFolder(folder, _GQA_IMAGES, images)
     value = read_json(path)
-    with laid_out(path, "GQA's scene graphs"):
+    with find_layout(path, "GQA's scene graphs"):
         graphs = tuple(_gqa_graph(key, graph, image) for key, graph in value.items())
     return GraphSet("gqa", split, graphs)
 
 
-def _gqa_graph(name: str, graph: Mapping[str, Any], image: Images) -> SceneGraph:
+def _gqa_graph(name: str, graph: Mapping[str, Any], image: ImageFolder) -> SceneGraph:
     objects = tuple(
         SceneObject(key, (o["name"],), tuple(o["attributes"]), _box(o)) for key, o in graph["objects"].items()
     )
@@ -47,29 +47,29 @@ def _gqa_graph(name: str, graph: Mapping[str, Any], image: Images) -> SceneGraph
 
 def read_visual_genome(folder: Path, split: str, images: bool = True) -> GraphSet:
     """Visual Genome's graphs; attributes from `attributes.json` where the graphs have none."""
-    path = need(folder, "scene_graphs.json")
-    image = Images(folder, _VG_IMAGES, images)
+    path = require(folder, "scene_graphs.json")
+    image = ImageFolder(folder, _VG_IMAGES, images)
     attributes = _vg_attributes(folder)
     value = read_json(path)
-    with laid_out(path, "Visual Genome's scene graphs"):
+    with find_layout(path, "Visual Genome's scene graphs"):
         graphs = tuple(_vg_graph(graph, image, attributes) for graph in value)
     return GraphSet("visual-genome", split, graphs)
 
 
 def _vg_attributes(folder: Path) -> dict[int, tuple[str, ...]]:
     """Object id -> attributes."""
-    path = find(folder, "attributes.json")
+    path = find_file(folder, "attributes.json")
     if path is None:
         return {}
     value = read_json(path)
-    with laid_out(path, "Visual Genome's attributes"):
+    with find_layout(path, "Visual Genome's attributes"):
         return {
             o["object_id"]: tuple(o.get("attributes", ())) for entry in value for o in entry["attributes"]
         }
 
 
 def _vg_graph(
-    graph: Mapping[str, Any], image: Images, attributes: Mapping[int, tuple[str, ...]]
+    graph: Mapping[str, Any], image: ImageFolder, attributes: Mapping[int, tuple[str, ...]]
 ) -> SceneGraph:
     objects = tuple(
         SceneObject(
@@ -92,12 +92,12 @@ def read_regions(folder: Path, graphs: GraphSet) -> list[tuple[int, str]]:
 
     GQA's images are Visual Genome's and have its numbers, so the file serves both.
     """
-    path = find(folder, "region_descriptions.json")
+    path = find_file(folder, "region_descriptions.json")
     if path is None:
         return []
     places = {graph.id.partition("-")[2]: n for n, graph in enumerate(graphs.graphs)}
     value = read_json(path)
-    with laid_out(path, "Visual Genome's region descriptions"):
+    with find_layout(path, "Visual Genome's region descriptions"):
         return [
             (places[str(image["id"])], region["phrase"])
             for image in value

@@ -13,7 +13,7 @@ import numpy as np
 
 from core.base.errors import InputError
 from core.datasets.base import RETRIEVAL, Benchmark
-from core.datasets.reading import laid_out, need, read_json
+from core.datasets.reading import find_layout, read_json, require
 from core.datasets.sets import RetrievalSet
 from core.groups import FileImage
 
@@ -25,8 +25,8 @@ TEMPLATE = "a photo of a {}."
 
 def read(folder: Path, split: str, images: bool = True) -> RetrievalSet:
     """Queries are the classes' captions, in the order of the names file; every image belongs to one."""
-    classes = _classes(need(folder, _NAMES))
-    root = need(folder, _IMAGES)
+    classes = _classes(require(folder, _NAMES))
+    root = require(folder, _IMAGES)
     pictures: list[FileImage] = []
     links: list[tuple[int, int]] = []
     for query, synset in enumerate(classes):
@@ -43,7 +43,7 @@ def read(folder: Path, split: str, images: bool = True) -> RetrievalSet:
 
 def _classes(path: Path) -> dict[str, str]:
     """Synset -> name, in the file's order."""
-    with laid_out(path, "a list of ImageNet's classes"):
+    with find_layout(path, "a list of ImageNet's classes"):
         if path.suffix == ".json":
             pairs = [(synset, name.replace("_", " ")) for synset, name in read_json(path).values()]
         else:

@@ -20,7 +20,7 @@ from core.base import files
 from core.base.errors import InputError, unknown_name
 from core.base.paths import home
 from core.datasets.base import GROUPS
-from core.datasets.reading import laid_out, need
+from core.datasets.reading import find_layout, require
 from core.groups import FileImage, Group, GroupSet
 
 GROUPS_FILE, FACTS_FILE, IMAGES = "groups.jsonl", "set.json", "images"
@@ -72,8 +72,8 @@ def load(
 
 def read_folder(folder: Path, name: str, shape: str = "", most: int | None = None) -> GroupSet:
     """Groups from a folder in this layout; of one shape, and at most so many, if wanted."""
-    path = need(folder, GROUPS_FILE)
-    with laid_out(path, "a list of groups"), open(path, encoding="utf-8") as file:
+    path = require(folder, GROUPS_FILE)
+    with find_layout(path, "a list of groups"), open(path, encoding="utf-8") as file:
         rows = (json.loads(line) for line in file if line.strip())
         groups = tuple(islice((g for g in (_group(row, folder) for row in rows) if _fits(g, shape)), most))
     own = _read_facts(folder)
@@ -95,14 +95,14 @@ def checked_name(name: str) -> str:
     return wanted
 
 
-def adopt(staged: Path, name: str, shapes: Mapping[str, int], facts: Mapping[str, str]) -> list[str]:
+def install_set(staged: Path, name: str, shapes: Mapping[str, int], facts: Mapping[str, str]) -> list[str]:
     """Give a staged folder its name; returns the names of its benchmarks."""
     unknown = next((key for key in facts if key not in FACTS), None)
     assert unknown is None, unknown
     record = {key: facts.get(key, "") for key in FACTS} | {"name": name, "shapes": dict(shapes)}
-    with files.storage(root() / name):
+    with files.storage_errors(root() / name):
         files.write_json(staged / FACTS_FILE, record)
-        files.settle(staged)
+        files.sync_tree(staged)
         try:
             os.rename(staged, root() / name)  # fails where somebody took the name a moment ago
         except OSError:
@@ -116,7 +116,7 @@ def remove(name: str) -> None:
     own = _split(name)[0]
     if own not in sets():
         raise unknown_name("set", name, [f"mine/{each}" for each in sets()])
-    with files.storage(root() / own):
+    with files.storage_errors(root() / own):
         files.remove(root() / own)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.datasets.base import Benchmark
-from core.datasets.reading import Images, laid_out, need, read_csv
+from core.datasets.reading import ImageFolder, find_layout, read_csv, require
 from core.groups import Group, GroupSet
 
 _FILE, _IMAGES = "Questions.csv", "MLLM_VLM Images"
@@ -18,10 +18,10 @@ _FILE, _IMAGES = "Questions.csv", "MLLM_VLM Images"
 
 def read(folder: Path, split: str, images: bool = True) -> GroupSet:
     """135 groups of two images and two statements, 15 of each of nine visual patterns; tag `type`."""
-    path = need(folder, _FILE)
+    path = require(folder, _FILE)
     rows = read_csv(path, ("Question ID", "Type", "Statement"))
-    image = Images(folder, _IMAGES, images)
-    with laid_out(path, "MMVP-VLM's question table"):
+    image = ImageFolder(folder, _IMAGES, images)
+    with find_layout(path, "MMVP-VLM's question table"):
         if len(rows) % 2:
             raise ValueError(f"{len(rows)} rows do not make pairs")
         groups = []

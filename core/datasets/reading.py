@@ -25,7 +25,7 @@ def data_roots() -> list[Path]:
     return [*([Path(chosen).expanduser()] if chosen else []), home() / "data"]
 
 
-def places(folder: Path, where: str) -> list[Path]:
+def candidate_folders(folder: Path, where: str) -> list[Path]:
     """Where something may lie: alternatives separated by `|`, inside `folder`.
 
     `coco:val2017` is `val2017` of the data set `coco`: beside `folder`, or in a data root. A last part may hold `*`.
@@ -40,14 +40,14 @@ def places(folder: Path, where: str) -> list[Path]:
     return found
 
 
-def find(folder: Path, where: str) -> Path | None:
-    """The first of the `places` that exists."""
-    return next((path for path in places(folder, where) if path.exists()), None)
+def find_file(folder: Path, where: str) -> Path | None:
+    """The first of the `candidate_folders` that exists."""
+    return next((path for path in candidate_folders(folder, where) if path.exists()), None)
 
 
-def need(folder: Path, where: str) -> Path:
-    """The first of the `places` that exists; otherwise a sentence that names the file."""
-    path = find(folder, where)
+def require(folder: Path, where: str) -> Path:
+    """The first of the `candidate_folders` that exists; otherwise a sentence that names the file."""
+    path = find_file(folder, where)
     if path is None:
         options = " or ".join(part.strip() for part in where.split("|"))
         raise InputError(f"{folder} holds no {options}; put it there, or choose the folder that has it.")
@@ -55,7 +55,7 @@ def need(folder: Path, where: str) -> Path:
 
 
 @contextmanager
-def laid_out(path: Path, what: str) -> Iterator[None]:
+def find_layout(path: Path, what: str) -> Iterator[None]:
     """Turn what a reader trips over in `path` into one sentence; `what` names the layout that was expected."""
     try:
         yield
@@ -88,19 +88,19 @@ def _read(path: Path) -> bytes:
 
 def read_json(path: Path) -> Any:
     """The value of a JSON file."""
-    with laid_out(path, "a whole JSON file"):
+    with find_layout(path, "a whole JSON file"):
         return json.loads(_read(path))
 
 
 def read_jsonl(path: Path) -> list[Any]:
     """The values of a JSON-lines file; blank lines are skipped."""
-    with laid_out(path, "a whole JSON-lines file"):
+    with find_layout(path, "a whole JSON-lines file"):
         return [json.loads(line) for line in _read(path).splitlines() if line.strip()]
 
 
 def read_csv(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
     """The rows of a CSV file with a header; every one of `columns` must be there, in every row."""
-    with laid_out(path, "a CSV file in UTF-8"):
+    with find_layout(path, "a CSV file in UTF-8"):
         reader = csv.DictReader(io.StringIO(_read(path).decode("utf-8-sig"), newline=""))
         try:
             rows = list(reader)
@@ -136,14 +136,14 @@ def read_parquet(paths: Iterable[Path], texts: Sequence[str], images: Sequence[s
     return rows
 
 
-class Images:
-    """A data set's images by name, wherever its folders lie (`places`).
+class ImageFolder:
+    """A data set's images by name, wherever its folders lie (`candidate_folders`).
 
     `required=False` accepts images that are not there: captions can be scored alone, opening such an image fails.
     """
 
     def __init__(self, folder: Path, where: str, required: bool = True) -> None:
-        self.options = places(folder, where)
+        self.options = candidate_folders(folder, where)
         self.roots = [path for path in self.options if path.is_dir()]
         self.required = required
 

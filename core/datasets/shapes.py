@@ -20,7 +20,7 @@ def check_one_shape(benchmark: str, split: str = "test") -> None:
     """Raise InputError where a benchmark that is here mixes shapes; one that is not here says so when it is loaded."""
     if benchmark.startswith("scenes/") or benchmark not in datasets.names():
         return
-    entry = datasets.entry(benchmark)
+    entry = datasets.benchmark_entry(benchmark)
     if (entry is not None and entry.shape is not None) or datasets.state(benchmark).startswith("needs"):
         return
     told, first = _shapes(benchmark, split, datasets.state(benchmark))
@@ -37,7 +37,7 @@ def _shapes(benchmark: str, split: str, state: str) -> tuple[str, str]:
     state : what `core.datasets.state` says, which names the folder.
     """
     found = datasets.load(benchmark, split, images=False)
-    return (_told(found), "{}x{}".format(*min(found.shapes))) if len(found.shapes) > 1 else ("", "")
+    return (_shape_counts(found), "{}x{}".format(*min(found.shapes))) if len(found.shapes) > 1 else ("", "")
 
 
 def of_shape(groups: GroupSet, shape: str | None) -> GroupSet:
@@ -51,10 +51,12 @@ def of_shape(groups: GroupSet, shape: str | None) -> GroupSet:
     buckets = groups.buckets()
     wanted = parse_shape(shape)
     if wanted not in buckets:
-        raise InputError(f"{groups.name} has {_told(groups)}, none of {shape}; name a shape that it has.")
+        raise InputError(
+            f"{groups.name} has {_shape_counts(groups)}, none of {shape}; name a shape that it has."
+        )
     return buckets[wanted]
 
 
-def _told(groups: GroupSet) -> str:
+def _shape_counts(groups: GroupSet) -> str:
     """`groups of 1x2 (10) and 2x2 (4)`"""
     return "groups of " + " and ".join(f"{m}x{k} ({n})" for (m, k), n in sorted(groups.shapes.items()))

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from core.datasets.base import Benchmark
-from core.datasets.reading import Images, caption, laid_out, need, read_json
+from core.datasets.reading import ImageFolder, caption, find_layout, read_json, require
 from core.groups import Group, GroupSet
 
 # Subset -> number of groups in upstream's file, its title.
@@ -31,10 +31,10 @@ _IMAGES = "val2017 | images/val2017 | coco:val2017 | coco:images/val2017"
 
 def read(folder: Path, split: str, images: bool = True, *, subset: str) -> GroupSet:
     """Groups of one image and two captions, the true one first."""
-    path = need(folder, _files(subset))
-    image = Images(folder, _IMAGES, images)
+    path = require(folder, _files(subset))
+    image = ImageFolder(folder, _IMAGES, images)
     rows = read_json(path)
-    with laid_out(path, "a SugarCrepe subset"):
+    with find_layout(path, "a SugarCrepe subset"):
         groups = tuple(
             Group(
                 f"sugarcrepe-{subset}-{key}",

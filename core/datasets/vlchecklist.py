@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from core.datasets.base import Benchmark
-from core.datasets.reading import Images, caption, laid_out, need, read_json
+from core.datasets.reading import ImageFolder, caption, find_layout, read_json, require
 from core.groups import Group, GroupSet
 
 ATTRIBUTES = ("action", "color", "material", "size", "state")
@@ -61,13 +61,13 @@ def _objects(aspect: str, value: str) -> Iterator[_File]:
 
 def read(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
     """One image, the right caption, the altered one; tags `kind`, `source` and, for objects, `value`."""
-    finders = {key: Images(folder, where, images) for key, where in _IMAGES.items()}
+    finders = {key: ImageFolder(folder, where, images) for key, where in _IMAGES.items()}
     groups: list[Group] = []
     for file in _files(part):
-        path = need(folder, f"data/{file.path}")
+        path = require(folder, f"data/{file.path}")
         stem = Path(file.path).with_suffix("").as_posix().lower().replace("/", "-")
         rows = read_json(path)
-        with laid_out(path, "a list of VL-CheckList's items"):
+        with find_layout(path, "a list of VL-CheckList's items"):
             for i, (name, texts) in enumerate(rows):
                 pair = (caption(texts["POS"][0]), caption(texts["NEG"][0]))
                 groups.append(Group(f"{stem}-{i}", (finders[file.images](name),), pair, (0,), file.tags))

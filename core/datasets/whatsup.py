@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from core.datasets.base import Benchmark
-from core.datasets.reading import Images, caption, laid_out, need, read_json
+from core.datasets.reading import ImageFolder, caption, find_layout, read_json, require
 from core.groups import Group, GroupSet, ImageRef
 
 RELATIONS = ("on", "under", "left_of", "right_of", "in-front_of", "behind")
@@ -43,14 +43,14 @@ class _Item(NamedTuple):
 
 
 def _items(folder: Path, part: str, images: bool) -> tuple[Path, list[_Item]]:
-    path = need(folder, f"{FILES[part]}_dataset.json | data/{FILES[part]}_dataset.json")
-    image = Images(folder, f"{FILES[part]} | data/{FILES[part]}", images)
+    path = require(folder, f"{FILES[part]}_dataset.json | data/{FILES[part]}_dataset.json")
+    image = ImageFolder(folder, f"{FILES[part]} | data/{FILES[part]}", images)
     rows = read_json(path)
-    with laid_out(path, "a list of What'sUp's items"):
+    with find_layout(path, "a list of What'sUp's items"):
         return path, [_item(row["image_path"], row["caption_options"], image) for row in rows]
 
 
-def _item(place: str, captions: list[str], image: Images) -> _Item:
+def _item(place: str, captions: list[str], image: ImageFolder) -> _Item:
     file = PurePosixPath(place).name
     stem = PurePosixPath(file).stem
     relation = next((r for r in RELATIONS if f"_{r}_" in stem), None)
@@ -64,7 +64,7 @@ def _item(place: str, captions: list[str], image: Images) -> _Item:
 def read_four(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
     """One image, four captions; tag `relation`."""
     path, items = _items(folder, part, images)
-    with laid_out(path, "a list of What'sUp's items"):
+    with find_layout(path, "a list of What'sUp's items"):
         groups = tuple(
             Group(
                 f"whatsup-{part}-{item.name}",
@@ -85,7 +85,7 @@ def read_pairs(folder: Path, split: str, images: bool = True, *, variant: str) -
     for item in items:
         if item.relation in PAIRS[variant]:
             sides[item.objects][PAIRS[variant].index(item.relation)].append(item)
-    with laid_out(path, "a list of What'sUp's items"):
+    with find_layout(path, "a list of What'sUp's items"):
         groups = []
         for objects, (ones, others) in sides.items():
             if len(ones) != len(others):

@@ -13,15 +13,15 @@ from typing import Any
 
 from core.datasets.base import Benchmark
 from core.datasets.reading import (
-    Images,
+    ImageFolder,
     caption,
-    find,
-    laid_out,
-    need,
+    find_file,
+    find_layout,
     read_csv,
     read_json,
     read_jsonl,
     read_parquet,
+    require,
 )
 from core.groups import Group, GroupSet
 
@@ -51,11 +51,11 @@ _COLUMNS = (
 
 def read(folder: Path, split: str, images: bool = True) -> GroupSet:
     """400 groups of two images and two captions with the same words; image i belongs to caption i."""
-    path = find(folder, _PARQUET)
+    path = find_file(folder, _PARQUET)
     rows = _from_parquet(path) if path else _from_rows(folder, images)
-    tags_path = find(folder, _TAGS)
+    tags_path = find_file(folder, _TAGS)
     tags = _read_tags(tags_path, {str(row.get("id")) for row in rows}) if tags_path else None
-    with laid_out(path or need(folder, _ROWS), "Winoground's examples"):
+    with find_layout(path or require(folder, _ROWS), "Winoground's examples"):
         return GroupSet("winoground", tuple(_group(row, tags) for row in rows))
 
 
@@ -64,10 +64,10 @@ def _from_parquet(path: Path) -> list[dict[str, Any]]:
 
 
 def _from_rows(folder: Path, images: bool) -> list[dict[str, Any]]:
-    path = need(folder, _ROWS)
+    path = require(folder, _ROWS)
     rows: list[dict[str, Any]] = list(read_csv(path, _COLUMNS) if path.suffix == ".csv" else read_jsonl(path))
-    image = Images(folder, "images | data/images", images)
-    with laid_out(path, "Winoground's examples"):
+    image = ImageFolder(folder, "images | data/images", images)
+    with find_layout(path, "Winoground's examples"):
         for row in rows:
             for i in range(2):  # a table without image names follows upstream's naming
                 stem = row.get(f"image_{i}") or f"ex_{row['id']}_img_{i}"
@@ -77,7 +77,7 @@ def _from_rows(folder: Path, images: bool) -> list[dict[str, Any]]:
 
 def _read_tags(path: Path, ids: set[str]) -> dict[str, list[str]]:
     found = read_json(path)
-    with laid_out(path, "the tags of Diwan et al."):
+    with find_layout(path, "the tags of Diwan et al."):
         named = {key: [tag.replace(" ", "") for tag in tags] for key, tags in found.items()}
         result = {key: [_RENAMED.get(t, t) for t in tags] or ["NoTag"] for key, tags in named.items()}
         unknown = {tag for tags in result.values() for tag in tags} - set(TAGS)

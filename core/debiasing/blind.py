@@ -18,7 +18,7 @@ from core.scorers.kinds import KINDS
 from core.scoring.load import scorer_kind
 
 # A blind model that gets so much of the way from chance to everything has solved a benchmark.
-SOLVED = 0.8
+SOLVED_SHARE = 0.8
 METRIC = INDIVIDUAL_MATCH  # on 1xk it is TextScore; on every other shape the one that counts single images
 
 VERDICTS = {
@@ -53,7 +53,7 @@ class BlindCheck(NamedTuple):
         }
 
 
-def blind_check(scores: np.ndarray, truth: np.ndarray, seed: int = 0) -> BlindCheck:
+def blind_baseline(scores: np.ndarray, truth: np.ndarray, seed: int = 0) -> BlindCheck:
     """What a blind model's scores make of a set.
 
     scores : float (n, m, k), equal for all images of a group, as of any model that sees none. truth : int (n, m).
@@ -69,7 +69,7 @@ def blind_check(scores: np.ndarray, truth: np.ndarray, seed: int = 0) -> BlindCh
     evaluation = Evaluation.of(array, truth, seed=seed)
     found = evaluation.metrics
     single, (m, k) = found[METRIC], evaluation.shape
-    return BlindCheck(_verdict(single, m == k), found, single, _way(single))
+    return BlindCheck(_verdict(single, m == k), found, single, _share_above_chance(single))
 
 
 def check_blind(name: str) -> None:
@@ -82,7 +82,7 @@ def check_blind(name: str) -> None:
         )
 
 
-def _way(found: Estimate) -> tuple[float, float, float]:
+def _share_above_chance(found: Estimate) -> tuple[float, float, float]:
     low, middle, high = (
         (x - found.chance) / (100 - found.chance) for x in (found.low, found.value, found.high)
     )
@@ -96,7 +96,7 @@ def _verdict(found: Estimate, square: bool) -> str:
         return "against"
     if found.low <= found.chance:
         return "no"
-    return "solved" if _way(found)[0] >= SOLVED else "partly"
+    return "solved" if _share_above_chance(found)[0] >= SOLVED_SHARE else "partly"
 
 
 def explain(check: BlindCheck, model: str, shape: tuple[int, int]) -> str:
@@ -120,7 +120,7 @@ def explain(check: BlindCheck, model: str, shape: tuple[int, int]) -> str:
     return f"{VERDICTS[check.verdict]} {what}"
 
 
-def ceiling(shape: tuple[int, int], metric: str) -> float:
+def blind_ceiling(shape: tuple[int, int], metric: str) -> float:
     """The most that a blind model can get on a metric, in percent, by the strict rule about ties.
 
     With one image nothing limits it. With several, an image's score never beats another's, and the same caption comes

@@ -17,11 +17,11 @@ from array_api_compat import array_namespace
 from scipy.stats import binom, norm
 
 from core.base.arrays import Array, as_float64, like, to_numpy
-from core.debiasing.debias import check_prior, grid, longest_best, split_halves
+from core.debiasing.debias import centre_of_longest_best, check_prior, grid, split_halves
 from core.groups import check_truth
 from core.matching.groups import check_scores
-from core.metrics.spans import AlphaView, Spans
-from core.metrics.table import entry
+from core.metrics.spans import AlphaInputs, AlphaIntervals
+from core.metrics.table import metric_entry
 
 
 class AlphaCurve(NamedTuple):
@@ -64,7 +64,7 @@ class BestAlpha(NamedTuple):
     intervals: np.ndarray
 
 
-class Validated(NamedTuple):
+class ValidatedAlpha(NamedTuple):
     """alpha chosen on one half of the groups and measured on the other, over random halvings; metrics in percent.
 
     alphas, values : float64 (repeats,). zero, one : the same held-out halves at alpha 0 and 1, (repeats,).
@@ -82,15 +82,15 @@ class Validated(NamedTuple):
         return {name: (float(x.mean()), float(x.std())) for name, x in self._asdict().items()}
 
 
-def spans(scores: Array, prior: Array, truth: Array, metric: str) -> Spans:
+def alpha_intervals(scores: Array, prior: Array, truth: Array, metric: str) -> AlphaIntervals:
     """The intervals of alpha on which each group, or each part of one that counts by itself, is right.
 
     scores : float (n, m, k), log P(t|i). prior : float (n, k). truth : int (n, m). metric : a name of `METRICS`, whose
     alpha rule is asked.
     """
     array = as_float64(check_scores(scores))
-    rule, own = entry(metric, *array.shape[1:]).alpha, check_truth(to_numpy(truth), *array.shape)
-    return rule.spans(AlphaView(array, check_prior(prior, array), like(own, array)))
+    rule, own = metric_entry(metric, *array.shape[1:]).alpha, check_truth(to_numpy(truth), *array.shape)
+    return rule.spans(AlphaInputs(array, check_prior(prior, array), like(own, array)))
 
 
 def alpha_curve(scores: Array, prior: Array, truth: Array, metric: str) -> AlphaCurve:
@@ -109,10 +109,10 @@ def alpha_curve(scores: Array, prior: Array, truth: Array, metric: str) -> Alpha
     >>> curve.edges.round(4).tolist(), curve.values.tolist()  # right once the common caption's lead of 3 counts 1/3
     ([0.0, 0.3333, 1.0], [0.0, 100.0])
     """
-    return _curve(spans(scores, prior, truth, metric))
+    return _curve(alpha_intervals(scores, prior, truth, metric))
 
 
-def _curve(s: Spans) -> AlphaCurve:
+def _curve(s: AlphaIntervals) -> AlphaCurve:
     xp, (n, u) = array_namespace(s.low), s.low.shape
     live = (s.low < s.high) & (s.low < 1) & (s.high > 0)
     closed = (s.tied_low <= s.tied_high) & (s.tied_low <= 1) & (s.tied_high >= 0)
@@ -143,7 +143,7 @@ def _covered(edges: Array, low: Array, high: Array, where: str) -> Array:
     return begun - ended
 
 
-def _second_moment(edges: Array, s: Spans) -> Array:
+def _second_moment(edges: Array, s: AlphaIntervals) -> Array:
     """Mean over groups of (share of right images)^2: pairs of images are right together on an interval, too."""
     xp, (n, u) = array_namespace(edges), s.low.shape
     total = xp.zeros_like(edges[:-1])
@@ -191,17 +191,17 @@ def validate_alpha(
     repeats: int = 10,
     step: float = 0.001,
     seed: int = 0,
-) -> Validated:
+) -> ValidatedAlpha:
     """alpha* from a random half of the groups, the metric on the other half, `repeats` times ([VGPT] section 5).
 
     Arguments as in `alpha_curve`; alpha* is searched on the grid 0, step, ..., 1, and of several best grid points the
     centre of their longest run is taken. Seeded. Raises InputError for fewer than two groups.
     """
-    all_spans = spans(scores, prior, truth, metric)
+    all_spans = alpha_intervals(scores, prior, truth, metric)
     alphas = grid(step)
     rows = []
     for validation, held_out in split_halves(len(all_spans.low), repeats, seed):
-        chosen = alphas[longest_best(to_numpy(_curve(all_spans.select(validation)).value(alphas)))]
+        chosen = alphas[centre_of_longest_best(to_numpy(_curve(all_spans.select(validation)).value(alphas)))]
         measured = _curve(all_spans.select(held_out)).value(np.array([chosen, 0.0, 1.0]))
         rows.append((chosen, *to_numpy(measured)))
-    return Validated(*np.array(rows).T)
+    return ValidatedAlpha(*np.array(rows).T)

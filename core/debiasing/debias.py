@@ -204,7 +204,7 @@ def grid(step: float = 0.001) -> np.ndarray:
     return np.arange(count + 1) / count
 
 
-def longest_best(values: Sequence[float] | np.ndarray) -> int:
+def centre_of_longest_best(values: Sequence[float] | np.ndarray) -> int:
     """Index at the centre of the longest run of the largest value; of equally long runs, the one nearest the middle.
 
     Deterministic and without a preference for small or large alphas, unlike an argmax.

@@ -114,7 +114,7 @@ def estimate_prior(
     captions, index = groups.blind().unique_captions()
     if kind == "lm":
         blind = load_scorer(model)
-        samples = score_matrix(blind, [nothing()], captions, cache, progress)
+        samples = score_matrix(blind, [placeholder_image()], captions, cache, progress)
         line = f"log P(t) of {model}, {KINDS[scorer_kind(model)].label.lower()}"
         return Prior(group_prior(samples[0].astype(np.float64), index), kind, line, None, index)
     images = sample_images(scorer.name, groups, kind, count, seed, folder)
@@ -130,7 +130,7 @@ def check_kind(kind: str) -> PriorKind:
     return PRIORS[kind]
 
 
-def nothing() -> ImageRef:
+def placeholder_image() -> ImageRef:
     """An image for models that never look at one."""
     return NullImage(0.0, 0.25)
 
@@ -146,7 +146,7 @@ def sample_images(
     """The images that a prior of a kind is estimated from; arguments as in `estimate_prior`, `name` the model's."""
     if kind == "gaussian":
         return null_sample(name, groups.name, count, seed)
-    wanted = _at_least_one(default_count(kind, groups.name) if count is None else count)
+    wanted = _check_positive(default_count(kind, groups.name) if count is None else count)
     pool = (
         groups.unique_images()[0] if kind == "test" else _training_images(groups.name, wanted, seed, folder)
     )
@@ -158,11 +158,11 @@ def sample_images(
 
 def null_sample(name: str, benchmark: str, count: int | None = None, seed: int = 0) -> Sequence[NullImage]:
     """Gaussian noise in the pixels of the model `name`, as many as the paper takes for a benchmark, or `count`."""
-    wanted = _at_least_one(null_count(benchmark) if count is None else count)
+    wanted = _check_positive(null_count(benchmark) if count is None else count)
     return null_images(wanted, *null_pixels(read_json(model_folder(name) / "config.json")), seed)
 
 
-def _at_least_one(wanted: int) -> int:
+def _check_positive(wanted: int) -> int:
     if wanted < 1:
         raise InputError(f"A prior from {wanted} images cannot be had; ask for at least one.")
     return wanted

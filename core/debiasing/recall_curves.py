@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.base.errors import InputError
-from core.debiasing.debias import debias_matrix, grid, longest_best, prior_from_samples
+from core.debiasing.debias import centre_of_longest_best, debias_matrix, grid, prior_from_samples
 from core.metrics.evaluation import percent_record
 from core.metrics.groups import compare
 from core.metrics.recall import _CELLS, _checked, classify_if_classes, recall
@@ -28,7 +28,7 @@ class RecallCurve(NamedTuple):
     @property
     def best(self) -> int:
         """Index of the best alpha: the centre of the longest run. On the images it was found on: "tuned on test"."""
-        return longest_best(self.values)
+        return centre_of_longest_best(self.values)
 
     def interval(self) -> tuple[float, float]:
         """The first and the last alpha of the run around `best` that reach the highest value."""
@@ -57,7 +57,8 @@ def recall_curve(
         part = rows[start : start + size]
         for i, row in enumerate(part, start):
             true, other = (
-                _front(ends[0][row, mask], ends[1][row, mask]) for mask in (belongs[:, row], ~belongs[:, row])
+                _undominated(ends[0][row, mask], ends[1][row, mask])
+                for mask in (belongs[:, row], ~belongs[:, row])
             )
             hits[:, i] = _top(alphas, *true) > _top(alphas, *other)
     if not len(rows):
@@ -83,7 +84,7 @@ def alpha_record(
     return record
 
 
-def carried_record(
+def transferred_alpha_record(
     chosen_on: tuple[np.ndarray, np.ndarray],
     scores: np.ndarray,
     relevant: np.ndarray,
@@ -113,7 +114,7 @@ def _at(
     return {"alpha": alpha, "metrics": found | classify_if_classes(table, relevant, seed)}
 
 
-def _front(zero: np.ndarray, one: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _undominated(zero: np.ndarray, one: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Scores at alpha 0 and at 1 of the captions that no other one beats at both."""
     order = np.lexsort((-one, -zero))
     zero, one = zero[order], one[order]

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 # Scores up to which a table is held, 80 MB, and kept in the cache.
-TABLE = 20_000_000
+MAX_TABLE_SCORES = 20_000_000
 
 
-class Table(NamedTuple):
+class ScoreTable(NamedTuple):
     """scores : float32 (images, captions). relevant : bool (captions, images). captions : those of any image."""
 
     scores: np.ndarray
@@ -34,14 +34,14 @@ class Table(NamedTuple):
     captions: list[str]
 
 
-def scored(
+def score_table(
     benchmark: str,
     split: str,
     model: str,
     items: int | None = None,
     cache: ScoreCache | None = None,
     progress: Progress | None = None,
-) -> Table:
+) -> ScoreTable:
     """Scores of the first `items` images of a set (None: all) with every caption that belongs to one of them.
 
     Raises InputError for fewer than one image.
@@ -50,7 +50,7 @@ def scored(
     return _table(load_retrieval(benchmark, split), model, items, cache, progress)
 
 
-def search(
+def retrieval_record(
     benchmark: str,
     split: str,
     model: str,
@@ -59,16 +59,16 @@ def search(
     cache: ScoreCache | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Recall both ways, and accuracy where captions name classes: the record of `core.metrics.recall.Found` with
+    """Recall both ways, and accuracy where captions name classes: the record of `core.metrics.recall.RecallResult` with
     `images` and
-    `captions`, JSON-safe. A set of more than `TABLE` scores is never held, where the model has two towers.
-    Arguments and errors as for `scored`.
+    `captions`, JSON-safe. A set of more than `MAX_TABLE_SCORES` scores is never held, where the model has two towers.
+    Arguments and errors as for `score_table`.
     """
     _check_items(items)
     found = load_retrieval(benchmark, split)
     count = len(found.images[:items])
     image_of = found.image_of if isinstance(found, RetrievalSet) else None
-    if count * len(found.queries) > TABLE and image_of is not None:
+    if count * len(found.queries) > MAX_TABLE_SCORES and image_of is not None:
         scorer = lazy_scorer(model)
         if hasattr(scorer, "rows"):
             return _from_rows(scorer, found.images[:items], found.queries, image_of, seed)
@@ -87,12 +87,12 @@ def _check_items(items: int | None) -> None:
 
 def _table(
     found: Retrieval, model: str, items: int | None, cache: ScoreCache | None, progress: Progress | None
-) -> Table:
+) -> ScoreTable:
     images, relevant = list(found.images)[:items], found.relevant[:, :items]
     asked = np.asarray(relevant.any(axis=1))
     captions = [query for query, keep in zip(found.queries, asked, strict=True) if keep]
     scores = score_matrix(lazy_scorer(model), images, captions, cache, progress)
-    return Table(scores, relevant[asked], captions)
+    return ScoreTable(scores, relevant[asked], captions)
 
 
 def _from_rows(

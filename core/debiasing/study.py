@@ -16,7 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.base.errors import InputError
-from core.debiasing.curves import AlphaCurve, BestAlpha, Validated, alpha_curve, best_alpha, validate_alpha
+from core.debiasing.curves import (
+    AlphaCurve,
+    BestAlpha,
+    ValidatedAlpha,
+    alpha_curve,
+    best_alpha,
+    validate_alpha,
+)
 from core.debiasing.debias import check_alpha, check_prior, debias, group_prior, pmi_exponent, sampled_priors
 from core.groups import check_truth
 from core.matching.groups import MAX_ENUMERATED, check_scores
@@ -28,10 +35,10 @@ REPEATS, STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
 EVALUATIONS = (
     16  # of one study that stay in memory: at 0, at 1, at the best alphas, and at those last looked at
 )
-TUNED = "tuned on test"  # said beside every optimum that was found on the groups it is reported on
+TUNED_ON_TEST = "tuned on test"  # said beside every optimum that was found on the groups it is reported on
 
 
-class Frequency(NamedTuple):
+class CaptionLikelihoods(NamedTuple):
     """log P(t) of captions that belong to an image of their group and of those that belong to none ([VGPT] Table 2).
 
     true, false : float64, one per caption of a group. likelier : percent of (true, false) pairs within a group where
@@ -53,14 +60,14 @@ class Frequency(NamedTuple):
         return 1 if self.likelier.low > 50 else 2
 
 
-class Flips(NamedTuple):
+class ChangedGroups(NamedTuple):
     """Groups that alpha changes, bool (n,) each: right at alpha and wrong at 0; wrong at alpha and right at 0."""
 
     fixed: np.ndarray
     broken: np.ndarray
 
 
-class Stability(NamedTuple):
+class PriorStability(NamedTuple):
     """A prior of so many images, drawn several times ([VGPT] Table 6): means and standard deviations over the draws.
 
     value : the metric in percent at its best alpha, tuned on test. alpha : that best alpha. one : the metric at
@@ -94,7 +101,7 @@ class AlphaStudy:
         self.truth = check_truth(self.truth, n, m, k, ids=self.ids)
         self._evaluate = lru_cache(maxsize=EVALUATIONS)(self._evaluation)
         self._curves: dict[str, AlphaCurve] = {}
-        self._validated: dict[str, Validated] = {}
+        self._validated: dict[str, ValidatedAlpha] = {}
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -116,10 +123,10 @@ class AlphaStudy:
         return self._curves[metric]
 
     def best(self, metric: str) -> BestAlpha:
-        """Where it is highest: `TUNED`."""
+        """Where it is highest: `TUNED_ON_TEST`."""
         return best_alpha(self.curve(metric))
 
-    def validated(self, metric: str) -> Validated:
+    def validated(self, metric: str) -> ValidatedAlpha:
         """alpha chosen on one half, measured on the other, ten times."""
         if metric not in self._validated:
             self._validated[metric] = validate_alpha(
@@ -131,24 +138,24 @@ class AlphaStudy:
         """Whether alpha can change a metric at all: not ImageScore, and not GroupMatch on square groups."""
         return METRICS[metric].alpha.moves(*self.shape)
 
-    def flips(self, alpha: float, metric: str) -> Flips:
+    def flips(self, alpha: float, metric: str) -> ChangedGroups:
         """Which groups alpha mends and which it breaks."""
         before, after = (self.evaluation(a).outcomes[metric].value == 1 for a in (0.0, alpha))
-        return Flips(after & ~before, before & ~after)
+        return ChangedGroups(after & ~before, before & ~after)
 
     @cached_property
-    def frequency(self) -> Frequency:
+    def frequency(self) -> CaptionLikelihoods:
         """log P(t) of true and of false captions."""
         n, m, k = self.scores.shape
         belongs = np.zeros((n, k), dtype=bool)
         belongs[np.arange(n)[:, None], self.truth] = True
         if m == k:
-            return Frequency(self.prior[belongs], self.prior[~belongs], None)
+            return CaptionLikelihoods(self.prior[belongs], self.prior[~belongs], None)
         true, false = self.prior[belongs].reshape(n, m, 1), self.prior[~belongs].reshape(n, 1, k - m)
         ahead, level = true > false, true == false
         share = (ahead + level / 2).mean(axis=(1, 2))
         ties = int(level.any(axis=(1, 2)).sum())
-        return Frequency(
+        return CaptionLikelihoods(
             self.prior[belongs], self.prior[~belongs], metrics.estimate(share, 50.0, ties, self.seed)
         )
 
@@ -169,7 +176,7 @@ class AlphaStudy:
     def _metric(self, name: str, zero: Estimate, one: Estimate) -> dict[str, Any]:
         best = self.best(name)
         found = self.evaluation(best.alpha).metrics[name]
-        tuned = {"label": TUNED, "alpha": best.alpha, "alpha_low": best.low, "alpha_high": best.high}
+        tuned = {"label": TUNED_ON_TEST, "alpha": best.alpha, "alpha_low": best.low, "alpha_high": best.high}
         return {
             "depends_on_alpha": self.depends(name),
             "alpha_0": percent_record(zero),
@@ -188,7 +195,7 @@ class AlphaStudy:
         return {"label": "held out", "repeats": REPEATS, "step": STEP, "alpha": alpha, **rest}
 
 
-class Total(NamedTuple):
+class MatchingTotal(NamedTuple):
     """One matching's total score at alpha 0 and at another alpha."""
 
     matching: tuple[int, ...]
@@ -196,7 +203,7 @@ class Total(NamedTuple):
     after: float
 
 
-def totals(study: AlphaStudy, index: int, alpha: float) -> list[Total]:
+def matching_totals(study: AlphaStudy, index: int, alpha: float) -> list[MatchingTotal]:
     """Totals of all matchings of one group, the best at alpha 0 first.
 
     On square groups every matching uses every caption, so that all totals move by the same amount and their order
@@ -208,7 +215,7 @@ def totals(study: AlphaStudy, index: int, alpha: float) -> list[Total]:
         raise InputError(f"A group of {m}x{k} has too many matchings to list; look at a smaller one.")
     rows = np.arange(m)
     found = [
-        Total(
+        MatchingTotal(
             option,
             float(scores[rows, option].sum()),
             float((scores[rows, option] - alpha * prior[list(option)]).sum()),
@@ -218,7 +225,7 @@ def totals(study: AlphaStudy, index: int, alpha: float) -> list[Total]:
     return sorted(found, key=lambda total: -total.before)
 
 
-def carry_over(chosen_on: AlphaStudy, study: AlphaStudy, metric: str) -> dict[str, Any]:
+def transfer_alpha(chosen_on: AlphaStudy, study: AlphaStudy, metric: str) -> dict[str, Any]:
     """The best alpha of other groups, measured on these: no group has any part in choosing it.
 
     Returns a JSON-safe record: alpha, the metric there with interval, chance and ties, and `gain`, the paired
@@ -255,7 +262,7 @@ def stability(
     sizes: Sequence[int] = (1, 3, 10, 30, 100),
     metric: str = TEXT_SCORE,
     repeats: int = 5,
-) -> list[Stability]:
+) -> list[PriorStability]:
     """How far the result depends on which images a prior was sampled from ([VGPT] Table 6).
 
     samples : float (images, captions), log P(t | image). index : int (n, k), the caption of every group's captions; in
@@ -268,7 +275,7 @@ def stability(
         studies = [AlphaStudy(study.scores, group_prior(p, index), study.truth, study.ids) for p in priors]
         best = [each.best(metric) for each in studies]
         found.append(
-            Stability(
+            PriorStability(
                 size,
                 _spread([b.value for b in best]),
                 _spread([b.alpha for b in best]),

@@ -16,7 +16,7 @@ from core.debiasing.recall_curves import recall_curve
 from core.metrics.evaluation import percent_record
 from core.metrics.groups import IMAGE_TO_TEXT, TEXT_TO_IMAGE, estimate
 from core.metrics.recall import recall
-from core.scenes.captions import Wording, claim_scene, holds, say, unique
+from core.scenes.captions import CaptionTemplate, caption_text, is_true_of, is_unambiguous, statement_about
 from core.scenes.render import SceneImage
 from core.scenes.sampler import training_scenes
 from core.scenes.training_pictures import DataRecipe
@@ -49,8 +49,8 @@ def training_pairs(recipe: DataRecipe, n: int, seed: int = 0) -> TrainingPairs:
     for scene in training_scenes(recipe.singles, seed, recipe.counts):
         for variant in range(recipe.captions):  # every draw in the order of the training data
             kind = "pair" if variant < recipe.captions // 2 else "relation"
-            claim = claim_scene(scene, rng, {kind: 1.0}, recipe.detail, recipe.omit)
-            text = say(claim, Wording.draw(rng, definite=unique(claim, scene)))
+            claim = statement_about(scene, rng, {kind: 1.0}, recipe.detail, recipe.omit)
+            text = caption_text(claim, CaptionTemplate.draw(rng, definite=is_unambiguous(claim, scene)))
         if text not in taken:
             taken.add(text)
             scenes.append(scene)
@@ -58,7 +58,7 @@ def training_pairs(recipe: DataRecipe, n: int, seed: int = 0) -> TrainingPairs:
             texts.append(text)
         if len(texts) == n:
             break
-    relevant = np.array([[holds(claim, scene) is not False for scene in scenes] for claim in claims])
+    relevant = np.array([[is_true_of(claim, scene) is not False for scene in scenes] for claim in claims])
     return TrainingPairs([SceneImage(scene) for scene in scenes], texts, relevant)
 
 

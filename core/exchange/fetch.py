@@ -8,15 +8,15 @@ from core import datasets
 from core.base.errors import InputError, unknown_name
 from core.datasets.downloads import Hub, Progress, fetch, next_step, sources
 from core.datasets.reading import data_roots
-from core.exchange.import_hub import asked
+from core.exchange.import_hub import hub_request
 
 
-def keys_of(name: str) -> list[str]:
+def download_keys(name: str) -> list[str]:
     """The manifest's keys for a benchmark (`sugarcrepe/swap_obj`), a family (`aro`), or a key itself (`aro/vg`).
 
     Raises InputError for an unknown name, and for sets that need no fetching.
     """
-    found = datasets.entry(name) if name in datasets.names(None) else None
+    found = datasets.benchmark_entry(name) if name in datasets.names(None) else None
     if found is not None:
         return [found.download or found.family]
     family = [key for key in sources() if key == name or key.partition("/")[0] == name]
@@ -35,7 +35,7 @@ def fetch_benchmark(name: str, folder: Path | None = None, progress: Progress | 
     """
     have: list[Path] = []
     left: list[str] = []
-    for key in keys_of(name):
+    for key in download_keys(name):
         place = (folder or data_roots()[0] / key.partition("/")[0]).expanduser()
         source = sources()[key]
         if source.items:
@@ -55,7 +55,7 @@ def _from_hub(hub: Hub, folder: Path, progress: Progress | None, step: str) -> P
     if progress is not None:
         progress(hub.repo, 0.0)
     try:
-        with asked(hub.repo):
+        with hub_request(hub.repo):
             from huggingface_hub import snapshot_download
 
             snapshot_download(hub.repo, repo_type="dataset", revision=hub.revision, local_dir=target)

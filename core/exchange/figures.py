@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.base.errors import InputError
-from core.base.files import storage, write_bytes
+from core.base.files import storage_errors, write_bytes
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -53,9 +53,9 @@ def write_figures(
     for path in figures:
         if path.suffix.lower() not in ENDINGS:
             raise InputError(f"{path} cannot be written; its name must end in {', '.join(ENDINGS)}.")
-    shown = {path: on_white(figure, width, height) for path, figure in figures.items()}
+    shown = {path: with_white_background(figure, width, height) for path, figure in figures.items()}
     for path, data in {**_texts(shown), **_pictures(shown, scale)}.items():
-        with storage(path):
+        with storage_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(path, data)
     return list(figures)
@@ -86,13 +86,13 @@ def _pictures(figures: Mapping[Path, dict[str, Any]], scale: float) -> dict[Path
             f"SVG and PNG are drawn by a browser, and no Chromium, Chrome or Edge is here; install one, set {VARIABLE} "
             "to its path, or write .html."
         )
-    from core.exchange.pictures import draw  # plotly
+    from core.exchange.pictures import render_figures  # plotly
 
-    pictures = draw(program, [(figures[path], kind) for path, kind in wanted.items()], scale)
+    pictures = render_figures(program, [(figures[path], kind) for path, kind in wanted.items()], scale)
     return dict(zip(wanted, pictures, strict=True))
 
 
-def on_white(figure: go.Figure, width: int | None, height: int | None) -> dict[str, Any]:
+def with_white_background(figure: go.Figure, width: int | None, height: int | None) -> dict[str, Any]:
     """Data and layout of a copy as a paper shows it: white ground, dark text, a size of its own.
 
     Plain dictionaries: Plotly would check each of the template's two thousand entries again, 20 ms a figure.

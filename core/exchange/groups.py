@@ -107,7 +107,7 @@ def _write_parquet(groups: GroupSet, out: Path, progress: Callable[[int, int], N
         + [(tag, pa.string()) for tag in tags]
     )
     aside = out.with_name(f".{out.name}.{os.getpid()}")
-    with files.storage(out):
+    with files.storage_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         try:
             with pq.ParquetWriter(aside, schema) as writer:
@@ -134,7 +134,7 @@ def _write_folder(
     groups: GroupSet, out: Path, zipped: bool, progress: Callable[[int, int], None] | None
 ) -> None:
     aside = out.with_name(f".{out.name}.{os.getpid()}")
-    with files.storage(out):
+    with files.storage_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         try:
             (aside / IMAGES).mkdir(parents=True)
@@ -143,7 +143,7 @@ def _write_folder(
             if zipped:
                 _zip(aside, out)
             else:
-                files.settle(aside)
+                files.sync_tree(aside)
                 os.replace(aside, out)
         finally:
             shutil.rmtree(aside, ignore_errors=True)

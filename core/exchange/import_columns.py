@@ -20,7 +20,7 @@ _GROUPS = ("group", "group_id", "pair", "pair_id", "set")
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnMapping:
     """What the columns mean.
 
     A cell of `images` or `captions` may hold one of them or a list; the group's are all of them, in this order.
@@ -34,7 +34,7 @@ class Columns:
     group: str = ""
     tags: tuple[str, ...] | None = None  # None: every column that has no other meaning
 
-    def checked(self, columns: Sequence[str]) -> Columns:
+    def checked(self, columns: Sequence[str]) -> ColumnMapping:
         """These columns, tags spelled out; InputError for a column that is missing or has two meanings."""
         used = [*self.images, *self.captions, *filter(None, (self.truth, self.id, self.group))]
         for name in (*used, *(self.tags or ())):
@@ -60,13 +60,13 @@ class Columns:
                 f"column {unused!r} has no effect as answer or id; leave it out."
             )
         tags = tuple(c for c in columns if c not in used) if self.tags is None else self.tags
-        return Columns(self.images, self.captions, self.truth, self.id, self.group, tags)
+        return ColumnMapping(self.images, self.captions, self.truth, self.id, self.group, tags)
 
 
-def guess(columns: Sequence[str]) -> Columns:
+def guess_columns(columns: Sequence[str]) -> ColumnMapping:
     """What the columns mean, by their names; `images` or `captions` are empty where no name tells.
 
-    >>> guess(["id", "image_0", "image_1", "caption_0", "caption_1", "topic"]).captions
+    >>> guess_columns(["id", "image_0", "image_1", "caption_0", "caption_1", "topic"]).captions
     ('caption_0', 'caption_1')
     """
     low = {c.strip().lower(): c for c in columns}
@@ -79,7 +79,7 @@ def guess(columns: Sequence[str]) -> Columns:
         group = next((low[name] for name in _GROUPS if name in low), "")
     name = next((low[name] for name in _IDS if name in low and low[name] != group), "")
     truth = "" if group else next((low[name] for name in _ANSWERS if name in low), "")
-    return Columns(images, captions, truth, name if not group else "", group)
+    return ColumnMapping(images, captions, truth, name if not group else "", group)
 
 
 def _matching(low: dict[str, str], pattern: str) -> tuple[str, ...]:

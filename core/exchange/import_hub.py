@@ -12,13 +12,13 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from core.base.errors import InputError, unknown_name
-from core.exchange.import_stage import MOST_UPLOAD
+from core.exchange.import_stage import MAX_UPLOAD
 from core.exchange.import_tables import split_of
 
 CONVERTED = "refs/convert/parquet"
 
 
-class Part(NamedTuple):
+class ParquetPart(NamedTuple):
     """One split of one configuration."""
 
     config: str
@@ -33,13 +33,13 @@ class Part(NamedTuple):
         return f"{self.config}/{self.split}" if self.config not in ("", "default", "data") else self.split
 
 
-def parts(name: str, token: str | None = None) -> list[Part]:
+def list_parts(name: str, token: str | None = None) -> list[ParquetPart]:
     """The splits of a data set that are there as Parquet.
 
     Raises InputError, in one sentence, offline, for an unknown name, for one whose conditions must be accepted first,
     and for one that holds no Parquet.
     """
-    with asked(name):
+    with hub_request(name):
         from huggingface_hub import HfApi
         from huggingface_hub.errors import RevisionNotFoundError
 
@@ -57,7 +57,7 @@ def parts(name: str, token: str | None = None) -> list[Part]:
     )
 
 
-def _parts(info: Any, revision: str) -> list[Part]:
+def _parts(info: Any, revision: str) -> list[ParquetPart]:
     grouped: dict[tuple[str, str], list[tuple[str, int]]] = {}
     for file in info.siblings or ():
         path = PurePosixPath(file.rfilename)
@@ -66,7 +66,7 @@ def _parts(info: Any, revision: str) -> list[Part]:
             config = path.parts[0] if len(path.parts) > 1 and path.parts[0] != split else ""
             grouped.setdefault((config, split), []).append((file.rfilename, int(file.size or 0)))
     return [
-        Part(
+        ParquetPart(
             config, split, revision, tuple(sorted(name for name, _ in files)), sum(size for _, size in files)
         )
         for (config, split), files in sorted(grouped.items())
@@ -81,19 +81,20 @@ def fetch_parts(
 ) -> list[str]:
     """Fetch a split's Parquet files into the hub's own cache; returns their paths, for `open_parts` and `stage`.
 
-    split : a `Part.name`. Raises InputError as `parts` does, for an unknown split, and for more than MOST_UPLOAD bytes.
+    split : a `ParquetPart.name`. Raises InputError as `list_parts` does, for an unknown split, and for more than
+    MOST_UPLOAD bytes.
     """
-    known = {part.name: part for part in parts(name, token)}
+    known = {part.name: part for part in list_parts(name, token)}
     if split not in known:
         raise unknown_name("split", split, known)
     part = known[split]
-    if part.bytes > MOST_UPLOAD:
+    if part.bytes > MAX_UPLOAD:
         raise InputError(
-            f"The split {split!r} of {name} takes {part.bytes >> 20} MiB, more than the {MOST_UPLOAD >> 20} allowed; "
+            f"The split {split!r} of {name} takes {part.bytes >> 20} MiB, more than the {MAX_UPLOAD >> 20} allowed; "
             "download a part of it and add the folder."
         )
     paths = []
-    with asked(name):
+    with hub_request(name):
         from huggingface_hub import hf_hub_download
 
         for done, file in enumerate(part.files):
@@ -106,7 +107,7 @@ def fetch_parts(
 
 
 @contextmanager
-def asked(name: str) -> Iterator[None]:
+def hub_request(name: str) -> Iterator[None]:
     """What the hub and the network refuse, in one sentence."""
     try:
         from huggingface_hub import constants, errors

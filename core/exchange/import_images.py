@@ -13,11 +13,11 @@ from typing import Any
 from PIL import Image, ImageOps, UnidentifiedImageError
 from rapidfuzz import fuzz, process
 
-from core.base.limits import OWN
-from core.exchange.import_problems import Wrong
+from core.base.limits import LOCAL
+from core.exchange.import_problems import RowError
 
-MOST_PIXELS = OWN.pixels
-MOST_BYTES = 64 << 20  # of one image file
+MAX_PIXELS = LOCAL.pixels
+MAX_BYTES = 64 << 20  # of one image file
 _FORMATS = {
     "PNG": ".png",
     "JPEG": ".jpg",
@@ -27,7 +27,7 @@ _FORMATS = {
     "BMP": ".bmp",
     "TIFF": ".tif",
 }
-_SMALLER = f"make it smaller than {MOST_PIXELS // 10**6} megapixels"
+_SMALLER = f"make it smaller than {MAX_PIXELS // 10**6} megapixels"
 _ORIENTATION = 0x0112  # EXIF: how the camera was held
 
 
@@ -38,20 +38,20 @@ class ImageFinder:
         self.folder = folder
 
     def read(self, name: str) -> bytes:
-        """The bytes of an image file; `Wrong` where there is no such file, with the nearest name."""
+        """The bytes of an image file; `RowError` where there is no such file, with the nearest name."""
         path = self._path(name)
         try:
-            if path.stat().st_size > MOST_BYTES:
-                raise Wrong(f"{name!r} is larger than {MOST_BYTES >> 20} MiB", "save it smaller")
+            if path.stat().st_size > MAX_BYTES:
+                raise RowError(f"{name!r} is larger than {MAX_BYTES >> 20} MiB", "save it smaller")
             return path.read_bytes()
         except OSError as error:
-            raise Wrong(
+            raise RowError(
                 f"{name!r} cannot be read ({error.strerror})", "check the file and its permissions"
             ) from None
 
     def _path(self, name: str) -> Path:
         if name.startswith(("http://", "https://")):
-            raise Wrong(f"{name!r} is an address on the web", "download the image and name the file")
+            raise RowError(f"{name!r} is an address on the web", "download the image and name the file")
         inside = PurePosixPath(name.replace("\\", "/"))
         if (
             inside.is_absolute()
@@ -60,7 +60,9 @@ class ImageFinder:
             or ":" in inside.parts[0]
             or "\0" in name
         ):
-            raise Wrong(f"{name!r} leads out of the folder", "name the image by its place below the manifest")
+            raise RowError(
+                f"{name!r} leads out of the folder", "name the image by its place below the manifest"
+            )
         for form in (
             str(inside),
             unicodedata.normalize("NFC", str(inside)),
@@ -70,7 +72,7 @@ class ImageFinder:
                 if (base / form).is_file():
                     return base / form
         near = process.extractOne(str(inside), self._names, scorer=fuzz.ratio, score_cutoff=70)
-        raise Wrong(
+        raise RowError(
             f"there is no image {name!r}",
             f"did you mean {near[0]!r}?" if near else f"put it into {self.folder.name or 'the folder'}",
         )
@@ -87,7 +89,7 @@ class ImageFinder:
         return found
 
 
-class ImageKeeper:
+class ImageStore:
     """Verified images in a folder, each content once, named by its hash."""
 
     def __init__(self, folder: Path) -> None:
@@ -97,10 +99,10 @@ class ImageKeeper:
         self.bytes = 0
 
     def add(self, data: bytes, name: str) -> str:
-        """Store an image, upright; returns its name in the folder. `Wrong` for what is no whole image."""
+        """Store an image, upright; returns its name in the folder. `RowError` for what is no whole image."""
         key = hashlib.sha256(data).hexdigest()
         if key not in self._known:
-            upright, ending = verified(data, name)
+            upright, ending = verify_image(data, name)
             stored = hashlib.sha256(upright).hexdigest()[:32] + ending
             (self.folder / stored).write_bytes(upright)
             self.bytes += len(upright)
@@ -108,36 +110,36 @@ class ImageKeeper:
         return self._known[key]
 
 
-def verified(data: bytes, name: str) -> tuple[bytes, str]:
+def verify_image(data: bytes, name: str) -> tuple[bytes, str]:
     """An image's bytes and the ending of its format, once every pixel has been decoded.
 
-    A photograph that its camera marked as turned is stored turned. `Wrong` for what no program would show, for more
+    A photograph that its camera marked as turned is stored turned. `RowError` for what no program would show, for more
     than MOST_PIXELS pixels, and for formats other than PNG, JPEG, WebP, GIF, BMP, TIFF.
     """
     if not data:
-        raise Wrong(f"{name!r} is empty", "copy the image again")
+        raise RowError(f"{name!r} is empty", "copy the image again")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # sizes are checked here
             with Image.open(io.BytesIO(data)) as image:
                 return _checked(image, data, name)
     except UnidentifiedImageError:
-        raise Wrong(f"{name!r} is no image", "save it as PNG or JPEG") from None
+        raise RowError(f"{name!r} is no image", "save it as PNG or JPEG") from None
     except Image.DecompressionBombError:
-        raise Wrong(f"{name!r} has too many pixels", _SMALLER) from None
+        raise RowError(f"{name!r} has too many pixels", _SMALLER) from None
     except (OSError, ValueError, SyntaxError, EOFError, IndexError, TypeError, MemoryError) as error:
-        raise Wrong(f"{name!r} is damaged ({error})", "copy or save the image again") from None
+        raise RowError(f"{name!r} is damaged ({error})", "copy or save the image again") from None
 
 
 def _checked(image: Any, data: bytes, name: str) -> tuple[bytes, str]:
     width, height = image.size
-    if width * height > MOST_PIXELS:
-        raise Wrong(
+    if width * height > MAX_PIXELS:
+        raise RowError(
             f"{name!r} has {width} x {height} pixels",
             _SMALLER,
         )
     if image.format not in _FORMATS:
-        raise Wrong(f"{name!r} is a {image.format} image", "save it as PNG or JPEG")
+        raise RowError(f"{name!r} is a {image.format} image", "save it as PNG or JPEG")
     ending = _FORMATS[image.format]
     turned = image.getexif().get(_ORIENTATION, 1) not in (None, 1)
     image.load()  # a file that was cut short fails here

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-MOST_KEPT = 1000  # problems that are kept word by word; all are counted
+MAX_LISTED = 1000  # problems that are kept word by word; all are counted
 
 
 class Problem(NamedTuple):
@@ -19,7 +19,7 @@ class Problem(NamedTuple):
     fatal: bool = True  # its group is left out; otherwise the group is kept as it is
 
 
-class Wrong(Exception):
+class RowError(Exception):
     """A cell cannot be used: what is wrong with it, and what to do."""
 
     def __init__(self, what: str, fix: str) -> None:
@@ -39,10 +39,10 @@ class Problems:
         """Count a problem, and keep it while there is room; fatal ones displace remarks."""
         self.total += 1
         self.fatal += problem.fatal
-        if len(self.kept) < MOST_KEPT:
+        if len(self.kept) < MAX_LISTED:
             self.kept.append(problem)
         elif problem.fatal:
-            spare = next((i for i in reversed(range(MOST_KEPT)) if not self.kept[i].fatal), None)
+            spare = next((i for i in reversed(range(MAX_LISTED)) if not self.kept[i].fatal), None)
             if spare is not None:
                 self.kept[spare] = problem
 

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.exchange.import_columns import Columns
-from core.exchange.import_images import ImageFinder, ImageKeeper
-from core.exchange.import_problems import Problem, Problems, Wrong
-from core.exchange.import_tables import Row, Table
+from core.exchange.import_columns import ColumnMapping
+from core.exchange.import_images import ImageFinder, ImageStore
+from core.exchange.import_problems import Problem, Problems, RowError
+from core.exchange.import_tables import ImportRow, ImportTable
 
-MOST_SIDE = 64  # images or captions of a group
-MOST_CAPTION = 2000  # characters
-MOST_GROUPS = 200_000
+MAX_SIDE = 64  # images or captions of a group
+MAX_CAPTION = 2000  # characters
+MAX_GROUPS = 200_000
 
 
 @dataclass
-class Draft:
+class DraftGroup:
     """A group as far as it is known: names of stored images, captions, the answer, tags."""
 
     row: int
@@ -40,16 +40,16 @@ class Draft:
         }
 
 
-class Reader:
+class RowReader:
     """Goes through a table once and yields the groups that are right; what is not is in `problems`."""
 
-    def __init__(self, table: Table, columns: Columns, keeper: ImageKeeper) -> None:
+    def __init__(self, table: ImportTable, columns: ColumnMapping, keeper: ImageStore) -> None:
         self.table, self.columns, self.keeper = table, columns, keeper
         self.finder = ImageFinder(table.folder)
         self.problems = Problems()
         self._ids: dict[str, int] = {}
 
-    def groups(self) -> Iterator[Draft]:
+    def groups(self) -> Iterator[DraftGroup]:
         """Groups in the order of the table (of their first rows, where a row is an image with its caption)."""
         rows = self._sound_rows()
         drafts = self._long(rows) if self.columns.group else map(self._wide, rows)
@@ -57,10 +57,10 @@ class Reader:
             if draft is not None and self._sound(draft):
                 yield draft
 
-    def _sound_rows(self) -> Iterator[Row]:
+    def _sound_rows(self) -> Iterator[ImportRow]:
         for count, row in enumerate(self.table.rows()):
-            if count >= MOST_GROUPS:
-                what = f"the table has more than {MOST_GROUPS} rows"
+            if count >= MAX_GROUPS:
+                what = f"the table has more than {MAX_GROUPS} rows"
                 self.problems.add(Problem(row.number, "", what, "split it into several sets"))
                 return
             if row.problem is not None:
@@ -68,13 +68,13 @@ class Reader:
             else:
                 yield row
 
-    def _tell(self, row: int, column: str, wrong: Wrong, fatal: bool = True) -> None:
+    def _tell(self, row: int, column: str, wrong: RowError, fatal: bool = True) -> None:
         self.problems.add(Problem(row, column, wrong.what, wrong.fix, fatal))
 
     # --- one row, one group
 
-    def _wide(self, row: Row) -> Draft | None:
-        draft, whole = Draft(row.number, self._id(row)), True
+    def _wide(self, row: ImportRow) -> DraftGroup | None:
+        draft, whole = DraftGroup(row.number, self._id(row)), True
         for names, made, use in (
             (self.columns.images, draft.images, self._image),
             (self.columns.captions, draft.captions, _caption),
@@ -82,7 +82,7 @@ class Reader:
             for column, values in _cells(row, names):
                 try:
                     made += [use(value) for value in values]
-                except Wrong as wrong:
+                except RowError as wrong:
                     whole = False
                     self._tell(row.number, column, wrong)
         if not whole:
@@ -93,12 +93,12 @@ class Reader:
             return draft  # told as what it is, before anybody asks for its answer
         try:
             draft.answer = self._answer(row, m, k)
-        except Wrong as wrong:
+        except RowError as wrong:
             self._tell(row.number, self.columns.truth, wrong)
             return None
         return draft
 
-    def _id(self, row: Row) -> str:
+    def _id(self, row: ImportRow) -> str:
         value = row.cells.get(self.columns.id) if self.columns.id else None
         text = "" if value is None else str(value).strip()
         return text if text and _encodable(text) else f"{row.number}"
@@ -111,15 +111,15 @@ class Reader:
             return self.keeper.add(value, "the image in this cell")
         if not isinstance(value, str) or not value.strip():
             what = "there is no image" if value is None or value == "" else f"{value!r} is no image"
-            raise Wrong(what, "name a file")
+            raise RowError(what, "name a file")
         return self.keeper.add(self.finder.read(value.strip()), value.strip())
 
-    def _answer(self, row: Row, m: int, k: int) -> list[int]:
+    def _answer(self, row: ImportRow, m: int, k: int) -> list[int]:
         if not self.columns.truth:
             return list(range(m))
         return _indices(row.cells.get(self.columns.truth), m, k)
 
-    def _tags(self, row: Row) -> dict[str, str]:
+    def _tags(self, row: ImportRow) -> dict[str, str]:
         tags: dict[str, str] = {}
         for column in self.columns.tags or ():
             value = row.cells.get(column)
@@ -131,23 +131,23 @@ class Reader:
 
     # --- one row, one image with its caption
 
-    def _long(self, rows: Iterator[Row]) -> Iterator[Draft | None]:
-        drafts: dict[str, Draft | None] = {}
+    def _long(self, rows: Iterator[ImportRow]) -> Iterator[DraftGroup | None]:
+        drafts: dict[str, DraftGroup | None] = {}
         (picture,), (text,) = self.columns.images, self.columns.captions
         for row in rows:
             name = _word(row.cells.get(self.columns.group))
             if not name:
                 self._tell(
-                    row.number, self.columns.group, Wrong("no group is named", "write the group's name")
+                    row.number, self.columns.group, RowError("no group is named", "write the group's name")
                 )
                 continue
-            draft = drafts.setdefault(name, Draft(row.number, name))
+            draft = drafts.setdefault(name, DraftGroup(row.number, name))
             column = text
             try:
                 caption = _caption(row.cells.get(text))
                 column, value = picture, row.cells.get(picture)
                 image = None if value in (None, "") else self._image(value)
-            except Wrong as wrong:
+            except RowError as wrong:
                 self._tell(row.number, column, wrong)
                 drafts[name] = None
                 continue
@@ -158,34 +158,37 @@ class Reader:
 
     # --- whole groups
 
-    def _sound(self, draft: Draft) -> bool:
+    def _sound(self, draft: DraftGroup) -> bool:
         """Whether a group can be scored; remarks on one that can."""
         m, k = len(draft.images), len(draft.captions)
         faults = [
             (m < 1, "the group has no image", "add one"),
             (k < 2, f"the group has {k} caption{'s' * (k != 1)}", "add one: there must be a choice"),
             (m > k, f"the group has {m} images and {k} captions", "add captions, or leave images out"),
-            (max(m, k) > MOST_SIDE, f"the group has {max(m, k)} images or captions", f"keep to {MOST_SIDE}"),
+            (max(m, k) > MAX_SIDE, f"the group has {max(m, k)} images or captions", f"keep to {MAX_SIDE}"),
         ]
         for wrong, what, fix in faults:
             if wrong:
-                self._tell(draft.row, "", Wrong(what, fix))
+                self._tell(draft.row, "", RowError(what, fix))
                 return False
         if draft.id in self._ids:
             what = f"the id {draft.id!r} is that of row {self._ids[draft.id]} too"
-            self._tell(draft.row, self.columns.id, Wrong(what, "give each group an id of its own"))
+            self._tell(draft.row, self.columns.id, RowError(what, "give each group an id of its own"))
             return False
         self._ids[draft.id] = draft.row
         if len(set(draft.captions)) < k:
             self._tell(
                 draft.row,
                 "",
-                Wrong("two captions are the same: they always tie", "change one of them"),
+                RowError("two captions are the same: they always tie", "change one of them"),
                 False,
             )
         if len(set(draft.images)) < m:
             self._tell(
-                draft.row, "", Wrong("two images are the same: they always tie", "change one of them"), False
+                draft.row,
+                "",
+                RowError("two images are the same: they always tie", "change one of them"),
+                False,
             )
         return True
 
@@ -197,7 +200,7 @@ def _list(value: Any) -> list[Any]:
     return [] if value is None or value == "" else [value]
 
 
-def _cells(row: Row, names: tuple[str, ...]) -> list[tuple[str, list[Any]]]:
+def _cells(row: ImportRow, names: tuple[str, ...]) -> list[tuple[str, list[Any]]]:
     """Columns with what their cells hold, up to the last that holds anything; a gap before it is an empty cell."""
     found = [(name, _list(row.cells.get(name))) for name in names]
     while len(found) > 1 and not found[-1][1]:
@@ -207,13 +210,13 @@ def _cells(row: Row, names: tuple[str, ...]) -> list[tuple[str, list[Any]]]:
 
 def _caption(value: Any) -> str:
     if value is None or (isinstance(value, str) and not value.strip()):
-        raise Wrong("there is no caption", "write one")
+        raise RowError("there is no caption", "write one")
     if not isinstance(value, str):
-        raise Wrong(f"{value!r} is no text", "write the caption as text")
-    if len(value) > MOST_CAPTION:
-        raise Wrong(f"the caption has {len(value)} characters", f"keep to {MOST_CAPTION}")
+        raise RowError(f"{value!r} is no text", "write the caption as text")
+    if len(value) > MAX_CAPTION:
+        raise RowError(f"the caption has {len(value)} characters", f"keep to {MAX_CAPTION}")
     if any(ord(c) < 32 and c not in "\t\r\n" for c in value) or not _encodable(value):
-        raise Wrong("the caption holds characters that are no text", "save the table as UTF-8 again")
+        raise RowError("the caption holds characters that are no text", "save the table as UTF-8 again")
     return value
 
 
@@ -239,14 +242,14 @@ def _indices(value: Any, m: int, k: int) -> list[int]:
     """The caption of each image from `1 0`, `[1, 0]`, `1,0` or a number."""
     want = f"write {m} caption number{'s' * (m != 1)} from 0 to {k - 1}, such as {' '.join(map(str, range(m)))!r}"
     if value is None or value == "" or value == []:
-        raise Wrong("the answer is missing", want)
+        raise RowError("the answer is missing", want)
     parts = value if isinstance(value, list) else re.findall(r"[^\s,;\[\]()]+", str(value))
     numbers = [_whole(part) for part in parts]
     if None in numbers or len(numbers) != m:
-        raise Wrong(f"{value!r} does not say which caption belongs to which image", want)
+        raise RowError(f"{value!r} does not say which caption belongs to which image", want)
     found = [n for n in numbers if n is not None]
     if len(set(found)) < m or not all(0 <= n < k for n in found):
-        raise Wrong(f"{value!r} names captions that are not there or are there twice", want)
+        raise RowError(f"{value!r} names captions that are not there or are there twice", want)
     return found
 
 
@@ -256,7 +259,7 @@ def _whole(part: Any) -> int | None:
     return int(float(part))
 
 
-def _join(draft: Draft, image: str | None, caption: str) -> None:
+def _join(draft: DraftGroup, image: str | None, caption: str) -> None:
     """Add an image with its caption, or a caption that belongs to no image."""
     if caption in draft.captions and image is None:
         return  # a distractor that is said twice
@@ -266,7 +269,7 @@ def _join(draft: Draft, image: str | None, caption: str) -> None:
         draft.answer.append(len(draft.captions) - 1)
 
 
-def _common(draft: Draft, tags: dict[str, str]) -> dict[str, str]:
+def _common(draft: DraftGroup, tags: dict[str, str]) -> dict[str, str]:
     """Tags that all of a group's rows agree on."""
     if len(draft.captions) == 1:
         return tags

@@ -18,15 +18,15 @@ from core.base.errors import InputError
 from core.base.paths import is_file
 from core.datasets import mine
 from core.datasets.downloads import unpack
-from core.exchange.import_columns import Columns, guess
-from core.exchange.import_images import ImageKeeper
+from core.exchange.import_columns import ColumnMapping, guess_columns
+from core.exchange.import_images import ImageStore
 from core.exchange.import_problems import Problem
-from core.exchange.import_rows import Draft, Reader
-from core.exchange.import_tables import Table, open_table
+from core.exchange.import_rows import DraftGroup, RowReader
+from core.exchange.import_tables import ImportTable, open_table
 from core.groups import Group, GroupSet, image_name
 
-MOST_UPLOAD = 2 << 30  # bytes of an archive, and of what it unpacks to
-MOST_FILES = 100_000
+MAX_UPLOAD = 2 << 30  # bytes of an archive, and of what it unpacks to
+MAX_FILES = 100_000
 ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 _OLD = 24 * 3600.0  # seconds after which a staged set that nobody registered is thrown away
 
@@ -37,7 +37,7 @@ class Staged:
 
     folder: Path
     source: str  # the table's name
-    columns: Columns
+    columns: ColumnMapping
     groups: int
     shapes: dict[str, int]
     problems: list[Problem] = field(repr=False)  # at most MOST_KEPT of them
@@ -46,9 +46,9 @@ class Staged:
     bytes: int
 
 
-def stage(
-    source: Path | Table,
-    columns: Columns | None = None,
+def stage_import(
+    source: Path | ImportTable,
+    columns: ColumnMapping | None = None,
     manifest: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Staged:
@@ -59,13 +59,13 @@ def stage(
     Raises InputError for what cannot be read at all; what is wrong with a row is in `problems`, and its group is left
     out. Groups with remarks alone are kept.
     """
-    with _workshop() as folder:
-        if isinstance(source, Table):
+    with _StagingFolder() as folder:
+        if isinstance(source, ImportTable):
             table = source
         else:
             table = open_table(unpack_source(source, folder / "unpacked"), manifest)
-        meant = (columns or guess(table.columns)).checked(table.columns)
-        reader = Reader(table, meant, ImageKeeper(folder / mine.IMAGES))
+        meant = (columns or guess_columns(table.columns)).checked(table.columns)
+        reader = RowReader(table, meant, ImageStore(folder / mine.IMAGES))
         shapes = _write(reader.groups(), folder / mine.GROUPS_FILE, progress)
         shutil.rmtree(folder / "unpacked", ignore_errors=True)
         found = reader.problems
@@ -86,9 +86,9 @@ def unpack_source(source: Path, unpacked: Path) -> Path:
     """A folder or file as it is; an archive, within limits, as the folder it is unpacked into."""
     if not is_file(source) or source.suffix.lower() not in ARCHIVES:
         return source
-    if source.stat().st_size > MOST_UPLOAD:
-        raise InputError(f"{source.name} is larger than {MOST_UPLOAD >> 30} GiB; name a folder instead.")
-    unpack(source, unpacked, MOST_UPLOAD, MOST_FILES)
+    if source.stat().st_size > MAX_UPLOAD:
+        raise InputError(f"{source.name} is larger than {MAX_UPLOAD >> 30} GiB; name a folder instead.")
+    unpack(source, unpacked, MAX_UPLOAD, MAX_FILES)
     nested = next((p for p in unpacked.rglob("*") if p.suffix.lower() in ARCHIVES), None)
     if nested is not None:
         raise InputError(
@@ -102,13 +102,13 @@ def preview(staged: Staged, count: int = 10) -> GroupSet:
     return mine.read_folder(staged.folder, "preview", most=count)
 
 
-def addable(staged: Staged, name: str, skip_bad: bool = False) -> bool:
-    """Whether `register` would take it; InputError for a name that is taken or is none."""
+def check_addable(staged: Staged, name: str, skip_bad: bool = False) -> bool:
+    """Whether `add_benchmark` would take it; InputError for a name that is taken or is none."""
     mine.checked_name(name)
     return staged.groups > 0 and (skip_bad or not staged.fatal)
 
 
-def register(staged: Staged, name: str, skip_bad: bool = False, **facts: str) -> list[str]:
+def add_benchmark(staged: Staged, name: str, skip_bad: bool = False, **facts: str) -> list[str]:
     """Give a staged set its name; returns the names of its benchmarks: `mine/NAME`, or one for each shape.
 
     skip_bad : register although groups were left out. facts : title, licence, citation, source, description.
@@ -127,28 +127,28 @@ def register(staged: Staged, name: str, skip_bad: bool = False, **facts: str) ->
         )
     if not staged.folder.is_dir():
         raise InputError(f"The staged set of {staged.source} is gone; read it again.")
-    return mine.adopt(staged.folder, name, staged.shapes, facts)
+    return mine.install_set(staged.folder, name, staged.shapes, facts)
 
 
-def discard(staged: Staged) -> None:
+def discard_staged(staged: Staged) -> None:
     """Throw a staged set away."""
     shutil.rmtree(staged.folder, ignore_errors=True)
 
 
 def save_upload(name: str, content: IO[bytes]) -> Path:
-    """An uploaded file on disk, in a folder of its own; `stage` it, then remove that folder."""
-    aside = _aside()
+    """An uploaded file on disk, in a folder of its own; `stage_import` it, then remove that folder."""
+    aside = _temporary_folder()
     safe = (
         "".join(c if c.isalnum() or c in "._-" else "_" for c in Path(name).name)[-100:].lstrip(".")
         or "upload"
     )
     path, size = aside / safe, 0
     try:
-        with files.storage(path), open(path, "wb") as file:
+        with files.storage_errors(path), open(path, "wb") as file:
             while chunk := content.read(1 << 20):
                 size += len(chunk)
-                if size > MOST_UPLOAD:
-                    raise InputError(f"{name} is larger than {MOST_UPLOAD >> 30} GiB; name a folder instead.")
+                if size > MAX_UPLOAD:
+                    raise InputError(f"{name} is larger than {MAX_UPLOAD >> 30} GiB; name a folder instead.")
                 file.write(chunk)
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
@@ -156,9 +156,9 @@ def save_upload(name: str, content: IO[bytes]) -> Path:
     return path
 
 
-def _write(drafts: Iterable[Draft], path: Path, progress: Callable[[int], None] | None) -> Counter[str]:
+def _write(drafts: Iterable[DraftGroup], path: Path, progress: Callable[[int], None] | None) -> Counter[str]:
     shapes: Counter[str] = Counter()
-    with files.storage(path), open(path, "w", encoding="utf-8", newline="\n") as file:
+    with files.storage_errors(path), open(path, "w", encoding="utf-8", newline="\n") as file:
         for count, draft in enumerate(drafts, 1):
             record: dict[str, Any] = draft.record()
             file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
@@ -168,11 +168,11 @@ def _write(drafts: Iterable[Draft], path: Path, progress: Callable[[int], None] 
     return shapes
 
 
-def _aside() -> Path:
+def _temporary_folder() -> Path:
     """A new folder for work; those of yesterday are thrown away."""
     root = mine.root()
     folder = root / f".staging-{secrets.token_hex(6)}"
-    with files.storage(root):
+    with files.storage_errors(root):
         root.mkdir(parents=True, exist_ok=True)
         for old in root.glob(".staging-*"):
             with suppress(OSError):
@@ -182,11 +182,11 @@ def _aside() -> Path:
     return folder
 
 
-class _workshop:
+class _StagingFolder:
     """A new folder that outlives its block unless the block fails."""
 
     def __enter__(self) -> Path:
-        self.folder = _aside()
+        self.folder = _temporary_folder()
         return self.folder
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

@@ -20,12 +20,12 @@ from core.exchange.import_problems import Problem
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".arrow")
 # Which file is the manifest, where a folder has several.
 PREFERRED = ("manifest", "groups", "metadata", "data")
-MOST_BYTES = 1 << 30  # of a text manifest
+MAX_BYTES = 1 << 30  # of a text manifest
 _BATCH = 32  # rows of a Parquet file in memory at once
 
 
 @dataclass(frozen=True)
-class Row:
+class ImportRow:
     """A row: its number as a spreadsheet shows it, its cells, and what is wrong with it as a whole."""
 
     number: int
@@ -34,12 +34,12 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class ImportTable:
     """A table that can be gone through any number of times."""
 
     paths: tuple[Path, ...]
     columns: tuple[str, ...]
-    rows: Callable[[], Iterator[Row]] = field(repr=False)
+    rows: Callable[[], Iterator[ImportRow]] = field(repr=False)
 
     @property
     def folder(self) -> Path:
@@ -51,7 +51,7 @@ class Table:
         return self.paths[0].name
 
 
-def open_table(source: Path, manifest: str | None = None) -> Table:
+def open_table(source: Path, manifest: str | None = None) -> ImportTable:
     """The table in a file or folder. manifest : which file of a folder, where it holds several.
 
     A folder with Parquet files alone is read as Hugging Face lays data sets out: one split, all its parts
@@ -67,7 +67,7 @@ def open_table(source: Path, manifest: str | None = None) -> Table:
     return _arrow(paths)
 
 
-def open_parts(paths: Sequence[Path]) -> Table:
+def open_parts(paths: Sequence[Path]) -> ImportTable:
     """One table from Parquet files that follow each other, such as the parts of a split."""
     if not paths:
         raise InputError("There are no Parquet files; name at least one.")
@@ -150,8 +150,8 @@ def _choose(source: Path, manifest: str | None) -> tuple[Path, ...]:
 def _text(path: Path) -> str:
     """A text file's content: UTF-8 with or without a byte order mark, or UTF-16 with one, as Excel writes."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise InputError(f"{path.name} is larger than {MOST_BYTES >> 20} MiB; split it, or use Parquet.")
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(f"{path.name} is larger than {MAX_BYTES >> 20} MiB; split it, or use Parquet.")
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); check the path.") from None
@@ -172,14 +172,14 @@ def _text(path: Path) -> str:
 # --- CSV
 
 
-def _csv(path: Path) -> Table:
+def _csv(path: Path) -> ImportTable:
     text = _text(path)
     head = text.splitlines()[0]
     mark = max(",;\t", key=head.count)
     header = [name.strip() for name in next(csv.reader([head], delimiter=mark))]
     _distinct(header, path)
 
-    def rows() -> Iterator[Row]:
+    def rows() -> Iterator[ImportRow]:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
         next(reader)
         number = 1
@@ -190,20 +190,20 @@ def _csv(path: Path) -> Table:
                     yield _csv_row(number, header, cells)
         except csv.Error as error:
             what = f"this row cannot be read ({error})"
-            yield Row(number + 1, {}, Problem(number + 1, "", what, "check its quotation marks"))
+            yield ImportRow(number + 1, {}, Problem(number + 1, "", what, "check its quotation marks"))
 
-    return Table((path,), tuple(header), rows)
+    return ImportTable((path,), tuple(header), rows)
 
 
-def _csv_row(number: int, header: list[str], cells: list[str]) -> Row:
+def _csv_row(number: int, header: list[str], cells: list[str]) -> ImportRow:
     while len(cells) > len(header) and not cells[-1].strip():
         cells = cells[:-1]
     if len(cells) != len(header):
         what = f"the row has {len(cells)} cells, the header {len(header)}"
-        return Row(
+        return ImportRow(
             number, {}, Problem(number, "", what, "put a text that holds commas between quotation marks")
         )
-    return Row(number, dict(zip(header, (c.strip() for c in cells), strict=True)))
+    return ImportRow(number, dict(zip(header, (c.strip() for c in cells), strict=True)))
 
 
 def _distinct(columns: list[str], path: Path) -> None:
@@ -215,7 +215,7 @@ def _distinct(columns: list[str], path: Path) -> None:
 # --- JSON
 
 
-def _json(path: Path) -> Table:
+def _json(path: Path) -> ImportTable:
     text = _text(path)
     if path.suffix.lower() == ".json":
         try:
@@ -229,14 +229,14 @@ def _json(path: Path) -> Table:
         lines = ((i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip())
         found = [_line(i, line) for i, line in lines]
     columns = dict.fromkeys(key for row in found for key in row.cells)
-    return Table((path,), tuple(columns), lambda: iter(found))
+    return ImportTable((path,), tuple(columns), lambda: iter(found))
 
 
 def _refuse(word: str) -> None:
     raise ValueError(f"{word} is not JSON")
 
 
-def _once(items: list[tuple[str, Any]]) -> dict[str, Any]:
+def _check_unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
     row = dict(items)
     if len(row) != len(items):
         names = [key for key, _ in items]
@@ -244,26 +244,26 @@ def _once(items: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def _line(number: int, line: str) -> Row:
+def _line(number: int, line: str) -> ImportRow:
     try:
-        value = json.loads(line, object_pairs_hook=_once, parse_constant=_refuse)
+        value = json.loads(line, object_pairs_hook=_check_unique, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         problem = Problem(number, "", f"the line is no JSON ({error})", "write one JSON object per line")
-        return Row(number, {}, problem)
+        return ImportRow(number, {}, problem)
     return _object(number, value)
 
 
-def _object(number: int, value: Any) -> Row:
+def _object(number: int, value: Any) -> ImportRow:
     if not isinstance(value, dict):
         what = f"this is a {type(value).__name__}, not an object"
-        return Row(number, {}, Problem(number, "", what, 'write {"images": [...], "captions": [...]}'))
-    return Row(number, value)
+        return ImportRow(number, {}, Problem(number, "", what, 'write {"images": [...], "captions": [...]}'))
+    return ImportRow(number, value)
 
 
 # --- Parquet and Arrow
 
 
-def _arrow(paths: tuple[Path, ...]) -> Table:
+def _arrow(paths: tuple[Path, ...]) -> ImportTable:
     import pyarrow as pa
 
     try:
@@ -272,18 +272,18 @@ def _arrow(paths: tuple[Path, ...]) -> Table:
         raise _not_whole(paths[0], error) from None
     _distinct(list(columns), paths[0])
 
-    def rows() -> Iterator[Row]:
+    def rows() -> Iterator[ImportRow]:
         number = 0
         for path in paths:
             try:
                 for batch in _batches(path):
                     for cells in batch.to_pylist():
                         number += 1
-                        yield Row(number, cells)
+                        yield ImportRow(number, cells)
             except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
                 raise _not_whole(path, error) from None
 
-    return Table(paths, columns, rows)
+    return ImportTable(paths, columns, rows)
 
 
 def _not_whole(path: Path, error: Exception) -> InputError:

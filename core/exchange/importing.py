@@ -1,7 +1,7 @@
 """Bring your own: groups from a folder, a zip or a Parquet data set, checked row by row, then a benchmark `mine/NAME`.
 
-`stage` reads and checks everything into a folder aside, `preview` shows groups from it, `register` gives it its name.
-What is understood:
+`stage_import` reads and checks everything into a folder aside, `preview` shows groups from it, `add_benchmark` gives
+it its name. What is understood:
 
 | manifest | one row is | columns |
 | --- | --- | --- |
@@ -15,22 +15,29 @@ Every other column is a tag. Images are named by their place beside the manifest
 Nothing that is read is ever run.
 """
 
-from core.exchange.import_columns import Columns, guess
+from core.exchange.import_columns import ColumnMapping, guess_columns
 from core.exchange.import_problems import Problem, problem_rows
-from core.exchange.import_stage import Staged, addable, discard, preview, register, stage
-from core.exchange.import_tables import Table, open_table
+from core.exchange.import_stage import (
+    Staged,
+    add_benchmark,
+    check_addable,
+    discard_staged,
+    preview,
+    stage_import,
+)
+from core.exchange.import_tables import ImportTable, open_table
 
 __all__ = [
-    "Columns",
+    "ColumnMapping",
+    "ImportTable",
     "Problem",
     "Staged",
-    "Table",
-    "addable",
-    "discard",
-    "guess",
+    "add_benchmark",
+    "check_addable",
+    "discard_staged",
+    "guess_columns",
     "open_table",
     "preview",
     "problem_rows",
-    "register",
-    "stage",
+    "stage_import",
 ]

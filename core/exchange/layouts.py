@@ -144,7 +144,7 @@ def published(results: Sequence[Result], layout: str) -> pd.DataFrame:
     table = table[table["paper"] == PAPERS[layout.partition("/")[0]]]
     known = set(datasets.names(None))
     for name, title in {r.benchmark: r.title for r in results}.items():
-        entry = datasets.entry(name) if name in known else None
+        entry = datasets.benchmark_entry(name) if name in known else None
         if entry is not None and entry.reference is not None:
             dataset, subset = entry.reference
             rows = table[(table["dataset"] == dataset) & (table["subset"] == subset)]
@@ -223,7 +223,7 @@ def _ttm_single(results: Sequence[Result], paper: pd.DataFrame) -> tuple[list[st
 # --- one row per model, columns by data set
 
 
-def _wide(*metrics: str) -> Callable[..., tuple[list[str], list[list[str]]]]:
+def _pivoted(*metrics: str) -> Callable[..., tuple[list[str], list[list[str]]]]:
     """A layout with a column for each of these metrics of each data set, as VGPT's and Cola's tables are."""
     shorts = [METRICS[name].short for name in metrics] if len(metrics) > 1 else [""]
 
@@ -251,7 +251,7 @@ def _wide(*metrics: str) -> Callable[..., tuple[list[str], list[list[str]]]]:
 LAYOUTS: dict[str, Callable[[Sequence[Result], pd.DataFrame], tuple[list[str], list[list[str]]]]] = {
     "ttm/1": _ttm_main,
     "ttm/6": _ttm_single,
-    "vgpt/1": _wide(TEXT_SCORE),
-    "vgpt/4": _wide(TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE),
-    "cola/2": _wide(IMAGE_SCORE),
+    "vgpt/1": _pivoted(TEXT_SCORE),
+    "vgpt/4": _pivoted(TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE),
+    "cola/2": _pivoted(IMAGE_SCORE),
 }

@@ -28,7 +28,7 @@ def export_model(store: RunStore, run_id: str, out: Path) -> Path:
     model = adapted_model(store, run_id)
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise InputError(f"{out} exists already; choose another place, nothing is overwritten.")
-    with files.storage(out):
+    with files.storage_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         aside = out.with_name(f".{out.name}.{os.getpid()}")
         try:
@@ -37,7 +37,7 @@ def export_model(store: RunStore, run_id: str, out: Path) -> Path:
                 files.rename(aside, out)
             else:
                 shutil.copytree(model, aside)
-                files.settle(aside)
+                files.sync_tree(aside)
                 files.publish(aside, out)
         finally:
             aside.unlink() if aside.is_file() else shutil.rmtree(aside, ignore_errors=True)

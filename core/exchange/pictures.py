@@ -17,16 +17,16 @@ from kaleido.errors import KaleidoError
 
 from core.base.errors import InputError
 
-PATIENCE = 60.0  # seconds a browser may take to start, and to draw one figure
-FAREWELL = 5.0  # seconds it may take to answer that it ends; then it is killed
-_BEGINS = {"svg": b"<svg", "png": b"\x89PNG"}
+START_TIMEOUT = 60.0  # seconds a browser may take to start, and to draw one figure
+STOP_TIMEOUT = 5.0  # seconds it may take to answer that it ends; then it is killed
+_SIGNATURES = {"svg": b"<svg", "png": b"\x89PNG"}
 # What a browser that fails, ends early or does not answer makes kaleido raise.
 _FAILURES = (RuntimeError, OSError, UnicodeError, KaleidoError, DevtoolsProtocolError, asyncio.CancelledError)
 
 logging.getLogger("choreographer").setLevel(logging.CRITICAL)  # a browser that fails is told in one sentence
 
 
-class Offline(Chromium):
+class OfflineChromium(Chromium):
     """A browser for which every name and every address leads nowhere, whatever a figure asks for."""
 
     def get_cli(self) -> Sequence[str]:
@@ -37,21 +37,21 @@ class Offline(Chromium):
         ]
 
 
-class Easel(kaleido.Kaleido):
+class FigureRenderer(kaleido.Kaleido):
     """One browser with one page, on which every figure is drawn."""
 
     def __init__(self, program: str) -> None:
         # Chromium refuses its sandbox to root; MathJax would come from the network.
         root = sys.platform == "linux" and os.geteuid() == 0
-        given = {"path": program, "browser_cls": Offline, "enable_sandbox": not root}
-        super().__init__(timeout=PATIENCE, mathjax=False, **given)
+        given = {"path": program, "browser_cls": OfflineChromium, "enable_sandbox": not root}
+        super().__init__(timeout=START_TIMEOUT, mathjax=False, **given)
 
     async def _return_kaleido_tab(self, tab: Any) -> None:
         # kaleido loads plotly.js anew after every figure, six sevenths of the time; a picture leaves nothing behind.
         await self.tabs_ready.put(tab)
 
 
-def draw(program: str, figures: Sequence[tuple[dict[str, Any], str]], scale: float) -> list[bytes]:
+def render_figures(program: str, figures: Sequence[tuple[dict[str, Any], str]], scale: float) -> list[bytes]:
     """Pictures of figures (data and layout) as `svg` or `png`, all by one browser that has ended afterwards.
 
     scale : pixels of a PNG for each of the layout's width and height.
@@ -59,22 +59,22 @@ def draw(program: str, figures: Sequence[tuple[dict[str, Any], str]], scale: flo
     """
     # An event loop in a thread of its own: who calls may be inside one, as in a notebook.
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, _drawn(program, figures, scale)).result()
+        return thread.submit(asyncio.run, _rendered(program, figures, scale)).result()
 
 
-async def _drawn(program: str, figures: Sequence[tuple[dict[str, Any], str]], scale: float) -> list[bytes]:
-    easel = Easel(program)
+async def _rendered(program: str, figures: Sequence[tuple[dict[str, Any], str]], scale: float) -> list[bytes]:
+    easel = FigureRenderer(program)
     try:
-        await _started(easel, program)
+        await _start_browser(easel, program)
         return [await _picture(easel, program, figure, kind, scale) for figure, kind in figures]
     finally:
-        async with asyncio.timeout(FAREWELL):
+        async with asyncio.timeout(STOP_TIMEOUT):
             await easel.close()
 
 
-async def _started(easel: Easel, program: str) -> None:
+async def _start_browser(easel: FigureRenderer, program: str) -> None:
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(START_TIMEOUT):
             await easel.open()
     except _FAILURES as error:
         raise InputError(
@@ -83,7 +83,9 @@ async def _started(easel: Easel, program: str) -> None:
         ) from None
 
 
-async def _picture(easel: Easel, program: str, figure: dict[str, Any], kind: str, scale: float) -> bytes:
+async def _picture(
+    easel: FigureRenderer, program: str, figure: dict[str, Any], kind: str, scale: float
+) -> bytes:
     """One picture; a browser answers with a few bytes of nothing where a PNG is larger than it can draw."""
     width, height = figure["layout"]["width"], figure["layout"]["height"]
     times = scale if kind == "png" else 1
@@ -96,7 +98,7 @@ async def _picture(easel: Easel, program: str, figure: dict[str, Any], kind: str
         raise InputError(
             f"The browser {program} did not draw the figure ({reason}); write .html instead."
         ) from None
-    if not data.startswith(_BEGINS[kind]):
+    if not data.startswith(_SIGNATURES[kind]):
         pixels = f"{width * times:g} x {height * times:g}"
         raise InputError(f"The browser {program} draws no {pixels} pixels; make the figure smaller.")
     return data

@@ -22,25 +22,25 @@ import numpy as np
 
 from core import datasets
 from core.base.errors import InputError
-from core.base.files import storage, write_bytes
+from core.base.files import storage_errors, write_bytes
 from core.datasets.published import load_results
 from core.figures import bars_data, group_html, margins_data
 from core.figures.svg import bars_svg, margins_svg
-from core.figures.text import name_and_meaning, tie_count
+from core.figures.text import label_and_meaning, tie_count
 from core.groups import GroupSet, ImageRef
 from core.metrics import select
 from core.metrics.evaluation import Evaluation, tags_frame
-from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, Estimate, described, headlines
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, Estimate, description_of, headline_metrics
 from core.scoring.load import load_scorer, scorer_key
 from core.scoring.scores import ScoreCache, score_groups
 
 THUMBNAIL = 256  # pixels
-MOST_REFERENCES = 40
+MAX_REFERENCES = 40
 _DATA = re.compile(r'<script type="application/json" id="crossmatch">(.*?)</script>', re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     """One model on one benchmark, of one shape."""
 
     model: str
@@ -56,7 +56,7 @@ def evaluate_all(
     split: str = "test",
     device: str = "auto",
     progress: Callable[[str, float], None] | None = None,
-) -> list[Section]:
+) -> list[ReportSection]:
     """Every model on every benchmark, from the score cache where it knows the scores; one section per shape."""
     if not models or not benchmarks:
         raise InputError("A report needs at least one model and one benchmark.")
@@ -71,7 +71,7 @@ def evaluate_all(
                 scores = score_groups(_Lazy(model, device), part, ScoreCache(), tell)
                 tags = tags_frame([g.tags for g in part])
                 found = Evaluation.of(scores, part.truth, part.ids, tags=tags)
-                sections.append(Section(model, part, found, name, split))
+                sections.append(ReportSection(model, part, found, name, split))
     return sections
 
 
@@ -91,7 +91,7 @@ class _Lazy:
 
 
 def write_report(
-    sections: Sequence[Section], out: Path, examples: int = 6, pictures: bool | None = None
+    sections: Sequence[ReportSection], out: Path, examples: int = 6, pictures: bool | None = None
 ) -> Path:
     """Write the report; returns `out`.
 
@@ -99,7 +99,7 @@ def write_report(
     are built in or the user's own, as the licences of others mostly forbid to pass their images on.
     """
     page = report_html(sections, examples, pictures).encode()
-    with storage(out):
+    with storage_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(out, page)
     return out
@@ -118,18 +118,18 @@ def _no_report(path: Path) -> Any:
     raise InputError(f"{path} is no report of Crossmatch; make one with `crossmatch report`.") from None
 
 
-def report_html(sections: Sequence[Section], examples: int = 6, pictures: bool | None = None) -> str:
+def report_html(sections: Sequence[ReportSection], examples: int = 6, pictures: bool | None = None) -> str:
     """The whole page. Every text from data is escaped, and the page's own policy forbids it to load or run anything."""
     records = [_record(s) for s in sections]
     models = ", ".join(dict.fromkeys(s.model for s in sections))
     body = "".join(_section(i, s, examples, pictures) for i, s in enumerate(sections))
     # "<" inside the data would end its element; JSON may spell it otherwise.
-    data = json.dumps({"made": _made(), "sections": records}, allow_nan=False).replace("<", "\\u003c")
+    data = json.dumps({"made": _provenance(), "sections": records}, allow_nan=False).replace("<", "\\u003c")
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
 <title>{escape(models)} · Crossmatch report</title><style>{_STYLE}</style></head><body>
-<h1>{escape(models)}</h1><p class="quiet">{escape(_made_line())}</p>
+<h1>{escape(models)}</h1><p class="quiet">{escape(_provenance_line())}</p>
 {_overview(sections)}
 {body}
 {_how_to_read()}
@@ -137,12 +137,12 @@ def report_html(sections: Sequence[Section], examples: int = 6, pictures: bool |
 """
 
 
-def _record(section: Section) -> dict[str, Any]:
+def _record(section: ReportSection) -> dict[str, Any]:
     head = {"model": section.model, "benchmark": section.benchmark, "split": section.split}
     return {**head, **section.evaluation.record()}
 
 
-def _made() -> dict[str, str]:
+def _provenance() -> dict[str, str]:
     found = {"time": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "python": platform.python_version()}
     for name in ("crossmatch", "torch", "transformers", "numpy"):
         try:
@@ -152,8 +152,8 @@ def _made() -> dict[str, str]:
     return found
 
 
-def _made_line() -> str:
-    made = _made()
+def _provenance_line() -> str:
+    made = _provenance()
     rest = ", ".join(f"{name} {value}" for name, value in made.items() if name != "time")
     return f"Made {made['time']} with {rest}."
 
@@ -161,11 +161,11 @@ def _made_line() -> str:
 # --- parts of the page
 
 
-def _overview(sections: Sequence[Section]) -> str:
+def _overview(sections: Sequence[ReportSection]) -> str:
     rows = "".join(
         f'<tr><td>{escape(s.model)}</td><td><a href="#s{i}">{escape(s.benchmark)}</a></td>'
         f"<td>{len(s.evaluation.scores)} of {_shape(s)}</td>"
-        + "".join(_cell(s.evaluation.metrics.get(name)) for name in headlines())
+        + "".join(_cell(s.evaluation.metrics.get(name)) for name in headline_metrics())
         + "</tr>"
         for i, s in enumerate(sections)
     )
@@ -173,12 +173,12 @@ def _overview(sections: Sequence[Section]) -> str:
     return f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
 
 
-def _shape(section: Section) -> str:
+def _shape(section: ReportSection) -> str:
     return "×".join(map(str, section.evaluation.shape))
 
 
 def _heads() -> str:
-    return "".join(f"<th>{escape(described(name).label)}</th>" for name in headlines())
+    return "".join(f"<th>{escape(description_of(name).label)}</th>" for name in headline_metrics())
 
 
 def _cell(found: Estimate | None) -> str:
@@ -191,7 +191,7 @@ def _cell(found: Estimate | None) -> str:
     )
 
 
-def _section(index: int, section: Section, examples: int, pictures: bool | None) -> str:
+def _section(index: int, section: ReportSection, examples: int, pictures: bool | None) -> str:
     found, groups = section.evaluation, section.groups
     names = list(found.outcomes)
     chart = bars_svg(bars_data({"all": found.metrics}, names))
@@ -208,9 +208,9 @@ captions). {escape(groups.description)}</p>
 
 def _metric_table(found: Evaluation) -> str:
     rows = "".join(
-        f"<tr><th>{escape(name_and_meaning(name)[0])}</th><td>{e.value:.2f}</td>"
+        f"<tr><th>{escape(label_and_meaning(name)[0])}</th><td>{e.value:.2f}</td>"
         f'<td class="num">[{e.low:.2f}, {e.high:.2f}]</td>'
-        f"<td>{e.chance:.2f}</td><td>{tie_count(e.ties)}</td><td>{escape(name_and_meaning(name)[1])}</td></tr>"
+        f"<td>{e.chance:.2f}</td><td>{tie_count(e.ties)}</td><td>{escape(label_and_meaning(name)[1])}</td></tr>"
         for name, e in found.metrics.items()
     )
     head = (
@@ -224,7 +224,7 @@ def _slices(found: Evaluation) -> str:
     for tag, parts in found.slices().items():
         rows = "".join(
             f"<tr><th>{escape(value or '(none)')}</th><td>{len(part.scores)}</td>"
-            + "".join(_cell(part.metrics.get(name)) for name in headlines())
+            + "".join(_cell(part.metrics.get(name)) for name in headline_metrics())
             + "</tr>"
             for value, part in parts.items()
         )
@@ -233,16 +233,22 @@ def _slices(found: Evaluation) -> str:
     return f"<details><summary>By tag</summary>{''.join(blocks)}</details>" if blocks else ""
 
 
-def _published(section: Section) -> str:
-    entry = datasets.entry(section.benchmark) if section.benchmark in datasets.names(None) else None
+def _published(section: ReportSection) -> str:
+    entry = datasets.benchmark_entry(section.benchmark) if section.benchmark in datasets.names(None) else None
     if entry is None or entry.reference is None:
         return ""
     dataset, subset = entry.reference
     table = load_results()
     table = table[(table["dataset"] == dataset) & (table["subset"] == subset)]
-    table = table[table["metric"].isin(list(section.evaluation.metrics))].head(MOST_REFERENCES)
+    table = table[table["metric"].isin(list(section.evaluation.metrics))].head(MAX_REFERENCES)
     cells = [
-        (f"{r['paper']}, {r['table']}", r["model"], r["method"], name_and_meaning(r["metric"])[0], _number(r))
+        (
+            f"{r['paper']}, {r['table']}",
+            r["model"],
+            r["method"],
+            label_and_meaning(r["metric"])[0],
+            _number(r),
+        )
         for r in table.to_dict("records")
     ]
     rows = "".join(f"<tr>{''.join(f'<td>{escape(str(c))}</td>' for c in row)}</tr>" for row in cells)
@@ -258,7 +264,7 @@ def _number(row: Mapping[Hashable, Any]) -> str:
 def chosen_groups(found: Evaluation, count: int) -> list[tuple[str, int]]:
     """Groups worth a look with the reason: matched right though GroupScore fails, nearly tied, wrong by far, right."""
     margin = found.matches.margin
-    kinds = select.surprises(found)
+    kinds = select.notable_groups(found)
     matched = found.outcomes[GROUP_MATCH]
     kinds = {
         "GroupMatch right, GroupScore wrong": kinds["match right, score wrong"],
@@ -283,12 +289,12 @@ def chosen_groups(found: Evaluation, count: int) -> list[tuple[str, int]]:
     return [(why, index) for index, why in picked.items()]
 
 
-def _examples(section: Section, count: int, pictures: bool | None) -> str:
+def _examples(section: ReportSection, count: int, pictures: bool | None) -> str:
     shown = section.benchmark.startswith(("scenes/", "mine/")) if pictures is None else pictures
     blocks = []
     for why, index in chosen_groups(section.evaluation, count):
         group = section.groups[index]
-        data, kinds = group_html.group_view(section.evaluation, index)
+        data, kinds = group_html.group_data_of(section.evaluation, index)
         names = [f"Image {group_html.image_name(i)}" for i in range(len(group.images))]
         images = [
             f'<img src="{_uri(ref)}" alt="{n}">' if shown else f'<span class="none">{n}</span>'

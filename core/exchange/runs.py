@@ -45,19 +45,19 @@ def export_run(store: RunStore, run_id: str, out: Path, model: bool = True) -> P
     if out.exists():
         raise InputError(f"{out} exists already; choose another place, nothing is overwritten.")
     aside = out.with_name(f".{out.name}.{os.getpid()}")
-    with files.storage(out):
+    with files.storage_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         try:
             aside.mkdir()
-            _fill(store, run, aside, model)
-            files.seal(aside, kind="crossmatch run", format=FORMAT)
+            _write_archive(store, run, aside, model)
+            files.write_manifest(aside, kind="crossmatch run", format=FORMAT)
             _zip(aside, out) if out.suffix.lower() == ".zip" else files.publish(aside, out)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
     return out
 
 
-def _fill(store: RunStore, run: Run, folder: Path, model: bool) -> None:
+def _write_archive(store: RunStore, run: Run, folder: Path, model: bool) -> None:
     (folder / "steps").mkdir()
     steps = store.steps(run.id)
     for step in steps:
@@ -84,7 +84,7 @@ def import_run(store: RunStore, source: Path, owner: str | None = None) -> Run:
         record, steps = _read(folder)
         run = store.create(record["kind"], record["title"], record["config"], owner)
         try:
-            _adopt(store, run.id, folder, record, steps)
+            _install_run(store, run.id, folder, record, steps)
         except BaseException:
             store.delete(run.id)
             raise
@@ -108,7 +108,7 @@ def _opened(source: Path, place: Path) -> Path:
 
 def _read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """What the run was, and its iterations, checked."""
-    manifest = files.unseal(folder)
+    manifest = files.verify_manifest(folder)
     if manifest.get("kind") != "crossmatch run":
         raise InputError(
             f"{folder.name} is no run; give the folder or zip that `crossmatch export run` wrote."
@@ -159,18 +159,20 @@ def _refuse(word: str) -> None:
     raise ValueError(f"{word} is not JSON")
 
 
-def _adopt(
+def _install_run(
     store: RunStore, run_id: str, folder: Path, record: dict[str, Any], steps: list[dict[str, Any]]
 ) -> None:
     """Fill a new run with what was brought."""
     target = store.folder(run_id)
-    with files.storage(target):
-        for name in filter(_wanted, [*files.unseal(folder)["files"], f"model/{files.MANIFEST}"]):
+    with files.storage_errors(target):
+        for name in filter(
+            _archive_members, [*files.verify_manifest(folder)["files"], f"model/{files.MANIFEST}"]
+        ):
             source = folder / name
             if source.is_file() and not source.is_symlink():
                 (target / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target / name)
-        files.settle(target)
+        files.sync_tree(target)
     attempt = store.queue_up(run_id)
     total = int(record.get("total") or max(len(steps) - 1, 0))
     for step in steps:
@@ -178,7 +180,7 @@ def _adopt(
     store.conclude(run_id, attempt, record["status"], record.get("error"))
 
 
-def _wanted(name: str) -> bool:
+def _archive_members(name: str) -> bool:
     """Whether a file belongs to a run: arrays of an iteration, or a part of its model; no name that leads out."""
     parts = PurePosixPath(name).parts
     if ".." in parts or PurePosixPath(name).is_absolute() or set(name) & set("\\:\0"):

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from core.base.errors import InputError, writable
-from core.base.files import storage, write_bytes
+from core.base.errors import InputError, write_error
+from core.base.files import storage_errors, write_bytes
 from core.datasets.score_files import load_npz, parquet_frame, read_bytes
 
 ENDINGS = (".csv", ".parquet", ".jsonl", ".npz")
@@ -41,7 +41,7 @@ def table_bytes(table: pd.DataFrame, suffix: str) -> bytes:
 def write_table(path: Path, table: pd.DataFrame) -> None:
     """Write a table, whole or not at all, so that `read_table` gives it back; the ending decides the format."""
     suffix = check_ending(path)
-    with storage(path):
+    with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, table_bytes(table, suffix))
 
@@ -183,7 +183,7 @@ def _from_jsonl(path: Path | str, content: bytes) -> pd.DataFrame:
             ) from None
         if not isinstance(row, dict) or any(isinstance(v, dict | list) for v in row.values()):
             raise InputError(f"{path}: line {number} is no row of a table; write one flat object per line.")
-        rows.append({writable(k): writable(v) if isinstance(v, str) else v for k, v in row.items()})
+        rows.append({write_error(k): write_error(v) if isinstance(v, str) else v for k, v in row.items()})
     return pd.DataFrame.from_records(rows)
 
 

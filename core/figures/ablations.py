@@ -17,9 +17,9 @@ import plotly.graph_objects as go
 from core.base.errors import InputError
 from core.base.paths import assets
 from core.figures.style import MARKS, OUTCOME_COLOURS, SERIES, layout
-from core.figures.text import name_and_meaning
+from core.figures.text import label_and_meaning
 from core.figures.ttm import band, steps_axis
-from core.metrics.groups import GROUP_MATCH, described, headlines
+from core.metrics.groups import GROUP_MATCH, description_of, headline_metrics
 
 # Settings as the file names them -> words.
 SCHEDULE_NAMES = {
@@ -122,13 +122,13 @@ def curves_figure(data: CurvesData, height: int = 360) -> go.Figure:
             "%{customdata[1]:.0f} %, of them right %{customdata[2]:.0f} %",
         )
     figure.add_hline(y=data.chance, line={"color": OUTCOME_COLOURS["tie"], "width": 1.5, "dash": "dot"})
-    steps_axis(figure, len(x) - 1, height, name_and_meaning(data.metric)[0], percent=True)
+    steps_axis(figure, len(x) - 1, height, label_and_meaning(data.metric)[0], percent=True)
     return _zoom(
         figure, [data.mean - np.nan_to_num(data.std), data.mean + np.nan_to_num(data.std), data.chance]
     )
 
 
-class EndsData(NamedTuple):
+class FinalResultsData(NamedTuple):
     """Results against one setting, percent; arrays are over `x`, ascending."""
 
     label: str  # of x
@@ -142,7 +142,7 @@ class EndsData(NamedTuple):
     chance: float  # of GroupMatch
 
 
-def first_data(table: pd.DataFrame, where: Mapping[str, str] = _WHERE) -> EndsData:
+def first_threshold_data(table: pd.DataFrame, where: Mapping[str, str] = _WHERE) -> FinalResultsData:
     """Results by the share of the groups that tau_1 selects, and the oracle's ([TTM] Fig. 4)."""
     x = {s: 100 * float(s.partition("=")[2]) for s in _settings(table, where, "coverage_first=")}
     data = _ends(table, where, {PRESET: PRESET_COVERAGE, **x}, "groups selected at first, %")
@@ -152,7 +152,7 @@ def first_data(table: pd.DataFrame, where: Mapping[str, str] = _WHERE) -> EndsDa
     return data._replace(skyline=skyline)
 
 
-def iterations_data(table: pd.DataFrame, where: Mapping[str, str] = _WHERE) -> EndsData:
+def iterations_data(table: pd.DataFrame, where: Mapping[str, str] = _WHERE) -> FinalResultsData:
     """Results by the number of iterations T ([TTM] Table 9)."""
     x = {s: float(s.partition("=")[2]) for s in _settings(table, where, "iterations=")}
     return _ends(table, where, {PRESET: PRESET_ITERATIONS, **x}, "iterations T")
@@ -162,25 +162,29 @@ def _settings(table: pd.DataFrame, where: Mapping[str, str], start: str) -> list
     return [s for s in _pick(table, where).setting.unique() if s.startswith(start)]
 
 
-def _ends(table: pd.DataFrame, where: Mapping[str, str], places: Mapping[str, float], label: str) -> EndsData:
+def _ends(
+    table: pd.DataFrame, where: Mapping[str, str], places: Mapping[str, float], label: str
+) -> FinalResultsData:
     own = _pick(table, where)
     ends = _last(own)
     measured = sorted((x, s) for s, x in places.items() if (ends.setting == s).any())
     metrics = {
         name: np.array([_spread(ends[ends.setting == s][name]) for _, s in measured]).reshape(-1, 2)
-        for name in headlines()
+        for name in headline_metrics()
         if name in ends
     }
     before = {name: float(own[own.iteration == 0][name].mean()) for name in metrics}
     seeds = np.array([(ends.setting == s).sum() for _, s in measured])
-    return EndsData(label, np.array([x for x, _ in measured]), metrics, seeds, before, {}, _chance(own))
+    return FinalResultsData(
+        label, np.array([x for x, _ in measured]), metrics, seeds, before, {}, _chance(own)
+    )
 
 
-def ends_figure(data: EndsData, height: int = 360) -> go.Figure:
+def ends_figure(data: FinalResultsData, height: int = 360) -> go.Figure:
     """Means with bars of one standard deviation; dashed: before adaptation; dash-dotted: the oracle; dotted: chance."""
     figure = go.Figure()
     for name, values in data.metrics.items():
-        colour, label = described(name).colour, described(name).label
+        colour, label = description_of(name).colour, description_of(name).label
         figure.add_scatter(
             x=data.x,
             y=values[:, 0],
@@ -188,7 +192,7 @@ def ends_figure(data: EndsData, height: int = 360) -> go.Figure:
             name=label,
             mode="lines+markers",
             line={"color": colour, "width": 3},
-            marker={"symbol": described(name).marker, "size": 10},
+            marker={"symbol": description_of(name).marker, "size": 10},
             customdata=np.column_stack([np.nan_to_num(values[:, 1]), data.seeds]),
             hovertemplate="%{y:.1f} ± %{customdata[0]:.1f} % (%{customdata[1]:.0f} seeds)",
         )
@@ -251,7 +255,7 @@ def _place(model: str) -> int:
     return _MODELS.index(model) if model in _MODELS else len(_MODELS)
 
 
-def _look(model: str) -> tuple[str, str]:
+def _marker_style(model: str) -> tuple[str, str]:
     """Symbol and colour."""
     return MARKS[_place(model) % len(MARKS)]
 
@@ -270,7 +274,7 @@ def gains_figure(data: GainsData, height: int | None = None) -> go.Figure:
     y = np.arange(len(data.sets), dtype=float)
     for i, model in enumerate(data.models):
         known = ~np.isnan(data.gain[i])
-        (symbol, colour), std = _look(model), np.nan_to_num(data.std[i])
+        (symbol, colour), std = _marker_style(model), np.nan_to_num(data.std[i])
         more = [data.before[i], data.after[i][:, None], std[:, None], data.chance[i][:, None]]
         figure.add_scatter(
             x=data.gain[i][known],
@@ -285,7 +289,7 @@ def gains_figure(data: GainsData, height: int | None = None) -> go.Figure:
             "%{customdata[3]:.1f} ± %{customdata[4]:.1f} %, chance %{customdata[5]:.1f}, %{customdata[6]:.0f} seeds",
         )
     figure.add_vline(x=0, line={"color": OUTCOME_COLOURS["tie"], "width": 2})
-    label = f"change of {name_and_meaning(data.metric)[0]}, points"
+    label = f"change of {label_and_meaning(data.metric)[0]}, points"
     layout(figure, height or 110 + 38 * len(data.sets), label, "")
     figure.update_layout(hovermode="closest")
     figure.update_yaxes(
@@ -315,7 +319,7 @@ def gains_table(data: GainsData) -> pd.DataFrame:
 _MUCH = 7.0  # points of gain or loss from which a set is named
 
 
-def lift_figure(data: GainsData, height: int = 360) -> go.Figure:
+def precision_gain_figure(data: GainsData, height: int = 360) -> go.Figure:
     """The gain against how much more often than average the first selection is right.
 
     Sets are named where much changes, and everywhere under the pointer.
@@ -324,7 +328,7 @@ def lift_figure(data: GainsData, height: int = 360) -> go.Figure:
     lift = data.precision - data.before[..., 0]
     for i, model in enumerate(data.models):
         known = ~np.isnan(lift[i] + data.gain[i])
-        symbol, colour = _look(model)
+        symbol, colour = _marker_style(model)
         names = [name.removeprefix("scenes/") for name in np.array(data.sets)[known]]
         figure.add_scatter(
             x=lift[i][known],

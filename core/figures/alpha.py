@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.debiasing.curves import AlphaCurve, best_alpha, interval
-from core.figures.margins import with_line
+from core.figures.margins import with_threshold_line
 from core.figures.style import MAX_STEPS, OUTCOME_COLOURS, SERIES, layout
 from core.metrics.groups import METRICS
 
@@ -82,7 +82,7 @@ def alpha_figure(data: AlphaData, alpha: float | None = None, height: int = 380)
     lowest = min([data.chance[name], *(float(v.min()) for v in data.y.values()), float(low.min())])
     figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25)
     figure.update_yaxes(range=[_floor(lowest), 104])
-    return figure if alpha is None else with_line(figure, alpha)
+    return figure if alpha is None else with_threshold_line(figure, alpha)
 
 
 def _steps(edges: np.ndarray, values: np.ndarray) -> dict[str, np.ndarray]:
@@ -142,7 +142,7 @@ class StabilityData(NamedTuple):
 
 
 def stability_data(rows: Mapping[str, Sequence[Any]]) -> StabilityData:
-    """`core.debiasing.study.Stability` rows by the name of the images they were drawn from."""
+    """`core.debiasing.study.PriorStability` rows by the name of the images they were drawn from."""
     columns = {
         "size": lambda row: row.size,
         "value": lambda row: row.value[0],

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.figures.style import MARK_COLOUR, OUTCOME_COLOURS, layout
-from core.metrics.groups import Estimate, described
+from core.metrics.groups import Estimate, description_of
 
 
 class BarsData(NamedTuple):
@@ -45,8 +45,8 @@ def bars_figure(data: BarsData, height: int = 340) -> go.Figure:
             x=x,
             y=data.value[i],
             width=0.9 * width,
-            name=described(name).label,
-            marker_color=described(name).colour,
+            name=description_of(name).label,
+            marker_color=description_of(name).colour,
             error_y={"array": up, "arrayminus": down, "thickness": 1.6, "width": 4, "color": MARK_COLOUR},
             customdata=np.stack([data.low[i], data.high[i], data.chance[i], data.ties[i]], axis=-1),
             hovertemplate="%{y:.1f} % (95 % interval %{customdata[0]:.1f}–%{customdata[1]:.1f}), "
@@ -66,7 +66,7 @@ def bars_figure(data: BarsData, height: int = 340) -> go.Figure:
     figure.update_yaxes(range=[0, 112])
     if len(data.rows) == 1:  # the metrics label themselves
         places = (np.arange(count) - (count - 1) / 2) * width
-        labels = [_two_lines(described(name).label) for name in data.metrics]
+        labels = [_two_lines(description_of(name).label) for name in data.metrics]
         figure.update_layout(showlegend=False)
         figure.update_xaxes(tickvals=places, ticktext=labels, showgrid=False)
         return figure

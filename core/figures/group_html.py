@@ -28,7 +28,7 @@ def outcome_kind(outcome: Outcome, index: int) -> str:
     return "tie" if outcome.tied[index] else "wrong"
 
 
-def group_view(evaluation: Evaluation, index: int) -> tuple[GroupData, dict[str, str]]:
+def group_data_of(evaluation: Evaluation, index: int) -> tuple[GroupData, dict[str, str]]:
     """One group of an evaluation, and each metric's verdict on it."""
     matching, margin, _ = evaluation.matches
     data = group_data(

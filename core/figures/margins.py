@@ -74,10 +74,10 @@ def margins_figure(data: MarginsData, threshold: float | None = None, height: in
     left = -1.6 if data.tied else -0.1  # in bins: room for the bar of ties
     figure.update_xaxes(range=[left * width[0], data.edges[-1] + 0.1 * width[0]])
     figure.update_layout(barmode="stack")
-    return figure if threshold is None else with_line(figure, threshold)
+    return figure if threshold is None else with_threshold_line(figure, threshold)
 
 
-def with_line(figure: go.Figure, x: float) -> go.Figure:
+def with_threshold_line(figure: go.Figure, x: float) -> go.Figure:
     """The figure with a threshold, or an alpha, marked by a line from top to bottom; the one that is given stays."""
     return type(figure)(figure).add_vline(x=x, line=THRESHOLD_LINE)
 
@@ -125,4 +125,4 @@ def threshold_figure(data: ThresholdData, threshold: float | None = None, height
         figure.add_scatter(x=x, y=y, name=name, mode="lines", line=line, hovertemplate="%{y:.1f} %")
     layout(figure, height, "threshold τ on the margin", "", percent=True)
     figure.update_xaxes(range=[0, 1.01 * float(x.max()) or 1.0])
-    return figure if threshold is None else with_line(figure, threshold)
+    return figure if threshold is None else with_threshold_line(figure, threshold)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.figures import shade
+from core.figures import score_colour
 from core.figures.group_html import GroupData
 from core.figures.style import MARK_COLOUR
 from core.groups import image_name
@@ -41,5 +41,5 @@ def _cell(data: GroupData, i: int, j: int, level: float) -> str:
     said = ", ".join(
         [f"image {image_name(i)}, caption {j + 1}", *["matched"] * matched, *["a true pair"] * true]
     )
-    style = f"{_CELL};background:{shade(level)};color:{ink};{edge}"
+    style = f"{_CELL};background:{score_colour(level)};color:{ink};{edge}"
     return f'<td style="{style}" title="{said}">{data.scores[i, j]:.2f} {signs}</td>'

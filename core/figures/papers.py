@@ -10,10 +10,10 @@ import plotly.graph_objects as go
 
 from core.datasets.published import UNITS
 from core.figures.style import MARK_COLOUR, layout
-from core.figures.text import name_and_meaning
+from core.figures.text import label_and_meaning
 from core.metrics.groups import METRICS
 
-_LOOKS = (
+_MARKER_STYLES = (
     (MARK_COLOUR, "diamond"),
     ("#c0569f", "triangle-up"),
     ("#93801c", "triangle-down"),
@@ -37,7 +37,8 @@ class PapersData(NamedTuple):
 
 
 def papers_data(plan: Mapping[str, Any]) -> PapersData:
-    """From `core.papers.Plan.record()`: what is in percent; gains follow from it, ranks and counts have no place."""
+    """From `core.papers.TablePlan.record()`: what is in percent; gains follow from it, ranks and counts have
+    no place."""
     names: dict[str, str] = {}
     cells = [cell for line in plan["lines"] for cell in line["cells"] if _drawn(cell)]
     for cell in cells:
@@ -66,7 +67,7 @@ def result_name(cell: Mapping[str, Any]) -> str:
         return cell["head"]
     method = "TTM" if cell["method"].startswith("TTM T=") else cell["method"]
     where = f", {cell['part']} groups" if cell.get("part") else ""
-    return f"{method} {name_and_meaning(cell['metric'])[0]}{where}"
+    return f"{method} {label_and_meaning(cell['metric'])[0]}{where}"
 
 
 def papers_figure(data: PapersData) -> go.Figure:
@@ -74,7 +75,7 @@ def papers_figure(data: PapersData) -> go.Figure:
     figure = go.Figure()
     y = np.arange(len(data.lines), dtype=float)
     for j, name in enumerate(data.results):
-        colour, symbol = _look(data, j)
+        colour, symbol = _marker_style(data, j)
         offset = 0.32 * ((j + 0.5) / len(data.results) - 0.5)
         sides = (
             (data.whose, data.paper, data.paper_std, f"{symbol}-open", offset - 0.14),
@@ -102,12 +103,12 @@ def papers_figure(data: PapersData) -> go.Figure:
     return figure
 
 
-def _look(data: PapersData, j: int) -> tuple[str, str]:
+def _marker_style(data: PapersData, j: int) -> tuple[str, str]:
     """Colour and mark of a result: the metric's own where it is the first with that metric, else one that is free."""
     first = [m in METRICS and data.metrics.index(m) == i for i, m in enumerate(data.metrics)]
     metric = data.metrics[j]
     if first[j]:
         return METRICS[metric].colour, METRICS[metric].marker
     taken = {METRICS[m].marker for m, own in zip(data.metrics, first, strict=True) if own}
-    free = [look for look in _LOOKS if look[1] not in taken]
+    free = [look for look in _MARKER_STYLES if look[1] not in taken]
     return free[first[:j].count(False) % len(free)]

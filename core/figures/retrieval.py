@@ -125,7 +125,7 @@ class StrategiesData(NamedTuple):
 
 
 def strategies_data(rows: pd.DataFrame, fusion: str = "mdetr", mix: str = "multi") -> StrategiesData:
-    """Means over seeds from the rows of `core.cola.table.run_all` (assets/results/cola.csv)."""
+    """Means over seeds from the rows of `core.cola.table.run_jobs` (assets/results/cola.csv)."""
     wanted = [name for name in ("base", *STRATEGIES) if name in set(rows["strategy"])]
     base = rows["strategy"] == "base"
     mine = rows[base | ((rows["fusion"] == fusion) & (rows["mix"] == mix))]

@@ -1,6 +1,7 @@
 """Which of a query's words an image shares with it, and whether on one object: what a ranked list shows.
 
-[Cola] counts what a model confuses by the words that its distractors share with the query; `sharing` is that count.
+[Cola] counts what a model confuses by the words that its distractors share with the query; `shared_word_counts` is
+that count.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from core.datasets.sets import Retrieval
 
 
-class Ranked(NamedTuple):
+class RankedImage(NamedTuple):
     """One image in a query's list."""
 
     place: int  # 1 is best
@@ -24,7 +25,9 @@ class Ranked(NamedTuple):
     missing: tuple[str, ...]
 
 
-def ranked(found: Retrieval, query: int, scores: np.ndarray, pool: str, most: int) -> list[Ranked]:
+def ranked_images(
+    found: Retrieval, query: int, scores: np.ndarray, pool: str, most: int
+) -> list[RankedImage]:
     """The first `most` images of a query's list; among equal scores the wrong ones come first, as in the metrics.
 
     scores : float (n,) of this query. pool : "any_word", "all_words" or "everything".
@@ -38,19 +41,19 @@ def ranked(found: Retrieval, query: int, scores: np.ndarray, pool: str, most: in
         value: set(right[places][scores[places] == value].tolist()) for value in set(scores[order[:most]])
     }
     return [
-        Ranked(
+        RankedImage(
             i + 1,
             int(n),
             float(scores[n]),
             bool(right[n]),
             len(levels[scores[n]]) > 1,
-            *words_of(found, query, n),
+            *present_and_missing_words(found, query, n),
         )
         for i, n in enumerate(order[:most])
     ]
 
 
-class Share(NamedTuple):
+class SharedWords(NamedTuple):
     """The images of a query's list that share the same words with it."""
 
     words: tuple[str, ...]
@@ -60,26 +63,32 @@ class Share(NamedTuple):
     first: int  # how many are among the first
 
 
-def sharing(found: Retrieval, query: int, scores: np.ndarray, pool: str, first: int) -> list[Share]:
+def shared_word_counts(
+    found: Retrieval, query: int, scores: np.ndarray, pool: str, first: int
+) -> list[SharedWords]:
     """A query's whole list by what its images share with the query: the right ones, then the best placed.
 
-    Arguments as in `ranked`, places as there; `first` : how far the head of the list goes. [] where the set has no
-    graphs to say what is in an image.
+    Arguments as in `ranked_images`, places as there; `first` : how far the head of the list goes. [] where the set
+    has no graphs to say what is in an image.
     """
-    rows = ranked(found, query, scores, pool, len(scores))
+    rows = ranked_images(found, query, scores, pool, len(scores))
     groups: dict[tuple[bool, tuple[str, ...]], list[int]] = {}
     for row in rows:
         if not row.shared and not row.missing:
             return []
         groups.setdefault((row.right, row.shared), []).append(row.place)
     shares = [
-        Share(words, right, len(places), float(np.mean(places)), sum(place <= first for place in places))
+        SharedWords(
+            words, right, len(places), float(np.mean(places)), sum(place <= first for place in places)
+        )
         for (right, words), places in groups.items()
     ]
     return sorted(shares, key=lambda share: (not share.right, share.place))
 
 
-def words_of(found: Retrieval, query: int, image: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def present_and_missing_words(
+    found: Retrieval, query: int, image: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The query's words that are somewhere in an image, and those that are not; empty where the set has no graphs."""
     phrases, source = getattr(found, "phrases", None), found.images[image]
     scene = getattr(source, "scene", None)

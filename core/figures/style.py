@@ -34,7 +34,7 @@ SHADES = (
 MAX_STEPS = 1200  # a step curve with more points than this has several in one pixel: pages are 1,240 wide
 
 
-def shade(level: float) -> str:
+def score_colour(level: float) -> str:
     """The colour of a score at `level` in [0, 1] between the lowest and the highest of its matrix."""
     steps = np.linspace(0, 1, len(SHADES))
     return "#" + "".join(

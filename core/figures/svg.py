@@ -8,7 +8,7 @@ from __future__ import annotations
 from html import escape
 
 from core.figures import OUTCOME_COLOURS, BarsData, MarginsData
-from core.metrics.groups import described
+from core.metrics.groups import description_of
 
 _LEFT, _RIGHT, _ROW, _WIDE = 150, 70, 26, 720
 _GREY = "#868c9b"
@@ -28,7 +28,7 @@ def bars_svg(data: BarsData) -> str:
             y += _ROW
     axis = _axis(y)
     alt = "; ".join(
-        f"{row}: {described(metric).label} {data.value[i, r]:.1f} percent, chance {data.chance[i, r]:.1f}"
+        f"{row}: {description_of(metric).label} {data.value[i, r]:.1f} percent, chance {data.chance[i, r]:.1f}"
         for r, row in enumerate(data.rows)
         for i, metric in enumerate(data.metrics)
     )
@@ -40,9 +40,9 @@ def _x(percent: float) -> float:
 
 
 def _bar(y: float, metric: str, value: float, low: float, high: float, chance: float) -> str:
-    colour, middle = described(metric).colour, y + 8
+    colour, middle = description_of(metric).colour, y + 8
     return (
-        _text(_LEFT - 8, middle + 4, described(metric).label, "end")
+        _text(_LEFT - 8, middle + 4, description_of(metric).label, "end")
         + f'<rect x="{_LEFT}" y="{y}" width="{_x(value) - _LEFT:.1f}" height="16" rx="2" fill="{colour}"/>'
         + f'<path d="M{_x(low):.1f} {middle}H{_x(high):.1f}M{_x(low):.1f} {y + 3}v10M{_x(high):.1f} {y + 3}v10" '
         'stroke="currentColor" stroke-width="1.6" fill="none"/>'

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-from core.metrics.groups import Estimate, described
+from core.metrics.groups import Estimate, description_of
 
 
-def name_and_meaning(metric: str) -> tuple[str, str]:
+def label_and_meaning(metric: str) -> tuple[str, str]:
     """A metric's label and one sentence on it."""
-    found = described(metric)
+    found = description_of(metric)
     return found.label, found.meaning
 
 
-def plain(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Text from data or from an error, with everything that Markdown would act upon escaped."""
     return re.sub(r"([\\`*_{}\[\]()#+\-.!|<>~$:&])", r"\\\1", text)
 
@@ -22,11 +22,11 @@ def metric_line(estimate: Estimate) -> str:
     """An accuracy as it is always shown: with its interval, its chance level and its ties."""
     return (
         f"{estimate.value:.1f} % (95 % interval {estimate.low:.1f}–{estimate.high:.1f}), "
-        f"chance {estimate.chance:.1f} %, {ties(estimate)}"
+        f"chance {estimate.chance:.1f} %, {tie_text(estimate)}"
     )
 
 
-def ties(estimate: Estimate) -> str:
+def tie_text(estimate: Estimate) -> str:
     """`3 tied`, `no ties`, or that nobody counted them."""
     if estimate.ties is None:
         return "ties not counted"

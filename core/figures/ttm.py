@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 
 from core.figures.margins import MarginsData, at_threshold, margins_figure
 from core.figures.style import COVERAGE_COLOUR, PRECISION_COLOUR, SERIES, THRESHOLD_COLOUR, layout
-from core.figures.text import name_and_meaning
-from core.metrics.groups import GLOBAL, GROUP_SCORE, METRICS, ThresholdCurve, described
+from core.figures.text import label_and_meaning
+from core.metrics.groups import GLOBAL, GROUP_SCORE, METRICS, ThresholdCurve, description_of
 
 
 class TTMData(NamedTuple):
@@ -44,7 +44,7 @@ def ttm_data(steps: Sequence[Mapping[str, Any]], total: int) -> TTMData:
     return TTMData(iteration, metrics, *shares, column("loss"), column("threshold"), total, fitted)
 
 
-def parts_data(steps: Sequence[Mapping[str, Any]], total: int) -> dict[str, TTMData]:
+def transfer_data(steps: Sequence[Mapping[str, Any]], total: int) -> dict[str, TTMData]:
     """Of a transfer check: the curves of the adapted and of the untouched groups, by part; {} for any other run."""
     names = list(steps[0].get("parts") or ()) if steps else []
     return {
@@ -87,7 +87,7 @@ def ttm_metrics_figure(data: TTMData, height: int = 360) -> go.Figure:
     """Every metric per iteration; bands are 95 % intervals, dotted lines chance levels, both of the main ones."""
     figure = go.Figure()
     for name, values in data.metrics.items():
-        entry = described(name)
+        entry = description_of(name)
         main, colour = entry.headline, entry.colour
         if main:
             band(figure, data.iteration, values[:, 1], values[:, 2], colour)
@@ -164,7 +164,7 @@ def ttm_compare_figure(runs: Mapping[str, TTMData], metric: str, height: int = 3
             hovertemplate="%{y:.1f} % (%{customdata[0]:.1f}–%{customdata[1]:.1f})",
         )
     total = max((data.total for data in runs.values()), default=1)
-    return steps_axis(figure, total, height, name_and_meaning(metric)[0], percent=True)
+    return steps_axis(figure, total, height, label_and_meaning(metric)[0], percent=True)
 
 
 def step_margins(step: Mapping[str, Any]) -> MarginsData | None:
@@ -223,7 +223,7 @@ def spread_figure(data: SpreadData, height: int = 360) -> go.Figure:
     """The main metrics per iteration: means over seeds, bands of one standard deviation, dotted chance levels."""
     figure = go.Figure()
     for name, values in data.metrics.items():
-        entry = described(name)
+        entry = description_of(name)
         if not entry.headline:
             continue
         colour, std = entry.colour, np.nan_to_num(values[:, 1])
@@ -243,7 +243,7 @@ def spread_figure(data: SpreadData, height: int = 360) -> go.Figure:
     return steps_axis(figure, data.total, height, "", percent=True)
 
 
-def means_data(data: SpreadData) -> TTMData:
+def mean_curves(data: SpreadData) -> TTMData:
     """Means over seeds in place of a run's values, one standard deviation in place of its intervals."""
     nothing = np.full(len(data.iteration), np.nan)
     found = {}

@@ -28,7 +28,7 @@ _FEWEST = 2_048  # groups that are worth a thread
 _MAX_THREADS = 8
 
 
-def in_blocks(scores: Array, work: Callable[[slice, Array], None]) -> None:
+def map_blocks(scores: Array, work: Callable[[slice, Array], None]) -> None:
     """Call work(groups, columns) for blocks of scores (n, m, k), on all cores; the first error is raised.
 
     columns : (m, k, b), float32 or float64, overwritten by the next block. Threads share numpy's arrays where a block

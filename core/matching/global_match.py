@@ -19,7 +19,7 @@ from core.base.interrupt import between_blocks
 from core.base.limits import check_memory
 
 # Scores of a block of rows that is held at a time: 2 MiB in float32.
-_HELD = 524_288
+_BLOCK_SCORES = 524_288
 
 Rows = Callable[[slice], np.ndarray]
 
@@ -87,7 +87,7 @@ class _Candidates:
 
 def row_blocks(rows: Rows, images: int, captions: int) -> Iterator[tuple[slice, np.ndarray]]:
     """All scores, some images at a time; InputError for a wrong shape or a score that is not finite."""
-    size = max(1, _HELD // captions)
+    size = max(1, _BLOCK_SCORES // captions)
     for start in range(0, images, size):
         between_blocks()
         part = slice(start, min(images, start + size))
@@ -124,18 +124,18 @@ def match_global_blocks(rows: Rows, images: int, captions: int, candidates: int 
         )
     found, more, passes = _Candidates(images, captions), max(1, candidates), 1
     # Until there is a matching nothing has a price, and every score beats what an image has.
-    _look(rows, found, np.zeros(captions), np.full(images, -np.inf), more, first=True)
+    _scan_scores(rows, found, np.zeros(captions), np.full(images, -np.inf), more, first=True)
     while True:
         matching, scores = _solve(found)
         prices = _prices(found, matching, scores)
-        bound, new = _look(rows, found, prices, scores - prices[matching], more, first=False)
+        bound, new = _scan_scores(rows, found, prices, scores - prices[matching], more, first=False)
         passes += 1
         if not new:
             return GlobalMatch(matching, scores, bound, len(found.keys), passes)
         more = min(2 * more, captions)
 
 
-def _look(
+def _scan_scores(
     rows: Rows, found: _Candidates, prices: np.ndarray, values: np.ndarray, most: int, first: bool
 ) -> tuple[float, int]:
     """Ask for every score once; take up to `most` an image that are worth more than what it has (`values`).

@@ -20,7 +20,7 @@ from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
 from core.base.interrupt import between_blocks
 from core.base.limits import check_shape
-from core.matching.blocks import best_two, columns_of, in_blocks, matchings
+from core.matching.blocks import best_two, columns_of, map_blocks, matchings
 
 # Up to this many matchings a group is solved by enumerating them (k = 6 square has 720), above it by assignment.
 MAX_ENUMERATED = 720
@@ -51,7 +51,7 @@ def check_scores(scores: Array, ids: Sequence[str] | None = None) -> Array:
     if array.dtype not in (xp.float32, xp.float64):
         array = xp.astype(array, xp.float64)
     if not isfinite(peak(array)):
-        raise not_finite(array, ids)
+        raise not_finite_error(array, ids)
     return array
 
 
@@ -75,7 +75,7 @@ def check_form(scores: Array) -> Array:
     return array
 
 
-def not_finite(scores: Array, ids: Sequence[str] | None = None) -> InputError:
+def not_finite_error(scores: Array, ids: Sequence[str] | None = None) -> InputError:
     """The error that names the first group with a score that is not a finite number."""
     row = int((~np.isfinite(to_numpy(scores))).any(axis=(1, 2)).argmax())
     name = ids[row] if ids is not None else row
@@ -104,11 +104,11 @@ def match(scores: Array) -> Matches:
     def work(part: slice, columns: Array) -> None:
         match_block(array, part, columns, found)
 
-    in_blocks(array, work)
+    map_blocks(array, work)
     return found
 
 
-def by_assignment(shape: tuple[int, ...]) -> bool:
+def needs_assignment(shape: tuple[int, ...]) -> bool:
     """Whether groups of this shape (n, m, k) have too many matchings to try them all."""
     return perm(shape[2], shape[1]) > MAX_ENUMERATED
 
@@ -128,22 +128,22 @@ def match_block(array: Array, part: slice, columns: Array, found: Matches) -> tu
     not finite.
     """
     xp, block = array_namespace(array), array[part]
-    highest = block_peak(array, part)
+    highest = check_block(array, part)
     ours = Matches(*(values[part] for values in found))
     place = best_matching(block, columns, *ours[:2])
     # A bound for the whole block first: most blocks hold no tie.
     if xp.min(ours.margin) <= _rounding(block.shape[1], highest):
-        ours.tied[...] = tied = ours.margin <= rounding(columns)
+        ours.tied[...] = tied = ours.margin <= rounding_bound(columns)
         ours.margin[...] = xp.where(tied, 0.0, ours.margin)
         ours.matching[...] = xp.where(tied[:, None], -1, ours.matching)
     return ours, place
 
 
-def block_peak(scores: Array, part: slice) -> float:
+def check_block(scores: Array, part: slice) -> float:
     """The largest magnitude in a block of groups; raises InputError, naming the group, for one that is not finite."""
     highest = peak(scores[part])
     if not isfinite(highest):
-        raise not_finite(scores)
+        raise not_finite_error(scores)
     return highest
 
 
@@ -153,7 +153,7 @@ def peak(block: Array) -> float:
     return max(abs(float(xp.max(block))), abs(float(xp.min(block))))
 
 
-def rounding(columns: Array) -> Array:
+def rounding_bound(columns: Array) -> Array:
     """How far two equal totals of a group may differ by float64 rounding alone, (b,); columns : (m, k, b)."""
     xp = array_namespace(columns)
     return _rounding(len(columns), as_float64(xp.max(xp.abs(columns), axis=(0, 1))))
@@ -167,7 +167,7 @@ def among_best(scores: Array, labels: Array) -> Array:
     """Where no matching has a higher total than the labels int (n, m) have, but for rounding; bool (n,)."""
     (matching, margin, _), columns = empty_matches(scores), columns_of(scores)
     best_matching(scores, columns, matching, margin)
-    return _total(scores, labels) >= _total(scores, matching) - rounding(columns)
+    return _total(scores, labels) >= _total(scores, matching) - rounding_bound(columns)
 
 
 def _total(scores: Array, matching: Array) -> Array:
@@ -182,7 +182,7 @@ def best_matching(scores: Array, columns: Array, matching: Array, margin: Array)
     Returns its place among `blocks.matchings`, int (n,), where all were tried.
     """
     (_, m, k), xp = scores.shape, array_namespace(scores)
-    if by_assignment(scores.shape):
+    if needs_assignment(scores.shape):
         found = _assign(to_numpy(scores).astype(np.float64))
         matching[...], margin[...] = (like(values, scores) for values in found)
         return None
@@ -207,7 +207,7 @@ def _assign(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for start in range(0, n, size):
         part = slice(start, start + size)
         loss = _exchanges(scores[part], matching[part])
-        margin[part] = _lightest_cycle(loss, rounding(scores[part].transpose(1, 2, 0)) / len(loss))
+        margin[part] = _lightest_cycle(loss, rounding_bound(scores[part].transpose(1, 2, 0)) / len(loss))
     return matching, margin
 
 

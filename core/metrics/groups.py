@@ -15,10 +15,10 @@ from scipy.stats import binomtest
 from core.base.arrays import Array, like, to_numpy
 from core.base.errors import InputError
 from core.groups import check_truth
-from core.matching.blocks import in_blocks
+from core.matching.blocks import map_blocks
 from core.matching.comparisons import View, labels_of, view_of
 from core.matching.global_match import AllPairs, Rows, match_global_blocks
-from core.matching.groups import Matches, block_peak, check_form, empty_matches, match_block, match_global
+from core.matching.groups import Matches, check_block, check_form, empty_matches, match_block, match_global
 from core.metrics.table import (
     GLOBAL,
     GLOBAL_MATCH,
@@ -31,10 +31,10 @@ from core.metrics.table import (
     TEXT_SCORE,
     TEXT_TO_IMAGE,
     Rule,
-    described,
-    entry,
-    headlines,
-    of_shape,
+    description_of,
+    headline_metrics,
+    metric_entry,
+    metrics_of_shape,
     yes_or_no,
 )
 
@@ -56,18 +56,18 @@ __all__ = [
     "bootstrap",
     "chance",
     "compare",
-    "described",
-    "entry",
+    "description_of",
     "estimate",
     "evaluate",
     "global_match",
     "global_match_blocks",
-    "headlines",
-    "of_shape",
+    "headline_metrics",
+    "match_and_evaluate",
+    "metric_entry",
+    "metrics_of_shape",
     "oracle_mask",
     "outcomes",
     "precision",
-    "solve",
     "threshold_curve",
     "yes_or_no",
 ]
@@ -102,7 +102,7 @@ class Estimate(NamedTuple):
 
 def chance(name: str, m: int, k: int) -> float:
     """Probability in [0, 1] that a metric holds for uniform i.i.d. scores ([TTM] Propositions 1-4)."""
-    return entry(name, m, k).chance(m, k)
+    return metric_entry(name, m, k).chance(m, k)
 
 
 def outcomes(
@@ -125,7 +125,7 @@ def outcomes(
     return _solve(scores, truth, names, matches)[1]
 
 
-def solve(
+def match_and_evaluate(
     scores: Array, truth: Array, names: Sequence[str] | None = None
 ) -> tuple[Matches, dict[str, Outcome]]:
     """Induced matchings, exact margins and each metric's outcome in one pass over the scores.
@@ -143,8 +143,8 @@ def _solve(
     truth = like(truth, array)
     if truth.shape != (n, m) or not xp.isdtype(truth.dtype, "integral"):
         check_truth(to_numpy(truth), n, m, k)  # raises
-    known = of_shape(m, k)
-    rules = {name: entry(name, m, k).rule(m, k) for name in (known if names is None else names)}
+    known = metrics_of_shape(m, k)
+    rules = {name: metric_entry(name, m, k).rule(m, k) for name in (known if names is None else names)}
     held = {METRICS[name].rule(m, k) for name in yes_or_no(known)}  # or not: no shares
     found = empty_matches(array) if matches is None else Matches(*(like(each, array) for each in matches))
     room = {
@@ -164,13 +164,13 @@ def _solve(
             if tied is not None:
                 draws[rule].append((part, tied))
 
-    in_blocks(array, work)
+    map_blocks(array, work)
     none = xp.broadcast_to(xp.asarray(False, device=where), (n,))
-    done = {rule: Outcome(values, _drawn(draws[rule], none)) for rule, values in room.items()}
+    done = {rule: Outcome(values, _tied_groups(draws[rule], none)) for rule, values in room.items()}
     return found, {name: done[rule] for name, rule in rules.items()}
 
 
-def _drawn(draws: list[tuple[slice, Array]], none: Array) -> Array:
+def _tied_groups(draws: list[tuple[slice, Array]], none: Array) -> Array:
     """Where only a tie made an outcome less, bool (n,), from the blocks that hold one; `none` without any."""
     if not draws:
         return none
@@ -189,7 +189,7 @@ def _view(array: Array, truth: Array, part: slice, columns: Array, found: Matche
     if wanted:
         ours, place = match_block(array, part, columns, found)
     else:
-        block_peak(array, part)
+        check_block(array, part)
         ours, place = Matches(*(values[part] for values in found)), None
     own = labels_of(truth[part], k)
     if own is None:

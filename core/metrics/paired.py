@@ -19,7 +19,7 @@ SIDES = {
 }
 
 
-def check_same(a: Evaluation, b: Evaluation) -> None:
+def check_same_groups(a: Evaluation, b: Evaluation) -> None:
     """Raises InputError unless both evaluations measure the same groups in the same order."""
     if list(a.ids) != list(b.ids) or a.shape != b.shape:
         raise InputError("A and B measure different groups; choose two models on one set, split and filter.")
@@ -27,16 +27,16 @@ def check_same(a: Evaluation, b: Evaluation) -> None:
 
 def differences(a: Evaluation, b: Evaluation, metrics: Sequence[str] | None = None) -> dict[str, Comparison]:
     """B minus A for every metric, or for those named: paired bootstrap interval and exact McNemar test."""
-    check_same(a, b)
+    check_same_groups(a, b)
     return {
         name: compare(a.outcomes[name].value, b.outcomes[name].value, a.seed)
         for name in metrics or a.outcomes
     }
 
 
-def sides(a: Evaluation, b: Evaluation, metric: str) -> dict[str, np.ndarray]:
+def groups_by_winner(a: Evaluation, b: Evaluation, metric: str) -> dict[str, np.ndarray]:
     """Which of the two has each group right by a metric: side of `SIDES` -> bool (n,)."""
-    check_same(a, b)
+    check_same_groups(a, b)
     right = [e.outcomes[metric].value == 1 for e in (a, b)]
     return {name: (right[0] == left) & (right[1] == second) for name, (left, second) in SIDES.items()}
 

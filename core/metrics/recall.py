@@ -24,7 +24,7 @@ TOPS = (1, 5, 10)
 _CELLS = 4_000_000  # scores per block of rows
 
 
-class Found(NamedTuple):
+class RecallResult(NamedTuple):
     """Recall at K both ways in percent, mean and median rank; `left_out` queries have nothing relevant."""
 
     recall: dict[str, Estimate]  # image_to_text_r1, ..., text_to_image_r10
@@ -42,7 +42,9 @@ class Found(NamedTuple):
         }
 
 
-def recall(scores: np.ndarray, relevant: np.ndarray, tops: Sequence[int] = TOPS, seed: int = 0) -> Found:
+def recall(
+    scores: np.ndarray, relevant: np.ndarray, tops: Sequence[int] = TOPS, seed: int = 0
+) -> RecallResult:
     """Recall at K from image to text and from text to image.
 
     Parameters
@@ -53,7 +55,7 @@ def recall(scores: np.ndarray, relevant: np.ndarray, tops: Sequence[int] = TOPS,
     """
     array, belongs = _checked(scores, relevant)
     sides = {"image_to_text": (array, belongs.T), "text_to_image": (array.T, belongs)}
-    found = Found({}, {}, {}, {})
+    found = RecallResult({}, {}, {}, {})
     for name, (table, wanted) in sides.items():
         asked = wanted.any(axis=1)
         if not asked.any():
@@ -66,14 +68,14 @@ def recall(scores: np.ndarray, relevant: np.ndarray, tops: Sequence[int] = TOPS,
 
 def recall_in_blocks(
     rows: Rows, images: int, image_of: np.ndarray, tops: Sequence[int] = TOPS, seed: int = 0
-) -> Found:
+) -> RecallResult:
     """`recall` from blocks of scores, which are asked for twice: the whole matrix is never held.
 
     rows : gives the scores of a slice of the images with all captions, float (b, M). image_of : int (M,), the image of
     every caption. Other arguments and the result as in `recall`; nothing is left out, because every caption needs an
     image and every image a caption. Raises InputError where that fails, and for a score that is not finite.
     """
-    found = Found({}, {}, {}, {})
+    found = RecallResult({}, {}, {}, {})
     to_text, to_image = rank_both_ways(rows, images, image_of)
     own = np.bincount(image_of, minlength=images)
     _add_side(found, "image_to_text", to_text, (own, len(image_of)), tops, seed)
@@ -83,7 +85,12 @@ def recall_in_blocks(
 
 
 def _add_side(
-    found: Found, name: str, of_side: Ranks, sizes: tuple[np.ndarray, int], tops: Sequence[int], seed: int
+    found: RecallResult,
+    name: str,
+    of_side: Ranks,
+    sizes: tuple[np.ndarray, int],
+    tops: Sequence[int],
+    seed: int,
 ) -> None:
     """What follows from the ranks of one side; `sizes` are relevant items of each query, and all that it ranks."""
     rank, tied = of_side

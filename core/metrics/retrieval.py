@@ -74,7 +74,7 @@ def recall_at(found: Ranks, top: int) -> np.ndarray:
 # ---- Cola's metrics ([Cola] 5.1, 10; METHODS 6)
 
 
-class Ranking(NamedTuple):
+class RankedLists(NamedTuple):
     """One list per query, ranked; float64 or bool (q,) each, NaN where a query is skipped.
 
     A query is skipped where its list holds no relevant image (or, for `distractor`, no other one).
@@ -90,7 +90,7 @@ class Ranking(NamedTuple):
     tied: np.ndarray  # bool: won ties would raise the average precision
 
 
-def rank_lists(scores: np.ndarray, relevant: np.ndarray, pool: np.ndarray | None = None) -> Ranking:
+def rank_lists(scores: np.ndarray, relevant: np.ndarray, pool: np.ndarray | None = None) -> RankedLists:
     """Every query's list, ranked by score.
 
     scores : float (q, n), finite inside the lists. relevant : bool (q, n). pool : bool (q, n), which images are in
@@ -113,10 +113,10 @@ def rank_lists(scores: np.ndarray, relevant: np.ndarray, pool: np.ndarray | None
         )
     blocks = [_rank_block(array[i : i + _BLOCK], wanted[i : i + _BLOCK], lists[i : i + _BLOCK])
               for i in range(0, len(array), _BLOCK)]  # fmt: skip
-    return Ranking(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+    return RankedLists(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
-def _rank_block(scores: np.ndarray, relevant: np.ndarray, pool: np.ndarray) -> Ranking:
+def _rank_block(scores: np.ndarray, relevant: np.ndarray, pool: np.ndarray) -> RankedLists:
     right = relevant & pool
     size, hits = pool.sum(axis=1), right.sum(axis=1)
     # Sorted by score, outside the list last; among equals the relevant ones last.
@@ -132,7 +132,7 @@ def _rank_block(scores: np.ndarray, relevant: np.ndarray, pool: np.ndarray) -> R
     mean = np.divide((found * place).sum(axis=1), hits, out=nothing.copy(), where=some)
     rest = np.divide((inside & ~found) @ place, size - hits, out=nothing.copy(), where=others)
     first = (found & (place <= hits[:, None])).sum(axis=1)
-    return Ranking(
+    return RankedLists(
         precision,
         expected_precision(hits, size),
         mean,
@@ -176,7 +176,7 @@ class RetrievalMetric(NamedTuple):
     unit: str  # "percent" or "rank"
     better: str  # "higher" or "lower"
     pool: str  # which list: "any_word", "all_words", "everything"
-    value: str  # fields of `Ranking`
+    value: str  # fields of `RankedLists`
     chance: str
 
 
@@ -211,7 +211,7 @@ METRICS: dict[str, RetrievalMetric] = {
 }  # fmt: skip
 
 
-class Part(NamedTuple):
+class QueryPartResult(NamedTuple):
     """One metric over some queries: percent (or ranks), 95 % bootstrap interval over queries, chance, ties.
 
     skipped : queries of this part whose list holds nothing to find (or nothing else).
@@ -244,9 +244,9 @@ class RetrievalEvaluation:
     unseen: np.ndarray | None = None
     attributes: np.ndarray | None = None
     seed: int = 0
-    _rankings: dict[str, Ranking] = field(default_factory=dict, repr=False)
+    _rankings: dict[str, RankedLists] = field(default_factory=dict, repr=False)
 
-    def ranking(self, pool: str) -> Ranking | None:
+    def ranking(self, pool: str) -> RankedLists | None:
         """The ranked lists of one kind; None where the set has no such lists."""
         if pool not in self._rankings:
             lists = None if pool == "everything" else getattr(self, pool)
@@ -269,7 +269,7 @@ class RetrievalEvaluation:
             found |= {f"attributes-{n}": self.attributes == n for n in np.unique(self.attributes).tolist()}
         return found
 
-    def part(self, metric: str, mask: np.ndarray) -> Part | None:
+    def part(self, metric: str, mask: np.ndarray) -> QueryPartResult | None:
         """A metric over the queries of a mask; None where none of them can be measured."""
         spec, found = METRICS[metric], self.ranking(METRICS[metric].pool)
         if found is None:
@@ -283,9 +283,11 @@ class RetrievalEvaluation:
         chance = float(getattr(found, spec.chance)[kept].mean())
         ties = int((found.tied & kept).sum())
         value, low, high, chance = (factor * x for x in (float(values[kept].mean()), low, high, chance))
-        return Part(Estimate(value, low, high, chance, ties), int(kept.sum()), int(mask.sum() - kept.sum()))
+        return QueryPartResult(
+            Estimate(value, low, high, chance, ties), int(kept.sum()), int(mask.sum() - kept.sum())
+        )
 
-    def metrics(self) -> dict[str, dict[str, Part]]:
+    def metrics(self) -> dict[str, dict[str, QueryPartResult]]:
         """Every metric that the set allows, over every part: metric -> part -> value."""
         masks = self.parts()
         found = {name: {part: self.part(name, mask) for part, mask in masks.items()} for name in METRICS}

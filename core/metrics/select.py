@@ -13,7 +13,7 @@ from core.groups import GroupSet
 from core.metrics.evaluation import MAX_SLICES, Evaluation, tags_frame
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 
-NEAR = 0.1  # share of the untied groups that count as near ties: those with the smallest margins
+NEAR_TIE_SHARE = 0.1  # share of the untied groups that count as near ties: those with the smallest margins
 ORDERS = {"as in the set": 0, "margin, smallest first": 1, "margin, largest first": -1}
 
 
@@ -45,7 +45,7 @@ def verdict_options(evaluation: Evaluation) -> dict[str, np.ndarray]:
     return {**found, "tied": evaluation.matches.tied}
 
 
-def find(
+def filter_groups(
     groups: GroupSet,
     evaluation: Evaluation,
     words: str = "",
@@ -65,18 +65,18 @@ def find(
     return indices[np.argsort(direction * evaluation.matches.margin[indices], kind="stable")]
 
 
-def surprises(evaluation: Evaluation) -> dict[str, np.ndarray]:
+def notable_groups(evaluation: Evaluation) -> dict[str, np.ndarray]:
     """Kinds of groups worth a look, bool (n,) each."""
     margin, tied = evaluation.matches.margin, evaluation.matches.tied
     right, strict = (evaluation.outcomes[name].value == 1 for name in (GROUP_MATCH, GROUP_SCORE))
-    limit = float(np.quantile(margin[~tied], NEAR)) if (~tied).any() else 0.0
+    limit = float(np.quantile(margin[~tied], NEAR_TIE_SHARE)) if (~tied).any() else 0.0
     return {"match right, score wrong": right & ~strict, "near tie": ~tied & (margin <= limit), "tie": tied}
 
 
 def clearest_disagreement(evaluation: Evaluation) -> tuple[int | None, float]:
     """The group matched right by the widest margin although GroupScore fails, and that margin as a share of the
     widest of all; None and 0 where there is no such group."""
-    mask = surprises(evaluation)["match right, score wrong"]
+    mask = notable_groups(evaluation)["match right, score wrong"]
     if not mask.any():
         return None, 0.0
     margin = np.where(mask, evaluation.matches.margin, -1.0)

@@ -1,8 +1,8 @@
 """Intervals of alpha on which the parts of a metric are right: what the alpha rule of a metric is made of.
 
 A member of the metrics family: it reads truth. A metric's rule (`Metric.alpha` in `core.metrics.table`) takes an
-`AlphaView` of many groups and combines its parts with `every` and `beside`; `core.debiasing.curves` makes the curve
-of it.
+`AlphaInputs` of many groups and combines its parts with `all_of` and `concatenate_units`; `core.debiasing.curves`
+makes the curve of it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from core.matching.groups import MAX_ENUMERATED, among_best, match
 
 
 @dataclass(frozen=True)
-class Spans:
+class AlphaIntervals:
     """Where each unit is right: on the open interval (low, high) of alpha. Arrays (n, u), all float64.
 
     A unit is a group (u = 1), or a part of a group that counts by itself, such as an image (IndividualMatch, u = m): a
@@ -43,39 +43,43 @@ class Spans:
         """The four fields, in order."""
         return self.low, self.high, self.tied_low, self.tied_high
 
-    def select(self, groups: Array) -> Spans:
+    def select(self, groups: Array) -> AlphaIntervals:
         """The spans of some groups."""
-        return Spans(*(part[like(groups, part)] for part in self.parts))
+        return AlphaIntervals(*(part[like(groups, part)] for part in self.parts))
 
 
-def _both(a: Spans, b: Spans) -> Spans:
+def _both(a: AlphaIntervals, b: AlphaIntervals) -> AlphaIntervals:
     """Where both hold, unit by unit."""
     xp = array_namespace(a.low)
     narrower = (xp.maximum, xp.minimum, xp.maximum, xp.minimum)
-    return Spans(*(keep(x, y) for keep, x, y in zip(narrower, a.parts, b.parts, strict=True)))
+    return AlphaIntervals(*(keep(x, y) for keep, x, y in zip(narrower, a.parts, b.parts, strict=True)))
 
 
-def every(*spans: Spans) -> Spans:
+def all_of(*spans: AlphaIntervals) -> AlphaIntervals:
     """Right where all units of all of these are right: (n, u) each -> (n, 1)."""
     # Unit by unit: a few times faster than a reduction along a short last axis.
-    units = (Spans(*(part[:, u : u + 1] for part in s.parts)) for s in spans for u in range(s.low.shape[1]))
+    units = (
+        AlphaIntervals(*(part[:, u : u + 1] for part in s.parts))
+        for s in spans
+        for u in range(s.low.shape[1])
+    )
     return reduce(_both, units)
 
 
-def beside(*spans: Spans) -> Spans:
+def concatenate_units(*spans: AlphaIntervals) -> AlphaIntervals:
     """Each unit counts by itself, with the same weight: (n, u) each -> (n, sum of u)."""
     xp = array_namespace(spans[0].low)
-    return Spans(*(xp.concat(part, axis=1) for part in zip(*(s.parts for s in spans), strict=True)))
+    return AlphaIntervals(*(xp.concat(part, axis=1) for part in zip(*(s.parts for s in spans), strict=True)))
 
 
-def constant(right: Array, loose: Array) -> Spans:
+def constant(right: Array, loose: Array) -> AlphaIntervals:
     """Spans of units that alpha cannot change. right, loose : bool (n, u), the unit is right, it is right or ties."""
     xp = array_namespace(right)
     low, tied_low = (xp.astype(xp.where(x, -inf, inf), xp.float64) for x in (right, loose))
-    return Spans(low, -low, tied_low, -tied_low)
+    return AlphaIntervals(low, -low, tied_low, -tied_low)
 
 
-def half_lines(d: Array, q: Array) -> Spans:
+def intersect_half_lines(d: Array, q: Array) -> AlphaIntervals:
     """Where all differences are positive, over the last axis: the intersection of { alpha : d > alpha * q }.
 
     d : lead of the true side at alpha = 0. q : what alpha = 1 takes from that lead.
@@ -88,7 +92,7 @@ def half_lines(d: Array, q: Array) -> Spans:
     flat = q == 0
     lost, drawn = (_along_last(or_, flat & x) for x in (d < 0, d == 0))
     tied_low = xp.where(lost, inf, low)
-    return Spans(xp.where(lost | drawn, inf, low), high, tied_low, high)
+    return AlphaIntervals(xp.where(lost | drawn, inf, low), high, tied_low, high)
 
 
 def _along_last(keep: Callable[[Array, Array], Array], array: Array) -> Array:
@@ -96,7 +100,7 @@ def _along_last(keep: Callable[[Array, Array], Array], array: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class AlphaView:
+class AlphaInputs:
     """What the alpha rules of metrics combine, over n groups of m images and k captions; computed when asked for.
 
     scores : float64 (n, m, k), log P(t|i). prior : float64 (n, k), log P_train(t). truth : int64 (n, m), checked.
@@ -112,17 +116,17 @@ class AlphaView:
         return self.scores.shape[1], self.scores.shape[2]
 
     @cached_property
-    def rows(self) -> Spans:
+    def rows(self) -> AlphaIntervals:
         """Each image's own caption against its other captions, (n, m): a crossing point per pair."""
         xp = array_namespace(self.scores)
         own = self.truth[:, :, None]
         d = xp.take_along_axis(self.scores, own, axis=2) - self.scores  # (n, m, k)
         q = xp.take_along_axis(self.prior, self.truth, axis=1)[:, :, None] - self.prior[:, None, :]
         rival = own != like(np.arange(self.shape[1]), own)
-        return half_lines(xp.where(rival, d, inf), xp.where(rival, q, 0.0))
+        return intersect_half_lines(xp.where(rival, d, inf), xp.where(rival, q, 0.0))
 
     @cached_property
-    def columns(self) -> Spans:
+    def columns(self) -> AlphaIntervals:
         """Each true caption's own image against the other images, (n, m): alpha takes the same from all of them."""
         xp, own = array_namespace(self.scores), labels_of(self.truth, self.shape[1])
         assert own is not None
@@ -131,7 +135,7 @@ class AlphaView:
         return constant(xp.stack([test.strict for test in tests], axis=1), xp.stack(loose, axis=1))
 
     @cached_property
-    def matching(self) -> Spans:
+    def matching(self) -> AlphaIntervals:
         """The total of the true matching against every other matching's, (n, 1).
 
         Constant for m = k: every bijection uses every caption, so alpha takes the same from all totals.
@@ -143,11 +147,11 @@ class AlphaView:
             return reduce(_both, _rivals(self.scores, self.prior, self.truth))
         groups = zip(*map(to_numpy, (self.scores, self.prior, self.truth)), strict=True)
         found = zip(*(_crossings(*group) for group in groups), strict=True)
-        return Spans(*(like(np.array(part)[:, None], self.scores) for part in found))
+        return AlphaIntervals(*(like(np.array(part)[:, None], self.scores) for part in found))
 
 
-def _bijections(scores: Array, truth: Array) -> Spans:
-    """`AlphaView.matching` for m = k."""
+def _bijections(scores: Array, truth: Array) -> AlphaIntervals:
+    """`AlphaInputs.matching` for m = k."""
     found, xp = match(scores), array_namespace(scores)
     right = loose = xp.all(found.matching == truth, axis=1)
     if xp.any(found.tied):
@@ -155,7 +159,7 @@ def _bijections(scores: Array, truth: Array) -> Spans:
     return constant(right[:, None], loose[:, None])
 
 
-def _rivals(scores: Array, prior: Array, truth: Array) -> Iterator[Spans]:
+def _rivals(scores: Array, prior: Array, truth: Array) -> Iterator[AlphaIntervals]:
     """The true matching of every group against each matching, (n, 1); everywhere where that is the true one itself."""
     xp, (_, m, k) = array_namespace(scores), scores.shape
     true_score = xp.take_along_axis(scores, truth[:, :, None], axis=2)[:, :, 0]
@@ -165,11 +169,11 @@ def _rivals(scores: Array, prior: Array, truth: Array) -> Iterator[Spans]:
         d = sum(true_score[:, i] - scores[:, i, j] for i, j in enumerate(option))
         q = sum(true_prior[:, i] - prior[:, j] for i, j in enumerate(option))
         same = reduce(and_, [truth[:, i] == j for i, j in enumerate(option)])
-        yield half_lines(xp.where(same, inf, d)[:, None, None], q[:, None, None])
+        yield intersect_half_lines(xp.where(same, inf, d)[:, None, None], q[:, None, None])
 
 
 def _crossings(scores: np.ndarray, prior: np.ndarray, truth: np.ndarray) -> tuple[float, float, float, float]:
-    """The span of one group too large to enumerate, as `Spans` fields.
+    """The span of one group too large to enumerate, as `AlphaIntervals` fields.
 
     The margin of the true matching over its best rival is concave in alpha: a minimum of lines, one per rival. So it is
     above zero on one interval; walk to its ends from 0 and from 1, and look whether it is above zero between them.

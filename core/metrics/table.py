@@ -15,8 +15,8 @@ from math import factorial, perm
 from core.base.errors import InputError, unknown_name
 from core.matching import comparisons
 from core.matching.comparisons import Found, View
-from core.metrics.spans import AlphaView, Spans, every
-from core.metrics.verdicts import GroupData, compare_text, compared, symbol
+from core.metrics.spans import AlphaInputs, AlphaIntervals, all_of
+from core.metrics.verdicts import GroupData, compare_text, compare_to_rival, symbol
 
 # For pages and lessons that speak about one metric in particular.
 TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE = "text_score", "image_score", "group_score"
@@ -31,7 +31,7 @@ def _always(m: int, k: int) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Described:
+class MetricDescription:
     """What a reader needs of any accuracy: names, meaning, its look in figures."""
 
     label: str
@@ -52,12 +52,12 @@ class Described:
 class AlphaRule:
     """How a metric depends on alpha: where each of its units is right, and on which shapes alpha moves it at all."""
 
-    spans: Callable[[AlphaView], Spans]
+    spans: Callable[[AlphaInputs], AlphaIntervals]
     moves: Callable[[int, int], bool] = _always  # (m, k) -> whether alpha can change the metric
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric(Described):
+class Metric(MetricDescription):
     """A group metric; every part is required.
 
     A metric holds for a group or does not; with `share` its outcome is a share of the group's parts instead.
@@ -72,7 +72,7 @@ class Metric(Described):
     verdict: Callable[[GroupData], str]  # what it compares, with the numbers of one group
 
 
-def _check_part(entry: Described, name: str, kind: str) -> None:
+def _check_part(entry: MetricDescription, name: str, kind: str) -> None:
     """Raises ValueError for a part that is empty or no such thing."""
     value = getattr(entry, name)
     wrong = {
@@ -91,19 +91,19 @@ def _check_part(entry: Described, name: str, kind: str) -> None:
 
 
 def _text_verdict(data: GroupData) -> str:
-    return f"own caption against the best other: {compared(data, data.row_rival)}"
+    return f"own caption against the best other: {compare_to_rival(data, data.row_rival)}"
 
 
 def _image_verdict(data: GroupData) -> str:
     if len(data.truth) == 1:
         return "one image alone: nothing to compare"
-    return f"own image against the best other: {compared(data, data.column_rival)}"
+    return f"own image against the best other: {compare_to_rival(data, data.column_rival)}"
 
 
 def _group_verdict(data: GroupData) -> str:
     m, k = data.scores.shape
     if m < k:
-        rows = compared(data, data.row_rival)
+        rows = compare_to_rival(data, data.row_rival)
         return f"rows alone, as there are fewer images than captions: {rows}"
     rows, columns = symbol(data, data.row_rival), symbol(data, data.column_rival)
     return f"TextScore {rows} and ImageScore {columns}"
@@ -138,7 +138,7 @@ METRICS: dict[str, Metric] = {
         applies=_always,
         rule=lambda m, k: comparisons.rows,
         chance=lambda m, k: k**-m,
-        alpha=AlphaRule(lambda v: every(v.rows)),
+        alpha=AlphaRule(lambda v: all_of(v.rows)),
         verdict=_text_verdict,
     ),
     IMAGE_SCORE: Metric(
@@ -155,7 +155,7 @@ METRICS: dict[str, Metric] = {
         applies=_always,
         rule=lambda m, k: comparisons.columns,
         chance=lambda m, k: m**-m,
-        alpha=AlphaRule(lambda v: every(v.columns), moves=lambda m, k: False),
+        alpha=AlphaRule(lambda v: all_of(v.columns), moves=lambda m, k: False),
         verdict=_image_verdict,
     ),
     GROUP_SCORE: Metric(
@@ -173,7 +173,7 @@ METRICS: dict[str, Metric] = {
         applies=_always,
         rule=lambda m, k: comparisons.rows if m < k else comparisons.both,
         chance=_group_chance,
-        alpha=AlphaRule(lambda v: every(v.rows) if v.shape[0] < v.shape[1] else every(v.rows, v.columns)),
+        alpha=AlphaRule(lambda v: all_of(v.rows) if v.shape[0] < v.shape[1] else all_of(v.rows, v.columns)),
         verdict=_group_verdict,
     ),
     GROUP_MATCH: Metric(
@@ -213,8 +213,8 @@ METRICS: dict[str, Metric] = {
 }
 
 # Of a set whose images are scored with all captions: over everything, regardless of groups (`core.metrics.evaluation`).
-GLOBAL: dict[str, Described] = {
-    GLOBAL_MATCH: Described(
+GLOBAL: dict[str, MetricDescription] = {
+    GLOBAL_MATCH: MetricDescription(
         label="Global match",
         short="Global",
         meaning="One assignment over all images and captions gives an image its own caption.",
@@ -224,7 +224,7 @@ GLOBAL: dict[str, Described] = {
         dash="solid",
         headline=True,
     ),
-    IMAGE_TO_TEXT: Described(
+    IMAGE_TO_TEXT: MetricDescription(
         label="Image to text R@1",
         short="i→t R@1",
         meaning="An image's own caption scores highest among all captions.",
@@ -234,7 +234,7 @@ GLOBAL: dict[str, Described] = {
         dash="longdash",
         headline=False,
     ),
-    TEXT_TO_IMAGE: Described(
+    TEXT_TO_IMAGE: MetricDescription(
         label="Text to image R@1",
         short="t→i R@1",
         meaning="A caption's own image scores highest among all images.",
@@ -247,7 +247,7 @@ GLOBAL: dict[str, Described] = {
 }
 
 
-def check_table(table: Mapping[str, Described]) -> None:
+def check_table(table: Mapping[str, MetricDescription]) -> None:
     """Raises ValueError where two entries share a label, or look the same in a figure."""
     for parts in (("label",), ("colour", "marker", "dash")):
         seen: dict[tuple[str, ...], str] = {}
@@ -265,7 +265,7 @@ check_table({**METRICS, **GLOBAL})
 # --- reading the table
 
 
-def entry(name: str, m: int, k: int) -> Metric:
+def metric_entry(name: str, m: int, k: int) -> Metric:
     """A metric of groups of m images and k captions.
 
     Raises InputError for an unknown name, and for a metric that groups of this shape do not have.
@@ -273,25 +273,25 @@ def entry(name: str, m: int, k: int) -> Metric:
     if name not in METRICS:
         raise unknown_name("metric", name, METRICS)
     if not METRICS[name].applies(m, k):
-        known = ", ".join(of_shape(m, k))
+        known = ", ".join(metrics_of_shape(m, k))
         raise InputError(f"Groups of {m}x{k} have no {METRICS[name].label}; choose one of {known}.")
     return METRICS[name]
 
 
-def of_shape(m: int, k: int) -> tuple[str, ...]:
+def metrics_of_shape(m: int, k: int) -> tuple[str, ...]:
     """The metrics of groups of m images and k captions, in the table's order."""
     return tuple(name for name, metric in METRICS.items() if metric.applies(m, k))
 
 
-def described(name: str) -> Described:
+def description_of(name: str) -> MetricDescription:
     """The entry of a group metric or of a global one; KeyError for any other name."""
     return METRICS[name] if name in METRICS else GLOBAL[name]
 
 
-def headlines(known: Collection[str] | None = None) -> tuple[str, ...]:
+def headline_metrics(known: Collection[str] | None = None) -> tuple[str, ...]:
     """The metrics to show where there is room for few: of `known` ones (then a global one first), or all of groups."""
     found = METRICS if known is None else [name for name in (*GLOBAL, *METRICS) if name in known]
-    return tuple(name for name in found if described(name).headline)
+    return tuple(name for name in found if description_of(name).headline)
 
 
 def yes_or_no(known: Collection[str]) -> tuple[str, ...]:

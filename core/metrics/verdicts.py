@@ -61,7 +61,7 @@ def compare_text(left: float, right: float) -> str:
     return f"{texts[0]} {sign} {texts[1]}".replace("-", "−")
 
 
-def compared(data: GroupData, rivals: np.ndarray) -> str:
+def compare_to_rival(data: GroupData, rivals: np.ndarray) -> str:
     """`A–1: 24.13 > 23.90 · B–2: ...`: every true score against its rival (m,)."""
     pairs = zip(data.truth, data.true, rivals, strict=True)
     return " · ".join(f"{image_name(i)}–{j + 1}: {compare_text(t, r)}" for i, (j, t, r) in enumerate(pairs))

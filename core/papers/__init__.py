@@ -10,22 +10,33 @@ from typing import Any, NamedTuple
 
 from core.papers.cells import Records
 from core.papers.measured import measured
-from core.papers.runs import fresh, matches, missing_of, records_of, time_of
-from core.papers.tables import SEEDS, TABLES, Cell, Line, lines
+from core.papers.runs import expected_time, matches, missing_of, new_run, records_of
+from core.papers.tables import SEEDS, TABLES, TableCell, TableLine, lines
 from core.runs.store import Run, RunStore, resume
-from core.ttm.seeds import Spread, new_group, seed_of, spread
+from core.ttm.seeds import SeedSpread, new_group, seed_of, spread
 
-__all__ = ["SEEDS", "TABLES", "Cell", "Line", "Plan", "Status", "lines", "plan", "start", "work_through"]
+__all__ = [
+    "SEEDS",
+    "TABLES",
+    "LineStatus",
+    "TableCell",
+    "TableLine",
+    "TablePlan",
+    "lines",
+    "run_table",
+    "start_line",
+    "table_plan",
+]
 
 
-class Status(NamedTuple):
+class LineStatus(NamedTuple):
     """A line as it stands in this store."""
 
-    line: Line
+    line: TableLine
     state: str  # "done", "running", "stopped" (resumable), "ready", "missing" or "printed" (no run at all)
     missing: tuple[str, ...]  # data and weights that are not here, each with the next step
-    values: tuple[Spread | None, ...]  # yours, one per cell, over the seeds that are complete
-    shipped: tuple[Spread | None, ...]  # what Crossmatch brings along of it, one per cell
+    values: tuple[SeedSpread | None, ...]  # yours, one per cell, over the seeds that are complete
+    shipped: tuple[SeedSpread | None, ...]  # what Crossmatch brings along of it, one per cell
     complete: tuple[int, ...]  # seeds
     runs: dict[str, str]  # id -> status, of all runs that belong to it
     seconds: float | None  # that the seeds to come will take; None where no earlier run says
@@ -49,13 +60,13 @@ class Status(NamedTuple):
         }
 
 
-class Plan(NamedTuple):
+class TablePlan(NamedTuple):
     """A table in this store."""
 
     name: str
     title: str
     seeds: int
-    lines: list[Status]
+    lines: list[LineStatus]
 
     @property
     def seconds(self) -> float | None:
@@ -75,7 +86,7 @@ class Plan(NamedTuple):
         }
 
 
-def _cell_record(cell: Cell, value: Spread | None, shipped: Spread | None) -> dict[str, Any]:
+def _cell_record(cell: TableCell, value: SeedSpread | None, shipped: SeedSpread | None) -> dict[str, Any]:
     yours = {} if value is None else value._asdict()
     ours = {} if shipped is None else shipped._asdict()
     return {
@@ -95,7 +106,7 @@ def _cell_record(cell: Cell, value: Spread | None, shipped: Spread | None) -> di
     }
 
 
-def plan(store: RunStore, name: str, seeds: int = SEEDS, owner: str | None = None) -> Plan:
+def table_plan(store: RunStore, name: str, seeds: int = SEEDS, owner: str | None = None) -> TablePlan:
     """Where a table stands: every cell's numbers, and what the lines that are not complete need.
 
     name : a key of `TABLES`. A run counts for a line where data, split, model and every setting are the line's; which
@@ -107,16 +118,16 @@ def plan(store: RunStore, name: str, seeds: int = SEEDS, owner: str | None = Non
     # Lines share data and weights, and looking for those on the disk takes the most of the time.
     lacks = cache(lambda benchmark, model, trains: missing_of(benchmark, model, trains))
     found = [_status(store, line, runs, seeds, lacks) for line in chosen]
-    return Plan(name, TABLES[name][0], seeds, found)
+    return TablePlan(name, TABLES[name][0], seeds, found)
 
 
 def _status(
     store: RunStore,
-    line: Line,
+    line: TableLine,
     runs: Sequence[Run],
     seeds: int,
     lacks: Callable[[str, str, bool], tuple[str, ...]],
-) -> Status:
+) -> LineStatus:
     wanted = line.seeds or seeds
     mine = [[run for run in runs if matches(run.config, job)] for job in line.jobs]
     found = [records_of(store, own) for own in mine]  # per job: seed -> records
@@ -127,13 +138,13 @@ def _status(
     if not line.jobs and line.why:
         missing = (line.why,)
     times = [
-        time_of(store, job, wanted - len(own))
+        expected_time(store, job, wanted - len(own))
         for job, own in zip(line.jobs, found, strict=True)
         if len(own) < wanted
     ]
     known = [seconds for seconds, _ in times if seconds is not None]
     pace = ", ".join(dict.fromkeys(told for _, told in times))
-    return Status(
+    return LineStatus(
         line,
         _state(line, len(complete) >= wanted, bool(missing), list(every.values())),
         missing,
@@ -147,7 +158,7 @@ def _status(
     )
 
 
-def _state(line: Line, complete: bool, missing: bool, runs: Sequence[Run]) -> str:
+def _state(line: TableLine, complete: bool, missing: bool, runs: Sequence[Run]) -> str:
     if not line.jobs:
         return "missing" if missing else "printed"
     if complete:
@@ -159,7 +170,7 @@ def _state(line: Line, complete: bool, missing: bool, runs: Sequence[Run]) -> st
     return "stopped" if any(run.resumable for run in runs) else "ready"
 
 
-def _shipped(line: Line) -> tuple[Spread | None, ...]:
+def _shipped(line: TableLine) -> tuple[SeedSpread | None, ...]:
     """The shipped numbers of a line's cells."""
     own = () if line.job is None else [m for m in measured() if matches(m.job, line.job)]
     return tuple(
@@ -167,7 +178,7 @@ def _shipped(line: Line) -> tuple[Spread | None, ...]:
     )
 
 
-def _spread(cell: Cell, found: Sequence[Mapping[int, Records]]) -> Spread | None:
+def _spread(cell: TableCell, found: Sequence[Mapping[int, Records]]) -> SeedSpread | None:
     """A cell over the seeds that all of its jobs have; `found` is per job seed -> records."""
     if not cell.source or not found:
         return None
@@ -176,12 +187,12 @@ def _spread(cell: Cell, found: Sequence[Mapping[int, Records]]) -> Spread | None
     return spread(values) if values else None
 
 
-def _mean(cell: Cell, found: Sequence[Mapping[int, Records]], seed: int) -> float | None:
+def _mean(cell: TableCell, found: Sequence[Mapping[int, Records]], seed: int) -> float | None:
     parts = [(cell.read(found[job][seed]), weight) for job, weight in cell.source]
     return None if any(value is None for value, _ in parts) else sum(v * w for v, w in parts if v is not None)
 
 
-def start(store: RunStore, status: Status, owner: str | None = None) -> list[Run]:
+def start_line(store: RunStore, status: LineStatus, owner: str | None = None) -> list[Run]:
     """Launch what a line still needs, in the background: resume what was cut short, start the seeds that are missing.
 
     Returns the runs that were launched; none for a line that is done, or lacks data or weights.
@@ -190,9 +201,10 @@ def start(store: RunStore, status: Status, owner: str | None = None) -> list[Run
 
 
 def _launches(
-    store: RunStore, status: Status, owner: str | None = None
+    store: RunStore, status: LineStatus, owner: str | None = None
 ) -> list[tuple[str, Callable[[], Run]]]:
-    """What `start` would launch: what tells it apart from others (lines may share runs), and a function that does."""
+    """What `start_line` would launch: what tells it apart from others (lines may share runs), and a function
+    that does."""
     if status.state in ("done", "missing", "printed"):
         return []
     runs = [store.get(run_id) for run_id in status.runs]
@@ -203,7 +215,7 @@ def _launches(
 
 
 def _launches_of(
-    store: RunStore, status: Status, job: Mapping[str, Any], runs: Sequence[Run], owner: str | None
+    store: RunStore, status: LineStatus, job: Mapping[str, Any], runs: Sequence[Run], owner: str | None
 ) -> list[tuple[str, Callable[[], Run]]]:
     taken = set(records_of(store, runs)) | {seed_of(run) for run in runs if run.live}
     again: dict[int, Run] = {}
@@ -218,7 +230,7 @@ def _launches_of(
         return resume(store, run.id)
 
     def begin(seed: int) -> Run:
-        return fresh(store, title, job, seed, group, owner)
+        return new_run(store, title, job, seed, group, owner)
 
     key = json.dumps(job, sort_keys=True)
     return [
@@ -227,19 +239,19 @@ def _launches_of(
     ]
 
 
-def _title(line: Line, job: Mapping[str, Any]) -> str:
+def _title(line: TableLine, job: Mapping[str, Any]) -> str:
     """A run's title: its line's label, with the set where the line has several."""
     return line.label if len(line.jobs) == 1 else f"{line.label}, {job['benchmark']}"
 
 
-def work_through(
+def run_table(
     store: RunStore,
     name: str,
     seeds: int = SEEDS,
     at_once: int = 2,
     tell: Callable[[str], None] | None = None,
     pause: float = 1.0,
-) -> Plan:
+) -> TablePlan:
     """Run everything of a table that can run, a few runs at a time, and wait for it; the table as it stands then.
 
     Cut short, it goes on where it was when called again. at_once : runs that are launched at a time; how many of them
@@ -247,9 +259,9 @@ def work_through(
     that fails is told and not tried again.
     """
     say = tell or (lambda text: None)
-    found = plan(store, name, seeds).lines
+    found = table_plan(store, name, seeds).lines
     waiting = list(dict(pair for status in found for pair in _launches(store, status)).values())
-    working = {run.id for status in found for run in _live(store, status)}
+    working = {run.id for status in found for run in _live_runs(store, status)}
     while waiting or working:
         while waiting and len(working) < at_once:
             run = waiting.pop(0)()
@@ -261,8 +273,8 @@ def work_through(
                 say(f"{run.status} {run.id}  {run.title}" + (f": {run.error}" if run.error else ""))
         if working:
             time.sleep(pause)
-    return plan(store, name, seeds)
+    return table_plan(store, name, seeds)
 
 
-def _live(store: RunStore, status: Status) -> list[Run]:
+def _live_runs(store: RunStore, status: LineStatus) -> list[Run]:
     return [run for run_id in status.runs if (run := store.get(run_id)).live]

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from core.base import files, processes
 from core.base.errors import InputError
-from core.base.public_mode import public
-from core.papers import plan, work_through
+from core.base.public_mode import is_public
+from core.papers import run_table, table_plan
 from core.runs.store import RunStore
 
 log = logging.getLogger("crossmatch.reproduce")
@@ -27,11 +27,11 @@ def start_table(store: RunStore, name: str, seeds: int) -> None:
     Raises InputError for an unknown table, and in public mode.
     """
     _check_allowed()
-    plan(store, name, seeds)
+    table_plan(store, name, seeds)
     if is_working(store, name):
         return
     path = _path(store, name)
-    with files.storage(path):
+    with files.storage_errors(path):
         path.parent.mkdir(exist_ok=True)
         arguments = [str(store.root), name, str(seeds)]
         process = processes.start_module(__name__, arguments, path.with_suffix(".log"))
@@ -41,7 +41,10 @@ def start_table(store: RunStore, name: str, seeds: int) -> None:
 def is_working(store: RunStore, name: str) -> bool:
     """Whether a process works through this table."""
     with suppress(OSError, ValueError, TypeError):
-        return processes.alive(processes.Identity(**json.loads(_path(store, name).read_text()))) is not False
+        return (
+            processes.is_alive(processes.ProcessIdentity(**json.loads(_path(store, name).read_text())))
+            is not False
+        )
     return False
 
 
@@ -49,8 +52,8 @@ def stop_table(store: RunStore, name: str, seeds: int) -> None:
     """Launch nothing more of this table, and ask its runs to stop; they can be resumed."""
     _check_allowed()
     with suppress(OSError, ValueError, TypeError):
-        processes.nudge(processes.Identity(**json.loads(_path(store, name).read_text())))
-    for status in plan(store, name, seeds).lines:
+        processes.terminate(processes.ProcessIdentity(**json.loads(_path(store, name).read_text())))
+    for status in table_plan(store, name, seeds).lines:
         for run_id in status.runs:
             if store.get(run_id).live:
                 store.request_stop(run_id)
@@ -58,7 +61,7 @@ def stop_table(store: RunStore, name: str, seeds: int) -> None:
 
 def _check_allowed() -> None:
     """A table takes hours: on a public server its owner starts and stops it, with `crossmatch reproduce`."""
-    if public():
+    if is_public():
         raise InputError("Tables are not run or stopped from here; run Crossmatch yourself.")
 
 
@@ -71,7 +74,7 @@ def main(arguments: Sequence[str]) -> None:
     """Work through the table, and log what is launched and what ends."""
     root, name, seeds = arguments
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    work_through(RunStore(Path(root)), name, int(seeds), tell=log.info)
+    run_table(RunStore(Path(root)), name, int(seeds), tell=log.info)
 
 
 if __name__ == "__main__":

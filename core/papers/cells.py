@@ -11,7 +11,7 @@ Records = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """One number of a table: where the paper has it, and how it is read off a run's records."""
 
     method: str  # as the paper names it: "raw", "SimpleMatch", "TTM", "TTM T=3"
@@ -45,11 +45,11 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Line:
+class TableLine:
     """One row of a table: the runs (over seeds) that it needs, and its cells."""
 
     label: str  # "Winoground, SigLIP-B16"
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
     job: dict[str, Any] | None  # of the first seed; None where nothing here can run it
     why: str = ""  # the next step where `job` is None; "" for what is printed and no run at all
     more: tuple[dict[str, Any], ...] = ()  # further runs: a row that holds several data sets

@@ -14,7 +14,7 @@ import pandas as pd
 from core.cola.run import adapt_job
 from core.datasets.published import reference
 from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
-from core.papers.cells import Cell, Line
+from core.papers.cells import TableCell, TableLine
 from core.scorers.cola_config import STRATEGIES
 
 BASES = {"CLIP": "openai/clip-vit-base-patch32", "FLAVA": "facebook/flava-full"}
@@ -51,7 +51,7 @@ TABLES = (
 )
 
 
-class TestCell(Cell):
+class TestCell(TableCell):
     """A number of a strategy's test results; `part` is the split of the queries."""
 
     __test__ = False  # pytest: not a class of tests
@@ -65,22 +65,22 @@ class TestCell(Cell):
 
 
 @cache  # pages ask several times a visit; nothing in it changes while a process lives
-def lines(table: str) -> list[Line]:
+def lines(table: str) -> list[TableLine]:
     """The lines of a table of the paper, in its order."""
     rows = reference("Cola", table)
     keys = dict.fromkeys(zip(rows["model"], rows["method"], strict=True))
     return [_line(*key, rows[(rows[["model", "method"]] == key).all(axis=1)]) for key in keys]
 
 
-def _line(model: str, method: str, rows: pd.DataFrame) -> Line:
+def _line(model: str, method: str, rows: pd.DataFrame) -> TableLine:
     label = ", ".join(filter(None, (model, method)))
     options = options_of(method)
     if model not in BASES or options is None:  # people and chance: printed numbers
-        return Line(label, tuple(_cell(row, []) for _, row in rows.iterrows()), None)
+        return TableLine(label, tuple(_cell(row, []) for _, row in rows.iterrows()), None)
     benchmarks = list(dict.fromkeys(SETS[name] for name in rows["dataset"]))
     jobs = tuple(adapt_job(name, BASES[model], options=options) for name in benchmarks)
     cells = tuple(_cell(row, benchmarks) for _, row in rows.iterrows())
-    return Line(label, cells, jobs[0], "", jobs[1:])
+    return TableLine(label, cells, jobs[0], "", jobs[1:])
 
 
 def options_of(method: str) -> dict[str, Any] | None:
@@ -136,13 +136,13 @@ WORLD_CELLS = (
 )
 
 
-def world() -> list[Line]:
+def builtin_lines() -> list[TableLine]:
     """The built-in CLIP before, and after every strategy."""
-    after = [world_line(strategy.label, {"strategy": name}) for name, strategy in STRATEGIES.items()]
-    return [world_line("before", {"strategy": "linear"}), *after]
+    after = [builtin_line(strategy.label, {"strategy": name}) for name, strategy in STRATEGIES.items()]
+    return [builtin_line("before", {"strategy": "linear"}), *after]
 
 
-def world_line(label: str, options: Mapping[str, Any]) -> Line:
+def builtin_line(label: str, options: Mapping[str, Any]) -> TableLine:
     """One strategy on the built-in scenes."""
     when = "before" if label == "before" else "after"
     cells = tuple(
@@ -150,4 +150,4 @@ def world_line(label: str, options: Mapping[str, Any]) -> Line:
         for name, part in WORLD_CELLS
     )
     job = adapt_job("scenes/retrieval", WORLD_MODEL, options=options)
-    return Line(f"{label}, {WORLD_MODEL}", cells, job, seeds=1 if when == "before" else None)
+    return TableLine(f"{label}, {WORLD_MODEL}", cells, job, seeds=1 if when == "before" else None)

@@ -17,25 +17,25 @@ from core.base.errors import InputError
 from core.datasets.base import RETRIEVAL
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import check_log_prob, estimate_prior, null_sample
-from core.debiasing.recall_curves import alpha_record, carried_record
-from core.debiasing.retrieval import scored, search
+from core.debiasing.recall_curves import alpha_record, transferred_alpha_record
+from core.debiasing.retrieval import retrieval_record, score_table
 from core.debiasing.study import AlphaStudy
 from core.metrics.evaluation import Evaluation, percent_record
 from core.scoring.lazy import lazy_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
-from core.ttm.choices import lasting_name
+from core.ttm.choices import absolute_name
 from core.ttm.run import load_groups
 
 if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
 
     from core.groups import GroupSet
-    from core.runs.attempt import Job
+    from core.runs.attempt import RunAttempt
 
 KIND = "measure"
 
 
-class Stopped(Exception):
+class MeasurementStopped(Exception):
     """Raised from a scorer's progress to end it."""
 
 
@@ -61,36 +61,36 @@ def measure_job(
     return {
         "benchmark": benchmark,
         "split": split,
-        "model": lasting_name(model),
+        "model": absolute_name(model),
         "groups": None,
         "device": device,
         KIND: own,
     }
 
 
-def run_measure(job: Job) -> bool:
+def run_measure(job: RunAttempt) -> bool:
     """What `core.worker` calls for a run of this kind; True when everything is measured."""
     started, config = time.perf_counter(), job.run.config
     wide = config["benchmark"] in datasets.names(RETRIEVAL)
     try:
-        record = (_retrieval if wide else _groups)(config, _teller(job))
-    except Stopped:
+        record = (_retrieval if wide else _groups)(config, _progress_reporter(job))
+    except MeasurementStopped:
         return False
     nothing = dict.fromkeys(("threshold", "coverage", "precision", "loss"))
-    with files.storage(job.folder):
+    with files.storage_errors(job.folder):
         files.write_arrays(job.store.arrays_path(job.run.id, 0), {})
     seconds = time.perf_counter() - started
     job.append({"iteration": 0, **nothing, "seconds": seconds, "note": "", **record})
     return True
 
 
-def _teller(job: Job) -> Callable[[str, float, float], Callable[[int, int], None]]:
+def _progress_reporter(job: RunAttempt) -> Callable[[str, float, float], Callable[[int, int], None]]:
     """what, share before, share of it -> a progress function that also notices a stop."""
 
     def make(what: str, start: float, size: float) -> Callable[[int, int], None]:
         def told(done: int, total: int) -> None:
             if job.stopping():
-                raise Stopped
+                raise MeasurementStopped
             job.progress(start + size * done / max(total, 1), what)
 
         told(0, 1)
@@ -145,11 +145,11 @@ def _retrieval(config: Mapping[str, Any], tell: Any) -> dict[str, Any]:
     """A retrieval set: recall both ways, accuracy where captions name classes, and alpha where a prior is asked for."""
     of_set, cache = (config["benchmark"], config["split"], config["model"]), ScoreCache()
     told = tell("scoring", 0.0, 0.7)
-    found = search(*of_set, cache=cache, progress=told)
+    found = retrieval_record(*of_set, cache=cache, progress=told)
     shape = f"{found['images']} images, {found['captions']} captions"
     record = {"n_groups": found["images"], "shape": shape, "metrics": found["metrics"]}
     if config[KIND]["prior"] is not None:
-        table = scored(*of_set, cache=cache, progress=told)
+        table = score_table(*of_set, cache=cache, progress=told)
         record["alpha"] = _retrieval_alpha(config, *table, cache, tell)
     return record
 
@@ -171,11 +171,11 @@ def _retrieval_alpha(
         told = tell("sampling the prior", 0.7, 0.1)
         prior = prior_from_samples(score_matrix(lazy_scorer(model), nulls, captions, cache, told))
     found = alpha_record(scores, relevant, own["seed"], prior)
-    entry = datasets.entry(benchmark)
+    entry = datasets.benchmark_entry(benchmark)
     if prior is None and entry is not None and "validation" in entry.splits:
         told = tell("scoring the validation split", 0.8, 0.2)
-        other = scored(benchmark, "validation", model, cache=cache, progress=told)
-        found["validated"] = carried_record(other[:2], scores, relevant, own["seed"])
+        other = score_table(benchmark, "validation", model, cache=cache, progress=told)
+        found["validated"] = transferred_alpha_record(other[:2], scores, relevant, own["seed"])
     names = found["alpha_0"]["metrics"]
     return {
         name: {at: {**part["metrics"][name], "alpha": part["alpha"]} for at, part in found.items()}

@@ -12,11 +12,11 @@ import pandas as pd
 from core.base.paths import assets
 from core.cola.run import adapt_job
 from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE
-from core.papers.cells import Cell
+from core.papers.cells import TableCell
 from core.papers.measure import measure_job
 from core.scorers.cola_config import STRATEGIES
 from core.ttm.run import simplematch_job, ttm_job
-from core.ttm.seeds import Spread, spread
+from core.ttm.seeds import SeedSpread, spread
 
 # Settings of alpha.csv -> where a measurement's record has them.
 _SETTINGS = {
@@ -31,13 +31,13 @@ _WHOLE = "all"  # the part of a run that is not a transfer check's
 _OWN: dict[str, Callable[[str], Any]] = {"adapt_on": float, "oracle": lambda text: bool(int(text))}
 
 
-class Measured:
+class ShippedRuns:
     """The shipped runs of one description: the job that they are of, and the records of every seed."""
 
     def __init__(self, job: dict[str, Any], seeds: Sequence[Sequence[Mapping[str, Any]]]) -> None:
         self.job, self.seeds = job, seeds
 
-    def read(self, cell: Cell) -> Spread | None:
+    def read(self, cell: TableCell) -> SeedSpread | None:
         """A cell's number over the seeds; None where these runs do not have it.
 
         What is before adaptation is no seed's doing: it counts once.
@@ -48,10 +48,10 @@ class Measured:
 
 
 @cache
-def measured() -> tuple[Measured, ...]:
+def measured() -> tuple[ShippedRuns, ...]:
     """Everything that was measured; what has no file yet is left out."""
     readers = {"ttm_ablations.csv": _adapted, "cola.csv": _strategies, "alpha.csv": _captioner}
-    found: list[Measured] = []
+    found: list[ShippedRuns] = []
     for name, read in readers.items():
         path = assets() / "results" / name
         if path.is_file():
@@ -59,16 +59,16 @@ def measured() -> tuple[Measured, ...]:
     return tuple(found)
 
 
-def _adapted(table: pd.DataFrame) -> list[Measured]:
+def _adapted(table: pd.DataFrame) -> list[ShippedRuns]:
     """Test-time matching and SimpleMatch, by iteration (benchmarks/ablations.py)."""
     runs = table.groupby(["kind", "model", "benchmark", "setting"], sort=False)
     return [
-        Measured(_job(*map(str, key)), [_records(own) for _, own in rows.groupby("seed")])
+        ShippedRuns(_job(*map(str, key)), [_records(own) for _, own in rows.groupby("seed")])
         for key, rows in runs
     ]
 
 
-def _strategies(table: pd.DataFrame) -> list[Measured]:
+def _strategies(table: pd.DataFrame) -> list[ShippedRuns]:
     """Cola's strategies on the built-in scenes, with the test results of the base before (benchmarks/cola.py)."""
     base = [_tests(table[table["strategy"] == "base"])] if (table["strategy"] == "base").any() else []
     found = []
@@ -81,7 +81,7 @@ def _strategies(table: pd.DataFrame) -> list[Measured]:
         meets = {"fusion": fusion} if STRATEGIES[str(strategy)].joint else {}
         options = {"strategy": strategy, **meets, "mix": mix, "lr": rate}
         job = adapt_job("scenes/retrieval", str(model), options=options)
-        found.append(Measured(job, [[*base, _tests(own)] for _, own in rows.groupby("seed")]))
+        found.append(ShippedRuns(job, [[*base, _tests(own)] for _, own in rows.groupby("seed")]))
     return found
 
 
@@ -97,7 +97,7 @@ def _tests(rows: pd.DataFrame) -> dict[str, Any]:
     return {"test": test, "parameters": {"trained": int(rows["trained"].iloc[0])}}
 
 
-def _captioner(table: pd.DataFrame) -> list[Measured]:
+def _captioner(table: pd.DataFrame) -> list[ShippedRuns]:
     """The built-in captioner with and without its prior from noise (benchmarks/alpha.py)."""
     rows = table[table["prior"] == "gaussian"]
     found = []
@@ -107,7 +107,7 @@ def _captioner(table: pd.DataFrame) -> list[Measured]:
             value = {"value": float(row["value"]), "alpha": row["alpha"]}
             alpha.setdefault(str(row["metric"]), {})[_SETTINGS[str(row["setting"])]] = value
         job = measure_job(str(benchmark), str(model), prior="gaussian")
-        found.append(Measured(job, [[{"metrics": {}, "alpha": alpha}]]))
+        found.append(ShippedRuns(job, [[{"metrics": {}, "alpha": alpha}]]))
     return found
 
 

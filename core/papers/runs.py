@@ -21,7 +21,7 @@ from core.ttm.seeds import seed_of
 from core.ttm.time_left import expected_seconds
 
 # Settings that change how a run goes and not what it computes.
-_FREE = ("seed", "micro_batch", "shard")
+_NOT_COMPARED = ("seed", "micro_batch", "shard")
 _SAME = (
     "benchmark",
     "split",
@@ -49,7 +49,7 @@ def matches(config: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
     if kind not in config or config.get("embeddings"):
         return False
     same = all((config.get(name) or None) == (job.get(name) or None) for name in _SAME)
-    settings = {name: value for name, value in job[kind].items() if name not in _FREE}
+    settings = {name: value for name, value in job[kind].items() if name not in _NOT_COMPARED}
     return same and all(config[kind].get(name) == value for name, value in settings.items())
 
 
@@ -86,7 +86,7 @@ def missing_data(benchmark: str, trains: bool = False) -> tuple[str, ...]:
 
 def count_of(job: Mapping[str, Any]) -> int | None:
     """Groups (images) that a job is about; None where that is not known before its data are read."""
-    entry = datasets.entry(job["benchmark"])
+    entry = datasets.benchmark_entry(job["benchmark"])
     if entry is not None:
         return next(iter(entry.counts.get("test", ())), None)
     return None if job["benchmark"] in datasets.names(RETRIEVAL) else _count(job["benchmark"], job["split"])
@@ -98,17 +98,17 @@ def _count(benchmark: str, split: str) -> int:
     return len(jobs.load_groups({"benchmark": benchmark, "split": split}))
 
 
-def time_of(store: RunStore, job: Mapping[str, Any], seeds: int) -> tuple[float | None, str]:
+def expected_time(store: RunStore, job: Mapping[str, Any], seeds: int) -> tuple[float | None, str]:
     """Seconds that so many seeds of a job will take, and where that is known from; None where nothing says."""
     if kind_of(job) in jobs.KINDS:
         count = count_of(job)
         seconds, pace = expected_seconds(store, job, count) if count else (None, "")
     else:
-        seconds, pace = _like(store, job)
+        seconds, pace = _time_of_similar_run(store, job)
     return None if seconds is None else seconds * seeds, pace
 
 
-def _like(store: RunStore, job: Mapping[str, Any]) -> tuple[float | None, str]:
+def _time_of_similar_run(store: RunStore, job: Mapping[str, Any]) -> tuple[float | None, str]:
     """From the newest finished run of the same kind and model; of a strategy by its steps, else by the groups."""
     kind = kind_of(job)
     own = _work(job)
@@ -131,7 +131,7 @@ def _work(config: Mapping[str, Any]) -> float | None:
     return count_of(config)
 
 
-def fresh(
+def new_run(
     store: RunStore, title: str, job: Mapping[str, Any], seed: int, group: str, owner: str | None = None
 ) -> Run:
     """Create and launch the run of one seed; it belongs to a group of seeds."""

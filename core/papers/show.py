@@ -11,7 +11,7 @@ import pandas as pd
 
 from core import datasets
 from core.datasets.published import UNITS, reference
-from core.figures.text import name_and_meaning
+from core.figures.text import label_and_meaning
 from core.papers.cells import GAINS
 from core.papers.tables import TABLES
 
@@ -28,7 +28,7 @@ COUNTERPARTS = {
 }
 
 
-class Missing(NamedTuple):
+class MissingResource(NamedTuple):
     """Something that is not here: what, the next step in words, and the commands in it."""
 
     what: str
@@ -37,26 +37,26 @@ class Missing(NamedTuple):
     lines: int  # of the table, that wait for it
 
 
-class Choice(NamedTuple):
+class TableChoice(NamedTuple):
     """A table: its key in `TABLES`, or its name in the paper where it is no run of adaptation; and what it shows."""
 
     key: str
     title: str
 
 
-def table_choices(paper: str) -> dict[str, Choice]:
+def table_choices(paper: str) -> dict[str, TableChoice]:
     """The tables of a paper (a key of `PAPERS`, or `WORLD`) by name."""
     if paper == WORLD:
         own = {name: title for name, (title, _) in TABLES.items() if name.startswith("world")}
-        return {_world_name(name): Choice(name, title) for name, title in own.items()}
+        return {_world_name(name): TableChoice(name, title) for name, title in own.items()}
     short, found = PAPERS[paper], {}
     for table in dict.fromkeys(reference(short)["table"]):
         key = f"{short.lower()}/{table.rpartition(' ')[2]}"
         if key in TABLES and (short != "TTM" or table.startswith("Table")):
-            found[table] = Choice(key, TABLES[key][0])
+            found[table] = TableChoice(key, TABLES[key][0])
         else:
             data = dict.fromkeys(reference(short, table)["dataset"])
-            found[table] = Choice(table, ", ".join(data))
+            found[table] = TableChoice(table, ", ".join(data))
     return found
 
 
@@ -69,13 +69,14 @@ def heading(cell: Mapping[str, Any]) -> str:
     """What a cell's column is headed: its own heading, or method and metric."""
     if cell.get("head") is not None:
         return cell["head"]
-    label = _GAIN_NAMES.get(cell["metric"]) or name_and_meaning(cell["metric"])[0]
+    label = _GAIN_NAMES.get(cell["metric"]) or label_and_meaning(cell["metric"])[0]
     method = "TTM" if cell["method"].startswith("TTM T=") else cell["method"]
     return f"{method} {label}" + (f", {cell['part']}" if cell["part"] else "")
 
 
 def table_html(plan: Mapping[str, Any]) -> str:
-    """`core.papers.Plan.record()` as markup: in every cell the paper's (or the shipped) number, and yours below."""
+    """`core.papers.TablePlan.record()` as markup: in every cell the paper's (or the shipped) number, and
+    yours below."""
     heads = list(dict.fromkeys(heading(cell) for line in plan["lines"] for cell in line["cells"]))
     rows = []
     for line in plan["lines"]:
@@ -117,7 +118,7 @@ def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def missing(plan: Mapping[str, Any]) -> list[Missing]:
+def missing_resources(plan: Mapping[str, Any]) -> list[MissingResource]:
     """What the table's lines wait for, each once, with the commands that bring it."""
     found: dict[str, list[str]] = {}
     for line in plan["lines"]:
@@ -127,18 +128,18 @@ def missing(plan: Mapping[str, Any]) -> list[Missing]:
     return [_missing(what, steps) for what, steps in found.items()]
 
 
-def _missing(what: str, steps: list[str]) -> Missing:
+def _missing(what: str, steps: list[str]) -> MissingResource:
     told = "; ".join(dict.fromkeys(steps))
     commands = tuple(dict.fromkeys(re.findall(r"`([^`]+)`", told)))
-    return Missing(what, told.replace("`", ""), commands, len(steps))
+    return MissingResource(what, told.replace("`", ""), commands, len(steps))
 
 
 def paper_frame(paper: str, table: str) -> pd.DataFrame:
     """A paper's table as it is read: one row per data set, model and method, one column per metric.
 
-    Numbers are text, with their deviation and the number of the note (see `notes`) where the paper says more.
+    Numbers are text, with their deviation and the number of the note (see `table_notes`) where the paper says more.
     """
-    rows, told = reference(paper, table), notes(paper, table)
+    rows, told = reference(paper, table), table_notes(paper, table)
 
     def printed(row: pd.Series) -> str:
         text = number(row["value"], None if pd.isna(row["std"]) else row["std"])
@@ -160,14 +161,14 @@ def paper_frame(paper: str, table: str) -> pd.DataFrame:
 def metric_heading(metric: str) -> str:
     """A metric of the papers with its unit, where that is not percent."""
     try:
-        label = name_and_meaning(metric)[0]
+        label = label_and_meaning(metric)[0]
     except KeyError:
         label = _GAIN_NAMES.get(metric) or metric.replace("_", " ").replace("map", "mAP")
     unit = UNITS[metric]
     return label if unit in ("percent", "1") or metric in GAINS else f"{label} ({unit})"
 
 
-def notes(paper: str, table: str) -> list[str]:
+def table_notes(paper: str, table: str) -> list[str]:
     """What a reader of a paper's table must know, each note once."""
     return [note for note in dict.fromkeys(reference(paper, table)["note"]) if note]
 
@@ -177,7 +178,7 @@ def data_states(paper: str, table: str) -> dict[str, str]:
     wanted = set(reference(paper, table)["dataset"])
     found = {}
     for name in datasets.names(None):
-        entry = datasets.entry(name)
+        entry = datasets.benchmark_entry(name)
         if entry is not None and (entry.reference or (entry.title, ""))[0] in wanted:
             found[name] = datasets.state(name)
     return found

@@ -18,7 +18,7 @@ from core.base.errors import unknown_name
 from core.datasets.published import reference
 from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE
 from core.papers import cola, vgpt
-from core.papers.cells import GAINS, Cell, Line
+from core.papers.cells import GAINS, TableCell, TableLine
 from core.scorers.hub import builtin_models
 from core.ttm.config import MODELS, PRESETS
 from core.ttm.run import simplematch_job, ttm_job
@@ -30,7 +30,7 @@ SEEDS = 4  # [TTM] 4.1
 
 
 @cache  # pages ask several times a visit; nothing in it changes while a process lives
-def _paper_table(number: int) -> list[Line]:
+def _paper_table(number: int) -> list[TableLine]:
     rows = reference("TTM", f"Table {number}")
     found = []
     for key in dict.fromkeys(zip(rows["dataset"], rows["subset"], rows["model"], strict=True)):
@@ -43,7 +43,7 @@ def _paper_table(number: int) -> list[Line]:
     return found
 
 
-def _paper_line(dataset: str, subset: str, model: str, length: str, rows: pd.DataFrame) -> Line:
+def _paper_line(dataset: str, subset: str, model: str, length: str, rows: pd.DataFrame) -> TableLine:
     wide = subset == "non-grouped"
     label = ", ".join(filter(None, (dataset, subset, model, length.removeprefix("TTM "))))
     benchmark = _benchmark(dataset, "" if wide else subset)
@@ -53,18 +53,20 @@ def _paper_line(dataset: str, subset: str, model: str, length: str, rows: pd.Dat
         step = (
             f"`crossmatch evaluate --benchmark {benchmark} --model api:NAME` with an endpoint that serves it"
         )
-        return Line(label, cells, None, f"scores of {model}: {step}; this is no run of adaptation")
+        return TableLine(label, cells, None, f"scores of {model}: {step}; this is no run of adaptation")
     options = {"iterations": int(length.removeprefix("TTM T="))} if length else {}
-    return Line(label, cells, ttm_job(benchmark, MODELS[model.lower()], preset=preset, options=options), "")
+    return TableLine(
+        label, cells, ttm_job(benchmark, MODELS[model.lower()], preset=preset, options=options), ""
+    )
 
 
 def _benchmark(dataset: str, subset: str) -> str:
     """The benchmark that stands for a data set of the paper's tables."""
-    named = {name: datasets.entry(name) for name in datasets.names()}
+    named = {name: datasets.benchmark_entry(name) for name in datasets.names()}
     return next(name for name, e in named.items() if e is not None and e.reference == (dataset, subset))
 
 
-def _paper_cell(row: pd.Series, rows: pd.DataFrame) -> Cell:
+def _paper_cell(row: pd.Series, rows: pd.DataFrame) -> TableCell:
     method, metric = str(row["method"]), str(row["metric"])
     when = "before" if method in ("raw", "SimpleMatch") else "after"
     std = None if pd.isna(row["std"]) else float(row["std"])
@@ -72,7 +74,7 @@ def _paper_cell(row: pd.Series, rows: pd.DataFrame) -> Cell:
     if metric in GAINS:
         results = rows[~rows["metric"].isin(GAINS)].set_index("method")["metric"]
         of, base = results[method], results[str(row["note"]).removeprefix("over ")]
-    return Cell(method, metric, when, of, base, float(row["value"]), std, str(row["note"]))
+    return TableCell(method, metric, when, of, base, float(row["value"]), std, str(row["note"]))
 
 
 # ---- the built-in world
@@ -83,13 +85,13 @@ _ABLATION = "scenes/left-right"
 
 def _measured(
     method: str = "TTM", metrics: Sequence[str] = (GROUP_MATCH, GROUP_SCORE), part: str = ""
-) -> tuple[Cell, ...]:
+) -> tuple[TableCell, ...]:
     """The metrics before (SimpleMatch is what GroupMatch says before) and after."""
     before = (
-        Cell("raw", GROUP_SCORE, "before", GROUP_SCORE, part=part),
-        Cell("SimpleMatch", GROUP_MATCH, "before", GROUP_MATCH, part=part),
+        TableCell("raw", GROUP_SCORE, "before", GROUP_SCORE, part=part),
+        TableCell("SimpleMatch", GROUP_MATCH, "before", GROUP_MATCH, part=part),
     )
-    return (*before, *(Cell(method, metric, "after", metric, part=part) for metric in metrics))
+    return (*before, *(TableCell(method, metric, "after", metric, part=part) for metric in metrics))
 
 
 def _models() -> list[str]:
@@ -107,55 +109,58 @@ def _sets(flat: bool = False) -> list[str]:
     return [n for n in datasets.names() if n.startswith("scenes/") and n.endswith("@global") == flat]
 
 
-def _world() -> list[Line]:
+def _world() -> list[TableLine]:
     """Every built-in set and model: test-time matching, and SimpleMatch as a real step."""
     found = []
     for model in _models():
         for name in _sets():
-            found.append(Line(f"{name}, {model}", _measured(), ttm_job(name, model)))
-            cells = Cell("SimpleMatch", GROUP_SCORE, "after", GROUP_SCORE)
-            found.append(Line(f"{name}, {model}, SimpleMatch", (cells,), simplematch_job(name, model)))
+            found.append(TableLine(f"{name}, {model}", _measured(), ttm_job(name, model)))
+            cells = TableCell("SimpleMatch", GROUP_SCORE, "after", GROUP_SCORE)
+            found.append(TableLine(f"{name}, {model}, SimpleMatch", (cells,), simplematch_job(name, model)))
     return found
 
 
-def _varied(rows: Mapping[str, Mapping[str, Any]]) -> Callable[[], list[Line]]:
+def _varied(rows: Mapping[str, Mapping[str, Any]]) -> Callable[[], list[TableLine]]:
     """Lines that differ in settings, on one set and the built-in CLIP; keys are labels."""
     return lambda: [
-        Line(f"{_ABLATION}, {label}", _measured(), ttm_job(_ABLATION, "builtin/clip", options=dict(options)))
+        TableLine(
+            f"{_ABLATION}, {label}", _measured(), ttm_job(_ABLATION, "builtin/clip", options=dict(options))
+        )
         for label, options in rows.items()
     ]
 
 
-def _oracle() -> list[Line]:
+def _oracle() -> list[TableLine]:
     jobs = {"without": False, "oracle: reads the truth": True}
     return [
-        Line(f"{_ABLATION}, {label}", _measured(), ttm_job(_ABLATION, "builtin/clip", oracle=oracle))
+        TableLine(f"{_ABLATION}, {label}", _measured(), ttm_job(_ABLATION, "builtin/clip", oracle=oracle))
         for label, oracle in jobs.items()
     ]
 
 
-def _global() -> list[Line]:
+def _global() -> list[TableLine]:
     options = {"variant": "global", "threshold_mode": "relative", "tau_first": 0.5, "tau_last": 0.0}
     cells = (
-        Cell("raw", GROUP_SCORE, "before", GROUP_SCORE),
-        Cell("SimpleMatch", GLOBAL_MATCH, "before", GLOBAL_MATCH),
-        Cell("TTM", GLOBAL_MATCH, "after", GLOBAL_MATCH),
+        TableCell("raw", GROUP_SCORE, "before", GROUP_SCORE),
+        TableCell("SimpleMatch", GLOBAL_MATCH, "before", GLOBAL_MATCH),
+        TableCell("TTM", GLOBAL_MATCH, "after", GLOBAL_MATCH),
     )
     return [
-        Line(f"{name}, builtin/clip", cells, ttm_job(name, "builtin/clip", options=options))
+        TableLine(f"{name}, builtin/clip", cells, ttm_job(name, "builtin/clip", options=options))
         for name in _sets(flat=True)
     ]
 
 
-def _transfer() -> list[Line]:
+def _transfer() -> list[TableLine]:
     cells = (*_measured(part="adapted"), *_measured(part="untouched"))
     return [
-        Line(f"{name}, builtin/clip", cells, ttm_job(name, "builtin/clip", adapt_on=0.5)) for name in _sets()
+        TableLine(f"{name}, builtin/clip", cells, ttm_job(name, "builtin/clip", adapt_on=0.5))
+        for name in _sets()
     ]
 
 
 # Name -> what it shows, and its lines.
-TABLES: dict[str, tuple[str, Callable[[], list[Line]]]] = {
+TABLES: dict[str, tuple[str, Callable[[], list[TableLine]]]] = {
     "ttm/1": ("Winoground, MMVP-VLM and ColorSwap", lambda: _paper_table(1)),
     "ttm/2": ("the same without groups: the global variant", lambda: _paper_table(2)),
     "ttm/6": ("SugarCrepe", lambda: _paper_table(6)),
@@ -178,14 +183,14 @@ TABLES: dict[str, tuple[str, Callable[[], list[Line]]]] = {
         _varied({f"T={t}": {"iterations": t} for t in (1, 3, 5, 10)}),
     ),
     "world/oracle": ("the skyline, as Fig. 4", _oracle),
-    "world/cola": ("Cola's strategies on the built-in scenes", cola.world),
-    "world/alpha": ("a captioner with and without its language prior", vgpt.world),
+    "world/cola": ("Cola's strategies on the built-in scenes", cola.builtin_lines),
+    "world/alpha": ("a captioner with and without its language prior", vgpt.builtin_lines),
     **{f"vgpt/{key}": (title, partial(vgpt.lines, table)) for key, table, title in vgpt.TABLES},
     **{f"cola/{key}": (title, partial(cola.lines, table)) for key, table, title in cola.TABLES},
 }
 
 
-def lines(name: str) -> list[Line]:
+def lines(name: str) -> list[TableLine]:
     """The lines of a table by name; InputError for one that does not exist."""
     if name not in TABLES:
         raise unknown_name("table", name, TABLES)

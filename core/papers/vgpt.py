@@ -16,21 +16,21 @@ import pandas as pd
 from core import datasets
 from core.datasets.base import RETRIEVAL
 from core.datasets.published import reference
-from core.figures.text import name_and_meaning
+from core.figures.text import label_and_meaning
 from core.metrics.groups import TEXT_SCORE
-from core.papers.cells import Cell, Line
+from core.papers.cells import TableCell, TableLine
 from core.papers.measure import measure_job
 from core.sweeps.evaluate import evaluate_job
 
-_NEAR = "the paper's BLIP is the pre-trained ViT-L; this one is its nearest published relative"
+_SUBSTITUTE_NOTE = "the paper's BLIP is the pre-trained ViT-L; this one is its nearest published relative"
 _CAPTIONER = "Salesforce/blip-image-captioning-large"
 _MATCHER = "Salesforce/blip-itm-large-coco"
 # (model, method or its first word) of the paper -> what scores it here, and a remark.
 SCORERS: dict[tuple[str, str], tuple[str, str]] = {
-    ("BLIP", "ITC"): (f"itc:{_MATCHER}", _NEAR),
-    ("BLIP", "ITM"): (f"itm:{_MATCHER}", _NEAR),
-    ("BLIP", "VisualGPTScore"): (f"vgpt:{_CAPTIONER}", _NEAR),
-    ("BLIP", "blind VLM"): (f"blind:{_CAPTIONER}", _NEAR),
+    ("BLIP", "ITC"): (f"itc:{_MATCHER}", _SUBSTITUTE_NOTE),
+    ("BLIP", "ITM"): (f"itm:{_MATCHER}", _SUBSTITUTE_NOTE),
+    ("BLIP", "VisualGPTScore"): (f"vgpt:{_CAPTIONER}", _SUBSTITUTE_NOTE),
+    ("BLIP", "blind VLM"): (f"blind:{_CAPTIONER}", _SUBSTITUTE_NOTE),
     ("BLIP-2 Q-Former", "ITC"): ("itc:Salesforce/blip2-itm-vit-g", "the paper's has a ViT-L"),
     ("BLIP-2 Q-Former", "ITM"): ("itm:Salesforce/blip2-itm-vit-g", "the paper's has a ViT-L"),
     ("BLIP-2 FLAN-T5", "VisualGPTScore"): ("vgpt:Salesforce/blip2-flan-t5-xl", "the paper's has a ViT-L"),
@@ -77,7 +77,7 @@ TABLES = (
 )
 
 
-class AlphaCell(Cell):
+class AlphaCell(TableCell):
     """A number at some alpha: `base` says which (`alpha_0`, `alpha_1`, `best`, `validated`)."""
 
     def _value(self, record: Any, name: str) -> float | None:
@@ -89,7 +89,7 @@ class AlphaCell(Cell):
         return value["mean"] if isinstance(value, dict) else value
 
 
-class CountCell(Cell):
+class CountCell(TableCell):
     """How many groups a part has."""
 
     def _value(self, record: Any, name: str) -> float | None:
@@ -98,7 +98,7 @@ class CountCell(Cell):
 
 
 @cache  # pages ask several times a visit; nothing in it changes while a process lives
-def lines(table: str) -> list[Line]:
+def lines(table: str) -> list[TableLine]:
     """The lines of a table of the paper, one per model and method, in the paper's order; every alpha is a line."""
     rows = reference("VGPT", table)
     several = len(set(zip(rows["dataset"], rows["subset"], strict=True))) > 1
@@ -109,21 +109,21 @@ def lines(table: str) -> list[Line]:
     return found
 
 
-def _line(table: str, model: str, method: str, rows: pd.DataFrame, several: bool) -> Line:
+def _line(table: str, model: str, method: str, rows: pd.DataFrame, several: bool) -> TableLine:
     score, how = _parts(method)
     label = ", ".join(filter(None, (model, method.replace("alpha", "α")))) or "number of groups"
     scorer, remark = SCORERS.get((model, score) if model or method else ("BLIP", "ITC"), ("", ""))
     benchmarks = list(dict.fromkeys(b for _, row in rows.iterrows() for b in _benchmarks(row)))
-    why = _why(model, score, how, benchmarks)
+    why = _why_not_runnable(model, score, how, benchmarks)
     if not scorer or why:
-        return Line(
+        return TableLine(
             label, tuple(_cell(row, rows, (), table, several) for _, row in rows.iterrows()), None, why
         )
     tags = list(dict.fromkeys(rows["subset"])) if table == "Table 12" else []
     jobs = tuple(_job(name, scorer, how, score, tags) for name in benchmarks)
     cells = tuple(_cell(row, rows, benchmarks, table, several, remark) for _, row in rows.iterrows())
     seeds = 5 if table == "Table 6" else 1  # draws of the noise ([VGPT] Table 6)
-    return Line(label, cells, jobs[0], "", jobs[1:], seeds)
+    return TableLine(label, cells, jobs[0], "", jobs[1:], seeds)
 
 
 def _parts(method: str) -> tuple[str, str]:
@@ -132,7 +132,7 @@ def _parts(method: str) -> tuple[str, str]:
     return re.sub(r" alpha=.*", "", name), how
 
 
-def _why(model: str, score: str, how: str, benchmarks: Sequence[str]) -> str:
+def _why_not_runnable(model: str, score: str, how: str, benchmarks: Sequence[str]) -> str:
     """The next step where a row cannot be run; "" where it can, or where it is no model's."""
     if score == "chance" or model in ("human", "random"):
         return ""
@@ -166,7 +166,9 @@ def _benchmarks(row: pd.Series) -> tuple[str, ...]:
 @cache
 def _references() -> dict[tuple[str, str], str]:
     """Data set and subset as the papers name them -> the benchmark."""
-    named = {name: datasets.entry(name) for name in datasets.names(None) if not name.startswith("mine/")}
+    named = {
+        name: datasets.benchmark_entry(name) for name in datasets.names(None) if not name.startswith("mine/")
+    }
     return {e.reference: name for name, e in named.items() if e is not None and e.reference}
 
 
@@ -179,7 +181,7 @@ def _weights(row: pd.Series) -> list[float]:
 
 
 def _job(benchmark: str, model: str, how: str, score: str, tags: Sequence[str]) -> dict[str, Any]:
-    entry = datasets.entry(benchmark)
+    entry = datasets.benchmark_entry(benchmark)
     wide = entry is not None and entry.kind == RETRIEVAL
     if score == "VisualGPTScore":
         prior = "test" if "test images" in how or (wide and not how) else "gaussian"
@@ -194,7 +196,7 @@ def _job(benchmark: str, model: str, how: str, score: str, tags: Sequence[str]) 
 
 def _cell(
     row: pd.Series, rows: pd.DataFrame, benchmarks: Sequence[str], table: str, several: bool, remark: str = ""
-) -> Cell:
+) -> TableCell:
     method, metric = str(row["method"]), str(row["metric"])
     where = " ".join(filter(None, (str(row["dataset"]), str(row["subset"])))) if several else ""
     told = {"alpha": "α", "groups": "groups"}.get(metric) or metric_label(metric)
@@ -213,7 +215,7 @@ def _cell(
     if at:
         of = _alpha_of(row, rows) if metric == "alpha" else _METRICS.get(metric, metric)
         return AlphaCell(method, metric, "after", of, at, **facts)
-    return Cell(method, metric, "after", _METRICS.get(metric, metric), **facts)
+    return TableCell(method, metric, "after", _METRICS.get(metric, metric), **facts)
 
 
 def _at(method: str, note: str) -> str:
@@ -239,7 +241,7 @@ def _alpha_of(row: pd.Series, rows: pd.DataFrame) -> str:
 def metric_label(metric: str) -> str:
     """A metric's name for people."""
     try:
-        return name_and_meaning(metric)[0]
+        return label_and_meaning(metric)[0]
     except KeyError:
         return metric.replace("_", " ")
 
@@ -249,17 +251,17 @@ def metric_label(metric: str) -> str:
 WORLD_MODEL = "builtin/blip-caption"
 
 
-def world() -> list[Line]:
+def builtin_lines() -> list[TableLine]:
     """The built-in captioner on every set of groups: its scores as they are, without its prior, and in between."""
-    return [world_line(name) for name in datasets.names() if name.startswith("scenes/") and "@" not in name]
+    return [builtin_line(name) for name in datasets.names() if name.startswith("scenes/") and "@" not in name]
 
 
-def world_line(benchmark: str) -> Line:
+def builtin_line(benchmark: str) -> TableLine:
     """One set: TextScore at alpha 0, at 1, at its best, and held out."""
     cells = tuple(
         AlphaCell(f"VisualGPTScore {at}", TEXT_SCORE, "after", TEXT_SCORE, at, head=f"{title} TextScore")
         for at, title in _HEADS.items()
     )
-    return Line(
+    return TableLine(
         f"{benchmark}, {WORLD_MODEL}", cells, measure_job(benchmark, WORLD_MODEL, prior="gaussian"), seeds=1
     )

@@ -50,6 +50,8 @@ def pretrain_recipe(
     progress: Progress | None = None,
 ) -> Path:
     """As `pretrain`, with a recipe of one's own; `name` appears in the card."""
-    from core.pretrain.folder import make  # imports torch and transformers
+    from core.pretrain.folder import pretrain_to_folder  # imports torch and transformers
 
-    return make(name, recipe, Path(out), seed, steps, device, progress or (lambda what, share: None))
+    return pretrain_to_folder(
+        name, recipe, Path(out), seed, steps, device, progress or (lambda what, share: None)
+    )

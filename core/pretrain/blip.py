@@ -17,7 +17,7 @@ from transformers import (
 
 from core.pretrain.language import mean_log_probability, next_word_loss
 from core.pretrain.recipes import Recipe
-from core.pretrain.shared import Batch, Passed, Words, place, tower, trimmed
+from core.pretrain.shared import Batch, ForwardResult, TextStates, place, tower, trimmed
 from core.pretrain.tokens import BOS, EOS, NO, PAD, YES, image_settings, questions
 from core.scenes import MODEL_SIZE
 
@@ -93,7 +93,7 @@ def _embed_captions(module: BlipForImageTextRetrieval, ids: torch.Tensor) -> tor
     return module.text_proj(read)
 
 
-def retrieval_loss(module: BlipForImageTextRetrieval, batch: Batch) -> Passed:
+def retrieval_loss(module: BlipForImageTextRetrieval, batch: Batch) -> ForwardResult:
     """ITC as CLIP's, at a fixed temperature; ITM on the true pairs and on the hardest of the batch's false ones."""
     seen = module.vision_model(pixel_values=batch.pixels)
     pooled = module.vision_proj(seen.last_hidden_state[:, 0])
@@ -108,8 +108,8 @@ def retrieval_loss(module: BlipForImageTextRetrieval, batch: Batch) -> Passed:
     layers = _layers(module, tokens, ids)
     itm = F.binary_cross_entropy_with_logits(_itm_logit(module, layers[-1]), (images == captions).float())
     # Asked of the last layer but one, and beside wrong pictures too: a true caption gives its own words away.
-    words = Words(layers[-2], ids, images, captions)
-    return Passed(itc + itm, pooled, seen.last_hidden_state[:, 1:], told, words)
+    words = TextStates(layers[-2], ids, images, captions)
+    return ForwardResult(itc + itm, pooled, seen.last_hidden_state[:, 1:], told, words)
 
 
 ITC_SCALE = 20.0  # BlipForImageTextRetrieval has no temperature of its own: its ITC score is the bare cosine
@@ -163,15 +163,17 @@ def _decoded(module: Any, tokens: torch.Tensor, ids: torch.Tensor) -> torch.Tens
     ).last_hidden_state
 
 
-def captioner_loss(module: BlipForConditionalGeneration, batch: Batch) -> Passed:
+def captioner_loss(module: BlipForConditionalGeneration, batch: Batch) -> ForwardResult:
     """Cross-entropy of the caption's tokens."""
     seen = module.vision_model(pixel_values=batch.pixels)
     ids = trimmed(batch.ids)
     read = _decoded(module, seen.last_hidden_state, ids)
     loss = next_word_loss(module.text_decoder.cls(read), ids)
     own = torch.arange(len(ids), device=ids.device)
-    words = Words(read, ids, own, own)  # a word is read before those after it, so they cannot give it away
-    return Passed(loss, seen.pooler_output, seen.last_hidden_state[:, 1:], words=words)
+    words = TextStates(
+        read, ids, own, own
+    )  # a word is read before those after it, so they cannot give it away
+    return ForwardResult(loss, seen.pooler_output, seen.last_hidden_state[:, 1:], words=words)
 
 
 def captioner_scores(
@@ -219,7 +221,7 @@ def vqa_logit(module: BlipForQuestionAnswering, tokens: torch.Tensor, asked: tor
     return logits[:, -1, YES] - logits[:, -1, NO]
 
 
-def vqa_loss(module: BlipForQuestionAnswering, batch: Batch) -> Passed:
+def vqa_loss(module: BlipForQuestionAnswering, batch: Batch) -> ForwardResult:
     """Cross-entropy of the answer: "yes" for a picture's own caption, "no" for its twin's or another scene's."""
     seen = module.vision_model(pixel_values=batch.pixels)
     own = torch.arange(len(batch.ids), device=batch.ids.device)
@@ -233,8 +235,8 @@ def vqa_loss(module: BlipForQuestionAnswering, batch: Batch) -> Passed:
     loss = next_word_loss(_answered(module, read, asked, labels), labels)
     # What a caption tells is asked of the reading beside a wrong picture, which cannot give it away.
     told = read[len(own) :, 0][other.argsort()]
-    words = Words(layers[-2], asked, images, captions)
-    return Passed(loss, seen.pooler_output, seen.last_hidden_state[:, 1:], told, words)
+    words = TextStates(layers[-2], asked, images, captions)
+    return ForwardResult(loss, seen.pooler_output, seen.last_hidden_state[:, 1:], told, words)
 
 
 def _others(rows: int, pairs: int) -> torch.Tensor:

@@ -16,7 +16,7 @@ from core.pretrain.recipes import Recipe
 LOG = "training_log.jsonl"
 _PROSE = ("title", "use", "notes", "limits")
 # Kind of score -> set -> metric -> value, low, high in percent.
-Found = dict[str, dict[str, dict[str, list[float]]]]
+Measured = dict[str, dict[str, dict[str, list[float]]]]
 
 _CARD = """---
 license: apache-2.0
@@ -100,7 +100,7 @@ def _parameters(folder: Path) -> int:
         return sum(math.prod(weights.get_slice(key).get_shape()) for key in weights.keys())  # noqa: SIM118
 
 
-def metrics_table(found: Found) -> str:
+def metrics_table(found: Measured) -> str:
     """One row per set; value [low, high] for every kind of score and metric."""
     columns = [(kind, metric) for kind, sets in found.items() for metric in next(iter(sets.values()))]
     rows = ["| set | " + " | ".join(f"{metric} ({kind})" for kind, metric in columns) + " |"]

@@ -19,7 +19,7 @@ from transformers import (
 )
 
 from core.pretrain.recipes import Recipe
-from core.pretrain.shared import Batch, Passed, place, sincos_grid, tower, trimmed
+from core.pretrain.shared import Batch, ForwardResult, place, sincos_grid, tower, trimmed
 from core.pretrain.tokens import BOS, EOS, PAD, image_settings
 from core.scenes import MODEL_SIZE
 
@@ -53,14 +53,14 @@ def _clip_captions(module: CLIPModel, ids: torch.Tensor) -> torch.Tensor:
     return module.text_projection(pooled)
 
 
-def clip_loss(module: CLIPModel, batch: Batch) -> Passed:
+def clip_loss(module: CLIPModel, batch: Batch) -> ForwardResult:
     """Cross-entropy over the rows and the columns of the batch's similarities (Radford et al. 2021)."""
     seen = module.vision_model(pixel_values=batch.pixels)
     pooled, told = module.visual_projection(seen.pooler_output), _clip_captions(module, batch.ids)
     logits = module.logit_scale.exp() * F.normalize(pooled, dim=-1) @ F.normalize(told, dim=-1).T
     own = torch.arange(len(logits), device=logits.device)
     loss = (F.cross_entropy(logits, own) + F.cross_entropy(logits.T, own)) / 2
-    return Passed(loss, pooled, seen.last_hidden_state[:, 1:], told)
+    return ForwardResult(loss, pooled, seen.last_hidden_state[:, 1:], told)
 
 
 def clip_scores(module: CLIPModel, pixels: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
@@ -98,14 +98,14 @@ def build_siglip(recipe: Recipe, words: int) -> SiglipModel:
     return module
 
 
-def siglip_loss(module: SiglipModel, batch: Batch) -> Passed:
+def siglip_loss(module: SiglipModel, batch: Batch) -> ForwardResult:
     """Sigmoid loss over all pairs of the batch (Zhai et al. 2023, Algorithm 1)."""
     seen = module.vision_model(pixel_values=batch.pixels)
     told = module.text_model(input_ids=batch.ids).pooler_output
     logits = module.logit_scale.exp() * _cosines(seen.pooler_output, told) + module.logit_bias
     signs = 2 * torch.eye(len(logits), device=logits.device) - 1
     loss = -F.logsigmoid(signs * logits).sum() / len(logits)
-    return Passed(loss, seen.pooler_output, seen.last_hidden_state, told)
+    return ForwardResult(loss, seen.pooler_output, seen.last_hidden_state, told)
 
 
 def siglip_scores(module: SiglipModel, pixels: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:

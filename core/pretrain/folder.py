@@ -14,12 +14,12 @@ from core.pretrain.card import LOG, write_card
 from core.pretrain.families import FAMILIES
 from core.pretrain.loop import Progress, remeasure, seeded, train
 from core.pretrain.recipes import Recipe
-from core.pretrain.start import builtin, start_from
+from core.pretrain.start import builtin, initialise_from
 from core.pretrain.tokens import word_tokenizer
 from core.scenes.training_pictures import training_data
 
 
-def make(
+def pretrain_to_folder(
     name: str, recipe: Recipe, out: Path, seed: int, steps: int | None, device: str, progress: Progress
 ) -> Path:
     """Train and write everything; see `core.pretrain.pretrain`."""
@@ -38,7 +38,7 @@ def make(
     with seeded(seed):
         module = family.build(recipe, len(tokenizer)).to(where)
         if earlier is not None:
-            start_from(module, earlier)
+            initialise_from(module, earlier)
         with (out / LOG).open("w") as log:
             for record in train(recipe, module, data, tokenizer, seed, count, progress):
                 log.write(json.dumps(record) + "\n")

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from core.pretrain.shared import Words
+from core.pretrain.shared import TextStates
 from core.pretrain.tokens import vocabulary
 from core.scenes import COLOURS, SHAPES
 from core.scenes.training_pictures import LABELS
@@ -48,7 +48,7 @@ class SceneHeads(nn.Module):
         """Which attributes have an object centred in each patch: (b, patches, d) and (b, patches, labels)."""
         return len(LABELS) * F.binary_cross_entropy_with_logits(self.cells(patches), maps)
 
-    def words_loss(self, words: Words, objects: torch.Tensor) -> torch.Tensor:
+    def words_loss(self, words: TextStates, objects: torch.Tensor) -> torch.Tensor:
         """Shape and place of the object of a colour, asked of that colour's word once it has seen the picture.
 
         objects : (b, colours, 6) of the batch's pictures.
@@ -60,7 +60,7 @@ class SceneHeads(nn.Module):
         error = (found[:, -2:] - wanted[:, -2:] / _SPREAD).square().sum(dim=-1)
         return (shape + error).sum() / max(1, len(row))
 
-    def agrees_loss(self, words: Words, objects: torch.Tensor, told: torch.Tensor) -> torch.Tensor:
+    def agrees_loss(self, words: TextStates, objects: torch.Tensor, told: torch.Tensor) -> torch.Tensor:
         """Whether shape and relation told of a colour hold in the picture, asked of that colour's word.
 
         objects, told : (b, colours, 6) of the batch's pictures and captions. A matching head has to find what is

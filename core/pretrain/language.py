@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from core.pretrain.recipes import Recipe
-from core.pretrain.shared import Batch, Passed, trimmed
+from core.pretrain.shared import Batch, ForwardResult, trimmed
 from core.pretrain.tokens import BOS, EOS, PAD
 
 
@@ -49,10 +49,10 @@ def next_word_loss(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     return F.cross_entropy(logits[:, :-1].flatten(0, 1), following.flatten(), ignore_index=-100)
 
 
-def language_loss(module: GPT2LMHeadModel, batch: Batch) -> Passed:
+def language_loss(module: GPT2LMHeadModel, batch: Batch) -> ForwardResult:
     """Cross-entropy of the captions' words; the pictures are not looked at."""
     ids = trimmed(batch.ids)
-    return Passed(next_word_loss(_logits(module, ids), ids))
+    return ForwardResult(next_word_loss(_logits(module, ids), ids))
 
 
 def language_scores(module: GPT2LMHeadModel, pixels: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:

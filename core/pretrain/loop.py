@@ -15,7 +15,7 @@ from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, evaluate
 from core.pretrain.families import FAMILIES
 from core.pretrain.heads import SceneHeads
 from core.pretrain.recipes import Recipe
-from core.pretrain.shared import Batch, Passed
+from core.pretrain.shared import Batch, ForwardResult
 from core.pretrain.tokens import pixels, token_ids
 from core.scenes import SceneImage, build, render_many
 from core.scenes.training_pictures import TrainingData
@@ -28,7 +28,7 @@ METRICS = (GROUP_SCORE, GROUP_MATCH)
 _SCORED = 100  # groups scored at once
 
 
-class Measure:
+class ValidationMeasure:
     """Groups of the built-in world as a model's own tensors, drawn once and scored again and again."""
 
     def __init__(self, name: str, split: str, count: int, tokenizer: Any, seed: int = 0) -> None:
@@ -60,7 +60,7 @@ class Measure:
         return {n: [round(x, 2) for x in (e.value, e.low, e.high)] for n, e in estimates.items()}
 
 
-def measured(recipe: Recipe, measures: Mapping[str, Measure], module: torch.nn.Module) -> Record:
+def validate(recipe: Recipe, measures: Mapping[str, ValidationMeasure], module: torch.nn.Module) -> Record:
     """Metrics by kind of score and by set."""
     scores = FAMILIES[recipe.family].scores
     return {
@@ -111,12 +111,12 @@ def remeasure(recipe: Recipe, module: torch.nn.Module, tokenizer: Any, step: int
     return {
         "step": step,
         "stored": True,
-        "validation": measured(recipe, _measures(recipe, tokenizer), module),
+        "validation": validate(recipe, _measures(recipe, tokenizer), module),
     }
 
 
-def _measures(recipe: Recipe, tokenizer: Any) -> dict[str, Measure]:
-    return {name: Measure(name, "validation", recipe.groups, tokenizer) for name in recipe.sets}
+def _measures(recipe: Recipe, tokenizer: Any) -> dict[str, ValidationMeasure]:
+    return {name: ValidationMeasure(name, "validation", recipe.groups, tokenizer) for name in recipe.sets}
 
 
 def learning_rate(recipe: Recipe, step: int) -> float:
@@ -178,7 +178,9 @@ class _Batches:
         return torch.from_numpy(array).to(self.device).float()
 
 
-def _auxiliary(recipe: Recipe, heads: SceneHeads, passed: Passed, labels: Labels) -> torch.Tensor | float:
+def _auxiliary(
+    recipe: Recipe, heads: SceneHeads, passed: ForwardResult, labels: Labels
+) -> torch.Tensor | float:
     loss: torch.Tensor | float = 0.0
     if recipe.table_loss and passed.pooled is not None:
         loss = loss + recipe.table_loss * heads.table_loss(passed.pooled, labels.objects)
@@ -219,14 +221,14 @@ def _limit_scale(module: torch.nn.Module) -> None:
 def _record(
     recipe: Recipe,
     module: torch.nn.Module,
-    measures: dict[str, Measure],
+    measures: dict[str, ValidationMeasure],
     step: int,
     losses: list[float],
     started: float,
 ) -> Record:
     """One line of the training log."""
     seconds = round(perf_counter() - started, 1)
-    found = measured(recipe, measures, module)
+    found = validate(recipe, measures, module)
     loss = round(float(np.mean(losses)), 4) if losses else None
     return {"step": step, "loss": loss, "seconds": seconds, "validation": found}
 

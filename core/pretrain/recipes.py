@@ -10,7 +10,7 @@ RELATION_SETS = ("scenes/attribute-swap", "scenes/left-right", "scenes/front-beh
 
 
 @dataclass(frozen=True)
-class Tower:
+class TowerSize:
     """Size of one transformer."""
 
     width: int
@@ -26,8 +26,8 @@ class Recipe:
     family: str  # a key of `core.pretrain.families.FAMILIES`
     steps: int  # training stops here ...
     horizon: int  # ... on a learning-rate cosine that would end here
-    vision: Tower = Tower(128, 4)
-    text: Tower = Tower(96, 3)
+    vision: TowerSize = TowerSize(128, 4)
+    text: TowerSize = TowerSize(96, 3)
     patch: int = 16  # pixels a side
     length: int = 24  # tokens at most
     projection: int = 128  # width of the shared space
@@ -157,7 +157,7 @@ RECIPES: dict[str, Recipe] = {
         lr=7e-4,
         agrees_loss=1.0,
         data=_DETAILED,
-        text=Tower(128, 3),
+        text=TowerSize(128, 3),
         sets=RELATION_SETS + PLAUSIBLE,
         use=_LOAD.format("BlipForImageTextRetrieval", "blip-itm", ""),
         notes=_MATCHING,
@@ -170,7 +170,7 @@ RECIPES: dict[str, Recipe] = {
         horizon=1600,
         relations_from=400,
         data=_DETAILED,
-        text=Tower(128, 3),
+        text=TowerSize(128, 3),
         told_loss=0.0,
         null_images=(0.31, 0.25),
         sets=RELATION_SETS + PLAUSIBLE + ("scenes/word-order",),
@@ -183,7 +183,7 @@ RECIPES: dict[str, Recipe] = {
         "language",
         steps=400,
         horizon=800,
-        text=Tower(128, 2),
+        text=TowerSize(128, 2),
         table_loss=0.0,
         told_loss=0.0,
         cell_loss=0.0,
@@ -208,7 +208,7 @@ logits = model(**tokenizer("a red cube left of a blue sphere", return_tensors="p
         agrees_loss=1.0,
         data=_DETAILED,
         length=40,
-        text=Tower(128, 3),
+        text=TowerSize(128, 3),
         sets=RELATION_SETS + PLAUSIBLE,
         use=_LOAD.format("BlipForQuestionAnswering", "blip-vqa", "").replace(_CAPTION, _QUESTION),
         notes=_ASKING,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import torch
 
-from core.pretrain.recipes import Recipe, Tower
+from core.pretrain.recipes import Recipe, TowerSize
 from core.pretrain.tokens import PAD
 from core.scenes import MODEL_SIZE
 
@@ -19,7 +19,7 @@ class Batch(NamedTuple):
     pairs: int
 
 
-class Words(NamedTuple):
+class TextStates(NamedTuple):
     """Captions that a text tower read beside pictures: p pairs of rows of the batch."""
 
     states: torch.Tensor  # (p, length, d), each word after looking at the picture
@@ -28,14 +28,14 @@ class Words(NamedTuple):
     captions: torch.Tensor  # (p,), whose caption
 
 
-class Passed(NamedTuple):
+class ForwardResult(NamedTuple):
     """A forward pass in training."""
 
     loss: torch.Tensor  # scalar
     pooled: torch.Tensor | None = None  # (b, d), the vision tower's summary
     patches: torch.Tensor | None = None  # (b, patches, d), its tokens
     told: torch.Tensor | None = None  # (b, d), the text tower's summary
-    words: Words | None = None
+    words: TextStates | None = None
 
 
 def sincos_grid(side: int, width: int) -> torch.Tensor:
@@ -58,7 +58,7 @@ def place(positions: torch.Tensor, patches: torch.Tensor, recipe: Recipe) -> Non
         torch.nn.init.normal_(patches, std=2.0 * patches[0].numel() ** -0.5)
 
 
-def tower(size: Tower) -> dict[str, int]:
+def tower(size: TowerSize) -> dict[str, int]:
     """A transformer's settings by transformers' names."""
     return {
         "hidden_size": size.width,

@@ -26,7 +26,7 @@ def builtin(name: str) -> Path:
     return folder
 
 
-def start_from(module: Any, folder: Path) -> list[str]:
+def initialise_from(module: Any, folder: Path) -> list[str]:
     """Copy into `module` (in place) every weight that the model in `folder` has, and return the names.
 
     A text encoder's weights serve as a text decoder's and the other way round. Vocabulary and positions may be longer
@@ -38,7 +38,11 @@ def start_from(module: Any, folder: Path) -> list[str]:
         if key is None:
             continue
         rows = known[key]
-        if rows.shape[1:] != weight.shape[1:] or len(rows) > len(weight) or not _grows(name, rows, weight):
+        if (
+            rows.shape[1:] != weight.shape[1:]
+            or len(rows) > len(weight)
+            or not _extends_vocabulary(name, rows, weight)
+        ):
             raise InputError(
                 f"{name} has shape {tuple(weight.shape)}, in {folder} it has {tuple(rows.shape)}; "
                 "a recipe must have the towers of the model that it starts from."
@@ -55,7 +59,7 @@ def _origin(name: str, known: dict[str, torch.Tensor]) -> str | None:
     return next((key for key in (name, *others) if key in known), None)
 
 
-def _grows(name: str, rows: torch.Tensor, weight: torch.Tensor) -> bool:
+def _extends_vocabulary(name: str, rows: torch.Tensor, weight: torch.Tensor) -> bool:
     """Only what is counted by word or by place may have more rows than before."""
     return len(rows) == len(weight) or name.split(".")[-2] in _LISTS or name.endswith("predictions.bias")
 

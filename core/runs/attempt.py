@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from core.base.errors import InputError
-from core.base.public_mode import RUN_SECONDS, public
-from core.runs.store import RunStore, Superseded, parallel_runs
+from core.base.public_mode import RUN_SECONDS, is_public
+from core.runs.store import AttemptSuperseded, RunStore, parallel_runs
 
 log = logging.getLogger("crossmatch.worker")
 
-BEAT = 1.0  # seconds between heartbeats; core.runs.store.SILENCE is many of them
+HEARTBEAT_SECONDS = 1.0  # seconds between heartbeats; core.runs.store.HEARTBEAT_TIMEOUT is many of them
 
 
-class Job:
+class RunAttempt:
     """One attempt at a run: what the function of its kind gets to read and to report with."""
 
     def __init__(self, store: RunStore, run_id: str, attempt: int) -> None:
@@ -61,7 +61,7 @@ class Job:
         """One heartbeat; learns from the store whether to stop."""
         try:
             status = self.store.beat(self.run.id, self.attempt, self.phase, **self._progress)
-        except Superseded:
+        except AttemptSuperseded:
             self.lost = True
         except InputError as error:  # a full disk may have room again at the next beat
             log.warning("%s", error)
@@ -70,7 +70,7 @@ class Job:
 
     def _too_long(self) -> bool:
         """Public mode bounds how long a run may work; what it has finished by then stays."""
-        if not public() or self._since is None or time.monotonic() - self._since[0] < RUN_SECONDS:
+        if not is_public() or self._since is None or time.monotonic() - self._since[0] < RUN_SECONDS:
             return False
         self._progress["message"] = f"stopped: a run works {RUN_SECONDS // 60} minutes at most here"
         return True
@@ -92,12 +92,12 @@ class Job:
 
 
 @contextmanager
-def heartbeats(job: Job) -> Iterator[None]:
+def heartbeats(job: RunAttempt) -> Iterator[None]:
     """Beat from a thread of its own, whatever the work is busy with."""
     over = threading.Event()
 
     def beat() -> None:
-        while not over.wait(BEAT):
+        while not over.wait(HEARTBEAT_SECONDS):
             job.beat()
 
     thread = threading.Thread(target=beat, name="heartbeat", daemon=True)

@@ -36,7 +36,7 @@ def write_checkpoint(
     model.save(aside / "model")
     save_state(aside)
     files.write_json(aside / "step.json", dict(record))
-    files.seal(aside, iteration=record["iteration"])
+    files.write_manifest(aside, iteration=record["iteration"])
     files.publish(aside, final)
     drop_checkpoints(folder, but=final)
     return final
@@ -81,7 +81,7 @@ def newest_checkpoint(folder: Path) -> tuple[Path | None, str]:
     note = ""
     for path in sorted(folder.glob("checkpoint-*"), reverse=True):
         try:
-            files.unseal(path)
+            files.verify_manifest(path)
             return path, note
         except InputError as error:
             log.warning("%s", error)
@@ -101,7 +101,7 @@ def publish_with(folder: Path, config: Mapping[str, Any], told: Callable[[Path],
     shutil.copytree(checkpoint / "model", aside)
     (aside / "README.md").write_text(told(aside), encoding="utf-8")
     shown = public(config)
-    files.seal(aside, base=shown["model"], benchmark=shown["benchmark"], config=shown)
+    files.write_manifest(aside, base=shown["model"], benchmark=shown["benchmark"], config=shown)
     files.publish(aside, final)
     return final
 
@@ -109,7 +109,7 @@ def publish_with(folder: Path, config: Mapping[str, Any], told: Callable[[Path],
 def is_published(folder: Path) -> bool:
     """Whether a run's folder holds its final model, complete; then nothing else is needed of it but the steps."""
     try:
-        files.unseal(folder / "model")
+        files.verify_manifest(folder / "model")
     except InputError:
         return False
     drop_checkpoints(folder)

@@ -17,7 +17,7 @@ def adapted_model(store: RunStore, run_id: str) -> Path:
     if run.status != "finished":
         what = "wait for its end" if run.live else "resume it to its end"
         raise InputError(f"Run {run_id} is {run.status} and has no final model yet; {what}.")
-    files.unseal(folder)
+    files.verify_manifest(folder)
     return folder
 
 

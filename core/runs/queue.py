@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 
 
-def ahead(
+def runs_ahead(
     others: Sequence[sqlite3.Row], mine: sqlite3.Row, served: Mapping[str | None, float | None]
 ) -> list[sqlite3.Row]:
     """The runs that go before `mine`: those at work, and of those that wait the ones whose turn comes first.

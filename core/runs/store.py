@@ -20,16 +20,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from core.base import files, paths, processes
-from core.base.database import opened
-from core.base.errors import InputError, writable
+from core.base.database import open_database
+from core.base.errors import InputError, write_error
 from core.runs import queue
 
 if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
 
-LIVE = ("queued", "running", "stopping")
-RESUMABLE = ("interrupted", "stopped", "failed")
-SILENCE = 30.0  # seconds without a heartbeat after which a worker counts as dead
+ACTIVE_STATUSES = ("queued", "running", "stopping")
+RESUMABLE_STATUSES = ("interrupted", "stopped", "failed")
+HEARTBEAT_TIMEOUT = 30.0  # seconds without a heartbeat after which a worker counts as dead
 TITLE_LENGTH = 200
 
 # One tuple of statements per schema version: append one, never change one.
@@ -51,7 +51,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 
 
-class Superseded(InputError):
+class AttemptSuperseded(InputError):
     """The run was deleted, stopped or started anew meanwhile: this worker has nothing left to write."""
 
     def __init__(self, run_id: str) -> None:
@@ -84,11 +84,11 @@ class Run:
 
     @property
     def live(self) -> bool:
-        return self.status in LIVE
+        return self.status in ACTIVE_STATUSES
 
     @property
     def resumable(self) -> bool:
-        return self.status in RESUMABLE
+        return self.status in RESUMABLE_STATUSES
 
     def record(self) -> dict[str, Any]:
         """The run as JSON-safe data."""
@@ -105,7 +105,7 @@ class RunStore:
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = (paths.home() / "runs" if root is None else Path(root)).absolute()
-        self._database = opened(self.root / "runs.db", MIGRATIONS)
+        self._database = open_database(self.root / "runs.db", MIGRATIONS)
 
     # ---- reading
 
@@ -194,7 +194,7 @@ class RunStore:
         row = (run_id, kind, _title(title), json.dumps(config), now, now, owner, str(device), address)
         folder = self.folder(run_id)
         try:
-            with files.storage(self.root):
+            with files.storage_errors(self.root):
                 for made in (folder, folder / "steps"):
                     files.private_folder(made)
                 files.write_json(folder / "config.json", config)
@@ -224,7 +224,7 @@ class RunStore:
                 elif row["status"] == "running":
                     self._set(database, run_id, status="stopping", message="stopping")
             if row["status"] == "running" and row["pid"]:
-                processes.nudge(_identity(row))  # it would notice by itself at its next heartbeat
+                processes.terminate(_identity(row))  # it would notice by itself at its next heartbeat
         return self.get(run_id)
 
     def give_up(self, run_id: str, why: str) -> None:
@@ -243,7 +243,7 @@ class RunStore:
             row = self._mine(database, run_id, None)
             self._set(database, run_id, attempt=row["attempt"] + 1)  # whoever works for it can write no more
         _end(row)  # somebody may have resumed it a moment ago
-        with files.storage(folder):
+        with files.storage_errors(folder):
             files.remove(folder)
         with self._database.transaction(write=True) as database:
             database.execute("DELETE FROM runs WHERE id = ?", [run_id])
@@ -256,8 +256,10 @@ class RunStore:
         with self._database.transaction(write=True) as database:
             row = self._mine(database, run_id, None)
             status = _status(row)
-            if row["attempt"] and status not in RESUMABLE:
-                raise InputError(f"Run {run_id} is {status}; resume it once it is {', '.join(RESUMABLE)}.")
+            if row["attempt"] and status not in RESUMABLE_STATUSES:
+                raise InputError(
+                    f"Run {run_id} is {status}; resume it once it is {', '.join(RESUMABLE_STATUSES)}."
+                )
             last = database.execute("SELECT max(ticket) FROM runs").fetchone()[0]
             values = {"status": "queued", "attempt": row["attempt"] + 1, "ticket": last + 1, "heartbeat": now}
             cleared = dict.fromkeys(("pid", "pid_created", "host", "error", "ended", "seconds_left"))
@@ -266,7 +268,7 @@ class RunStore:
 
     # ---- what workers do, under the number of their attempt
 
-    def claim(self, run_id: str, attempt: int, process: processes.Identity) -> None:
+    def claim(self, run_id: str, attempt: int, process: processes.ProcessIdentity) -> None:
         """Note which process works for this attempt."""
         pid, created, host = process
         with self._database.transaction(write=True) as database:
@@ -281,7 +283,7 @@ class RunStore:
         with self._database.transaction(write=True) as database:
             mine = self._mine(database, run_id, attempt)
             if mine["status"] not in ("queued", "interrupted"):
-                raise Superseded(run_id)
+                raise AttemptSuperseded(run_id)
             others = database.execute(
                 "SELECT * FROM runs WHERE device = ? AND id != ? AND (status IN ('running', 'stopping')"
                 " OR (status = 'queued' AND attempt > 0))",
@@ -292,9 +294,11 @@ class RunStore:
                 for who in ("owner", "address")
             )
             served = dict(map(tuple, database.execute(last, [mine["device"]])))
-            ahead = queue.ahead(others, mine, served)
+            ahead = queue.runs_ahead(others, mine, served)
             if len(ahead) >= limit:  # only then is it worth asking who of them lives
-                ahead = queue.ahead([row for row in others if _status(row) in LIVE], mine, served)
+                ahead = queue.runs_ahead(
+                    [row for row in others if _status(row) in ACTIVE_STATUSES], mine, served
+                )
             if len(ahead) < limit:
                 now = time.time()
                 started = mine["started"] or now
@@ -327,7 +331,7 @@ class RunStore:
         more: dict[str, Any] = {"fraction": 1.0} if status == "finished" else {}
         with self._database.transaction(write=True) as database:
             self._mine(database, run_id, attempt)
-            more |= {"error": writable(error or "") or None, "ended": time.time(), "seconds_left": None}
+            more |= {"error": write_error(error or "") or None, "ended": time.time(), "seconds_left": None}
             self._set(database, run_id, **more, status=status, message="")
 
     # ---- the database
@@ -353,7 +357,7 @@ class RunStore:
         """The run's row, unless it is gone or belongs to another attempt by now."""
         row = database.execute("SELECT * FROM runs WHERE id = ?", [run_id]).fetchone()
         if row is None or attempt not in (None, row["attempt"]):
-            raise Superseded(run_id)
+            raise AttemptSuperseded(run_id)
         return row
 
     def _set(self, database: sqlite3.Connection, run_id: str, **values: Any) -> None:
@@ -375,7 +379,9 @@ def launch(store: RunStore, run_id: str, module: str = "core.worker") -> Run:
         sentence = f"The worker of run {run_id} cannot be started ({error}); free some memory and disk, then resume it."
         store.conclude(run_id, attempt, "failed", sentence)
         raise InputError(sentence) from error
-    with suppress(Superseded):  # the worker claims too: this is for one that dies before its first word
+    with suppress(
+        AttemptSuperseded
+    ):  # the worker claims too: this is for one that dies before its first word
         store.claim(run_id, attempt, worker)
     return store.get(run_id)
 
@@ -395,26 +401,26 @@ def parallel_runs() -> int:
 
 def _status(row: sqlite3.Row) -> str:
     """The status as it is now: what has lost its worker is interrupted, or stopped if that was asked for."""
-    if row["status"] not in LIVE:
+    if row["status"] not in ACTIVE_STATUSES:
         return row["status"]
-    living = time.time() - row["heartbeat"] <= SILENCE
+    living = time.time() - row["heartbeat"] <= HEARTBEAT_TIMEOUT
     if living and row["pid"] is not None:
-        living = processes.alive(_identity(row)) is not False
+        living = processes.is_alive(_identity(row)) is not False
     gone = "stopped" if row["status"] == "stopping" else "interrupted"
     return row["status"] if living else gone
 
 
-def _identity(row: sqlite3.Row) -> processes.Identity:
-    return processes.Identity(row["pid"], row["pid_created"], row["host"])
+def _identity(row: sqlite3.Row) -> processes.ProcessIdentity:
+    return processes.ProcessIdentity(row["pid"], row["pid_created"], row["host"])
 
 
 def _end(row: sqlite3.Row) -> None:
     if row["pid"] is not None:
-        processes.end(_identity(row))
+        processes.kill_tree(_identity(row))
 
 
 def _title(text: str) -> str:
-    title = writable(" ".join(text.split())[:TITLE_LENGTH])
+    title = write_error(" ".join(text.split())[:TITLE_LENGTH])
     if not title:
         raise InputError("A run needs a title; give it some text.")
     return title

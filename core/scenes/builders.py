@@ -7,10 +7,25 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from core.scenes.captions import Claim, Phrase, Wording, describe, holds, say, unseen
+from core.scenes.captions import (
+    CaptionTemplate,
+    Phrase,
+    Statement,
+    caption_text,
+    held_out_kinds,
+    is_true_of,
+    phrase_of,
+)
 from core.scenes.sampler import draw_objects, jitter, sample_scene
 from core.scenes.shuffles import shuffled
-from core.scenes.twins import RELATIVE, SWAPPED, Twin, draw_said, exchange, twin
+from core.scenes.twins import (
+    RELATIVE,
+    SWAPPED,
+    MinimalPair,
+    draw_mentioned_attributes,
+    exchange,
+    minimal_pair,
+)
 from core.scenes.world import (
     ATTRIBUTES,
     COLOURS,
@@ -33,22 +48,22 @@ _VALUES: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Draft:
+class DraftGroup:
     """A group before it is checked: caption i is true of scene i, further captions of no scene."""
 
     scenes: tuple[Scene, ...]
-    claims: tuple[Claim, ...]  # fewer than captions where the rest are no sentences
-    wording: Wording
+    claims: tuple[Statement, ...]  # fewer than captions where the rest are no sentences
+    wording: CaptionTemplate
     tags: Mapping[str, str] = field(default_factory=dict)
     extra: tuple[str, ...] = ()  # captions without a meaning
 
     @property
     def captions(self) -> tuple[str, ...]:
         """One for each claim, then the extra ones."""
-        return (*(say(claim, self.wording) for claim in self.claims), *self.extra)
+        return (*(caption_text(claim, self.wording) for claim in self.claims), *self.extra)
 
 
-Builder = Callable[[np.random.Generator, str, bool], Draft | None]
+Builder = Callable[[np.random.Generator, str, bool], DraftGroup | None]
 
 
 def _scene(rng: np.random.Generator, split: str, seen: bool, counts: Sequence[int] = _COUNTS) -> Scene:
@@ -70,24 +85,26 @@ def _two(rng: np.random.Generator, scene: Scene) -> tuple[int, int]:
 def swap_pair(kind: str) -> Builder:
     """Twins of one kind with the two captions that tell them apart."""
 
-    def build(rng: np.random.Generator, split: str, seen: bool) -> Draft | None:
-        found = twin(_scene(rng, split, seen), kind, rng, seen)
+    def build(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
+        found = minimal_pair(_scene(rng, split, seen), kind, rng, seen)
         if found is None:
             return None
-        claims = found.claims(_said(rng, kind), int(rng.integers(4)))
-        return Draft((found.first, found.second), claims, Wording.draw(rng), _twin_tags(found, claims))
+        claims = found.claims(_mentioned(rng, kind), int(rng.integers(4)))
+        return DraftGroup(
+            (found.first, found.second), claims, CaptionTemplate.draw(rng), _pair_tags(found, claims)
+        )
 
     return build
 
 
-def _said(rng: np.random.Generator, kind: str) -> tuple[str, ...]:
+def _mentioned(rng: np.random.Generator, kind: str) -> tuple[str, ...]:
     """Mostly colour and shape; for size and material also one of the two alone, as people do."""
     if kind in ("size", "material") and rng.random() < 0.4:
         return (("shape",), ("colour",))[int(rng.integers(2))]
-    return draw_said(rng, 0.15)
+    return draw_mentioned_attributes(rng, 0.15)
 
 
-def _twin_tags(found: Twin, claims: Sequence[Claim]) -> dict[str, str]:
+def _pair_tags(found: MinimalPair, claims: Sequence[Statement]) -> dict[str, str]:
     if found.kind in RELATIVE:
         return {"kind": "relation", "relation": str(claims[0].relation)}
     return {"kind": "attribute", "attribute": SWAPPED[found.kind]}
@@ -96,7 +113,7 @@ def _twin_tags(found: Twin, claims: Sequence[Claim]) -> dict[str, str]:
 # 1x4: one scene, four relations between the same two objects, one of which holds
 
 
-def relations(rng: np.random.Generator, split: str, seen: bool) -> Draft | None:
+def relations(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
     """Two objects that differ clearly along one axis and hardly along the other."""
     scene = _scene(rng, split, seen)
     i, j = _two(rng, scene)
@@ -112,30 +129,30 @@ def relations(rng: np.random.Generator, split: str, seen: bool) -> Draft | None:
     placed = jitter(replace(scene, objects=objects), rng, amount=0.0)
     if placed is None:
         return None
-    claims = [Claim((describe(a), describe(b)), name) for name in RELATIONS]
-    claims.sort(key=lambda claim: holds(claim, placed) is not True)
+    claims = [Statement((phrase_of(a), phrase_of(b)), name) for name in RELATIONS]
+    claims.sort(key=lambda claim: is_true_of(claim, placed) is not True)
     tags = {"kind": "relation", "relation": str(claims[0].relation)}
-    return Draft((placed,), tuple(claims), Wording.draw(rng), tags)
+    return DraftGroup((placed,), tuple(claims), CaptionTemplate.draw(rng), tags)
 
 
 # 1x2: one scene, a true caption and a false one that is just as good a sentence
 
 
-def _positive(rng: np.random.Generator, scene: Scene, kind: str, said: Sequence[str]) -> Claim | None:
+def _positive(rng: np.random.Generator, scene: Scene, kind: str, said: Sequence[str]) -> Statement | None:
     """A true claim about two objects: a pair, or a relation between them."""
     i, j = _two(rng, scene)
-    phrases = (describe(scene.objects[i], *said), describe(scene.objects[j], *said))
+    phrases = (phrase_of(scene.objects[i], *said), phrase_of(scene.objects[j], *said))
     if phrases[0] == phrases[1]:
         return None
     if kind != "relation":
-        return Claim(phrases)
-    names = [name for name in RELATIONS if holds(Claim(phrases, name), scene)]
-    return Claim(phrases, _pick(rng, names)) if names else None
+        return Statement(phrases)
+    names = [name for name in RELATIONS if is_true_of(Statement(phrases, name), scene)]
+    return Statement(phrases, _pick(rng, names)) if names else None
 
 
 def _opening(
     rng: np.random.Generator, split: str, seen: bool, kinds: Sequence[str]
-) -> tuple[str, Scene, Claim] | None:
+) -> tuple[str, Scene, Statement] | None:
     """What to change, a scene, and a true claim in which that can be changed."""
     kind = _pick(rng, kinds)
     scene = _scene(rng, split, seen)
@@ -145,8 +162,8 @@ def _opening(
 
 
 def _draft(
-    rng: np.random.Generator, scene: Scene, change: str, kind: str, claims: tuple[Claim, Claim]
-) -> Draft | None:
+    rng: np.random.Generator, scene: Scene, change: str, kind: str, claims: tuple[Statement, Statement]
+) -> DraftGroup | None:
     """The two captions of a 1x2 group; None where the false one would name one thing twice."""
     if len(set(claims[1].phrases)) < len(claims[1].phrases):
         return None
@@ -155,10 +172,10 @@ def _draft(
         tags["attribute"] = kind
     if claims[0].relation:
         tags["relation"] = claims[0].relation
-    return Draft((scene,), claims, Wording.draw(rng), tags)
+    return DraftGroup((scene,), claims, CaptionTemplate.draw(rng), tags)
 
 
-def replaced(rng: np.random.Generator, split: str, seen: bool) -> Draft | None:
+def replaced(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
     """One word exchanged for another of its kind: a colour, shape, size, material or relation."""
     opening = _opening(rng, split, seen, ("colour", "shape", "size", "material", "relation"))
     if opening is None:
@@ -174,7 +191,7 @@ def replaced(rng: np.random.Generator, split: str, seen: bool) -> Draft | None:
     return _draft(rng, scene, "replace", kind, (positive, replace(positive, phrases=tuple(phrases))))
 
 
-def swapped(rng: np.random.Generator, split: str, seen: bool) -> Draft | None:
+def swapped(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
     """The two objects' colours, sizes or materials exchanged in the text, or the two sides of a relation."""
     opening = _opening(rng, split, seen, ("colour", "size", "material", "relation"))
     if opening is None:
@@ -188,7 +205,7 @@ def swapped(rng: np.random.Generator, split: str, seen: bool) -> Draft | None:
     return _draft(rng, scene, "swap", kind, (positive, replace(positive, phrases=exchanged)))
 
 
-def added(rng: np.random.Generator, split: str, seen: bool) -> Draft | None:
+def added(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
     """The same start with a true and with a false addition: a size, a material or a third object.
 
     The true caption gets an addition too: else the longer caption would be the false one, and a model that sees
@@ -197,42 +214,42 @@ def added(rng: np.random.Generator, split: str, seen: bool) -> Draft | None:
     kind = _pick(rng, ("size", "material", "object"))
     scene = _scene(rng, split, seen, (3, 3, 4))
     items = [scene.objects[int(i)] for i in rng.permutation(len(scene.objects))[:3]]
-    a, b, c = (describe(item) for item in items)
+    a, b, c = (phrase_of(item) for item in items)
     if len({a, b, c}) < 3:
         return None
     if kind == "object":
         other = Phrase(_pick(rng, _VALUES["colour"]), _pick(rng, SHAPES))
-        return _draft(rng, scene, "add", kind, (Claim((a, b, c)), Claim((a, b, other))))
+        return _draft(rng, scene, "add", kind, (Statement((a, b, c)), Statement((a, b, other))))
     true = getattr(items[0], kind)
     false = next(value for value in _VALUES[kind] if value != getattr(items[1], kind))
     step = (1, -1)[int(rng.integers(2))]  # the true addition is not always the first one
-    right = Claim((replace(a, **{kind: true}), b)[::step])
-    wrong = Claim((a, replace(b, **{kind: false}))[::step])
+    right = Statement((replace(a, **{kind: true}), b)[::step])
+    wrong = Statement((a, replace(b, **{kind: false}))[::step])
     return _draft(rng, scene, "add", kind, (right, wrong))
 
 
 # 1x5: one sentence and four shuffles of its words that are none
 
 
-def word_order(rng: np.random.Generator, split: str, seen: bool) -> Draft | None:
+def word_order(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
     """ARO's four shuffles: content words, the other words, within triples of words, triples of words."""
     scene = _scene(rng, split, seen)
     kind = _pick(rng, ("relation", "attribute"))
-    positive = _positive(rng, scene, kind, draw_said(rng, 0.3))
+    positive = _positive(rng, scene, kind, draw_mentioned_attributes(rng, 0.3))
     if positive is None:
         return None
-    wording = Wording.draw(rng)
-    wrong = shuffled(say(positive, wording), rng)
+    wording = CaptionTemplate.draw(rng)
+    wrong = shuffled(caption_text(positive, wording), rng)
     if wrong is None:
         return None
     tags = {"kind": kind} | ({"relation": str(positive.relation)} if positive.relation else {})
-    return Draft((scene,), (positive,), wording, tags, tuple(wrong))
+    return DraftGroup((scene,), (positive,), wording, tags, tuple(wrong))
 
 
 # 3x3 and 2x4
 
 
-def triples(rng: np.random.Generator, split: str, seen: bool) -> Draft | None:
+def triples(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
     """Three objects of three shapes whose colours go round: three scenes, three captions of the same words."""
     given = _three(rng, seen)
     if given is None:
@@ -243,8 +260,8 @@ def triples(rng: np.random.Generator, split: str, seen: bool) -> Draft | None:
     if turned is None or back is None:
         return None
     scenes, order = (first, turned, back), rng.permutation(3).tolist()
-    claims = tuple(Claim(tuple(describe(scene.objects[i]) for i in order)) for scene in scenes)
-    return Draft(scenes, claims, Wording.draw(rng), {"kind": "attribute", "attribute": "colour"})
+    claims = tuple(Statement(tuple(phrase_of(scene.objects[i]) for i in order)) for scene in scenes)
+    return DraftGroup(scenes, claims, CaptionTemplate.draw(rng), {"kind": "attribute", "attribute": "colour"})
 
 
 def _three(rng: np.random.Generator, seen: bool) -> list[SceneObject] | None:
@@ -253,24 +270,28 @@ def _three(rng: np.random.Generator, seen: bool) -> list[SceneObject] | None:
     items = [replace(item, shape=shape) for item, shape in zip(items, SHAPES, strict=True)]
     colours = [item.colour for item in items]
     turns = [zip(colours[k:] + colours[:k], SHAPES, strict=True) for k in range(3)]
-    claims = [Claim(tuple(Phrase(colour, shape) for colour, shape in turn)) for turn in turns]
-    if len(set(colours)) < 3 or any(bool(unseen(claim)) is seen for claim in claims):
+    claims = [Statement(tuple(Phrase(colour, shape) for colour, shape in turn)) for turn in turns]
+    if len(set(colours)) < 3 or any(bool(held_out_kinds(claim)) is seen for claim in claims):
         return None
     return [items[int(i)] for i in rng.permutation(3)]
 
 
-def two_of_four(rng: np.random.Generator, split: str, seen: bool) -> Draft | None:
+def two_of_four(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
     """Twins with their two captions, and two captions as good as those that fit neither scene."""
     kind = _pick(rng, ("attribute", "left-right", "front-behind"))
-    found = twin(_scene(rng, split, seen), kind, rng, seen)
+    found = minimal_pair(_scene(rng, split, seen), kind, rng, seen)
     if found is None:
         return None
     claims = found.claims(turn=int(rng.integers(4)))
     wrong = _fit_neither(rng, found, claims)
-    return Draft((found.first, found.second), (*claims, *wrong), Wording.draw(rng), _twin_tags(found, claims))
+    return DraftGroup(
+        (found.first, found.second), (*claims, *wrong), CaptionTemplate.draw(rng), _pair_tags(found, claims)
+    )
 
 
-def _fit_neither(rng: np.random.Generator, found: Twin, claims: tuple[Claim, Claim]) -> tuple[Claim, Claim]:
+def _fit_neither(
+    rng: np.random.Generator, found: MinimalPair, claims: tuple[Statement, Statement]
+) -> tuple[Statement, Statement]:
     a, b = claims[0].phrases
     if found.kind == "attribute":
         # Where the second colour was, a third one is said, in either caption.
@@ -278,11 +299,11 @@ def _fit_neither(rng: np.random.Generator, found: Twin, claims: tuple[Claim, Cla
         return _recolour(claims[0], b.colour, other), _recolour(claims[1], b.colour, other)
     # Along the other axis nothing was exchanged: what is false of one scene there is false of both.
     names = RELATIVE["front-behind" if found.kind == "left-right" else "left-right"]
-    name = names[0] if holds(Claim((a, b), names[0]), found.first) is False else names[1]
-    return Claim((a, b), name), Claim((a, b), name).inverse()
+    name = names[0] if is_true_of(Statement((a, b), names[0]), found.first) is False else names[1]
+    return Statement((a, b), name), Statement((a, b), name).inverse()
 
 
-def _recolour(claim: Claim, old: str | None, new: str) -> Claim:
+def _recolour(claim: Statement, old: str | None, new: str) -> Statement:
     return replace(
         claim, phrases=tuple(replace(p, colour=new) if p.colour == old else p for p in claim.phrases)
     )

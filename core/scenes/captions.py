@@ -1,7 +1,7 @@
 """Claims about scenes, whether they hold, and how they are said in small, plain English.
 
-A `Claim` is the meaning; a `Wording` picks synonyms and the sentence around it; `say` puts both into lower-case
-words. Truth is always decided on claims, never on text.
+A `Statement` is the meaning; a `CaptionTemplate` picks synonyms and the sentence around it; `caption_text` puts both
+into lower-case words. Truth is always decided on claims, never on text.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Phrase:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Statement:
     """One of three statements about a scene.
 
     - `phrases` alone: the scene holds distinct objects, one for each phrase;
@@ -81,18 +81,18 @@ class Claim:
     relation: str | None = None
     count: int | None = None
 
-    def inverse(self) -> Claim:
+    def inverse(self) -> Statement:
         """The same relation told from the other side."""
         assert self.relation is not None
-        return Claim(self.phrases[::-1], INVERSE[self.relation])
+        return Statement(self.phrases[::-1], INVERSE[self.relation])
 
 
-def describe(item: SceneObject, *attributes: str) -> Phrase:
+def phrase_of(item: SceneObject, *attributes: str) -> Phrase:
     """The phrase that says these attributes of an object; colour and shape if none is named."""
     return Phrase(**{name: getattr(item, name) for name in attributes or ("colour", "shape")})
 
 
-def holds(claim: Claim, scene: Scene) -> bool | None:
+def is_true_of(claim: Statement, scene: Scene) -> bool | None:
     """Whether the claim is true of the scene; None where the eye could argue about a relation."""
     if claim.count is not None:
         return sum(claim.phrases[0].fits(o) for o in scene.objects) == claim.count
@@ -103,7 +103,7 @@ def holds(claim: Claim, scene: Scene) -> bool | None:
     return True if True in verdicts else None if None in verdicts else False
 
 
-def unique(claim: Claim, scene: Scene) -> bool:
+def is_unambiguous(claim: Statement, scene: Scene) -> bool:
     """Whether every phrase fits one object of the scene alone, so that "the" can be said."""
     return all(sum(phrase.fits(o) for o in scene.objects) == 1 for phrase in claim.phrases)
 
@@ -115,7 +115,7 @@ def _distinct(fitting: list[list[SceneObject]], taken: tuple[int, ...]) -> bool:
     return any(_distinct(fitting[1:], (*taken, id(o))) for o in fitting[0] if id(o) not in taken)
 
 
-def unseen(claim: Claim) -> tuple[str, ...]:
+def held_out_kinds(claim: Statement) -> tuple[str, ...]:
     """Kinds of held-out composition that the claim names: "colour-shape", "colour-pair"."""
     colours = {p.colour for p in claim.phrases}
     found = []
@@ -127,7 +127,7 @@ def unseen(claim: Claim) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Wording:
+class CaptionTemplate:
     """The choice of words for one caption, or for all captions of a group."""
 
     words: Mapping[str, str] = field(default_factory=lambda: {key: said[0] for key, said in SYNONYMS.items()})
@@ -139,7 +139,7 @@ class Wording:
         return self.frame == _DEFINITE
 
     @classmethod
-    def draw(cls, rng: np.random.Generator, plain: float = 0.5, definite: bool = True) -> Wording:
+    def draw(cls, rng: np.random.Generator, plain: float = 0.5, definite: bool = True) -> CaptionTemplate:
         """Random synonyms; with probability `plain` the bare sentence."""
         u = dict(zip([*SYNONYMS, "frame", "plain"], rng.random(len(SYNONYMS) + 2).tolist(), strict=True))
         # One style for both materials: "a shiny orange ball" moves the adjective, and with it "a" and "an".
@@ -149,9 +149,9 @@ class Wording:
         return cls(words, frame)
 
 
-def say(claim: Claim, wording: Wording | None = None) -> str:
+def caption_text(claim: Statement, wording: CaptionTemplate | None = None) -> str:
     """The claim as a lower-case caption."""
-    wording = wording or Wording()
+    wording = wording or CaptionTemplate()
     if claim.count is not None:
         return _frame(
             f"{NUMBERS[claim.count - 1]} {_noun(claim.phrases[0], wording, claim.count)}",
@@ -167,7 +167,7 @@ def say(claim: Claim, wording: Wording | None = None) -> str:
     return _frame(f"{_with_article(first)} {where} {_with_article(second)}", wording)
 
 
-def _noun(phrase: Phrase, wording: Wording, count: int = 1) -> str:
+def _noun(phrase: Phrase, wording: CaptionTemplate, count: int = 1) -> str:
     """Adjectives in their usual order and the noun, such as "large shiny red cube"."""
     words = wording.words
     material = words[phrase.material] if phrase.material else ""
@@ -185,7 +185,7 @@ def _enumerate(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
 
 
-def _frame(text: str, wording: Wording, count: int = 1) -> str:
+def _frame(text: str, wording: CaptionTemplate, count: int = 1) -> str:
     frame = _FRAMES[wording.frame % len(_FRAMES)]
     return frame.format(x=text, **{"is": "is" if count == 1 else "are"})
 
@@ -213,20 +213,21 @@ def caption_scene(
     kinds: Mapping[str, float] | None = None,
     detail: float = 0.2,
     omit: float = 0.15,
-    wording: Wording | None = None,
+    wording: CaptionTemplate | None = None,
 ) -> str:
-    """A random true caption of the scene (arguments as in `claim_scene`), in a random wording unless one is given."""
-    claim = claim_scene(scene, rng, kinds, detail, omit)
-    return say(claim, wording or Wording.draw(rng, definite=unique(claim, scene)))
+    """A random true caption of the scene (arguments as in `statement_about`), in a random wording unless one
+    is given."""
+    claim = statement_about(scene, rng, kinds, detail, omit)
+    return caption_text(claim, wording or CaptionTemplate.draw(rng, definite=is_unambiguous(claim, scene)))
 
 
-def claim_scene(
+def statement_about(
     scene: Scene,
     rng: np.random.Generator,
     kinds: Mapping[str, float] | None = None,
     detail: float = 0.2,
     omit: float = 0.15,
-) -> Claim:
+) -> Statement:
     """A random true claim about the scene.
 
     `kinds` weighs pair, relation, list (three objects or all), count and single; a kind the scene cannot give
@@ -236,13 +237,13 @@ def claim_scene(
     weights = dict(kinds or KINDS)
     kind = str(rng.choice(list(weights), p=np.array(list(weights.values())) / sum(weights.values())))
     claim = _MAKERS[kind](scene, rng, detail, omit) or _pair(scene, rng, detail, omit) or _count(scene, rng)
-    assert holds(claim, scene)
+    assert is_true_of(claim, scene)
     return claim
 
 
 def _phrase(item: SceneObject, rng: np.random.Generator, detail: float, omit: float) -> Phrase:
     u = rng.random(4)
-    phrase = describe(item)
+    phrase = phrase_of(item)
     if u[0] < omit:
         phrase = replace(phrase, **{"colour" if u[1] < 0.5 else "shape": None})
     return replace(
@@ -263,36 +264,38 @@ def _phrases(
     return None
 
 
-def _pair(scene: Scene, rng: np.random.Generator, detail: float, omit: float, size: int = 2) -> Claim | None:
+def _pair(
+    scene: Scene, rng: np.random.Generator, detail: float, omit: float, size: int = 2
+) -> Statement | None:
     if len(scene.objects) < size:
         return None
     chosen = [scene.objects[i] for i in rng.permutation(len(scene.objects))[:size]]
     phrases = _phrases(chosen, rng, detail, omit)
-    return Claim(phrases) if phrases else None
+    return Statement(phrases) if phrases else None
 
 
-def _list(scene: Scene, rng: np.random.Generator, detail: float, omit: float) -> Claim | None:
+def _list(scene: Scene, rng: np.random.Generator, detail: float, omit: float) -> Statement | None:
     return _pair(scene, rng, detail, omit, size=3)
 
 
-def _single(scene: Scene, rng: np.random.Generator, detail: float, omit: float) -> Claim | None:
+def _single(scene: Scene, rng: np.random.Generator, detail: float, omit: float) -> Statement | None:
     return _pair(scene, rng, detail, omit, size=1)
 
 
-def _relation(scene: Scene, rng: np.random.Generator, detail: float, omit: float) -> Claim | None:
+def _relation(scene: Scene, rng: np.random.Generator, detail: float, omit: float) -> Statement | None:
     clear = list(clear_relations(scene))
     if not clear:
         return None
     i, name, j = clear[int(rng.integers(len(clear)))]
     phrases = _phrases([scene.objects[i], scene.objects[j]], rng, detail, omit)
-    return Claim(phrases, name) if phrases else None
+    return Statement(phrases, name) if phrases else None
 
 
-def _count(scene: Scene, rng: np.random.Generator, detail: float = 0.0, omit: float = 0.0) -> Claim:
+def _count(scene: Scene, rng: np.random.Generator, detail: float = 0.0, omit: float = 0.0) -> Statement:
     item = scene.objects[int(rng.integers(len(scene.objects)))]
     said = (("shape",), ("colour",), ("colour", "shape"))[int(rng.integers(3))]
-    phrase = describe(item, *said)
-    return Claim((phrase,), count=sum(phrase.fits(o) for o in scene.objects))
+    phrase = phrase_of(item, *said)
+    return Statement((phrase,), count=sum(phrase.fits(o) for o in scene.objects))
 
 
 _MAKERS = {"pair": _pair, "relation": _relation, "list": _list, "count": _count, "single": _single}

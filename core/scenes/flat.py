@@ -18,12 +18,12 @@ import numpy as np
 from core.base.errors import InputError, unknown_name
 from core.groups import GroupSet
 from core.scenes import sets
-from core.scenes.builders import Draft
-from core.scenes.captions import holds
+from core.scenes.builders import DraftGroup
+from core.scenes.captions import is_true_of
 from core.scenes.rows import asset_path, damaged, read_rows, write_rows
-from core.scenes.sets import SHIPPED, drawn, load
+from core.scenes.sets import SHIPPED, draw_groups, load
 
-MARK = "@global"
+GLOBAL_SUFFIX = "@global"
 # Those whose groups hold several images or all relations, as in [TTM] Table 2; each keeps at least 100 test images. The
 # others ask which of two captions describes one image, or which of five is a sentence.
 BASES = (
@@ -36,13 +36,13 @@ BASES = (
     "scenes/triples",
     "scenes/two-of-four",
 )
-FLAT = tuple(base + MARK for base in BASES)
+FLAT = tuple(base + GLOBAL_SUFFIX for base in BASES)
 _TRAIN = 300  # groups of a training split that are chosen from; comparing all with all is quadratic
 
 
 def is_flat(name: str) -> bool:
     """Whether a benchmark's name is that of a flattened variant."""
-    return name.endswith(MARK)
+    return name.endswith(GLOBAL_SUFFIX)
 
 
 def load_flat(name: str, split: str = "test") -> GroupSet:
@@ -52,10 +52,10 @@ def load_flat(name: str, split: str = "test") -> GroupSet:
     """
     if name not in FLAT:
         raise unknown_name("flattened set", name, FLAT)
-    base = name.removesuffix(MARK)
+    base = name.removesuffix(GLOBAL_SUFFIX)
     if split not in SHIPPED:
         groups = load(base, split).select(range(_TRAIN))
-        return _described(groups.select(keep(base, split, _TRAIN)), name)
+        return _described(groups.select(independent_groups(base, split, _TRAIN)), name)
     groups, path = load(base, split), asset_path(base, f"global-{split}")
     try:
         kept = {row["id"] for row in read_rows(path, name, split)}
@@ -74,12 +74,12 @@ def _described(groups: GroupSet, name: str) -> GroupSet:
     )
 
 
-def keep(base: str, split: str, n: int | None = None) -> np.ndarray:
+def independent_groups(base: str, split: str, n: int | None = None) -> np.ndarray:
     """Indices (ascending) of the groups of a built set that stay in its flattened variant; a pure function."""
-    return independent([draft for draft, _ in drawn(base, split, n)])
+    return independent([draft for draft, _ in draw_groups(base, split, n)])
 
 
-def independent(drafts: Sequence[Draft]) -> np.ndarray:
+def independent(drafts: Sequence[DraftGroup]) -> np.ndarray:
     """A largest-as-found set of drafts without conflicts, greedily by fewest conflicts, int (kept,) ascending."""
     conflict = np.zeros((len(drafts), len(drafts)), dtype=bool)
     for a, b in combinations(range(len(drafts)), 2):
@@ -94,10 +94,10 @@ def independent(drafts: Sequence[Draft]) -> np.ndarray:
     return np.sort(np.array(kept, dtype=np.int64))
 
 
-def _fits(captions_of: Draft, images_of: Draft) -> bool:
+def _fits(captions_of: DraftGroup, images_of: DraftGroup) -> bool:
     """Whether some caption of the one draft is true, or arguable, of some image of the other."""
     return any(
-        holds(claim, scene) is not False for claim in captions_of.claims for scene in images_of.scenes
+        is_true_of(claim, scene) is not False for claim in captions_of.claims for scene in images_of.scenes
     ) or bool(set(captions_of.captions) & set(images_of.captions))
 
 
@@ -107,8 +107,8 @@ def write_flat(folder: Path | None = None) -> list[Path]:
     for base in [base for base in BASES if base in sets.SETS]:
         for split in SHIPPED:
             path = asset_path(base, f"global-{split}", folder)
-            made = list(drawn(base, split))
+            made = list(draw_groups(base, split))
             rows = ({"id": made[i][1].id} for i in independent([draft for draft, _ in made]))
-            write_rows(path, base + MARK, split, rows)
+            write_rows(path, base + GLOBAL_SUFFIX, split, rows)
             written.append(path)
     return written

@@ -86,7 +86,7 @@ def render_many(scenes: Sequence[Scene], size: int = MODEL_SIZE, processes: int 
             pictures[i] = render(scene, size)
         return pictures
     # Spawned, not forked: the caller may have threads (torch, a web server) that a fork would freeze.
-    with ProcessPoolExecutor(processes, get_context("spawn"), _leave_with_parent) as pool:
+    with ProcessPoolExecutor(processes, get_context("spawn"), _end_with_parent) as pool:
         chunk = math.ceil(len(scenes) / (8 * processes))
         parts = [scenes[i : i + chunk] for i in range(0, len(scenes), chunk)]
         for i, part in enumerate(pool.map(partial(render_many, size=size), parts)):
@@ -94,7 +94,7 @@ def render_many(scenes: Sequence[Scene], size: int = MODEL_SIZE, processes: int 
     return pictures
 
 
-def _leave_with_parent() -> None:
+def _end_with_parent() -> None:
     """In a process of the pool: end when whoever started it is killed. It would wait for work for ever."""
     parent = parent_process()
     assert parent is not None

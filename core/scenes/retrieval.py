@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from core.base.errors import InputError, unknown_name
-from core.scenes.captions import Claim, Phrase, Wording, say
+from core.scenes.captions import CaptionTemplate, Phrase, Statement, caption_text
 from core.scenes.render import SceneImage
 from core.scenes.rows import asset_path, damaged, read_rows, write_rows
 from core.scenes.sampler import sample_scene
@@ -100,7 +100,9 @@ def build_retrieval(split: str, n: int | None = None, seed: int = 0) -> Retrieva
         raise InputError(f"Retrieval over {count} images cannot be drawn; ask for at least one.")
     rng = np.random.default_rng([seed, SPLITS.index(split), zlib.crc32(NAME.encode())])
     phrases = _phrases()
-    queries = tuple(say(Claim((phrase,)), Wording.draw(rng, plain=1.0)) for phrase in phrases)
+    queries = tuple(
+        caption_text(Statement((phrase,)), CaptionTemplate.draw(rng, plain=1.0)) for phrase in phrases
+    )
     counts = rng.integers(2, 7, size=count).tolist()
     images = tuple(SceneImage(sample_scene(rng, c, split, seen=split == "train")) for c in counts)
     return RetrievalSet(NAME, split, images, phrases, queries)

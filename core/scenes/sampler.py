@@ -20,11 +20,11 @@ from core.scenes.world import (
     Light,
     Scene,
     SceneObject,
-    apart,
-    covered,
+    are_separated,
     in_frame,
+    is_occluded,
+    is_valid_layout,
     outline,
-    well_placed,
 )
 
 _COLOURS, _SIZES = tuple(COLOURS), tuple(SIZES)
@@ -64,7 +64,7 @@ def jitter(scene: Scene, rng: np.random.Generator, amount: float = 1.0) -> Scene
 
     None where the moved solids would collide, leave the frame or hide each other.
     """
-    moved = tuple(_nudge(item, rng.uniform(-amount, amount, 3)) for item in scene.objects)
+    moved = tuple(_jittered(item, rng.uniform(-amount, amount, 3)) for item in scene.objects)
     light = scene.light
     d_azimuth, d_elevation = rng.uniform(-6, 6), rng.uniform(-3, 3)
     again = Scene(
@@ -78,10 +78,10 @@ def jitter(scene: Scene, rng: np.random.Generator, amount: float = 1.0) -> Scene
         _uniform(rng, 0.92, 1.08),
         _noise(rng, scene.noise % 4),
     )
-    return again if well_placed(again) else None
+    return again if is_valid_layout(again) else None
 
 
-def _nudge(item: SceneObject, by: np.ndarray) -> SceneObject:
+def _jittered(item: SceneObject, by: np.ndarray) -> SceneObject:
     x, y, turn = round(item.x + 0.07 * by[0], 2), round(item.y + 0.09 * by[1], 2), round(10 * by[2])
     return replace(item, x=float(x), y=float(y), rotation=int(item.rotation + turn) % 90)
 
@@ -167,6 +167,6 @@ def _allowed(item: SceneObject, placed: list[SceneObject]) -> bool:
 def _fits(item: SceneObject, box: tuple, placed: list[SceneObject], boxes: list[tuple]) -> bool:
     for other, other_box in zip(placed, boxes, strict=True):
         near, far = (box, other_box) if item.y < other.y else (other_box, box)
-        if not apart(item, other) or covered(near, far) > OVERLAP:
+        if not are_separated(item, other) or is_occluded(near, far) > OVERLAP:
             return False
     return True

@@ -13,8 +13,8 @@ import numpy as np
 from core.base.errors import InputError, unknown_name
 from core.groups import Group, GroupSet
 from core.scenes import builders
-from core.scenes.builders import Builder, Draft
-from core.scenes.captions import holds, unique, unseen
+from core.scenes.builders import Builder, DraftGroup
+from core.scenes.captions import held_out_kinds, is_true_of, is_unambiguous
 from core.scenes.render import SceneImage
 from core.scenes.rows import asset_path, damaged, read_rows, write_rows
 from core.scenes.world import SPLITS, Scene
@@ -27,7 +27,7 @@ UNSEEN_SHARE = 0.2  # of validation and test groups name a composition that no t
 
 
 @dataclass(frozen=True)
-class Spec:
+class SetSpec:
     """What a set is, and how one of its groups is drawn."""
 
     title: str
@@ -36,64 +36,64 @@ class Spec:
     sizes: dict[str, int] = field(default_factory=lambda: {"train": 1000, "validation": 300, "test": 300})
 
 
-SETS: dict[str, Spec] = {
-    "scenes/attribute-swap": Spec(
+SETS: dict[str, SetSpec] = {
+    "scenes/attribute-swap": SetSpec(
         "Attribute swap",
         "2x2: two objects exchange their colours, as in Cola and ColorSwap.",
         builders.swap_pair("attribute"),
     ),
-    "scenes/left-right": Spec(
+    "scenes/left-right": SetSpec(
         "Left and right",
         "2x2: two objects exchange their sides, as in WhatsUp.",
         builders.swap_pair("left-right"),
     ),
-    "scenes/front-behind": Spec(
+    "scenes/front-behind": SetSpec(
         "In front and behind",
         "2x2: two objects exchange their depths, as in WhatsUp.",
         builders.swap_pair("front-behind"),
     ),
-    "scenes/relations-1x4": Spec(
+    "scenes/relations-1x4": SetSpec(
         "Four relations",
         "1x4: left of, right of, in front of or behind, as in WhatsUp; one of the four holds.",
         builders.relations,
     ),
-    "scenes/size-swap": Spec(
+    "scenes/size-swap": SetSpec(
         "Size swap",
         "2x2: a large and a small object exchange their sizes.",
         builders.swap_pair("size"),
     ),
-    "scenes/material-swap": Spec(
+    "scenes/material-swap": SetSpec(
         "Material swap",
         "2x2: a metal and a rubber object exchange their materials.",
         builders.swap_pair("material"),
     ),
-    "scenes/replace": Spec(
+    "scenes/replace": SetSpec(
         "Replace",
         "1x2: one word of the caption is replaced by another of its kind, as in SugarCrepe.",
         builders.replaced,
     ),
-    "scenes/swap": Spec(
+    "scenes/swap": SetSpec(
         "Swap",
         "1x2: two attributes of the caption, or the sides of its relation, are exchanged, as in SugarCrepe.",
         builders.swapped,
     ),
-    "scenes/add": Spec(
+    "scenes/add": SetSpec(
         "Add",
         "1x2: something true or something false is added to the same start, as in SugarCrepe; here both captions "
         "get an addition, so that length gives nothing away.",
         builders.added,
     ),
-    "scenes/word-order": Spec(
+    "scenes/word-order": SetSpec(
         "Word order",
         "1x5: a caption and four shuffles of its words that are no English, as in ARO.",
         builders.word_order,
     ),
-    "scenes/triples": Spec(
+    "scenes/triples": SetSpec(
         "Triples",
         "3x3: three objects pass their colours round.",
         builders.triples,
     ),
-    "scenes/two-of-four": Spec(
+    "scenes/two-of-four": SetSpec(
         "Two of four",
         "2x4: a pair of swapped scenes with its two captions and two more that fit neither.",
         builders.two_of_four,
@@ -103,10 +103,12 @@ SETS: dict[str, Spec] = {
 
 def build(name: str, split: str, n: int | None = None, seed: int = 0) -> GroupSet:
     """Draw `n` groups (default: the set's own size) of a split from a seed; a pure function of its arguments."""
-    return _group_set(name, split, tuple(group for _, group in drawn(name, split, n, seed)))
+    return _group_set(name, split, tuple(group for _, group in draw_groups(name, split, n, seed)))
 
 
-def drawn(name: str, split: str, n: int | None = None, seed: int = 0) -> Iterator[tuple[Draft, Group]]:
+def draw_groups(
+    name: str, split: str, n: int | None = None, seed: int = 0
+) -> Iterator[tuple[DraftGroup, Group]]:
     """The groups of `build` one by one, each with the draft that knows what its captions mean."""
     spec = _spec(name)
     _check_split(split)
@@ -144,7 +146,7 @@ def write_sets(folder: Path | None = None) -> list[Path]:
     return written
 
 
-def _spec(name: str) -> Spec:
+def _spec(name: str) -> SetSpec:
     if name not in SETS:
         raise unknown_name("set of scenes", name, SETS)
     return SETS[name]
@@ -168,35 +170,35 @@ def _group_set(name: str, split: str, groups: tuple[Group, ...]) -> GroupSet:
     )
 
 
-def _draw(make: Builder, rng: np.random.Generator, split: str) -> Draft:
+def _draw(make: Builder, rng: np.random.Generator, split: str) -> DraftGroup:
     """The first draft that keeps every promise, seen or unseen as a draw decides."""
     seen = split == "train" or rng.random() >= UNSEEN_SHARE
     while True:
         draft = make(rng, split, seen)
-        if draft is not None and _keeps(draft, seen):
+        if draft is not None and _is_valid(draft, seen):
             return draft
 
 
-def _keeps(draft: Draft, seen: bool) -> bool:
+def _is_valid(draft: DraftGroup, seen: bool) -> bool:
     """Whether each caption is clearly true of its own scene alone, and all are seen or all unseen alike.
 
     Were only the true captions seen, a model that knows the training captions could tell without an image.
     """
-    if any(bool(unseen(claim)) is seen for claim in draft.claims):
+    if any(bool(held_out_kinds(claim)) is seen for claim in draft.claims):
         return False
     own = list(zip(draft.claims, draft.scenes, strict=False))
-    if draft.wording.definite and not all(unique(claim, scene) for claim, scene in own):
+    if draft.wording.definite and not all(is_unambiguous(claim, scene) for claim, scene in own):
         return False
     if len(set(draft.captions)) < len(draft.captions):
         return False
     return all(
-        holds(claim, scene) is (i == j)
+        is_true_of(claim, scene) is (i == j)
         for i, scene in enumerate(draft.scenes)
         for j, claim in enumerate(draft.claims)
     )
 
 
-def _group(name: str, draft: Draft, rng: np.random.Generator) -> Group:
+def _group(name: str, draft: DraftGroup, rng: np.random.Generator) -> Group:
     """The draft with its captions in random order."""
     captions = draft.captions
     order = rng.permutation(len(captions)).tolist()
@@ -209,9 +211,9 @@ def _group(name: str, draft: Draft, rng: np.random.Generator) -> Group:
     )
 
 
-def _common_tags(draft: Draft) -> dict[str, str]:
+def _common_tags(draft: DraftGroup) -> dict[str, str]:
     said = {p for claim in draft.claims[: len(draft.scenes)] for p in claim.phrases}
-    kept_out = sorted({kind for claim in draft.claims for kind in unseen(claim)})
+    kept_out = sorted({kind for claim in draft.claims for kind in held_out_kinds(claim)})
     return {
         "objects": str(len(draft.scenes[0].objects)),
         "colours": "+".join(sorted({p.colour for p in said if p.colour})) or "none",

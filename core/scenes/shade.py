@@ -72,14 +72,14 @@ def floor_albedo(scene: Scene, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _shadow_box(scene: Scene, item: SceneObject, lamp: tuple, side: int) -> tuple[slice, slice]:
     """Pixels that the solid's shadow and contact shade can reach."""
     sx, sy = (-lamp[i] / lamp[2] * item.height for i in (0, 1))
-    reach = item.footprint + _reach(item)
+    reach = item.footprint + _shadow_extent(item)
     xs = (item.x - reach + min(sx, 0), item.x + reach + max(sx, 0))
     ys = (item.y - reach + min(sy, 0), item.y + reach + max(sy, 0))
     return pixel_box([scene.camera.project(a, b, 0.0)[:2] for a in xs for b in ys], side)
 
 
 def _contact(item: SceneObject, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """How much of the sky the solid hides from ground points, in [0, 0.65]; none beyond `_reach`."""
+    """How much of the sky the solid hides from ground points, in [0, 0.65]; none beyond `_shadow_extent`."""
     x, y = to_local(item, x - item.x, y - item.y)
     if item.shape == "sphere":
         return 0.65 * np.exp((x * x + y * y) * (-1.1 / item.radius**2))
@@ -88,10 +88,10 @@ def _contact(item: SceneObject, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         gap = np.sqrt(x * x + y * y)
     else:
         gap = np.maximum(np.sqrt(x * x + y * y) - item.radius, 0)
-    return 0.55 * np.maximum(1.0 - gap / _reach(item), 0.0) ** 3
+    return 0.55 * np.maximum(1.0 - gap / _shadow_extent(item), 0.0) ** 3
 
 
-def _reach(item: SceneObject) -> float:
+def _shadow_extent(item: SceneObject) -> float:
     return 0.75 * item.height
 
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from core.base.paths import home
-from core.scenes.captions import Claim, Wording, claim_scene, say, unique
+from core.scenes.captions import CaptionTemplate, Statement, caption_text, is_unambiguous, statement_about
 from core.scenes.render import MODEL_SIZE, RENDERER, render_many
 from core.scenes.sampler import training_scenes
-from core.scenes.twins import Twin, draw_said, training_twins
+from core.scenes.twins import MinimalPair, draw_mentioned_attributes, training_minimal_pairs
 from core.scenes.world import COLOURS, MATERIALS, SHAPES, SIZES, Scene
 
 # What a relation says of its first object: the table's column and the sign; of the second object the opposite.
@@ -138,7 +138,7 @@ def label_map(scene: Scene) -> np.ndarray:
     return found
 
 
-def claim_table(claim: Claim) -> np.ndarray:
+def claim_table(claim: Statement) -> np.ndarray:
     """What a claim tells, in the form of `object_table`: int8 (colours, 6), places as -1, 1 or 0 for unsaid.
 
     A place is relative to the other object: left -1, right 1 in x; in front -1, behind 1 in y.
@@ -160,32 +160,34 @@ def claim_table(claim: Claim) -> np.ndarray:
     return table
 
 
-def _said(claims: Sequence[Claim], wording: Wording) -> list[tuple[str, np.ndarray]]:
-    return [(say(claim, wording), claim_table(claim)) for claim in claims]
+def _caption_rows(claims: Sequence[Statement], wording: CaptionTemplate) -> list[tuple[str, np.ndarray]]:
+    return [(caption_text(claim, wording), claim_table(claim)) for claim in claims]
 
 
 def _of_scene(scene: Scene, rng: np.random.Generator, recipe: DataRecipe) -> list[tuple[str, np.ndarray]]:
     said = []
     for variant in range(recipe.captions):
         kind = "pair" if variant < recipe.captions // 2 else "relation"
-        claim = claim_scene(scene, rng, {kind: 1.0}, recipe.detail, recipe.omit)
-        said += _said([claim], Wording.draw(rng, definite=unique(claim, scene)))
+        claim = statement_about(scene, rng, {kind: 1.0}, recipe.detail, recipe.omit)
+        said += _caption_rows([claim], CaptionTemplate.draw(rng, definite=is_unambiguous(claim, scene)))
     return said
 
 
-def _of_twin(pair: Twin, rng: np.random.Generator, recipe: DataRecipe) -> list[tuple[str, np.ndarray]]:
-    claims = pair.claims(draw_said(rng, recipe.detail), int(rng.integers(4)))
-    return _said(claims, Wording.draw(rng))
+def _of_minimal_pair(
+    pair: MinimalPair, rng: np.random.Generator, recipe: DataRecipe
+) -> list[tuple[str, np.ndarray]]:
+    claims = pair.claims(draw_mentioned_attributes(rng, recipe.detail), int(rng.integers(4)))
+    return _caption_rows(claims, CaptionTemplate.draw(rng))
 
 
 def _sampled(recipe: DataRecipe, seed: int) -> tuple[list[Scene], list[list[tuple[str, np.ndarray]]]]:
     """Scenes, singles before twins, and what each one's captions say."""
     rng = np.random.default_rng([seed, 1])
     scenes = training_scenes(recipe.singles, seed, recipe.counts)
-    pairs = training_twins(recipe.twins, recipe.kinds, seed, recipe.counts) if recipe.twins else []
+    pairs = training_minimal_pairs(recipe.twins, recipe.kinds, seed, recipe.counts) if recipe.twins else []
     said = [_of_scene(scene, rng, recipe) for scene in scenes]
     for pair in pairs:
-        both = [_of_twin(pair, rng, recipe) for _ in range(recipe.captions)]
+        both = [_of_minimal_pair(pair, rng, recipe) for _ in range(recipe.captions)]
         said += [list(side) for side in zip(*both, strict=True)]
         scenes += [pair.first, pair.second]
     return scenes, said

@@ -9,7 +9,14 @@ from itertools import combinations
 import numpy as np
 
 from core.base.errors import unknown_name
-from core.scenes.captions import Claim, Wording, describe, holds, say, unique
+from core.scenes.captions import (
+    CaptionTemplate,
+    Statement,
+    caption_text,
+    is_true_of,
+    is_unambiguous,
+    phrase_of,
+)
 from core.scenes.sampler import jitter, sample_scene
 from core.scenes.world import SPLITS, Scene, SceneObject
 
@@ -25,7 +32,7 @@ RELATIVE = {"left-right": ("left of", "right of"), "front-behind": ("in front of
 
 
 @dataclass(frozen=True)
-class Twin:
+class MinimalPair:
     """Two scenes that differ in what objects `pair` have exchanged, and a little in camera, light and places."""
 
     first: Scene
@@ -33,7 +40,7 @@ class Twin:
     kind: str
     pair: tuple[int, int]  # indices into the objects of both scenes
 
-    def claims(self, said: Sequence[str] = (), turn: int = 0) -> tuple[Claim, Claim]:
+    def claims(self, said: Sequence[str] = (), turn: int = 0) -> tuple[Statement, Statement]:
         """A claim true of the first scene alone and one true of the second alone, made of the same words.
 
         `said` names the attributes to say of both objects (default: colour and shape, and what was exchanged);
@@ -43,16 +50,22 @@ class Twin:
         i, j = self.pair
         if self.kind in RELATIVE:
             name = RELATIVE[self.kind][turn % 2]
-            a, b = (describe(self.first.objects[k], *names) for k in (i, j))
-            ahead = Claim((a, b), name)
-            return (ahead, Claim((b, a), name)) if holds(ahead, self.first) else (Claim((b, a), name), ahead)
+            a, b = (phrase_of(self.first.objects[k], *names) for k in (i, j))
+            ahead = Statement((a, b), name)
+            return (
+                (ahead, Statement((b, a), name))
+                if is_true_of(ahead, self.first)
+                else (Statement((b, a), name), ahead)
+            )
         names = (*names, SWAPPED[self.kind]) if SWAPPED[self.kind] not in names else names
-        phrases = [tuple(describe(s.objects[k], *names) for k in (i, j)) for s in (self.first, self.second)]
+        phrases = [tuple(phrase_of(s.objects[k], *names) for k in (i, j)) for s in (self.first, self.second)]
         step = (1, -1)
-        return Claim(phrases[0][:: step[turn % 2]]), Claim(phrases[1][:: step[turn // 2 % 2]])
+        return Statement(phrases[0][:: step[turn % 2]]), Statement(phrases[1][:: step[turn // 2 % 2]])
 
 
-def twin(scene: Scene, kind: str, rng: np.random.Generator, seen: bool | None = None) -> Twin | None:
+def minimal_pair(
+    scene: Scene, kind: str, rng: np.random.Generator, seen: bool | None = None
+) -> MinimalPair | None:
     """The scene with a random fitting pair of objects exchanged; None where no pair fits.
 
     A pair fits when its two claims (colour and shape of both) are each clearly true of one scene and clearly false
@@ -70,8 +83,8 @@ def twin(scene: Scene, kind: str, rng: np.random.Generator, seen: bool | None = 
         other = jitter(exchange(scene, i, j, SWAPPED[kind]), rng)
         if other is None or (seen and not other.seen):
             continue
-        found = Twin(scene, other, kind, (i, j))
-        if tells_apart(found.claims(), (scene, other)):
+        found = MinimalPair(scene, other, kind, (i, j))
+        if distinguishes(found.claims(), (scene, other)):
             return found
     return None
 
@@ -84,9 +97,9 @@ def exchange(scene: Scene, i: int, j: int, name: str) -> Scene:
     return replace(scene, objects=tuple(objects))
 
 
-def tells_apart(claims: Sequence[Claim], scenes: Sequence[Scene]) -> bool:
+def distinguishes(claims: Sequence[Statement], scenes: Sequence[Scene]) -> bool:
     """Whether claim i is clearly true of scene i and every claim clearly false of every other scene."""
-    return all(holds(c, s) is (i == j) for i, s in enumerate(scenes) for j, c in enumerate(claims))
+    return all(is_true_of(c, s) is (i == j) for i, s in enumerate(scenes) for j, c in enumerate(claims))
 
 
 def _differ(a: SceneObject, b: SceneObject, kind: str) -> bool:
@@ -97,41 +110,43 @@ def _differ(a: SceneObject, b: SceneObject, kind: str) -> bool:
     return getattr(a, kind) != getattr(b, kind) and (a.colour, a.shape) != (b.colour, b.shape)
 
 
-def twin_captions(
-    pair: Twin, rng: np.random.Generator, detail: float = 0.0, wording: Wording | None = None
+def minimal_pair_captions(
+    pair: MinimalPair, rng: np.random.Generator, detail: float = 0.0, wording: CaptionTemplate | None = None
 ) -> tuple[str, str]:
     """Captions of the first and the second scene: the same words, in an order that is true of one scene alone.
 
     With probability `detail` each, both objects' size and both objects' material are said as well.
     """
-    first, second = pair.claims(said=draw_said(rng, detail), turn=int(rng.integers(4)))
-    wording = wording or Wording.draw(rng, definite=unique(first, pair.first) and unique(second, pair.second))
-    return say(first, wording), say(second, wording)
+    first, second = pair.claims(said=draw_mentioned_attributes(rng, detail), turn=int(rng.integers(4)))
+    wording = wording or CaptionTemplate.draw(
+        rng, definite=is_unambiguous(first, pair.first) and is_unambiguous(second, pair.second)
+    )
+    return caption_text(first, wording), caption_text(second, wording)
 
 
-def draw_said(rng: np.random.Generator, detail: float) -> tuple[str, ...]:
+def draw_mentioned_attributes(rng: np.random.Generator, detail: float) -> tuple[str, ...]:
     """Colour and shape, and with probability `detail` each size and material."""
     u = rng.random(2)
     return ("colour", "shape", *(name for name, x in zip(("size", "material"), u, strict=True) if x < detail))
 
 
-def training_twins(
+def training_minimal_pairs(
     n: int,
     kinds: Sequence[str] = ("attribute", "left-right", "front-behind"),
     seed: int = 0,
     counts: Sequence[int] = (2, 2, 3, 4),
-) -> list[Twin]:
+) -> list[MinimalPair]:
     """`n` twins of the train split, kinds in turn, object counts drawn evenly from `counts`."""
     rng = np.random.default_rng([seed, SPLITS.index("train"), n, 2])
-    return [draw_twin(rng, kinds[i % len(kinds)], "train", True, counts) for i in range(n)]
+    return [draw_minimal_pair(rng, kinds[i % len(kinds)], "train", True, counts) for i in range(n)]
 
 
-def draw_twin(
+def draw_minimal_pair(
     rng: np.random.Generator, kind: str, split: str, seen: bool = True, counts: Sequence[int] = (2, 2, 3, 4)
-) -> Twin:
+) -> MinimalPair:
     """One twin of freshly drawn scenes."""
     while True:
         count = counts[int(rng.integers(len(counts)))]
-        found = twin(sample_scene(rng, count, split, seen), kind, rng, seen)
+        found = minimal_pair(sample_scene(rng, count, split, seen), kind, rng, seen)
         if found is not None:
             return found

@@ -44,7 +44,7 @@ RELATIONS = ("left of", "right of", "in front of", "behind")
 INVERSE = {"left of": "right of", "right of": "left of", "in front of": "behind", "behind": "in front of"}
 # A difference of position at or above CLEAR states a relation, one at or below LEVEL denies it both ways, and
 # in between nothing is said. Scene units, (sideways, in depth); depth needs more because it is foreshortened.
-CLEAR = (0.9, 1.2)
+CLEAR_GAP = (0.9, 1.2)
 LEVEL = (0.35, 0.45)
 
 _CUBE, _CYLINDER = 0.80, 0.86  # half side and radius, relative to the sphere's radius, for about equal bulk
@@ -200,9 +200,9 @@ def relation(scene: Scene, name: str, first: SceneObject, second: SceneObject) -
         gaps, axis = [second.x - first.x, seen[1] - seen[0]], 0
     else:
         gaps, axis = [second.y - first.y], 1
-    if min(gaps) >= CLEAR[axis]:
+    if min(gaps) >= CLEAR_GAP[axis]:
         return True
-    if max(gaps) <= -CLEAR[axis] or max(map(abs, gaps)) <= LEVEL[axis]:
+    if max(gaps) <= -CLEAR_GAP[axis] or max(map(abs, gaps)) <= LEVEL[axis]:
         return False
     return None
 
@@ -255,13 +255,13 @@ def in_frame(box: tuple[float, float, float, float]) -> bool:
     return box[0] >= -FRAME and box[1] >= -FRAME and box[2] <= FRAME and box[3] <= FRAME
 
 
-def apart(first: SceneObject, second: SceneObject) -> bool:
+def are_separated(first: SceneObject, second: SceneObject) -> bool:
     """Whether two solids leave free ground between them."""
     reach = first.footprint + second.footprint + GAP
     return (first.x - second.x) ** 2 + (first.y - second.y) ** 2 >= reach * reach
 
 
-def covered(near: tuple[float, float, float, float], far: tuple[float, float, float, float]) -> float:
+def is_occluded(near: tuple[float, float, float, float], far: tuple[float, float, float, float]) -> float:
     """Share of the box `far` that the box `near` covers."""
     width = min(near[2], far[2]) - max(near[0], far[0])
     height = min(near[3], far[3]) - max(near[1], far[1])
@@ -270,7 +270,7 @@ def covered(near: tuple[float, float, float, float], far: tuple[float, float, fl
     return width * height / ((far[2] - far[0]) * (far[3] - far[1]))
 
 
-def well_placed(scene: Scene) -> bool:
+def is_valid_layout(scene: Scene) -> bool:
     """Whether all solids are inside the frame, apart from each other and hardly occluded."""
     boxes = [outline(scene.camera, o) for o in scene.objects]
     if not all(in_frame(box) for box in boxes):
@@ -278,6 +278,6 @@ def well_placed(scene: Scene) -> bool:
     for i, j in combinations(range(len(boxes)), 2):
         first, second = scene.objects[i], scene.objects[j]
         near, far = (i, j) if first.y < second.y else (j, i)
-        if not apart(first, second) or covered(boxes[near], boxes[far]) > OVERLAP:
+        if not are_separated(first, second) or is_occluded(boxes[near], boxes[far]) > OVERLAP:
             return False
     return True

@@ -36,7 +36,7 @@ LARGEST_SIDE = 2048  # pixels; endpoints shrink larger images anyway
 _LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 
-class Estimate(NamedTuple):
+class CallEstimate(NamedTuple):
     """What scoring will take. cost : in the prices' currency; None without prices. Tokens are rough (4 bytes each)."""
 
     calls: int
@@ -108,7 +108,7 @@ class ApiScorer:
         pairs: np.ndarray,
         price_in: float | None = None,
         price_out: float | None = None,
-    ) -> Estimate:
+    ) -> CallEstimate:
         """Calls, tokens and, with prices per million tokens, the cost of `score` with the same arguments.
 
         Retries come on top; pairs that a cache holds already do not. Images count as in OpenAI's rule for GPT-4o and
@@ -122,7 +122,7 @@ class ApiScorer:
         cost = None
         if price_in is not None and price_out is not None:
             cost = (tokens_in * price_in + tokens_out * price_out) / 1e6
-        return Estimate(len(index), tokens_in, tokens_out, cost)
+        return CallEstimate(len(index), tokens_in, tokens_out, cost)
 
     def score(self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray) -> np.ndarray:
         """P("Yes") of each pair, float32 (p,); see `Scorer.score`. Raises InputError for an endpoint's refusal."""
@@ -217,13 +217,13 @@ class ApiScorer:
         return f"{where} answered with error {status} ({self._safe(str(error))}); see the endpoint's documentation."
 
 
-def planned(
+def planned_calls(
     scorer: ApiScorer,
     groups: GroupSet,
     cache: ScoreCache | None = None,
     price_in: float | None = None,
     price_out: float | None = None,
-) -> Estimate:
+) -> CallEstimate:
     """What scoring a set will take, without the pairs that the cache holds already: asked before a run starts.
 
     groups : of one shape. Prices are per million tokens; without both there is no cost.

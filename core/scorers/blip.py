@@ -22,10 +22,10 @@ from torch.nn import functional as F
 from core.groups import ImageRef
 from core.scorers.base import Prepared
 from core.scorers.contrastive import ContrastiveModel, Vision
-from core.scorers.hub import written
+from core.scorers.hub import saved_json
 from core.scorers.lora import merged_state
 from core.scorers.matching_head import BlipMatcher, with_first_token
-from core.scorers.pairwise import CAPTION_BATCH, Parts, used
+from core.scorers.pairwise import CAPTION_BATCH, ModelParts, used_inputs
 
 
 def _caption_states(module: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -47,7 +47,7 @@ def _cosines(images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
 
 def _save(module: Any, processor: Any, folder: Path) -> None:
     """Write config, safetensors, preprocessing and tokenizer as `from_pretrained` reads them."""
-    with written(folder) as aside:
+    with saved_json(folder) as aside:
         module.save_pretrained(aside, state_dict=merged_state(module))
         processor.save_pretrained(aside)
 
@@ -57,7 +57,7 @@ class BlipTowers(ContrastiveModel):
 
     label = "BLIP ITC"
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts.name, parts.module, parts.device, parts.key)
         self.processor, self.tokenizer, self.config = (
             parts.processor,
@@ -136,7 +136,7 @@ class TrainableMatcher(BlipMatcher):
     @torch.no_grad()
     def score_prepared(self, data: Prepared, pairs: np.ndarray, batch: int = 256) -> np.ndarray:
         """As `score`, on prepared input: float32 (p,). An image is encoded once, `batch` images at a time."""
-        wanted, texts, index = used(pairs, len(data.pixels), len(data.tokens["input_ids"]))
+        wanted, texts, index = used_inputs(pairs, len(data.pixels), len(data.tokens["input_ids"]))
         training = self.module.training
         self.module.eval()
         scores = np.empty(len(index), dtype=np.float32)

@@ -23,11 +23,11 @@ from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers.base import Prepared
 from core.scorers.cola_config import AdaptConfig
-from core.scorers.cola_features import Base, Features, base_of
-from core.scorers.cola_heads import Encoded, Head, make_head
+from core.scorers.cola_features import FeatureBase, Features, base_of
+from core.scorers.cola_heads import EncodedInputs, Head, make_head
 from core.scorers.contrastive import IMAGE_BATCH, ContrastiveModel, _used, describe_device
-from core.scorers.hub import key_of_unchanged, model_files, read_json, written
-from core.scorers.reading import inputs_of
+from core.scorers.hub import key_of_unchanged, model_files, read_json, saved_json
+from core.scorers.reading import image_inputs
 
 KIND = "crossmatch-adapted"
 LoadBase = Callable[[str, str], ContrastiveModel]  # (name, device) -> the model of that name
@@ -36,7 +36,7 @@ _WEIGHTS, _CONFIG = "model.safetensors", "config.json"
 PAIRS = 1024
 
 
-class Adapted(torch.nn.Module):
+class AdaptedModule(torch.nn.Module):
     """The weights: the base's, frozen but for what the strategy tunes, and the head's."""
 
     takes_adapters = (
@@ -51,12 +51,14 @@ class Adapted(torch.nn.Module):
 class AdaptedModel:
     """A `Trainable`: score = calibrated score of the strategy's head, float32."""
 
-    def __init__(self, name: str, base: Base, config: AdaptConfig, base_name: str, base_key: str) -> None:
+    def __init__(
+        self, name: str, base: FeatureBase, config: AdaptConfig, base_name: str, base_key: str
+    ) -> None:
         """base : an own copy, which this model may train. base_name, base_key : what the folder will name."""
         self.name, self.config, self._base = name, config, base
         self.base_name, self.base_key = base_name, base_key
         self.device = base.model.device
-        self.module = Adapted(base.module, make_head(base, config).to(self.device)).eval()
+        self.module = AdaptedModule(base.module, make_head(base, config).to(self.device)).eval()
         self._key: str | Callable[[], str | None] | None = None
         self._free()
 
@@ -126,7 +128,7 @@ class AdaptedModel:
 
     def image_features(self, data: Prepared, index: torch.Tensor, augment: Any = None) -> Features:
         """Features of some prepared images, on the device; with gradients where the strategy tunes the encoder."""
-        inputs = {name: tensor.to(self.device) for name, tensor in inputs_of(data, index).items()}
+        inputs = {name: tensor.to(self.device) for name, tensor in image_inputs(data, index).items()}
         if augment is not None:
             inputs["pixel_values"] = augment(inputs["pixel_values"])
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen[0]):
@@ -185,14 +187,14 @@ class AdaptedModel:
             self.module.train(training)
 
     @torch.no_grad()
-    def encode(self, data: Prepared, index: torch.Tensor, side: str, batch: int = 256) -> Encoded:
+    def encode(self, data: Prepared, index: torch.Tensor, side: str, batch: int = 256) -> EncodedInputs:
         """Images or captions (`side`) through base and head, in parts."""
         read = self.image_features if side == "image" else self.caption_features
         through = self.head.image if side == "image" else self.head.caption
-        return joined([through(read(data, part)) for part in index.split(batch)])
+        return concatenate_encoded([through(read(data, part)) for part in index.split(batch)])
 
     @torch.no_grad()
-    def score_encoded(self, images: Encoded, captions: Encoded, pairs: np.ndarray) -> np.ndarray:
+    def score_encoded(self, images: EncodedInputs, captions: EncodedInputs, pairs: np.ndarray) -> np.ndarray:
         """Scores of pairs (p, 2) of encoded images and captions, float32 (p,); each pair by itself."""
         parts = []
         for part in torch.from_numpy(np.ascontiguousarray(pairs)).to(self.device).split(PAIRS):
@@ -217,7 +219,7 @@ class AdaptedModel:
         rows = [[float((i, j) in known) for j in captions.tolist()] for i in images.tolist()]
         return self.pair_loss(seen, read, torch.tensor(rows, device=self.device))
 
-    def pair_loss(self, images: Encoded, captions: Encoded, labels: torch.Tensor) -> torch.Tensor:
+    def pair_loss(self, images: EncodedInputs, captions: EncodedInputs, labels: torch.Tensor) -> torch.Tensor:
         """Sigmoid cross-entropy, averaged over all pairs; labels float (a, b), 1 for those that match."""
         logits = self.head.calibration(self.head.table(images, captions).float())
         return F.binary_cross_entropy_with_logits(logits, labels)
@@ -226,7 +228,7 @@ class AdaptedModel:
         """An independent copy of all weights."""
         twin = copy(self)
         twin._base = type(self._base)(self._base.model.copy())
-        twin.module = Adapted(twin._base.module, deepcopy(self.module.head)).train(self.module.training)
+        twin.module = AdaptedModule(twin._base.module, deepcopy(self.module.head)).train(self.module.training)
         twin._key = None
         twin._free()
         return twin
@@ -251,7 +253,7 @@ class AdaptedModel:
             "base_key": self.base_key,
             "adapt": self.config.to_dict(),
         }
-        with written(folder) as aside:
+        with saved_json(folder) as aside:
             save_file(tensors, aside / _WEIGHTS)
             (aside / _CONFIG).write_text(json.dumps(settings, indent=1), encoding="utf-8")
 
@@ -299,15 +301,15 @@ class AdaptedModel:
             ) from None
 
 
-def joined(parts: Sequence[Encoded]) -> Encoded:
+def concatenate_encoded(parts: Sequence[EncodedInputs]) -> EncodedInputs:
     """Encoded blocks in a row; captions of different lengths are padded to the longest."""
     width = max(part.mask.shape[1] for part in parts)
-    padded = [_widened(part, width) for part in parts]
-    return Encoded(*(torch.cat(columns) for columns in zip(*padded, strict=True)))
+    padded = [_padded_to(part, width) for part in parts]
+    return EncodedInputs(*(torch.cat(columns) for columns in zip(*padded, strict=True)))
 
 
-def _widened(part: Encoded, width: int) -> Encoded:
+def _padded_to(part: EncodedInputs, width: int) -> EncodedInputs:
     missing = width - part.mask.shape[1]
     if not missing:
         return part
-    return Encoded(F.pad(part.tokens, (0, 0, 0, missing)), F.pad(part.mask, (0, missing)), part.anchor)
+    return EncodedInputs(F.pad(part.tokens, (0, 0, 0, missing)), F.pad(part.mask, (0, missing)), part.anchor)

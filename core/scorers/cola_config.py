@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 from core.base.errors import InputError, unknown_name
 
 # Pooled features of so few numbers: a base like the built-in ones. The paper's learning rates are for larger ones.
-SMALL = 128
+SMALL_WIDTH = 128
 KIND = "adapt"  # of a run, and the key of its settings in the run's description
 
 
@@ -135,7 +135,7 @@ class AdaptConfig:
 
         As wide as those; 64 for bases as small as the built-in ones, so that they train in minutes on two cores.
         """
-        return self.width or (min(64, size) if size <= SMALL else size)
+        return self.width or (min(64, size) if size <= SMALL_WIDTH else size)
 
     def rate(self, family: str, size: int) -> float:
         """The learning rate: the given one; for small bases the tuned one; else the paper's ([Cola] 11.1).
@@ -144,7 +144,7 @@ class AdaptConfig:
         """
         if self.lr is not None:
             return self.lr
-        if size <= SMALL:
+        if size <= SMALL_WIDTH:
             return STRATEGIES[self.strategy].lr
         return 1e-3 if family == "FLAVA" else 1e-5
 

@@ -38,7 +38,7 @@ class Features(NamedTuple):
         return Features(*(part.to(device) for part in self))
 
 
-class Base(ABC):
+class FeatureBase(ABC):
     """A two-tower model seen as features. `model` prepares inputs and owns the weights."""
 
     family: str
@@ -69,7 +69,7 @@ class Base(ABC):
         """Features of token ids (n, length)."""
 
 
-class ClipBase(Base):
+class ClipBase(FeatureBase):
     """CLIPModel of `transformers`."""
 
     family = "CLIP"
@@ -96,7 +96,7 @@ class ClipBase(Base):
         return Features(pooled, out.hidden_states[LAYER], _mask(ids, lengths), words)
 
 
-class SiglipBase(Base):
+class SiglipBase(FeatureBase):
     """SiglipModel of `transformers`: captions padded to the context, which the model reads but queries do not count."""
 
     family = "SigLIP"
@@ -125,7 +125,7 @@ class SiglipBase(Base):
         )
 
 
-class FlavaBase(Base):
+class FlavaBase(FeatureBase):
     """The two unimodal encoders of FLAVA with its contrastive projections."""
 
     family = "FLAVA"
@@ -164,10 +164,10 @@ def _mask(ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     return torch.arange(ids.shape[1], device=ids.device) < lengths.to(ids.device)[:, None]
 
 
-_BASES: dict[str, type[Base]] = {"clip": ClipBase, "siglip": SiglipBase, "flava": FlavaBase}
+_BASES: dict[str, type[FeatureBase]] = {"clip": ClipBase, "siglip": SiglipBase, "flava": FlavaBase}
 
 
-def base_of(model: Any) -> Base:
+def base_of(model: Any) -> FeatureBase:
     """The features of a loaded model; InputError for one that has no patch and word tokens to give."""
     kind = getattr(getattr(model, "config", None), "model_type", "")
     if kind not in _BASES or not isinstance(model, ContrastiveModel):

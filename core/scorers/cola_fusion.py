@@ -20,7 +20,7 @@ def encoder(size: int, layers: int, heads: int) -> nn.TransformerEncoder:
     return nn.TransformerEncoder(layer, layers, nn.LayerNorm(size), enable_nested_tensor=False)
 
 
-class Cross(nn.Module):
+class CrossAttentionLayer(nn.Module):
     """A transformer decoder layer: `queries` attend to themselves, then to `memory`."""
 
     def __init__(self, size: int, heads: int) -> None:
@@ -95,7 +95,7 @@ class Albef(Fusion):
     def __init__(self, size: int, layers: int, heads: int) -> None:
         super().__init__(size)
         self.of_patches, self.of_words = (encoder(size, max(1, layers - 1), heads) for _ in range(2))
-        self.cross = Cross(size, heads)
+        self.cross = CrossAttentionLayer(size, heads)
 
     def forward(self, patches: torch.Tensor, words: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         patches = self.of_patches(patches)
@@ -112,7 +112,7 @@ class Fiber(Fusion):
     def __init__(self, size: int, layers: int, heads: int) -> None:
         super().__init__(size)
         self.of_patches, self.of_words = (encoder(size, max(1, layers - 1), heads) for _ in range(2))
-        self.to_patches, self.to_words = (Cross(size, heads) for _ in range(2))
+        self.to_patches, self.to_words = (CrossAttentionLayer(size, heads) for _ in range(2))
 
     def _alone(
         self, patches: torch.Tensor, words: torch.Tensor, mask: torch.Tensor
@@ -132,7 +132,7 @@ class FiberMM(Fiber):
     def __init__(self, size: int, layers: int, heads: int) -> None:
         Fusion.__init__(self, size)
         self.together = encoder(size, max(1, layers - 1), heads)
-        self.to_patches, self.to_words = (Cross(size, heads) for _ in range(2))
+        self.to_patches, self.to_words = (CrossAttentionLayer(size, heads) for _ in range(2))
 
     def _alone(
         self, patches: torch.Tensor, words: torch.Tensor, mask: torch.Tensor

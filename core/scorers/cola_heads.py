@@ -15,11 +15,11 @@ from torch import nn
 from torch.nn import functional as F
 
 from core.scorers.cola_config import AdaptConfig
-from core.scorers.cola_features import Base, Features
+from core.scorers.cola_features import FeatureBase, Features
 from core.scorers.cola_fusion import encoder, make_fusion
 
 
-class Encoded(NamedTuple):
+class EncodedInputs(NamedTuple):
     """n encoded images or captions: tokens (n, length, d), their mask, and what a score compares them by."""
 
     tokens: torch.Tensor
@@ -28,8 +28,8 @@ class Encoded(NamedTuple):
         torch.Tensor
     )  # (n, d) of unit length (two towers); (n, d) mean of frozen word features (MM-Adapter)
 
-    def rows(self, index: torch.Tensor) -> Encoded:
-        return Encoded(*(part[index] for part in self))
+    def rows(self, index: torch.Tensor) -> EncodedInputs:
+        return EncodedInputs(*(part[index] for part in self))
 
 
 class Calibration(nn.Module):
@@ -52,33 +52,33 @@ class Head(nn.Module):
         self.calibration = Calibration(scale)
 
     @abstractmethod
-    def image(self, features: Features) -> Encoded: ...
+    def image(self, features: Features) -> EncodedInputs: ...
 
     @abstractmethod
-    def caption(self, features: Features) -> Encoded: ...
+    def caption(self, features: Features) -> EncodedInputs: ...
 
     @abstractmethod
-    def pairs(self, images: Encoded, captions: Encoded) -> torch.Tensor:
+    def pairs(self, images: EncodedInputs, captions: EncodedInputs) -> torch.Tensor:
         """Scores before calibration of images and captions row by row, (p,)."""
 
     @abstractmethod
-    def table(self, images: Encoded, captions: Encoded) -> torch.Tensor:
+    def table(self, images: EncodedInputs, captions: EncodedInputs) -> torch.Tensor:
         """Scores before calibration of all images with all captions, (a, b)."""
 
 
 class TwoTowerHead(Head):
     """Cosine of an image's and a caption's vector."""
 
-    def pairs(self, images: Encoded, captions: Encoded) -> torch.Tensor:
+    def pairs(self, images: EncodedInputs, captions: EncodedInputs) -> torch.Tensor:
         return (images.anchor * captions.anchor).sum(dim=-1)
 
-    def table(self, images: Encoded, captions: Encoded) -> torch.Tensor:
+    def table(self, images: EncodedInputs, captions: EncodedInputs) -> torch.Tensor:
         return images.anchor @ captions.anchor.T
 
-    def image(self, features: Features) -> Encoded:
+    def image(self, features: Features) -> EncodedInputs:
         return _vector(features.pooled)
 
-    def caption(self, features: Features) -> Encoded:
+    def caption(self, features: Features) -> EncodedInputs:
         return _vector(features.pooled)
 
 
@@ -92,10 +92,10 @@ class LinearHead(TwoTowerHead):
             nn.init.eye_(layer.weight)
             nn.init.zeros_(layer.bias)
 
-    def image(self, features: Features) -> Encoded:
+    def image(self, features: Features) -> EncodedInputs:
         return _vector(self.image_map(F.normalize(features.pooled, dim=-1)))
 
-    def caption(self, features: Features) -> Encoded:
+    def caption(self, features: Features) -> EncodedInputs:
         return _vector(self.caption_map(F.normalize(features.pooled, dim=-1)))
 
 
@@ -108,10 +108,10 @@ class LateHead(TwoTowerHead):
         self.image_in, self.caption_in = nn.Linear(patches, width), nn.Linear(words, width)
         self.of_patches, self.of_words = (encoder(width, config.layers, config.heads) for _ in range(2))
 
-    def image(self, features: Features) -> Encoded:
+    def image(self, features: Features) -> EncodedInputs:
         return _vector(self.of_patches(self.image_in(_levelled(features.tokens))).mean(dim=1))
 
-    def caption(self, features: Features) -> Encoded:
+    def caption(self, features: Features) -> EncodedInputs:
         states = self.of_words(
             self.caption_in(_levelled(features.tokens)), src_key_padding_mask=~features.mask
         )
@@ -133,16 +133,16 @@ class JointHead(Head):
         self.predict = None if adapter else nn.Linear(width * self.fusion.outputs, 1, bias=False)
         self.out = nn.Identity() if same or two or not adapter else nn.Linear(width, d)
 
-    def image(self, features: Features) -> Encoded:
+    def image(self, features: Features) -> EncodedInputs:
         tokens = self.image_in(_levelled(features.tokens))
-        return Encoded(tokens, features.mask, tokens[:, 0])
+        return EncodedInputs(tokens, features.mask, tokens[:, 0])
 
-    def caption(self, features: Features) -> Encoded:
+    def caption(self, features: Features) -> EncodedInputs:
         # The mean of inner products with the words is the inner product with their mean.
         words = F.normalize(features.words, dim=-1)
-        return Encoded(self.word_in(_levelled(words)), features.mask, _mean(words, features.mask))
+        return EncodedInputs(self.word_in(_levelled(words)), features.mask, _mean(words, features.mask))
 
-    def pairs(self, images: Encoded, captions: Encoded) -> torch.Tensor:
+    def pairs(self, images: EncodedInputs, captions: EncodedInputs) -> torch.Tensor:
         cls = self.fusion(images.tokens, captions.tokens, captions.mask)  # (p, outputs, d)
         if self.predict is not None:
             return self.predict(cls.flatten(1)).squeeze(-1)
@@ -150,7 +150,7 @@ class JointHead(Head):
             return F.cosine_similarity(cls[:, 0], cls[:, 1], dim=-1)
         return (self.out(cls[:, 0]) * captions.anchor).sum(dim=-1)
 
-    def table(self, images: Encoded, captions: Encoded) -> torch.Tensor:
+    def table(self, images: EncodedInputs, captions: EncodedInputs) -> torch.Tensor:
         a, b = len(images.mask), len(captions.mask)
         device = images.mask.device
         first = torch.arange(a, device=device).repeat_interleave(b)
@@ -158,10 +158,10 @@ class JointHead(Head):
         return self.pairs(images.rows(first), captions.rows(second)).view(a, b)
 
 
-def _vector(pooled: torch.Tensor) -> Encoded:
+def _vector(pooled: torch.Tensor) -> EncodedInputs:
     unit = F.normalize(pooled, dim=-1)
     nothing = unit.new_empty((len(unit), 0))
-    return Encoded(nothing, nothing, unit)
+    return EncodedInputs(nothing, nothing, unit)
 
 
 def _levelled(tokens: torch.Tensor) -> torch.Tensor:
@@ -174,7 +174,7 @@ def _mean(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return (states * mask[..., None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
 
 
-def make_head(base: Base, config: AdaptConfig) -> Head:
+def make_head(base: FeatureBase, config: AdaptConfig) -> Head:
     """The module of a strategy over a base, drawn from the run's seed."""
     scale = min(exp(float(base.model.scale.detach())), 100.0)
     width = config.inner(base.sizes[2])

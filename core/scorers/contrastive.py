@@ -24,10 +24,10 @@ from torch.nn import functional as F
 from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers.base import Batch, Prepared
-from core.scorers.gradient_caching import Fitting
-from core.scorers.reading import PreparedInputs, Vision, blocks_of, inputs_of, prepare, read_ahead
+from core.scorers.gradient_caching import MicroBatchSearch
+from core.scorers.reading import PreparedInputs, Vision, blocks_of, image_inputs, prefetch, prepare
 
-__all__ = ["ContrastiveModel", "PreparedInputs", "Vision", "describe_device", "inputs_of", "pick_device"]
+__all__ = ["ContrastiveModel", "PreparedInputs", "Vision", "describe_device", "image_inputs", "pick_device"]
 
 # Images per block of `score`: what is decoded, preprocessed and encoded at once, and all that is held of the pixels.
 IMAGE_BATCH = 64
@@ -141,7 +141,7 @@ class ContrastiveModel(ABC):
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """As `score`, as it goes: (rows of `pairs`, their scores) for one block of images after the other."""
         wanted, texts, index = _used(pairs, len(images), len(captions))
-        blocks = read_ahead([images[i] for i in wanted], self._read, IMAGE_BATCH, self.device)
+        blocks = prefetch([images[i] for i in wanted], self._read, IMAGE_BATCH, self.device)
         ids = self._checked_tokens([captions[j] for j in texts])
         yield from self._scored(blocks, ids, index, fits=True)
 
@@ -156,7 +156,7 @@ class ContrastiveModel(ABC):
             lambda size: self._caption_features(ids, size or CAPTION_BATCH), min(CAPTION_BATCH, len(ids))
         )
         fit = _fitted("images", True)
-        blocks = read_ahead(images, self._read, IMAGE_BATCH, self.device)
+        blocks = prefetch(images, self._read, IMAGE_BATCH, self.device)
         seen = torch.cat([fit(partial(self._image_features, b), len(b["pixel_values"])) for b in blocks])
         scaled = self._scaled
 
@@ -207,7 +207,7 @@ class ContrastiveModel(ABC):
         augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
     ) -> Batch:
         """The inputs of these pairs on the device, captions cut to the batch's longest; see `TwoTower.batch`."""
-        inputs = self._to_device(inputs_of(data, images))
+        inputs = self._to_device(image_inputs(data, images))
         if augment is not None:
             inputs["pixel_values"] = augment(inputs["pixel_values"])
         ids = data.tokens["input_ids"][captions]
@@ -360,7 +360,7 @@ def describe_device(device: torch.device) -> str:
 
 def _fitted(what: str, fits: bool) -> Callable[[Callable[[int | None], torch.Tensor], int], torch.Tensor]:
     """A function that does work in smaller parts from when memory runs out, and warns; plain work for `fits` False."""
-    fitting = Fitting(what, advice=SMALLER)
+    fitting = MicroBatchSearch(what, advice=SMALLER)
 
     def fit(work: Callable[[int | None], torch.Tensor], total: int) -> torch.Tensor:
         if not fits:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from core.base.errors import InputError
-from core.scorers.pairwise import Look, PairScorer, token_log_probs
+from core.scorers.pairwise import ImageInput, PairScorer, token_log_probs
 
 # Bytes that the repeated keys and values of one batch may take.
 _CACHE_BUDGET = 1 << 30
@@ -180,7 +180,7 @@ class ChatScorer(PrefixScorer):
         begin = self.tokenizer.bos_token
         return {"add_special_tokens": not (begin and texts and texts[0].startswith(begin))}
 
-    def _head(self, image: Look, prompt: str, tail: int) -> Prefix:
+    def _head(self, image: ImageInput, prompt: str, tail: int) -> Prefix:
         """The prompt with its image, without its last `tail` tokens, read once."""
         found = self._pixels(image, text=[prompt], **self._special([prompt]))
         length = found["input_ids"].shape[1]

@@ -23,13 +23,13 @@ from core.datasets.embeddings import EmbeddingFile, RowImage
 from core.groups import ImageRef
 from core.scorers.base import Batch, Prepared
 
-__all__ = ["EmbeddingModel", "Maps", "RowImage"]
+__all__ = ["EmbeddingModel", "LinearMaps", "RowImage"]
 
 _WEIGHTS, _CONFIG = "model.safetensors", "config.json"
 _KIND = "crossmatch-embedding"
 
 
-class Maps(torch.nn.Module):
+class LinearMaps(torch.nn.Module):
     """One d x d map for image features and one for caption features; at the identity they change nothing."""
 
     def __init__(self, size: int) -> None:
@@ -45,7 +45,7 @@ class EmbeddingModel:
     a `RowImage(key)` or a caption, and the same names here.
     """
 
-    module: Maps
+    module: LinearMaps
     device: torch.device
 
     def __init__(
@@ -72,7 +72,7 @@ class EmbeddingModel:
         self._keys = {"images": list(image_keys), "captions": list(caption_keys)}
         self._image_row = _places(image_keys, len(self._images), "image")
         self._caption_row = _places(caption_keys, len(self._captions), "caption")
-        self.module = Maps(self._images.shape[1]).to(self.device)
+        self.module = LinearMaps(self._images.shape[1]).to(self.device)
 
     @classmethod
     def of(

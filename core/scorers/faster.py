@@ -15,21 +15,21 @@ from typing import Any
 
 from core.base.errors import InputError
 
-HALF = ("bfloat16", "float16")
-WAYS = (*HALF, "compiled")
+HALF_PRECISIONS = ("bfloat16", "float16")
+INFERENCE_MODES = (*HALF_PRECISIONS, "compiled")
 
 
-def split(name: str) -> tuple[tuple[str, ...], str]:
+def split_prefix(name: str) -> tuple[tuple[str, ...], str]:
     """The ways that a name begins with, and the scorer's own name.
 
-    >>> split("compiled:bfloat16:itc:builtin/blip-itm")
+    >>> split_prefix("compiled:bfloat16:itc:builtin/blip-itm")
     (('compiled', 'bfloat16'), 'itc:builtin/blip-itm')
     """
     ways: list[str] = []
-    while (way := name.partition(":"))[1] and way[0] in WAYS:
+    while (way := name.partition(":"))[1] and way[0] in INFERENCE_MODES:
         ways.append(way[0])
         name = way[2]
-    if len(set(ways)) < len(ways) or set(HALF) <= set(ways):
+    if len(set(ways)) < len(ways) or set(HALF_PRECISIONS) <= set(ways):
         raise InputError(
             f"The name {':'.join([*ways, name])!r} asks for one thing twice; write at most one precision and "
             f"one compiled before {name}."
@@ -42,7 +42,7 @@ def key_of(key: str, ways: tuple[str, ...]) -> str:
     return hashlib.sha256(f"{' '.join(sorted(ways))} {key}".encode()).hexdigest() if ways else key
 
 
-def twin_of(scorer: Any, ways: tuple[str, ...], name: str) -> Any:
+def converted_copy(scorer: Any, ways: tuple[str, ...], name: str) -> Any:
     """A twin of a scorer that runs in these ways, made once and kept with it.
 
     Raises InputError for a scorer that has no such way, and where this machine cannot run it.
@@ -52,11 +52,11 @@ def twin_of(scorer: Any, ways: tuple[str, ...], name: str) -> Any:
         kept = {}
         scorer._twins = (scorer, kept)
     if ways not in kept:
-        kept[ways] = _twin(scorer, ways, name)
+        kept[ways] = _converted(scorer, ways, name)
     return kept[ways]
 
 
-def _twin(scorer: Any, ways: tuple[str, ...], name: str) -> Any:
+def _converted(scorer: Any, ways: tuple[str, ...], name: str) -> Any:
     from core.scorers.contrastive import ContrastiveModel  # torch
     from core.scorers.pairwise import PairScorer  # torch
 
@@ -78,7 +78,7 @@ def _towers(scorer: Any, ways: tuple[str, ...], name: str) -> Any:
     twin = copy(scorer)
     twin.name = name
     twin._key = lambda: key_of(scorer.key, ways)
-    twin.precision = next((way for way in ways if way in HALF), "float32")
+    twin.precision = next((way for way in ways if way in HALF_PRECISIONS), "float32")
     if "compiled" in ways:
         import torch
 
@@ -89,10 +89,12 @@ def _towers(scorer: Any, ways: tuple[str, ...], name: str) -> Any:
 
 def _pairs(scorer: Any, ways: tuple[str, ...], name: str) -> Any:
     """A model that reads pairs with weights of its own in half precision."""
-    from core.scorers.pairwise import Parts  # torch
+    from core.scorers.pairwise import ModelParts  # torch
 
     half = _halved(scorer.module, ways[0])
-    twin = type(scorer)(Parts(name, half, scorer.processor, scorer.device, lambda: key_of(scorer.key, ways)))
+    twin = type(scorer)(
+        ModelParts(name, half, scorer.processor, scorer.device, lambda: key_of(scorer.key, ways))
+    )
     if hasattr(scorer, "log"):  # VQAScore or its logarithm
         twin.log = scorer.log
     return twin

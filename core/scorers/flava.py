@@ -9,9 +9,9 @@ import torch
 from PIL import Image
 
 from core.scorers.contrastive import ContrastiveModel, Vision
-from core.scorers.hub import key_of_unchanged, model_files, read_json, written
+from core.scorers.hub import key_of_unchanged, model_files, read_json, saved_json
 from core.scorers.lora import merged_state
-from core.scorers.pairwise import Parts, load_parts
+from core.scorers.pairwise import ModelParts, load_parts
 
 
 class FlavaModel(ContrastiveModel):
@@ -19,7 +19,7 @@ class FlavaModel(ContrastiveModel):
 
     label = "FLAVA"
 
-    def __init__(self, parts: Parts, key: Any) -> None:
+    def __init__(self, parts: ModelParts, key: Any) -> None:
         super().__init__(parts.name, parts.module, parts.device, key)
         self.processor, self.tokenizer = parts.processor, parts.processor.tokenizer
         self.config = parts.module.config
@@ -57,7 +57,7 @@ class FlavaModel(ContrastiveModel):
 
     def save(self, folder: Path) -> None:
         """Write config, safetensors, preprocessing and tokenizer as `from_pretrained` reads them."""
-        with written(folder) as aside:
+        with saved_json(folder) as aside:
             self.module.save_pretrained(aside, state_dict=merged_state(self.module))  # type: ignore[operator]
             self.processor.save_pretrained(aside)
 

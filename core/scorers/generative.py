@@ -22,7 +22,16 @@ from core.scorers.decoding import ChatScorer, Prefix, text_log_probs
 from core.scorers.hub import read_json
 from core.scorers.kinds import DEFAULT_NULL_COUNT, blind_key, null_pixels
 from core.scorers.null_images import NullImage, log_mean, null_images
-from core.scorers.pairwise import Look, PairScorer, Parts, gap, load_parts, masked_mean, token_log_probs, used
+from core.scorers.pairwise import (
+    ImageInput,
+    ModelParts,
+    PairScorer,
+    joining_space,
+    load_parts,
+    masked_mean,
+    token_log_probs,
+    used_inputs,
+)
 
 # The released BLIP checkpoints have two tokens more than BERT's vocabulary: [DEC] 30522 and [ENC] 30523.
 BLIP_VOCABULARY = 30_524
@@ -31,7 +40,7 @@ BLIP_PROMPT = "a picture of"
 INSTRUCT_PROMPT = "A short image description."
 
 
-class Tokens(NamedTuple):
+class TokenLogProbs(NamedTuple):
     """A caption token by token: their texts and their log P, float32 (m,), whose mean is the score."""
 
     tokens: list[str]
@@ -50,19 +59,21 @@ class CaptionScorer(PairScorer):
     def _match(self, seen: Any, read: list[list[int]]) -> torch.Tensor:
         return masked_mean(*self._token_log_probs(seen, read))
 
-    def token_log_probs(self, image: ImageRef, caption: str) -> Tokens:
+    def token_log_probs(self, image: ImageRef, caption: str) -> TokenLogProbs:
         """Every token of a caption with its log P given the image: for a token view."""
         look = image if isinstance(image, NullImage) else image.open(self.side)
         with self._lock, torch.no_grad():
             ids = self._read([caption])[0]
             values = self._token_log_probs(self._look(look), [ids])[0][0].float().cpu().numpy()
-        return Tokens(self._words(ids), values)
+        return TokenLogProbs(self._words(ids), values)
 
-    def blind_token_log_probs(self, caption: str, count: int = DEFAULT_NULL_COUNT, seed: int = 0) -> Tokens:
+    def blind_token_log_probs(
+        self, caption: str, count: int = DEFAULT_NULL_COUNT, seed: int = 0
+    ) -> TokenLogProbs:
         """The same without an image: log of the mean over `count` null images of each token's probability."""
         found = [self.token_log_probs(image, caption) for image in self.nulls(count, seed)]
         values = log_mean(np.stack([t.log_probs for t in found]))
-        return Tokens(found[0].tokens, values.astype(np.float32))
+        return TokenLogProbs(found[0].tokens, values.astype(np.float32))
 
     def _words(self, ids: list[int]) -> list[str]:
         return [self.tokenizer.decode([token]) for token in ids]
@@ -93,7 +104,7 @@ class BlipCaptioner(CaptionScorer):
 
     label = "BLIP captioner"
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
         text = self.config.text_config
         self.prompt = BLIP_PROMPT if text.vocab_size == BLIP_VOCABULARY else ""
@@ -110,7 +121,7 @@ class BlipCaptioner(CaptionScorer):
         special = set(self.tokenizer.all_special_ids)
         return [ids[1:] if ids[0] in special and len(ids) > 1 else ids for ids in self._ids(captions)]
 
-    def _look(self, image: Look) -> torch.Tensor:
+    def _look(self, image: ImageInput) -> torch.Tensor:
         return self.module.vision_model(**self._pixels(image)).last_hidden_state  # (1, patches, d)
 
     def _token_log_probs(self, seen: torch.Tensor, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -126,7 +137,7 @@ class Blip2Captioner(CaptionScorer):
 
     label = "BLIP-2 captioner"
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
         self.language = self.module.language_model
         self.decoder_only = self.config.use_decoder_only_language_model
@@ -139,7 +150,7 @@ class Blip2Captioner(CaptionScorer):
         """T5 gets its end token; OPT and Vicuna continue the prompt, so no begin token."""
         return self._ids(captions, add_special_tokens=not self.decoder_only)
 
-    def _look(self, image: Look) -> Any:
+    def _look(self, image: ImageInput) -> Any:
         features = query_features(self, image_states(self, image), [self.prompt])
         prompt = torch.tensor(
             [self.tokenizer(self.prompt)["input_ids"]], dtype=torch.long, device=self.device
@@ -164,7 +175,9 @@ class ChatCaptioner(ChatScorer, CaptionScorer):
     def _read(self, captions: list[str]) -> list[list[int]]:
         prompt = self.prompt()
         before = self._tail([prompt])[0]
-        whole = self._tail([f"{prompt}{gap(prompt, self.tokenizer)}{caption}" for caption in captions])
+        whole = self._tail(
+            [f"{prompt}{joining_space(prompt, self.tokenizer)}{caption}" for caption in captions]
+        )
         # Where prompt and caption share a token, the caption is taken by itself.
         alone = self._ids(captions, add_special_tokens=False)
         return [
@@ -172,7 +185,7 @@ class ChatCaptioner(ChatScorer, CaptionScorer):
             for ids, own in zip(whole, alone, strict=True)
         ]
 
-    def _look(self, image: Look) -> Prefix:
+    def _look(self, image: ImageInput) -> Prefix:
         return self._head(image, self.prompt(), 0)
 
     def _token_log_probs(self, seen: Prefix, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -180,7 +193,7 @@ class ChatCaptioner(ChatScorer, CaptionScorer):
         return text_log_probs(self.module, seen, rows, self._follow), mask
 
 
-def image_states(scorer: PairScorer, image: Look) -> torch.Tensor:
+def image_states(scorer: PairScorer, image: ImageInput) -> torch.Tensor:
     """The vision tower's states of BLIP-2 and InstructBLIP, (1, patches, d)."""
     return scorer.module.vision_model(**scorer._pixels(image)).last_hidden_state
 
@@ -239,7 +252,7 @@ class BlindScorer:
 
     def score(self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray) -> np.ndarray:
         """log P_train(t) of each pair's caption, float32 (p,); see `Scorer.score`."""
-        _, texts, index = used(pairs, len(images), len(captions))
+        _, texts, index = used_inputs(pairs, len(images), len(captions))
         if not len(index):
             return np.empty(0, dtype=np.float32)
         found = self.captioner.prior([captions[j] for j in texts], self.count, self.seed)

@@ -30,12 +30,12 @@ def backward(model: TwoTower, batch: Batch, size: int | None, reduced: bool = Fa
     Where the model draws random numbers (dropout), both passes of a part draw the same ones.
     """
     if size is None or size >= len(batch):
-        with towers(model.device, reduced):
+        with backward_two_towers(model.device, reduced):
             loss = model.contrast(*model.embed(batch))
         loss.backward()
         return loss.detach()
     parts, states, found = batch.split(size), [], []
-    with torch.no_grad(), towers(model.device, reduced):
+    with torch.no_grad(), backward_two_towers(model.device, reduced):
         for part in parts:
             states.append(_random_state(model.device))
             found.append(model.embed(part))
@@ -48,7 +48,7 @@ def backward(model: TwoTower, batch: Batch, size: int | None, reduced: bool = Fa
     gradients = zip(images.grad.split(size), captions.grad.split(size), strict=True)
     for part, state, wanted in zip(parts, states, gradients, strict=True):
         _set_random_state(model.device, state)
-        with towers(model.device, reduced):
+        with backward_two_towers(model.device, reduced):
             again = model.embed(part)
         # A tower that is not trained has nothing to pass its gradient on to.
         pairs = [(x, g) for x, g in zip(again, wanted, strict=True) if x.requires_grad]
@@ -59,7 +59,7 @@ def backward(model: TwoTower, batch: Batch, size: int | None, reduced: bool = Fa
 
 
 @contextmanager
-def towers(device: torch.device, reduced: bool) -> Iterator[None]:
+def backward_two_towers(device: torch.device, reduced: bool) -> Iterator[None]:
     """A model's forward pass for training: in bfloat16 (autocast) where `reduced`, as it is otherwise."""
     with ExitStack() as stack:
         if reduced:
@@ -70,7 +70,7 @@ def towers(device: torch.device, reduced: bool) -> Iterator[None]:
         yield
 
 
-class Fitting:
+class MicroBatchSearch:
     """Halves a number of things that are done at once whenever memory runs out, and remembers what fits."""
 
     def __init__(self, what: str, size: int | None = None, advice: str = _ADVICE) -> None:
@@ -126,7 +126,7 @@ def check_divisible(module: torch.nn.Module) -> None:
 
 
 @contextmanager
-def same_draws(device: torch.device) -> Iterator[Callable[[], None]]:
+def fixed_random_state(device: torch.device) -> Iterator[Callable[[], None]]:
     """A function that puts the random state back to where it was on entering: for a second attempt."""
     state = _random_state(device)
     yield lambda: _set_random_state(device, state)

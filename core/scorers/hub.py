@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 
 from core.base import paths
 from core.base.errors import InputError, unknown_name
-from core.base.files import storage
+from core.base.files import storage_errors
 from core.scorers import memory
-from core.scorers.memory import PATIENCE
+from core.scorers.memory import HUB_TIMEOUT
 
 VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model", "tokenizer.model")
 TOKENIZER_FILES = (
@@ -134,10 +134,10 @@ def snapshot(name: str, patterns: Sequence[str], need: str) -> Path:
             f"{name!r} is neither a folder here nor a possible hub name; check its spelling."
         ) from None
     try:
-        info = HfApi().model_info(name, timeout=PATIENCE)
+        info = HfApi().model_info(name, timeout=HUB_TIMEOUT)
         if info.safetensors is not None:
             counts = dict(info.safetensors.parameters)
-            memory.check_room(name, memory.plan(counts), memory.free_bytes("auto"))
+            memory.check_free_memory(name, memory.plan(counts), memory.free_bytes("auto"))
         return Path(snapshot_download(name, allow_patterns=list(patterns)))
     except InputError:
         raise
@@ -191,7 +191,7 @@ def read_json(path: Path) -> dict:
 
 
 @contextmanager
-def one_sentence(folder: Path) -> Iterator[None]:
+def first_sentence(folder: Path) -> Iterator[None]:
     """Whatever goes wrong inside becomes one sentence about a model folder."""
     try:
         yield
@@ -208,14 +208,14 @@ def one_sentence(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def written(folder: Path) -> Iterator[Path]:
+def saved_json(folder: Path) -> Iterator[Path]:
     """A folder to write a model into, whose files then replace those in `folder`.
 
     Never over the old files: the weights of a model that was loaded from there may still be mapped into memory.
     """
     from safetensors import SafetensorError
 
-    with storage(folder):
+    with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=folder, prefix=".") as aside:
             try:
@@ -255,7 +255,7 @@ def files_key(files: Sequence[Path], settings: str = "") -> str:
     return total.hexdigest()
 
 
-def stamp(folder: Path) -> tuple:
+def file_stamp(folder: Path) -> tuple:
     """Names, sizes and times of a folder's files: differs once a model was written anew."""
     return _states([p for p in sorted(folder.iterdir()) if p.is_file()])
 

@@ -11,7 +11,14 @@ from PIL import Image
 
 from core.base.errors import InputError
 from core.scorers.contrastive import ContrastiveModel, Vision, pick_device
-from core.scorers.hub import VOCABULARIES, check_weights, key_of_unchanged, model_files, one_sentence, written
+from core.scorers.hub import (
+    VOCABULARIES,
+    check_weights,
+    first_sentence,
+    key_of_unchanged,
+    model_files,
+    saved_json,
+)
 from core.scorers.lora import merged_state
 
 
@@ -64,7 +71,7 @@ class TransformersModel(ContrastiveModel):
 
     def save(self, folder: Path) -> None:
         """Write config, safetensors, preprocessing and tokenizer as `from_pretrained` reads them."""
-        with written(folder) as aside:
+        with saved_json(folder) as aside:
             self.module.save_pretrained(aside, state_dict=merged_state(self.module))  # type: ignore[operator]
             self.processor.save_pretrained(aside)
 
@@ -94,7 +101,7 @@ def load_transformers(name: str, folder: Path, device: str = "auto") -> Transfor
     if not any((folder / file).is_file() for file in VOCABULARIES):
         raise InputError(f"{folder} has no tokenizer ({', '.join(VOCABULARIES)}); fetch the model again.")
     key = key_of_unchanged(model_files(folder))
-    with one_sentence(folder):
+    with first_sentence(folder):
         from transformers import AutoModel, AutoProcessor
         from transformers.utils import logging
 

@@ -31,7 +31,7 @@ def _sigmoid(scores: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ScoreKind:
     """A kind of score that can explain itself on a page."""
 
     label: str
@@ -44,21 +44,21 @@ class Kind:
 
 # Kind -> what its scores are. Ranking scores stay where they do not saturate: a logit for a matching head, a log for
 # likelihoods. VQAScore is P("Yes") as published, because matchings add up scores; `vqa-log` is its logarithm.
-KINDS: dict[str, Kind] = {
-    "itc": Kind("ITCScore", "Cosine of the image's and the caption's embedding.", "cosine", _same),
-    "itm": Kind(
+KINDS: dict[str, ScoreKind] = {
+    "itc": ScoreKind("ITCScore", "Cosine of the image's and the caption's embedding.", "cosine", _same),
+    "itm": ScoreKind(
         "ITMScore", "A matching head reads image and caption together.", "probability of a match", _sigmoid
     ),
-    "vgpt": Kind(
+    "vgpt": ScoreKind(
         "VisualGPTScore",
         "How likely the model is to write the caption for the image: mean log-likelihood of its tokens.",
         "geometric mean of the token probabilities ([VGPT] Eq. 12)",
         np.exp,
         log_prob=True,
     ),
-    "vqa": Kind("VQAScore", "How surely the model says yes to the caption.", 'P("Yes")', _same),
-    "vqa-log": Kind("log VQAScore", "The logarithm of VQAScore.", 'P("Yes")', np.exp),
-    "lm": Kind(
+    "vqa": ScoreKind("VQAScore", "How surely the model says yes to the caption.", 'P("Yes")', _same),
+    "vqa-log": ScoreKind("log VQAScore", "The logarithm of VQAScore.", 'P("Yes")', np.exp),
+    "lm": ScoreKind(
         "Blind language model",
         "How likely the caption is as text: mean log-likelihood of its tokens, no image.",
         "geometric mean of the token probabilities",
@@ -66,7 +66,7 @@ KINDS: dict[str, Kind] = {
         reads_image=False,
         log_prob=True,
     ),
-    "blind": Kind(
+    "blind": ScoreKind(
         "Blind vision-language model",
         "How likely the model is to write the caption for noise: the P_train(t) of [VGPT] Eq. 13.",
         "mean over noise images of the VisualGPTScore",
@@ -74,7 +74,7 @@ KINDS: dict[str, Kind] = {
         reads_image=False,
         log_prob=True,
     ),
-    "api": Kind("VQAScore of a served model", "As VQAScore, asked over the network.", 'P("Yes")', _same),
+    "api": ScoreKind("VQAScore of a served model", "As VQAScore, asked over the network.", 'P("Yes")', _same),
 }
 
 # Kind that a model gives by itself, by the architecture that its config.json names; by its type where it names none.
@@ -166,7 +166,7 @@ def blind_key(captioner: str, nulls: Sequence[NullImage]) -> str:
     return hashlib.sha256(f"{captioner} {' '.join(image.key for image in nulls)}".encode()).hexdigest()
 
 
-def named_key(family: str, source: str) -> str | None:
+def key_without_loading(family: str, source: str) -> str | None:
     """The key of a scorer of `core.scoring.families.PAIRWISE` without loading it; None where its files are
     not at hand."""
     if family == "api":

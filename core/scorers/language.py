@@ -18,9 +18,9 @@ import torch
 from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers.decoding import Prefix, read_prefix, text_log_probs
-from core.scorers.generative import CaptionScorer, Tokens, seq2seq_log_probs
+from core.scorers.generative import CaptionScorer, TokenLogProbs, seq2seq_log_probs
 from core.scorers.hub import read_json
-from core.scorers.pairwise import Look, Parts, load_parts
+from core.scorers.pairwise import ImageInput, ModelParts, load_parts
 
 # Captions per block of a stream.
 _BLOCK = 1024
@@ -29,13 +29,13 @@ _BLOCK = 1024
 class LanguageScorer(CaptionScorer):
     """A captioner that never opens an image; what it reads before every caption, it reads once."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
         self.label = type(self.module).__name__
         self.context = getattr(self.config, "max_position_embeddings", None)
         self._begun: Any = None
 
-    def _look(self, image: Look | None = None) -> Any:
+    def _look(self, image: ImageInput | None = None) -> Any:
         if self._begun is None:
             self._begun = self._begin()
         return self._begun
@@ -65,14 +65,14 @@ class LanguageScorer(CaptionScorer):
         pairs = np.column_stack([np.zeros(len(captions), dtype=int), np.arange(len(captions))])
         return self.score([], list(captions), pairs)
 
-    def blind_token_log_probs(self, caption: str, count: int = 1, seed: int = 0) -> Tokens:
+    def blind_token_log_probs(self, caption: str, count: int = 1, seed: int = 0) -> TokenLogProbs:
         """Every token of a caption with its log P; `count` and `seed` play no part."""
         with self._lock, torch.no_grad():
             ids = self._read([caption])[0]
             values = self._token_log_probs(self._look(), [ids])[0][0].float().cpu().numpy()
-        return Tokens(self._words(ids), values)
+        return TokenLogProbs(self._words(ids), values)
 
-    def token_log_probs(self, image: ImageRef | None, caption: str) -> Tokens:
+    def token_log_probs(self, image: ImageRef | None, caption: str) -> TokenLogProbs:
         """The same whatever the image."""
         return self.blind_token_log_probs(caption)
 
@@ -80,7 +80,7 @@ class LanguageScorer(CaptionScorer):
 class CausalScorer(LanguageScorer):
     """GPT-2, OPT and any other causal language model."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
         begin = next(
             (t for t in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id) if t is not None), None

@@ -13,7 +13,7 @@ import torch
 from torch.nn import functional as F
 
 from core.scorers.generative import BLIP_VOCABULARY
-from core.scorers.pairwise import CAPTION_BATCH, Look, PairScorer, Parts
+from core.scorers.pairwise import CAPTION_BATCH, ImageInput, ModelParts, PairScorer
 
 # The released BLIP checkpoints were trained with [ENC] in the place of [CLS] wherever the text encoder sees an image.
 # transformers leaves [CLS] there (its issues 22732 and 25629).
@@ -23,7 +23,7 @@ BLIP_ENC = 30_523
 class Matcher(PairScorer):
     """A matching head over image and caption."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
         self.context = self._limit()
 
@@ -49,7 +49,7 @@ class BlipMatcher(Matcher):
 
     label = "BLIP ITM"
 
-    def _look(self, image: Look) -> torch.Tensor:
+    def _look(self, image: ImageInput) -> torch.Tensor:
         return self.module.vision_model(**self._pixels(image)).last_hidden_state
 
     def _match(self, seen: torch.Tensor, read: list[list[int]]) -> torch.Tensor:
@@ -74,7 +74,7 @@ class Blip2Matcher(Matcher):
     def _limit(self) -> int:
         return self.config.qformer_config.max_position_embeddings
 
-    def _look(self, image: Look) -> torch.Tensor:
+    def _look(self, image: ImageInput) -> torch.Tensor:
         return self.module.vision_model(**self._pixels(image)).last_hidden_state
 
     def _match(self, seen: torch.Tensor, read: list[list[int]]) -> torch.Tensor:
@@ -106,7 +106,7 @@ class FlavaMatcher(Matcher):
             found += [states[i, : len(row)] for i, row in enumerate(ids[start : start + CAPTION_BATCH])]
         return found
 
-    def _look(self, image: Look) -> torch.Tensor:
+    def _look(self, image: ImageInput) -> torch.Tensor:
         out = self.module.flava.image_model(**self._pixels(image), output_hidden_states=True)
         return self.module.flava.image_to_mm_projection(out.hidden_states[-1])
 
@@ -124,7 +124,7 @@ class FlavaMatcher(Matcher):
 class ContrastiveHead(Matcher):
     """ITC of the same models: every caption embedded once, every image once, their cosine (times a scale)."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
         self._image, self._text, self.label = _HEADS[self.config.model_type]
 
@@ -140,7 +140,7 @@ class ContrastiveHead(Matcher):
         ]
         return list(torch.cat(parts).cpu())
 
-    def _look(self, image: Look) -> torch.Tensor:
+    def _look(self, image: ImageInput) -> torch.Tensor:
         return F.normalize(self._image(self.module, self._pixels(image)), dim=-1)  # (views, d)
 
     def _match(self, seen: torch.Tensor, read: list[torch.Tensor]) -> torch.Tensor:

@@ -20,28 +20,28 @@ HALF_FROM = 1_500_000_000
 _OVERHEAD = 1.2
 
 
-class Plan(NamedTuple):
+class LoadPlan(NamedTuple):
     """How a model is loaded: the name of torch's type for its weights, and the bytes that it takes in memory."""
 
     dtype: str
     bytes: int
 
 
-def plan(counts: dict[str, int]) -> Plan:
+def plan(counts: dict[str, int]) -> LoadPlan:
     """The type and the memory for weights of `counts` numbers per safetensors type.
 
     >>> plan({"F32": 100})
-    Plan(dtype='float32', bytes=480)
+    LoadPlan(dtype='float32', bytes=480)
     >>> plan({"F16": 7_000_000_000}).dtype
     'float16'
     """
     total = sum(counts.values())
     main = max(counts, key=lambda kind: counts[kind], default="F32")
     dtype = _HALF.get(main, "float32") if total > HALF_FROM else "float32"
-    return Plan(dtype, int(total * (4 if dtype == "float32" else 2) * _OVERHEAD))
+    return LoadPlan(dtype, int(total * (4 if dtype == "float32" else 2) * _OVERHEAD))
 
 
-def weights_in(folder: Path) -> dict[str, int]:
+def weight_bytes(folder: Path) -> dict[str, int]:
     """How many numbers of each type the safetensors files of a folder hold; their headers alone are read."""
     counts: dict[str, int] = {}
     for path in sorted(folder.glob("model*.safetensors")):
@@ -71,7 +71,7 @@ def weights_on_hub(name: str) -> dict[str, int] | None:
     from huggingface_hub import HfApi
 
     try:
-        known = HfApi().model_info(name, timeout=PATIENCE, expand=["safetensors"]).safetensors
+        known = HfApi().model_info(name, timeout=HUB_TIMEOUT, expand=["safetensors"]).safetensors
     except Exception:  # offline, unknown or gated: `locate` says which, in its own sentence
         return None
     return dict(known.parameters) if known else None
@@ -87,7 +87,7 @@ def free_bytes(device: str) -> int:
     return psutil.virtual_memory().available
 
 
-def check_room(name: str, need: Plan, free: int) -> None:
+def check_free_memory(name: str, need: LoadPlan, free: int) -> None:
     """Raise InputError where a model of this plan does not fit into `free` bytes."""
     if need.bytes > free:
         raise InputError(
@@ -96,7 +96,7 @@ def check_room(name: str, need: Plan, free: int) -> None:
         )
 
 
-def room_for(name: str, device: str) -> None:
+def fits_in_memory(name: str, device: str) -> None:
     """Check a hub model's memory before it is fetched; what is on this disk already is checked as it is loaded.
 
     Raises InputError with the memory that it would need. Says nothing where the hub cannot be asked.
@@ -105,7 +105,7 @@ def room_for(name: str, device: str) -> None:
         return
     counts = weights_on_hub(name)
     if counts:
-        check_room(name, plan(counts), free_bytes(device))
+        check_free_memory(name, plan(counts), free_bytes(device))
 
 
 def _cached(name: str) -> bool:
@@ -121,4 +121,4 @@ def _cached(name: str) -> bool:
 
 
 # Seconds to wait for the hub's first answer: a firewall that swallows packets must not look like a hang.
-PATIENCE = 5
+HUB_TIMEOUT = 5

@@ -17,12 +17,12 @@ from core.scorers.contrastive import ContrastiveModel, Vision, pick_device
 from core.scorers.hub import (
     OPEN_CLIP_WEIGHTS,
     TOKENIZER_FILES,
+    first_sentence,
     key_of_unchanged,
     model_files,
-    one_sentence,
     read_json,
+    saved_json,
     snapshot,
-    written,
 )
 from core.scorers.lora import merged_state
 
@@ -87,7 +87,7 @@ class OpenClipModel(ContrastiveModel):
         """Write open_clip_config.json, open_clip_model.safetensors and a tokenizer that is not open_clip's own."""
         from safetensors.torch import save_file
 
-        with written(folder) as aside:
+        with saved_json(folder) as aside:
             if hasattr(self.tokenizer, "save_pretrained"):
                 self.tokenizer.save_pretrained(aside)
             weights = {name: tensor.contiguous().cpu() for name, tensor in merged_state(self.module).items()}
@@ -142,7 +142,7 @@ def _from_folder(name: str, folder: Path, device: torch.device) -> OpenClipModel
             "code: fetch the model again or convert its weights."
         )
     key = key_of_unchanged(model_files(folder))
-    with one_sentence(folder):
+    with first_sentence(folder):
         import open_clip
 
         module = open_clip.create_model(f"local-dir:{folder}", precision="fp32", require_pretrained=True)
@@ -170,7 +170,7 @@ def _from_architecture(name: str, architecture: str, pretrained: str, device: to
     # Given a file, open_clip forgets what goes with a tag: its preprocessing and its activation function.
     settings = {k: published[k] for k in ("mean", "std", "interpolation", "resize_mode") if k in published}
     quick = bool(published.get("quick_gelu")) or bool(config.get("quick_gelu"))
-    with one_sentence(weights):
+    with first_sentence(weights):
         module = open_clip.create_model(
             architecture,
             pretrained=str(weights),

@@ -23,20 +23,20 @@ from torch.nn import functional as F
 from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers.contrastive import SMALLER, describe_device, pick_device
-from core.scorers.gradient_caching import Fitting
-from core.scorers.hub import check_weights, one_sentence
+from core.scorers.gradient_caching import MicroBatchSearch
+from core.scorers.hub import check_weights, first_sentence
 from core.scorers.kinds import kind_key
-from core.scorers.memory import check_room, free_bytes, plan, weights_in
+from core.scorers.memory import check_free_memory, free_bytes, plan, weight_bytes
 from core.scorers.null_images import NullImage
 
 # Captions of one image that are scored at once.
 CAPTION_BATCH = 32
 _DECODERS = min(4, os.cpu_count() or 1)
 # An image as a model gets it: opened, or null and thus drawn as pixels.
-Look = Image.Image | NullImage
+ImageInput = Image.Image | NullImage
 
 
-class Parts(NamedTuple):
+class ModelParts(NamedTuple):
     """A model of transformers as loaded: the module on its device, its processor (or tokenizer), its cache key."""
 
     name: str
@@ -53,7 +53,7 @@ class PairScorer(ABC):
     context: int | None = None  # tokens of a caption at most; None: no limit
     batch = CAPTION_BATCH
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ModelParts) -> None:
         self.name, self.module, self.processor, self.device, self._key = parts
         self.config = self.module.config
         self.tokenizer = getattr(self.processor, "tokenizer", self.processor)
@@ -69,7 +69,7 @@ class PairScorer(ABC):
         """What the model needs of each caption, in order; called once for all of them."""
 
     @abstractmethod
-    def _look(self, image: Look) -> Any:
+    def _look(self, image: ImageInput) -> Any:
         """The image's encoding, whatever the captions."""
 
     @abstractmethod
@@ -105,7 +105,7 @@ class PairScorer(ABC):
         self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """As `score`, as it goes: (rows of `pairs`, their scores) for one image after the other."""
-        wanted, texts, index = used(pairs, len(images), len(captions))
+        wanted, texts, index = used_inputs(pairs, len(images), len(captions))
         if not len(index):
             return
         with self._lock, torch.no_grad():
@@ -118,7 +118,7 @@ class PairScorer(ABC):
                 values = self._scored(image, read, index[rows, 1])
             yield rows, values
 
-    def _scored(self, image: Look | None, read: Sequence[Any], texts: np.ndarray) -> np.ndarray:
+    def _scored(self, image: ImageInput | None, read: Sequence[Any], texts: np.ndarray) -> np.ndarray:
         """Scores of one image with some captions; captions of like length share a batch."""
         seen = self._look(image)  # type: ignore[arg-type]
         order = np.argsort([_length(read[j]) for j in texts], kind="stable")
@@ -130,7 +130,7 @@ class PairScorer(ABC):
                 values[part] = self._match(seen, [read[texts[p]] for p in part]).float().cpu().numpy()
             return values
 
-        fitting = Fitting("captions", advice=SMALLER)
+        fitting = MicroBatchSearch("captions", advice=SMALLER)
         values = fitting.run(match, min(self._rows(seen), max(1, len(order))))
         if fitting.size is not None:  # for the images to come, too
             self.batch = fitting.size
@@ -141,18 +141,18 @@ class PairScorer(ABC):
         """Captions per batch for this image."""
         return self.batch
 
-    def _opened(self, images: list[ImageRef]) -> Iterator[Look]:
+    def _opened(self, images: list[ImageRef]) -> Iterator[ImageInput]:
         """Images in order, decoded while the ones before them are scored."""
         with ThreadPoolExecutor(_DECODERS) as pool:
             waiting: deque = deque()
             for image in images:
                 waiting.append(image if isinstance(image, NullImage) else pool.submit(image.open, self.side))
                 if len(waiting) > _DECODERS:
-                    yield _ready(waiting.popleft())
+                    yield _image_of_future(waiting.popleft())
             while waiting:
-                yield _ready(waiting.popleft())
+                yield _image_of_future(waiting.popleft())
 
-    def _pixels(self, image: Look, **more: Any) -> dict[str, torch.Tensor]:
+    def _pixels(self, image: ImageInput, **more: Any) -> dict[str, torch.Tensor]:
         """The processor's tensors for one image (and more of its arguments), on the device, in the model's type."""
         if isinstance(image, NullImage):
             grey = Image.new("RGB", (self.side or 336, self.side or 336), (128, 128, 128))
@@ -199,13 +199,13 @@ class PairScorer(ABC):
         return rows, (torch.arange(length, device=self.device) < sizes[:, None]).long()
 
 
-def gap(before: str, tokenizer: Any) -> str:
+def joining_space(before: str, tokenizer: Any) -> str:
     """What stands between a text and its continuation: nothing after white space or a special token, else a space."""
     bare = not before or before[-1].isspace() or before.endswith(tuple(tokenizer.all_special_tokens))
     return "" if bare else " "
 
 
-def used(pairs: np.ndarray, images: int, captions: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def used_inputs(pairs: np.ndarray, images: int, captions: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The images and captions that pairs (p, 2) name, and the pairs as indices into those."""
     array = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     assert not len(array) or ((array >= 0) & (array < [images, captions])).all()
@@ -214,7 +214,7 @@ def used(pairs: np.ndarray, images: int, captions: int) -> tuple[np.ndarray, np.
     return wanted, texts, np.column_stack([first, second])
 
 
-def _ready(item: Any) -> Look:
+def _image_of_future(item: Any) -> ImageInput:
     return item if isinstance(item, NullImage) else item.result()
 
 
@@ -238,7 +238,7 @@ def masked_mean(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 def load_parts(
     name: str, folder: Path, device: str, kind: str, auto: str, processor: str = "AutoProcessor"
-) -> Parts:
+) -> ModelParts:
     """A model of transformers from a folder: safetensors alone, no remote code, its memory checked before.
 
     auto, processor : names of transformers' classes, such as `BlipForImageTextRetrieval`, `AutoModelForCausalLM`.
@@ -246,9 +246,9 @@ def load_parts(
     """
     place = pick_device(device)
     check_weights(folder)
-    need = plan(weights_in(folder))
-    check_room(name, need, free_bytes(str(place)))
-    with one_sentence(folder):
+    need = plan(weight_bytes(folder))
+    check_free_memory(name, need, free_bytes(str(place)))
+    with first_sentence(folder):
         import transformers
 
         transformers.utils.logging.disable_progress_bar()
@@ -266,7 +266,7 @@ def load_parts(
     module = module.to(place).eval()
     if need.dtype != "float32":
         exact_heads(module)
-    return Parts(name, module, reader, place, lambda: kind_key(kind, folder))
+    return ModelParts(name, module, reader, place, lambda: kind_key(kind, folder))
 
 
 def exact_heads(module: Any) -> None:

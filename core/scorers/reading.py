@@ -44,9 +44,7 @@ class StreamedInputs(Prepared):
     blocks: Callable[[torch.Tensor, int], Iterator[Vision]]  # the same, so many at a time and one block ahead
 
 
-def read_ahead(
-    images: Sequence[ImageRef], reader: Reader, size: int, device: torch.device
-) -> Iterator[Vision]:
+def prefetch(images: Sequence[ImageRef], reader: Reader, size: int, device: torch.device) -> Iterator[Vision]:
     """Inputs of images in order, `size` at a time; the next block is read while this one is used.
 
     Decoding and preprocessing both run in threads, so that a model on a GPU does not wait for either.
@@ -82,7 +80,7 @@ def prepare(
     """Every image as a model's input, kept in memory where there is room for all of them, else read when needed."""
     whole: Vision = {}
     start = 0
-    for block in read_ahead(images, reader, size, device):
+    for block in prefetch(images, reader, size, device):
         if start == 0:
             needed = len(images) * _bytes(block) / len(block["pixel_values"])
             if needed > _SHARE * psutil.virtual_memory().available:
@@ -99,7 +97,7 @@ def _streamed(
     images: Sequence[ImageRef], reader: Reader, device: torch.device, tokens: dict[str, torch.Tensor]
 ) -> StreamedInputs:
     def blocks(index: torch.Tensor, size: int) -> Iterator[Vision]:
-        return read_ahead([images[i] for i in index.tolist()], reader, size, device)
+        return prefetch([images[i] for i in index.tolist()], reader, size, device)
 
     def read(index: torch.Tensor) -> Vision:
         return next(blocks(index, len(index)))
@@ -118,7 +116,7 @@ def _bytes(block: Vision) -> int:
     return sum(part.numel() * part.element_size() for part in block.values())
 
 
-def inputs_of(data: Prepared, images: torch.Tensor) -> Vision:
+def image_inputs(data: Prepared, images: torch.Tensor) -> Vision:
     """The vision inputs of some prepared images (b,)."""
     if isinstance(data, StreamedInputs):
         return data.read(images)
@@ -132,4 +130,4 @@ def blocks_of(data: Prepared, images: torch.Tensor, size: int) -> Iterator[Visio
         return iter(())
     if isinstance(data, StreamedInputs):
         return data.blocks(images, size)
-    return (inputs_of(data, part) for part in images.split(size))
+    return (image_inputs(data, part) for part in images.split(size))

@@ -20,7 +20,7 @@ from core.scorers.generative import image_states, query_features
 from core.scorers.hub import read_json
 from core.scorers.kinds import QUESTION
 from core.scorers.matching_head import with_first_token
-from core.scorers.pairwise import Look, PairScorer, Parts, gap, load_parts
+from core.scorers.pairwise import ImageInput, ModelParts, PairScorer, joining_space, load_parts
 
 ANSWER = "Yes"
 
@@ -37,7 +37,7 @@ class Answerer(PairScorer):
     log = False
     answer = ANSWER
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
         self.yes = self._answer_token("")
 
@@ -45,7 +45,9 @@ class Answerer(PairScorer):
         """The first token of the answer where it follows a text: byte-level tokenizers tell " Yes" from "Yes"."""
         plain: dict[str, Any] = {"add_special_tokens": False}
         known = self.tokenizer(before, **plain)["input_ids"] if before else []
-        whole = self.tokenizer(f"{before}{gap(before, self.tokenizer)}{self.answer}", **plain)["input_ids"]
+        whole = self.tokenizer(f"{before}{joining_space(before, self.tokenizer)}{self.answer}", **plain)[
+            "input_ids"
+        ]
         alone = self.tokenizer(self.answer, **plain)["input_ids"]
         found = whole[len(known) :] if whole[: len(known)] == known and len(whole) > len(known) else alone
         if not found or found[0] == self.tokenizer.unk_token_id:
@@ -72,14 +74,14 @@ class BlipAnswerer(Answerer):
     label = "BLIP VQA"
     answer = "yes"
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
         self.context = self.config.text_config.max_position_embeddings
 
     def _read(self, captions: list[str]) -> Sequence[list[int]]:
         return with_first_token(self._ids([question(caption) for caption in captions]), self.config)
 
-    def _look(self, image: Look) -> torch.Tensor:
+    def _look(self, image: ImageInput) -> torch.Tensor:
         return image_states(self, image)
 
     def _answer_logits(self, seen: torch.Tensor, read: list[list[int]]) -> torch.Tensor:
@@ -103,7 +105,7 @@ class Blip2Answerer(Answerer):
 
     label = "BLIP-2 VQA"
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
         self.language = self.module.language_model
         self.form = "{}" if self.config.model_type == "instructblip" else "Question: {} Answer:"
@@ -113,7 +115,7 @@ class Blip2Answerer(Answerer):
     def _read(self, captions: list[str]) -> Sequence[str]:
         return [self.form.format(question(caption)) for caption in captions]
 
-    def _look(self, image: Look) -> torch.Tensor:
+    def _look(self, image: ImageInput) -> torch.Tensor:
         return image_states(self, image)
 
     def _answer_logits(self, seen: torch.Tensor, read: list[str]) -> torch.Tensor:
@@ -135,14 +137,14 @@ class Blip2Answerer(Answerer):
 class ChatAnswerer(ChatScorer, Answerer):
     """Any image-text-to-text model: all up to the image is read once, then each caption's question."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
         self.yes = self._answer_token(self.prompt(question("a")))
 
     def _read(self, captions: list[str]) -> Sequence[list[int]]:
         return self._tail([self.prompt(question(caption)) for caption in captions])
 
-    def _look(self, image: Look) -> Prefix:
+    def _look(self, image: ImageInput) -> Prefix:
         prompt = self.prompt(question("a"))
         return self._head(image, prompt, len(self._tail([prompt])[0]))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from core.scorers.api import load_api
 from core.scorers.hub import locate
 from core.scorers.kinds import CHAT_TYPES, KINDS, TEXT_TYPES, natural_kind
-from core.scorers.memory import room_for
+from core.scorers.memory import fits_in_memory
 from core.scorers.plugins import load_plugin
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _natural(name: str, source: str, device: str) -> Scorer:
 
 def load_kind(kind: str, name: str, source: str, device: str) -> Scorer:
     """The scorer of a kind (a key of `KINDS` but `api`) from a folder, a built-in name or a hub name."""
-    room_for(source, device)
+    fits_in_memory(source, device)
     folder = locate(source)
     if kind == "lm":
         from core.scorers.language import load_language  # torch

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from core.base.paths import is_folder
 from core.base.public_mode import check_source
 from core.runs.models import run_source
-from core.scorers.faster import key_of, split, twin_of
-from core.scorers.hub import builtin_models, family, folder_key, locate, read_json, stamp
-from core.scorers.kinds import KINDS, kinds_of, named_key, natural_kind
+from core.scorers.faster import converted_copy, key_of, split_prefix
+from core.scorers.hub import builtin_models, family, file_stamp, folder_key, locate, read_json
+from core.scorers.kinds import KINDS, key_without_loading, kinds_of, natural_kind
 from core.scoring.families import FAMILIES, PAIRWISE, Loader
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ SCORERS: dict[str, Loader] = {
 
 # Models kept in memory; the one that was used longest ago goes first. Beside one that is being loaded only small ones
 # stay: a large one is freed before, so that two never have to fit.
-KEPT = 8
-SMALL = 500_000_000  # bytes of weights, all kept models together
+MAX_CACHED_MODELS = 8
+SMALL_MODEL_BYTES = 500_000_000  # bytes of weights, all kept models together
 _kept: OrderedDict[tuple, Any] = OrderedDict()
 _lock = RLock()  # an adapted model loads its base
 
@@ -62,15 +62,15 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
         (`faster.py`). device : `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
     Raises InputError, in one sentence, for whatever cannot be loaded.
     """
-    ways, plain = split(name)
+    ways, plain = split_prefix(name)
     if ways:
-        return twin_of(load_scorer(plain, device), ways, name)
+        return converted_copy(load_scorer(plain, device), ways, name)
     chosen, source = _resolve(name)
     folder = Path(source)
-    state = (name, chosen, device, stamp(folder) if is_folder(folder) else ())
+    state = (name, chosen, device, file_stamp(folder) if is_folder(folder) else ())
     with _lock:
         if state not in _kept:
-            _make_room()
+            _evict_models()
             _kept[state] = SCORERS[chosen](name, source, device)
         _kept.move_to_end(state)
         return _kept[state]
@@ -96,12 +96,12 @@ def load_base(name: str, device: str = "auto") -> ContrastiveModel:
     return model
 
 
-def _make_room() -> None:
+def _evict_models() -> None:
     """Free kept models until another may be loaded."""
     freed = 0
-    while len(_kept) >= KEPT or sum(map(_weight, _kept.values())) > SMALL:
+    while len(_kept) >= MAX_CACHED_MODELS or sum(map(_weight, _kept.values())) > SMALL_MODEL_BYTES:
         freed += _weight(_kept.popitem(last=False)[1])
-    if freed > SMALL // 10:  # a collection stops every visitor's page for a tenth of a second
+    if freed > SMALL_MODEL_BYTES // 10:  # a collection stops every visitor's page for a tenth of a second
         gc.collect()
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_available():
@@ -119,10 +119,10 @@ def scorer_key(name: str) -> str | None:
 
     With it a page finds cached scores before anything imports torch.
     """
-    ways, plain = split(name)
+    ways, plain = split_prefix(name)
     chosen, source = _resolve(plain)
     if chosen in PAIRWISE:
-        key = named_key(chosen, source)
+        key = key_without_loading(chosen, source)
     else:
         hashed = is_folder(source) and chosen != "crossmatch-embedding"
         key = folder_key(Path(source)) if hashed else None
@@ -134,7 +134,7 @@ def scorer_kind(name: str) -> str:
 
     `itc` for every contrastive model. Raises InputError as `load_scorer` does for a name that stands for nothing.
     """
-    name = split(name)[1]
+    name = split_prefix(name)[1]
     prefix, colon, _ = name.partition(":")
     if colon and prefix in KINDS:
         return prefix
@@ -163,7 +163,7 @@ def model_folder(name: str) -> Path:
 
 def _resolve(name: str) -> tuple[str, str]:
     """Family and source of a name."""
-    name = split(name)[1]
+    name = split_prefix(name)[1]
     if name.startswith("run/") or ":run/" in name:
         name = run_source(name)
     check_source(name)

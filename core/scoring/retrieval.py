@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Slice:
+class RetrievalSubset:
     """The first `n` images of a retrieval set, with lists and relevance cut to them; a `Retrieval` itself."""
 
     name: str
@@ -36,7 +36,7 @@ class Slice:
         return len(self.images)
 
 
-def first_images(found: Retrieval, images: int | None, every: int = 1) -> Slice:
+def first_images(found: Retrieval, images: int | None, every: int = 1) -> RetrievalSubset:
     """A retrieval set over its first `images` images (None: all) with every `every`-th query.
 
     Raises InputError for fewer than 2 images or more than there are.
@@ -54,7 +54,7 @@ def first_images(found: Retrieval, images: int | None, every: int = 1) -> Slice:
         return None if array is None else array[::every]
 
     phrases = getattr(found, "phrases", None)
-    return Slice(
+    return RetrievalSubset(
         found.name,
         found.split,
         tuple(found.images[:count]),
@@ -68,7 +68,7 @@ def first_images(found: Retrieval, images: int | None, every: int = 1) -> Slice:
     )
 
 
-def one_query(found: Slice, query: int) -> Slice:
+def one_query(found: RetrievalSubset, query: int) -> RetrievalSubset:
     """The same images with one query alone."""
     keep = slice(query, query + 1)
     fields = ("relevant", "any_word", "all_words", "unseen", "attributes")

@@ -233,7 +233,7 @@ class ScoreCache:
 
         Those that ship with Crossmatch (`core/scoring/shipped.py`) are known from the start.
         """
-        values = shipped.find(scorer, keys)
+        values = shipped.find_scores(scorer, keys)
         unknown = np.flatnonzero(np.isnan(values))
         values[unknown] = self._stored(scorer, [keys[i] for i in unknown.tolist()])
         return values

@@ -25,7 +25,7 @@ Key = tuple[str, str]  # image key, caption
 PAIRS = "pairs.npz"
 
 
-class Pairs(NamedTuple):
+class ShippedPairs(NamedTuple):
     """Which pairs of an image and a caption the files hold scores of, in this order.
 
     images : uint64 (a,), ascending hashes of image keys. captions : uint64 (b,), ascending hashes of captions.
@@ -37,7 +37,7 @@ class Pairs(NamedTuple):
     codes: np.ndarray
 
     @classmethod
-    def of(cls, keys: Iterable[Key]) -> Pairs:
+    def of(cls, keys: Iterable[Key]) -> ShippedPairs:
         """The distinct ones of these pairs, in order."""
         wanted = list(keys)
         first, second = _hashes(image for image, _ in wanted), _hashes(caption for _, caption in wanted)
@@ -93,7 +93,7 @@ def score_path(scorer: str) -> Path:
     return folder() / f"{hashlib.sha256(scorer.encode()).hexdigest()[:24]}.npz"
 
 
-def find(scorer: str, keys: Sequence[Key]) -> np.ndarray:
+def find_scores(scorer: str, keys: Sequence[Key]) -> np.ndarray:
     """Shipped scores of (image key, caption) pairs under a scorer's key, float32 (p,); NaN where there are none."""
     values = np.full(len(keys), np.nan, dtype=np.float32)
     path = score_path(scorer)
@@ -107,7 +107,7 @@ def find(scorer: str, keys: Sequence[Key]) -> np.ndarray:
     return values
 
 
-def write(scorer: str, name: str, pairs: Pairs, values: np.ndarray) -> Path:
+def write_scores(scorer: str, name: str, pairs: ShippedPairs, values: np.ndarray) -> Path:
     """Write a scorer's scores (p,) float32 of all pairs; `name` is for people, the key is what counts."""
     path = score_path(scorer)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -116,14 +116,14 @@ def write(scorer: str, name: str, pairs: Pairs, values: np.ndarray) -> Path:
     return path
 
 
-def current(scorer: str, pairs: Pairs) -> bool:
+def is_current(scorer: str, pairs: ShippedPairs) -> bool:
     """Whether the shipped scores of a scorer are there, and of these pairs."""
     path = score_path(scorer)
     found = _scores(path, _stamp(path), scorer) if path.is_file() else None
     return found is not None and found[1] == pairs.key
 
 
-def _pairs(path: Path) -> Pairs | None:
+def _pairs(path: Path) -> ShippedPairs | None:
     return read_pairs(path, _stamp(path)) if path.is_file() else None
 
 
@@ -133,11 +133,11 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=2)
-def read_pairs(path: Path, stamp: tuple[int, int]) -> Pairs | None:
+def read_pairs(path: Path, stamp: tuple[int, int]) -> ShippedPairs | None:
     """The pairs in a file; None, with a warning, where it is damaged. `stamp`: a new file is read anew."""
     try:
         with np.load(path, allow_pickle=False) as file:
-            return Pairs(file["images"], file["captions"], np.cumsum(file["steps"]))
+            return ShippedPairs(file["images"], file["captions"], np.cumsum(file["steps"]))
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         _damaged(path, error)
         return None

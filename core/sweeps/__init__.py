@@ -16,6 +16,6 @@ Imports neither torch nor ray until something runs.
 
 from __future__ import annotations
 
-from core.sweeps.plan import Cell, Plan, read_plan
+from core.sweeps.plan import SweepCell, SweepPlan, read_plan
 
-__all__ = ["Cell", "Plan", "read_plan"]
+__all__ = ["SweepCell", "SweepPlan", "read_plan"]

@@ -21,8 +21,8 @@ from typing import Any
 from core.base import files
 from core.base.errors import InputError
 from core.runs.checkpoints import drop_checkpoints, newest_checkpoint
-from core.runs.store import RunStore, Superseded
-from core.sweeps.evaluate import remember_shard
+from core.runs.store import AttemptSuperseded, RunStore
+from core.sweeps.evaluate import cache_shard
 
 SLOTS = 1_000_000  # the cluster's scheduler decides how many runs work at a time
 QUEUE = "ray"  # the store's queue of cluster runs: they hold no slot of this machine
@@ -31,7 +31,7 @@ _FOLDERS = re.compile(r"checkpoint-\d{4}|model")
 _TOKEN = re.compile(r"[0-9a-f]{8}")
 
 
-class Keeper:
+class DriverStore:
     """Every method takes and returns plain data and may be called again with the same result."""
 
     def __init__(self, root: str, version: str, models: Sequence[str] = (), cache: str | None = None) -> None:
@@ -102,7 +102,7 @@ class Keeper:
 
     def _mine(self, run_id: str, attempt: int) -> None:
         if self.store.get(run_id).attempt != attempt:
-            raise Superseded(run_id)
+            raise AttemptSuperseded(run_id)
 
     def _log(self, run_id: str, line: str) -> None:
         with suppress(OSError), open(self.store.folder(run_id) / "log.txt", "a", encoding="utf-8") as file:
@@ -137,7 +137,7 @@ class Keeper:
     def receive(self, run_id: str, token: str, name: str, offset: int, data: bytes) -> None:
         """Write a piece of a file aside; `token` keeps what two nodes send apart."""
         path = _inside(self._aside(run_id, token), name)
-        with files.storage(path):
+        with files.storage_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             with open(path, "r+b" if path.exists() else "wb") as file:
                 file.seek(offset)
@@ -150,7 +150,7 @@ class Keeper:
         if not _FILES.fullmatch(name):
             raise InputError(f"{name} is no file of a run; nodes hand in arrays and shards.")
         self._mine(run_id, attempt)
-        with files.storage(final):
+        with files.storage_errors(final):
             if path.is_file():  # else it was settled before, and this is a repeated call
                 if files.checksum(path) != checksum:
                     raise InputError(f"{name} did not arrive whole; the attempt has to be made again.")
@@ -161,7 +161,7 @@ class Keeper:
                 files.sync_folder(final.parent)
             files.remove(aside)
         if name.startswith("shards/"):
-            remember_shard(final, self.cache)
+            cache_shard(final, self.cache)
 
     def settle_folder(self, run_id: str, attempt: int, token: str, name: str) -> None:
         """Give a sealed folder that has arrived its name, if it is whole; older checkpoints go."""
@@ -170,9 +170,9 @@ class Keeper:
             raise InputError(f"{name} is no folder of a run; nodes hand in checkpoints and the model.")
         self._mine(run_id, attempt)
         final = folder / name
-        with files.storage(final):
+        with files.storage_errors(final):
             if aside.is_dir():
-                files.unseal(aside)
+                files.verify_manifest(aside)
                 files.publish(aside, final)
             drop_checkpoints(folder, but=final)
 

@@ -16,21 +16,21 @@ from core.base.errors import InputError
 from core.metrics.evaluation import Evaluation, percent_record
 from core.scoring.load import load_scorer
 from core.scoring.scores import ScoreCache, score_all, score_groups
-from core.ttm.choices import check_device, lasting_name
+from core.ttm.choices import absolute_name, check_device
 from core.ttm.run import load_groups
 
 if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
 
     from core.groups import GroupSet
-    from core.runs.attempt import Job
+    from core.runs.attempt import RunAttempt
     from core.scorers.base import Scorer
 
 KIND = "evaluate"
 SHARD = 20_000  # groups
 
 
-class Stopped(Exception):
+class EvaluationStopped(Exception):
     """Raised from a scorer's progress to end it."""
 
 
@@ -47,7 +47,7 @@ def evaluate_job(
     if shard < 1:
         raise InputError(f"A shard of {shard} groups cannot be scored; ask for 1 or more.")
 
-    source = {"benchmark": benchmark, "split": split, "model": lasting_name(model), "groups": groups}
+    source = {"benchmark": benchmark, "split": split, "model": absolute_name(model), "groups": groups}
     source |= {"device": check_device(device)}
     return {**source, KIND: {"seed": 0, "shard": shard}}
 
@@ -86,7 +86,7 @@ def score_shard(
 
     def told(done: int, of: int) -> None:
         if stop is not None and stop():
-            raise Stopped
+            raise EvaluationStopped
         if progress is not None:
             progress(done / of)
 
@@ -94,14 +94,14 @@ def score_shard(
     try:
         told(0, 1)
         found = score_groups(scorer, part, ScoreCache(), told)
-    except Stopped:
+    except EvaluationStopped:
         return False
     keys = {
         "scorer": np.array(scorer.key),
         "images": np.array([[image.key for image in group.images] for group in part.groups]),
         "captions": np.array([group.captions for group in part.groups]),
     }
-    with files.storage(path):
+    with files.storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_arrays(path, {"scores": found, **keys})
     return True
@@ -122,7 +122,7 @@ def read_shard(path: Path, rows: int) -> np.ndarray | None:
     return scores if scores.ndim == 3 and len(scores) == rows else None
 
 
-def remember_shard(path: Path, cache: Path | None = None) -> None:
+def cache_shard(path: Path, cache: Path | None = None) -> None:
     """Put a shard's scores into a score cache (`core.scoring.scores`), for whatever else asks for them."""
     import numpy as np
 
@@ -133,7 +133,7 @@ def remember_shard(path: Path, cache: Path | None = None) -> None:
     ScoreCache(cache).put(scorer, keys, scores.ravel())
 
 
-def run_evaluate(job: Job) -> bool:
+def run_evaluate(job: RunAttempt) -> bool:
     """What `core.worker` calls for a run of this kind; True when every group is scored and measured.
 
     The one record is iteration 0's: nothing is trained.
@@ -168,13 +168,13 @@ def load_model(config: Mapping[str, Any]) -> Scorer:
     return load_scorer(config["model"], config.get("device") or "auto")
 
 
-def _teller(job: Job, i: int, count: int) -> Callable[[float], None]:
+def _teller(job: RunAttempt, i: int, count: int) -> Callable[[float], None]:
     what = "scoring" if count == 1 else f"scoring shard {i + 1} of {count}"
     return lambda share: job.progress((i + share) / count, what)
 
 
 def _conclude(
-    job: Job, groups: GroupSet, scores: np.ndarray, wide: np.ndarray | None, seconds: float
+    job: RunAttempt, groups: GroupSet, scores: np.ndarray, wide: np.ndarray | None, seconds: float
 ) -> None:
     """Write scores and record, and drop the shards."""
     n, m, k = scores.shape
@@ -191,7 +191,7 @@ def _conclude(
         "n_groups": n,
         "shape": f"{m}x{k}",
     }
-    with files.storage(job.folder):
+    with files.storage_errors(job.folder):
         files.write_arrays(job.store.arrays_path(job.run.id, 0), {"scores": scores})
     job.append(record)
     files.remove(job.folder / "shards")

@@ -9,18 +9,18 @@ from contextlib import suppress
 from core.base.errors import InputError
 from core.runs.store import RunStore, launch, resume
 from core.sweeps.driver_store import set_queue
-from core.sweeps.plan import Plan
-from core.sweeps.store import State, is_live, new_run, save_plan, states
+from core.sweeps.plan import SweepPlan
+from core.sweeps.store import CellState, is_active, new_run, save_plan, states
 
 
-def work_here(
+def run_locally(
     store: RunStore,
-    plan: Plan,
+    plan: SweepPlan,
     at_once: int = 2,
     tell: Callable[[str], None] | None = None,
     pause: float = 0.5,
     look: Callable[[], None] | None = None,
-) -> list[State]:
+) -> list[CellState]:
     """Run every cell that is not finished and wait for it; the states as they stand then.
 
     A finished cell is never repeated, one at work is waited for, one that was cut short or failed goes on after its
@@ -37,7 +37,7 @@ def work_here(
     while waiting or working:
         while waiting and len(working) < at_once:
             working.add(_start(store, waiting.pop(0), plan.name, say))
-        for run_id in [run_id for run_id in working if not is_live(store, run_id)]:
+        for run_id in [run_id for run_id in working if not is_active(store, run_id)]:
             working.discard(run_id)
             with suppress(InputError):  # it was deleted
                 run = store.get(run_id)
@@ -49,7 +49,7 @@ def work_here(
     return states(store, plan)
 
 
-def _start(store: RunStore, state: State, sweep: str, say: Callable[[str], None]) -> str:
+def _start(store: RunStore, state: CellState, sweep: str, say: Callable[[str], None]) -> str:
     """Launch a cell's run, new or where it was cut short; its id."""
     if state.run is None:
         run = launch(store, new_run(store, state.cell, sweep).id)

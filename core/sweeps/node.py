@@ -15,20 +15,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from core.base.errors import InputError
-from core.runs.attempt import Job, heartbeats
-from core.runs.store import Run, RunStore, Superseded
+from core.runs.attempt import RunAttempt, heartbeats
+from core.runs.store import AttemptSuperseded, Run, RunStore
 from core.sweeps.evaluate import load_blind, load_model, score_shard, shard_path
-from core.sweeps.remote_store import BEAT, Call, RemoteStore, local_model
+from core.sweeps.remote_store import HEARTBEAT_SECONDS, Call, RemoteStore, local_model
 
 if TYPE_CHECKING:
     from core.groups import GroupSet
     from core.scorers.base import Scorer
 
 Outcome = tuple[str, str | None]  # the final status, and the sentence if it failed
-Work = Callable[[Job], Outcome]
+Work = Callable[[RunAttempt], Outcome]
 
 
-def own_version() -> str:
+def code_version() -> str:
     """The version of Crossmatch that is installed here."""
     try:
         return version("crossmatch")
@@ -43,20 +43,20 @@ def run_cell(call: Call, run_id: str, where: str, work: Work) -> Outcome:
     """
     attempt = None
     try:
-        begun = call("begin", run_id, where, own_version())
+        begun = call("begin", run_id, where, code_version())
         if begun is None:
             return "ended", None
         attempt, record = begun
         with tempfile.TemporaryDirectory(prefix="crossmatch-") as scratch:
             store = RemoteStore(call, Run(**record), attempt, Path(scratch))
-            job = Job(cast(RunStore, store), run_id, attempt)
+            job = RunAttempt(cast(RunStore, store), run_id, attempt)
             with heartbeats(job):
                 store.fetch()
                 job.run = store.run
                 status, error = work(job)
             store.conclude(run_id, attempt, status, error)
         return status, error
-    except Superseded:
+    except AttemptSuperseded:
         return "superseded", None
     except InputError as error:  # the driver's disk, or this node's
         if attempt is not None:
@@ -77,7 +77,7 @@ def score_part(call: Call, run: dict[str, Any], attempt: int, first: int, end: i
     told = [time.monotonic()]
 
     def stop() -> bool:
-        if time.monotonic() - told[0] < BEAT:
+        if time.monotonic() - told[0] < HEARTBEAT_SECONDS:
             return False
         told[0] = time.monotonic()
         return not call("wanted", run["id"], attempt)
@@ -92,7 +92,7 @@ def score_part(call: Call, run: dict[str, Any], attempt: int, first: int, end: i
                 return "stopped", None
             store.push_file(f"shards/{path.name}")
         return "finished", None
-    except Superseded:
+    except AttemptSuperseded:
         return "superseded", None
     except InputError as error:
         return "failed", str(error)

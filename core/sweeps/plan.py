@@ -24,7 +24,7 @@ from core.sweeps.yaml_file import check_keys, number, parse_mapping, read_mappin
 from core.ttm.run import simplematch_job, ttm_job
 
 KINDS = ("evaluate", "ttm", "simplematch")
-MOST = 10_000  # cells
+MAX_CELLS = 10_000  # cells
 _FREE = ("device", "preset", "group", "cell", "sweep")  # of a job: what its result does not depend on
 _COMMON = ("name", "kind", "models", "benchmarks", "split", "groups", "device", "gpus", "cpus", "retries")
 _ADAPT = ("seeds", "settings", "grid", "preset", "adapt_on", "split_seed")
@@ -35,7 +35,7 @@ _KEYS = {
 }
 
 
-class Cell(NamedTuple):
+class SweepCell(NamedTuple):
     """One thing to compute. `setting` is what people call its settings; `group` is shared by its seeds."""
 
     kind: str
@@ -56,18 +56,18 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepPlan:
     """A sweep: its cells, and what a task of it asks a cluster for."""
 
     name: str
-    cells: tuple[Cell, ...]
+    cells: tuple[SweepCell, ...]
     gpus: float = 0.0
     cpus: float = 1.0
     retries: int = 8  # times that a task is tried again after its node was lost
     source: Mapping[str, Any] = field(default_factory=dict)  # the file's content, folders named in full
 
 
-def read_plan(path: Path | str) -> Plan:
+def read_plan(path: Path | str) -> SweepPlan:
     """The sweep in a YAML file. Raises InputError, in one sentence, for whatever is wrong in it.
 
     Keys: kind (evaluate, ttm, simplematch), models, benchmarks; seeds (a count, or a list), settings (a mapping, or a
@@ -77,12 +77,12 @@ def read_plan(path: Path | str) -> Plan:
     return plan_of(read_mapping(Path(path)), str(path), Path(path).stem)
 
 
-def parse_plan(data: bytes | str, name: str) -> Plan:
+def parse_plan(data: bytes | str, name: str) -> SweepPlan:
     """As `read_plan`, of a file's content."""
     return plan_of(parse_mapping(data, name), name, name)
 
 
-def plan_of(found: Mapping[str, Any], where: str, name: str) -> Plan:
+def plan_of(found: Mapping[str, Any], where: str, name: str) -> SweepPlan:
     """The sweep that a mapping describes; `where` is what errors call it, `name` the sweep's name if it gives none."""
     kind = text(found.get("kind"), "kind", where) if "kind" in found else "evaluate"
     if kind not in KINDS:
@@ -106,7 +106,7 @@ def plan_of(found: Mapping[str, Any], where: str, name: str) -> Plan:
     retries = int(number(found.get("retries", 8), "retries", where, 0, whole=True))
     title = text(found["name"], "name", where) if "name" in found else name
     source = {**found, "name": title, "models": list(dict.fromkeys(cell.job["model"] for cell in cells))}
-    return Plan(title, tuple(cells), **asked, retries=retries, source=source)
+    return SweepPlan(title, tuple(cells), **asked, retries=retries, source=source)
 
 
 def _check_names(benchmarks: list[str], where: str) -> None:
@@ -129,8 +129,8 @@ def _seeds(value: Any, where: str) -> list[int]:
 
 def _check_count(cells: int, where: str) -> None:
     """Raise InputError for more cells than a sweep may have, before they are listed."""
-    if cells > MOST:
-        raise InputError(f"{where} asks for {cells:,} cells; a sweep has {MOST:,} at most, split it up.")
+    if cells > MAX_CELLS:
+        raise InputError(f"{where} asks for {cells:,} cells; a sweep has {MAX_CELLS:,} at most, split it up.")
 
 
 def _settings(found: Mapping[str, Any], where: str) -> list[tuple[str, dict[str, Any]]]:
@@ -164,7 +164,7 @@ def _cell(
     options: Mapping[str, Any],
     found: Mapping[str, Any],
     where: str,
-) -> Cell:
+) -> SweepCell:
     groups = found.get("groups")
     if groups is not None:
         groups = int(number(groups, "groups", where, 1, whole=True))
@@ -186,7 +186,7 @@ def _cell(
         raise InputError(f"{where}: {error}") from None
     key = cell_key(kind, job)
     group = "g-" + cell_key(kind, {**job, kind: {**job[kind], "seed": 0}})[:8]
-    return Cell(kind, model, benchmark, label, seed, {**job, "group": group, "cell": key}, key, group)
+    return SweepCell(kind, model, benchmark, label, seed, {**job, "group": group, "cell": key}, key, group)
 
 
 def _yes_or_no(value: Any) -> bool:
@@ -196,8 +196,8 @@ def _yes_or_no(value: Any) -> bool:
     return value
 
 
-def _check_twice(cells: list[Cell], where: str) -> None:
-    seen: dict[str, Cell] = {}
+def _check_twice(cells: list[SweepCell], where: str) -> None:
+    seen: dict[str, SweepCell] = {}
     for cell in cells:
         other = seen.setdefault(cell.key, cell)
         if other is not cell:

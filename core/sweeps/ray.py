@@ -16,41 +16,41 @@ from typing import Any, NamedTuple
 
 from core.base import paths
 from core.base.errors import InputError
-from core.runs.store import RunStore, Superseded
+from core.runs.store import AttemptSuperseded, RunStore
 from core.sweeps import node as tasks
-from core.sweeps.driver_store import SLOTS, Keeper, enqueue
+from core.sweeps.driver_store import SLOTS, DriverStore, enqueue
 from core.sweeps.evaluate import KIND, shard_path, shards
-from core.sweeps.plan import Plan
-from core.sweeps.store import State, is_live, new_run, save_plan, states
+from core.sweeps.plan import SweepPlan
+from core.sweeps.store import CellState, is_active, new_run, save_plan, states
 
 log = logging.getLogger("crossmatch.sweep")
 
-WINDOW = 256  # cells that are in the cluster's hands at a time
-BEAT = 10.0  # seconds between heartbeats of what waits there
-_KEEPER = {"num_cpus": 0, "max_concurrency": 8, "max_restarts": 3, "max_task_retries": 3}
+MAX_IN_FLIGHT = 256  # cells that are in the cluster's hands at a time
+HEARTBEAT_SECONDS = 10.0  # seconds between heartbeats of what waits there
+_STORE_ACTOR = {"num_cpus": 0, "max_concurrency": 8, "max_restarts": 3, "max_task_retries": 3}
 
 
-class Flight(NamedTuple):
+class RemoteTask(NamedTuple):
     """What a task that is in the cluster's hands is for."""
 
     run: str
     what: str  # "cell", "count" or "shard"
 
 
-def work_on_ray(
+def run_on_ray(
     store: RunStore,
-    plan: Plan,
+    plan: SweepPlan,
     work: tasks.Work,
     address: str | None = None,
     tell: Callable[[str], None] | None = None,
     pause: float = 0.5,
     look: Callable[[], None] | None = None,
-) -> list[State]:
+) -> list[CellState]:
     """Run every cell that is not finished on a Ray cluster and wait for it; the states as they stand then.
 
     work : what a node does with a run, `core.worker.work`. address : of the cluster; None takes $RAY_ADDRESS, else
     starts one on this machine. Other arguments, and what is
-    done with finished, live and interrupted cells, as in `core.sweeps.local.work_here`. A lost node's tasks are tried
+    done with finished, live and interrupted cells, as in `core.sweeps.local.run_locally`. A lost node's tasks are tried
     again elsewhere, up to `plan.retries` times, and go on after their newest checkpoint. Whoever is interrupted here
     ends the tasks; their runs go on when the sweep is started again.
     """
@@ -106,13 +106,13 @@ def _asker(ray: Any, run_id: str, keeper: Any) -> Callable[..., Any]:
         try:
             return ray.get(getattr(keeper, method).remote(*arguments))
         except ray.exceptions.RayTaskError as error:
-            if isinstance(error.cause, Superseded):
-                raise Superseded(run_id) from None
+            if isinstance(error.cause, AttemptSuperseded):
+                raise AttemptSuperseded(run_id) from None
             if isinstance(error.cause, InputError):
                 raise InputError(str(error.cause)) from None
             raise
         except ray.exceptions.RayActorError:
-            raise Superseded(run_id) from None
+            raise AttemptSuperseded(run_id) from None
 
     return call
 
@@ -131,10 +131,10 @@ class _Driver:
     """Cells on their way through the cluster."""
 
     def __init__(
-        self, ray: Any, store: RunStore, plan: Plan, work: tasks.Work, say: Callable[[str], None]
+        self, ray: Any, store: RunStore, plan: SweepPlan, work: tasks.Work, say: Callable[[str], None]
     ) -> None:
         self.ray, self.store, self.plan, self.cell_work, self.say = ray, store, plan, work, say
-        self.flights: dict[Any, Flight] = {}  # by Ray's reference to the outcome
+        self.flights: dict[Any, RemoteTask] = {}  # by Ray's reference to the outcome
         self.held: dict[
             str, int
         ] = {}  # runs that wait or are in shards -> attempt: the driver's heart beats for them
@@ -145,8 +145,8 @@ class _Driver:
         models = [m for m in {cell.job["model"] for cell in plan.cells} if os.path.isabs(m)]
         cache = str(paths.home() / "cache" / "scores.sqlite")
         where = here(ray.get_runtime_context().get_node_id(), soft=False)
-        made = ray.remote(Keeper).options(**_KEEPER, scheduling_strategy=where)
-        self.keeper = made.remote(str(store.root), tasks.own_version(), models, cache)
+        made = ray.remote(DriverStore).options(**_STORE_ACTOR, scheduling_strategy=where)
+        self.keeper = made.remote(str(store.root), tasks.code_version(), models, cache)
         self._check_gpus()
 
     def _check_gpus(self) -> None:
@@ -165,11 +165,11 @@ class _Driver:
         done = sum(state.done for state in found)
         self.say(f"{done} of {len(found)} cells are done, {len(elsewhere)} at work elsewhere")
         while waiting or self.flights or elsewhere:
-            while waiting and len(self.flights) < WINDOW:
+            while waiting and len(self.flights) < MAX_IN_FLIGHT:
                 self._hand_over(waiting.pop(0))
             self._take_in(pause)
             self._beat()
-            elsewhere = {run_id for run_id in elsewhere if is_live(self.store, run_id)}
+            elsewhere = {run_id for run_id in elsewhere if is_active(self.store, run_id)}
             if look is not None:
                 look()
 
@@ -184,7 +184,7 @@ class _Driver:
 
     # ---- out
 
-    def _hand_over(self, state: State) -> None:
+    def _hand_over(self, state: CellState) -> None:
         run = state.run or new_run(self.store, state.cell, self.plan.name)
         self.held[run.id] = enqueue(self.store, run.id)
         self.say(f"handed over {run.id}  {run.title}")
@@ -202,7 +202,7 @@ class _Driver:
         wanted = self.plan.gpus if gpus is None else gpus
         options = {"num_gpus": wanted, "num_cpus": self.plan.cpus, "max_retries": self.plan.retries}
         ref = self.ray.remote(function).options(**options, name=f"{what} {run_id}").remote(*arguments)
-        self.flights[ref] = Flight(run_id, what)
+        self.flights[ref] = RemoteTask(run_id, what)
 
     # ---- in
 
@@ -222,7 +222,7 @@ class _Driver:
             with suppress(InputError):  # it was deleted meanwhile
                 self._is_back(flight, first, error)
 
-    def _is_back(self, flight: Flight, first: Any, error: str | None) -> None:
+    def _is_back(self, flight: RemoteTask, first: Any, error: str | None) -> None:
         if flight.what == "count":
             self._count_is_back(flight.run, first, error)
         elif flight.what == "shard":
@@ -279,7 +279,7 @@ class _Driver:
 
     def _beat(self) -> None:
         """A heartbeat for every run that waits for a node, or whose shards are out."""
-        if time.monotonic() - self.beaten < BEAT:
+        if time.monotonic() - self.beaten < HEARTBEAT_SECONDS:
             return
         self.beaten = time.monotonic()
         for run_id, attempt in list(self.held.items()):

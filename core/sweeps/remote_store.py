@@ -21,7 +21,9 @@ Call = Callable[
 ]  # call("beat", ...) asks the keeper; raises InputError and Superseded as the store does
 
 CHUNK = 8 << 20  # bytes that travel at a time
-BEAT = 5.0  # seconds between heartbeats that travel; core.runs.store.SILENCE is many of them
+HEARTBEAT_SECONDS = (
+    5.0  # seconds between heartbeats that travel; core.runs.store.HEARTBEAT_TIMEOUT is many of them
+)
 
 
 class RemoteStore:
@@ -62,9 +64,9 @@ class RemoteStore:
         return 0
 
     def beat(self, run_id: str, attempt: int, phase: str, **progress: Any) -> str:
-        """A heartbeat; only one in `BEAT` seconds travels."""
+        """A heartbeat; only one in `HEARTBEAT_SECONDS` seconds travels."""
         with self._lock:
-            if time.monotonic() - self._told < BEAT and "total" not in progress:
+            if time.monotonic() - self._told < HEARTBEAT_SECONDS and "total" not in progress:
                 return self._status
             self._told = time.monotonic()
         self._status = self.call("beat", run_id, attempt, phase, progress)
@@ -131,7 +133,7 @@ def local_model(call: Call, config: dict[str, Any], scratch: Path) -> dict[str, 
 
 def get_file(path: Path, size: int, read: Callable[[int, int], bytes]) -> None:
     """Write a file from its pieces; `read` gets an offset and a length."""
-    with files.storage(path):
+    with files.storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "wb") as file:
             while file.tell() < size:

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 from core.base import files
 from core.base.errors import InputError
 from core.runs.store import Run, RunStore
-from core.sweeps.plan import KINDS, Cell, Plan, cell_key, plan_of
+from core.sweeps.plan import KINDS, SweepCell, SweepPlan, cell_key, plan_of
 
 MISSING = "missing"  # the state of a cell that has no run
 
 
-class State(NamedTuple):
+class CellState(NamedTuple):
     """A cell and the run that counts for it: a finished one, else one at work, else the newest that can go on."""
 
-    cell: Cell
+    cell: SweepCell
     run: Run | None
 
     @property
@@ -33,7 +33,7 @@ class State(NamedTuple):
         return self.status == "finished"
 
 
-def states(store: RunStore, plan: Plan) -> list[State]:
+def states(store: RunStore, plan: SweepPlan) -> list[CellState]:
     """Every cell with its run. A run counts wherever it was started from: what decides is the job's content."""
     wanted = {cell.key for cell in plan.cells}
     kinds = {cell.kind for cell in plan.cells}
@@ -42,7 +42,7 @@ def states(store: RunStore, plan: Plan) -> list[State]:
         key = key_of(run) if run.kind in kinds else None
         if key in wanted and (key not in found or _rank(run) < _rank(found[key])):
             found[key] = run
-    return [State(cell, found.get(cell.key)) for cell in plan.cells]
+    return [CellState(cell, found.get(cell.key)) for cell in plan.cells]
 
 
 def key_of(run: Run) -> str | None:
@@ -58,12 +58,12 @@ def _rank(run: Run) -> int:
     return 0 if run.status == "finished" else 1 if run.live else 2
 
 
-def new_run(store: RunStore, cell: Cell, sweep: str) -> Run:
+def new_run(store: RunStore, cell: SweepCell, sweep: str) -> Run:
     """Write a cell's run down; nothing starts it yet."""
     return store.create(cell.kind, cell.title, {**cell.job, "sweep": sweep})
 
 
-def is_live(store: RunStore, run_id: str) -> bool:
+def is_active(store: RunStore, run_id: str) -> bool:
     """Whether a run waits or works; False for one that was deleted."""
     with suppress(InputError):
         return store.get(run_id).live
@@ -73,15 +73,15 @@ def is_live(store: RunStore, run_id: str) -> bool:
 # ---- which sweeps there are
 
 
-def save_plan(store: RunStore, plan: Plan) -> None:
+def save_plan(store: RunStore, plan: SweepPlan) -> None:
     """Keep a sweep's file beside the runs, so that its table can be shown without it."""
     path = _folder(store) / f"{_slug(plan.name)}.json"
-    with files.storage(path):
+    with files.storage_errors(path):
         path.parent.mkdir(exist_ok=True)
         files.write_json(path, dict(plan.source))
 
 
-def saved_plans(store: RunStore) -> dict[str, Plan]:
+def saved_plans(store: RunStore) -> dict[str, SweepPlan]:
     """The sweeps that were started here, by name; one whose file can no longer be read is left out."""
     found = {}
     for path in sorted(_folder(store).glob("*.json")):

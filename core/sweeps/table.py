@@ -6,9 +6,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from core.runs.store import LIVE, RunStore
-from core.sweeps.plan import Plan
-from core.sweeps.store import State, states
+from core.runs.store import ACTIVE_STATUSES, RunStore
+from core.sweeps.plan import SweepPlan
+from core.sweeps.store import CellState, states
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,7 @@ _WHAT = ("kind", "model", "benchmark", "setting")
 _ATTENTION = ("failed", "running", "stopping", "queued", "interrupted", "stopped", "missing", "finished")
 
 
-class Progress(NamedTuple):
+class SweepProgress(NamedTuple):
     """How far a sweep is: cells by state, share of the work done in [0, 1], seconds left (None: nobody knows)."""
 
     cells: int
@@ -29,7 +29,7 @@ class Progress(NamedTuple):
     seconds_left: float | None
 
 
-def cells_table(store: RunStore, plan: Plan) -> pd.DataFrame:
+def cells_table(store: RunStore, plan: SweepPlan) -> pd.DataFrame:
     """One row per cell: kind, model, benchmark, setting, seed, state, share (of the work, 0 to 1), seconds, run, error.
 
     And of every metric of a finished cell: NAME (percent), NAME_low and NAME_high (its 95 % interval over groups),
@@ -41,7 +41,7 @@ def cells_table(store: RunStore, plan: Plan) -> pd.DataFrame:
     return pd.DataFrame([_row(store, state) for state in states(store, plan)])
 
 
-def _row(store: RunStore, state: State) -> dict[str, Any]:
+def _row(store: RunStore, state: CellState) -> dict[str, Any]:
     cell, run = state.cell, state.run
     row: dict[str, Any] = {name: getattr(cell, name) for name in (*_WHAT, "seed")}
     share = 0.0 if run is None else run.fraction
@@ -94,11 +94,11 @@ def metrics_of(table: pd.DataFrame) -> list[str]:
     return [name.removesuffix("_chance") for name in table.columns if str(name).endswith("_chance")]
 
 
-def progress_of(store: RunStore, plan: Plan) -> Progress:
+def progress_of(store: RunStore, plan: SweepPlan) -> SweepProgress:
     """How far a sweep is. Seconds left : what the cells at work say, and for the others the mean time of the finished
     ones on the same benchmark (else of all), spread over as many as work now."""
     found = states(store, plan)
-    live = [s for s in found if s.status in LIVE]
+    live = [s for s in found if s.status in ACTIVE_STATUSES]
     running = [s.run for s in live if s.run is not None and s.run.status != "queued"]
     took: dict[str, list[float]] = {}
     for s in found:
@@ -118,4 +118,4 @@ def progress_of(store: RunStore, plan: Plan) -> Progress:
     share = sum(1.0 if s.done else s.run.fraction if s.run else 0.0 for s in found) / len(found)
     seconds = left / max(1, len(running)) if known else None
     failed = sum(s.status == "failed" for s in found)
-    return Progress(len(found), sum(s.done for s in found), len(live), failed, share, seconds)
+    return SweepProgress(len(found), sum(s.done for s in found), len(live), failed, share, seconds)

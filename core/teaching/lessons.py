@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from core.scorers.embedding import EmbeddingModel
 
 _SUBJECTS = (GROUP_SCORE, GROUP_MATCH)  # of the propositions
-MOST = 2_000_000  # scores that one simulation may draw
+MAX_SIMULATED = 2_000_000  # scores that one simulation may draw
 
 
-class Simulated(NamedTuple):
+class SimulatedMetric(NamedTuple):
     """A metric on random scores: what came out (percent, with interval) and what the proposition says."""
 
     metric: str
@@ -35,20 +35,20 @@ class Simulated(NamedTuple):
         return self.estimate.low <= self.estimate.chance <= self.estimate.high
 
 
-def simulate(m: int, k: int, n: int, seed: int = 0) -> list[Simulated]:
+def simulate(m: int, k: int, n: int, seed: int = 0) -> list[SimulatedMetric]:
     """n groups of m images and k captions with independent normal scores, judged by GroupScore and GroupMatch.
 
     [TTM] Propositions 1 and 2 (m = k), 3 and 4 (m < k). Raises InputError for a shape that is none, or too many scores.
     """
     if not 1 <= m <= k or k < 2:
         raise InputError(f"A group has 1 to k images and at least 2 captions, not {m} and {k}.")
-    if n * m * k > MOST:
+    if n * m * k > MAX_SIMULATED:
         raise InputError(
             f"{n} groups of {m}x{k} are more than the lesson draws at once; choose fewer groups."
         )
     scores = np.random.default_rng(seed).standard_normal((n, m, k))
     found = metrics.evaluate(scores, np.tile(np.arange(m), (n, 1)), _SUBJECTS)
-    return [Simulated(name, estimate) for name, estimate in found.items()]
+    return [SimulatedMetric(name, estimate) for name, estimate in found.items()]
 
 
 def guessing_table(shapes: list[tuple[int, int]]) -> pd.DataFrame:
@@ -63,14 +63,16 @@ def guessing_table(shapes: list[tuple[int, int]]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-class Half(NamedTuple):
+class AdaptedPart(NamedTuple):
     """One side of a transfer check, before and after."""
 
     before: Evaluation
     after: Evaluation
 
 
-def memorise(groups: GroupSet, model: str, share: float, seed: int = 0) -> tuple[Half, Half]:
+def simplematch_transfer(
+    groups: GroupSet, model: str, share: float, seed: int = 0
+) -> tuple[AdaptedPart, AdaptedPart]:
     """SimpleMatch on frozen embeddings of a share of the groups: the adapted part, and the untouched one.
 
     A square map per modality is trained on the induced matchings of the adapted part alone, until GroupScore's test
@@ -83,7 +85,7 @@ def memorise(groups: GroupSet, model: str, share: float, seed: int = 0) -> tuple
     config = SimpleMatchConfig(lr=3e-4, seed=seed)  # the preset "simplematch/embeddings"
     steps = list(simple_match(_frozen(model, groups), groups.blind(), config, pool=pool))
     ends = [Evaluation.of(step.scores, groups.truth, groups.ids) for step in (steps[0], steps[-1])]
-    adapted, untouched = (Half(*(end.select(part) for end in ends)) for part in (pool, ~pool))
+    adapted, untouched = (AdaptedPart(*(end.select(part) for end in ends)) for part in (pool, ~pool))
     return adapted, untouched
 
 

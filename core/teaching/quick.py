@@ -10,31 +10,31 @@ import numpy as np
 from PIL import Image
 
 from core.base.limits import check
-from core.figures.group_html import group_view
+from core.figures.group_html import group_data_of
 from core.groups import BytesImage, Group, GroupSet
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, chance
 from core.scoring.scores import read_embeddings, read_scores, score_groups
 
-LARGEST = 2048  # pixels a side; larger pictures are shrunk before they are kept
+MAX_SIDE = 2048  # pixels a side; larger pictures are shrunk before they are kept
 
 
-def own_group(images: Sequence[Image.Image], captions: Sequence[str], name: str = "yours") -> Group:
+def user_group(images: Sequence[Image.Image], captions: Sequence[str], name: str = "yours") -> Group:
     """A group of one's own: image i belongs to caption i.
 
     Raises InputError for a shape that is no group or an empty caption.
     """
     return Group(
         name,
-        tuple(_keep(image, f"image {i + 1}") for i, image in enumerate(images)),
+        tuple(_stored_image(image, f"image {i + 1}") for i, image in enumerate(images)),
         tuple(" ".join(caption.split()) for caption in captions),
         tuple(range(len(images))),
     )
 
 
-def _keep(image: Image.Image, name: str) -> BytesImage:
+def _stored_image(image: Image.Image, name: str) -> BytesImage:
     picture = image.convert("RGB")
-    picture.thumbnail((LARGEST, LARGEST))
+    picture.thumbnail((MAX_SIDE, MAX_SIDE))
     buffer = io.BytesIO()
     picture.save(buffer, "PNG")
     return BytesImage(buffer.getvalue(), name)
@@ -70,7 +70,7 @@ def record(evaluation: Evaluation) -> dict[str, Any]:
     `matching` lists the caption index of every image, or is null where two matchings tie; `verdicts` are `right`,
     `wrong` or `tie`; `chance` is in percent.
     """
-    data, kinds = group_view(evaluation, 0)
+    data, kinds = group_data_of(evaluation, 0)
     m, k = evaluation.shape
     return {
         "scores": np.round(data.scores, 6).tolist(),

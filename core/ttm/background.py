@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.base import files
-from core.runs.attempt import Job
+from core.runs.attempt import RunAttempt
 from core.runs.checkpoints import drop_checkpoints, is_published, load_record, newest_checkpoint
 from core.ttm.checkpoint import publish_model, save_checkpoint
-from core.ttm.records import coverage_ahead, step_arrays
+from core.ttm.records import projected_coverage, step_arrays
 from core.ttm.run import execute, is_over, total_of
 
 
-class Plan:
+class ProgressPlan:
     """How the work spreads over the iterations: training takes time in proportion to what is selected.
 
     The first iterations of a falling threshold are the short ones; a plain share of iterations would promise an end
@@ -39,10 +39,10 @@ class Plan:
         return self.shown
 
 
-def run_job(job: Job) -> bool:
+def run_job(job: RunAttempt) -> bool:
     """Test-time matching or SimpleMatch; True when it came to its end and the model is saved."""
     config, folder = job.run.config, job.folder
-    plan = Plan(total_of(config))
+    plan = ProgressPlan(total_of(config))
     job.plan(len(plan.work))
     if is_published(folder):  # killed between the model and its last word
         return True
@@ -57,17 +57,17 @@ def run_job(job: Job) -> bool:
         )
         for record, step in steps:
             record["note"], note = " ".join(filter(None, (note, record["note"]))), ""
-            with files.storage(folder):
+            with files.storage_errors(folder):
                 files.write_arrays(job.store.arrays_path(job.run.id, step.iteration), step_arrays(step))
                 save_checkpoint(folder, step, record)
             job.append(record)
             records.append(record)
-            ahead = coverage_ahead(config, step)
+            ahead = projected_coverage(config, step)
             if ahead:
                 plan.update([done["coverage"] for done in records[1:]], ahead)
     if not is_over(config, records):
         return False
-    with files.storage(folder):
+    with files.storage_errors(folder):
         publish_model(folder, config, job.store.steps(job.run.id))
     drop_checkpoints(folder)
     return True

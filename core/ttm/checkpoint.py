@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # a queued worker waits without numpy and torch
     from core.ttm.loop import TTMState, TTMStep
 
 _ADAPTER = "adapter.safetensors"
-_KEPT = "kept."  # before the names of `TTMState.kept`
+_STATE_PREFIX = "kept."  # before the names of `TTMState.kept`
 
 
 def save_checkpoint(folder: Path, step: TTMStep, record: Mapping[str, Any]) -> Path:
@@ -28,7 +28,7 @@ def _save_state(folder: Path, state: TTMState) -> None:
     arrays = {"thresholds": state.thresholds, "scores": state.scores}
     if state.global_scores is not None:
         arrays["global_scores"] = state.global_scores
-    arrays |= {_KEPT + name: value for name, value in state.kept.items()}
+    arrays |= {_STATE_PREFIX + name: value for name, value in state.kept.items()}
     files.write_arrays(folder / "state.npz", arrays)
     if state.adapter is not None:
         from safetensors.torch import save_file
@@ -56,7 +56,11 @@ def load_state(folder: Path) -> TTMState:
     iteration = json.loads((folder / files.MANIFEST).read_text())["iteration"]
     with np.load(folder / "state.npz", allow_pickle=False) as found:
         arrays = {name: found[name] for name in found.files}
-    kept = {name.removeprefix(_KEPT): arrays.pop(name) for name in list(arrays) if name.startswith(_KEPT)}
+    kept = {
+        name.removeprefix(_STATE_PREFIX): arrays.pop(name)
+        for name in list(arrays)
+        if name.startswith(_STATE_PREFIX)
+    }
     return TTMState(iteration, **arrays, optimizer=optimizer, adapter=adapter, kept=kept)
 
 

@@ -32,7 +32,7 @@ def full_name(model: str) -> str:
     return f"{kind}{colon}{MODELS[name]}"
 
 
-def lasting_name(model: str) -> str:
+def absolute_name(model: str) -> str:
     """As `full_name`, and a folder with its whole path: a run may be resumed from another working directory."""
     return str(Path(model).resolve()) if is_folder(model) else full_name(model)
 
@@ -44,18 +44,18 @@ def check_device(name: str) -> str:
     return name
 
 
-class Home(NamedTuple):
+class PresetTarget(NamedTuple):
     """The benchmark and the model that a preset is of; None where it is of any, or of several."""
 
     benchmark: str | None
     model: str | None
 
 
-def home_of(preset: str) -> Home:
+def preset_target(preset: str) -> PresetTarget:
     """Where a preset comes from: what it is run on where nobody names a benchmark or a model."""
     found = _preset(preset)
     benchmark = None if found.dataset == "any" or "*" in found.dataset else found.dataset
-    return Home(benchmark, None if found.model in ("any", "embeddings file") else found.model)
+    return PresetTarget(benchmark, None if found.model in ("any", "embeddings file") else found.model)
 
 
 def _preset(name: str) -> Any:
@@ -173,7 +173,7 @@ def check_frozen(config: TrainConfig) -> None:
 def foreign_model(preset: str, model: str) -> str | None:
     """The model whose scores a preset's absolute thresholds count in, where it is another one than `model`."""
     found = _preset(preset)
-    own, config = home_of(preset).model, found.config
+    own, config = preset_target(preset).model, found.config
     absolute = isinstance(config, TTMConfig) and config.threshold_mode == "absolute"
     levels = absolute and (config.tau_first or config.tau_last)
     return own if levels and model.rpartition(":")[2] != own else None

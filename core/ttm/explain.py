@@ -19,7 +19,7 @@ from core.metrics import groups as metrics
 GLOBAL = metrics.GLOBAL_MATCH
 
 
-class History(NamedTuple):
+class GroupHistory(NamedTuple):
     """A run's groups over its iterations 0 ... T; n groups of m images."""
 
     right: np.ndarray  # bool (T + 1, n), after each iteration; iteration 0 is before adaptation
@@ -33,7 +33,7 @@ class History(NamedTuple):
 
 def history(
     arrays: Sequence[Mapping[str, np.ndarray]], truth: np.ndarray, metric: str = metrics.GROUP_MATCH
-) -> History:
+) -> GroupHistory:
     """What happened to every group.
 
     arrays : of iterations 0 to T, in order, as the run stored them. truth : int (n, m). metric : decides what counts as
@@ -55,7 +55,7 @@ def history(
         right = np.stack([(a["labels"] == own).all(axis=1) for a in arrays])
     else:
         right = np.stack([metrics.outcomes(a["scores"], truth, [metric])[metric].value == 1 for a in arrays])
-    return History(
+    return GroupHistory(
         right, selected, labels, (labels == own).all(axis=2), np.stack([a["margin"] for a in arrays])
     )
 
@@ -125,7 +125,7 @@ def summary(table: pd.DataFrame) -> dict[str, Any]:
     return found
 
 
-def story(row: Mapping[str, Any], captions: int | None = None) -> str:
+def group_history_text(row: Mapping[str, Any], captions: int | None = None) -> str:
     """What happened to one group, as a sentence or two: a row of `explain`'s table.
 
     Images are A, B, ... and captions 1, 2, ..., as groups are drawn. captions : of a group, for a run of the global
@@ -184,7 +184,7 @@ def _number(values: np.ndarray, there: np.ndarray) -> pd.Series:
     return pd.Series(values, dtype="Int64").where(there)
 
 
-def _label(found: History, at: np.ndarray, chosen: np.ndarray) -> list[str]:
+def _label(found: GroupHistory, at: np.ndarray, chosen: np.ndarray) -> list[str]:
     return [" ".join(map(str, row)) for row in found.labels[at, chosen]]
 
 

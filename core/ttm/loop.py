@@ -21,10 +21,18 @@ from core.matching.comparisons import fitted_groups
 from core.matching.groups import Matches
 from core.scorers import lora
 from core.scorers.base import Trainable
-from core.scorers.faster import split
+from core.scorers.faster import split_prefix
 from core.ttm.config import TrainConfig, TTMConfig, thresholds
-from core.ttm.pseudolabels import Inputs, is_global, look, pairs_of, prepare, seen_as, select
-from core.ttm.train import FitReport, Stopped, fit, generator_for
+from core.ttm.pseudolabels import (
+    PreparedGroups,
+    is_global,
+    match_scored,
+    pairs_of,
+    prepare,
+    score_and_match,
+    select,
+)
+from core.ttm.train import FitReport, TrainingStopped, fit, generator_for
 
 Selector = Callable[[Matches], np.ndarray]
 Progress = Callable[[float, str], None]
@@ -97,7 +105,7 @@ class TTMStep:
 _TRAINED = ("loss", "lr", "gradient_norm", "gradient_norm_max")
 
 
-class Round(NamedTuple):
+class TrainingRound(NamedTuple):
     """What one iteration is to train on."""
 
     iteration: int
@@ -112,7 +120,7 @@ class Round(NamedTuple):
 class Adaptation:
     """The adapted copy of the model and what it last scored; one `iterate` per iteration.
 
-    What the algorithms share: `run_ttm` and `simple_match` only decide what each `Round` trains on.
+    What the algorithms share: `run_ttm` and `simple_match` only decide what each `TrainingRound` trains on.
     """
 
     def __init__(
@@ -128,10 +136,10 @@ class Adaptation:
         self.optimizer = None if resume is None else resume.optimizer
         self.kept = {} if resume is None else dict(resume.kept)
         if resume is None:
-            self.seen = look(self.model, self.inputs, config)
+            self.seen = score_and_match(self.model, self.inputs, config)
         else:
             _check_resume(resume, self.inputs, config)
-            self.seen = seen_as(self.inputs, resume.scores, resume.global_scores)
+            self.seen = match_scored(self.inputs, resume.scores, resume.global_scores)
         m = self.inputs.images.shape[1]
         self.batch = config.units(m) * (m if is_global(config) else 1)  # the pairs of as many groups
 
@@ -149,10 +157,10 @@ class Adaptation:
         """The step before adaptation."""
         nothing = np.zeros_like(self.seen.usable)
         return self._step(
-            Round(0, taus, None, self.seen.labels, nothing, nothing.size, ""), None, self.seen.seconds
+            TrainingRound(0, taus, None, self.seen.labels, nothing, nothing.size, ""), None, self.seen.seconds
         )
 
-    def iterate(self, plan: Round, stop: Stop | None, progress: Progress | None) -> TTMStep | None:
+    def iterate(self, plan: TrainingRound, stop: Stop | None, progress: Progress | None) -> TTMStep | None:
         """Train on the plan's pseudo-labels and score once; None if stopped, the model then as it was before."""
         self.started = perf_counter()
 
@@ -168,14 +176,14 @@ class Adaptation:
         if report is None:
             return None
         tell(_TRAINING, "scoring")
-        self.seen = look(self.model, self.inputs, self.config, self.seen.fits)
+        self.seen = score_and_match(self.model, self.inputs, self.config, self.seen.fits)
         self.optimizer = report.optimizer
         if report.micro_batch is not None:  # what fits now fits in all iterations to come
             self.kept = {**self.kept, "micro_batch": np.array(report.micro_batch)}
         tell(1.0, "done")
         return self._step(plan, report, report.seconds_in_model + self.seen.seconds)
 
-    def _train(self, plan: Round, stop: Stop | None, progress: Progress) -> FitReport | None:
+    def _train(self, plan: TrainingRound, stop: Stop | None, progress: Progress) -> FitReport | None:
         module = self.model.module
         # A stop may come in the middle: the last step's model and optimizer must then still be what it reported.
         before = None if stop is None else _snapshot(module)
@@ -195,12 +203,12 @@ class Adaptation:
                 progress=progress,
                 stop=stop,
             )
-        except Stopped:
+        except TrainingStopped:
             assert before is not None
             module.load_state_dict(before, strict=False)
             return None
 
-    def _step(self, plan: Round, report: FitReport | None, seconds_in_model: float) -> TTMStep:
+    def _step(self, plan: TrainingRound, report: FitReport | None, seconds_in_model: float) -> TTMStep:
         seen, chosen = self.seen, plan.selected
         fitted = None
         if report is not None and chosen.ndim == 1:
@@ -234,7 +242,7 @@ def _adapted(model: Trainable, config: TrainConfig, resume: TTMState | None) -> 
     """The copy that is trained, with the low-rank adapters that the settings ask for."""
     if getattr(model, "precision", "float32") != "float32" or model.name.startswith("compiled:"):
         raise InputError(
-            f"{model.name} runs faster than it can be trained; adapt {split(model.name)[1]}, with the setting "
+            f"{model.name} runs faster than it can be trained; adapt {split_prefix(model.name)[1]}, with the setting "
             "precision 'bfloat16' where that is wanted."
         )
     own = model.copy()
@@ -252,7 +260,7 @@ def _snapshot(module: torch.nn.Module) -> dict[str, torch.Tensor]:
     return {k: v.clone() for k, v in module.state_dict().items() if k not in frozen}
 
 
-def _check_resume(state: TTMState, inputs: Inputs, config: TrainConfig) -> None:
+def _check_resume(state: TTMState, inputs: PreparedGroups, config: TrainConfig) -> None:
     total = config.iterations if isinstance(config, TTMConfig) else 0
     shape = (*inputs.images.shape, inputs.captions.shape[1])
     fits = state.scores.shape == shape and len(state.thresholds) == total
@@ -310,7 +318,9 @@ def run_ttm(
         else:
             chosen, empty = seen.usable & selector(seen.matches), "The selector chose no group"
         threshold = tau if selector is None else None
-        plan = Round(iteration, taus, threshold, seen.labels, chosen & allowed, int(allowed.sum()), empty)
+        plan = TrainingRound(
+            iteration, taus, threshold, seen.labels, chosen & allowed, int(allowed.sum()), empty
+        )
         step = None if stop is not None and stop() else run.iterate(plan, stop, progress)
         if step is None:
             return

@@ -17,14 +17,14 @@ import numpy as np
 from core.groups import GroupSet
 from core.matching.groups import Matches, match, match_global
 from core.scorers.base import Prepared, Trainable
-from core.scorers.gradient_caching import Fitting
+from core.scorers.gradient_caching import MicroBatchSearch
 from core.ttm.config import TrainConfig, TTMConfig, share_of
 
 # Images that pass a model at once when it scores, before memory runs out for the first time.
 _SCORED = 256
 
 
-class Inputs(NamedTuple):
+class PreparedGroups(NamedTuple):
     """Everything about the groups that training and scoring need, prepared once per run."""
 
     data: Prepared
@@ -34,7 +34,7 @@ class Inputs(NamedTuple):
     place: np.ndarray  # (n, m, k) into pairs; global variant (n m, n k)
 
 
-def prepare(model: Trainable, groups: GroupSet, config: TrainConfig) -> Inputs:
+def prepare(model: Trainable, groups: GroupSet, config: TrainConfig) -> PreparedGroups:
     blind = groups.blind()
     pictures, images = blind.unique_images()
     texts, captions = blind.unique_captions()
@@ -51,14 +51,14 @@ def prepare(model: Trainable, groups: GroupSet, config: TrainConfig) -> Inputs:
     pairs = np.stack([wanted // width, wanted % width], axis=1)
     data = model.prepare(pictures, [texts[i] for i in order])
     shape = (*images.shape, captions.shape[1])
-    return Inputs(data, images, captions, pairs, place if is_global(config) else place.reshape(shape))
+    return PreparedGroups(data, images, captions, pairs, place if is_global(config) else place.reshape(shape))
 
 
 def is_global(config: TrainConfig) -> bool:
     return isinstance(config, TTMConfig) and config.variant == "global"
 
 
-class Seen(NamedTuple):
+class ScoredGroups(NamedTuple):
     """One scoring pass: it evaluates an iteration and labels the next."""
 
     scores: np.ndarray  # (n, m, k)
@@ -74,9 +74,11 @@ class Seen(NamedTuple):
     note: str = ""  # where memory ran out
 
 
-def look(model: Trainable, inputs: Inputs, config: TrainConfig, fits: int | None = None) -> Seen:
+def score_and_match(
+    model: Trainable, inputs: PreparedGroups, config: TrainConfig, fits: int | None = None
+) -> ScoredGroups:
     """Score every pair once. fits : images that pass the model at once, found by a look before."""
-    started, fitting = perf_counter(), Fitting("images", fits)
+    started, fitting = perf_counter(), MicroBatchSearch("images", fits)
 
     def score(size: int | None) -> np.ndarray:
         return model.score_prepared(inputs.data, inputs.pairs, **({} if size is None else {"batch": size}))
@@ -84,14 +86,16 @@ def look(model: Trainable, inputs: Inputs, config: TrainConfig, fits: int | None
     found = fitting.run(score, _SCORED)
     seconds = perf_counter() - started
     scores = found[inputs.place]
-    seen = seen_as(inputs, scores, scores if is_global(config) else None, seconds)
+    seen = match_scored(inputs, scores, scores if is_global(config) else None, seconds)
     return seen._replace(fits=fitting.size, note=fitting.note)
 
 
-def seen_as(inputs: Inputs, scores: np.ndarray, everything: np.ndarray | None, seconds: float = 0.0) -> Seen:
+def match_scored(
+    inputs: PreparedGroups, scores: np.ndarray, everything: np.ndarray | None, seconds: float = 0.0
+) -> ScoredGroups:
     if everything is None:
         matches = match(scores)
-        return Seen(scores, matches, None, matches.matching, matches.margin, ~matches.tied, seconds)
+        return ScoredGroups(scores, matches, None, matches.matching, matches.margin, ~matches.tied, seconds)
     (n, m), k = inputs.images.shape, inputs.captions.shape[1]
     own = everything.reshape(n, m, n, k)[np.arange(n), :, np.arange(n)]  # (n, m, k)
     # Columns in the hashes' order, so that equal totals are not decided by the place in the file or in a group.
@@ -99,10 +103,10 @@ def seen_as(inputs: Inputs, scores: np.ndarray, everything: np.ndarray | None, s
     labels = order[match_global(everything[:, order])]
     confidence = everything[np.arange(n * m), labels].reshape(n, m)
     usable = np.ones((n, m), dtype=bool)
-    return Seen(own, match(own), everything, labels.reshape(n, m), confidence, usable, seconds)
+    return ScoredGroups(own, match(own), everything, labels.reshape(n, m), confidence, usable, seconds)
 
 
-def select(config: TTMConfig, tau: float, seen: Seen) -> np.ndarray:
+def select(config: TTMConfig, tau: float, seen: ScoredGroups) -> np.ndarray:
     """S_t as a mask like `seen.confidence`: at or above the threshold, or among the top 1 - tau in relative mode."""
     level = tau
     if config.threshold_mode == "relative":
@@ -111,7 +115,9 @@ def select(config: TTMConfig, tau: float, seen: Seen) -> np.ndarray:
     return seen.usable & (seen.confidence >= level)
 
 
-def pairs_of(inputs: Inputs, labels: np.ndarray, selected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def pairs_of(
+    inputs: PreparedGroups, labels: np.ndarray, selected: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Images and captions to train on, each (s, r): whole groups, or single pairs in the global variant."""
     if selected.ndim == 2:
         captions = inputs.captions.ravel()[labels[selected]]

@@ -93,7 +93,7 @@ def step_arrays(step: TTMStep) -> dict[str, np.ndarray]:
     }
 
 
-def coverage_ahead(config: Mapping[str, Any], step: TTMStep) -> list[float]:
+def projected_coverage(config: Mapping[str, Any], step: TTMStep) -> list[float]:
     """Shares that the iterations still to come would select by the scores after this one; [] where nobody can say."""
     import numpy as np
 

@@ -22,7 +22,7 @@ from core.metrics import groups as metrics
 from core.runs.models import origin
 from core.scoring.load import load_scorer, scorer_kind
 from core.ttm.checkpoint import load_state
-from core.ttm.choices import check_device, configured, lasting_name
+from core.ttm.choices import absolute_name, check_device, configured
 from core.ttm.config import SimpleMatchConfig, TTMConfig
 from core.ttm.records import step_record
 from core.ttm.transfer import adapted_pool
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 KINDS = ("ttm", "simplematch")
 
 
-class Executed(NamedTuple):
+class FinishedIteration(NamedTuple):
     """One finished iteration: its JSON-safe record, and the step itself with scores and model."""
 
     record: dict[str, Any]
@@ -129,7 +129,7 @@ def embeddings_job(
 def _benchmark_source(
     benchmark: str, model: str, split: str, groups: int | None, shape: str | None
 ) -> dict[str, Any]:
-    name = lasting_name(model)
+    name = absolute_name(model)
     _check_adaptable(name)
     if shape is None:
         check_one_shape(benchmark, split)
@@ -258,7 +258,7 @@ def _end(own: Mapping[str, Any], end: str) -> str:
     return "default" if level is None else f"τ = {level:g}"
 
 
-def keep_embeddings(name: str, data: bytes) -> Path:
+def store_embeddings(name: str, data: bytes) -> Path:
     """Keep an uploaded embeddings file where a run can read it at any later time; returns its path.
 
     The folder is named for the content: the same file again is the same path. Only the last part of `name` is used.
@@ -268,7 +268,7 @@ def keep_embeddings(name: str, data: bytes) -> Path:
     plain = re.sub(r"[^\w.-]+", "-", Path(name).name).strip(".-") or "embeddings.npz"
     path = paths.home() / "embeddings" / sha256(data).hexdigest()[:16] / plain
     if not path.is_file():
-        with files.storage(path):
+        with files.storage_errors(path):
             for folder in (path.parent.parent, path.parent):
                 files.private_folder(folder)
             files.write_bytes(path, data)
@@ -283,7 +283,7 @@ def execute(
     checkpoint: Path | None = None,
     stop: Callable[[], bool] | None = None,
     progress: Callable[[float, str], None] | None = None,
-) -> Iterator[Executed]:
+) -> Iterator[FinishedIteration]:
     """Load what a description names and adapt, one item per finished iteration, from 0, the state before, on.
 
     checkpoint : a folder of `save_checkpoint`, to go on after its iteration. stop, progress : as in `run_ttm`.
@@ -298,11 +298,11 @@ def execute(
                 f"The oracle needs to know what is right, and {config['benchmark']!r} has no truth."
             )
         selector = metrics.oracle_mask(truth)
-    pool = pool_of(config, blind)
+    pool = adaptation_pool(config, blind)
     state = None if checkpoint is None else load_state(checkpoint)
     model = _load_model(config, checkpoint, state)
     for step in _steps(model, blind, settings, selector, pool, state, stop, progress):
-        yield Executed(step_record(step, truth, pool), step)
+        yield FinishedIteration(step_record(step, truth, pool), step)
 
 
 def _steps(
@@ -373,7 +373,7 @@ def load_groups(config: Mapping[str, Any]) -> GroupSet:
     return groups.select(range(wanted))
 
 
-def pool_of(config: Mapping[str, Any], groups: GroupSet) -> np.ndarray | None:
+def adaptation_pool(config: Mapping[str, Any], groups: GroupSet) -> np.ndarray | None:
     """The groups that a transfer check adapts on, bool (n,); None where a run takes all."""
     if config.get("adapt_on") is None:
         return None

@@ -11,18 +11,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.base.errors import InputError
-from core.runs.store import RESUMABLE, Run, RunStore, launch, resume
+from core.runs.store import RESUMABLE_STATUSES, Run, RunStore, launch, resume
 from core.ttm.run import is_over, kind_of
 
 if TYPE_CHECKING:
     import numpy as np
 
-MOST = 64  # seeds of a group
+MAX_SEEDS = 64  # seeds of a group
 # Columns of a record that are numbers of the run itself, besides the metrics.
-_OWN = ("threshold", "coverage", "precision", "fitted", "loss", "seconds")
+_PER_SEED = ("threshold", "coverage", "precision", "fitted", "loss", "seconds")
 
 
-class Spread(NamedTuple):
+class SeedSpread(NamedTuple):
     """Mean and standard deviation (of a sample, n - 1; None for one seed) over `seeds` seeds."""
 
     mean: float
@@ -33,8 +33,8 @@ class Spread(NamedTuple):
 def seed_jobs(job: Mapping[str, Any], count: int, group: str | None = None) -> list[dict[str, Any]]:
     """`count` copies of a description (`core.ttm.run`), with the seeds that follow its own; `group` is noted
     in each."""
-    if not 1 <= count <= MOST:
-        raise InputError(f"{count} seeds were asked for; choose 1 to {MOST}.")
+    if not 1 <= count <= MAX_SEEDS:
+        raise InputError(f"{count} seeds were asked for; choose 1 to {MAX_SEEDS}.")
     kind = kind_of(job)
     first = job[kind]["seed"]
     marked = dict(job) if group is None else {**job, "group": group}
@@ -75,7 +75,7 @@ def group_runs(store: RunStore, group: str, owner: str | None = None) -> list[Ru
     return sorted(found, key=seed_of)
 
 
-class Sweep(NamedTuple):
+class SeedGroup(NamedTuple):
     """What is shown as one: the seeds of a group, or a run that belongs to none."""
 
     id: str  # of the group or of the run
@@ -108,12 +108,12 @@ class Sweep(NamedTuple):
 _ATTENTION = ("running", "stopping", "queued", "failed", "interrupted", "stopped", "finished")
 
 
-def sweeps(runs: Sequence[Run]) -> list[Sweep]:
+def sweeps(runs: Sequence[Run]) -> list[SeedGroup]:
     """Runs as they are shown, the newest first: seeds of one group together, every other run by itself."""
     found: dict[str, list[Run]] = {}
     for run in runs:
         found.setdefault(run.config.get("group") or run.id, []).append(run)
-    together = [Sweep(name, sorted(own, key=seed_of)) for name, own in found.items()]
+    together = [SeedGroup(name, sorted(own, key=seed_of)) for name, own in found.items()]
     return sorted(together, key=lambda sweep: sweep.created, reverse=True)
 
 
@@ -124,7 +124,9 @@ def seed_of(run: Run) -> int:
 
 def resume_group(store: RunStore, group: str) -> list[Run]:
     """Go on with every run of a group that was stopped, interrupted or failed; the group's runs."""
-    return [resume(store, run.id) if run.status in RESUMABLE else run for run in group_runs(store, group)]
+    return [
+        resume(store, run.id) if run.status in RESUMABLE_STATUSES else run for run in group_runs(store, group)
+    ]
 
 
 def summary(records: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
@@ -139,7 +141,7 @@ def summary(records: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, An
     return [_row([steps[i] for steps in records if i < len(steps)]) for i in range(longest)]
 
 
-def final(
+def final_values(
     records: Sequence[Sequence[Mapping[str, Any]]], configs: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
     """`summary`'s row for the results: every complete seed's last iteration; None while no seed is complete.
@@ -152,7 +154,7 @@ def final(
 
 def _row(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     row: dict[str, Any] = {"iteration": max(step["iteration"] for step in steps), "seeds": len(steps)}
-    for name in _OWN:
+    for name in _PER_SEED:
         values = [step[name] for step in steps if step.get(name) is not None]
         row[name] = spread(values)._asdict() if values else None
     row["metrics"] = _metrics([step["metrics"] for step in steps])
@@ -173,14 +175,14 @@ def _metrics(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def spread(values: Sequence[float] | np.ndarray) -> Spread:
+def spread(values: Sequence[float] | np.ndarray) -> SeedSpread:
     """Mean and standard deviation of one value per seed.
 
     >>> spread([1.0, 2.0, 3.0])
-    Spread(mean=2.0, std=1.0, seeds=3)
+    SeedSpread(mean=2.0, std=1.0, seeds=3)
     """
     import numpy as np
 
     array = np.asarray(values, dtype=np.float64)
     std = round(float(array.std(ddof=1)), 4) if len(array) > 1 else None
-    return Spread(round(float(array.mean()), 4), std, len(array))
+    return SeedSpread(round(float(array.mean()), 4), std, len(array))

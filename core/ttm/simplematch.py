@@ -14,7 +14,7 @@ import numpy as np
 from core.groups import GroupSet
 from core.scorers.base import Trainable
 from core.ttm.config import SimpleMatchConfig
-from core.ttm.loop import Adaptation, Progress, Round, Stop, TTMState, TTMStep
+from core.ttm.loop import Adaptation, Progress, Stop, TrainingRound, TTMState, TTMStep
 
 
 def simple_match(
@@ -45,7 +45,9 @@ def simple_match(
     while not config.is_over(shares):
         if stop is not None and stop():
             return
-        plan = Round(len(shares) + 1, none, None, labels, chosen, int(allowed.sum()), "Every group is tied")
+        plan = TrainingRound(
+            len(shares) + 1, none, None, labels, chosen, int(allowed.sum()), "Every group is tied"
+        )
         step = run.iterate(plan, stop, progress)
         if step is None:
             return

@@ -11,17 +11,17 @@ from core.ttm.run import kind_of, total_of
 
 # Seconds per group and epoch where no earlier run says better, on two cores; a run trains on 60 % of its groups on
 # average while its threshold falls.
-_GUESSES = {"builtin/": 0.006, "embeddings": 0.0001}
+_DEFAULT_SECONDS = {"builtin/": 0.006, "embeddings": 0.0001}
 
 
-class Pace(NamedTuple):
+class TimeEstimate(NamedTuple):
     """Seconds for one group in one epoch, averaged over a run; and where that is known from."""
 
     seconds: float
     source: str  # "this model and set", "this model", "another model, by size" or "a guess"
 
 
-def pace(store: RunStore, config: Mapping[str, Any]) -> Pace | None:
+def seconds_per_iteration(store: RunStore, config: Mapping[str, Any]) -> TimeEstimate | None:
     """The pace of the newest finished run that is most like this description (`core.ttm.run`); None where none is.
 
     Of runs of the same kind on the same device: of this model on this set, of this model, of another one whose weights
@@ -42,20 +42,20 @@ def pace(store: RunStore, config: Mapping[str, Any]) -> Pace | None:
     for source, fits in same.items():
         for run in filter(fits, done):
             if seconds := _measured(run, store.steps(run.id)):
-                return Pace(seconds, source)
-    guess = next((seconds for start, seconds in _GUESSES.items() if model.startswith(start)), None)
+                return TimeEstimate(seconds, source)
+    guess = next((seconds for start, seconds in _DEFAULT_SECONDS.items() if model.startswith(start)), None)
     if guess is not None:
-        return Pace(guess, "a guess")
+        return TimeEstimate(guess, "a guess")
     return _by_size(store, done, model)
 
 
-def _by_size(store: RunStore, done: Sequence[Run], model: str) -> Pace | None:
+def _by_size(store: RunStore, done: Sequence[Run], model: str) -> TimeEstimate | None:
     own = weights_bytes(model)
     for run in done if own else ():
         other = None if run.config.get("embeddings") else weights_bytes(run.config["model"])
         seconds = _measured(run, store.steps(run.id))
         if own and other and seconds:
-            return Pace(seconds * own / other, "another model, by size")
+            return TimeEstimate(seconds * own / other, "another model, by size")
     return None
 
 
@@ -68,7 +68,7 @@ def _measured(run: Run, steps: Sequence[Mapping[str, Any]]) -> float:
 
 def expected_seconds(store: RunStore, config: Mapping[str, Any], groups: int) -> tuple[float | None, str]:
     """Seconds that a run of this description on so many groups will take at most, and where that is known from."""
-    found = pace(store, config)
+    found = seconds_per_iteration(store, config)
     if found is None:
         return None, "no earlier run says"
     epochs = config[kind_of(config)]["epochs"]

@@ -21,7 +21,13 @@ from torch.nn import functional as F
 
 from core.base.errors import InputError
 from core.scorers.base import Augment, Batch, Prepared, Trainable, TwoTower, has_two_towers
-from core.scorers.gradient_caching import Fitting, backward, check_divisible, same_draws, towers
+from core.scorers.gradient_caching import (
+    MicroBatchSearch,
+    backward,
+    backward_two_towers,
+    check_divisible,
+    fixed_random_state,
+)
 from core.ttm.config import TrainConfig
 
 # A batch may grow by this share to spare a tiny last one: 102 groups in batches of 50 become 51 + 51 ([TTM] C.1).
@@ -33,7 +39,7 @@ _WHOLE = (
 )
 
 
-class Stopped(Exception):
+class TrainingStopped(Exception):
     """Training was asked to stop; the model is somewhere between two iterations."""
 
 
@@ -175,7 +181,7 @@ def fit(
     started, clock = perf_counter(), _Clock()
     rows = np.arange(len(images))
     steps = config.epochs * ceil(len(rows) / batch_size(len(rows), batch))
-    fitting = Fitting(_PAIRS, micro or config.micro_batch)
+    fitting = MicroBatchSearch(_PAIRS, micro or config.micro_batch)
     losses: list[torch.Tensor] = []
     norms: list[torch.Tensor] = []
     with _training(model, config, iteration) as parameters:
@@ -183,11 +189,11 @@ def fit(
         for epoch in range(config.epochs):
             generator = generator_for(config.seed, iteration, epoch)
             draw = _AUGMENT[config.augmentation]
-            augment = None if draw is None else partial(_drawn, draw, generator)
+            augment = None if draw is None else partial(_drawn_batch, draw, generator)
             read = partial(_read, model, data, (images, captions), augment)
-            for pairs, inputs in _ahead(read, batches(rows, batch, generator), model.device):
+            for pairs, inputs in _prefetched(read, batches(rows, batch, generator), model.device):
                 if stop is not None and stop():
-                    raise Stopped
+                    raise TrainingStopped
                 for group in adam.param_groups:
                     group["lr"] = config.learning_rate(iteration, len(losses), steps)
                 if inputs is not None and has_two_towers(model):
@@ -242,7 +248,7 @@ Draw = Callable[[torch.Tensor], torch.Tensor]
 Pairs = tuple[torch.Tensor, torch.Tensor]  # images (b,), captions (b,) that belong together: indices, int64
 
 
-def _ahead(make: Callable[[Item], Made], items: Iterable[Item], device: torch.device) -> Iterator[Made]:
+def _prefetched(make: Callable[[Item], Made], items: Iterable[Item], device: torch.device) -> Iterator[Made]:
     """make(item) of each in order; for a GPU the next one is made while it works on this one.
 
     A CPU works on it itself: a further thread cost more than it hid, because OpenMP's threads, then more than cores,
@@ -261,7 +267,7 @@ def _ahead(make: Callable[[Item], Made], items: Iterable[Item], device: torch.de
             yield waiting.pop().result()
 
 
-def _drawn(augment: Augment, generator: torch.Generator, pixels: torch.Tensor) -> torch.Tensor:
+def _drawn_batch(augment: Augment, generator: torch.Generator, pixels: torch.Tensor) -> torch.Tensor:
     return augment(pixels, generator)
 
 
@@ -290,14 +296,14 @@ def _backward_whole(
     if config.micro_batch is not None:
         raise InputError(_WHOLE)
     with clock:
-        with towers(model.device, config.precision == "bfloat16"):
+        with backward_two_towers(model.device, config.precision == "bfloat16"):
             loss = model.loss(data, *pairs, augment)
         loss.backward()
         return loss.detach()
 
 
 def _backward(
-    model: TwoTower, batch: Batch, config: TrainConfig, clock: _Clock, fitting: Fitting
+    model: TwoTower, batch: Batch, config: TrainConfig, clock: _Clock, fitting: MicroBatchSearch
 ) -> torch.Tensor:
     """Loss of one batch of a two-tower model, its gradients left on the parameters."""
     reduced = config.precision == "bfloat16"
@@ -307,7 +313,7 @@ def _backward(
             check_divisible(model.module)
         return backward(model, batch, size, reduced)
 
-    with clock, same_draws(model.device) as again:
+    with clock, fixed_random_state(model.device) as again:
 
         def undo() -> None:
             again()

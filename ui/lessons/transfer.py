@@ -16,8 +16,8 @@ SHOWN = (GROUP_SCORE, GROUP_MATCH)
 
 
 @st.cache_data(max_entries=4, show_spinner="Training a map per modality on half of the groups …")
-def halves(benchmark: str, model: str) -> tuple[lessons.Half, lessons.Half]:
-    return lessons.memorise(load_groups(benchmark, "test"), model, 0.5)
+def halves(benchmark: str, model: str) -> tuple[lessons.AdaptedPart, lessons.AdaptedPart]:
+    return lessons.simplematch_transfer(load_groups(benchmark, "test"), model, 0.5)
 
 
 def show() -> None:

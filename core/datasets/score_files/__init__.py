@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from core.base.errors import InputError
-from core.base.files import storage, write_bytes
+from core.base.files import storage_errors, write_bytes
 from core.datasets.score_files import jsonl, longform, npz
 from core.datasets.score_files.common import ScoreFile, parquet_frame, read_bytes
 from core.datasets.score_files.longform import read_tags
@@ -75,5 +75,5 @@ def write_scores(
     names = [str(i) for i in range(len(array))] if ids is None else [str(name) for name in ids]
     assert len(names) == len(array) and (tags is None or len(tags) == len(array))
     file = ScoreFile(array, truth, names, None if tags is None else tags.astype(str))
-    with storage(Path(path)):
+    with storage_errors(Path(path)):
         write_bytes(Path(path), _FORMATS[suffix][1](file))

@@ -40,7 +40,7 @@ def read_bytes(path: Path | str, data: bytes | None = None) -> bytes:
     return content
 
 
-def most_bytes(content: bytes) -> int:
+def max_bytes(content: bytes) -> int:
     """Bytes that a file may hold once it is decompressed: a small file that claims far more is a trap."""
     return min(limits().unfolded, SLACK + MOST_RATIO * len(content))
 
@@ -55,7 +55,7 @@ def check_cells(path: Path | str, rows: int, columns: int) -> None:
 
 def parquet_frame(path: Path | str, content: bytes) -> pd.DataFrame:
     """The table in a Parquet file's bytes; InputError, in one sentence, for what is damaged or too large."""
-    table = read_parquet(path, content, most_bytes(content))
+    table = read_parquet(path, content, max_bytes(content))
     check_cells(path, len(table), len(table.columns))
     with parquet_errors(path):
         return table.to_pandas()

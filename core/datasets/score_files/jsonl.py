@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from core.base.errors import InputError, writable
+from core.base.errors import InputError, write_error
 from core.base.interrupt import between_blocks
 from core.base.limits import check, check_shape
 from core.datasets.score_files.common import ScoreFile, check_cells
@@ -37,7 +37,7 @@ def read(path: Path | str, content: bytes) -> ScoreFile:
     for number, line in _lines(path, content):
         row = _row(f"{path}: line {number}", line, len(rows))
         rows.append(row)
-        _check_like(path, number, row.cells.shape, rows[0].cells.shape)
+        _check_same_shape(path, number, row.cells.shape, rows[0].cells.shape)
         names.update(row.tags)
         if len(rows) % 1000 == 1:
             between_blocks()
@@ -65,7 +65,7 @@ def _lines(path: Path | str, content: bytes) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
-def _check_like(path: Path | str, number: int, shape: tuple[int, ...], first: tuple[int, ...]) -> None:
+def _check_same_shape(path: Path | str, number: int, shape: tuple[int, ...], first: tuple[int, ...]) -> None:
     if shape != first:
         raise InputError(
             f"{path}: line {number} has {shape[0]} images and {shape[1]} captions, the first line {first[0]} and "
@@ -94,10 +94,10 @@ def _parse(where: str, line: str) -> dict[str, Any]:
     def unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
         row: dict[str, Any] = {}
         for spelt, value in items:
-            key = writable(spelt)
+            key = write_error(spelt)
             if key in row:
                 raise InputError(f"{where} has the key {key!r} twice; leave one of them out.")
-            row[key] = writable(value) if isinstance(value, str) else value
+            row[key] = write_error(value) if isinstance(value, str) else value
         return row
 
     try:
@@ -142,12 +142,12 @@ def _row(where: str, line: str, index: int) -> _Row:
         or len(told) != len(cells)
         or any(type(j) is not int or abs(j) > 10**9 for j in told)
     ):
-        raise _wrong_truth(where, name, told, len(cells))
+        raise _truth_error(where, name, told, len(cells))
     tags = {key: value if isinstance(value, str) else json.dumps(value) for key, value in row.items()}
     return _Row(cells, name, None if told is None else np.array(told, dtype=np.int64), tags)
 
 
-def _wrong_truth(where: Path | str, name: str, told: Any, m: int) -> InputError:
+def _truth_error(where: Path | str, name: str, told: Any, m: int) -> InputError:
     return InputError(
         f"{where}: `truth` of group {name!r} is {json.dumps(told)}; list the caption index of each of its {m} images, "
         "for all groups or for none."
@@ -161,5 +161,5 @@ def _truth(path: Path | str, rows: list[_Row]) -> np.ndarray | None:
         return None
     if len(told) < len(rows):
         without = next(row for row in rows if row.truth is None)
-        raise _wrong_truth(path, without.id, None, len(without.cells))
+        raise _truth_error(path, without.id, None, len(without.cells))
     return np.stack(told)

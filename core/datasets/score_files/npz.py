@@ -13,7 +13,7 @@ import pandas as pd
 from core.base.errors import InputError
 from core.base.limits import check, check_memory, check_shape
 from core.base.parquet import too_large
-from core.datasets.score_files.common import ScoreFile, check_cells, most_bytes, read_bytes
+from core.datasets.score_files.common import ScoreFile, check_cells, max_bytes, read_bytes
 
 
 def load_npz(path: Path | str, data: bytes | None = None) -> dict[str, np.ndarray]:
@@ -21,7 +21,7 @@ def load_npz(path: Path | str, data: bytes | None = None) -> dict[str, np.ndarra
     content = read_bytes(path, data)
     sizes = _sizes(content)
     check(path, columns=len(sizes))
-    if sum(sizes) > most_bytes(content):
+    if sum(sizes) > max_bytes(content):
         raise too_large(path)
     check_memory(path, 2 * sum(sizes))
     try:
