@@ -19,6 +19,7 @@ import pandas as pd
 
 from core.base.errors import InputError, write_error
 from core.base.files import storage_errors, write_bytes
+from core.base.limits import check
 from core.datasets.score_files import load_npz, parquet_frame, read_bytes
 
 ENDINGS = (".csv", ".parquet", ".jsonl", ".npz")
@@ -167,7 +168,8 @@ def _to_jsonl(table: pd.DataFrame) -> bytes:
 
 
 def _from_jsonl(path: Path | str, content: bytes) -> pd.DataFrame:
-    rows = []
+    rows: list[dict[str, Any]] = []
+    names: set[str] = set()
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -184,6 +186,8 @@ def _from_jsonl(path: Path | str, content: bytes) -> pd.DataFrame:
         if not isinstance(row, dict) or any(isinstance(v, dict | list) for v in row.values()):
             raise InputError(f"{path}: line {number} is no row of a table; write one flat object per line.")
         rows.append({write_error(k): write_error(v) if isinstance(v, str) else v for k, v in row.items()})
+        names.update(rows[-1])  # every row gets every other row's columns
+        check(path, columns=len(names), cells=len(names) * len(rows))
     return pd.DataFrame.from_records(rows)
 
 
