@@ -4,7 +4,6 @@ import io
 import json
 import os
 import resource
-import time
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from driving import fine, whole_app
+from gates import until
 from PIL import Image
 
 from core.base import files
@@ -238,14 +238,6 @@ def test_a_worker_writes_for_its_owner_alone(tmp_path):
     until(lambda: not store.get(run.id).live)
     assert store.log(run.id)
     assert not open_to_others(store.root)
-
-
-def until(done, seconds=120):
-    """Wait for something that is sure to come."""
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_an_older_store_that_everybody_could_read_is_closed_when_it_is_opened(store, tmp_path):

@@ -1,7 +1,6 @@
 """The doctor and the cache: quick, offline, harmless, and right about what is missing."""
 
 import json
-import os
 import subprocess
 import sys
 
@@ -53,15 +52,13 @@ def test_it_asks_neither_torch_nor_pandas_nor_the_network_and_takes_less_than_tw
         "sys.argv = ['crossmatch', 'doctor', '--json']\n"
         "try: main()\n"
         "except SystemExit as end: assert not end.code, end.code\n"
-        "assert not {'torch', 'transformers', 'pandas', 'scipy', 'plotly'} & set(sys.modules)"
+        "assert not {'torch', 'transformers', 'pandas', 'scipy', 'plotly'} & set(sys.modules)\n"
+        "import time; print(time.process_time(), file=sys.stderr)"  # other work on this machine takes the wall clock
     )
-    before = os.times()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    after = os.times()
     assert done.returncode == 0, done.stderr
     assert {f["topic"] for f in json.loads(done.stdout)} >= {"device", "score cache"}
-    # processor time, as other work on this machine takes the wall clock
-    assert after.children_user + after.children_system - before.children_user - before.children_system < 2
+    assert float(done.stderr) < 2
 
 
 def test_it_changes_nothing():

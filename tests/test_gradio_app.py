@@ -181,7 +181,7 @@ def test_what_an_address_uploads_within_some_minutes_is_bounded_and_soon_deleted
     )
     folder, statuses = Path(get_upload_folder()), []
     before = {path for path in folder.rglob("*") if path.is_file()}
-    with httpx.Client(base_url=address, timeout=60) as visitor:
+    with httpx.Client(base_url=address, timeout=600) as visitor:
         for i in range(14):
             part = {"files": (f"{i}.png", os.urandom(9_000_000))}
             try:
@@ -214,7 +214,7 @@ def test_a_very_long_caption_is_refused_however_it_comes(address, captions, stat
     import httpx
 
     files = [{"path": "x.png", "meta": {"_type": "gradio.FileData"}}] * 2
-    with httpx.Client(base_url=address, timeout=60) as visitor:
+    with httpx.Client(base_url=address, timeout=600) as visitor:
         answer = visitor.post(
             "gradio_api/call/score_group", json={"data": [*files, *captions, "builtin/clip"]}
         )
@@ -307,14 +307,14 @@ def test_no_file_of_the_server_is_read_for_a_visitor(address, pair, path):
     from urllib.request import Request, urlopen
 
     with pytest.raises(HTTPError) as refused:
-        urlopen(f"{address}gradio_api/file={path}", timeout=300)
+        urlopen(f"{address}gradio_api/file={path}", timeout=600)
     assert refused.value.code in (403, 404)
     images = [{"path": path, "meta": {"_type": "gradio.FileData"}}] * 2
     body = json.dumps({"data": [*images, "one", "two", "builtin/clip"]}).encode()
     ask = Request(f"{address}gradio_api/call/score_group", body, {"Content-Type": "application/json"})
     try:
-        event = json.load(urlopen(ask, timeout=300))["event_id"]
-        with urlopen(f"{address}gradio_api/call/score_group/{event}", timeout=300) as answer:
+        event = json.load(urlopen(ask, timeout=600))["event_id"]
+        with urlopen(f"{address}gradio_api/call/score_group/{event}", timeout=600) as answer:
             told = answer.read().decode()
     except HTTPError as error:
         told = f"event: error {error.code}"

@@ -2,7 +2,6 @@
 
 import itertools
 import threading
-import time
 import tracemalloc
 from itertools import permutations
 
@@ -49,7 +48,6 @@ def test_every_thread_gets_as_many_groups_whatever_the_number(n, monkeypatch):
             parts.append((part.start, part.stop))
             mine = threading.get_ident()
             threads[mine] = threads.get(mine, 0) + part.stop - part.start
-        time.sleep(0.001)
 
     blocks.map_blocks(np.zeros((n, 2, 2)), work)
     parts.sort()

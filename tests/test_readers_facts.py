@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -145,9 +144,9 @@ def test_listing_every_state_takes_no_torch_no_pandas_no_network_and_less_than_t
         "from core.cli.lists import list_benchmarks\n"
         "rows = list_benchmarks()\n"
         "assert len(rows) > 60 and all(r['state'] for r in rows)\n"
-        "assert not {'torch', 'transformers', 'pandas', 'scipy'} & set(sys.modules)"
+        "assert not {'torch', 'transformers', 'pandas', 'scipy'} & set(sys.modules)\n"
+        "import time; print(time.process_time())"  # not by the clock on the wall: other work on this machine takes it
     )
-    before = time.process_time()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert time.process_time() - before < 2
+    assert float(done.stdout) < 2

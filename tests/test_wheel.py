@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
 import pytest
+from gates import until
+
+from core.runs.store import RunStore
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = (
@@ -81,12 +83,8 @@ def test_the_command_evaluates_from_the_wheel(site, tmp_path):
 def test_a_background_run_ends_well_from_the_wheel(site, tmp_path):
     words = ("ttm", "--benchmark", "scenes/left-right", "--groups", "4", "--iterations", "1", "--epochs", "1")
     run = json.loads(python(site, tmp_path, COMMAND, *words, "--background", "--json"))["id"]
-    deadline = time.monotonic() + 240
-    while time.monotonic() < deadline:
-        shown = json.loads(python(site, tmp_path, COMMAND, "runs", "show", run, "--json"))
-        if shown["status"] not in ("queued", "running"):
-            break
-        time.sleep(1)
+    until(lambda: not RunStore().get(run).live)
+    shown = json.loads(python(site, tmp_path, COMMAND, "runs", "show", run, "--json"))
     assert shown["status"] == "finished", shown
     assert len(shown["steps"]) == 2
 
@@ -96,10 +94,10 @@ def test_processes_that_it_starts_meet_the_foreign_core_too(site, tmp_path):
     code = (
         "import os, time\n"
         "from pathlib import Path\n"
-        "from crossmatch.core.base.processes import alive, start_module\n"
+        "from crossmatch.core.base.processes import is_alive, start_module\n"
         "os.environ['PYTHONPATH'] += os.pathsep + os.getcwd()\n"
         "started = start_module('who', [], Path('log.txt'))\n"
-        "while alive(started): time.sleep(0.1)\n"
+        "while is_alive(started): time.sleep(0.1)\n"
         "print(Path('log.txt').read_text())"
     )
     assert python(site, tmp_path, code).strip() == "somebody else"
