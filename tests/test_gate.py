@@ -223,6 +223,17 @@ def test_messages_that_come_faster_than_anybody_clicks_wait():
     run(story, limits)
 
 
+def test_uploads_of_one_address_come_at_a_bounded_pace():
+    async def story(visit, app):
+        app.free.set()
+        found = [visit("http", host, path="/up", parts=[b"x"]) for host in ["1.1.1.1"] * 4 + ["2.2.2.2"]]
+        for one in found:
+            await one.task
+        assert [one.status for one in found] == [200] * 3 + [429, 200]
+
+    run(story, SMALL._replace(sendings=(0.001, 3), uploads=Share(9, 9)))
+
+
 def test_connections_of_one_address_open_at_a_bounded_pace():
     async def story(visit, app):
         found = []

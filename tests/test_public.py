@@ -7,6 +7,7 @@ from driving import fine
 from core.base import gate, public_mode
 from core.base.errors import InputError
 from core.runs.store import RunStore
+from core.scoring.scores import ScoreCache
 from core.ttm.run import ttm_job
 from ui import visitor
 
@@ -81,7 +82,7 @@ def test_the_queue_of_all_visitors_is_limited(opened, monkeypatch):
 
 
 def test_fresh_cookies_at_one_address_are_no_new_visitors(opened):
-    for number in range(public_mode.LIVE_AT_ADDRESS):
+    for number in range(public_mode.MAX_LIVE_PER_ADDRESS):
         opened(f"cookie {number}", "an address").create("ttm", "one", JOB)
     with pytest.raises(InputError, match="From your address 8 runs are waiting"):
         opened("another cookie", "an address").create("ttm", "one more", JOB)
@@ -162,16 +163,38 @@ def ended(store, size=0):
 
 
 def test_an_address_keeps_a_limited_number_of_runs_whatever_its_cookies(opened, monkeypatch):
-    monkeypatch.setattr(public_mode, "KEPT_AT_ADDRESS", 3)
+    monkeypatch.setattr(public_mode, "MAX_FINISHED_PER_ADDRESS", 3)
     first = ended(opened("bob", "another address"))
     ids = [ended(opened(f"cookie {i}", "an address")) for i in range(5)]
     live = opened("a last cookie", "an address").create("ttm", "one", JOB).id
     assert {run.id for run in RunStore().list()} == {first, *ids[2:], live}
 
 
+def test_all_addresses_together_keep_a_limited_number_of_runs(opened, monkeypatch):
+    monkeypatch.setattr(public_mode, "MAX_FINISHED_TOTAL", 4)
+    many = [ended(opened("ann", "ann")) for _ in range(4)]
+    few = [ended(opened("bob", "bob")), ended(opened("cem", "cem"))]
+    last = opened("dee", "dee").create("ttm", "one", JOB).id
+    assert {run.id for run in RunStore().list()} == {*many[2:], *few, last}
+
+
+def test_the_score_cache_of_a_public_server_is_bounded(opened, monkeypatch):
+    opened("ann")
+    keys = [("image", str(i)) for i in range(2000)]
+    cache = ScoreCache()
+    cache.put("first", keys, np.ones(2000, np.float32))
+    monkeypatch.setattr(public_mode, "MAX_CACHE_BYTES", cache.size().bytes - 1)
+    cache.put("second", keys[:10], np.ones(10, np.float32))
+    assert np.isnan(cache.get("first", keys)).all() and not np.isnan(cache.get("second", keys[:10])).any()
+    monkeypatch.delenv("CROSSMATCH_PUBLIC")
+    monkeypatch.setattr(public_mode, "MAX_CACHE_BYTES", 0)
+    cache.put("third", keys[:10], np.ones(10, np.float32))
+    assert not np.isnan(cache.get("second", keys[:10])).any()
+
+
 def test_runs_on_disk_are_bounded_and_whoever_has_most_gives_the_oldest(opened, monkeypatch):
     kb = 1 << 10
-    monkeypatch.setattr(public_mode, "ON_DISK", public_mode.Bytes(0, 60 * kb, 100 * kb))
+    monkeypatch.setattr(public_mode, "MAX_RUN_BYTES", public_mode.Bytes(0, 60 * kb, 100 * kb))
     nobody = RunStore().create("ttm", "of the server's owner", JOB).id
     (RunStore().folder(nobody) / "file").write_bytes(bytes(500 * kb))
     RunStore().conclude(nobody, RunStore().queue_up(nobody), "finished")

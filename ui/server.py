@@ -16,7 +16,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 
 from core.base.errors import InputError
 from core.base.gate import Gate, Scope
-from core.base.public_mode import UPLOADS, Held, beyond, is_public
+from core.base.public_mode import MAX_UPLOAD_BYTES, Held, beyond, is_public
 from ui.page import say
 
 UPLOAD = r".*/_stcore/upload_file/"
@@ -39,7 +39,8 @@ def outside(error: Exception) -> bool:
     if isinstance(error, InputError):
         say(error)
     else:
-        log.error("outside of a page", exc_info=error)
+        # One line: whoever sends such values by the thousand fills no log with tracebacks.
+        log.error("outside of a page: %s", error, exc_info=None if is_public() else error)
         st.error("A field of this page was sent a value that it does not take; reload the page.")
     return True
 
@@ -76,9 +77,9 @@ class Uploads:
     def _surplus(self, manager: MemoryUploadedFileManager) -> list[tuple[str, str]]:
         sizes = {key: _size(manager, key) or 0 for key in self._whose}
         own = [Held(key, key[0], size) for key, size in sizes.items()]
-        gone = beyond(own, UPLOADS.session, None)
+        gone = beyond(own, MAX_UPLOAD_BYTES.session, None)
         left = [Held(key, self._whose[key], size) for key, size in sizes.items() if key not in gone]
-        return [*gone, *beyond(left, UPLOADS.address, UPLOADS.together)]
+        return [*gone, *beyond(left, MAX_UPLOAD_BYTES.address, MAX_UPLOAD_BYTES.together)]
 
 
 def _size(manager: MemoryUploadedFileManager, key: tuple[str, str]) -> int | None:

@@ -49,6 +49,7 @@ class Limits(NamedTuple):
     openings: tuple[float, int] = (1.0, 120)  # web sockets of one address: per second, and at once
     messages: tuple[float, int] = (10.0, 60)  # over one web socket: per second, and at once
     uploads: Share = Share(4, 12)  # at the same time
+    sendings: tuple[float, int] = (3.0, 100)  # uploads of one address: per second, and at once
     quota: Share = Share(100 << 20, 600 << 20)  # bytes uploaded within `window`
     window: float = 600.0  # seconds
     file: int = 21 << 20  # bytes of an upload
@@ -214,7 +215,8 @@ class Gate:
         self._uploads, self._closed = re.compile(uploads), re.compile(closed)
         self._requests, self._connections = Room(self.limits.requests), Room(self.limits.connections)
         self._at_upload = Room(self.limits.uploads)
-        self._openings, self._warned = Bucket(*self.limits.openings), False
+        self._openings, self._sendings = Bucket(*self.limits.openings), Bucket(*self.limits.sendings)
+        self._warned = False
         self._quota = Quota(self.limits.quota, self.limits.window)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -240,6 +242,8 @@ class Gate:
         body = _Body(receive, answer, self.limits, take)
         try:
             self._check(scope)
+            if upload:
+                _pass(self._sendings, who)
             with (self._at_upload if upload else self._requests).stay(who) as stay:
                 await self.app(scope, body, answer)
         except Refused as refused:
@@ -264,9 +268,7 @@ class Gate:
     async def _connection(self, scope: Scope, receive: Receive, send: Send, who: str) -> None:
         try:
             self._check(scope)
-            if self._openings.wait(who):
-                raise Refused(*CROWDED)
-            self._openings.take(who)
+            _pass(self._openings, who)
             with self._connections.stay(who) as stay:
                 await self.app(scope, _paced(receive, Bucket(*self.limits.messages)), send)
         except Refused:
@@ -274,6 +276,12 @@ class Gate:
         else:
             if stay.over:
                 await _close(send)
+
+
+def _pass(bucket: Bucket, who: str) -> None:
+    if bucket.wait(who):
+        raise Refused(*CROWDED)
+    bucket.take(who)
 
 
 def _paced(receive: Receive, bucket: Bucket) -> Receive:

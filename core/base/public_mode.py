@@ -23,10 +23,11 @@ UPLOAD_MB = 20  # one uploaded file
 MAX_SETTINGS = {"groups": 300, "iterations": 10, "rounds": 30, "epochs": 20, "lora_rank": 64}
 SPLITS = ("test",)  # the one whose scores ship
 MAX_LIVE_RUNS = 4  # runs of one visitor that may wait or work at a time
-LIVE_AT_ADDRESS = 8
+MAX_LIVE_PER_ADDRESS = 8
 MAX_QUEUED_RUNS = 20  # runs of all visitors together
 MAX_FINISHED_RUNS = 12  # ended runs of one visitor; the oldest go first
-KEPT_AT_ADDRESS = 36
+MAX_FINISHED_PER_ADDRESS = 36
+MAX_FINISHED_TOTAL = 600
 GAVE_WAY = "It left the queue for a visitor who has fewer runs; resume it later."
 RUN_SECONDS = 900  # a run that has worked longer stops after its iteration
 
@@ -39,8 +40,9 @@ class Bytes(NamedTuple):
     together: int
 
 
-UPLOADS = Bytes(40 << 20, 80 << 20, 300 << 20)  # uploaded files, in memory
-ON_DISK = Bytes(200 << 20, 200 << 20, 1 << 30)  # ended runs
+MAX_UPLOAD_BYTES = Bytes(40 << 20, 80 << 20, 300 << 20)  # uploaded files, in memory
+MAX_RUN_BYTES = Bytes(200 << 20, 200 << 20, 1 << 30)  # ended runs
+MAX_CACHE_BYTES = 256 << 20  # bytes of the score cache
 
 
 def is_public() -> bool:
@@ -118,9 +120,9 @@ def check_quota(
             f"You have {MAX_LIVE_RUNS} runs waiting or working already; stop one, or wait until it is done."
         )
     held, mine = Counter(map(_who, live)), address or owner
-    if held[mine] >= LIVE_AT_ADDRESS:
+    if held[mine] >= MAX_LIVE_PER_ADDRESS:
         raise InputError(
-            f"From your address {LIVE_AT_ADDRESS} runs are waiting or working already; try again when one is done."
+            f"From your address {MAX_LIVE_PER_ADDRESS} runs are waiting or working already; try again when one is done."
         )
     return _give_way(live, held, held[mine] + 1) if len(live) >= MAX_QUEUED_RUNS else []
 
@@ -214,7 +216,10 @@ def runs_over_quota(runs: Sequence[Run], size: Callable[[Run], int]) -> list[str
         return []
     ended = [run for run in reversed(runs) if run.owner is not None and not run.live]
     gone = set(beyond([Held(run.id, str(run.owner), 1) for run in ended], MAX_FINISHED_RUNS, None))
-    for each, together, room in ((KEPT_AT_ADDRESS, None, None), (ON_DISK.address, ON_DISK.together, size)):
-        items = [Held(r.id, str(_who(r)), room(r) if room else 1) for r in ended if r.id not in gone]
+    for each, together, room in (
+        (MAX_FINISHED_PER_ADDRESS, MAX_FINISHED_TOTAL, lambda run: 1),
+        (MAX_RUN_BYTES.address, MAX_RUN_BYTES.together, size),
+    ):
+        items = [Held(run.id, str(_who(run)), room(run)) for run in ended if run.id not in gone]
         gone |= set(beyond(items, each, together))
     return [run.id for run in ended if run.id in gone]

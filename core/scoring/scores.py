@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from core.base import paths
+from core.base import paths, public_mode
 from core.base.errors import InputError
 from core.base.files import private_file, private_folder
 from core.base.limits import check_memory
@@ -254,7 +254,10 @@ class ScoreCache:
         return np.array([found.get(row, np.nan) for row in rows], dtype=np.float32)
 
     def put(self, scorer: str, keys: Sequence[Key], values: np.ndarray) -> None:
-        """Store scores (p,) of (image key, caption) pairs; those that are not finite are left out."""
+        """Store scores (p,) of (image key, caption) pairs; those that are not finite are left out.
+
+        In public mode a cache that has grown too large begins anew: every model that a visitor adapts adds to it.
+        """
         kept = np.isfinite(values)
         rows = [
             (row, float(value))
@@ -266,6 +269,8 @@ class ScoreCache:
             with db:
                 db.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", rows)
 
+        if public_mode.is_public() and self._bytes() > public_mode.MAX_CACHE_BYTES:
+            self.clear()
         self._use(write, None)
 
     def size(self) -> CacheSize:
@@ -273,7 +278,10 @@ class ScoreCache:
         if not self.path.exists():
             return CacheSize(0, 0)
         count = self._use(lambda db: int(db.execute("SELECT count(*) FROM scores").fetchone()[0]), 0)
-        return CacheSize(count, sum(p.stat().st_size for p in self._files() if p.exists()))
+        return CacheSize(count, self._bytes())
+
+    def _bytes(self) -> int:
+        return sum(path.stat().st_size for path in self._files() if path.exists())
 
     def clear(self) -> None:
         """Forget every score and give the disk space back."""
