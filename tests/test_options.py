@@ -7,6 +7,7 @@ fails here until somebody has said what it does. `*` stands for the modes that a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
@@ -757,3 +758,91 @@ def test_an_option_takes_effect_or_is_refused(command, mode, parameter, invoke, 
         assert (found.calls, found.runs) != (base.calls, base.runs)
     else:
         assert found.seen != base.seen
+
+
+# ---- benchmarks named first, short names of models, presets that bring theirs
+
+FIRST = {
+    "evaluate": "benchmark",
+    "ttm": "benchmark",
+    "simplematch": "benchmark",
+    "alpha": "noise",
+    "recall": "",
+    "blind": "",
+    "adapt": "graphs",
+}
+
+
+@pytest.mark.parametrize(("command", "mode"), FIRST.items())
+def test_a_benchmark_may_be_named_first_and_without_its_flag(command, mode, invoke, bases):
+    at = MODES[command][mode].index("--benchmark")
+    arguments = list(MODES[command][mode])
+    name = arguments.pop(at + 1)
+    arguments.pop(at)
+    assert invoke(command, mode, (name, *arguments)) == base_of(command, mode, invoke, bases)
+
+
+@pytest.mark.parametrize("command", ["alpha", "recall", "blind", "evaluate", "ttm", "simplematch"])
+def test_a_command_without_its_benchmark_says_how_to_name_one(command, invoke):
+    found = invoke(command, "", ())
+    assert "benchmark" in found.refusal and "<" not in found.refusal
+
+
+NAMED = {
+    "evaluate": ("toy/pairs",),
+    "ttm": ("toy/pairs",),
+    "simplematch": ("toy/pairs",),
+    "alpha": ("toy/pairs",),
+    "recall": ("toy/captions",),
+    "blind": ("toy/pairs",),
+    "adapt": ("gqa",),
+    "report": ("--benchmark", "toy/pairs", "--out", "out.html"),
+    "export scores": ("--benchmark", "toy/pairs", "--out", "out.csv"),
+    "export row": ("--benchmark", "toy/pairs"),
+}
+
+
+@pytest.mark.parametrize("command", NAMED)
+def test_the_short_name_of_a_model_is_the_hub_s(command, invoke):
+    """No model of the hub is here: what is asked for stands in the refusal, or in the description of the run."""
+    found = invoke(command, "", (*NAMED[command], "--model", "siglip-l16"))
+    assert "google/siglip-large-patch16-256" in found.refusal + "".join(found.calls)
+
+
+def described_as(found: Outcome) -> dict[str, Any]:
+    return json.loads(found.calls[0])
+
+
+def test_a_preset_of_the_paper_brings_its_model_and_its_benchmark(invoke):
+    found = invoke("ttm", "", ("--preset", "winoground/siglip-l16"))
+    job = described_as(found)
+    assert (job["benchmark"], job["model"]) == ("winoground", "google/siglip-large-patch16-256")
+    assert (job["ttm"]["tau_first"], job["ttm"]["tau_last"]) == (2.0, 0.1)
+    assert "was chosen for" not in found.said
+
+
+def test_a_preset_on_another_benchmark_is_a_remark_and_for_another_model_a_refusal(invoke):
+    found = invoke("ttm", "", ("toy/pairs", "--preset", "winoground/siglip-l16"))
+    assert described_as(found)["model"] == "google/siglip-large-patch16-256"
+    assert "winoground/siglip-l16 was chosen for winoground; this is toy/pairs" in found.said
+    found = invoke("ttm", "", ("toy/pairs", "--preset", "winoground/siglip-l16", "--model", "{clip}"))
+    assert "units of the scores of google/siglip-large-patch16-256" in found.refusal
+    own = ("--coverage-first", "0.2", "--tau-last", "0")
+    found = invoke("ttm", "", ("toy/pairs", "--preset", "winoground/siglip-l16", "--model", "{clip}", *own))
+    assert described_as(found)["ttm"]["schedule"] == "cosine"
+
+
+def test_the_global_variant_of_winoground_has_the_thresholds_of_its_own_preset(invoke):
+    arguments = ("winoground", "--model", "siglip-b16", "--variant", "global")
+    job = described_as(invoke("ttm", "", arguments))
+    assert job["preset"] == "winoground/siglip-b16/global"
+    assert (job["ttm"]["threshold_mode"], job["ttm"]["tau_first"]) == ("relative", 0.5)
+
+
+@pytest.mark.parametrize("benchmark", ["toy/pairs", "toy/captions"])
+@pytest.mark.parametrize(
+    ("split", "says"), [("vaildation", "did you mean 'validation'"), ("test", "is measured")]
+)
+def test_alpha_is_tuned_on_another_split_that_exists(benchmark, split, says, invoke):
+    found = invoke("alpha", "", ("--benchmark", benchmark, "--model", "{captioner}", "--tune-on", split))
+    assert says in found.refusal
