@@ -99,7 +99,7 @@ def test_every_field_of_a_strategy_s_form_changes_its_run(strategy, app, monkeyp
         jobs.append(job)
         raise InputError("This test starts nothing.")
 
-    monkeypatch.setattr("core.cola.background.start", start)
+    monkeypatch.setattr("core.cola.background.launch_adaptation", start)
     test = app(RETRIEVAL, view="train")
     test.selectbox(key="strategy").set_value(strategy).run()
     button(test, "Start the run").click().run()

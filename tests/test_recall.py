@@ -285,7 +285,7 @@ def test_a_model_biased_towards_common_captions_has_a_best_alpha_above_zero_on_i
     assert rows[1]["alpha_0"]["value"] < rows[0]["alpha_0"]["value"]  # more texts, more rivals
 
 
-def test_a_carried_alpha_is_the_best_one_with_the_other_set_s_own_prior():
+def test_a_transferred_alpha_is_the_best_one_with_the_other_set_s_own_prior():
     """By the curve of the other set, with priors that are given and with the default ones."""
     other, scores = several(seed=3), several(seed=4)
     rng = np.random.default_rng(0)
@@ -293,7 +293,7 @@ def test_a_carried_alpha_is_the_best_one_with_the_other_set_s_own_prior():
     for given in (None, priors):
         used = (prior_from_samples(other[0]), prior_from_samples(scores[0])) if given is None else given
         curve = recall_curve(other[0], used[0], other[1])
-        found = carried_record(other, *scores, priors=given)
+        found = transferred_alpha_record(other, *scores, priors=given)
         assert found["alpha"] == curve.alphas[curve.best]
         here = recall_curve(scores[0], used[1], scores[1])
         wanted = here.values[curve.best] - here.values[0]
