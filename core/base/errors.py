@@ -22,14 +22,14 @@ class InputError(ValueError):
 _LONGEST = 2000  # characters
 
 
-def write_error(text: str) -> str:
+def printable(text: str) -> str:
     """Without halves of characters: names of files and JSON from elsewhere hold them, but no terminal, page or database
     takes them."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _one_line(message: str) -> str:
-    line = write_error(re.sub(r"\s*[\x00-\x1f\x7f\x85\u2028\u2029]+\s*", " ", message))
+    line = printable(re.sub(r"\s*[\x00-\x1f\x7f\x85\u2028\u2029]+\s*", " ", message))
     return line if len(line) <= _LONGEST else f"{line[:1500]} … {line[-400:]}"
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from core.base.errors import InputError, write_error
+from core.base.errors import InputError, printable
 from core.base.files import storage_errors, write_bytes
 from core.base.limits import check
 from core.datasets.score_files import load_npz, parquet_frame, read_bytes
@@ -185,7 +185,7 @@ def _from_jsonl(path: Path | str, content: bytes) -> pd.DataFrame:
             ) from None
         if not isinstance(row, dict) or any(isinstance(v, dict | list) for v in row.values()):
             raise InputError(f"{path}: line {number} is no row of a table; write one flat object per line.")
-        rows.append({write_error(k): write_error(v) if isinstance(v, str) else v for k, v in row.items()})
+        rows.append({printable(k): printable(v) if isinstance(v, str) else v for k, v in row.items()})
         names.update(rows[-1])  # every row gets every other row's columns
         check(path, columns=len(names), cells=len(names) * len(rows))
     return pd.DataFrame.from_records(rows)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from core.base import files, paths, processes
 from core.base.database import open_database
-from core.base.errors import InputError, write_error
+from core.base.errors import InputError, printable
 from core.runs import queue
 
 if TYPE_CHECKING:  # a queued worker waits without numpy
@@ -331,7 +331,7 @@ class RunStore:
         more: dict[str, Any] = {"fraction": 1.0} if status == "finished" else {}
         with self._database.transaction(write=True) as database:
             self._mine(database, run_id, attempt)
-            more |= {"error": write_error(error or "") or None, "ended": time.time(), "seconds_left": None}
+            more |= {"error": printable(error or "") or None, "ended": time.time(), "seconds_left": None}
             self._set(database, run_id, **more, status=status, message="")
 
     # ---- the database
@@ -420,7 +420,7 @@ def _end(row: sqlite3.Row) -> None:
 
 
 def _title(text: str) -> str:
-    title = write_error(" ".join(text.split())[:TITLE_LENGTH])
+    title = printable(" ".join(text.split())[:TITLE_LENGTH])
     if not title:
         raise InputError("A run needs a title; give it some text.")
     return title

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from core.base.errors import InputError, write_error
+from core.base.errors import InputError, printable
 from core.base.interrupt import between_blocks
 from core.base.limits import check, check_shape
 from core.datasets.score_files.common import ScoreFile, check_cells
@@ -94,10 +94,10 @@ def _parse(where: str, line: str) -> dict[str, Any]:
     def unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
         row: dict[str, Any] = {}
         for spelt, value in items:
-            key = write_error(spelt)
+            key = printable(spelt)
             if key in row:
                 raise InputError(f"{where} has the key {key!r} twice; leave one of them out.")
-            row[key] = write_error(value) if isinstance(value, str) else value
+            row[key] = printable(value) if isinstance(value, str) else value
         return row
 
     try:
