@@ -38,10 +38,14 @@ class Unloaded:
         raise AssertionError(f"{len(pairs)} scores of {self.name} are not shipped; {RENEW}")
 
 
+@pytest.fixture(scope="module")
+def every_set() -> dict[str, GroupSet]:
+    return {name: load(name) for name in (*SETS, *FLAT)}
+
+
 @pytest.mark.parametrize("scorer", scorer_names())
-def test_every_score_of_every_built_in_set_ships(scorer):
-    for name in (*SETS, *FLAT):
-        groups = load(name)
+def test_every_score_of_every_built_in_set_ships(scorer, every_set):
+    for groups in every_set.values():
         found = score_groups(Unloaded(scorer), groups, ScoreCache())
         assert found.shape == (len(groups), *groups.shape)
 
@@ -81,12 +85,12 @@ def test_the_shipped_retrieval_scores_are_what_the_model_computes():
 
 
 @pytest.mark.parametrize("scorer", scorer_names())
-def test_shipped_scores_are_what_the_model_computes(scorer):
+def test_shipped_scores_are_what_the_model_computes(scorer, every_set):
     pytest.importorskip("torch")
     model = load_scorer(scorer, "cpu")
     assert model.key == scorer_key(scorer)
     for number, name in enumerate(SETS):
-        groups = load(name).select([number, 150 + number, 299 - number])
+        groups = every_set[name].select([number, 150 + number, 299 - number])
         shipped = score_groups(Unloaded(scorer), groups, ScoreCache())
         np.testing.assert_allclose(score_groups(model, groups), shipped, atol=1e-4, rtol=0)
 
