@@ -560,3 +560,61 @@ def test_every_field_for_a_number_says_so_in_a_sentence():
             line for line in path.read_text().splitlines() if ".number_input(" in line and "bind=" in line
         ]
         assert path == own or not bound, path
+
+
+# --- what SECURITY.md says
+
+
+def mib(*sizes):
+    return [f"{size >> 20:,} MiB" for size in sizes if size is not None]
+
+
+LIMITS = gate.Limits()
+SAID = {
+    "gate.requests": [f"{number:,}" for number in LIMITS.requests],
+    "gate.connections": map(str, LIMITS.connections),
+    "gate.openings": [f"{LIMITS.openings[1]} an address", f"{LIMITS.openings[0]:g} a second"],
+    "gate.messages": [f"{LIMITS.messages[1]} a web socket", f"{LIMITS.messages[0]:g} a second"],
+    "gate.uploads": map(str, LIMITS.uploads),
+    "gate.sendings": [f"{LIMITS.sendings[1]} an address", f"{LIMITS.sendings[0]:g} a second"],
+    "gate.quota": [*mib(*LIMITS.quota), f"{LIMITS.window:g} s"],
+    "gate.body": [*mib(LIMITS.body, LIMITS.file), f"{LIMITS.patience:g} s", f"{LIMITS.query:,} characters"],
+    "MAX_UPLOAD_BYTES": mib(*public_mode.MAX_UPLOAD_BYTES),
+    "MAX_LIVE_RUNS": [
+        f"{public_mode.MAX_LIVE_RUNS} a cookie, {public_mode.MAX_LIVE_PER_ADDRESS} an address",
+        f"| {public_mode.MAX_QUEUED_RUNS} |",
+    ],
+    "MAX_SETTINGS": [*map(str, public_mode.MAX_SETTINGS.values()), f"{public_mode.RUN_SECONDS} s"],
+    "MAX_FINISHED_RUNS": [
+        f"{public_mode.MAX_FINISHED_RUNS} a cookie, {public_mode.MAX_FINISHED_PER_ADDRESS} an address",
+        f"| {public_mode.MAX_FINISHED_TOTAL} |",
+    ],
+    "MAX_RUN_BYTES": mib(*public_mode.MAX_RUN_BYTES[1:]),
+    "MAX_CACHE_BYTES": mib(public_mode.MAX_CACHE_BYTES),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_security_says_every_limit_of_a_stranger_with_its_number(name):
+    from driving import ROOT
+
+    rows = [line for line in (ROOT / "SECURITY.md").read_text().splitlines() if f"`{name}`" in line]
+    assert len(rows) == 1 and rows[0].startswith("| ")
+    for number in SAID[name]:
+        assert number in rows[0]
+
+
+def test_every_number_of_the_gate_is_in_that_table():
+    told = {"file", "body", "patience", "query", "window"}  # one row for all of a request, and the quota's
+    assert {f"gate.{name}" for name in LIMITS._fields if name not in told} <= SAID.keys()
+
+
+def test_the_largest_message_is_as_security_says():
+    import re
+    import tomllib
+
+    from driving import ROOT
+
+    config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())["server"]["maxMessageSize"]
+    (container,) = re.findall(r"maxMessageSize=(\d+)", (ROOT / "Dockerfile").read_text())
+    assert f"| {config} MB; in the container {container} MB |" in (ROOT / "SECURITY.md").read_text()
