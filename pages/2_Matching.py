@@ -16,6 +16,7 @@ from core.figures.text import escape_markdown, metric_line
 from core.metrics import groups as metrics
 from core.metrics.evaluation import MAX_SLICES, Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
+from core.teaching.quick import holds_embeddings
 from ui.uploads import Upload, measured, say_left_out
 
 if TYPE_CHECKING:
@@ -40,11 +41,10 @@ def upload() -> Upload | None:
         file = left.file_uploader(
             "File", FILES, key="file", max_upload_size=public_mode.upload_megabytes(100)
         )
-        shape = right.text_input(
-            "Shape, images × captions", "2x2", key="upload_shape", help="For embeddings alone."
-        )
         if file is not None:
-            measured(file, shape)
+            embeddings = holds_embeddings(file.name, file.getvalue())
+            label = "Shape, images × captions"
+            measured(file, right.text_input(label, "2x2", key="upload_shape") if embeddings else "")
         found: Upload | None = st.session_state.get("upload")
         if found is not None:
             st.button("Back to the benchmark", on_click=forget, icon=":material/undo:")

@@ -34,6 +34,8 @@ def page(selection: ui.Selection) -> None:
         label_visibility="collapsed",
     )
     groups = selection.picked
+    if view in (TRAINSET, RETRIEVAL):
+        st.caption("Measured once and shipped: what is picked in the sidebar plays no part in this view.")
     if view == TRAINSET:
         debias_views.trainset_view()
     elif view == RETRIEVAL:

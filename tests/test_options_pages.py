@@ -115,6 +115,13 @@ def test_every_field_of_a_strategy_s_form_changes_its_run(strategy, app, monkeyp
         assert jobs[-1] != jobs[-2], key
 
 
+def test_a_short_name_typed_into_a_page_is_the_hub_s():
+    from ui.loaders import model_source
+
+    assert model_source("itc:siglip-b16") == "itc:google/siglip-base-patch16-224"
+    assert model_source("builtin/clip") == "builtin/clip"
+
+
 # ---- a sweep's file
 
 SWEEP = {

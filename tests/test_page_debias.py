@@ -184,7 +184,9 @@ def test_samples_and_training_set_show_what_was_measured(app):
 
 def test_retrieval_shows_the_alpha_that_other_images_chose(app):
     stored = json.loads((ROOT / "assets/results/alpha_retrieval.json").read_text())
-    table = app(view="retrieval").dataframe[0].value.set_index("")
+    test = app(view="retrieval")
+    assert "what is picked in the sidebar plays no part" in text(test)
+    table = test.dataframe[0].value.set_index("")
     row = stored["from_validation"]["metrics"]["image_to_text_r1"]
     shown = table.loc["α from the validation split"]
     assert shown["image to text R@1"] == f"{row['value']:.1f} ({row['low']:.1f}–{row['high']:.1f})"

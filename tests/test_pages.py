@@ -157,6 +157,7 @@ def test_an_uploaded_score_file_is_measured_and_its_missing_truth_is_said(app):
     rows += [f"{g},{i},{j},{2 if i == j else g % 3}" for g in range(6) for i in range(2) for j in range(2)]
     test = fine(upload(app(MATCHING), "mine.csv", "\n".join(rows).encode()))
     assert "mine\\.csv" in text(test) and "no truth in the file" in text(test)
+    assert not [t for t in test.text_input if t.key == "upload_shape"]  # the file says it
     # the others score g % 3: 2 in groups 2 and 5, which tie; 0 or 1 elsewhere: 4 of 6 right
     assert next(m.value for m in test.metric if m.label == "GroupMatch") == "66.7 %"
     fine(button(test, "Back to the benchmark").click().run())
@@ -168,6 +169,9 @@ def test_uploaded_embeddings_bring_retrieval_along(app, tmp_path):
     images = rng.normal(size=(20, 8))
     test = fine(upload(app(MATCHING), "e.npz", npz(tmp_path, img=images, cap=images + 0.01)))
     assert next(m.value for m in test.metric if m.label == "Image to text R@1") == "100.0 %"
+    assert "10 of 10" in text(test)
+    fine(test.text_input(key="upload_shape").set_value("5x5").run())
+    assert "4 of 4" in text(test)
 
 
 @pytest.mark.parametrize(

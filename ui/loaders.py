@@ -16,10 +16,11 @@ from core.base.errors import InputError
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
-from core.runs.models import run_source as model_source
+from core.runs.models import run_source
 from core.scoring import lazy
 from core.scoring.load import scorer_key, scorer_kind, scorer_names
 from core.scoring.scores import ScoreCache, score_all, score_groups
+from core.ttm.choices import full_name
 from ui import endpoint
 from ui.formats import progress_bar
 from ui.turns import in_turn
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 @st.cache_resource(max_entries=16, show_spinner="Loading groups …")
 def load_groups(benchmark: str, split: str) -> GroupSet:
     return datasets.load(public_mode.check_benchmark(benchmark), split)
+
+
+def model_source(name: str) -> str:
+    """What loads a picked model: the folder of a run's model, the hub's name of a short one; else the name itself."""
+    return full_name(run_source(name))
 
 
 @st.cache_resource(ttl=30, max_entries=1, show_spinner=False)
