@@ -266,6 +266,8 @@ def drop_broken_uploads(folder: Path, age: float) -> None:
 
 def main() -> None:
     os.umask(0o077)  # what strangers upload is nobody else's
+    if "SPACE_ID" in os.environ:  # there proxies with private addresses say whom they ask for
+        os.environ.setdefault("FORWARDED_ALLOW_IPS", "10.0.0.0/8")
     build().queue(default_concurrency_limit=1, max_size=40).launch(
         server_name=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"),
         **served(),

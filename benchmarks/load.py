@@ -411,8 +411,9 @@ def main() -> int:
             "machine": round(whole),
         }
         row["tracebacks_in_log"] = log.count("Traceback (most recent call last)")
-        if row["tracebacks_in_log"]:
-            print(log[log.index("Traceback (most") :][:3000], file=sys.stderr)
+        for begin in ("a page failed", "Traceback (most"):  # of our own pages first
+            if begin in log:
+                print(log[log.index(begin) :][:3000], file=sys.stderr)
     print(json.dumps(row, ensure_ascii=False))
     return int(bool(result.errors))
 
