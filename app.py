@@ -8,7 +8,7 @@ import streamlit as st
 import ui
 from core import figures
 from core.figures import group_html
-from core.metrics import select
+from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, yes_or_no
 from core.scoring.load import builtin_models
@@ -56,7 +56,7 @@ def more_insights(pick: dict[str, object]) -> None:
 
 def surprising(found: dict[str, Evaluation]) -> tuple[str, str | None]:
     """The set and group where the two metrics disagree most clearly."""
-    clearest = {name: select.clearest_disagreement(evaluation) for name, evaluation in found.items()}
+    clearest = {name: group_filters.clearest_disagreement(evaluation) for name, evaluation in found.items()}
     name = max(clearest, key=lambda n: clearest[n][1])
     index = clearest[name][0]
     return name, None if index is None else found[name].ids[index]
@@ -68,7 +68,7 @@ def numbers(found: dict[str, Evaluation]) -> None:
     told = (f"{row}: {data.value[0, i]:.1f} and {data.value[1, i]:.1f} %" for i, row in enumerate(data.rows))
     alt = f"Bars of GroupScore and GroupMatch with 95 % intervals and chance levels. {'; '.join(told)}."
     first = next(iter(found.values()))
-    figure = ui.kept(first, f"bars of {', '.join(found)}", lambda: figures.bars_figure(data))
+    figure = ui.cached(first, f"bars of {', '.join(found)}", lambda: figures.bars_figure(data))
     ui.chart(figure, alt, key="home-numbers")
     st.caption(
         "Percent of test groups that count as right; thin lines are 95 % intervals, dotted marks what random scores "

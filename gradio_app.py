@@ -34,7 +34,7 @@ from core.groups import Group, decode
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import yes_or_no
 from core.scoring.load import load_scorer, scorer_names
-from core.teaching.quick import MAX_SIDE, evaluate_group, record, user_group
+from core.teaching.single_group import MAX_SIDE, evaluate_group, record, user_group
 
 STYLE = Path(__file__).parent / ".streamlit" / "style.css"
 SET = "scenes/left-right"

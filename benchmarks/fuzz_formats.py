@@ -179,12 +179,12 @@ def _arrow(rows: list[dict[str, Any]]) -> bytes:
 
 
 def _stage(ending: str, data: bytes, place: Path) -> None:
-    from core.exchange import import_stage
+    from core.exchange import import_staging
     from core.exchange.importing import discard_staged, preview, problem_rows
 
     path = place / f"manifest{ending}"
     path.write_bytes(data)
-    staged = import_stage.stage_import(path)
+    staged = import_staging.stage_import(path)
     problem_rows(staged.problems)
     for group in preview(staged):
         for image in group.images:
@@ -330,11 +330,11 @@ def _own_sets(place: Path) -> list[bytes]:
 
 
 def _read_own(data: bytes, place: Path) -> None:
-    from core.datasets import mine
+    from core.datasets import user_sets
 
-    (place / mine.GROUPS_FILE).write_bytes(data)
-    (place / mine.FACTS_FILE).write_bytes(data.partition(b"\n")[0])
-    mine.read_folder(place, "mine/x")
+    (place / user_sets.GROUPS_FILE).write_bytes(data)
+    (place / user_sets.FACTS_FILE).write_bytes(data.partition(b"\n")[0])
+    user_sets.read_folder(place, "mine/x")
 
 
 _part = functools.partial

@@ -19,7 +19,7 @@ from benchmarks.sized import JPEG, PNG, clip_b32, on_disk
 from core.datasets import load
 from core.scorers.contrastive import IMAGE_BATCH, ContrastiveModel
 from core.scorers.generative import BlipCaptioner
-from core.scorers.reading import prefetch
+from core.scorers.input_loading import prefetch
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 

@@ -16,7 +16,7 @@ from core.datasets import load, names
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, percent_record, tags_frame
 from core.scenes import FLAT, SETS, is_flat
-from core.scoring.lazy import lazy_scorer
+from core.scoring.lazy_scorer import lazy_scorer
 from core.scoring.load import scorer_names
 from core.scoring.scores import ScoreCache, score_all, score_groups
 

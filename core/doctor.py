@@ -22,8 +22,8 @@ import psutil
 from core import datasets
 from core.base import paths
 from core.base.errors import InputError
-from core.datasets import mine
-from core.datasets.reading import data_roots
+from core.datasets import user_sets
+from core.datasets.file_reading import data_roots
 from core.exchange.figures import browser
 from core.scorers.plugins import plugins
 
@@ -215,7 +215,7 @@ def _data() -> list[Diagnosis]:
         found.append(
             Diagnosis("missing data", NOTE, ", ".join(lacking), "`crossmatch fetch NAME` gets what is public")
         )
-    own = mine.sets()
+    own = user_sets.sets()
     if own:
         found.append(Diagnosis("your sets", OK, ", ".join(f"mine/{name}" for name in own)))
     return found

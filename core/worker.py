@@ -40,7 +40,7 @@ def _evaluate(job: RunAttempt) -> bool:
 
 
 def _measure(job: RunAttempt) -> bool:
-    from core.papers.measure import run_measure  # numpy, then torch
+    from core.papers.evaluation_run import run_measure  # numpy, then torch
 
     return run_measure(job)
 

@@ -15,7 +15,7 @@ from core.runs.models import origin
 from core.scorers.base import Scorer, Trainable
 from core.scorers.embedding import EmbeddingModel
 from core.ttm import loop, simplematch
-from core.ttm.choices import configured
+from core.ttm.defaults import configured
 from crossmatch._scoring import load_scorer
 
 Progress = Callable[[float, str], None]

@@ -13,7 +13,7 @@ from core.debiasing import priors
 from core.debiasing.study import AlphaStudy
 from core.groups import GroupSet
 from core.matching.groups import check_scores
-from core.ttm.choices import full_name
+from core.ttm.defaults import full_name
 from crossmatch._scoring import Progress, cached, named
 
 if TYPE_CHECKING:

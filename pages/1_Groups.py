@@ -13,11 +13,11 @@ from core import figures
 from core.figures import group_html, style
 from core.figures.text import escape_markdown
 from core.groups import Group, GroupSet
+from core.metrics import group_filters
 from core.metrics import groups as metrics
-from core.metrics import select
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
-from ui.surprises import surprises
+from ui.notable_groups import surprises
 
 PER_PAGE = 12
 
@@ -26,10 +26,10 @@ def filters(evaluation: Evaluation, groups: GroupSet) -> np.ndarray:
     """The indices of the groups to show, in order."""
     first, second, third = st.columns([2, 3, 2])
     words = first.text_input("Search captions", key="q", bind="query-params", placeholder="red cube")
-    options = list(select.verdict_options(evaluation))
+    options = list(group_filters.verdict_options(evaluation))
     verdicts = second.multiselect("Verdicts", options, key="verdict", bind="query-params", placeholder="any")
-    order = third.selectbox("Sort by", list(select.ORDERS), key="sort", bind="query-params")
-    return select.filter_groups(groups, evaluation, words, verdicts, order)
+    order = third.selectbox("Sort by", list(group_filters.ORDERS), key="sort", bind="query-params")
+    return group_filters.filter_groups(groups, evaluation, words, verdicts, order)
 
 
 def show(group: str | None) -> None:
@@ -76,7 +76,7 @@ def card(evaluation: Evaluation, group: Group, index: int) -> None:
     known = evaluation.outcomes
     kinds = {n: group_html.outcome_kind(known[n], index) for n in metrics.headline_metrics(known)}
     marks = [(kind, METRICS[name].label) for name, kind in kinds.items()]
-    st.html(group_html.card_html(ui.pictures(group, 200), group.captions, marks))
+    st.html(group_html.card_html(ui.images(group, 200), group.captions, marks))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Open",

@@ -16,7 +16,7 @@ from core.figures.text import escape_markdown, metric_line
 from core.metrics import groups as metrics
 from core.metrics.evaluation import MAX_SLICES, Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
-from core.teaching.quick import holds_embeddings
+from core.teaching.single_group import holds_embeddings
 from ui.uploads import Upload, measured, say_left_out
 
 if TYPE_CHECKING:
@@ -122,7 +122,9 @@ def threshold_section(evaluation: Evaluation, name: str) -> None:
     st.markdown(selected_line(evaluation, tau))
     margins, steps = threshold_figures(evaluation)
     lines = {"margins": margins, "threshold": steps}
-    ui.marker("tau-lines", {key: ui.share(tau, figure.layout.xaxis.range) for key, figure in lines.items()})
+    ui.moving_line(
+        "tau-lines", {key: ui.share(tau, figure.layout.xaxis.range) for key, figure in lines.items()}
+    )
     left, right = st.columns(2, gap="large")
     with left:
         ui.chart(margins, "Histogram of margins, right and wrong matchings stacked.", "margins")
@@ -135,18 +137,20 @@ def threshold_section(evaluation: Evaluation, name: str) -> None:
 
 
 def threshold_figures(evaluation: Evaluation) -> tuple[go.Figure, go.Figure]:
-    """Margins and curves without the threshold, drawn once for all visitors: `ui.marker` shows where it stands."""
+    """Margins and curves without the threshold, drawn once for all visitors: `ui.moving_line` shows where it stands."""
 
     def draw() -> tuple[go.Figure, go.Figure]:
         margins = figures.margins_data(evaluation.matches, evaluation.outcomes[GROUP_MATCH])
         steps = figures.threshold_data(threshold_curve(evaluation))
         return figures.margins_figure(margins), figures.threshold_figure(steps)
 
-    return ui.kept(evaluation, "thresholds", draw)
+    return ui.cached(evaluation, "thresholds", draw)
 
 
 def threshold_curve(evaluation: Evaluation) -> metrics.ThresholdCurve:
-    return ui.kept(evaluation, "curve", lambda: metrics.threshold_curve(evaluation.matches, evaluation.truth))
+    return ui.cached(
+        evaluation, "curve", lambda: metrics.threshold_curve(evaluation.matches, evaluation.truth)
+    )
 
 
 def selected_line(evaluation: Evaluation, tau: float) -> str:
@@ -172,7 +176,7 @@ def slices(evaluation: Evaluation) -> None:
         st.session_state.pop("by", None)
     tag = st.selectbox("Tag", names, key="by", bind="query-params", width=320)
     rows, looks = [], {}
-    for value, part in ui.kept(evaluation, f"by {tag}", lambda: evaluation.slices(tag)[tag]).items():
+    for value, part in ui.cached(evaluation, f"by {tag}", lambda: evaluation.slices(tag)[tag]).items():
         row: dict[str, object] = {tag: value, "groups": len(part.ids)}
         for name in metrics.headline_metrics(part.outcomes):
             e, label = part.metrics[name], METRICS[name].label
@@ -215,7 +219,7 @@ def page(selection: ui.Selection) -> None:
         contingency(evaluation, own is None)
     with right:
         data = figures.bars_data({name: evaluation.metrics}, list(evaluation.outcomes))
-        bars = ui.kept(evaluation, f"bars of {name}", lambda: figures.bars_figure(data, 320))
+        bars = ui.cached(evaluation, f"bars of {name}", lambda: figures.bars_figure(data, 320))
         ui.chart(
             bars,
             "All group metrics as bars with intervals and chance levels; the cards above say the same.",

@@ -20,7 +20,7 @@ from core.papers.runs import missing_data
 from core.runs.store import Run, resume
 from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES
 from core.scoring.load import builtin_models
-from ui import cost as cost_part
+from ui import forgetting as cost_part
 from ui import retrieval as part
 from ui import retrieval_table
 

@@ -109,7 +109,7 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
                 for letter, e in (("A", a), ("B", b))
             ]
             group = groups[index]
-            st.html(group_html.card_html(ui.pictures(group, 200), group.captions, marks))
+            st.html(group_html.card_html(ui.images(group, 200), group.captions, marks))
             st.button(
                 "Compare",
                 key=f"side-{group.id}",

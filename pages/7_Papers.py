@@ -14,10 +14,10 @@ from core import papers
 from core.base.public_mode import is_public
 from core.datasets.published import CITATIONS
 from core.figures.text import duration, escape_markdown
-from core.papers import show
+from core.papers import table_html
 from core.papers.background import is_working, start_table, stop_table
 from core.runs.store import RunStore
-from ui import runs, world
+from ui import runs, shipped_results
 
 LEAD = (
     "The papers' numbers, cell by cell, beside yours. A run of yours counts where data, model and every setting are "
@@ -45,11 +45,11 @@ RUN_PAGES = {
 }
 
 
-def choose() -> tuple[str, show.TableChoice]:
+def choose() -> tuple[str, table_html.TableChoice]:
     """Paper and table."""
     left, right = st.columns([2, 3])
-    paper = left.selectbox("Paper", [*show.PAPERS, show.WORLD], key="paper", bind="query-params")
-    tables = show.table_choices(paper)
+    paper = left.selectbox("Paper", [*table_html.PAPERS, table_html.WORLD], key="paper", bind="query-params")
+    tables = table_html.table_choices(paper)
     if st.session_state.get("table", next(iter(tables))) not in tables:
         st.session_state["table"] = next(iter(tables))
     table = right.selectbox("Table", list(tables), key="table", bind="query-params")
@@ -74,9 +74,9 @@ def runnable(name: str) -> None:
     st.fragment(standing, run_every=3.0 if busy else None)(name, seeds, busy)
     record = papers.table_plan(store, name, seeds).record()
     needs(record)
-    other = show.COUNTERPARTS.get(name)
+    other = table_html.COUNTERPARTS.get(name)
     if other:
-        state_of_page = {"paper": show.WORLD, "table": other}
+        state_of_page = {"paper": table_html.WORLD, "table": other}
         ui.jump(
             "This kind of table on the built-in world",
             "pages/7_Papers.py",
@@ -88,8 +88,8 @@ def runnable(name: str) -> None:
         ui.jump(page[1], page[0], {}, icon=":material/straighten:")
     figures = {"numbers": lambda: plots.papers_figure(plots.papers_data(record))}
     if name.startswith(("ttm/", "world")) and name not in OWN_FIGURES:
-        figures |= world.section()
-    ui.take_away(f"table-{name.replace('/', '-')}", show.plan_frame(record), figures)
+        figures |= shipped_results.section()
+    ui.take_away(f"table-{name.replace('/', '-')}", table_html.plan_frame(record), figures)
 
 
 def under_way(store: RunStore, name: str, seeds: int) -> bool:
@@ -111,7 +111,7 @@ def standing(name: str, seeds: int, polled: bool) -> None:
         if name.startswith("world"):
             told = "Upper number: measured by us, shipped. Lower: yours, mean ± standard deviation over complete seeds."
         st.caption(f"{told} Percent; gains in points or percent.")
-        st.html(show.table_html(record))
+        st.html(table_html.table_html(record))
         data = plots.papers_data(record)
         few = len(data.lines) <= 12 and len(data.results) <= 6
         with st.expander("As a figure", icon=":material/scatter_plot:", expanded=few):
@@ -184,7 +184,7 @@ def one(store: RunStore, found: papers.TablePlan) -> None:
 
 def needs(record: Mapping[str, Any]) -> None:
     """Data and weights that are not here, each with the exact next step."""
-    found = show.missing_resources(record)
+    found = table_html.missing_resources(record)
     if not found:
         return
     st.subheader("What is missing", anchor=False)
@@ -208,9 +208,9 @@ def needs(record: Mapping[str, Any]) -> None:
 
 def printed(paper: str, table: str) -> None:
     """A table that is no run of adaptation: its numbers, its notes, and how to measure the same."""
-    frame = show.paper_frame(paper, table)
+    frame = table_html.paper_frame(paper, table)
     st.dataframe(frame, hide_index=True, key="printed")
-    for number, note in enumerate(show.table_notes(paper, table), 1):
+    for number, note in enumerate(table_html.table_notes(paper, table), 1):
         st.caption(escape_markdown(f"[{number}] {note}"))
     ui.jump(
         "Matching: the same measurement on your selection",
@@ -218,7 +218,7 @@ def printed(paper: str, table: str) -> None:
         {},
         icon=":material/straighten:",
     )
-    known = show.data_states(paper, table)
+    known = table_html.data_states(paper, table)
     if known:
         st.subheader("Its data here", anchor=False)
         for name, found in known.items():
@@ -240,7 +240,7 @@ def cite(paper: str) -> None:
 ui.start("Papers", LEAD, pick=False)
 with ui.guard():
     picked, chosen = choose()
-    short = show.PAPERS.get(picked, "TTM")
+    short = table_html.PAPERS.get(picked, "TTM")
     if chosen.key in papers.TABLES:
         runnable(chosen.key)
     else:

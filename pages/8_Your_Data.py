@@ -12,7 +12,7 @@ import ui
 from core import doctor, figures
 from core.base import public_mode
 from core.base.errors import InputError
-from core.datasets import load, mine
+from core.datasets import load, user_sets
 from core.exchange.import_hub import fetch_parts, list_parts
 from core.exchange.import_tables import ENDINGS, open_parts
 from core.figures.text import escape_markdown
@@ -20,8 +20,8 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.scorers import plugins
 from core.scoring.scores import ScoreCache
-from core.teaching.quick import holds_embeddings
-from ui import data
+from core.teaching.single_group import holds_embeddings
+from ui import import_workbench
 from ui.uploads import measured, say_left_out
 
 LEAD = (
@@ -57,7 +57,7 @@ def images() -> None:
     with right:
         how_it_looks()
     if upload is not None:
-        data.bring_upload(upload)
+        import_workbench.bring_upload(upload)
     elif folder.strip():
         bring_folder(folder.strip())
     workbench()
@@ -68,10 +68,10 @@ def bring_folder(folder: str) -> None:
     place = Path(folder).expanduser()
     if not place.is_absolute():
         raise InputError("Write the whole path of the folder, from the root on.")
-    now = data.bench()
+    now = import_workbench.bench()
     if now is None or now.origin != str(place):
-        data.clear()
-        data.bring(str(place), place)
+        import_workbench.clear()
+        import_workbench.bring(str(place), place)
 
 
 def how_it_looks() -> None:
@@ -91,22 +91,22 @@ def how_it_looks() -> None:
 
 def workbench() -> None:
     """From an open table to a named set."""
-    now = data.bench()
+    now = import_workbench.bench()
     if now is None:
         return
-    table = data.choose_table(now)
+    table = import_workbench.choose_table(now)
     if table is None:
         return
-    columns = data.choose_columns(table)
+    columns = import_workbench.choose_columns(table)
     if st.button("Check everything", type="primary", icon=":material/rule:", key="check"):
-        data.check(now, columns)
+        import_workbench.check(now, columns)
     if now.staged is not None:
         if columns != now.meant:
             st.info("The columns have changed; check again.", icon=":material/refresh:")
             return
-        data.show_result(now.staged)
+        import_workbench.show_result(now.staged)
         if now.staged.groups:
-            data.name_it(now)
+            import_workbench.name_it(now)
 
 
 # --- the hub ---------------------------------------------------------------------------------------------------------
@@ -129,14 +129,14 @@ def hub() -> None:
     split = st.selectbox("Split", list(known), key="hub_split")
     size = doctor.human_bytes(known[split].bytes) if split else ""
     origin = f"hub {name} {split}"
-    now = data.bench()
+    now = import_workbench.bench()
     here = now is not None and now.origin == origin
     if not here and st.button(f"Fetch {size}", type="primary", icon=":material/download:"):
         place = st.empty()
         bar = ui.progress_bar(place, "Fetching")
         files = fetch_parts(name, split, progress=lambda what, share: bar(share))
         place.empty()
-        data.bring(origin, open_parts([Path(file) for file in files]))
+        import_workbench.bring(origin, open_parts([Path(file) for file in files]))
         here = True
     if here:
         workbench()
@@ -174,7 +174,7 @@ def scores() -> None:
             ui.metric_card(name, found.metrics[name])
     figure = figures.margins_figure(figures.margins_data(found.matches, found.outcomes[metrics.GROUP_MATCH]))
     ui.chart(figure, "Margins of right and wrong matchings", key="your-margins")
-    ui.take_away("your-scores", ui.kept(found, "table", found.table), {"margins": figure})
+    ui.take_away("your-scores", ui.cached(found, "table", found.table), {"margins": figure})
     st.page_link(
         "pages/2_Matching.py", label="Thresholds and more, on Matching", icon=":material/join_inner:"
     )
@@ -249,12 +249,12 @@ def scorer() -> None:
 
 def kept() -> None:
     st.subheader("Your sets", anchor=False)
-    own = mine.sets()
+    own = user_sets.sets()
     if not own:
         st.caption("None yet.")
     for name in own:
         with st.container(horizontal=True, vertical_alignment="center", border=True):
-            st.markdown(f"**{escape_markdown(f'mine/{name}')}** · {doctor.human_bytes(mine.size(name))}")
+            st.markdown(f"**{escape_markdown(f'mine/{name}')}** · {doctor.human_bytes(user_sets.size(name))}")
             with st.popover("Remove", icon=":material/delete:"):
                 st.markdown("Its images and groups are deleted. Runs on it stay.")
                 st.button(
@@ -288,10 +288,10 @@ def kept() -> None:
 
 def removed(name: str) -> None:
     try:
-        mine.remove(name)
+        user_sets.remove(name)
     except InputError as error:
         st.toast(escape_markdown(str(error)), icon=":material/error:")
-    data.forget()
+    import_workbench.forget()
 
 
 WAYS = {
@@ -309,7 +309,7 @@ if public_mode.is_public():
     with ui.guard():
         scores()
 else:
-    data.show_added()
+    import_workbench.show_added()
     way = st.segmented_control(
         "What do you bring?",
         list(WAYS),

@@ -19,7 +19,7 @@ from core.metrics.groups import METRICS
 from core.runs.store import RunStore
 from core.ttm.run import embeddings_job
 from core.ttm.seeds import summary
-from ui.formats import metric_grid
+from ui.formatting import metric_grid
 
 HALF, SQUARE = "HalfScore", "SquareScore"
 SQUARES, ROWS = "scenes/left-right", "scenes/relations-1x4"

@@ -20,7 +20,7 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.ranks import rank_own
 from core.metrics.retrieval import ranks
-from core.teaching.quick import evaluate_file
+from core.teaching.single_group import evaluate_file
 
 WIDE = (metrics.GLOBAL_MATCH, metrics.IMAGE_TO_TEXT, metrics.TEXT_TO_IMAGE)
 
@@ -237,7 +237,7 @@ def test_work_whose_visitor_has_gone_ends():
 
 def test_a_turn_is_handed_on_when_the_one_whose_turn_it_is_goes():
     from core.base.interrupt import between_blocks, interruptible
-    from ui.turns import turn
+    from ui.compute_queue import turn
 
     def gone():
         raise KeyboardInterrupt

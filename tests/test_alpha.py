@@ -17,8 +17,8 @@ from core.debiasing.priors import check_log_prob, estimate_prior, sample_images
 from core.debiasing.study import AlphaStudy, pmi_text, stability, transfer_alpha
 from core.groups import GroupSet
 from core.metrics.groups import evaluate, metrics_of_shape
-from core.scorers.kinds import null_pixels
 from core.scorers.null_images import NullImage
+from core.scorers.score_kinds import null_pixels
 from core.scoring.load import load_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
 

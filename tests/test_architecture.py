@@ -14,17 +14,26 @@ PAGES = [ROOT / "app.py", *sorted((ROOT / "ui").rglob("*.py")), *sorted((ROOT / 
 # they get `GroupSet.blind()`.
 READS_TRUTH = {
     *("groups.py", "scenes/sets.py"),  # groups hold it, the built-in world writes it
-    *(f"datasets/score_files/{name}.py" for name in ("__init__", "common", "jsonl", "longform", "npz")),
-    *(f"metrics/{name}.py" for name in ("groups", "evaluation", "ranks", "spans", "table", "verdicts")),
+    *(f"datasets/score_files/{name}.py" for name in ("__init__", "common", "jsonl", "long_format", "npz")),
+    *(
+        f"metrics/{name}.py"
+        for name in ("groups", "evaluation", "ranks", "alpha_intervals", "table", "verdicts")
+    ),
     *(f"debiasing/{name}.py" for name in ("curves", "study", "blind")),
     *("ttm/run.py", "ttm/records.py", "ttm/explain.py"),  # what a run measures beside its training
-    *("cola/run.py", "cola/forgetting.py", "sweeps/evaluate.py", "papers/measure.py", "pretrain/loop.py"),
-    *("figures/group_html.py", "figures/matrix_html.py", "teaching/lessons.py", "teaching/quick.py"),
+    *(
+        "cola/run.py",
+        "cola/forgetting.py",
+        "sweeps/evaluate.py",
+        "papers/evaluation_run.py",
+        "pretrain/loop.py",
+    ),
+    *("figures/group_html.py", "figures/matrix_html.py", "teaching/lessons.py", "teaching/single_group.py"),
     *(
         f"exchange/{name}.py"
-        for name in ("groups", "import_columns", "import_rows", "import_stage", "report")
+        for name in ("groups", "import_columns", "import_rows", "import_staging", "report")
     ),
-    *(f"cli/{name}.py" for name in ("adapt", "alpha", "evaluate", "exporting", "runs")),
+    *(f"cli/{name}.py" for name in ("adapt", "alpha", "evaluate", "export", "runs")),
 }
 # Imports of core inside functions: on the command line and in the worker, which wait for nobody's pandas, and where a
 # comment names the heavy library that stays out.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.metrics import select
+from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 
 # Matching and GroupScore right; matching alone right; both wrong; a tie; matching alone right by more; both right.
@@ -27,47 +27,47 @@ def evaluation(toy_groups):
 
 
 def test_tags_are_joined_by_or_within_a_tag_and_by_and_across(toy_groups):
-    options = select.tag_options(toy_groups)
+    options = group_filters.tag_options(toy_groups)
     assert set(options) >= {"colour: red", "colour: blue", "shape: cube"}
-    both = select.tag_mask(options, ["colour: red", "colour: blue"], 6)
+    both = group_filters.tag_mask(options, ["colour: red", "colour: blue"], 6)
     assert both.tolist() == (options["colour: red"] | options["colour: blue"]).tolist()
-    narrow = select.tag_mask(options, ["colour: red", "shape: cube"], 6)
+    narrow = group_filters.tag_mask(options, ["colour: red", "shape: cube"], 6)
     assert narrow.tolist() == (options["colour: red"] & options["shape: cube"]).tolist()
-    assert select.tag_mask(options, [], 6).all()
+    assert group_filters.tag_mask(options, [], 6).all()
 
 
 def test_verdicts_select_groups(evaluation):
-    options = select.verdict_options(evaluation)
+    options = group_filters.verdict_options(evaluation)
     assert np.flatnonzero(options["GroupMatch right"]).tolist() == [0, 1, 4, 5]
     assert np.flatnonzero(options["GroupScore right"]).tolist() == [0, 5]
     assert np.flatnonzero(options["tied"]).tolist() == [3]
 
 
 def test_words_verdicts_and_order_work_together(toy_groups, evaluation):
-    assert select.filter_groups(toy_groups, evaluation).tolist() == list(range(6))
+    assert group_filters.filter_groups(toy_groups, evaluation).tolist() == list(range(6))
     word = toy_groups[2].captions[0].split()[1].upper()
     expected = [i for i, g in enumerate(toy_groups) if word.lower() in " ".join(g.captions)]
-    assert select.filter_groups(toy_groups, evaluation, words=word).tolist() == expected
+    assert group_filters.filter_groups(toy_groups, evaluation, words=word).tolist() == expected
     wanted = ["GroupMatch right", "GroupScore wrong"]
     # margins: group 1 has 0.5, group 4 has 5.5
-    assert select.filter_groups(
+    assert group_filters.filter_groups(
         toy_groups, evaluation, verdicts=wanted, order="margin, largest first"
     ).tolist() == [
         4,
         1,
     ]
-    assert select.filter_groups(toy_groups, evaluation, words="no such word").tolist() == []
+    assert group_filters.filter_groups(toy_groups, evaluation, words="no such word").tolist() == []
 
 
 def test_surprises_and_the_clearest_disagreement(evaluation):
-    found = select.notable_groups(evaluation)
+    found = group_filters.notable_groups(evaluation)
     assert np.flatnonzero(found["match right, score wrong"]).tolist() == [1, 4]
     assert np.flatnonzero(found["tie"]).tolist() == [3]
     assert np.flatnonzero(found["near tie"]).tolist() == [1]
-    index, share = select.clearest_disagreement(evaluation)
+    index, share = group_filters.clearest_disagreement(evaluation)
     assert index == 4 and share == pytest.approx(5.5 / 6)
 
 
 def test_no_disagreement_is_none():
     agreed = Evaluation.of(np.array([[[2.0, 1.0], [1.0, 2.0]]]), np.array([[0, 1]]))
-    assert select.clearest_disagreement(agreed) == (None, 0.0)
+    assert group_filters.clearest_disagreement(agreed) == (None, 0.0)

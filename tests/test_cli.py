@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from core.base.errors import InputError
 from core.cli import COMMANDS, app
-from core.cli.say import format_step
+from core.cli.output import format_step
 from core.runs.store import RunStore
 
 NAMES = ["text_score", "image_score", "group_score", "group_match", "individual_match"]

@@ -16,7 +16,7 @@ from core import datasets
 from core.base import files
 from core.base.errors import InputError
 from core.cli import app
-from core.exchange import import_stage
+from core.exchange import import_staging
 from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
 from core.exchange.groups import export_groups, groups_frame
 from core.exchange.importing import add_benchmark
@@ -196,7 +196,7 @@ def test_the_curves_of_a_run_come_back(tmp_path, ending):
 @pytest.mark.parametrize("name", ["set", "set.zip", "set.parquet"])
 def test_groups_that_are_exported_and_added_again_score_the_same(tmp_path, toy_groups, name):
     out = export_groups(toy_groups, tmp_path / name)
-    staged = import_stage.stage_import(out)
+    staged = import_staging.stage_import(out)
     assert staged.total == 0
     add_benchmark(staged, "again")
     back = datasets.load("mine/again")
@@ -211,7 +211,7 @@ def test_groups_that_are_exported_and_added_again_score_the_same(tmp_path, toy_g
 
 
 def test_a_set_of_several_shapes_comes_back_by_shape(tmp_path, toy_groups_mixed):
-    add_benchmark(import_stage.stage_import(export_groups(toy_groups_mixed, tmp_path / "set.zip")), "mixed")
+    add_benchmark(import_staging.stage_import(export_groups(toy_groups_mixed, tmp_path / "set.zip")), "mixed")
     assert len(datasets.load("mine/mixed/2x2")) == 6
     assert len(datasets.load("mine/mixed/1x4")) == 5
     with pytest.raises(InputError, match="mixes shapes; write it to a folder or zip"):
@@ -220,7 +220,7 @@ def test_a_set_of_several_shapes_comes_back_by_shape(tmp_path, toy_groups_mixed)
 
 def test_built_in_pictures_are_the_same_after_a_trip(tmp_path):
     groups = datasets.load("scenes/left-right", "validation").select([0, 1, 2])
-    add_benchmark(import_stage.stage_import(export_groups(groups, tmp_path / "scenes")), "scenes")
+    add_benchmark(import_staging.stage_import(export_groups(groups, tmp_path / "scenes")), "scenes")
     for one, other in zip(groups, datasets.load("mine/scenes"), strict=True):
         for before, after in zip(one.images, other.images, strict=True):
             np.testing.assert_array_equal(np.asarray(before.open()), np.asarray(after.open()))
@@ -238,7 +238,7 @@ def test_a_table_of_groups_has_captions_answers_tags_and_content_hashes(tmp_path
 
 
 def test_unknown_answers_do_not_come_back_as_the_identity(tmp_path, toy_groups):
-    staged = import_stage.stage_import(export_groups(toy_groups.blind(), tmp_path / "blind"))
+    staged = import_staging.stage_import(export_groups(toy_groups.blind(), tmp_path / "blind"))
     assert staged.groups == 0
     assert staged.problems[0].what == "the answer is missing"
     assert set(groups_frame(toy_groups.blind())["truth"]) == {""}

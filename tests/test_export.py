@@ -13,7 +13,7 @@ from core.runs import models
 from core.runs.store import RunStore
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
-from core.ttm import card, checkpoint
+from core.ttm import checkpoint, model_card
 from core.ttm.records import step_arrays
 from core.ttm.run import embeddings_job, execute, load_groups, ttm_job
 
@@ -105,7 +105,9 @@ def record(**more):
     ],
 )
 def test_the_front_matter_names_a_base_only_where_the_hub_has_it(model, line):
-    text = card.card({"model": model, "benchmark": "b", "ttm": {}}, [record(), record()], "transformers")
+    text = model_card.card(
+        {"model": model, "benchmark": "b", "ttm": {}}, [record(), record()], "transformers"
+    )
     head = text.split("---")[1]
     assert (line in head) if line else ("base_model" not in head)
     assert "library_name: transformers" in head
@@ -113,7 +115,7 @@ def test_the_front_matter_names_a_base_only_where_the_hub_has_it(model, line):
 
 def test_the_card_of_an_oracle_says_so_and_that_of_others_says_no_label_was_used():
     made = {"model": "m", "benchmark": "b", "simplematch": {}}
-    plain, oracle = (card.card({**made, "oracle": o}, [record(), record()]) for o in (False, True))
+    plain, oracle = (model_card.card({**made, "oracle": o}, [record(), record()]) for o in (False, True))
     assert "no label was used\n" in plain and "by SimpleMatch" in plain and "rounds: 3" in plain
     assert "**Oracle run: it was trained with knowledge of the truth.**" in oracle
 

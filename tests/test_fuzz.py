@@ -14,7 +14,7 @@ from benchmarks.fuzz import FORMATS, cases
 from core.base.errors import InputError
 from core.datasets.embeddings import read_embeddings
 from core.datasets.score_files import common, load_npz, read_scores, read_tags, write_scores
-from core.exchange import import_stage
+from core.exchange import import_staging
 from core.exchange.importing import discard_staged
 from core.exchange.tables import read_table
 
@@ -260,7 +260,7 @@ def test_a_name_that_no_disk_could_hold_is_a_sentence(name, tmp_path):
     store = RunStore(tmp_path / "runs")
     for act in (
         load_scorer,
-        lambda n: import_stage.stage_import(Path(n)),
+        lambda n: import_staging.stage_import(Path(n)),
         lambda n: import_run(store, Path(n)),
     ):
         with pytest.raises(InputError):
@@ -286,7 +286,7 @@ def test_half_characters_and_bytes_that_are_no_text_are_passed_over(tmp_path):
         "tags": {"\ud801": "x", "t": ["\ud802"]},
     }
     (tmp_path / "m.jsonl").write_text(json.dumps({**row, "\ud803": 1}))
-    staged = import_stage.stage_import(tmp_path / "m.jsonl")
+    staged = import_staging.stage_import(tmp_path / "m.jsonl")
     record = json.loads((staged.folder / "groups.jsonl").read_text("utf-8"))
     assert (staged.groups, record["id"], record["tags"]["t"]) == (1, "1", '["\\ud802"]')
     discard_staged(staged)
@@ -343,7 +343,7 @@ def test_bytes_that_are_no_text_in_a_parquet_file_are_told_when_it_is_read(colum
 
 @pytest.mark.parametrize("listed", [1, {"a": 1}, [["x"]], [{}], None, "CLIPModel"])
 def test_a_list_of_architectures_that_is_none_is_passed_over(tmp_path, listed):
-    from core.scorers.kinds import natural_kind
+    from core.scorers.score_kinds import natural_kind
 
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2", "architectures": listed}))
     assert natural_kind(tmp_path) == "lm"
@@ -356,6 +356,6 @@ def test_missing_answers_and_duplicate_ids_are_told_and_the_rest_is_kept(tmp_pat
     rows = [("g", "0"), ("g", "0"), ("h", ""), ("i", "5"), ("j", "0")]
     lines = [f"{name},a.png,one,two,{answer}" for name, answer in rows]
     (tmp_path / "m.csv").write_text("\n".join(["id,image,caption_0,caption_1,truth", *lines]))
-    staged = import_stage.stage_import(tmp_path / "m.csv")
+    staged = import_staging.stage_import(tmp_path / "m.csv")
     assert (staged.groups, [p.row for p in staged.problems]) == (2, [3, 4, 5])
     discard_staged(staged)

@@ -11,7 +11,7 @@ from tiny_models import counted, everything, maker
 from core.base.errors import InputError
 from core.debiasing.debias import debias, group_prior, prior_from_samples
 from core.metrics.groups import evaluate
-from core.scorers import kinds, memory
+from core.scorers import device_memory, score_kinds
 from core.scorers.null_images import NullImage, null_images
 from core.scoring.families import load_kind
 from core.scoring.load import load_scorer, scorer_key
@@ -235,13 +235,13 @@ def test_null_images_are_gaussian_in_the_models_own_pixels(make):
 
 def test_the_papers_counts_of_null_images():
     counts = {"winoground": 100, "Winoground/all": 100, "eqben-mini": 30, "ImageNet1K": 1, "aro/flickr": 3}
-    assert {name: kinds.null_count(name) for name in counts} == counts
+    assert {name: score_kinds.null_count(name) for name in counts} == counts
 
 
 def test_a_model_may_bring_its_own_null_pixels():
-    assert kinds.null_pixels({"model_type": "blip", "null_images": [0.2, 0.5]}) == (0.2, 0.5)
-    assert kinds.null_pixels({"model_type": "blip-2"}) == (1.0, 0.25)
-    assert kinds.null_pixels({"model_type": "unheard-of"}) == (0.0, 0.25)
+    assert score_kinds.null_pixels({"model_type": "blip", "null_images": [0.2, 0.5]}) == (0.2, 0.5)
+    assert score_kinds.null_pixels({"model_type": "blip-2"}) == (1.0, 0.25)
+    assert score_kinds.null_pixels({"model_type": "unheard-of"}) == (0.0, 0.25)
 
 
 def test_scores_flow_through_groups_cache_and_debiasing(make, toy_groups, tmp_path):
@@ -292,7 +292,7 @@ def test_a_model_says_by_itself_what_it_scores(make):
         "blip2-opt": "vgpt",
         "llava": "vqa",
     }
-    assert {name: kinds.natural_kind(make(name)) for name in natural} == natural
+    assert {name: score_kinds.natural_kind(make(name)) for name in natural} == natural
 
 
 def test_captions_that_are_too_long_are_cut_with_a_warning(make, images):
@@ -310,7 +310,9 @@ def test_no_pairs_are_no_work(make, images):
 
 
 def test_a_model_that_does_not_fit_is_refused_before_it_is_loaded(make, monkeypatch):
-    monkeypatch.setattr(memory.psutil, "virtual_memory", lambda: type("M", (), {"available": 100_000})())
+    monkeypatch.setattr(
+        device_memory.psutil, "virtual_memory", lambda: type("M", (), {"available": 100_000})()
+    )
     from core.scorers.generative import load_captioner
 
     with pytest.raises(InputError, match=r"needs about 0\.0 GB of memory"):
@@ -320,15 +322,15 @@ def test_a_model_that_does_not_fit_is_refused_before_it_is_loaded(make, monkeypa
 def test_memory_is_estimated_from_the_headers_of_the_weights(make):
     module = load(make, "blip-caption").module
     count = sum(p.numel() for p in module.parameters())
-    found = memory.weight_bytes(make("blip-caption"))
+    found = device_memory.weight_bytes(make("blip-caption"))
     assert found.keys() == {"F32"} and found["F32"] == pytest.approx(count, rel=0.01)
-    assert memory.plan({"F16": 1000}) == ("float32", 4800)
-    assert memory.plan({"BF16": 7_000_000_000}) == ("bfloat16", 16_800_000_000)
-    assert memory.plan({"F32": 7_000_000_000}).dtype == "float32"
+    assert device_memory.plan({"F16": 1000}) == ("float32", 4800)
+    assert device_memory.plan({"BF16": 7_000_000_000}) == ("bfloat16", 16_800_000_000)
+    assert device_memory.plan({"F32": 7_000_000_000}).dtype == "float32"
 
 
 def test_a_hub_model_is_weighed_before_it_is_fetched(monkeypatch):
-    monkeypatch.setattr(memory, "weights_on_hub", lambda name: {"F16": 70_000_000_000})
+    monkeypatch.setattr(device_memory, "weights_on_hub", lambda name: {"F16": 70_000_000_000})
     with pytest.raises(InputError, match=r"llava-hf/llava-70b needs about 168.0 GB of memory and"):
         load_kind("vgpt", "vgpt:llava-hf/llava-70b", "llava-hf/llava-70b", "cpu")
 
@@ -337,7 +339,7 @@ def test_half_precision_models_make_their_logits_in_float32(make, images, monkey
     from core.scorers.generative import load_captioner
 
     exact = load(make, "llava").score(images, CAPTIONS, everything(images, CAPTIONS))
-    plan = memory.plan({"F16": 1})._replace(dtype="float16")
+    plan = device_memory.plan({"F16": 1})._replace(dtype="float16")
     monkeypatch.setattr("core.scorers.pairwise.plan", lambda counts: plan)
     scorer = load_captioner("half", make("llava"), "cpu")
     assert scorer.module.dtype == torch.float16

@@ -16,7 +16,7 @@ from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
-from core.teaching.quick import record, user_group
+from core.teaching.single_group import record, user_group
 
 
 @pytest.fixture(scope="module")

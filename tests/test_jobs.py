@@ -13,8 +13,8 @@ from core.scorers import lora
 from core.scoring.load import load_scorer
 from core.ttm import run as jobs
 from core.ttm.checkpoint import load_state, save_checkpoint
-from core.ttm.choices import full_name
 from core.ttm.config import PRESETS, TTMConfig, default_preset, thresholds
+from core.ttm.defaults import full_name
 from core.ttm.loop import run_ttm
 from core.ttm.records import projected_coverage
 

@@ -8,7 +8,7 @@ import torch
 from tiny_models import counted, maker
 
 from core.base.errors import InputError
-from core.scorers import kinds
+from core.scorers import score_kinds
 from core.scoring.load import load_scorer
 
 CAPTIONS = [
@@ -96,9 +96,9 @@ def test_many_captions_come_in_blocks(make):
 
 
 def test_language_models_are_known_by_their_type(make):
-    assert {kinds.natural_kind(make(name)) for name in MODELS} == {"lm"}
+    assert {score_kinds.natural_kind(make(name)) for name in MODELS} == {"lm"}
     assert load_scorer(str(make("gpt2")), "cpu").key == load(make, "gpt2").key
-    assert not kinds.KINDS["lm"].reads_image
+    assert not score_kinds.KINDS["lm"].reads_image
 
 
 def test_a_model_without_a_begin_token_is_refused(make):

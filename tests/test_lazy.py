@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from core.base.errors import InputError
-from core.scoring.lazy import lazy_scorer
+from core.scoring.lazy_scorer import lazy_scorer
 from core.scoring.load import load_scorer, scorer_key
 
 

@@ -22,7 +22,7 @@ from core.datasets.score_files import read_scores, read_tags
 from core.matching.blocks import block_size
 from core.matching.groups import match
 from core.metrics.groups import outcomes
-from core.teaching.quick import evaluate_file
+from core.teaching.single_group import evaluate_file
 
 MB = 1 << 20
 STATUS, REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")

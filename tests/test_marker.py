@@ -9,8 +9,8 @@ from driving import fine
 
 from core import figures
 from core.metrics.evaluation import Evaluation
-from ui.kept import kept
-from ui.marker import share
+from ui.cached import kept
+from ui.moving_line import share
 
 MATCHING = "pages/2_Matching.py"
 

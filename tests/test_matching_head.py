@@ -7,8 +7,8 @@ from conftest import COLOURS, draw
 from tiny_models import counted, everything, maker
 
 from core.base.errors import InputError
-from core.scorers import kinds
-from core.scorers.kinds import KINDS
+from core.scorers import score_kinds
+from core.scorers.score_kinds import KINDS
 from core.scoring.load import load_scorer
 
 CAPTIONS = [
@@ -145,5 +145,8 @@ def test_a_model_without_a_matching_head_is_refused_in_one_sentence(make):
 
 def test_keys_tell_the_two_scores_of_a_model_apart(make):
     assert load(make, "blip-itm", "itm").key != load(make, "blip-itm", "itc").key
-    assert kinds.natural_kind(make("flava")) == "itm" and kinds.natural_kind(make("flava-model")) == "itc"
+    assert (
+        score_kinds.natural_kind(make("flava")) == "itm"
+        and score_kinds.natural_kind(make("flava-model")) == "itc"
+    )
     assert load(make, "blip-itm", "itm").describe().startswith("BLIP ITM, 0.1 M parameters, on CPU")

@@ -219,7 +219,7 @@ def test_global_match_by_hand():
 
 
 def test_ties_of_a_global_assignment_are_said_to_be_uncounted_and_never_to_be_none():
-    from core.cli.say import format_metrics
+    from core.cli.output import format_metrics
     from core.figures.text import metric_line, tie_count
     from core.metrics.evaluation import percent_record
 

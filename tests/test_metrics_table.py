@@ -17,10 +17,10 @@ from core.figures.group_html import group_data_of, verdicts
 from core.matching import comparisons
 from core.matching.comparisons import Found
 from core.metrics import table
+from core.metrics.alpha_intervals import all_of, concatenate_units
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GLOBAL, GROUP_MATCH, METRICS, TEXT_SCORE, evaluate, outcomes
 from core.metrics.retrieval import METRICS as RETRIEVAL
-from core.metrics.spans import all_of, concatenate_units
 from core.metrics.table import AlphaRule, Metric, check_table
 
 ROOT = Path(__file__).resolve().parent.parent

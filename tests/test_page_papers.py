@@ -5,8 +5,8 @@ from adapted import finish, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, html, text
 
 from core import papers
-from core.papers import background, show
-from core.papers.measured import measured
+from core.papers import background, table_html
+from core.papers.shipped_results import measured
 from core.papers.tables import lines
 from core.runs.store import RunStore
 
@@ -26,10 +26,10 @@ def test_the_first_table_shows_the_paper_s_numbers_and_exactly_what_is_missing(a
     assert "Nothing more of this table can run here yet" in text(test)
 
 
-@pytest.mark.parametrize("paper", [*show.PAPERS, show.WORLD])
+@pytest.mark.parametrize("paper", [*table_html.PAPERS, table_html.WORLD])
 def test_every_table_of_every_paper_opens(app, paper):
     test = app(PAPERS, paper=paper)
-    choices = show.table_choices(paper)
+    choices = table_html.table_choices(paper)
     assert list(test.selectbox(key="table").options) == list(choices)
     for name in list(choices)[1::4]:
         fine(test.selectbox(key="table").set_value(name).run())
@@ -44,7 +44,7 @@ def test_a_link_opens_a_table_and_one_that_does_not_exist_falls_back(app):
 
 def test_your_runs_stand_below_the_shipped_numbers(app, monkeypatch):
     line = lines("world/iterations")[0]
-    test = app(PAPERS, paper=show.WORLD, table="Iterations", seeds="1")
+    test = app(PAPERS, paper=table_html.WORLD, table="Iterations", seeds="1")
     assert "not" not in html(test) and html(test).count("cm-none") == sum(
         len(each.cells) for each in lines("world/iterations")
     )
@@ -59,7 +59,7 @@ def test_your_runs_stand_below_the_shipped_numbers(app, monkeypatch):
             run.id, {"iteration": i, "metrics": metrics, "seconds": 1.0, "n_groups": 300}, attempt
         )
     store.conclude(run.id, attempt, "finished")
-    test = app(PAPERS, paper=show.WORLD, table="Iterations", seeds="1")
+    test = app(PAPERS, paper=table_html.WORLD, table="Iterations", seeds="1")
     assert ">66.00</b>" in html(test) and "1 done" in text(test)
 
 
@@ -70,12 +70,12 @@ def test_what_can_run_is_started_once_and_stopped(app, monkeypatch):
     )
     monkeypatch.setattr(background.processes, "is_alive", lambda process: bool(working))
     monkeypatch.setattr(background.processes, "terminate", lambda process: working.clear())
-    test = app(PAPERS, paper=show.WORLD, table="Oracle")
+    test = app(PAPERS, paper=table_html.WORLD, table="Oracle")
     assert "2 lines, 4 seeds each" in text(test)
     fine(button(test, "Run what can be run here").click().run())
     assert [arguments[1:] for _, arguments, _ in started] == [["world/oracle", "4"]]
     working.add(1)
-    test = app(PAPERS, paper=show.WORLD, table="Oracle")
+    test = app(PAPERS, paper=table_html.WORLD, table="Oracle")
     fine(button(test, "Stop").click().run())
     assert not working and button(fine(test.run()), "Run what can be run here")
 
@@ -87,7 +87,7 @@ def test_one_line_can_be_run_by_itself(app, monkeypatch):
     monkeypatch.setattr(
         seeds, "launch", lambda store, run_id, module="": launched.append(run_id) or store.get(run_id)
     )
-    test = app(PAPERS, paper=show.WORLD, table="Schedules", seeds="2")
+    test = app(PAPERS, paper=table_html.WORLD, table="Schedules", seeds="2")
     fine(test.selectbox(key="line").set_value("scenes/left-right, cosine").run())
     fine(button(test, "Run this line").click().run())
     found = [RunStore().get(run_id) for run_id in launched]
@@ -99,7 +99,7 @@ def test_one_line_can_be_run_by_itself(app, monkeypatch):
 
 def test_in_public_mode_nobody_starts_a_table(app, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
-    test = app(PAPERS, paper=show.WORLD, table="Oracle")
+    test = app(PAPERS, paper=table_html.WORLD, table="Oracle")
     assert not [b for b in test.button if b.label.startswith("Run")]
 
 
@@ -107,7 +107,7 @@ def test_in_public_mode_nobody_starts_a_table(app, monkeypatch):
     "name", ["Schedules", "First threshold", "Iterations", "Gains", "SimpleMatch", "Why"]
 )
 def test_the_built_in_world_answers_each_question_with_a_figure(app, name):
-    test = app(PAPERS, paper=show.WORLD, table="Oracle", world=name)
+    test = app(PAPERS, paper=table_html.WORLD, table="Oracle", world=name)
     assert "On the built-in world" in text(test) and len(test.get("plotly_chart")) == 2
     assert test.segmented_control(key="world").value == name
 
@@ -117,7 +117,7 @@ def test_the_built_in_world_answers_each_question_with_a_figure(app, name):
 
 def test_what_waits_for_the_same_thing_is_said_once_with_its_commands(tmp_path):
     record = papers.table_plan(RunStore(tmp_path), "ttm/1").record()
-    found = {item.what: item for item in show.missing_resources(record)}
+    found = {item.what: item for item in table_html.missing_resources(record)}
     assert found["data of winoground"].lines == 3
     assert found["scores of GPT-4.1"].lines == 3 and len(found["scores of GPT-4.1"].commands) == 3
     assert (
@@ -130,9 +130,9 @@ def test_what_waits_for_the_same_thing_is_said_once_with_its_commands(tmp_path):
 def test_every_number_of_a_printed_table_is_in_its_frame():
     from core.datasets.published import reference
 
-    for paper in show.PAPERS.values():
+    for paper in table_html.PAPERS.values():
         for table in dict.fromkeys(reference(paper)["table"]):
-            rows, frame = reference(paper, table), show.paper_frame(paper, table)
+            rows, frame = reference(paper, table), table_html.paper_frame(paper, table)
             shown = [c for c in frame.columns if c not in ("dataset", "subset", "model", "method")]
             cells = [v for c in shown for v in frame[c] if v]
             assert len(cells) == len(rows)
@@ -165,4 +165,4 @@ def test_names_in_a_table_are_never_markup():
     cell = {"method": "TTM", "metric": "group_match", "part": "", "paper": 1.0, "paper_std": None, "seeds": 0}
     cell |= {"yours": None, "yours_std": None, "shipped": None, "shipped_std": None, "shipped_seeds": 0}
     record = {"lines": [{"line": "<script>", "cells": [{**cell, "note": '"><b>'}]}]}
-    assert "<script>" not in show.table_html(record) and '"><b>' not in show.table_html(record)
+    assert "<script>" not in table_html.table_html(record) and '"><b>' not in table_html.table_html(record)

@@ -9,8 +9,8 @@ from driving import button, fine, html, text
 from PIL import Image
 
 from core import datasets
-from core.datasets import mine
-from core.exchange import import_stage
+from core.datasets import user_sets
+from core.exchange import import_staging
 from core.exchange.importing import add_benchmark
 from core.scoring.scores import ScoreCache
 
@@ -64,10 +64,10 @@ def test_what_is_wrong_is_shown_row_by_row_and_nothing_is_added_until_agreed(app
     add = next(b for b in test.button if b.label == "Add it to the benchmarks")
     test = add.click().run()
     assert "has 1 problem; mend them, or agree" in test.error[0].value.replace("\\", "")
-    assert mine.sets() == []
+    assert user_sets.sets() == []
     next(c for c in test.checkbox if c.label.startswith("Leave out")).check()
     fine(next(b for b in test.button if b.label == "Add it to the benchmarks").click().run())
-    assert mine.sets() == ["half"]
+    assert user_sets.sets() == ["half"]
 
 
 def test_a_file_that_was_mended_is_read_again(app, tmp_path):
@@ -116,7 +116,7 @@ def test_an_upload_is_read_and_bounded_to_what_it_is(app, tmp_path):
 
 
 def test_sets_and_cache_are_shown_and_cleared(app, tmp_path):
-    add_benchmark(import_stage.stage_import(brought(tmp_path / "set", GOOD)), "kitchen")
+    add_benchmark(import_staging.stage_import(brought(tmp_path / "set", GOOD)), "kitchen")
     ScoreCache().put("m", [("i", "c")], np.ones(1, np.float32))
     before = ScoreCache().size().scores
     test = app(PAGE, way="Kept here")
@@ -126,7 +126,7 @@ def test_sets_and_cache_are_shown_and_cleared(app, tmp_path):
     assert ScoreCache().size().scores == 0
     assert "**0** scores" in text(test)
     fine(next(b for b in test.button if b.label == "Remove mine/kitchen").click().run())
-    assert mine.sets() == []
+    assert user_sets.sets() == []
     for topic in ("device", "memory", "score cache", "missing data"):
         assert f"**{topic}**" in text(test)
 

@@ -20,7 +20,7 @@ from core.pretrain.heads import agreement  # noqa: E402
 from core.pretrain.recipes import Recipe, TowerSize  # noqa: E402
 from core.pretrain.tokens import EOS, PAD, questions, token_ids, word_tokenizer  # noqa: E402
 from core.scenes import COLOURS, SETS, Phrase, Statement, build, training_scenes  # noqa: E402
-from core.scenes.training_pictures import DataRecipe, claim_table, object_table, training_data  # noqa: E402
+from core.scenes.training_scenes import DataRecipe, claim_table, object_table, training_data  # noqa: E402
 
 SHIPPED = sorted(p.parent for p in (paths.assets() / "models").glob("*/config.json"))
 CLASSES = {

@@ -32,7 +32,7 @@ from benchmarks.samples import (
 )
 from core import datasets
 from core.base.errors import InputError
-from core.datasets import base, reading
+from core.datasets import base, file_reading
 from core.datasets.published import CITATIONS, UNITS, load_results
 
 
@@ -513,4 +513,4 @@ def test_reading_a_cell_too_few_is_told(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a,b\n1,2\n3\n")
     with pytest.raises(InputError, match="row 2 has too few cells"):
-        reading.read_csv(path, ("a", "b"))
+        file_reading.read_csv(path, ("a", "b"))

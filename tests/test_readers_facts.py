@@ -141,7 +141,7 @@ def test_listing_every_state_takes_no_torch_no_pandas_no_network_and_less_than_t
         "import socket, sys\n"
         "def refuse(*a, **k): raise AssertionError('network')\n"
         "socket.socket.connect = socket.getaddrinfo = refuse\n"
-        "from core.cli.lists import list_benchmarks\n"
+        "from core.cli.listings import list_benchmarks\n"
         "rows = list_benchmarks()\n"
         "assert len(rows) > 60 and all(r['state'] for r in rows)\n"
         "assert not {'torch', 'transformers', 'pandas', 'scipy'} & set(sys.modules)\n"

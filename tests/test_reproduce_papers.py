@@ -10,14 +10,14 @@ from tiny_models import build_blip
 from core import papers
 from core.cola.run import adapt_job
 from core.datasets.published import UNITS, reference
-from core.papers import cola, measure, show, vgpt
-from core.papers.measured import measured
+from core.papers import cola, evaluation_run, table_html, vgpt
 from core.papers.runs import matches, missing_of
+from core.papers.shipped_results import measured
 from core.papers.tables import lines
 from core.runs.attempt import RunAttempt
 from core.runs.store import RunStore
 from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES
-from core.scorers.kinds import KINDS, NULL_COUNTS
+from core.scorers.score_kinds import KINDS, NULL_COUNTS
 from core.sweeps.evaluate import evaluate_job
 from core.worker import KINDS as WORKERS
 
@@ -140,18 +140,18 @@ def test_runs_of_other_kinds_and_settings_do_not_count():
         adapt_job(images=20, options={"strategy": "linear"}), adapt_job(options={"strategy": "linear"})
     )
     assert matches(evaluate_job("winoground", "a", shard=5), evaluate_job("winoground", "a"))
-    assert not matches(evaluate_job("winoground", "a"), measure.measure_job("winoground", "a"))
+    assert not matches(evaluate_job("winoground", "a"), evaluation_run.measure_job("winoground", "a"))
 
 
 # --- measuring
 
 
 def run(store, job):
-    made = store.create(measure.KIND, "t", job)
+    made = store.create(evaluation_run.KIND, "t", job)
     attempt = store.queue_up(made.id)
     work = RunAttempt(store, made.id, attempt)
     work.wait_for_turn()
-    assert WORKERS[measure.KIND](work)
+    assert WORKERS[evaluation_run.KIND](work)
     store.conclude(made.id, attempt, "finished")
     return store.steps(made.id)
 
@@ -185,7 +185,9 @@ def test_parts_by_tag_are_measured_apart(store, tmp_path, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path / "data"))
     test_readers.winoground(tmp_path / "data" / "winoground")
     monkeypatch.setattr("core.datasets.base.Benchmark._check", lambda *a: None)
-    steps = run(store, measure.measure_job("winoground", "builtin/clip", tags=["UnusualText", "NoTag"]))
+    steps = run(
+        store, evaluation_run.measure_job("winoground", "builtin/clip", tags=["UnusualText", "NoTag"])
+    )
     parts = steps[-1]["parts"]
     assert {name: part["n_groups"] for name, part in parts.items()} == {"UnusualText": 1, "NoTag": 1}
     assert "alpha" not in parts["NoTag"] and "text_score" in parts["NoTag"]["metrics"]
@@ -198,7 +200,7 @@ def test_a_retrieval_set_is_measured_with_and_without_its_prior(store, monkeypat
 
     small = first_images(load_retrieval("test"), 8, 30)
     monkeypatch.setattr(retrieval, "load_retrieval", lambda name, split="test": small)
-    steps = run(store, measure.measure_job("scenes/retrieval", "builtin/blip-caption", prior="test"))
+    steps = run(store, evaluation_run.measure_job("scenes/retrieval", "builtin/blip-caption", prior="test"))
     record = steps[-1]
     assert (
         record["alpha"]["image_to_text_r1"]["alpha_0"]["value"]
@@ -212,10 +214,12 @@ def test_a_retrieval_set_is_measured_with_and_without_its_prior(store, monkeypat
 
 
 def test_a_measurement_stops_when_it_is_asked_to(store):
-    made = store.create(measure.KIND, "t", measure.measure_job("scenes/swap", "builtin/blind-lm"))
+    made = store.create(
+        evaluation_run.KIND, "t", evaluation_run.measure_job("scenes/swap", "builtin/blind-lm")
+    )
     work = RunAttempt(store, made.id, store.queue_up(made.id))
     work.ask_to_stop()
-    assert measure.run_measure(work) is False and store.steps(made.id) == []
+    assert evaluation_run.run_measure(work) is False and store.steps(made.id) == []
 
 
 # --- the built-in world
@@ -298,4 +302,4 @@ def test_only_what_is_in_percent_is_drawn():
     assert all(UNITS[metric] == "percent" for metric in data.metrics) and len(data.results) == 3
     looks = {trace.marker.symbol.removesuffix("-open") for trace in figures.papers_figure(data).data}
     assert len(looks) == 3
-    assert show.heading(record["lines"][0]["cells"][0]) == data.results[0]
+    assert table_html.heading(record["lines"][0]["cells"][0]) == data.results[0]

@@ -25,10 +25,10 @@ from core.scenes import (
     words,
     write_assets,
 )
-from core.scenes.flat import independent, independent_groups
-from core.scenes.rows import asset_path, read_rows
+from core.scenes.flattened import independent, independent_groups
 from core.scenes.sets import draw_groups
-from core.scenes.shuffles import grammatical
+from core.scenes.shipped_files import asset_path, read_rows
+from core.scenes.shuffled_captions import grammatical
 from core.scoring.scores import score_all, score_groups
 
 SHAPES = {

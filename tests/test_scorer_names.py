@@ -9,7 +9,7 @@ from driving import whole_app
 
 from core.base.errors import InputError
 from core.metrics.evaluation import Evaluation
-from core.scorers.kinds import KINDS, kinds_of
+from core.scorers.score_kinds import KINDS, kinds_of
 from core.scoring import load as scorers
 from core.scoring.load import builtin_models, load_scorer, model_folder, scorer_kind, scorer_names
 from core.scoring.scores import score_groups

@@ -15,7 +15,7 @@ from worlds import weights
 
 from core.base.errors import InputError
 from core.matching.groups import match
-from core.scorers import faster, reading
+from core.scorers import inference_modes, input_loading
 from core.scorers.base import Trainable
 from core.scoring.load import load_scorer, scorer_key, scorer_kind
 from core.scoring.scores import score_groups
@@ -70,7 +70,7 @@ class Counted:
 def test_images_read_in_parts_are_those_read_at_once(model):
     whole = model._preprocess([image.open(model.side) for image in IMAGES])
     for size in (1, 5, 64):
-        blocks = list(reading.prefetch(IMAGES, model._read, size, model.device))
+        blocks = list(input_loading.prefetch(IMAGES, model._read, size, model.device))
         assert [len(b["pixel_values"]) for b in blocks][:-1] == [size] * (len(blocks) - 1)
         for name, expected in whole.items():
             assert torch.equal(torch.cat([block[name] for block in blocks]), expected)
@@ -79,14 +79,14 @@ def test_images_read_in_parts_are_those_read_at_once(model):
 def test_a_set_without_room_is_read_when_needed_to_the_same_bytes(model, monkeypatch):
     kept = model.prepare(IMAGES, CAPTIONS)
     log: list = []
-    monkeypatch.setattr(reading, "_SHARE", 0.0)
+    monkeypatch.setattr(input_loading, "_SHARE", 0.0)
     streamed = model.prepare([Counted(image, log) for image in IMAGES], CAPTIONS)
-    assert isinstance(streamed, reading.StreamedInputs)
+    assert isinstance(streamed, input_loading.StreamedInputs)
     assert streamed.pixels.numel() == 0
     assert len(streamed.pixels) == len(IMAGES)
     log.clear()
     chosen = torch.tensor([3, 0, 31])
-    assert torch.equal(reading.image_inputs(streamed, chosen)["pixel_values"], kept.pixels[chosen])
+    assert torch.equal(input_loading.image_inputs(streamed, chosen)["pixel_values"], kept.pixels[chosen])
     assert sorted(log) == sorted(IMAGES[i].key for i in chosen)
     np.testing.assert_array_equal(model.score_prepared(streamed, ALL, 5), model.score_prepared(kept, ALL, 5))
 
@@ -94,7 +94,7 @@ def test_a_set_without_room_is_read_when_needed_to_the_same_bytes(model, monkeyp
 def test_a_run_over_a_streamed_set_is_the_run_over_a_kept_one(toy_groups, tiny_clip_folder, monkeypatch):
     source = load_scorer(str(tiny_clip_folder), "cpu")
     kept = list(run_ttm(source, toy_groups, FAST))[-1]
-    monkeypatch.setattr(reading, "_SHARE", 0.0)
+    monkeypatch.setattr(input_loading, "_SHARE", 0.0)
     streamed = list(run_ttm(source, toy_groups, FAST))[-1]
     np.testing.assert_array_equal(kept.scores, streamed.scores)
     assert weights(kept.model) == weights(streamed.model)
@@ -184,20 +184,20 @@ def test_a_run_whose_scoring_runs_out_of_memory_says_so_and_remembers_what_fits(
 
 
 def test_names_say_how_a_scorer_runs():
-    assert faster.split_prefix("builtin/clip") == ((), "builtin/clip")
-    assert faster.split_prefix("bfloat16:vgpt:some/model") == (("bfloat16",), "vgpt:some/model")
-    assert faster.split_prefix("compiled:float16:open_clip:ViT-B-32/tag") == (
+    assert inference_modes.split_prefix("builtin/clip") == ((), "builtin/clip")
+    assert inference_modes.split_prefix("bfloat16:vgpt:some/model") == (("bfloat16",), "vgpt:some/model")
+    assert inference_modes.split_prefix("compiled:float16:open_clip:ViT-B-32/tag") == (
         ("compiled", "float16"),
         "open_clip:ViT-B-32/tag",
     )
     for name in ("bfloat16:float16:a", "compiled:bfloat16:compiled:a"):
         with pytest.raises(InputError, match="asks for one thing twice"):
-            faster.split_prefix(name)
+            inference_modes.split_prefix(name)
 
 
 def test_half_precision_keeps_rankings_and_multiplies_in_float32(model, toy_groups, monkeypatch):
     exact = score_groups(model, toy_groups)
-    half = faster.converted_copy(model, ("bfloat16",), "bfloat16:model")
+    half = inference_modes.converted_copy(model, ("bfloat16",), "bfloat16:model")
     seen: list = []
     inner = model._embed_images
     monkeypatch.setattr(half, "_embed_images", lambda inputs: seen.append(inner(inputs)) or seen[-1])
@@ -212,14 +212,14 @@ def test_half_precision_keeps_rankings_and_multiplies_in_float32(model, toy_grou
 
 
 def test_a_copy_has_a_twin_of_its_own_weights(model):
-    half, copied = faster.converted_copy(model, ("bfloat16",), "bfloat16:model"), model.copy()
+    half, copied = inference_modes.converted_copy(model, ("bfloat16",), "bfloat16:model"), model.copy()
     with torch.no_grad():
         for parameter in copied.module.parameters():
             parameter.mul_(1.5)
-    other = faster.converted_copy(copied, ("bfloat16",), "bfloat16:copied")
+    other = inference_modes.converted_copy(copied, ("bfloat16",), "bfloat16:copied")
     assert (half.name, other.name) == ("bfloat16:model", "bfloat16:copied")
     assert not np.array_equal(half.score(IMAGES, CAPTIONS, ALL), other.score(IMAGES, CAPTIONS, ALL))
-    assert faster.converted_copy(model, ("bfloat16",), "bfloat16:model") is half
+    assert inference_modes.converted_copy(model, ("bfloat16",), "bfloat16:model") is half
 
 
 @pytest.mark.parametrize("kind", ["vgpt", "itm", "itc", "vqa"])
@@ -253,7 +253,7 @@ def test_compiled_models_encode_images_with_compiled_code(model, monkeypatch):
 
     monkeypatch.setattr(torch, "compile", compiler)
     monkeypatch.setenv("CXX", "c++")
-    twin = faster.converted_copy(model, ("compiled",), "compiled:model")
+    twin = inference_modes.converted_copy(model, ("compiled",), "compiled:model")
     assert asked == [{"dynamic": True}]
     assert twin.key != model.key
     np.testing.assert_array_equal(twin.score(IMAGES, CAPTIONS, ALL), model.score(IMAGES, CAPTIONS, ALL))
@@ -283,4 +283,4 @@ def test_scoring_in_any_way_warns_of_nothing_where_memory_suffices(model):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.score(IMAGES, CAPTIONS, ALL)
-        faster.converted_copy(model, ("bfloat16",), "bfloat16:model").score(IMAGES, CAPTIONS, ALL)
+        inference_modes.converted_copy(model, ("bfloat16",), "bfloat16:model").score(IMAGES, CAPTIONS, ALL)

@@ -6,8 +6,8 @@ import time
 import pytest
 from gates import until
 
-from ui import turns
-from ui.turns import in_turn, turn
+from ui import compute_queue
+from ui.compute_queue import in_turn, turn
 
 
 def together(*jobs):
@@ -16,7 +16,7 @@ def together(*jobs):
     with turn():
         for i, thread in enumerate(threads):
             thread.start()
-            until(lambda i=i: len(turns._queue) == i + 2)
+            until(lambda i=i: len(compute_queue._queue) == i + 2)
     for thread in threads:
         thread.join()
 
@@ -42,7 +42,7 @@ def test_a_long_stream_gives_way_after_every_block():
 
     def blocks(name, other):
         for _ in range(counts[name]):
-            until(lambda: len(turns._queue) == 2 or order.count(other) == counts[other])
+            until(lambda: len(compute_queue._queue) == 2 or order.count(other) == counts[other])
             order.append(name)
             yield name
 
@@ -62,7 +62,7 @@ def test_an_error_hands_the_turn_on():
 def test_one_address_with_many_sessions_is_one_among_others(monkeypatch):
     """Its second session waits until everybody else has had a turn."""
     order, who = [], threading.local()
-    monkeypatch.setattr(turns, "address", lambda: getattr(who, "address", None))
+    monkeypatch.setattr(compute_queue, "address", lambda: getattr(who, "address", None))
 
     def work(name):
         who.address = name

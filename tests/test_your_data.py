@@ -22,11 +22,11 @@ from PIL import Image
 
 from core import datasets
 from core.base.errors import InputError
-from core.datasets import mine
+from core.datasets import user_sets
 from core.exchange import import_images as images
-from core.exchange import import_rows, import_stage
+from core.exchange import import_rows, import_staging
 from core.exchange.import_hub import fetch_parts, list_parts
-from core.exchange.import_stage import save_upload
+from core.exchange.import_staging import save_upload
 from core.exchange.importing import (
     ColumnMapping,
     add_benchmark,
@@ -38,7 +38,9 @@ from core.exchange.importing import (
 )
 
 ROOT = Path(__file__).resolve().parent.parent
-stage_module = importlib.import_module("core.exchange.import_stage")  # the package's `stage` is the function
+stage_module = importlib.import_module(
+    "core.exchange.import_staging"
+)  # the package's `stage` is the function
 
 
 def png(shade: int, size: tuple[int, int] = (8, 6), kind: str = "PNG", **more) -> bytes:
@@ -84,7 +86,7 @@ def zipped(path: Path, folder: Path, top: str = "") -> Path:
 
 
 def test_a_folder_with_a_csv_becomes_a_benchmark_with_captions_answers_tags_and_pixels(tmp_path):
-    staged = import_stage.stage_import(wide(tmp_path / "set", GOOD, TWIN))
+    staged = import_staging.stage_import(wide(tmp_path / "set", GOOD, TWIN))
     assert (staged.groups, staged.shapes, staged.total) == (2, {"2x2": 2}, 0)
     assert add_benchmark(staged, "dogs", title="Dogs", licence="CC0") == ["mine/dogs"]
     groups = datasets.load("mine/dogs")
@@ -95,13 +97,13 @@ def test_a_folder_with_a_csv_becomes_a_benchmark_with_captions_answers_tags_and_
     assert groups[1].images[1].open().getpixel((0, 0)) == (30, 100, 50)
     assert (groups.title, groups.licence, groups.name) == ("Dogs", "CC0", "mine/dogs")
     assert "mine/dogs" in datasets.names()
-    assert datasets.state("mine/dogs") == f"found at {mine.root() / 'dogs'}"
+    assert datasets.state("mine/dogs") == f"found at {user_sets.root() / 'dogs'}"
     assert datasets.benchmark_entry("mine/dogs") is None
 
 
 def test_the_set_stays_when_its_source_goes(tmp_path):
     source = wide(tmp_path / "set", GOOD)
-    add_benchmark(import_stage.stage_import(source), "kept")
+    add_benchmark(import_staging.stage_import(source), "kept")
     for path in (source / "images").iterdir():
         path.unlink()
     assert datasets.load("mine/kept")[0].images[0].open().size == (8, 6)
@@ -117,7 +119,7 @@ def test_rows_of_one_image_with_its_caption_are_collected_by_group(tmp_path):
         "g2,images/2.png,a lamp,attic",
     ]
     (folder / "pairs.csv").write_text("\n".join(lines))
-    staged = import_stage.stage_import(folder)
+    staged = import_staging.stage_import(folder)
     assert staged.columns == ColumnMapping(("image",), ("caption",), "", "", "group", ("room",))
     assert staged.shapes == {"1x2": 1, "2x2": 1}
     assert add_benchmark(staged, "rooms") == ["mine/rooms/1x2", "mine/rooms/2x2"]
@@ -142,7 +144,7 @@ def test_json_takes_lists_of_images_and_captions(tmp_path, ending):
     ]
     text = json.dumps(records) if ending == "json" else "\n".join(map(json.dumps, records))
     (folder / f"groups.{ending}").write_text(text)
-    groups = preview(import_stage.stage_import(folder))
+    groups = preview(import_staging.stage_import(folder))
     assert (groups.ids, groups.shape) == (["7", "8"], (1, 3))
     assert groups[0].truth == (2,)
     assert groups[0].tags == {"t": "1"}
@@ -209,10 +211,10 @@ def test_a_parquet_folder_as_hugging_face_lays_it_out_with_chosen_columns_and_sp
     parquet(tmp_path / "set/data/test-00001-of-00002.parquet", hub_rows(2, 3))
     parquet(tmp_path / "set/data/train-00000-of-00001.parquet", hub_rows(1))
     with pytest.raises(InputError, match=r"several tables \(test, train\); say which"):
-        import_stage.stage_import(tmp_path / "set")
+        import_staging.stage_import(tmp_path / "set")
     with pytest.raises(InputError, match="has no table 'dev'; it has: "):
-        import_stage.stage_import(tmp_path / "set", manifest="dev")
-    staged = import_stage.stage_import(
+        import_staging.stage_import(tmp_path / "set", manifest="dev")
+    staged = import_staging.stage_import(
         tmp_path / "set", ColumnMapping(("photo",), ("pos", "foils")), manifest="test"
     )
     assert staged.shapes == {"1x3": 5}
@@ -232,14 +234,14 @@ def test_what_datasets_saves_to_disk_is_read_too(tmp_path):
         stream.write_table(table)
     (tmp_path / "set/dataset_info.json").write_text("{}")
     assert (
-        import_stage.stage_import(tmp_path / "set", ColumnMapping(("photo",), ("pos", "foils"))).groups == 3
+        import_staging.stage_import(tmp_path / "set", ColumnMapping(("photo",), ("pos", "foils"))).groups == 3
     )
 
 
 def test_an_image_folder_with_metadata_is_read(tmp_path):
     folder = pictures(tmp_path / "set/test")
     (folder / "metadata.csv").write_text("file_name,caption,negative_caption\nimages/0.png,a cat,a dog\n")
-    groups = preview(import_stage.stage_import(tmp_path / "set"))
+    groups = preview(import_staging.stage_import(tmp_path / "set"))
     assert groups[0].captions == ("a cat", "a dog")
     assert groups[0].truth == (0,)
 
@@ -247,7 +249,7 @@ def test_an_image_folder_with_metadata_is_read(tmp_path):
 @pytest.mark.parametrize("top", ["", "my set/"])
 def test_a_zip_is_unpacked_with_or_without_a_folder_of_its_own(tmp_path, top):
     path = zipped(tmp_path / "set.zip", wide(tmp_path / "set", GOOD, TWIN), top)
-    staged = import_stage.stage_import(path)
+    staged = import_staging.stage_import(path)
     assert staged.groups == 2
     assert not (staged.folder / "unpacked").exists()
 
@@ -258,7 +260,7 @@ def test_the_litter_of_a_mac_is_passed_over(tmp_path):
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("__MACOSX/set/._manifest.csv", b"\x00\x05")
         archive.writestr("set/.DS_Store", b"\x00")
-    assert import_stage.stage_import(path).groups == 1
+    assert import_staging.stage_import(path).groups == 1
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------
@@ -300,7 +302,7 @@ def test_columns_that_are_missing_or_have_two_meanings_are_sentences(tmp_path):
     ]
     for columns, message in cases:
         with pytest.raises(InputError, match=message):
-            import_stage.stage_import(folder, columns)
+            import_staging.stage_import(folder, columns)
 
 
 # --- what is wrong, row by row ---------------------------------------------------------------------------------------
@@ -323,7 +325,7 @@ def test_every_fault_is_told_with_its_row_and_column_and_the_rest_is_kept(tmp_pa
         ("l", "images/0.png", "images/1.png", "", "y", "0 1", ""),
         TWIN,
     )
-    staged = import_stage.stage_import(folder)
+    staged = import_staging.stage_import(folder)
     assert staged.groups == 2
     assert told(staged) == [
         ("3", "image_1", "there is no image 'images/9.png'"),
@@ -346,7 +348,7 @@ def test_every_fault_is_told_with_its_row_and_column_and_the_rest_is_kept(tmp_pa
 
 
 def test_captions_that_are_the_same_are_remarked_and_kept(tmp_path):
-    staged = import_stage.stage_import(
+    staged = import_staging.stage_import(
         wide(tmp_path / "set", ("a", "images/0.png", "images/0.png", "same", "same", "0 1", ""))
     )
     assert [row["effect"] for row in problem_rows(staged.problems)] == ["kept", "kept"]
@@ -368,7 +370,7 @@ def test_captions_that_are_the_same_are_remarked_and_kept(tmp_path):
 def test_an_image_that_is_none_is_told(tmp_path, name, data, what):
     folder = wide(tmp_path / "set", GOOD, TWIN)
     (folder / "images" / name).write_bytes(data)
-    staged = import_stage.stage_import(folder)
+    staged = import_staging.stage_import(folder)
     assert staged.groups == 1
     ((row, column, said),) = told(staged)
     assert (row, column) == ("2", "image_0")
@@ -382,12 +384,12 @@ def test_a_huge_image_is_refused_before_it_is_decoded(tmp_path, monkeypatch):
     data[16:24] = struct.pack(">II", 60_000, 60_000)
     data[29:33] = struct.pack(">I", zlib.crc32(bytes(data[12:29])))
     (folder / "images/0.png").write_bytes(data)
-    assert "too many pixels" in told(import_stage.stage_import(folder))[0][2]
+    assert "too many pixels" in told(import_staging.stage_import(folder))[0][2]
     monkeypatch.setattr(images, "MAX_PIXELS", 40)
     (folder / "images/0.png").write_bytes(png(1))
-    assert "has 8 x 6 pixels" in told(import_stage.stage_import(folder))[0][2]
+    assert "has 8 x 6 pixels" in told(import_staging.stage_import(folder))[0][2]
     monkeypatch.setattr(images, "MAX_BYTES", 10)
-    assert "is larger than" in told(import_stage.stage_import(folder))[0][2]
+    assert "is larger than" in told(import_staging.stage_import(folder))[0][2]
 
 
 def test_a_photograph_that_its_camera_turned_is_stored_upright(tmp_path):
@@ -395,13 +397,13 @@ def test_a_photograph_that_its_camera_turned_is_stored_upright(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6  # turn a quarter
     (folder / "images/0.png").write_bytes(png(1, (40, 20), "JPEG", exif=exif))
-    assert preview(import_stage.stage_import(folder))[0].images[0].open().size == (20, 40)
+    assert preview(import_staging.stage_import(folder))[0].images[0].open().size == (20, 40)
 
 
 def test_the_same_picture_is_stored_once(tmp_path):
     folder = wide(tmp_path / "set", GOOD, ("b", "images/0.png", "images/1.png", "x", "y", "0 1", ""))
     (folder / "images/1.png").write_bytes(png(0))
-    staged = import_stage.stage_import(folder)
+    staged = import_staging.stage_import(folder)
     assert len(list((staged.folder / "images").iterdir())) == 1
 
 
@@ -412,7 +414,7 @@ def test_a_name_in_another_unicode_form_or_with_backslashes_finds_its_file(tmp_p
     (folder / "manifest.csv").write_text(
         f"image_0,caption_0,caption_1\nimages\\{name},猫 и 🐶,ein Hündchen\n", encoding="utf-8"
     )
-    groups = preview(import_stage.stage_import(folder))
+    groups = preview(import_staging.stage_import(folder))
     assert groups[0].captions == ("猫 и 🐶", "ein Hündchen")
 
 
@@ -429,7 +431,7 @@ def test_byte_order_marks_line_ends_and_separators_of_any_spreadsheet_are_fine(t
         "",
     ]
     (folder / "manifest.csv").write_bytes(end.join(lines).replace("|", mark).encode(encoding))
-    staged = import_stage.stage_import(folder)
+    staged = import_staging.stage_import(folder)
     assert staged.total == 0
     groups = preview(staged)
     assert groups[0].captions == ("ä, ö; ü", "two")
@@ -442,7 +444,7 @@ def test_rows_of_other_lengths_and_a_quotation_mark_that_never_ends_are_told(tmp
     (folder / "manifest.csv").write_text(
         'image_0,caption_0,caption_1\nimages/0.png,a,b\nimages/0.png,a,b,c\nimages/0.png,a\nimages/0.png,"a,b\n'
     )
-    staged = import_stage.stage_import(folder)
+    staged = import_staging.stage_import(folder)
     assert staged.groups == 1
     assert [what for _, _, what in told(staged)][:2] == [
         "the row has 4 cells, the header 3",
@@ -489,7 +491,7 @@ def test_hard_json_is_told_line_by_line(tmp_path, line, what):
     folder = pictures(tmp_path / "set")
     good = '{"images": ["images/0.png"], "captions": ["a", "b"], "truth": [1]}'
     (folder / "groups.jsonl").write_bytes(f"\ufeff{good}\r\n{line}\r\n\r\n".encode())
-    staged = import_stage.stage_import(folder)
+    staged = import_staging.stage_import(folder)
     assert staged.groups == 1
     assert {row for row, _, _ in told(staged)} == {"2"}
     assert any(what in said for _, _, said in told(staged)), told(staged)
@@ -500,7 +502,7 @@ def test_a_group_whose_row_is_wrong_is_left_out_whole(tmp_path):
     (folder / "m.csv").write_text(
         "group,image,caption\ng,images/0.png,a\ng,images/9.png,b\ng,images/1.png,c\n,images/1.png,d\n"
     )
-    staged = import_stage.stage_import(folder)
+    staged = import_staging.stage_import(folder)
     assert staged.groups == 0
     assert [(row, column) for row, column, _ in told(staged)] == [("3", "image"), ("5", "group")]
     with pytest.raises(InputError, match="gives no group that can be used"):
@@ -510,13 +512,13 @@ def test_a_group_whose_row_is_wrong_is_left_out_whole(tmp_path):
 def test_problems_are_bounded_and_counted(tmp_path):
     folder = pictures(tmp_path / "set")
     (folder / "m.csv").write_text("image_0,caption_0,caption_1\n" + "images/9.png,a,b\n" * 1500)
-    staged = import_stage.stage_import(folder)
+    staged = import_staging.stage_import(folder)
     assert (staged.total, len(staged.problems)) == (1500, 1000)
 
 
 def test_too_many_rows_are_told(tmp_path, monkeypatch):
     monkeypatch.setattr(import_rows, "MAX_GROUPS", 1)
-    staged = import_stage.stage_import(wide(tmp_path / "set", GOOD, TWIN))
+    staged = import_staging.stage_import(wide(tmp_path / "set", GOOD, TWIN))
     assert staged.groups == 1
     assert told(staged) == [("3", "", "the table has more than 1 rows")]
 
@@ -543,25 +545,25 @@ def test_a_file_that_is_no_table_is_one_sentence(tmp_path, name, data, message):
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / name).write_bytes(data)
     with pytest.raises(InputError, match=message) as caught:
-        import_stage.stage_import(tmp_path / "set")
+        import_staging.stage_import(tmp_path / "set")
     assert "\n" not in str(caught.value)
-    assert not list(mine.root().glob(".staging-*"))
+    assert not list(user_sets.root().glob(".staging-*"))
 
 
 def test_folders_without_a_table_or_with_several_and_no_folder_at_all_are_sentences(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
-        import_stage.stage_import(tmp_path / "nowhere")
+        import_staging.stage_import(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"holds no manifest .* put a manifest.csv beside the images"):
-        import_stage.stage_import(pictures(tmp_path / "a"))
+        import_staging.stage_import(pictures(tmp_path / "a"))
     folder = pictures(tmp_path / "b")
     for name in ("x.csv", "y.csv"):
         (folder / name).write_text("image,caption_0,caption_1\nimages/0.png,a,b\n")
     with pytest.raises(InputError, match=r"several tables \(x.csv, y.csv\)"):
-        import_stage.stage_import(folder)
-    assert import_stage.stage_import(folder, manifest="y.csv").groups == 1
+        import_staging.stage_import(folder)
+    assert import_staging.stage_import(folder, manifest="y.csv").groups == 1
     (tmp_path / "run.py").write_text("print(1)")
     with pytest.raises(InputError, match="is no table; its name must end in"):
-        import_stage.stage_import(tmp_path / "run.py")
+        import_staging.stage_import(tmp_path / "run.py")
 
 
 # --- archives --------------------------------------------------------------------------------------------------------
@@ -587,23 +589,23 @@ def test_an_archive_that_leads_out_holds_links_another_archive_or_too_much_is_re
     ]
     for path, message in cases:
         with pytest.raises(InputError, match=message):
-            import_stage.stage_import(path)
+            import_staging.stage_import(path)
     good = zipped(tmp_path / "good.zip", source)
     monkeypatch.setattr(stage_module, "MAX_FILES", 3)
     with pytest.raises(InputError, match="or 3 files"):
-        import_stage.stage_import(good)
+        import_staging.stage_import(good)
     monkeypatch.setattr(stage_module, "MAX_FILES", 100)
     monkeypatch.setattr(stage_module, "MAX_UPLOAD", 200)
     with pytest.raises(InputError, match="is larger than"):
-        import_stage.stage_import(good)
-    assert not list(mine.root().glob(".staging-*"))
+        import_staging.stage_import(good)
+    assert not list(user_sets.root().glob(".staging-*"))
     assert not list(tmp_path.rglob("evil.csv"))
 
 
 def test_an_upload_gets_a_plain_name_and_is_bounded(tmp_path, monkeypatch):
     path = save_upload("../../Mein Satz<script>.zip", io.BytesIO(b"abc"))
     assert path.read_bytes() == b"abc"
-    assert path.parent.parent == mine.root()
+    assert path.parent.parent == user_sets.root()
     assert path.name == "Mein_Satz_script_.zip"
     monkeypatch.setattr(stage_module, "MAX_UPLOAD", 2)
     with pytest.raises(InputError, match="is larger than"):
@@ -616,23 +618,23 @@ def test_an_upload_gets_a_plain_name_and_is_bounded(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["", "Upper", "a/b", "../x", "a b", ".hidden", "x" * 65, "mine/"])
 def test_a_name_that_is_none_is_refused(tmp_path, name):
     with pytest.raises(InputError, match="is no name for a set"):
-        add_benchmark(import_stage.stage_import(wide(tmp_path / "set", GOOD)), name)
+        add_benchmark(import_staging.stage_import(wide(tmp_path / "set", GOOD)), name)
 
 
 def test_a_name_that_is_taken_is_refused_until_the_set_is_removed(tmp_path):
     source = wide(tmp_path / "set", GOOD)
-    add_benchmark(import_stage.stage_import(source), "dogs")
+    add_benchmark(import_staging.stage_import(source), "dogs")
     with pytest.raises(InputError, match="There is a set mine/dogs already"):
-        add_benchmark(import_stage.stage_import(source), "mine/dogs")
-    mine.remove("mine/dogs")
+        add_benchmark(import_staging.stage_import(source), "mine/dogs")
+    user_sets.remove("mine/dogs")
     assert "mine/dogs" not in datasets.names()
-    assert add_benchmark(import_stage.stage_import(source), "dogs") == ["mine/dogs"]
+    assert add_benchmark(import_staging.stage_import(source), "dogs") == ["mine/dogs"]
     with pytest.raises(InputError, match="Unknown set 'mine/cats'"):
-        mine.remove("mine/cats")
+        user_sets.remove("mine/cats")
 
 
 def test_of_many_who_take_a_name_at_once_one_gets_it(tmp_path):
-    staged = [import_stage.stage_import(wide(tmp_path / f"set{i}", GOOD)) for i in range(8)]
+    staged = [import_staging.stage_import(wide(tmp_path / f"set{i}", GOOD)) for i in range(8)]
     got: list = []
 
     def take(each):
@@ -652,9 +654,9 @@ def test_of_many_who_take_a_name_at_once_one_gets_it(tmp_path):
 
 
 def test_a_set_that_was_damaged_says_so_and_harms_no_other(tmp_path):
-    add_benchmark(import_stage.stage_import(wide(tmp_path / "set", GOOD, TWIN)), "dogs")
-    add_benchmark(import_stage.stage_import(wide(tmp_path / "other", GOOD)), "cats")
-    path = mine.root() / "dogs/groups.jsonl"
+    add_benchmark(import_staging.stage_import(wide(tmp_path / "set", GOOD, TWIN)), "dogs")
+    add_benchmark(import_staging.stage_import(wide(tmp_path / "other", GOOD)), "cats")
+    path = user_sets.root() / "dogs/groups.jsonl"
     lines = path.read_text().splitlines()
     path.write_text(lines[0] + "\n")
     with pytest.raises(InputError, match="holds 1 groups and should hold 2"):
@@ -665,7 +667,7 @@ def test_a_set_that_was_damaged_says_so_and_harms_no_other(tmp_path):
     path.write_text(lines[0].replace(".png", "/../../x.png"))
     with pytest.raises(InputError, match="is no image of a set"):
         datasets.load("mine/dogs")
-    (mine.root() / "dogs/set.json").write_text("{")
+    (user_sets.root() / "dogs/set.json").write_text("{")
     assert "mine/cats" in datasets.names()
     assert len(datasets.load("mine/cats")) == 1
 
@@ -673,15 +675,15 @@ def test_a_set_that_was_damaged_says_so_and_harms_no_other(tmp_path):
 def test_a_staged_set_can_be_thrown_away_and_yesterdays_are(tmp_path):
     import os
 
-    staged = import_stage.stage_import(wide(tmp_path / "set", GOOD))
-    old = mine.root() / ".staging-old"
+    staged = import_staging.stage_import(wide(tmp_path / "set", GOOD))
+    old = user_sets.root() / ".staging-old"
     old.mkdir()
     os.utime(old, (1, 1))
     discard_staged(staged)
     assert not staged.folder.exists()
     with pytest.raises(InputError, match="is gone; read it again"):
         add_benchmark(staged, "gone")
-    import_stage.stage_import(wide(tmp_path / "set2", GOOD))
+    import_staging.stage_import(wide(tmp_path / "set2", GOOD))
     assert not old.exists()
 
 
@@ -689,7 +691,7 @@ def test_one_of_your_sets_is_evaluated_like_any_other(tmp_path):
     from core.metrics.evaluation import Evaluation
     from core.scoring.scores import ScoreCache, score_groups
 
-    add_benchmark(import_stage.stage_import(wide(tmp_path / "set", GOOD, TWIN)), "dogs")
+    add_benchmark(import_staging.stage_import(wide(tmp_path / "set", GOOD, TWIN)), "dogs")
     groups = datasets.load("mine/dogs")
 
     class Red:
@@ -796,7 +798,7 @@ def test_any_bytes_are_read_or_refused_in_one_sentence(tmp_path_factory, ending,
     path = tmp_path_factory.mktemp("any") / f"x.{ending}"
     path.write_bytes(data)
     try:
-        discard_staged(import_stage.stage_import(path))
+        discard_staged(import_staging.stage_import(path))
     except InputError as error:
         assert "\n" not in str(error)
 
@@ -816,7 +818,7 @@ def test_any_json_lines_give_groups_or_problems(tmp_path_factory, records):
     folder = pictures(tmp_path_factory.mktemp("any"))
     first = {"images": ["images/0.png"], "captions": ["a", "b"], "truth": [0], "id": "sure"}
     (folder / "g.jsonl").write_text("\n".join(map(json.dumps, [first, *records])))
-    staged = import_stage.stage_import(folder)
+    staged = import_staging.stage_import(folder)
     assert 1 <= staged.groups <= 1 + len(records)
     assert staged.groups + staged.fatal >= 1 + len([r for r in records if r])
     discard_staged(staged)
@@ -848,17 +850,17 @@ def test_a_folder_is_checked_added_listed_and_removed_by_command(tmp_path):
     assert record["rows"][0]["what is wrong"] == "there is no image 'images/9.png'"
     refused = crossmatch("add", folder, "--name", "dogs")
     assert isinstance(refused.exception, InputError)
-    assert mine.sets() == []
+    assert user_sets.sets() == []
     added = crossmatch("add", folder, "--name", "dogs", "--skip-bad", "--licence", "CC0", "--json")
     assert json.loads(added.stdout)["benchmarks"] == ["mine/dogs"]
     assert datasets.load("mine/dogs").licence == "CC0"
-    assert {"name": "mine/dogs", "state": f"found at {mine.root() / 'dogs'}"} in [
+    assert {"name": "mine/dogs", "state": f"found at {user_sets.root() / 'dogs'}"} in [
         {"name": row["name"], "state": row["state"]}
         for row in json.loads(crossmatch("list", "benchmarks", "--json").stdout)
     ]
     assert crossmatch("remove", "mine/dogs").exit_code == 0
-    assert mine.sets() == []
-    assert not list(mine.root().glob(".staging-*"))
+    assert user_sets.sets() == []
+    assert not list(user_sets.root().glob(".staging-*"))
 
 
 def test_columns_are_named_by_command(tmp_path):

@@ -1,14 +1,14 @@
 """The only shared page code: pages say `import ui` and use these names."""
 
+from ui.cached import kept
+from ui.export import chart, cite, link, take_away
 from ui.fields import number
-from ui.formats import metric_card, metric_grid, progress_bar, run_label
-from ui.kept import kept
+from ui.formatting import metric_card, metric_grid, progress_bar, run_label
+from ui.images import draw_group, image_uri, pictures
 from ui.loaders import evaluate, load_groups, model_source
-from ui.marker import marker, share
+from ui.moving_line import marker, share
 from ui.page import PAGES, guard, start
-from ui.pictures import draw_group, image_uri, pictures
 from ui.selection import Selection, benchmarks, jump, model_names
-from ui.takeaway import chart, cite, link, take_away
 from ui.visitor import VisitorStore
 
 __all__ = [

@@ -12,11 +12,11 @@ from core.debiasing.priors import PRIORS, Prior, default_count, estimate_prior
 from core.debiasing.study import AlphaStudy
 from core.figures.text import escape_markdown
 from core.figures.tokens import TokenView, token_view
-from core.scorers.kinds import KINDS
+from core.scorers.score_kinds import KINDS
 from core.scoring.load import scorer_key, scorer_kind, scorer_names
 from core.scoring.scores import ScoreCache
 from ui.fields import number
-from ui.formats import progress_bar
+from ui.formatting import progress_bar
 from ui.loaders import LazyScorer, evaluate, model_source
 
 if TYPE_CHECKING:

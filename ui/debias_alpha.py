@@ -16,12 +16,12 @@ from core.figures.matrix_html import matrix_html
 from core.figures.text import tie_text
 from core.groups import GroupSet
 from core.metrics.groups import METRICS, Estimate, chance, metrics_of_shape
-from ui.formats import metric_grid
-from ui.kept import kept
-from ui.marker import marker, share
+from ui.cached import kept
+from ui.export import chart, take_away
+from ui.formatting import metric_grid
+from ui.images import draw_group
+from ui.moving_line import marker, share
 from ui.page import guard
-from ui.pictures import draw_group
-from ui.takeaway import chart, take_away
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -19,9 +19,9 @@ from core.figures.tokens import tokens_html
 from core.groups import GroupSet
 from core.metrics.groups import IMAGE_TO_TEXT, TEXT_SCORE, TEXT_TO_IMAGE, headline_metrics
 from ui.debias import Picked, blind_models, tokens
+from ui.export import chart, take_away
+from ui.images import pictures
 from ui.loaders import evaluate
-from ui.pictures import pictures
-from ui.takeaway import chart, take_away
 
 if TYPE_CHECKING:
     from ui.selection import Selection

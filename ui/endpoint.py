@@ -10,7 +10,7 @@ from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.scorers.api import PUBLIC, ApiScorer, CallEstimate, address_from_environment, planned_calls
 from core.scoring.scores import ScoreCache, score_groups
-from ui.formats import progress_bar
+from ui.formatting import progress_bar
 
 PREFIX = "api:"
 NO_KEY = "none"  # what the official client is given for a server that wants no key

@@ -17,13 +17,13 @@ from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.runs.models import run_source
-from core.scoring import lazy
+from core.scoring import lazy_scorer
 from core.scoring.load import scorer_key, scorer_kind, scorer_names
 from core.scoring.scores import ScoreCache, score_all, score_groups
-from core.ttm.choices import full_name
+from core.ttm.defaults import full_name
 from ui import endpoint
-from ui.formats import progress_bar
-from ui.turns import in_turn
+from ui.compute_queue import in_turn
+from ui.formatting import progress_bar
 
 if TYPE_CHECKING:
     from ui.selection import Selection
@@ -62,7 +62,7 @@ def evaluate(selection: Selection, model: str | None = None) -> Evaluation:
     return _filter((*address, selection.tags), found, selection.mask)
 
 
-class LazyScorer(lazy.LazyScorer):
+class LazyScorer(lazy_scorer.LazyScorer):
     """A lazy scorer that says at `place` that it loads, and scores for one visitor at a time."""
 
     def __init__(self, source: str, place: Any) -> None:

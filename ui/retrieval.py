@@ -21,10 +21,10 @@ from core.runs.store import Run
 from core.scoring.load import scorer_names
 from core.scoring.retrieval import RetrievalSubset, first_images, one_query, score_retrieval
 from core.scoring.scores import ScoreCache
-from ui.formats import progress_bar
+from ui.export import chart
+from ui.formatting import progress_bar
+from ui.images import image_uri
 from ui.loaders import LazyScorer, model_source
-from ui.pictures import image_uri
-from ui.takeaway import chart
 
 POOLS = {
     "any_word": "any of the words (Cola mAP)",

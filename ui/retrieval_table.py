@@ -11,8 +11,8 @@ from core.figures import retrieval
 from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, METRICS
 from core.metrics.retrieval import COLA_MAP
-from ui import cost
-from ui.takeaway import chart, take_away
+from ui import forgetting
+from ui.export import chart, take_away
 
 # Measures of the claim as the file names them -> for people.
 MEASURES = {
@@ -134,4 +134,4 @@ def costs() -> None:
     worst = ", ".join(f"{name} {d.mean():+.1f}" for name, d in zip(data.models, data.difference, strict=True))
     chart(plots.cost_figure(data), f"Mean change over {len(data.sets)} sets: {worst} points.", "cola-cost")
     with st.expander("All numbers", icon=":material/table:"):
-        st.dataframe(cost.readable(rows), hide_index=True)
+        st.dataframe(forgetting.readable(rows), hide_index=True)

@@ -14,12 +14,12 @@ from core import datasets
 from core.base.errors import InputError
 from core.base.public_mode import is_public
 from core.groups import GroupSet
-from core.metrics import select
+from core.metrics import group_filters
 from core.runs.models import run_model
-from core.scorers.kinds import KINDS
 from core.scorers.plugins import plugins
+from core.scorers.score_kinds import KINDS
 from core.scoring.load import builtin_models
-from ui.kept import kept
+from ui.cached import kept
 from ui.loaders import known_scorers, load_groups
 from ui.visitor import VisitorStore
 
@@ -114,7 +114,7 @@ def pick_selection() -> Selection:
             help="Built in, adapted by one of your runs (`run/…`), a Hugging Face or open_clip name, or a folder. "
             "A kind before a colon asks for another of its scores: `itc:`, `itm:`, `vgpt:`, `blind:`, `vqa:`, `lm:`.",
         )
-        options = kept(groups, "tags", lambda: select.tag_options(groups))
+        options = kept(groups, "tags", lambda: group_filters.tag_options(groups))
         if options:
             if "tag" in st.session_state:  # of another set, perhaps
                 st.session_state["tag"] = [t for t in st.session_state["tag"] if t in options]
@@ -128,7 +128,9 @@ def pick_selection() -> Selection:
             "No model is at hand: train the built-in one with `crossmatch pretrain clip`, or type a name."
         )
     tags = tuple(st.session_state.get("tag", ())) if options else ()
-    return Selection(benchmark, split, model, tags, groups, select.tag_mask(options, tags, len(groups)))
+    return Selection(
+        benchmark, split, model, tags, groups, group_filters.tag_mask(options, tags, len(groups))
+    )
 
 
 def _reset() -> None:

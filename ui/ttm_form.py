@@ -12,8 +12,8 @@ from core.base.public_mode import is_public
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.scoring.weights import weights_bytes
-from core.ttm.choices import absolute_name
 from core.ttm.config import AUGMENTATIONS, PRECISIONS, SCHEDULES, THRESHOLD_MODES, TrainConfig
+from core.ttm.defaults import absolute_name
 from core.ttm.run import embeddings_job, simplematch_job, store_embeddings, ttm_job
 from core.ttm.transfer import adapted_pool
 from ui.fields import number

@@ -14,7 +14,7 @@ from core.exchange.model import export_model, push_model
 from core.figures.text import escape_markdown
 from core.runs.models import adapted_model, run_model
 from core.runs.store import Run, RunStore
-from ui.cost import cost
+from ui.forgetting import cost
 from ui.page import guard
 from ui.selection import jump
 

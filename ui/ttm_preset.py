@@ -8,8 +8,8 @@ import streamlit as st
 
 from core.figures.text import escape_markdown
 from core.runs.models import origin
-from core.ttm.choices import foreign_model, of_variant, preset_target
 from core.ttm.config import PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig, default_preset
+from core.ttm.defaults import foreign_model, of_variant, preset_target
 
 if TYPE_CHECKING:
     from ui.ttm_form import Subject

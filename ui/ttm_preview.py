@@ -12,7 +12,7 @@ from core.figures.text import escape_markdown
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.ttm.config import TTMConfig, thresholds
-from ui.takeaway import chart
+from ui.export import chart
 
 
 def preview(job: Mapping[str, Any], evaluation: Evaluation) -> None:

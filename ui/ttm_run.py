@@ -22,10 +22,10 @@ from core.runs.models import run_model
 from core.runs.store import Run, RunStore
 from core.ttm.explain import GLOBAL, explain, group_history_text
 from core.ttm.run import adaptation_pool
-from ui.pictures import draw_group
+from ui.export import chart, take_away
+from ui.images import draw_group
 from ui.runs import before_and_after, controls, evaluation_at, run_groups
 from ui.selection import jump
-from ui.takeaway import chart, take_away
 from ui.visitor import VisitorStore
 
 SHOWN = 6

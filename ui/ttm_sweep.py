@@ -13,9 +13,9 @@ from core.figures.text import duration, escape_markdown, label_and_meaning
 from core.metrics.groups import headline_metrics
 from core.runs.store import Run, RunStore
 from core.ttm.seeds import SeedGroup, final_values, group_runs, seed_of, summary
+from ui.export import chart, take_away
 from ui.page import guard
 from ui.runs import controls, open_run
-from ui.takeaway import chart, take_away
 from ui.visitor import VisitorStore
 
 RESULT = (

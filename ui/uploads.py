@@ -9,8 +9,8 @@ import streamlit as st
 
 from core.figures.text import escape_markdown
 from core.metrics.evaluation import Evaluation
-from core.teaching.quick import evaluate_file
-from ui.turns import turn
+from core.teaching.single_group import evaluate_file
+from ui.compute_queue import turn
 
 
 class Upload(NamedTuple):
@@ -24,7 +24,7 @@ class Upload(NamedTuple):
 def measured(file: Any, shape: str) -> Upload:
     """What an uploaded file holds, measured; from memory where it is the one that was measured last.
 
-    shape : of the groups, for embeddings. Raises InputError as `core.teaching.quick.evaluate_file` does.
+    shape : of the groups, for embeddings. Raises InputError as `core.teaching.single_group.evaluate_file` does.
     """
     content = file.getvalue()
     key = hashlib.sha256(content + shape.encode()).hexdigest()

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from core.base.errors import InputError
-from core.cli.typed import App
+from core.cli.given_options import App
 
 __all__ = ["COMMANDS", "app", "main"]
 
@@ -86,13 +86,13 @@ COMMANDS: dict[str, Command] = {
         "sweep study.yaml --on ray --address auto --watch",
     ),
     "pretrain": Command(
-        "lists",
+        "listings",
         "pretrain",
         "Train a built-in model on the built-in world, as the shipped one was.",
         "pretrain clip --out clip-again --seed 0",
     ),
     "list": Command(
-        "lists",
+        "listings",
         "list_things",
         "What is at hand here: one line each, or everything about one.",
         "list benchmarks --json",
@@ -124,7 +124,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "cache": Command("doctor", "cache_app", "The cache of scores: show, clear."),
     "export": Command(
-        "exporting",
+        "export",
         "export_app",
         "Take away: groups, scores, matchings, metrics, curves, a run, a figure, rows of the papers' tables.",
     ),

@@ -8,10 +8,10 @@ from typing import Any
 
 from core.base.errors import InputError
 from core.cli import options
-from core.cli.say import format_metrics, format_spread, format_step, note, show_json
-from core.cli.typed import refuse, the_benchmark
+from core.cli.given_options import refuse, the_benchmark
+from core.cli.output import format_metrics, format_spread, format_step, note, show_json
 from core.runs.store import RunStore, launch
-from core.ttm.choices import preset_target
+from core.ttm.defaults import preset_target
 from core.ttm.run import embeddings_job, execute, kind_of, simplematch_job, ttm_job
 from core.ttm.seeds import final_values, launch_seeds, seed_jobs, summary
 

@@ -9,9 +9,9 @@ import typer
 
 from core import datasets
 from core.base.errors import InputError
+from core.cli.given_options import need_benchmark, refuse
 from core.cli.options import Json, Positional, Seed, named
-from core.cli.say import counting, format_metrics, show_json
-from core.cli.typed import need_benchmark, refuse
+from core.cli.output import counting, format_metrics, show_json
 from core.debiasing.blind import blind_baseline, check_blind, explain
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import check_kind, check_log_prob, estimate_prior, null_sample
@@ -19,7 +19,7 @@ from core.debiasing.recall_curves import alpha_record, transferred_alpha_record
 from core.debiasing.retrieval import score_table
 from core.debiasing.study import AlphaStudy, transfer_alpha
 from core.metrics.groups import METRICS
-from core.scoring.lazy import lazy_scorer
+from core.scoring.lazy_scorer import lazy_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import typer
 
 from core.base.errors import InputError
 from core.cli import options as o
-from core.cli.say import Announcer, note, show_json
-from core.cli.typed import refuse, the_benchmark
+from core.cli.given_options import refuse, the_benchmark
+from core.cli.output import Announcer, note, show_json
 from core.cola.background import launch_adaptation
 from core.cola.forgetting import cost_table, run_table
 from core.cola.run import adapt_job, execute

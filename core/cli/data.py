@@ -10,8 +10,8 @@ import typer
 
 from core.base.errors import InputError
 from core.cli.options import Json
-from core.cli.say import Announcer, note, show_json
-from core.datasets import mine
+from core.cli.output import Announcer, note, show_json
+from core.datasets import user_sets
 from core.exchange.fetch import fetch_benchmark
 from core.exchange.import_hub import fetch_parts, list_parts
 from core.exchange.import_tables import open_parts
@@ -122,7 +122,7 @@ def _tell(staged: Staged) -> None:
 
 def remove(name: Annotated[str, typer.Argument(help="A set of your own: mine/NAME.")]) -> None:
     """Delete a set of your own and its images."""
-    mine.remove(name)
+    user_sets.remove(name)
     note(f"removed mine/{name.removeprefix('mine/')}")
 
 

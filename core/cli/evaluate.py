@@ -10,13 +10,13 @@ import typer
 
 from core import datasets
 from core.base.errors import InputError
-from core.cli.calls import confirm_calls
+from core.cli.api_calls import confirm_calls
+from core.cli.given_options import refuse, the_benchmark
 from core.cli.options import Json, Positional, Seed, named
-from core.cli.say import format_metrics, note, show_json
-from core.cli.typed import refuse, the_benchmark
+from core.cli.output import format_metrics, note, show_json
 from core.datasets.shapes import of_shape
 from core.metrics.evaluation import Evaluation, align_tags, tags_frame
-from core.scoring.lazy import lazy_scorer
+from core.scoring.lazy_scorer import lazy_scorer
 from core.scoring.scores import (
     ScoreCache,
     parse_shape,

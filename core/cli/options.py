@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from core.ttm.choices import check_device, full_name
+from core.ttm.defaults import check_device, full_name
 
 Text: TypeAlias = str | None
 Number: TypeAlias = float | None

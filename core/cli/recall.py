@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from core.cli.given_options import need_benchmark
 from core.cli.options import Json, Positional, Seed, named
-from core.cli.say import counting, format_metrics, show_json
-from core.cli.typed import need_benchmark
+from core.cli.output import counting, format_metrics, show_json
 from core.debiasing.retrieval import retrieval_record
 from core.scoring.scores import ScoreCache
 

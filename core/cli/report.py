@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from core.base.errors import InputError
+from core.cli.given_options import refuse
 from core.cli.options import Device, named
-from core.cli.say import Announcer, note
-from core.cli.typed import refuse
+from core.cli.output import Announcer, note
 from core.exchange.report import evaluate_all, write_report
 
 

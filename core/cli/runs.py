@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from core.base.errors import InputError
+from core.cli.given_options import App
 from core.cli.options import Json
-from core.cli.say import format_spread, format_step, note, show_json
-from core.cli.typed import App
+from core.cli.output import format_spread, format_step, note, show_json
 from core.exchange.model import export_model, push_model
 from core.exchange.runs import import_run
 from core.metrics.groups import GROUP_MATCH

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from core.base.errors import InputError, unknown_name
+from core.cli.given_options import refuse
 from core.cli.options import Json
-from core.cli.say import duration, note, show_json
-from core.cli.typed import refuse
+from core.cli.output import duration, note, show_json
 from core.metrics.groups import headline_metrics
 from core.runs.store import RunStore
 from core.sweeps import read_plan

@@ -8,9 +8,9 @@ import typer
 
 from core import papers
 from core.base.errors import InputError
+from core.cli.given_options import refuse
 from core.cli.options import Json
-from core.cli.say import duration, note, show_json
-from core.cli.typed import refuse
+from core.cli.output import duration, note, show_json
 from core.runs.store import RunStore
 
 if TYPE_CHECKING:

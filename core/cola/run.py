@@ -22,7 +22,7 @@ from core.scorers.cola_config import KIND, STRATEGIES, AdaptConfig
 from core.scoring.load import load_base
 from core.scoring.retrieval import score_retrieval
 from core.scoring.scores import score_groups
-from core.ttm.choices import absolute_name, check_device
+from core.ttm.defaults import absolute_name, check_device
 
 if TYPE_CHECKING:
     import numpy as np

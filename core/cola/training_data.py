@@ -27,9 +27,9 @@ from core.cola.queries import (
 from core.datasets.sets import GraphSet
 from core.groups import ImageRef
 from core.scenes.captions import CaptionTemplate, Statement, caption_text, statement_about
+from core.scenes.minimal_pairs import training_minimal_pairs
 from core.scenes.render import SceneImage
 from core.scenes.retrieval import build_retrieval
-from core.scenes.twins import training_minimal_pairs
 from core.scorers.cola_config import AdaptConfig
 
 # Which kinds of query a mix draws from, in equal shares; "swap" brings a query and its swapped one ([Cola] Table 2b).

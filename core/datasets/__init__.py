@@ -1,8 +1,8 @@
 """Benchmarks by name. One file per source; what a source needs is looked for when it is asked for, never downloaded.
 
 Data of `sugarcrepe/swap_obj` are looked for in the folder `sugarcrepe` of `$CROSSMATCH_DATA`, then of the user's data
-folder (`core.datasets.reading.data_roots`); any other folder can be named. `core/datasets/downloads.py` fetches what
-is public.
+folder (`core.datasets.file_reading.data_roots`); any other folder can be named. `core/datasets/downloads.py` fetches
+what is public.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from core.datasets import (
     eqben,
     graphs,
     imagenet,
-    mine,
     mmvp,
     sugarcrepe,
+    user_sets,
     vlchecklist,
     whatsup,
     winoground,
@@ -80,7 +80,7 @@ DATASETS: dict[str, Source] = {
     "visual-genome": BenchmarkFamily(graphs.VISUAL_GENOME),
     "clevr": BenchmarkFamily(clevr.CLEVR),
     "paco": BenchmarkFamily(clevr.PACO),
-    "mine": mine,
+    "mine": user_sets,
 }
 
 

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from core.datasets.base import Benchmark
-from core.datasets.reading import (
+from core.datasets.file_reading import (
     ImageFolder,
     caption,
     find_file,

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from core.datasets.base import Benchmark
-from core.datasets.reading import ImageFolder, find_layout, read_csv, require
+from core.datasets.file_reading import ImageFolder, find_layout, read_csv, require
 from core.groups import Group, GroupSet
 
 COMPLEXITIES = range(4, 13)

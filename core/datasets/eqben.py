@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from core.datasets.base import Benchmark
+from core.datasets.file_reading import ImageFolder, caption, find_layout, read_csv, read_json, require
 from core.datasets.images import ArrayImage
-from core.datasets.reading import ImageFolder, caption, find_layout, read_csv, read_json, require
 from core.groups import Group, GroupSet, ImageRef
 
 # First part of an image's path -> its source, as EqBen-Mini's results are grouped.

@@ -13,7 +13,7 @@ import numpy as np
 
 from core.base.errors import InputError
 from core.datasets.base import RETRIEVAL, Benchmark
-from core.datasets.reading import find_layout, read_json, require
+from core.datasets.file_reading import find_layout, read_json, require
 from core.datasets.sets import RetrievalSet
 from core.groups import FileImage
 

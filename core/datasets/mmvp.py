@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.datasets.base import Benchmark
-from core.datasets.reading import ImageFolder, find_layout, read_csv, require
+from core.datasets.file_reading import ImageFolder, find_layout, read_csv, require
 from core.groups import Group, GroupSet
 
 _FILE, _IMAGES = "Questions.csv", "MLLM_VLM Images"

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from core.datasets.base import Benchmark
-from core.datasets.reading import ImageFolder, caption, find_layout, read_json, require
+from core.datasets.file_reading import ImageFolder, caption, find_layout, read_json, require
 from core.groups import Group, GroupSet
 
 # Subset -> number of groups in upstream's file, its title.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from core.datasets.base import Benchmark
-from core.datasets.reading import ImageFolder, caption, find_layout, read_json, require
+from core.datasets.file_reading import ImageFolder, caption, find_layout, read_json, require
 from core.groups import Group, GroupSet
 
 ATTRIBUTES = ("action", "color", "material", "size", "state")

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from core.datasets.base import Benchmark
-from core.datasets.reading import ImageFolder, caption, find_layout, read_json, require
+from core.datasets.file_reading import ImageFolder, caption, find_layout, read_json, require
 from core.groups import Group, GroupSet, ImageRef
 
 RELATIONS = ("on", "under", "left_of", "right_of", "in-front_of", "behind")

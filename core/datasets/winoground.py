@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from core.datasets.base import Benchmark
-from core.datasets.reading import (
+from core.datasets.file_reading import (
     ImageFolder,
     caption,
     find_file,

@@ -14,7 +14,7 @@ import numpy as np
 from core.base.errors import InputError
 from core.metrics.evaluation import Evaluation, percent_record
 from core.metrics.groups import INDIVIDUAL_MATCH, Estimate, outcomes
-from core.scorers.kinds import KINDS
+from core.scorers.score_kinds import KINDS
 from core.scoring.load import scorer_kind
 
 # A blind model that gets so much of the way from chance to everything has solved a benchmark.

@@ -20,7 +20,7 @@ from core.base.arrays import Array, as_float64, like, to_numpy
 from core.debiasing.debias import centre_of_longest_best, check_prior, grid, split_halves
 from core.groups import check_truth
 from core.matching.groups import check_scores
-from core.metrics.spans import AlphaInputs, AlphaIntervals
+from core.metrics.alpha_intervals import AlphaInputs, AlphaIntervals
 from core.metrics.table import metric_entry
 
 

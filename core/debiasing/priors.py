@@ -19,8 +19,8 @@ from core.debiasing.debias import group_prior, prior_from_samples
 from core.groups import FileImage, GroupSet, ImageRef
 from core.scenes import SceneImage, training_scenes
 from core.scorers.hub import read_json
-from core.scorers.kinds import KINDS, null_count, null_pixels
 from core.scorers.null_images import NullImage, null_images
+from core.scorers.score_kinds import KINDS, null_count, null_pixels
 from core.scoring.load import load_scorer, model_folder, scorer_kind
 from core.scoring.scores import ScoreCache, score_matrix
 
@@ -189,5 +189,5 @@ def _training_images(benchmark: str, count: int, seed: int, folder: Path | None)
             "--images, or use another prior (gaussian, test, lm)."
         )
 
-    # As many objects as in the training data of the built-in models (core/scenes/training_pictures.py).
+    # As many objects as in the training data of the built-in models (core/scenes/training_scenes.py).
     return [SceneImage(scene) for scene in training_scenes(count, seed, (2, 2, 2, 3))]

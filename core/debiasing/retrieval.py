@@ -14,7 +14,7 @@ from core.base.errors import InputError
 from core.datasets import load_retrieval
 from core.datasets.sets import RetrievalSet
 from core.metrics.recall import classify_if_classes, recall, recall_in_blocks
-from core.scoring.lazy import lazy_scorer
+from core.scoring.lazy_scorer import lazy_scorer
 from core.scoring.scores import ScoreCache, score_matrix
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 from core import datasets
 from core.base.errors import InputError, unknown_name
 from core.datasets.downloads import Hub, Progress, fetch, next_step, sources
-from core.datasets.reading import data_roots
+from core.datasets.file_reading import data_roots
 from core.exchange.import_hub import hub_request
 
 

@@ -86,7 +86,7 @@ def _pictures(figures: Mapping[Path, dict[str, Any]], scale: float) -> dict[Path
             f"SVG and PNG are drawn by a browser, and no Chromium, Chrome or Edge is here; install one, set {VARIABLE} "
             "to its path, or write .html."
         )
-    from core.exchange.pictures import render_figures  # plotly
+    from core.exchange.kaleido_render import render_figures  # plotly
 
     pictures = render_figures(program, [(figures[path], kind) for path, kind in wanted.items()], scale)
     return dict(zip(wanted, pictures, strict=True))

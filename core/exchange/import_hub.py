@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from core.base.errors import InputError, unknown_name
-from core.exchange.import_stage import MAX_UPLOAD
+from core.exchange.import_staging import MAX_UPLOAD
 from core.exchange.import_tables import split_of
 
 CONVERTED = "refs/convert/parquet"

@@ -17,7 +17,7 @@ Nothing that is read is ever run.
 
 from core.exchange.import_columns import ColumnMapping, guess_columns
 from core.exchange.import_problems import Problem, problem_rows
-from core.exchange.import_stage import (
+from core.exchange.import_staging import (
     Staged,
     add_benchmark,
     check_addable,

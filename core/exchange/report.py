@@ -28,7 +28,7 @@ from core.figures import bars_data, group_html, margins_data
 from core.figures.svg import bars_svg, margins_svg
 from core.figures.text import label_and_meaning, tie_count
 from core.groups import GroupSet, ImageRef
-from core.metrics import select
+from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, Estimate, description_of, headline_metrics
 from core.scoring.load import load_scorer, scorer_key
@@ -264,7 +264,7 @@ def _number(row: Mapping[Hashable, Any]) -> str:
 def chosen_groups(found: Evaluation, count: int) -> list[tuple[str, int]]:
     """Groups worth a look with the reason: matched right though GroupScore fails, nearly tied, wrong by far, right."""
     margin = found.matches.margin
-    kinds = select.notable_groups(found)
+    kinds = group_filters.notable_groups(found)
     matched = found.outcomes[GROUP_MATCH]
     kinds = {
         "GroupMatch right, GroupScore wrong": kinds["match right, score wrong"],

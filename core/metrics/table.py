@@ -15,7 +15,7 @@ from math import factorial, perm
 from core.base.errors import InputError, unknown_name
 from core.matching import comparisons
 from core.matching.comparisons import Found, View
-from core.metrics.spans import AlphaInputs, AlphaIntervals, all_of
+from core.metrics.alpha_intervals import AlphaInputs, AlphaIntervals, all_of
 from core.metrics.verdicts import GroupData, compare_text, compare_to_rival, symbol
 
 # For pages and lessons that speak about one metric in particular.

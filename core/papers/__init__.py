@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from core.papers.cells import Records
-from core.papers.measured import measured
 from core.papers.runs import expected_time, matches, missing_of, new_run, records_of
+from core.papers.shipped_results import measured
+from core.papers.table_rows import Records
 from core.papers.tables import SEEDS, TABLES, TableCell, TableLine, lines
 from core.runs.store import Run, RunStore, resume
 from core.ttm.seeds import SeedSpread, new_group, seed_of, spread

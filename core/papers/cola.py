@@ -14,7 +14,7 @@ import pandas as pd
 from core.cola.run import adapt_job
 from core.datasets.published import reference
 from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
-from core.papers.cells import TableCell, TableLine
+from core.papers.table_rows import TableCell, TableLine
 from core.scorers.cola_config import STRATEGIES
 
 BASES = {"CLIP": "openai/clip-vit-base-patch32", "FLAVA": "facebook/flava-full"}

@@ -9,8 +9,8 @@ from typing import Any
 from core import datasets
 from core.cola.tasks import PUBLISHED
 from core.datasets.base import RETRIEVAL
-from core.papers.cells import Records
-from core.papers.measure import KIND as MEASURE
+from core.papers.evaluation_run import KIND as MEASURE
+from core.papers.table_rows import Records
 from core.runs.store import Run, RunStore
 from core.scorers.cola_config import KIND as ADAPT
 from core.scoring.weights import weights_state

@@ -18,7 +18,7 @@ from core.base.errors import unknown_name
 from core.datasets.published import reference
 from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE
 from core.papers import cola, vgpt
-from core.papers.cells import GAINS, TableCell, TableLine
+from core.papers.table_rows import GAINS, TableCell, TableLine
 from core.scorers.hub import builtin_models
 from core.ttm.config import MODELS, PRESETS
 from core.ttm.run import simplematch_job, ttm_job

@@ -18,8 +18,8 @@ from core.datasets.base import RETRIEVAL
 from core.datasets.published import reference
 from core.figures.text import label_and_meaning
 from core.metrics.groups import TEXT_SCORE
-from core.papers.cells import TableCell, TableLine
-from core.papers.measure import measure_job
+from core.papers.evaluation_run import measure_job
+from core.papers.table_rows import TableCell, TableLine
 from core.sweeps.evaluate import evaluate_job
 
 _SUBSTITUTE_NOTE = "the paper's BLIP is the pre-trained ViT-L; this one is its nearest published relative"

@@ -50,7 +50,7 @@ def pretrain_recipe(
     progress: Progress | None = None,
 ) -> Path:
     """As `pretrain`, with a recipe of one's own; `name` appears in the card."""
-    from core.pretrain.folder import pretrain_to_folder  # imports torch and transformers
+    from core.pretrain.model_folder import pretrain_to_folder  # imports torch and transformers
 
     return pretrain_to_folder(
         name, recipe, Path(out), seed, steps, device, progress or (lambda what, share: None)

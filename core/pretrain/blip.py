@@ -16,8 +16,8 @@ from transformers import (
 )
 
 from core.pretrain.language import mean_log_probability, next_word_loss
+from core.pretrain.layers import Batch, ForwardResult, TextStates, place, tower, trimmed
 from core.pretrain.recipes import Recipe
-from core.pretrain.shared import Batch, ForwardResult, TextStates, place, tower, trimmed
 from core.pretrain.tokens import BOS, EOS, NO, PAD, YES, image_settings, questions
 from core.scenes import MODEL_SIZE
 
@@ -152,7 +152,7 @@ def build_captioner(recipe: Recipe, words: int) -> BlipForConditionalGeneration:
     """A decoder that reads the picture by cross-attention."""
     settings = config(recipe, words)
     if recipe.null_images is not None:
-        settings.null_images = list(recipe.null_images)  # read by `core.scorers.kinds.null_pixels`
+        settings.null_images = list(recipe.null_images)  # read by `core.scorers.score_kinds.null_pixels`
     return _placed(BlipForConditionalGeneration(settings), recipe)
 
 

@@ -18,8 +18,8 @@ from transformers import (
     SiglipProcessor,
 )
 
+from core.pretrain.layers import Batch, ForwardResult, place, sincos_grid, tower, trimmed
 from core.pretrain.recipes import Recipe
-from core.pretrain.shared import Batch, ForwardResult, place, sincos_grid, tower, trimmed
 from core.pretrain.tokens import BOS, EOS, PAD, image_settings
 from core.scenes import MODEL_SIZE
 

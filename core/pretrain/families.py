@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from core.pretrain import blip, contrastive, language
+from core.pretrain.layers import Batch, ForwardResult
 from core.pretrain.recipes import Recipe
-from core.pretrain.shared import Batch, ForwardResult
 
 
 @dataclass(frozen=True)

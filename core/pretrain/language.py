@@ -8,8 +8,8 @@ import torch
 from torch.nn import functional as F
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from core.pretrain.layers import Batch, ForwardResult, trimmed
 from core.pretrain.recipes import Recipe
-from core.pretrain.shared import Batch, ForwardResult, trimmed
 from core.pretrain.tokens import BOS, EOS, PAD
 
 

@@ -14,12 +14,12 @@ import torch
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, evaluate
 from core.pretrain.families import FAMILIES
 from core.pretrain.heads import SceneHeads
+from core.pretrain.layers import Batch, ForwardResult
 from core.pretrain.recipes import Recipe
-from core.pretrain.shared import Batch, ForwardResult
 from core.pretrain.tokens import pixels, token_ids
 from core.scenes import SceneImage, build, render_many
-from core.scenes.training_pictures import TrainingData
-from core.scenes.twins import RELATIVE
+from core.scenes.minimal_pairs import RELATIVE
+from core.scenes.training_scenes import TrainingData
 
 Record = dict[str, Any]
 Progress = Callable[[str, float], None]

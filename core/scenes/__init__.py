@@ -35,12 +35,8 @@ from core.scenes.captions import (
     statement_about,
     words,
 )
-from core.scenes.flat import FLAT, is_flat, load_flat
-from core.scenes.render import MODEL_SIZE, RENDERER, SceneImage, render, render_many, segment
-from core.scenes.retrieval import RetrievalSet, build_retrieval, load_retrieval
-from core.scenes.sampler import jitter, sample_scene, training_scenes
-from core.scenes.sets import SETS, build, load
-from core.scenes.twins import (
+from core.scenes.flattened import FLAT, is_flat, load_flat
+from core.scenes.minimal_pairs import (
     SWAPPED,
     MinimalPair,
     draw_minimal_pair,
@@ -48,6 +44,10 @@ from core.scenes.twins import (
     minimal_pair_captions,
     training_minimal_pairs,
 )
+from core.scenes.render import MODEL_SIZE, RENDERER, SceneImage, render, render_many, segment
+from core.scenes.retrieval import RetrievalSet, build_retrieval, load_retrieval
+from core.scenes.sampler import jitter, sample_scene, training_scenes
+from core.scenes.sets import SETS, build, load
 from core.scenes.world import (
     COLOURS,
     HELD_OUT_COMBINATIONS,

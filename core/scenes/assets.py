@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.scenes.flat import write_flat
+from core.scenes.flattened import write_flat
 from core.scenes.retrieval import write_retrieval
 from core.scenes.sets import write_sets
 

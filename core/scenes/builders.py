@@ -16,9 +16,7 @@ from core.scenes.captions import (
     is_true_of,
     phrase_of,
 )
-from core.scenes.sampler import draw_objects, jitter, sample_scene
-from core.scenes.shuffles import shuffled
-from core.scenes.twins import (
+from core.scenes.minimal_pairs import (
     RELATIVE,
     SWAPPED,
     MinimalPair,
@@ -26,6 +24,8 @@ from core.scenes.twins import (
     exchange,
     minimal_pair,
 )
+from core.scenes.sampler import draw_objects, jitter, sample_scene
+from core.scenes.shuffled_captions import shuffled
 from core.scenes.world import (
     ATTRIBUTES,
     COLOURS,

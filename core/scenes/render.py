@@ -20,8 +20,8 @@ import numpy as np
 from PIL import Image
 
 from core.base.errors import InputError
-from core.scenes.shade import floor_colour, object_colour, tone
-from core.scenes.trace import Triple, along, hit, normal, pick, primary_rays, screen_box
+from core.scenes.ray_tracing import Triple, along, hit, normal, pick, primary_rays, screen_box
+from core.scenes.shading import floor_colour, object_colour, tone
 from core.scenes.world import Scene
 
 RENDERER = "crossmatch-scenes-1"  # part of every image's key: change it whenever pixels change

@@ -14,8 +14,8 @@ import numpy as np
 from core.base.errors import InputError, unknown_name
 from core.scenes.captions import CaptionTemplate, Phrase, Statement, caption_text
 from core.scenes.render import SceneImage
-from core.scenes.rows import asset_path, damaged, read_rows, write_rows
 from core.scenes.sampler import sample_scene
+from core.scenes.shipped_files import asset_path, damaged, read_rows, write_rows
 from core.scenes.world import (
     ATTRIBUTES,
     COLOURS,

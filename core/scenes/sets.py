@@ -16,7 +16,7 @@ from core.scenes import builders
 from core.scenes.builders import Builder, DraftGroup
 from core.scenes.captions import held_out_kinds, is_true_of, is_unambiguous
 from core.scenes.render import SceneImage
-from core.scenes.rows import asset_path, damaged, read_rows, write_rows
+from core.scenes.shipped_files import asset_path, damaged, read_rows, write_rows
 from core.scenes.world import SPLITS, Scene
 
 SHIPPED = (

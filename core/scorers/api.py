@@ -22,7 +22,7 @@ from PIL import Image
 
 from core.base.errors import InputError
 from core.groups import GroupSet, ImageRef
-from core.scorers.kinds import QUESTION
+from core.scorers.score_kinds import QUESTION
 
 if TYPE_CHECKING:
     from core.scoring.scores import ScoreCache

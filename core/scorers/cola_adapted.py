@@ -27,7 +27,7 @@ from core.scorers.cola_features import FeatureBase, Features, base_of
 from core.scorers.cola_heads import EncodedInputs, Head, make_head
 from core.scorers.contrastive import IMAGE_BATCH, ContrastiveModel, _used, describe_device
 from core.scorers.hub import key_of_unchanged, model_files, read_json, saved_json
-from core.scorers.reading import image_inputs
+from core.scorers.input_loading import image_inputs
 
 KIND = "crossmatch-adapted"
 LoadBase = Callable[[str, str], ContrastiveModel]  # (name, device) -> the model of that name

@@ -25,7 +25,7 @@ from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers.base import Batch, Prepared
 from core.scorers.gradient_caching import MicroBatchSearch
-from core.scorers.reading import PreparedInputs, Vision, blocks_of, image_inputs, prefetch, prepare
+from core.scorers.input_loading import PreparedInputs, Vision, blocks_of, image_inputs, prefetch, prepare
 
 __all__ = ["ContrastiveModel", "PreparedInputs", "Vision", "describe_device", "image_inputs", "pick_device"]
 

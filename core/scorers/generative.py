@@ -20,7 +20,6 @@ from transformers.modeling_outputs import BaseModelOutput
 from core.groups import ImageRef
 from core.scorers.decoding import ChatScorer, Prefix, text_log_probs
 from core.scorers.hub import read_json
-from core.scorers.kinds import DEFAULT_NULL_COUNT, blind_key, null_pixels
 from core.scorers.null_images import NullImage, log_mean, null_images
 from core.scorers.pairwise import (
     ImageInput,
@@ -32,6 +31,7 @@ from core.scorers.pairwise import (
     token_log_probs,
     used_inputs,
 )
+from core.scorers.score_kinds import DEFAULT_NULL_COUNT, blind_key, null_pixels
 
 # The released BLIP checkpoints have two tokens more than BERT's vocabulary: [DEC] 30522 and [ENC] 30523.
 BLIP_VOCABULARY = 30_524

@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 from core.base import paths
 from core.base.errors import InputError, unknown_name
 from core.base.files import storage_errors
-from core.scorers import memory
-from core.scorers.memory import HUB_TIMEOUT
+from core.scorers import device_memory
+from core.scorers.device_memory import HUB_TIMEOUT
 
 VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model", "tokenizer.model")
 TOKENIZER_FILES = (
@@ -137,7 +137,9 @@ def snapshot(name: str, patterns: Sequence[str], need: str) -> Path:
         info = HfApi().model_info(name, timeout=HUB_TIMEOUT)
         if info.safetensors is not None:
             counts = dict(info.safetensors.parameters)
-            memory.check_free_memory(name, memory.plan(counts), memory.free_bytes("auto"))
+            device_memory.check_free_memory(
+                name, device_memory.plan(counts), device_memory.free_bytes("auto")
+            )
         return Path(snapshot_download(name, allow_patterns=list(patterns)))
     except InputError:
         raise

@@ -23,11 +23,11 @@ from torch.nn import functional as F
 from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers.contrastive import SMALLER, describe_device, pick_device
+from core.scorers.device_memory import check_free_memory, free_bytes, plan, weight_bytes
 from core.scorers.gradient_caching import MicroBatchSearch
 from core.scorers.hub import check_weights, first_sentence
-from core.scorers.kinds import kind_key
-from core.scorers.memory import check_free_memory, free_bytes, plan, weight_bytes
 from core.scorers.null_images import NullImage
+from core.scorers.score_kinds import kind_key
 
 # Captions of one image that are scored at once.
 CAPTION_BATCH = 32

@@ -18,9 +18,9 @@ from core.base.errors import InputError
 from core.scorers.decoding import ChatScorer, Prefix
 from core.scorers.generative import image_states, query_features
 from core.scorers.hub import read_json
-from core.scorers.kinds import QUESTION
 from core.scorers.matching_head import with_first_token
 from core.scorers.pairwise import ImageInput, ModelParts, PairScorer, joining_space, load_parts
+from core.scorers.score_kinds import QUESTION
 
 ANSWER = "Yes"
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from core.scorers.api import load_api
+from core.scorers.device_memory import fits_in_memory
 from core.scorers.hub import locate
-from core.scorers.kinds import CHAT_TYPES, KINDS, TEXT_TYPES, natural_kind
-from core.scorers.memory import fits_in_memory
 from core.scorers.plugins import load_plugin
+from core.scorers.score_kinds import CHAT_TYPES, KINDS, TEXT_TYPES, natural_kind
 
 if TYPE_CHECKING:
     from core.scorers.base import Scorer

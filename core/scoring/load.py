@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from core.base.paths import is_folder
 from core.base.public_mode import check_source
 from core.runs.models import run_source
-from core.scorers.faster import converted_copy, key_of, split_prefix
 from core.scorers.hub import builtin_models, family, file_stamp, folder_key, locate, read_json
-from core.scorers.kinds import KINDS, key_without_loading, kinds_of, natural_kind
+from core.scorers.inference_modes import converted_copy, key_of, split_prefix
+from core.scorers.score_kinds import KINDS, key_without_loading, kinds_of, natural_kind
 from core.scoring.families import FAMILIES, PAIRWISE, Loader
 
 if TYPE_CHECKING:

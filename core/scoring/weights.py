@@ -6,7 +6,7 @@ from pathlib import Path
 
 from core.base.errors import InputError
 from core.scorers.hub import builtin_models, has_weights
-from core.scorers.kinds import KINDS
+from core.scorers.score_kinds import KINDS
 
 # Download in GB of the models in the paper's tables, for the next step's text.
 _GIGABYTES = {

@@ -16,7 +16,7 @@ from core.base.errors import InputError
 from core.metrics.evaluation import Evaluation, percent_record
 from core.scoring.load import load_scorer
 from core.scoring.scores import ScoreCache, score_all, score_groups
-from core.ttm.choices import absolute_name, check_device
+from core.ttm.defaults import absolute_name, check_device
 from core.ttm.run import load_groups
 
 if TYPE_CHECKING:  # a queued worker waits without numpy

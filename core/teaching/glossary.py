@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.metrics.groups import METRICS
 from core.metrics.retrieval import METRICS as RETRIEVAL
-from core.scorers.kinds import KINDS
+from core.scorers.score_kinds import KINDS
 
 TERMS = {
     "group": "Images and captions that belong together, at least as many captions as images; 2×2 has two of each.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.base import files
 from core.runs.checkpoints import load_moments, publish_with, save_moments, write_checkpoint
-from core.ttm.card import card
+from core.ttm.model_card import card
 
 if TYPE_CHECKING:  # a queued worker waits without numpy and torch
     from core.ttm.loop import TTMState, TTMStep

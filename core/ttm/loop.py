@@ -21,7 +21,7 @@ from core.matching.comparisons import fitted_groups
 from core.matching.groups import Matches
 from core.scorers import lora
 from core.scorers.base import Trainable
-from core.scorers.faster import split_prefix
+from core.scorers.inference_modes import split_prefix
 from core.ttm.config import TrainConfig, TTMConfig, thresholds
 from core.ttm.pseudolabels import (
     PreparedGroups,

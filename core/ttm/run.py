@@ -22,8 +22,8 @@ from core.metrics import groups as metrics
 from core.runs.models import origin
 from core.scoring.load import load_scorer, scorer_kind
 from core.ttm.checkpoint import load_state
-from core.ttm.choices import absolute_name, check_device, configured
 from core.ttm.config import SimpleMatchConfig, TTMConfig
+from core.ttm.defaults import absolute_name, check_device, configured
 from core.ttm.records import step_record
 from core.ttm.transfer import adapted_pool
 

@@ -1,7 +1,7 @@
 """The lessons, in order."""
 
-from ui.lessons import alpha, binding, blind, chance, matrix, pseudo, transfer
-from ui.lessons.parts import Lesson
+from ui.lessons import alpha, binding, blind, chance, matrix, pseudolabels, transfer
+from ui.lessons.elements import Lesson
 
 LESSONS = {
     "matrix": Lesson(
@@ -13,7 +13,7 @@ LESSONS = {
     "blind": Lesson("Solved without looking", 5, "Does this benchmark test vision at all?", blind.show),
     "alpha": Lesson("Taking language out", 8, "What does α change, and what can it not change?", alpha.show),
     "pseudo": Lesson(
-        "Learning from yourself", 8, "Which of its own matchings should a model trust?", pseudo.show
+        "Learning from yourself", 8, "Which of its own matchings should a model trust?", pseudolabels.show
     ),
     "transfer": Lesson(
         "Memory or skill", 8, "What is left of the gain on groups it never saw?", transfer.show

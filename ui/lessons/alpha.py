@@ -10,9 +10,9 @@ from core.debiasing.study import AlphaStudy, pmi_text
 from core.figures import group_html
 from core.figures.alpha import alpha_data, alpha_figure
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE
-from ui.lessons import parts
-from ui.lessons.live import evaluate
-from ui.takeaway import chart
+from ui.export import chart
+from ui.lessons import elements
+from ui.lessons.evaluations import evaluate
 
 MODEL = "vgpt:builtin/blip-caption"
 BLIND = "blind:builtin/blip-caption"
@@ -34,7 +34,7 @@ def show() -> None:
         "takes it out: log P(t | i) − **α** · log P(t)."
     )
     found = study(SET)
-    choice = parts.predict(
+    choice = elements.predict(
         "alpha",
         "on 2×2 groups, which of these cannot change at all, whatever α is?",
         tuple(METRICS[name].label for name in (TEXT_SCORE, GROUP_SCORE, GROUP_MATCH)),
@@ -46,7 +46,7 @@ def show() -> None:
         for name in (TEXT_SCORE, GROUP_SCORE, GROUP_MATCH)
         if np.ptp(found.curve(name).values) == 0
     ]
-    parts.verdict(choice, still[0] if len(still) == 1 else " and ".join(still) or "none of them")
+    elements.verdict(choice, still[0] if len(still) == 1 else " and ".join(still) or "none of them")
     alpha = st.slider("α", 0.0, 1.0, 0.5, step=0.01, key="lesson_alpha", bind="query-params")
     chances = {name: found.evaluation(0.0).metrics[name].chance for name in SHOWN}
     curves = {name: found.curve(name) for name in SHOWN}
@@ -64,7 +64,7 @@ def show() -> None:
         "once, so both totals fall equally: **GroupMatch never needed debiasing**. Nor does ImageScore, which compares "
         "within a column. It holds for square groups and for logarithms."
     )
-    parts.question(
+    elements.question(
         "alpha",
         "A 1×5 group: one image, five captions. Does α change GroupMatch there?",
         {
@@ -74,7 +74,7 @@ def show() -> None:
         },
         "It can",
     )
-    parts.onwards("Move alpha on any set", "pages/3_Debias.py", parts.picked(SET, MODEL))
+    elements.onwards("Move alpha on any set", "pages/3_Debias.py", elements.picked(SET, MODEL))
 
 
 def one_group(found: AlphaStudy, alpha: float) -> None:

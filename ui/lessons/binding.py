@@ -11,9 +11,9 @@ from core.figures import retrieval
 from core.figures.text import metric_line
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import TEXT_SCORE
-from ui.lessons import parts
-from ui.lessons.live import evaluate
-from ui.takeaway import chart
+from ui.export import chart
+from ui.lessons import elements
+from ui.lessons.evaluations import evaluate
 
 # What changed in the wrong caption -> the set whose groups are sliced by it.
 CHANGES = {
@@ -35,7 +35,7 @@ def show() -> None:
         "every word of a picture and lose exactly that."
     )
     found = {change: sliced(change) for change in CHANGES}
-    choice = parts.predict(
+    choice = elements.predict(
         "binding",
         "which mistake in a caption does the built-in CLIP notice most often?",
         tuple(SAID.values()),
@@ -43,7 +43,7 @@ def show() -> None:
     if choice is None:
         return
     value = {change: e.metrics[TEXT_SCORE].value for change, e in found.items()}
-    parts.verdict(choice, SAID[max(value, key=value.__getitem__)])
+    elements.verdict(choice, SAID[max(value, key=value.__getitem__)])
     rows = {change: e.metrics for change, e in found.items()}
     told = "; ".join(f"{SAID[c]}: {metric_line(e.metrics[TEXT_SCORE])}" for c, e in found.items())
     left, right = st.columns([3, 2], gap="large")
@@ -60,7 +60,7 @@ def show() -> None:
         "training?"
     )
     measured()
-    parts.question(
+    elements.question(
         "binding",
         "Why can a bag of words solve “a colour that is not in the picture”, but not “two colours exchanged”?",
         {
@@ -70,8 +70,8 @@ def show() -> None:
         },
         "Exchanged captions contain the same words",
     )
-    parts.onwards(
-        "Search by attribute and object", "pages/5_Retrieval.py", parts.picked("scenes/attribute-swap")
+    elements.onwards(
+        "Search by attribute and object", "pages/5_Retrieval.py", elements.picked("scenes/attribute-swap")
     )
 
 
@@ -103,4 +103,4 @@ def measured() -> None:
 
 def sliced(change: str) -> Evaluation:
     """The groups whose wrong caption has this change."""
-    return evaluate(CHANGES[change], parts.MODEL).slices("change")["change"][change]
+    return evaluate(CHANGES[change], elements.MODEL).slices("change")["change"][change]

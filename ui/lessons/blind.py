@@ -8,9 +8,9 @@ from core import figures
 from core.figures.text import metric_line
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import TEXT_SCORE
-from ui.lessons import parts
-from ui.lessons.live import evaluate
-from ui.takeaway import chart
+from ui.export import chart
+from ui.lessons import elements
+from ui.lessons.evaluations import evaluate
 
 BLIND = "builtin/blind-lm"
 ORDER, SWAP = "scenes/word-order", "scenes/swap"
@@ -23,14 +23,14 @@ def show() -> None:
         "can win without looking at the image. The **blind language model** here has never seen one."
     )
     found = {name: evaluate(name, BLIND) for name in SETS}
-    choice = parts.predict(
+    choice = elements.predict(
         "blind",
         "on which set does a model without eyes find the caption far more often than chance?",
         ("shuffled words (1×5)", "plausible swaps (1×2)", "both", "neither"),
     )
     if choice is None:
         return
-    parts.verdict(choice, _outcome(found))
+    elements.verdict(choice, _outcome(found))
     rows = {name.removeprefix("scenes/"): e.metrics for name, e in found.items()}
     told = "; ".join(f"{name} {metric_line(row[TEXT_SCORE])}" for name, row in rows.items())
     left, right = st.columns(2, gap="large")
@@ -48,7 +48,7 @@ def show() -> None:
         for caption, score in groups:
             st.text(f"{score:8.2f}   {caption}")
         st.caption("Mean log-likelihood per token. No image went in.")
-    parts.question(
+    elements.question(
         "blind",
         "A vision-language model reaches 95 % on such a shuffled-words benchmark. What have you learned?",
         {
@@ -57,7 +57,9 @@ def show() -> None:
         },
         "Nothing yet about its eyes",
     )
-    parts.onwards("Check any benchmark with a blind model", "pages/3_Debias.py", parts.picked(ORDER, BLIND))
+    elements.onwards(
+        "Check any benchmark with a blind model", "pages/3_Debias.py", elements.picked(ORDER, BLIND)
+    )
 
 
 def live_example(evaluation: Evaluation) -> list[tuple[str, float]]:

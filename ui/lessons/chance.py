@@ -8,8 +8,8 @@ from core import figures
 from core.figures.text import metric_line
 from core.metrics.groups import METRICS
 from core.teaching import lessons
-from ui.lessons import parts
-from ui.takeaway import chart
+from ui.export import chart
+from ui.lessons import elements
 
 SHAPES = [(2, 2), (3, 3), (4, 4), (1, 2), (1, 4), (2, 4), (3, 5)]
 
@@ -20,11 +20,11 @@ def show() -> None:
         "metric, so an accuracy without its chance level says little."
     )
     options = ("1 in 4", "1 in 6", "1 in 2")
-    choice = parts.predict("chance", "on 2×2 groups, how often is GroupMatch right by pure luck?", options)
+    choice = elements.predict("chance", "on 2×2 groups, how often is GroupMatch right by pure luck?", options)
     if choice is None:
         return
     exact = lessons.guessing_table([(2, 2)]).iloc[0]["GroupMatch"]
-    parts.verdict(choice, f"1 in {100 / exact:.0f}")
+    elements.verdict(choice, f"1 in {100 / exact:.0f}")
     st.markdown(
         "There are only two ways to match two images with two captions: one half. **GroupMatch is not free accuracy**: "
         "look at the height above its chance level, never at the height alone. Now let chance play."
@@ -60,7 +60,7 @@ def show() -> None:
         st.caption(
             "Exact chance levels: [TTM] Propositions 1 and 2 for k×k, 3 and 4 for fewer images than captions."
         )
-    parts.question(
+    elements.question(
         "chance",
         "Model X: GroupScore 25 % on 2×2. Model Y: GroupMatch 45 % on 2×2. Which one certainly knows more than chance?",
         {
@@ -70,8 +70,8 @@ def show() -> None:
         },
         "X",
     )
-    parts.onwards(
-        "See a model's metrics with their chance levels", "pages/2_Matching.py", parts.picked(parts.SET)
+    elements.onwards(
+        "See a model's metrics with their chance levels", "pages/2_Matching.py", elements.picked(elements.SET)
     )
 
 

@@ -10,7 +10,7 @@ from core.base.errors import InputError
 from core.figures import group_html
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, TEXT_SCORE
-from ui.lessons import parts
+from ui.lessons import elements
 
 START = [[6.4, 5.0], [10.1, 9.6]]
 SHOWN = (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE, GROUP_MATCH)
@@ -35,7 +35,7 @@ def show() -> None:
     st.dataframe(
         pd.DataFrame(START, index=["image A", "image B"], columns=["caption 1", "caption 2"]), width=420
     )
-    choice = parts.predict(
+    choice = elements.predict(
         "matrix",
         "does this model know which caption belongs to which image?",
         ("no metric will say so", "GroupScore says yes", "GroupMatch says yes, GroupScore says no"),
@@ -49,7 +49,7 @@ def show() -> None:
         if said[GROUP_MATCH] and not said[GROUP_SCORE]
         else "GroupScore says yes" if said[GROUP_SCORE] else "no metric will say so"
     )  # fmt: skip
-    parts.verdict(choice, outcome)
+    elements.verdict(choice, outcome)
     st.markdown(
         "GroupScore compares single cells, so an image that scores high with everything spoils it. GroupMatch compares "
         "whole assignments: A–1 and B–2 together, against A–2 and B–1. **Change the numbers** and watch the verdicts; "
@@ -64,7 +64,7 @@ def show() -> None:
     st.caption(
         "One made-up group: chance levels are 25, 25, 16.7 and 50 % on random scores, from top to bottom."
     )
-    parts.question(
+    elements.question(
         "matrix",
         "You add the same number to both scores of image A. What can change?",
         {
@@ -75,7 +75,7 @@ def show() -> None:
         },
         "ImageScore",
     )
-    parts.onwards("See real groups like this one", "pages/1_Groups.py", parts.picked(parts.SET))
+    elements.onwards("See real groups like this one", "pages/1_Groups.py", elements.picked(elements.SET))
 
 
 def _evaluation(values: np.ndarray) -> Evaluation:

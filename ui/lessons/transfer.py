@@ -8,9 +8,9 @@ from core import figures
 from core.figures.text import metric_line
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from core.teaching import lessons
-from ui.lessons import parts
+from ui.export import chart
+from ui.lessons import elements
 from ui.loaders import load_groups
-from ui.takeaway import chart
 
 SHOWN = (GROUP_SCORE, GROUP_MATCH)
 
@@ -26,21 +26,21 @@ def show() -> None:
         "learned something about *left* and *right*, or about these pictures? Adapt on **half** of the groups and "
         "measure the other half, which it never saw."
     )
-    choice = parts.predict(
+    choice = elements.predict(
         "transfer",
         "GroupScore of the adapted half will rise by tens of points. And of the untouched half?",
         ("it rises as much", "it rises far less", "it falls"),
     )
     if choice is None:
         return
-    adapted, untouched = halves(parts.SET, parts.MODEL)
+    adapted, untouched = halves(elements.SET, elements.MODEL)
     gains = [
         h.after.metrics[GROUP_SCORE].value - h.before.metrics[GROUP_SCORE].value for h in (adapted, untouched)
     ]
     outcome = (
         "it falls" if gains[1] < 0 else "it rises far less" if gains[1] < gains[0] / 2 else "it rises as much"
     )
-    parts.verdict(choice, outcome)
+    elements.verdict(choice, outcome)
     rows = {
         f"{name}, {when}": getattr(half, when).metrics
         for name, half in (("adapted", adapted), ("untouched", untouched))
@@ -56,7 +56,7 @@ def show() -> None:
         "Crossmatch offers the check wherever a model adapts. (One map per modality on frozen embeddings, trained just "
         "now; test-time matching trains the whole model, and how much of its gain carries over is measured there.)"
     )
-    parts.question(
+    elements.question(
         "transfer",
         "When is memorising the test groups acceptable?",
         {
@@ -66,8 +66,8 @@ def show() -> None:
         },
         "When these groups are all that has to be matched",
     )
-    parts.onwards(
+    elements.onwards(
         "Run test-time matching with a transfer check",
         "pages/4_Test-Time_Matching.py",
-        parts.picked(parts.SET),
+        elements.picked(elements.SET),
     )

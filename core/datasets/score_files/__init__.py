@@ -21,9 +21,9 @@ import pandas as pd
 
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_bytes
-from core.datasets.score_files import jsonl, longform, npz
+from core.datasets.score_files import jsonl, long_format, npz
 from core.datasets.score_files.common import ScoreFile, parquet_frame, read_bytes
-from core.datasets.score_files.longform import read_tags
+from core.datasets.score_files.long_format import read_tags
 from core.datasets.score_files.npz import load_npz
 from core.groups import check_truth
 from core.matching.groups import check_scores
@@ -32,8 +32,8 @@ __all__ = ["ScoreFile", "load_npz", "parquet_frame", "read_bytes", "read_scores"
 
 # Ending -> reader of (path, bytes), writer to bytes
 _FORMATS: dict[str, tuple[Callable[[Path | str, bytes], ScoreFile], Callable[[ScoreFile], bytes]]] = {
-    ".csv": (longform.read_csv, longform.write_csv),
-    ".parquet": (longform.read_parquet, longform.write_parquet),
+    ".csv": (long_format.read_csv, long_format.write_csv),
+    ".parquet": (long_format.read_parquet, long_format.write_parquet),
     ".npz": (npz.read, npz.write),
     ".jsonl": (jsonl.read, jsonl.write),
 }

@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from core.datasets import mine
-from core.exchange import import_stage
-from core.exchange.import_stage import answer_text, save_upload, unpack_source
+from core.datasets import user_sets
+from core.exchange import import_staging
+from core.exchange.import_staging import answer_text, save_upload, unpack_source
 from core.exchange.import_tables import table_choices
 from core.exchange.importing import (
     ColumnMapping,
@@ -28,8 +28,8 @@ from core.exchange.importing import (
 )
 from core.figures import group_html
 from core.figures.text import escape_markdown
+from ui.images import pictures
 from ui.loaders import load_groups
-from ui.pictures import pictures
 from ui.selection import benchmarks, jump
 
 NONE = "(none)"
@@ -174,7 +174,7 @@ def check(now: Bench, columns: ColumnMapping) -> None:
             place.caption(f"{count} groups read …")
 
     with st.spinner("Checking every row and every image …"):
-        now.staged, now.meant = import_stage.stage_import(now.table, columns, progress=tell), columns
+        now.staged, now.meant = import_staging.stage_import(now.table, columns, progress=tell), columns
     place.empty()
 
 
@@ -244,7 +244,7 @@ def name_it(now: Bench) -> None:
 
 def show_added() -> None:
     """What was added a moment ago, and where to go on with it."""
-    added = [name for name in st.session_state.get("added", ()) if name.split("/")[1] in mine.sets()]
+    added = [name for name in st.session_state.get("added", ()) if name.split("/")[1] in user_sets.sets()]
     if not added:
         return
     st.success(

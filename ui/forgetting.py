@@ -14,9 +14,9 @@ from core.cola.forgetting import cached_table, run_table, unadapted_sets
 from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, METRICS
 from core.runs.store import Run, RunStore
-from ui.formats import progress_bar
+from ui.export import chart
+from ui.formatting import progress_bar
 from ui.page import guard
-from ui.takeaway import chart
 
 TOLD = (
     "After minus before in points, with paired 95 % bootstrap intervals over groups, on groups that training never "

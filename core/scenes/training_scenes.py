@@ -13,9 +13,9 @@ import numpy as np
 
 from core.base.paths import home
 from core.scenes.captions import CaptionTemplate, Statement, caption_text, is_unambiguous, statement_about
+from core.scenes.minimal_pairs import MinimalPair, draw_mentioned_attributes, training_minimal_pairs
 from core.scenes.render import MODEL_SIZE, RENDERER, render_many
 from core.scenes.sampler import training_scenes
-from core.scenes.twins import MinimalPair, draw_mentioned_attributes, training_minimal_pairs
 from core.scenes.world import COLOURS, MATERIALS, SHAPES, SIZES, Scene
 
 # What a relation says of its first object: the table's column and the sign; of the second object the opposite.

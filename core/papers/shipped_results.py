@@ -12,8 +12,8 @@ import pandas as pd
 from core.base.paths import assets
 from core.cola.run import adapt_job
 from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE
-from core.papers.cells import TableCell
-from core.papers.measure import measure_job
+from core.papers.evaluation_run import measure_job
+from core.papers.table_rows import TableCell
 from core.scorers.cola_config import STRATEGIES
 from core.ttm.run import simplematch_job, ttm_job
 from core.ttm.seeds import SeedSpread, spread

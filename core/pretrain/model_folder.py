@@ -10,13 +10,13 @@ from typing import Any
 import torch
 
 from core.base.errors import InputError
-from core.pretrain.card import LOG, write_card
 from core.pretrain.families import FAMILIES
+from core.pretrain.initial_weights import builtin, initialise_from
 from core.pretrain.loop import Progress, remeasure, seeded, train
+from core.pretrain.model_card import LOG, write_card
 from core.pretrain.recipes import Recipe
-from core.pretrain.start import builtin, initialise_from
 from core.pretrain.tokens import word_tokenizer
-from core.scenes.training_pictures import training_data
+from core.scenes.training_scenes import training_data
 
 
 def pretrain_to_folder(

@@ -7,9 +7,9 @@ import streamlit as st
 
 from core import figures
 from core.metrics import groups as metrics
-from ui.lessons import parts
-from ui.lessons.live import evaluate
-from ui.takeaway import chart
+from ui.export import chart
+from ui.lessons import elements
+from ui.lessons.evaluations import evaluate
 
 
 def show() -> None:
@@ -17,8 +17,8 @@ def show() -> None:
         "Test-time matching trains a model on its own matchings. Some of them are wrong. It trusts a matching only if "
         "its **margin** over the next best one reaches a threshold τ: fewer labels, but better ones. Is that so?"
     )
-    found = evaluate(parts.SET, parts.MODEL)
-    choice = parts.predict(
+    found = evaluate(elements.SET, elements.MODEL)
+    choice = elements.predict(
         "pseudo",
         "of the 20 % of matchings with the widest margins, how many are right, compared with all of them?",
         ("about as many", "clearly more", "fewer"),
@@ -36,7 +36,7 @@ def show() -> None:
         if top.high < everyone.value
         else "about as many"
     )
-    parts.verdict(choice, outcome)
+    elements.verdict(choice, outcome)
     st.markdown(
         f"Surest fifth: **{top.value:.1f} %** right (95 %: {top.low:.1f}–{top.high:.1f}); all groups: "
         f"**{everyone.value:.1f} %** ({everyone.low:.1f}–{everyone.high:.1f}); chance {everyone.chance:.0f} %."
@@ -63,7 +63,7 @@ def show() -> None:
             "falling threshold gains; on this set, with four seeds, a constant one cannot be told from it and a rising "
             "one gains half as much."
         )
-    parts.question(
+    elements.question(
         "pseudo",
         "Precision among the selected is 100 % only because the threshold selects two groups. Good?",
         {
@@ -72,4 +72,6 @@ def show() -> None:
         },
         "No, it needs coverage as well",
     )
-    parts.onwards("Watch a run lower its threshold", "pages/4_Test-Time_Matching.py", parts.picked(parts.SET))
+    elements.onwards(
+        "Watch a run lower its threshold", "pages/4_Test-Time_Matching.py", elements.picked(elements.SET)
+    )

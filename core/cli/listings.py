@@ -10,10 +10,10 @@ import typer
 
 from core.base.errors import unknown_name
 from core.cli.options import Device, Json, Seed
-from core.cli.say import Announcer, note, show_json
+from core.cli.output import Announcer, note, show_json
 from core.datasets import DATASETS, benchmark_entry, state
 from core.datasets.base import GRAPHS, GROUPS, RETRIEVAL
-from core.scenes.flat import GLOBAL_SUFFIX
+from core.scenes.flattened import GLOBAL_SUFFIX
 from core.scenes.sets import SETS
 from core.scoring.load import builtin_models, scorer_names
 from core.scoring.weights import weights_bytes, weights_folder, weights_state

@@ -14,9 +14,9 @@ from core import datasets, figures
 from core.base.errors import InputError, unknown_name
 from core.base.files import storage_errors, write_bytes
 from core.cli.evaluate import Shape, check_slices, load_evaluation
+from core.cli.given_options import App, refuse, typed
 from core.cli.options import named
-from core.cli.say import Announcer, note
-from core.cli.typed import App, refuse, typed
+from core.cli.output import Announcer, note
 from core.exchange.figures import write_figure
 from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
 from core.exchange.groups import export_groups as export

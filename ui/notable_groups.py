@@ -7,7 +7,7 @@ import numpy as np
 from core.base.errors import InputError
 from core.debiasing.debias import prior_from_scores
 from core.debiasing.study import AlphaStudy
-from core.metrics import paired, select
+from core.metrics import group_filters, paired
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, TEXT_SCORE
 from core.runs.store import RunStore
@@ -19,7 +19,7 @@ BLIND = "builtin/blind-lm"
 
 def surprises(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndarray]:
     """Label -> groups, bool (n,). Only what the shipped models and the run's own base can tell without a wait."""
-    found = select.notable_groups(evaluation)
+    found = group_filters.notable_groups(evaluation)
     if selection.model.startswith("run/"):
         found |= _adapted(selection, evaluation)
     if known_scorers().get(selection.model) == "vgpt":

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from core.scenes.trace import Triple, along, hit, normal, pick, pixel_box, to_local
+from core.scenes.ray_tracing import Triple, along, hit, normal, pick, pixel_box, to_local
 from core.scenes.world import COLOURS, Light, Scene, SceneObject
 
 _LINEAR = {name: tuple(c**2.2 for c in rgb) for name, rgb in COLOURS.items()}

@@ -20,8 +20,8 @@ from core.groups import GroupSet
 from core.scenes import sets
 from core.scenes.builders import DraftGroup
 from core.scenes.captions import is_true_of
-from core.scenes.rows import asset_path, damaged, read_rows, write_rows
 from core.scenes.sets import SHIPPED, draw_groups, load
+from core.scenes.shipped_files import asset_path, damaged, read_rows, write_rows
 
 GLOBAL_SUFFIX = "@global"
 # Those whose groups hold several images or all relations, as in [TTM] Table 2; each keeps at least 100 test images. The

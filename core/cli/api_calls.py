@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from core.cli.say import note
+from core.cli.output import note
 from core.scorers.api import ApiScorer, planned_calls
 from core.scoring.scores import ScoreCache
 

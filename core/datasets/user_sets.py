@@ -20,7 +20,7 @@ from core.base import files
 from core.base.errors import InputError, unknown_name
 from core.base.paths import home
 from core.datasets.base import GROUPS
-from core.datasets.reading import find_layout, require
+from core.datasets.file_reading import find_layout, require
 from core.groups import FileImage, Group, GroupSet
 
 GROUPS_FILE, FACTS_FILE, IMAGES = "groups.jsonl", "set.json", "images"

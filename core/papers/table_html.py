@@ -12,7 +12,7 @@ import pandas as pd
 from core import datasets
 from core.datasets.published import UNITS, reference
 from core.figures.text import label_and_meaning
-from core.papers.cells import GAINS
+from core.papers.table_rows import GAINS
 from core.papers.tables import TABLES
 
 PAPERS = {"Test-Time Matching": "TTM", "Language priors": "VGPT", "Cola": "Cola"}

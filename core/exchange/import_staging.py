@@ -16,7 +16,7 @@ from typing import IO, Any
 from core.base import files
 from core.base.errors import InputError
 from core.base.paths import is_file
-from core.datasets import mine
+from core.datasets import user_sets
 from core.datasets.downloads import unpack
 from core.exchange.import_columns import ColumnMapping, guess_columns
 from core.exchange.import_images import ImageStore
@@ -65,8 +65,8 @@ def stage_import(
         else:
             table = open_table(unpack_source(source, folder / "unpacked"), manifest)
         meant = (columns or guess_columns(table.columns)).checked(table.columns)
-        reader = RowReader(table, meant, ImageStore(folder / mine.IMAGES))
-        shapes = _write(reader.groups(), folder / mine.GROUPS_FILE, progress)
+        reader = RowReader(table, meant, ImageStore(folder / user_sets.IMAGES))
+        shapes = _write(reader.groups(), folder / user_sets.GROUPS_FILE, progress)
         shutil.rmtree(folder / "unpacked", ignore_errors=True)
         found = reader.problems
         return Staged(
@@ -99,12 +99,12 @@ def unpack_source(source: Path, unpacked: Path) -> Path:
 
 def preview(staged: Staged, count: int = 10) -> GroupSet:
     """The first groups of a staged set."""
-    return mine.read_folder(staged.folder, "preview", most=count)
+    return user_sets.read_folder(staged.folder, "preview", most=count)
 
 
 def check_addable(staged: Staged, name: str, skip_bad: bool = False) -> bool:
     """Whether `add_benchmark` would take it; InputError for a name that is taken or is none."""
-    mine.checked_name(name)
+    user_sets.checked_name(name)
     return staged.groups > 0 and (skip_bad or not staged.fatal)
 
 
@@ -115,7 +115,7 @@ def add_benchmark(staged: Staged, name: str, skip_bad: bool = False, **facts: st
     Raises InputError for a name that is taken or is none, for a set without groups, and for problems that nobody has
     agreed to leave out.
     """
-    name = mine.checked_name(name)
+    name = user_sets.checked_name(name)
     if not staged.groups:
         raise InputError(
             f"{staged.source} gives no group that can be used; mend what the list of problems says."
@@ -127,7 +127,7 @@ def add_benchmark(staged: Staged, name: str, skip_bad: bool = False, **facts: st
         )
     if not staged.folder.is_dir():
         raise InputError(f"The staged set of {staged.source} is gone; read it again.")
-    return mine.install_set(staged.folder, name, staged.shapes, facts)
+    return user_sets.install_set(staged.folder, name, staged.shapes, facts)
 
 
 def discard_staged(staged: Staged) -> None:
@@ -170,7 +170,7 @@ def _write(drafts: Iterable[DraftGroup], path: Path, progress: Callable[[int], N
 
 def _temporary_folder() -> Path:
     """A new folder for work; those of yesterday are thrown away."""
-    root = mine.root()
+    root = user_sets.root()
     folder = root / f".staging-{secrets.token_hex(6)}"
     with files.storage_errors(root):
         root.mkdir(parents=True, exist_ok=True)

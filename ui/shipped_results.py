@@ -12,7 +12,7 @@ import streamlit as st
 from core.figures import ablations
 from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
-from ui.takeaway import chart
+from ui.export import chart
 
 
 class View(NamedTuple):
