@@ -26,7 +26,7 @@ def insight(group: tuple[str, str | None], pick: dict[str, object]) -> None:
     """The first way in: a group on which the two metrics disagree."""
     label = "See a group where GroupScore says no and GroupMatch says yes"
     state = {**pick, "set": group[0], "group": group[1]}
-    ui.jump(
+    ui.page_button(
         label,
         "pages/1_Groups.py",
         state,
@@ -41,14 +41,14 @@ def insight(group: tuple[str, str | None], pick: dict[str, object]) -> None:
 def more_insights(pick: dict[str, object]) -> None:
     """The others, which wait for no scores."""
     state = {**pick, "set": "scenes/left-right"}
-    ui.jump(
+    ui.page_button(
         "Take a lesson", "pages/0_Lessons.py", {"lesson": "matrix"}, icon=":material/school:", width="stretch"
     )
     st.caption("Five minutes, a table of four numbers: how can a model be hopeless and capable at once?")
-    ui.jump("See margins", "pages/2_Matching.py", state, icon=":material/bar_chart:", width="stretch")
+    ui.page_button("See margins", "pages/2_Matching.py", state, icon=":material/bar_chart:", width="stretch")
     st.caption("How sure the model is of its matchings, and how right it is when it is sure.")
     page = "pages/4_Test-Time_Matching.py"
-    ui.jump(
+    ui.page_button(
         "Run test-time matching", page, {**state, "run": None}, icon=":material/trending_up:", width="stretch"
     )
     st.caption("About a minute: watch accuracy move while the model learns from its own matchings.")
@@ -68,7 +68,7 @@ def numbers(found: dict[str, Evaluation]) -> None:
     told = (f"{row}: {data.value[0, i]:.1f} and {data.value[1, i]:.1f} %" for i, row in enumerate(data.rows))
     alt = f"Bars of GroupScore and GroupMatch with 95 % intervals and chance levels. {'; '.join(told)}."
     first = next(iter(found.values()))
-    figure = ui.cached(first, f"bars of {', '.join(found)}", lambda: figures.bars_figure(data))
+    figure = ui.cached_on(first, f"bars of {', '.join(found)}", lambda: figures.bars_figure(data))
     ui.chart(figure, alt, key="home-numbers")
     st.caption(
         "Percent of test groups that count as right; thin lines are 95 % intervals, dotted marks what random scores "
@@ -123,8 +123,8 @@ def tour(found: dict[str, Evaluation]) -> None:
 
 
 if __name__ == "__main__":  # Streamlit draws the page
-    ui.start("Crossmatch", LEAD, pick=False)
-    with ui.guard():
+    ui.open_page("Crossmatch", LEAD, pick=False)
+    with ui.show_errors():
         page()
 else:  # `streamlit run` starts the server that this names
     from ui.server import options

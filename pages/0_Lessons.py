@@ -66,6 +66,6 @@ def page() -> None:
             )  # fmt: skip
 
 
-ui.start("Lessons", LEAD, pick=False)
-with ui.guard():
+ui.open_page("Lessons", LEAD, pick=False)
+with ui.show_errors():
     page()

@@ -17,7 +17,7 @@ from core.metrics import group_filters
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
-from ui.notable_groups import surprises
+from ui.notable_groups import notable_groups
 
 PER_PAGE = 12
 
@@ -40,7 +40,7 @@ def show(group: str | None) -> None:
 def surprise_me(selection: ui.Selection, evaluation: Evaluation) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown("**Surprise me**", width="content")
-        for label, mask in surprises(selection, evaluation).items():
+        for label, mask in notable_groups(selection, evaluation).items():
             found = [evaluation.ids[i] for i in np.flatnonzero(mask)]
             # Drawn when the button is pressed, not now.
             st.button(
@@ -76,7 +76,7 @@ def card(evaluation: Evaluation, group: Group, index: int) -> None:
     known = evaluation.outcomes
     kinds = {n: group_html.outcome_kind(known[n], index) for n in metrics.headline_metrics(known)}
     marks = [(kind, METRICS[name].label) for name, kind in kinds.items()]
-    st.html(group_html.card_html(ui.images(group, 200), group.captions, marks))
+    st.html(group_html.card_html(ui.image_tags(group, 200), group.captions, marks))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Open",
@@ -99,7 +99,7 @@ def toolbar(ids: list[str], index: int) -> bool:
         st.button("Previous", on_click=show, args=(before,), icon=":material/chevron_left:")
         st.button("Next", on_click=show, args=(after,), icon=":material/chevron_right:")
         state = {"group": ids[index], "other": st.session_state.get("model")}
-        ui.jump(
+        ui.page_button(
             "Pin and compare", "pages/6_Compare.py", state, icon=":material/push_pin:",
             help="Keep this model as B, then choose another one in the sidebar.",
         )  # fmt: skip
@@ -271,12 +271,12 @@ def page(selection: ui.Selection) -> None:
         gallery(evaluation, groups)
     else:
         detail(evaluation, groups, ids.index(chosen))
-    ui.take_away("groups", evaluation.table)
+    ui.export_section("groups", evaluation.table)
     ui.cite(groups)
 
 
-picked = ui.start(
+picked = ui.open_page(
     "Groups", "Every group of the set: what the model scores, what it matches, and who calls that right."
 )
-with ui.guard():
+with ui.show_errors():
     page(picked)

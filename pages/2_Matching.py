@@ -17,7 +17,7 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import MAX_SLICES, Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.teaching.single_group import holds_embeddings
-from ui.uploads import Upload, measured, say_left_out
+from ui.uploads import Upload, evaluate_upload, show_left_out
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -44,7 +44,7 @@ def upload() -> Upload | None:
         if file is not None:
             embeddings = holds_embeddings(file.name, file.getvalue())
             label = "Shape, images × captions"
-            measured(file, right.text_input(label, "2x2", key="upload_shape") if embeddings else "")
+            evaluate_upload(file, right.text_input(label, "2x2", key="upload_shape") if embeddings else "")
         found: Upload | None = st.session_state.get("upload")
         if found is not None:
             st.button("Back to the benchmark", on_click=forget, icon=":material/undo:")
@@ -88,7 +88,7 @@ def contingency(evaluation: Evaluation, browsable: bool) -> None:
     )
     if browsable and gained:
         state = {"verdict": ["GroupMatch right", "GroupScore wrong"], "group": None, "q": "", "page": 1}
-        ui.jump("Browse these groups", "pages/1_Groups.py", state, icon=":material/grid_view:")
+        ui.page_button("Browse these groups", "pages/1_Groups.py", state, icon=":material/grid_view:")
 
 
 def cell(mask: np.ndarray, n: int) -> str:
@@ -98,7 +98,7 @@ def cell(mask: np.ndarray, n: int) -> str:
 @st.fragment
 def thresholds(evaluation: Evaluation, name: str) -> None:
     """Margins and the threshold slider; moving it redraws this alone."""
-    with ui.guard():
+    with ui.show_errors():
         threshold_section(evaluation, name)
 
 
@@ -122,8 +122,8 @@ def threshold_section(evaluation: Evaluation, name: str) -> None:
     st.markdown(selected_line(evaluation, tau))
     margins, steps = threshold_figures(evaluation)
     lines = {"margins": margins, "threshold": steps}
-    ui.moving_line(
-        "tau-lines", {key: ui.share(tau, figure.layout.xaxis.range) for key, figure in lines.items()}
+    ui.moving_lines(
+        "tau-lines", {key: ui.axis_position(tau, figure.layout.xaxis.range) for key, figure in lines.items()}
     )
     left, right = st.columns(2, gap="large")
     with left:
@@ -133,7 +133,7 @@ def threshold_section(evaluation: Evaluation, name: str) -> None:
     marked = {
         key: lambda figure=figure: figures.with_threshold_line(figure, tau) for key, figure in lines.items()
     }
-    ui.take_away(f"threshold-{name}", None, marked)
+    ui.export_section(f"threshold-{name}", None, marked)
 
 
 def threshold_figures(evaluation: Evaluation) -> tuple[go.Figure, go.Figure]:
@@ -144,11 +144,11 @@ def threshold_figures(evaluation: Evaluation) -> tuple[go.Figure, go.Figure]:
         steps = figures.threshold_data(threshold_curve(evaluation))
         return figures.margins_figure(margins), figures.threshold_figure(steps)
 
-    return ui.cached(evaluation, "thresholds", draw)
+    return ui.cached_on(evaluation, "thresholds", draw)
 
 
 def threshold_curve(evaluation: Evaluation) -> metrics.ThresholdCurve:
-    return ui.cached(
+    return ui.cached_on(
         evaluation, "curve", lambda: metrics.threshold_curve(evaluation.matches, evaluation.truth)
     )
 
@@ -176,7 +176,7 @@ def slices(evaluation: Evaluation) -> None:
         st.session_state.pop("by", None)
     tag = st.selectbox("Tag", names, key="by", bind="query-params", width=320)
     rows, looks = [], {}
-    for value, part in ui.cached(evaluation, f"by {tag}", lambda: evaluation.slices(tag)[tag]).items():
+    for value, part in ui.cached_on(evaluation, f"by {tag}", lambda: evaluation.slices(tag)[tag]).items():
         row: dict[str, object] = {tag: value, "groups": len(part.ids)}
         for name in metrics.headline_metrics(part.outcomes):
             e, label = part.metrics[name], METRICS[name].label
@@ -212,14 +212,14 @@ def page(selection: ui.Selection) -> None:
             f"Showing {escape_markdown(own.name)}: {len(evaluation.ids)} groups of {m}×{k}, {truth}.",
             icon=":material/upload_file:",
         )
-    say_left_out(evaluation)
+    show_left_out(evaluation)
     cards(evaluation)
     left, right = st.columns(2, gap="large")
     with left:
         contingency(evaluation, own is None)
     with right:
         data = figures.bars_data({name: evaluation.metrics}, list(evaluation.outcomes))
-        bars = ui.cached(evaluation, f"bars of {name}", lambda: figures.bars_figure(data, 320))
+        bars = ui.cached_on(evaluation, f"bars of {name}", lambda: figures.bars_figure(data, 320))
         ui.chart(
             bars,
             "All group metrics as bars with intervals and chance levels; the cards above say the same.",
@@ -232,10 +232,10 @@ def page(selection: ui.Selection) -> None:
             "groups.csv", lambda: evaluation.table().to_csv(index=False).encode(), "groups.csv", "text/csv",
             on_click="ignore", icon=":material/table:", help="One row per group: verdicts, induced matching, margin.",
         )  # fmt: skip
-        ui.take_away(f"matching-{name}", None, {"metrics": bars})
+        ui.export_section(f"matching-{name}", None, {"metrics": bars})
     ui.cite(None if own else selection.groups)
 
 
-picked = ui.start("Matching", LEAD)
-with ui.guard():
+picked = ui.open_page("Matching", LEAD)
+with ui.show_errors():
     page(picked)

@@ -53,7 +53,7 @@ def debiased(selection: ui.Selection, view: str) -> None:
     if view == WORDS:
         debias_views.tokens_view(model, groups)
         return
-    picked = debias.study(selection, model, *debias.pick_prior(selection.benchmark))
+    picked = debias.debias_inputs(selection, model, *debias.pick_prior(selection.benchmark))
     if view == PRIOR:
         debias_views.prior_view(picked)
     elif view == SAMPLES:
@@ -63,6 +63,6 @@ def debiased(selection: ui.Selection, view: str) -> None:
         debias_alpha.protocol(picked.study)
 
 
-chosen = ui.start("Debias", LEAD)
-with ui.guard():
+chosen = ui.open_page("Debias", LEAD)
+with ui.show_errors():
     page(chosen)

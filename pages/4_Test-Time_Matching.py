@@ -84,9 +84,9 @@ def page(selection: ui.Selection, store: RunStore, asked: str) -> None:
     ui.cite(runs.run_groups(first.id, first.config))
 
 
-with ui.guard():  # a store of a newer version, say
+with ui.show_errors():  # a store of a newer version, say
     here = ui.VisitorStore()
-    wanted = runs.opened(here)
-picked = ui.start("Test-time matching", LEAD, line=runs.settings_line(here, wanted))
-with ui.guard():
+    wanted = runs.open_run_id(here)
+picked = ui.open_page("Test-time matching", LEAD, line=runs.settings_line(here, wanted))
+with ui.show_errors():
     page(picked, here, wanted)

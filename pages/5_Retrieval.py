@@ -70,7 +70,7 @@ def telling(found: part.RetrievalSubset, keep: list[int]) -> int:
 def look() -> None:
     """Pick a query; its ranked images under one model or two."""
     with st.sidebar:
-        name = st.selectbox("Set", part.sets_at_hand(), key="rset", bind="query-params")
+        name = st.selectbox("Set", part.available_sets(), key="rset", bind="query-params")
         sizes, usual = (IMAGES[:2], IMAGES[0]) if is_public() else (IMAGES, 500)
         images = st.select_slider("Images to rank", sizes, usual, key="images", bind="query-params")
         models = ui.model_names()
@@ -113,7 +113,7 @@ def look() -> None:
     if hidden and not revealed:
         predict(name, query, chosen)
     measured(found, chosen)
-    ui.take_away("retrieval", None, None)
+    ui.export_section("retrieval", None, None)
     if not [m for m in models if m.startswith("run/")]:
         st.info(
             "No adapted model yet; train one in “train” and set it beside its base here.",
@@ -142,7 +142,7 @@ def lists(found: part.RetrievalSubset, query: int, model: str, pool: str, most: 
         st.caption(text + ".")
     st.html(part.ranked_html(found, rows, revealed))
     if revealed:
-        part.shared(found, query, scores, pool, most)
+        part.shared_words_table(found, query, scores, pool, most)
 
 
 def predict(name: str, query: int, models: list[str]) -> None:
@@ -267,7 +267,7 @@ def pick_benchmark() -> tuple[str, tuple[str, ...]]:
 
 def live(run_id: str, polled: bool) -> None:
     """Everything that grows, polled while the run lives."""
-    with ui.guard():
+    with ui.show_errors():
         store = ui.VisitorStore()
         run, steps = store.get(run_id), store.steps(run_id)
         if polled != run.live:
@@ -299,7 +299,7 @@ def controls(store: ui.VisitorStore, run: Run) -> None:
 
 def act(action: Callable[[], object]) -> None:
     """Stop or resume from a callback; a refusal is shown like any other error."""
-    with ui.guard():
+    with ui.show_errors():
         action()
 
 
@@ -309,14 +309,14 @@ def after(run: Run) -> None:
     st.caption(escape_markdown(f"On every page the model is {name}; it can be adapted further."))
     with st.container(horizontal=True):
         state = {"view": LOOK, "left": "builtin/clip", "right": name}
-        ui.jump("See its ranked images", THIS, state, icon=":material/image_search:", type="primary")
-        ui.jump(
+        ui.page_button("See its ranked images", THIS, state, icon=":material/image_search:", type="primary")
+        ui.page_button(
             "Test-time matching of it",
             "pages/4_Test-Time_Matching.py",
             {"model": name, "run": "new"},
             icon=":material/trending_up:",
         )
-    cost_part.cost(ui.VisitorStore(), run)
+    cost_part.forgetting_section(ui.VisitorStore(), run)
 
 
 def page(store: ui.VisitorStore) -> None:
@@ -336,6 +336,6 @@ def page(store: ui.VisitorStore) -> None:
         look()
 
 
-ui.start("Retrieval", LEAD, pick=False)
-with ui.guard():
+ui.open_page("Retrieval", LEAD, pick=False)
+with ui.show_errors():
     page(ui.VisitorStore())

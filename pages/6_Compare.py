@@ -72,7 +72,7 @@ def overview(a: Evaluation, b: Evaluation) -> None:
         "Percent of groups; B − A in percentage points with its paired 95 % interval. The download below has the "
         "intervals and tie counts of A and B as well."
     )
-    ui.take_away("compare", table, {"metrics": figure})
+    ui.export_section("compare", table, {"metrics": figure})
 
 
 def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
@@ -109,7 +109,7 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
                 for letter, e in (("A", a), ("B", b))
             ]
             group = groups[index]
-            st.html(group_html.card_html(ui.images(group, 200), group.captions, marks))
+            st.html(group_html.card_html(ui.image_tags(group, 200), group.captions, marks))
             st.button(
                 "Compare",
                 key=f"side-{group.id}",
@@ -129,7 +129,9 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, names:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader(escape_markdown(group.id), anchor=False, width="content")
         st.button("Close", on_click=show, args=(None,), icon=":material/close:")
-        ui.jump("Open in Groups", "pages/1_Groups.py", {"group": group.id}, icon=":material/grid_view:")
+        ui.page_button(
+            "Open in Groups", "pages/1_Groups.py", {"group": group.id}, icon=":material/grid_view:"
+        )
     for column, letter, name, evaluation in zip(st.columns(2, gap="large"), "AB", names, (a, b), strict=True):
         with column:
             data, kinds = group_html.group_data_of(evaluation, index)
@@ -160,6 +162,6 @@ def page(selection: ui.Selection) -> None:
     ui.cite(groups)
 
 
-picked = ui.start("Compare", LEAD)
-with ui.guard():
+picked = ui.open_page("Compare", LEAD)
+with ui.show_errors():
     page(picked)

@@ -77,7 +77,7 @@ def runnable(name: str) -> None:
     other = table_html.COUNTERPARTS.get(name)
     if other:
         state_of_page = {"paper": table_html.WORLD, "table": other}
-        ui.jump(
+        ui.page_button(
             "This kind of table on the built-in world",
             "pages/7_Papers.py",
             state_of_page,
@@ -85,11 +85,11 @@ def runnable(name: str) -> None:
         )
     page = ELSEWHERE.get(name.partition("/")[0])
     if page is not None:
-        ui.jump(page[1], page[0], {}, icon=":material/straighten:")
+        ui.page_button(page[1], page[0], {}, icon=":material/straighten:")
     figures = {"numbers": lambda: plots.papers_figure(plots.papers_data(record))}
     if name.startswith(("ttm/", "world")) and name not in OWN_FIGURES:
         figures |= shipped_results.section()
-    ui.take_away(f"table-{name.replace('/', '-')}", table_html.plan_frame(record), figures)
+    ui.export_section(f"table-{name.replace('/', '-')}", table_html.plan_frame(record), figures)
 
 
 def under_way(store: RunStore, name: str, seeds: int) -> bool:
@@ -100,7 +100,7 @@ def under_way(store: RunStore, name: str, seeds: int) -> bool:
 
 def standing(name: str, seeds: int, polled: bool) -> None:
     """How far the table is; polled while it is worked on."""
-    with ui.guard():
+    with ui.show_errors():
         store = ui.VisitorStore()
         if polled != under_way(store, name, seeds):
             st.rerun()
@@ -130,13 +130,15 @@ def actions(store: RunStore, found: papers.TablePlan, busy: bool) -> None:
                 st.badge(f"{states.count(name)} {label}", icon=icon, color=colour)  # type: ignore[arg-type]
         if busy and not is_public():
             stop = lambda: stop_table(store, found.name, found.seeds)  # noqa: E731
-            st.button("Stop", icon=":material/stop:", on_click=runs.act, args=(stop,))
+            st.button("Stop", icon=":material/stop:", on_click=runs.run_action, args=(stop,))
         elif ready and is_public():
             st.caption(f"{len(ready)} lines can run, in a Crossmatch of your own.")
         elif ready:
             begin = lambda: start_table(store, found.name, found.seeds)  # noqa: E731
             label = "Go on with what was cut short" if "stopped" in states else "Run what can be run here"
-            st.button(label, type="primary", icon=":material/play_arrow:", on_click=runs.act, args=(begin,))
+            st.button(
+                label, type="primary", icon=":material/play_arrow:", on_click=runs.run_action, args=(begin,)
+            )
             known = [s.seconds for s in ready if s.seconds is not None]
             left = f"about {duration(sum(known))} at most" if known else "no earlier run says how long"
             each = "once each" if all(s.wanted == 1 for s in ready) else f"{found.seeds} seeds each"
@@ -172,14 +174,16 @@ def one(store: RunStore, found: papers.TablePlan) -> None:
         status = next(s for s in found.lines if s.line.label == label)
         if status.state in ("ready", "stopped") and not is_public():
             begin = lambda: papers.start_line(store, status)  # noqa: E731
-            st.button("Run this line", icon=":material/play_arrow:", on_click=runs.act, args=(begin,))
+            st.button("Run this line", icon=":material/play_arrow:", on_click=runs.run_action, args=(begin,))
         if status.runs:
             newest = store.get(next(iter(status.runs)))
             page, state = RUN_PAGES.get(newest.kind, ("pages/9_Runs.py", {}))
             # Only the page of test-time matching shows the seeds of a group as one.
             name = newest.config.get("group") if page == runs.TTM_PAGE else None
             key = "run" if newest.kind in RUN_PAGES else "runs"
-            ui.jump("Open its runs", page, {**state, key: name or newest.id}, icon=":material/open_in_full:")
+            ui.page_button(
+                "Open its runs", page, {**state, key: name or newest.id}, icon=":material/open_in_full:"
+            )
 
 
 def needs(record: Mapping[str, Any]) -> None:
@@ -212,7 +216,7 @@ def printed(paper: str, table: str) -> None:
     st.dataframe(frame, hide_index=True, key="printed")
     for number, note in enumerate(table_html.table_notes(paper, table), 1):
         st.caption(escape_markdown(f"[{number}] {note}"))
-    ui.jump(
+    ui.page_button(
         "Matching: the same measurement on your selection",
         "pages/2_Matching.py",
         {},
@@ -225,7 +229,7 @@ def printed(paper: str, table: str) -> None:
             with st.expander(f"{name}: {'found' if not found.startswith('needs') else 'not here yet'}"):
                 st.caption(escape_markdown(found))
                 st.code(f"crossmatch evaluate --benchmark {name} --model MODEL", language="bash")
-    ui.take_away(f"{paper}-{table}".replace(" ", "-"), frame, {})
+    ui.export_section(f"{paper}-{table}".replace(" ", "-"), frame, {})
 
 
 def cite(paper: str) -> None:
@@ -237,8 +241,8 @@ def cite(paper: str) -> None:
             st.text(CITATIONS[name])
 
 
-ui.start("Papers", LEAD, pick=False)
-with ui.guard():
+ui.open_page("Papers", LEAD, pick=False)
+with ui.show_errors():
     picked, chosen = choose()
     short = table_html.PAPERS.get(picked, "TTM")
     if chosen.key in papers.TABLES:

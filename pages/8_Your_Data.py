@@ -22,7 +22,7 @@ from core.scorers import plugins
 from core.scoring.scores import ScoreCache
 from core.teaching.single_group import holds_embeddings
 from ui import import_workbench
-from ui.uploads import measured, say_left_out
+from ui.uploads import evaluate_upload, show_left_out
 
 LEAD = (
     "Bring images and captions, a data set of the Hugging Face hub, scores, embeddings, a model or a scorer. "
@@ -57,7 +57,7 @@ def images() -> None:
     with right:
         how_it_looks()
     if upload is not None:
-        import_workbench.bring_upload(upload)
+        import_workbench.open_upload(upload)
     elif folder.strip():
         bring_folder(folder.strip())
     workbench()
@@ -68,10 +68,10 @@ def bring_folder(folder: str) -> None:
     place = Path(folder).expanduser()
     if not place.is_absolute():
         raise InputError("Write the whole path of the folder, from the root on.")
-    now = import_workbench.bench()
+    now = import_workbench.import_session()
     if now is None or now.origin != str(place):
         import_workbench.clear()
-        import_workbench.bring(str(place), place)
+        import_workbench.open_source(str(place), place)
 
 
 def how_it_looks() -> None:
@@ -91,7 +91,7 @@ def how_it_looks() -> None:
 
 def workbench() -> None:
     """From an open table to a named set."""
-    now = import_workbench.bench()
+    now = import_workbench.import_session()
     if now is None:
         return
     table = import_workbench.choose_table(now)
@@ -106,7 +106,7 @@ def workbench() -> None:
             return
         import_workbench.show_result(now.staged)
         if now.staged.groups:
-            import_workbench.name_it(now)
+            import_workbench.name_form(now)
 
 
 # --- the hub ---------------------------------------------------------------------------------------------------------
@@ -129,14 +129,14 @@ def hub() -> None:
     split = st.selectbox("Split", list(known), key="hub_split")
     size = doctor.human_bytes(known[split].bytes) if split else ""
     origin = f"hub {name} {split}"
-    now = import_workbench.bench()
+    now = import_workbench.import_session()
     here = now is not None and now.origin == origin
     if not here and st.button(f"Fetch {size}", type="primary", icon=":material/download:"):
         place = st.empty()
         bar = ui.progress_bar(place, "Fetching")
         files = fetch_parts(name, split, progress=lambda what, share: bar(share))
         place.empty()
-        import_workbench.bring(origin, open_parts([Path(file) for file in files]))
+        import_workbench.open_source(origin, open_parts([Path(file) for file in files]))
         here = True
     if here:
         workbench()
@@ -163,18 +163,18 @@ def scores() -> None:
     )
     if upload is None:
         return
-    found = measured(upload, asked_shape(upload.name, upload.getvalue())).evaluation
+    found = evaluate_upload(upload, asked_shape(upload.name, upload.getvalue())).evaluation
     st.success(f"{len(found.scores)} groups of {'×'.join(map(str, found.shape))}.", icon=":material/check:")
     if not found.truth_given:
         st.info("The file names no answers: image i is taken to belong to caption i.", icon=":material/info:")
-    say_left_out(found)
+    show_left_out(found)
     names = metrics.yes_or_no(found.outcomes)
     for column, name in zip(st.columns(len(names)), names, strict=True):
         with column:
             ui.metric_card(name, found.metrics[name])
     figure = figures.margins_figure(figures.margins_data(found.matches, found.outcomes[metrics.GROUP_MATCH]))
     ui.chart(figure, "Margins of right and wrong matchings", key="your-margins")
-    ui.take_away("your-scores", ui.cached(found, "table", found.table), {"margins": figure})
+    ui.export_section("your-scores", ui.cached_on(found, "table", found.table), {"margins": figure})
     st.page_link(
         "pages/2_Matching.py", label="Thresholds and more, on Matching", icon=":material/join_inner:"
     )
@@ -213,7 +213,7 @@ def model() -> None:
         for column, metric in zip(st.columns(len(names)), names, strict=True):
             with column:
                 ui.metric_card(metric, found.metrics[metric])
-        ui.jump("Use it", "pages/1_Groups.py", {"model": name}, icon=":material/grid_view:")
+        ui.page_button("Use it", "pages/1_Groups.py", {"model": name}, icon=":material/grid_view:")
 
 
 def tried(name: str) -> Evaluation:
@@ -291,7 +291,7 @@ def removed(name: str) -> None:
         user_sets.remove(name)
     except InputError as error:
         st.toast(escape_markdown(str(error)), icon=":material/error:")
-    import_workbench.forget()
+    import_workbench.clear_caches()
 
 
 WAYS = {
@@ -303,10 +303,10 @@ WAYS = {
     "Kept here": kept,
 }
 
-ui.start("Your data", LEAD, pick=False)
+ui.open_page("Your data", LEAD, pick=False)
 if public_mode.is_public():
     st.info(HOSTED, icon=":material/lock:")
-    with ui.guard():
+    with ui.show_errors():
         scores()
 else:
     import_workbench.show_added()
@@ -318,5 +318,5 @@ else:
         bind="query-params",
         required=True,
     )
-    with ui.guard():
+    with ui.show_errors():
         WAYS[way or next(iter(WAYS))]()

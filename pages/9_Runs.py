@@ -141,14 +141,16 @@ def actions(chosen: Sequence[SeedGroup], store: RunStore) -> None:
             look: dict[str, Any] = {"icon": ":material/open_in_full:", "type": "primary"}
             cola = chosen[0].runs[0].kind == COLA
             page, more = ("pages/5_Retrieval.py", {"view": "train"}) if cola else (shared.TTM_PAGE, {})
-            ui.jump("Open", page, {"run": chosen[0].id, **more}, **look)
+            ui.page_button("Open", page, {"run": chosen[0].id, **more}, **look)
         stop = lambda: [store.request_stop(run.id) for run in live]  # noqa: E731
         go_on = lambda: [resume(store, run.id) for run in again]  # noqa: E731
         some = f" ({len(live)})" if live else ""
-        st.button(f"Stop{some}", icon=":material/stop:", disabled=not live, on_click=shared.act, args=(stop,))
+        st.button(
+            f"Stop{some}", icon=":material/stop:", disabled=not live, on_click=shared.run_action, args=(stop,)
+        )
         some = f" ({len(again)})" if again else ""
         button: dict[str, Any] = {"icon": ":material/play_arrow:", "disabled": not again}
-        st.button(f"Resume{some}", on_click=shared.act, args=(go_on,), **button)
+        st.button(f"Resume{some}", on_click=shared.run_action, args=(go_on,), **button)
         with st.popover("Export", icon=":material/archive:", disabled=not every):
             export(every)
         if st.button("Delete", icon=":material/delete:", disabled=not every):
@@ -189,7 +191,7 @@ def bring_in(store: RunStore) -> None:
         )
         if st.form_submit_button("Import", icon=":material/unarchive:"):
             for file in found:
-                with ui.guard(), tempfile.TemporaryDirectory() as place:
+                with ui.show_errors(), tempfile.TemporaryDirectory() as place:
                     path = Path(place) / "run.zip"
                     path.write_bytes(file.getvalue())
                     run = import_run(store, path)
@@ -215,7 +217,7 @@ def confirm(every: list[Run]) -> None:
 
 def delete(ids: list[str]) -> None:
     """From a callback, so that the list is drawn again without them."""
-    with ui.guard():
+    with ui.show_errors():
         for run_id in ids:
             ui.VisitorStore().delete(run_id)
     if st.session_state.get("run") in ids:
@@ -306,7 +308,7 @@ def page() -> None:
             icon=":material/directions_run:",
         )
         look: dict[str, Any] = {"type": "primary", "icon": ":material/trending_up:"}
-        ui.jump("Run test-time matching", shared.TTM_PAGE, {"run": shared.NEW}, **look)
+        ui.page_button("Run test-time matching", shared.TTM_PAGE, {"run": shared.NEW}, **look)
         bring_in(store)
         return
     if any(len(sweep.runs) > 1 for sweep in sweeps) and not st.toggle(
@@ -324,16 +326,16 @@ def page() -> None:
     if not is_public():
         live_sweeps()
     bring_in(store)
-    ui.take_away("runs", frame, figures)
+    ui.export_section("runs", frame, figures)
 
 
 @st.fragment(run_every=5)
 def live_sweeps() -> None:
     """What `crossmatch sweep` has started, filling while it works."""
-    with ui.guard():
+    with ui.show_errors():
         draw_sweeps(RunStore())
 
 
-ui.start("Runs", LEAD, pick=False)
-with ui.guard():
+ui.open_page("Runs", LEAD, pick=False)
+with ui.show_errors():
     page()

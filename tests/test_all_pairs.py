@@ -214,7 +214,7 @@ def never_ending() -> None:
 
     test_all_pairs.BEGAN.set()
     try:
-        with ui.guard():
+        with ui.show_errors():
             while True:
                 match(np.zeros((10, 2, 2)))
     finally:
@@ -237,15 +237,15 @@ def test_work_whose_visitor_has_gone_ends():
 
 def test_a_turn_is_handed_on_when_the_one_whose_turn_it_is_goes():
     from core.base.interrupt import between_blocks, interruptible
-    from ui.compute_queue import turn
+    from ui.compute_queue import compute_slot
 
     def gone():
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), interruptible(gone), turn():
+    with pytest.raises(KeyboardInterrupt), interruptible(gone), compute_slot():
         between_blocks()
     between_blocks()  # nobody asks any more
-    with turn():
+    with compute_slot():
         pass
 
 

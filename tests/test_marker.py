@@ -9,8 +9,8 @@ from driving import fine
 
 from core import figures
 from core.metrics.evaluation import Evaluation
-from ui.cached import kept
-from ui.moving_line import share
+from ui.cached import cached_on
+from ui.moving_line import axis_position
 
 MATCHING = "pages/2_Matching.py"
 
@@ -27,9 +27,9 @@ def charts(test):
 
 
 def test_a_share_is_linear_and_leaves_the_axis_beyond_its_ends():
-    assert share(-0.01, (-0.01, 1.01)) == 0 and share(1.01, (-0.01, 1.01)) == 1
-    assert share(0.5, (-0.01, 1.01)) == pytest.approx(0.5)
-    assert share(3, (0.0, 2.0)) > 1 and share(-1, (0.0, 2.0)) < 0
+    assert axis_position(-0.01, (-0.01, 1.01)) == 0 and axis_position(1.01, (-0.01, 1.01)) == 1
+    assert axis_position(0.5, (-0.01, 1.01)) == pytest.approx(0.5)
+    assert axis_position(3, (0.0, 2.0)) > 1 and axis_position(-1, (0.0, 2.0)) < 0
 
 
 def test_the_threshold_moves_the_line_and_draws_no_chart_again(app):
@@ -68,15 +68,15 @@ def test_what_is_kept_is_made_once_and_belongs_to_its_object():
         return object()
 
     found = []
-    jobs = [threading.Thread(target=lambda: found.append(kept(first, "a", make))) for _ in range(8)]
+    jobs = [threading.Thread(target=lambda: found.append(cached_on(first, "a", make))) for _ in range(8)]
     for job in jobs:
         job.start()
     for job in jobs:
         job.join()
     assert len({id(x) for x in found}) == 1
     count = len(made)
-    assert kept(first, "a", make) is found[0] and len(made) == count
-    assert kept(first, "b", make) is not found[0] and kept(second, "a", make) is not found[0]
+    assert cached_on(first, "a", make) is found[0] and len(made) == count
+    assert cached_on(first, "b", make) is not found[0] and cached_on(second, "a", make) is not found[0]
 
 
 def test_a_preset_of_the_run_form_leaves_the_alpha_slider_alone(app):

@@ -17,7 +17,7 @@ def few(fresh_pages, monkeypatch):
     whole = load
     monkeypatch.setattr("core.datasets.load", lambda *args, **more: whole(*args, **more).select(range(3)))
     # AppTest knows no value of a select box that is not among its options, as a typed name is not.
-    monkeypatch.setattr("ui.selection.known_scorers", lambda: {"builtin/clip": "itc", MODEL: "api"})
+    monkeypatch.setattr("ui.selection.scorer_list", lambda: {"builtin/clip": "itc", MODEL: "api"})
 
 
 def opened():

@@ -48,7 +48,7 @@ def test_every_kind_of_score_is_shown_by_the_same_groups_page(fresh_pages, make,
 
     asked, whole = f"{kind}:{make(name)}", load
     monkeypatch.setattr("core.datasets.load", lambda *args, **more: whole(*args, **more).select(range(4)))
-    monkeypatch.setattr("ui.selection.known_scorers", lambda: {asked: kind})
+    monkeypatch.setattr("ui.selection.scorer_list", lambda: {asked: kind})
     test = whole_app()
     for key, value in {"set": "scenes/left-right", "model": asked}.items():
         test.query_params[key] = value

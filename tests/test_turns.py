@@ -7,13 +7,13 @@ import pytest
 from gates import until
 
 from ui import compute_queue
-from ui.compute_queue import in_turn, turn
+from ui.compute_queue import compute_slot, queued
 
 
 def together(*jobs):
     """All jobs at once, queued up in this order."""
     threads = [threading.Thread(target=job) for job in jobs]
-    with turn():
+    with compute_slot():
         for i, thread in enumerate(threads):
             thread.start()
             until(lambda i=i: len(compute_queue._queue) == i + 2)
@@ -26,7 +26,7 @@ def test_never_two_at_once_and_first_come_first_served():
 
     def work(name):
         nonlocal at_work, most
-        with turn():
+        with compute_slot():
             at_work += 1
             most = max(most, at_work)
             order.append(name)
@@ -46,7 +46,7 @@ def test_a_long_stream_gives_way_after_every_block():
             order.append(name)
             yield name
 
-    together(lambda: list(in_turn(blocks)("long", "short")), lambda: list(in_turn(blocks)("short", "long")))
+    together(lambda: list(queued(blocks)("long", "short")), lambda: list(queued(blocks)("short", "long")))
     assert order[:4] in (["long", "short"] * 2, ["short", "long"] * 2) and order[4:] == ["long"] * 4
 
 
@@ -55,8 +55,8 @@ def test_an_error_hands_the_turn_on():
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        in_turn(fails)()
-    assert in_turn(lambda: 3)() == 3
+        queued(fails)()
+    assert queued(lambda: 3)() == 3
 
 
 def test_one_address_with_many_sessions_is_one_among_others(monkeypatch):
@@ -66,7 +66,7 @@ def test_one_address_with_many_sessions_is_one_among_others(monkeypatch):
 
     def work(name):
         who.address = name
-        with turn():
+        with compute_slot():
             order.append(name)
 
     together(*(lambda name=name: work(name) for name in ("many", "many", "many", "one", "many", "two")))

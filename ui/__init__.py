@@ -1,41 +1,41 @@
 """The only shared page code: pages say `import ui` and use these names."""
 
-from ui.cached import kept
-from ui.export import chart, cite, link, take_away
+from ui.cached import cached_on
+from ui.export import chart, cite, export_section, link
 from ui.fields import number
 from ui.formatting import metric_card, metric_grid, progress_bar, run_label
-from ui.images import draw_group, image_uri, pictures
+from ui.images import draw_group, image_tags, image_uri
 from ui.loaders import evaluate, load_groups, model_source
-from ui.moving_line import marker, share
-from ui.page import PAGES, guard, start
-from ui.selection import Selection, benchmarks, jump, model_names
+from ui.moving_line import axis_position, moving_lines
+from ui.page import PAGES, open_page, show_errors
+from ui.selection import Selection, benchmarks, model_names, page_button
 from ui.visitor import VisitorStore
 
 __all__ = [
     "PAGES",
     "Selection",
     "VisitorStore",
+    "axis_position",
     "benchmarks",
+    "cached_on",
     "chart",
     "cite",
     "draw_group",
     "evaluate",
-    "guard",
+    "export_section",
+    "image_tags",
     "image_uri",
-    "jump",
-    "kept",
     "link",
     "load_groups",
-    "marker",
     "metric_card",
     "metric_grid",
     "model_names",
     "model_source",
+    "moving_lines",
     "number",
-    "pictures",
+    "open_page",
+    "page_button",
     "progress_bar",
     "run_label",
-    "share",
-    "start",
-    "take_away",
+    "show_errors",
 ]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def kept(owner: Any, name: Hashable, make: Callable[[], T]) -> T:
+def cached_on(owner: Any, name: Hashable, make: Callable[[], T]) -> T:
     """`make()` for this object, made once under a name; it goes when the object goes.
 
     owner : an evaluation, a study, a set of groups: immutable once made, shared by all visitors who look at the same.

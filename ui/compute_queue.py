@@ -20,7 +20,7 @@ from ui.visitor import address
 MANY = 1000  # addresses that are remembered
 
 
-class Place(NamedTuple):
+class _Slot(NamedTuple):
     """Somebody who computes or waits."""
 
     go: Event
@@ -28,19 +28,19 @@ class Place(NamedTuple):
 
 
 _lock = Lock()
-_queue: deque[Place] = deque()  # who computes, then who waits, in the order in which they came
+_queue: deque[_Slot] = deque()  # who computes, then who waits, in the order in which they came
 _served: dict[str | None, int] = {}  # address -> how many turns anybody had had when it had its last one
 _count = itertools.count(1)
 
 
 @contextmanager
-def turn() -> Iterator[None]:
+def compute_slot() -> Iterator[None]:
     """Wait for one's turn, and hand it on at the end. Not to be nested."""
-    mine = Place(Event(), address())
+    mine = _Slot(Event(), address())
     with _lock:
         _queue.append(mine)
         if len(_queue) == 1:
-            _begin(mine)
+            _start(mine)
     mine.go.wait()
     try:
         yield
@@ -48,10 +48,10 @@ def turn() -> Iterator[None]:
         with _lock:
             _queue.remove(mine)
             if _queue:
-                _begin(min(_queue, key=lambda place: _served.get(place.who, 0)))
+                _start(min(_queue, key=lambda place: _served.get(place.who, 0)))
 
 
-def _begin(place: Place) -> None:
+def _start(place: _Slot) -> None:
     """To the front; with the lock held."""
     _queue.remove(place)
     _queue.appendleft(place)
@@ -61,12 +61,12 @@ def _begin(place: Place) -> None:
     place.go.set()
 
 
-def in_turn(call: Callable[..., Any]) -> Callable[..., Any]:
+def queued(call: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, computing in turns: as a whole, or from one item to the next where it yields them."""
 
     @wraps(call)
     def wrapped(*args: Any, **more: Any) -> Any:
-        with turn():
+        with compute_slot():
             found = call(*args, **more)
         return _items(found) if isgenerator(found) else found
 
@@ -75,7 +75,7 @@ def in_turn(call: Callable[..., Any]) -> Callable[..., Any]:
 
 def _items(found: Iterator[Any]) -> Iterator[Any]:
     while True:
-        with turn():
+        with compute_slot():
             try:
                 item = next(found)
             except StopIteration:

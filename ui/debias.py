@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from ui.selection import Selection
 
 CAPTIONER = "builtin/blip-caption"
-MOST_IMAGES = 100  # images of a prior that a page samples ...
-MOST_PUBLIC = 5  # ... and for a visitor of a public instance
+_MAX_IMAGES = 100  # images of a prior that a page samples ...
+_MAX_IMAGES_PUBLIC = 5  # ... and for a visitor of a public instance
 
 
-class Picked(NamedTuple):
+class DebiasInputs(NamedTuple):
     """A captioner's scores on the picked groups, and its prior there."""
 
     model: str
@@ -72,24 +72,24 @@ def pick_prior(benchmark: str) -> tuple[str, int | None]:
         right,
         "Images",
         1,
-        MOST_PUBLIC if public_mode.is_public() else MOST_IMAGES,
+        _MAX_IMAGES_PUBLIC if public_mode.is_public() else _MAX_IMAGES,
         None,
         key="samples",
-        placeholder=str(_usual(kind, benchmark)),
+        placeholder=str(_default_images(kind, benchmark)),
         help="Empty: the paper's number for noise (100 Winoground, 30 EqBen, 1 ImageNet, 3 elsewhere), else 30.",
     )
     if count is None and public_mode.is_public():
-        return kind, _usual(kind, benchmark)
+        return kind, _default_images(kind, benchmark)
     return kind, None if count is None else int(count)
 
 
-def _usual(kind: str, benchmark: str) -> int:
+def _default_images(kind: str, benchmark: str) -> int:
     """How many images a prior takes if nobody says; in public mode no more than a visitor may ask for."""
     usual = default_count(kind, benchmark)
-    return min(usual, MOST_PUBLIC) if public_mode.is_public() else usual
+    return min(usual, _MAX_IMAGES_PUBLIC) if public_mode.is_public() else usual
 
 
-def study(selection: Selection, model: str, kind: str, count: int | None) -> Picked:
+def debias_inputs(selection: Selection, model: str, kind: str, count: int | None) -> DebiasInputs:
     """Scores and prior of the picked groups: from memory, the score cache, or the model itself."""
     evaluation, source = evaluate(selection, model), model_source(model)
     address = (selection.benchmark, selection.split, selection.groups.shape, model, scorer_key(source))
@@ -97,7 +97,7 @@ def study(selection: Selection, model: str, kind: str, count: int | None) -> Pic
     prior = prior._replace(
         values=prior.values[selection.mask], caption_index=prior.caption_index[selection.mask]
     )
-    return Picked(model, _study((*address, kind, count, selection.tags), evaluation, prior), prior)
+    return DebiasInputs(model, _study((*address, kind, count, selection.tags), evaluation, prior), prior)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)

@@ -16,12 +16,12 @@ from core.figures.matrix_html import matrix_html
 from core.figures.text import tie_text
 from core.groups import GroupSet
 from core.metrics.groups import METRICS, Estimate, chance, metrics_of_shape
-from ui.cached import kept
-from ui.export import chart, take_away
+from ui.cached import cached_on
+from ui.export import chart, export_section
 from ui.formatting import metric_grid
 from ui.images import draw_group
-from ui.moving_line import marker, share
-from ui.page import guard
+from ui.moving_line import axis_position, moving_lines
+from ui.page import show_errors
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -44,11 +44,11 @@ def set_alpha(value: float) -> None:
 @st.fragment
 def alpha_section(study: AlphaStudy, groups: GroupSet) -> None:
     """The slider and everything that moves with it; moving it redraws this alone."""
-    with guard():
-        moving(study, groups)
+    with show_errors():
+        _draw_at_alpha(study, groups)
 
 
-def moving(study: AlphaStudy, groups: GroupSet) -> None:
+def _draw_at_alpha(study: AlphaStudy, groups: GroupSet) -> None:
     alpha, metric = controls(study)
     numbers, curves = st.container(), st.container()
     figure = curve_figure(study, metric)
@@ -58,7 +58,7 @@ def moving(study: AlphaStudy, groups: GroupSet) -> None:
         cards(study, alpha)
     one_group(study, groups, alpha, metric)
     invariance(study, alpha, metric)
-    take_away(
+    export_section(
         "alpha",
         lambda: curve_table(study, metric),
         {"alpha": lambda: plots.with_threshold_line(figure, alpha)},
@@ -73,12 +73,12 @@ def curve_figure(study: AlphaStudy, metric: str) -> go.Figure:
         levels = {name: 100 * chance(name, *study.shape) for name in curves}
         return figures.alpha_figure(figures.alpha_data(curves, len(study.scores), levels, metric))
 
-    return kept(study, f"figure of {metric}", draw)
+    return cached_on(study, f"figure of {metric}", draw)
 
 
 def curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: str) -> None:
     """The figure with a line at alpha, and what it shows."""
-    marker("alpha-line", {"alpha-curve": share(alpha, figure.layout.xaxis.range)})
+    moving_lines("alpha-line", {"alpha-curve": axis_position(alpha, figure.layout.xaxis.range)})
     st.subheader("Every metric over alpha, exact", anchor=False)
     best, label = study.best(metric), METRICS[metric].label
     chart(
@@ -153,7 +153,7 @@ def one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) ->
                 key=f"flip-{label}",
             )
     st.selectbox("Group", ids, index=None, key="group", bind="query-params", placeholder="a group by its id")
-    index = in_view(study, metric)
+    index = _shown_group(study, metric)
     group = groups[index]
     columns = st.columns(2, gap="large")
     for column, at in zip(columns, (0.0, alpha), strict=True):
@@ -173,7 +173,7 @@ def one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) ->
     )
 
 
-def in_view(study: AlphaStudy, metric: str) -> int:
+def _shown_group(study: AlphaStudy, metric: str) -> int:
     """The chosen group; without one the first that the best alpha changes, whatever alpha is now."""
     ids, chosen = list(study.ids), st.session_state.get("group")
     if chosen in ids:
@@ -201,7 +201,7 @@ def invariance(study: AlphaStudy, alpha: float, metric: str) -> None:
                 "which ones depends on alpha."
             )
             return
-        index = in_view(study, metric)
+        index = _shown_group(study, metric)
         st.markdown(
             f"On square groups every matching uses all {k} captions, so every total loses α · Σ log P(t), here "
             f"{alpha * study.prior[index].sum():.3f}: **GroupMatch does not move either.** That holds in log space "
@@ -232,7 +232,7 @@ def curve_table(study: AlphaStudy, metric: str) -> pd.DataFrame:
 def protocol(study: AlphaStudy) -> None:
     """The exact optimum and the validation protocol, side by side."""
     st.subheader("Tuned, and validated", anchor=False)
-    record = kept(study, "record", study.record)["metrics"]
+    record = cached_on(study, "record", study.record)["metrics"]
     rows = []
     for name, row in record.items():
         if not row["depends_on_alpha"]:
@@ -256,7 +256,7 @@ def protocol(study: AlphaStudy) -> None:
         "protocol of the paper chooses it on a random half and measures on the other, ten times, in steps of 0.001 "
         "(mean ± standard deviation)."
     )
-    take_away("alpha-protocol", table)
+    export_section("alpha-protocol", table)
 
 
 def interval(e: dict) -> str:

@@ -18,16 +18,16 @@ from core.figures.text import escape_markdown, metric_line
 from core.figures.tokens import tokens_html
 from core.groups import GroupSet
 from core.metrics.groups import IMAGE_TO_TEXT, TEXT_SCORE, TEXT_TO_IMAGE, headline_metrics
-from ui.debias import Picked, blind_models, tokens
-from ui.export import chart, take_away
-from ui.images import pictures
+from ui.debias import DebiasInputs, blind_models, tokens
+from ui.export import chart, export_section
+from ui.images import image_tags
 from ui.loaders import evaluate
 
 if TYPE_CHECKING:
     from ui.selection import Selection
 
 
-def prior_view(picked: Picked) -> None:
+def prior_view(picked: DebiasInputs) -> None:
     """log P(t) of true and false captions, and which of the two cases this is."""
     found = picked.study.frequency
     st.subheader("How likely the captions are as text", anchor=False)
@@ -49,7 +49,7 @@ def prior_view(picked: Picked) -> None:
             f"Pairs of a true and a false caption, the true one being likelier as text: {metric_line(found.likelier)}."
         )
         scenarios(found.scenario, picked.study)
-    take_away("language-prior", None, {"log P(t)": figure})
+    export_section("language-prior", None, {"log P(t)": figure})
 
 
 def scenarios(which: int, study: AlphaStudy) -> None:
@@ -59,7 +59,7 @@ def scenarios(which: int, study: AlphaStudy) -> None:
     here = (
         f"TextScore here: {zero:.1f} % at α = 0, {one:.1f} % at α = 1, highest ({best.value:.1f} %, "
         f"{TUNED_ON_TEST}) between "
-        f"{best.low:.3f} and {best.high:.3f}.{held_out(study)}"
+        f"{best.low:.3f} and {best.high:.3f}.{_held_out_text(study)}"
     )
     texts = {
         1: "**Scenario 1, keep the prior (α near 0).** False captions read oddly, like shuffled words. A captioner "
@@ -79,7 +79,7 @@ def scenarios(which: int, study: AlphaStudy) -> None:
                 st.success(f"This set{told}. {here}", icon=":material/check:")
 
 
-def held_out(study: AlphaStudy) -> str:
+def _held_out_text(study: AlphaStudy) -> str:
     """What an alpha chosen on one half gives on the other; nothing for a single group."""
     if len(study.scores) < 2:
         return ""
@@ -115,7 +115,7 @@ def blind_view(selection: Selection) -> None:
         "Bars: percent with 95 % intervals; dotted marks are what random scores would get. With several images in a "
         "group a blind model can only get single images right: everything else it ties."
     )
-    take_away("blind", None, {"blind": figure})
+    export_section("blind", None, {"blind": figure})
 
 
 # --- word by word ------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def tokens_view(model: str, groups: GroupSet) -> None:
             st.session_state["image"] = names[0]
         i = names.index(st.segmented_control("Image", names, default=names[0], key="image", required=True))
     left, right = st.columns([1, 3], gap="large")
-    left.html(pictures(group, 220)[i])
+    left.html(image_tags(group, 220)[i])
     with right:
         for j, caption in enumerate(group.captions):
             view = tokens(model, group.images[i], caption)
@@ -158,7 +158,7 @@ def tokens_view(model: str, groups: GroupSet) -> None:
 # --- samples -----------------------------------------------------------------------------------------------------
 
 
-def samples_view(picked: Picked) -> None:
+def samples_view(picked: DebiasInputs) -> None:
     """How many images a prior takes."""
     st.subheader("How many images does a prior take?", anchor=False)
     path = assets() / "results" / "alpha_stability.json"
@@ -232,14 +232,14 @@ def trainset_view() -> None:
         f"takes the same "
         "from all images of a caption."
     )
-    reading(stored["rows"])
+    _bias_interpretation(stored["rows"])
     with st.expander("The paper's numbers (Table 5, BLIP on LAION)"):
         paper = reference("VGPT", "Table 5a")
         st.dataframe(paper[["subset", "method", "metric", "value"]], hide_index=True)
-    take_away("trainset", table, {"trainset": alpha.trainset_figure(data)})
+    export_section("trainset", table, {"trainset": alpha.trainset_figure(data)})
 
 
-def reading(rows: list[dict]) -> None:
+def _bias_interpretation(rows: list[dict]) -> None:
     """The biased-estimator reading, with these numbers."""
     last = rows[-1]
     gain = last["gain"]
@@ -321,7 +321,7 @@ def retrieval_view() -> None:
     )
     with st.expander("The paper's numbers (Table 7, BLIP on COCO and Flickr30k)"):
         st.dataframe(reference("VGPT", "Table 7")[["dataset", "method", "metric", "value"]], hide_index=True)
-    take_away("retrieval", table, {"retrieval": figure})
+    export_section("retrieval", table, {"retrieval": figure})
 
 
 def retrieval_table(stored: dict) -> pd.DataFrame:

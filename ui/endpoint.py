@@ -16,7 +16,7 @@ PREFIX = "api:"
 NO_KEY = "none"  # what the official client is given for a server that wants no key
 
 
-def served(name: str, groups: GroupSet) -> Evaluation:
+def served_evaluation(name: str, groups: GroupSet) -> Evaluation:
     """The evaluation of `api:MODEL`, once its calls are wanted and made; until then the page stops here.
 
     The key stays in this browser's session, goes to the endpoint alone and is in no cache, link or log.
@@ -24,9 +24,9 @@ def served(name: str, groups: GroupSet) -> Evaluation:
     with st.expander(
         f"Served model {escape_markdown(name.removeprefix(PREFIX))}", icon=":material/cloud:", expanded=True
     ):
-        scorer, prices = _sign_in(name)
+        scorer, prices = _endpoint_form(name)
         found = planned_calls(scorer, groups, ScoreCache(), *prices)
-        asked = _wanted(scorer, found)
+        asked = _confirmed(scorer, found)
     if not asked:
         st.stop()
     place = st.empty()
@@ -36,7 +36,7 @@ def served(name: str, groups: GroupSet) -> Evaluation:
     return Evaluation.of(scores, groups.truth, groups.ids, tags=tags_frame([g.tags for g in groups]))
 
 
-def _sign_in(name: str) -> tuple[ApiScorer, tuple[float | None, float | None]]:
+def _endpoint_form(name: str) -> tuple[ApiScorer, tuple[float | None, float | None]]:
     first, second = st.columns(2)
     usual = address_from_environment() or PUBLIC
     base = first.text_input("Address", usual, key=f"api_base-{name}", help="An OpenAI-compatible endpoint.")
@@ -59,7 +59,7 @@ def _sign_in(name: str) -> tuple[ApiScorer, tuple[float | None, float | None]]:
     return ApiScorer(name, model, base or None, key or (NO_KEY if other else None)), (price_in, price_out)
 
 
-def _wanted(scorer: ApiScorer, found: CallEstimate) -> bool:
+def _confirmed(scorer: ApiScorer, found: CallEstimate) -> bool:
     """Whether the calls that are left may be made: there are none, or the button says so."""
     if not found.calls:
         st.caption(f"All answers of {escape_markdown(scorer.describe())} are in the cache.")

@@ -24,7 +24,7 @@ def chart(figure: go.Figure, alt: str, key: str | None = None) -> None:
     st.plotly_chart(figure, config=config, alt=alt, key=key)
 
 
-def take_away(
+def export_section(
     name: str,
     table: pd.DataFrame | Callable[[], pd.DataFrame] | None = None,
     figures: Mapping[str, go.Figure | Callable[[], go.Figure]] | None = None,

@@ -16,16 +16,16 @@ from core.metrics.groups import GROUP_MATCH, METRICS
 from core.runs.store import Run, RunStore
 from ui.export import chart
 from ui.formatting import progress_bar
-from ui.page import guard
+from ui.page import show_errors
 
-TOLD = (
+_EXPLANATION = (
     "After minus before in points, with paired 95 % bootstrap intervals over groups, on groups that training never "
     "saw: an interval right of 0 is a gain, left of 0 the price. [Cola] reports 83 after 87 % on CIFAR-10, and "
     "92 with 5 % of its training data."
 )
 
 
-def cost(store: RunStore, run: Run) -> None:
+def forgetting_section(store: RunStore, run: Run) -> None:
     """The table and its figure; a button as long as nobody has measured it."""
     if run.status != "finished" or run.config.get("embeddings"):
         return
@@ -42,7 +42,7 @@ def cost(store: RunStore, run: Run) -> None:
         place = st.empty()
         if not place.button("Measure it now", icon=":material/balance:", key=f"cost-{run.id}"):
             return
-        with guard():
+        with show_errors():
             run_table(run.id, progress=progress_bar(place, "Measuring"))
             st.rerun()
         return
@@ -64,7 +64,7 @@ def show(table: pd.DataFrame, key: str) -> None:
     )
     data = figures.cost_data(table, metric or names[0])
     told = "; ".join(f"{name} {d:+.1f}" for name, d in zip(data.sets, data.difference[0], strict=True))
-    st.caption(TOLD)
+    st.caption(_EXPLANATION)
     chart(figures.cost_figure(data), f"Change of {label_and_meaning(data.metric)[0]} by set: {told}.", key)
     with st.expander("All numbers", icon=":material/table:"):
         st.dataframe(readable(table), hide_index=True, key=f"{key}-table")

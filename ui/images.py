@@ -22,7 +22,7 @@ def image_uri(key: str, size: int, _image: ImageRef) -> str:
     return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
-def pictures(group: Group, size: int) -> list[str]:
+def image_tags(group: Group, size: int) -> list[str]:
     """The group's images as markup; the alternative text names them and gives nothing away."""
     names = [f"Image {group_html.image_name(i)}" for i in range(len(group.images))]
     return [
@@ -41,4 +41,4 @@ def draw_group(
     """Images, captions and the lines between them."""
     lines = group_html.edges(data, revealed, student)
     alt = group_html.matching_alt(data, revealed)
-    st.html(group_html.matching_html(pictures(group, size), group.captions, lines, alt))
+    st.html(group_html.matching_html(image_tags(group, size), group.captions, lines, alt))

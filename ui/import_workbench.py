@@ -28,16 +28,16 @@ from core.exchange.importing import (
 )
 from core.figures import group_html
 from core.figures.text import escape_markdown
-from ui.images import pictures
+from ui.images import image_tags
 from ui.loaders import load_groups
-from ui.selection import benchmarks, jump
+from ui.selection import benchmarks, page_button
 
 NONE = "(none)"
 PREVIEWED = 10
 
 
 @dataclass
-class Bench:
+class ImportSession:
     """What this session has brought: an open table, and once it was checked, the staged set."""
 
     origin: str  # what it came from, to notice that something else was brought
@@ -48,7 +48,7 @@ class Bench:
     meant: ColumnMapping | None = None  # the columns that were checked
 
 
-def bench() -> Bench | None:
+def import_session() -> ImportSession | None:
     return st.session_state.get("bench")
 
 
@@ -62,23 +62,23 @@ def clear() -> None:
             shutil.rmtree(old.place, ignore_errors=True)
 
 
-def bring(origin: str, what: Path | ImportTable, place: Path | None = None) -> None:
+def open_source(origin: str, what: Path | ImportTable, place: Path | None = None) -> None:
     """Put something else on the workbench: a folder or file, or a table that is open."""
     clear()
     if isinstance(what, ImportTable):
-        st.session_state["bench"] = Bench(origin, None, what, place)
+        st.session_state["bench"] = ImportSession(origin, None, what, place)
         return
     table = None if len(table_choices(what)) > 1 else open_table(what)
-    st.session_state["bench"] = Bench(origin, what, table, place)
+    st.session_state["bench"] = ImportSession(origin, what, table, place)
 
 
-def choices(now: Bench) -> list[str]:
+def choices(now: ImportSession) -> list[str]:
     """Tables to choose from; [] where there is one alone."""
     names = table_choices(now.source) if now.source is not None else []
     return names if len(names) > 1 else []
 
 
-def choose_table(now: Bench) -> ImportTable | None:
+def choose_table(now: ImportSession) -> ImportTable | None:
     """The table; where a folder has several, the one that is chosen."""
     names = choices(now)
     if now.source is None or not names:
@@ -90,14 +90,14 @@ def choose_table(now: Bench) -> ImportTable | None:
     return now.table
 
 
-def bring_upload(upload: Any) -> None:
+def open_upload(upload: Any) -> None:
     """An uploaded zip or table; nothing is read twice."""
     origin = f"{upload.file_id}/{upload.name}"
-    if (now := bench()) is not None and now.origin == origin:
+    if (now := import_session()) is not None and now.origin == origin:
         return
     path = save_upload(upload.name, upload)
     try:
-        bring(origin, unpack_source(path, path.parent / "unpacked"), path.parent)
+        open_source(origin, unpack_source(path, path.parent / "unpacked"), path.parent)
     except BaseException:
         shutil.rmtree(path.parent, ignore_errors=True)
         raise
@@ -159,7 +159,7 @@ def _short(value: Any) -> str:
 # --- checking --------------------------------------------------------------------------------------------------------
 
 
-def check(now: Bench, columns: ColumnMapping) -> None:
+def check(now: ImportSession, columns: ColumnMapping) -> None:
     """Read and check everything, with progress."""
     assert now.table is not None
     if now.source is not None:  # somebody may have mended the file meanwhile
@@ -215,13 +215,13 @@ def show_preview(staged: Staged) -> None:
         with columns[i % 2].container(border=True):
             st.caption(escape_markdown(group.id))
             marks = [("right", answer_text(group))]
-            st.html(group_html.card_html(pictures(group, 220), group.captions, marks))
+            st.html(group_html.card_html(image_tags(group, 220), group.captions, marks))
 
 
 # --- a name ----------------------------------------------------------------------------------------------------------
 
 
-def name_it(now: Bench) -> None:
+def name_form(now: ImportSession) -> None:
     """The form that makes the staged set a benchmark."""
     staged = now.staged
     assert staged is not None
@@ -237,7 +237,7 @@ def name_it(now: Bench) -> None:
     if sent:
         added = add_benchmark(staged, name, agreed, title=title, licence=licence, citation=citation)
         clear()
-        forget()
+        clear_caches()
         st.session_state["added"] = added
         st.rerun()
 
@@ -253,11 +253,13 @@ def show_added() -> None:
     )
     with st.container(horizontal=True):
         state = {"set": added[0], "split": "test"}
-        jump("Browse its groups", "pages/1_Groups.py", state, icon=":material/grid_view:", type="primary")
-        jump("Measure a model on it", "pages/2_Matching.py", state, icon=":material/join_inner:")
+        page_button(
+            "Browse its groups", "pages/1_Groups.py", state, icon=":material/grid_view:", type="primary"
+        )
+        page_button("Measure a model on it", "pages/2_Matching.py", state, icon=":material/join_inner:")
 
 
-def forget() -> None:
+def clear_caches() -> None:
     """Lists and groups that pages keep in memory are read again."""
     with suppress(AttributeError):  # in tests without a running app
         benchmarks.clear()

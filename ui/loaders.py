@@ -22,7 +22,7 @@ from core.scoring.load import scorer_key, scorer_kind, scorer_names
 from core.scoring.scores import ScoreCache, score_all, score_groups
 from core.ttm.defaults import full_name
 from ui import endpoint
-from ui.compute_queue import in_turn
+from ui.compute_queue import queued
 from ui.formatting import progress_bar
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def model_source(name: str) -> str:
 
 
 @st.cache_resource(ttl=30, max_entries=1, show_spinner=False)
-def known_scorers() -> dict[str, str]:
+def scorer_list() -> dict[str, str]:
     """`scorer_names()`, which looks into every model's folder; pages ask several times."""
     return scorer_names()
 
@@ -48,9 +48,9 @@ def known_scorers() -> dict[str, str]:
 def evaluate(selection: Selection, model: str | None = None) -> Evaluation:
     """The picked model's (or another one's) evaluation on the picked groups: from memory, the score cache, or the
     model itself."""
-    name = public_mode.check_model(model or selection.model, known_scorers())
+    name = public_mode.check_model(model or selection.model, scorer_list())
     if name.startswith(endpoint.PREFIX):
-        whole = endpoint.served(name, selection.groups)
+        whole = endpoint.served_evaluation(name, selection.groups)
         return whole if selection.mask.all() else whole.select(selection.mask)
     groups, source = selection.groups, model_source(name)
     address = (selection.benchmark, selection.split, groups.shape, name, scorer_key(source))
@@ -70,7 +70,7 @@ class LazyScorer(lazy_scorer.LazyScorer):
 
     def __getattr__(self, name: str) -> Any:
         found = super().__getattr__(name)
-        return in_turn(found) if callable(found) else found
+        return queued(found) if callable(found) else found
 
 
 @contextmanager
@@ -78,10 +78,10 @@ def _loading(source: str, place: Any) -> Iterator[None]:
     with place, st.spinner(f"Loading {escape_markdown(source)} …"):
         yield
     if public_mode.is_public():
-        _leave_a_core()
+        _limit_threads()
 
 
-def _leave_a_core() -> None:
+def _limit_threads() -> None:
     """Torch on one thread, so that a visitor's model and everybody's pages have a core each on a small server."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.get_num_threads() > 1:

@@ -46,22 +46,22 @@ export default ({data, parentElement: host}) => {
   return stop;
 };
 """
-_mount = st.components.v2.component("crossmatch_marker", js=_SCRIPT, isolate_styles=False)
+_component = st.components.v2.component("crossmatch_marker", js=_SCRIPT, isolate_styles=False)
 
 
-def marker(key: str, lines: Mapping[str, float]) -> None:
+def moving_lines(key: str, lines: Mapping[str, float]) -> None:
     """Lines over the charts with these keys, which stand in the same container, at these shares of their width.
 
     A share outside [0, 1] shows no line.
     """
     look = {"colour": THRESHOLD_LINE["color"], "width": THRESHOLD_LINE["width"]}
-    _mount(key=key, data={**look, "lines": dict(lines)})
+    _component(key=key, data={**look, "lines": dict(lines)})
 
 
-def share(value: float, span: tuple[float, float]) -> float:
+def axis_position(value: float, span: tuple[float, float]) -> float:
     """Where a value stands on an axis that shows `span`: 0 at its left end, 1 at its right end.
 
-    >>> share(0.5, (0.0, 2.0))
+    >>> axis_position(0.5, (0.0, 2.0))
     0.25
     """
     low, high = span

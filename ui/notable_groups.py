@@ -11,18 +11,18 @@ from core.metrics import group_filters, paired
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, TEXT_SCORE
 from core.runs.store import RunStore
-from ui.loaders import evaluate, known_scorers
+from ui.loaders import evaluate, scorer_list
 from ui.selection import Selection
 
 BLIND = "builtin/blind-lm"
 
 
-def surprises(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndarray]:
+def notable_groups(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndarray]:
     """Label -> groups, bool (n,). Only what the shipped models and the run's own base can tell without a wait."""
     found = group_filters.notable_groups(evaluation)
     if selection.model.startswith("run/"):
         found |= _adapted(selection, evaluation)
-    if known_scorers().get(selection.model) == "vgpt":
+    if scorer_list().get(selection.model) == "vgpt":
         found |= _flipped(selection, evaluation)
     if selection.benchmark.startswith("scenes/") and evaluation.shape[0] == 1 and selection.model != BLIND:
         blind = evaluate(selection, BLIND)
@@ -44,7 +44,7 @@ def _adapted(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndarr
 def _flipped(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndarray]:
     """Groups whose GroupScore changes between alpha = 0 and alpha = 1, with the model's own blind scores as prior."""
     blind = f"blind:{selection.model.removeprefix('vgpt:')}"
-    if blind not in known_scorers():
+    if blind not in scorer_list():
         return {}
     prior = prior_from_scores(evaluate(selection, blind).scores)
     flips = AlphaStudy(evaluation.scores, prior, evaluation.truth, evaluation.ids).flips(1.0, GROUP_SCORE)

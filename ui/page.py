@@ -13,7 +13,14 @@ from core.base.errors import InputError, unknown_name
 from core.base.interrupt import interruptible
 from core.base.public_mode import shown
 from core.figures.text import escape_markdown
-from ui.selection import Selection, benchmarks, pick_selection, receive, restore, splits
+from ui.selection import (
+    Selection,
+    available_splits,
+    benchmarks,
+    pick_selection,
+    restore_carried_state,
+    restore_selection,
+)
 
 log = logging.getLogger("crossmatch.pages")
 
@@ -30,30 +37,30 @@ PAGES = {
     "pages/8_Your_Data.py": ("Your data", ":material/add_photo_alternate:"),
     "pages/9_Runs.py": ("Runs", ":material/list_alt:"),
 }
-LOOK = Path(__file__).parent.parent / ".streamlit"
+STYLE = Path(__file__).parent.parent / ".streamlit"
 
 
-def start(title: str, lead: str = "", pick: bool = True, line: str = "") -> Selection | None:
+def open_page(title: str, lead: str = "", pick: bool = True, line: str = "") -> Selection | None:
     """Open a page: browser title, look, navigation, heading and, with `pick`, the shared selection.
 
     line : what the page shows, where that is not the selection (an opened run).
     """
     name = "Crossmatch" if title == "Crossmatch" else f"{title} · Crossmatch"
-    st.set_page_config(page_title=name, page_icon=str(LOOK / "icon.svg"), layout="wide")
-    st.html(LOOK / "style.css")
-    st.logo(str(LOOK / "logo.svg"), size="large")
+    st.set_page_config(page_title=name, page_icon=str(STYLE / "icon.svg"), layout="wide")
+    st.html(STYLE / "style.css")
+    st.logo(str(STYLE / "logo.svg"), size="large")
     with st.container(key="nav", horizontal=True, gap="xxsmall"):
         for page, (label, icon) in PAGES.items():
             st.page_link(page, label=label, icon=icon)
     st.title(title, anchor=False)
-    receive()
+    restore_carried_state()
     if lead:
         st.markdown(lead)
     if not pick:
         return None
-    with guard():
-        restore(title)
-        for key, kind, known in (("set", "benchmark", benchmarks()), ("split", "split", splits())):
+    with show_errors():
+        restore_selection(title)
+        for key, kind, known in (("set", "benchmark", benchmarks()), ("split", "split", available_splits())):
             if (asked := st.query_params.get(key, known[0])) not in known:  # the widget falls back by itself
                 st.warning(escape_markdown(str(unknown_name(kind, asked, known))), icon=":material/link_off:")
         selection = pick_selection()
@@ -61,26 +68,26 @@ def start(title: str, lead: str = "", pick: bool = True, line: str = "") -> Sele
     return selection
 
 
-def _still_asked() -> None:
+def _check_rerun() -> None:
     """Ends this script where Streamlit has been told to stop or to rerun it: to look at the session's state does."""
     _ = "page" in st.session_state
 
 
 @contextmanager
-def guard() -> Iterator[None]:
+def show_errors() -> Iterator[None]:
     """A user's mistake becomes one sentence; a mistake of ours too, and its traceback goes to the terminal alone.
 
     Long arithmetic inside ends with the script: where its visitor has left, or has asked for something else.
     """
     try:
-        with interruptible(_still_asked):
+        with interruptible(_check_rerun):
             yield
     except Exception as error:
-        say(error)
+        show_error(error)
         st.stop()
 
 
-def say(error: Exception) -> None:
+def show_error(error: Exception) -> None:
     """Show an error of any kind as one sentence; what it was goes to the terminal alone."""
     if isinstance(error, InputError):
         st.error(escape_markdown(shown(str(error))), icon=":material/error:")

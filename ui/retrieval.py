@@ -33,7 +33,7 @@ POOLS = {
 }
 
 
-def sets_at_hand() -> list[str]:
+def available_sets() -> list[str]:
     """Retrieval sets with queries over many images; those that are here first."""
     known = ("scenes/",) if public_mode.is_public() else ("scenes/", "cola/")
     names = [n for n in datasets.names(RETRIEVAL) if n.startswith(known)]
@@ -95,7 +95,7 @@ def ranked_html(found: RetrievalSubset, rows: Sequence[RankedImage], revealed: b
     return f'<div class="cm-list">{"".join(cells)}</div>'
 
 
-def shared(found: RetrievalSubset, query: int, scores: np.ndarray, pool: str, most: int) -> None:
+def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, pool: str, most: int) -> None:
     """What the distractors share with the query, and how far up that brings them under this model."""
     shares = shared_word_counts(found, query, scores, pool, most)
     if not shares:

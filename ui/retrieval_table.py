@@ -12,7 +12,7 @@ from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, METRICS
 from core.metrics.retrieval import COLA_MAP
 from ui import forgetting
-from ui.export import chart, take_away
+from ui.export import chart, export_section
 
 # Measures of the claim as the file names them -> for people.
 MEASURES = {
@@ -32,15 +32,15 @@ def table() -> None:
         rows = pd.read_csv(path)
         data = retrieval.strategies_data(rows)
         seeds = int(rows.loc[rows["strategy"] != "base", "seed"].nunique())
-        here(data, seeds)
-        claims()
-        take_away("cola", rows, {"strategies": retrieval.strategies_figure(data)})
+        _measured_strategies(data, seeds)
+        _paired_differences()
+        export_section("cola", rows, {"strategies": retrieval.strategies_figure(data)})
     else:
         st.info(
             "Nothing measured here yet: run `python -m benchmarks.cola` (about an hour on two cores).",
             icon=":material/table:",
         )
-    costs()
+    _forgetting()
     st.subheader("The paper's table", anchor=False)
     base = st.segmented_control(
         "Base", ["CLIP", "FLAVA"], default="CLIP", key="paperbase", bind="query-params"
@@ -51,7 +51,7 @@ def table() -> None:
     st.dataframe(retrieval.paper_table(base or "CLIP"), hide_index=True)
 
 
-def here(data: retrieval.StrategiesData, seeds: int) -> None:
+def _measured_strategies(data: retrieval.StrategiesData, seeds: int) -> None:
     """The measured strategies beside the paper's, as figures and as one table."""
     paper = retrieval.paper_data("CLIP")
     left, right = st.columns(2, gap="medium")
@@ -83,7 +83,7 @@ def _bars(title: str, caption: str, data: retrieval.StrategiesData, said: str, k
     chart(retrieval.strategies_figure(data), f"{said}: {values}.", key)
 
 
-def claims() -> None:
+def _paired_differences() -> None:
     """MM-Adapter minus every other strategy, with paired intervals."""
     path = paths.assets() / "results" / "cola_claims.csv"
     if not path.is_file():
@@ -108,7 +108,7 @@ def claims() -> None:
     st.dataframe(wide[order], hide_index=True)
 
 
-def costs() -> None:
+def _forgetting() -> None:
     """What each strategy does to the model on sets it was not trained on."""
     path = paths.assets() / "results" / "cola_cost.csv"
     if not path.is_file():

@@ -17,7 +17,7 @@ from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, Estimate, hea
 from core.runs.store import Run, RunStore, resume
 from core.ttm.run import KINDS, describe, load_groups
 from core.ttm.seeds import SeedGroup, group_runs, sweeps
-from ui.page import guard
+from ui.page import show_errors
 
 TTM_PAGE = "pages/4_Test-Time_Matching.py"
 NEW = "new"  # in place of a run's id: none is open
@@ -38,7 +38,7 @@ def all_sweeps(store: RunStore, kinds: Sequence[str] | None = KINDS) -> list[See
     return sweeps([run for run in store.list() if kinds is None or run.kind in kinds])
 
 
-def opened(store: RunStore) -> str:
+def open_run_id(store: RunStore) -> str:
     """The id of the run or group that the address (or the last page) asks for; `NEW` for none."""
     linked = st.query_params.get("run")
     asked = linked or st.session_state.get("run") or NEW
@@ -97,9 +97,9 @@ def kind_badges(config: Mapping[str, Any]) -> None:
         st.badge(f"transfer check, {config['adapt_on']:.0%}", icon=":material/call_split:", color="gray")
 
 
-def act(action: Callable[[], Any]) -> None:
+def run_action(action: Callable[[], Any]) -> None:
     """Stop, resume or delete, from a callback; a refusal is shown like any other error."""
-    with guard():
+    with show_errors():
         action()
 
 
@@ -118,10 +118,12 @@ def controls(store: RunStore, runs: Sequence[Run]) -> None:
         again = [run for run in runs if run.resumable]
         if stoppable:
             stop = lambda: [store.request_stop(run.id) for run in stoppable]  # noqa: E731
-            st.button("Stop", icon=":material/stop:", on_click=act, args=(stop,))
+            st.button("Stop", icon=":material/stop:", on_click=run_action, args=(stop,))
         if again:
             go_on = lambda: [resume(store, run.id) for run in again]  # noqa: E731
-            st.button("Resume", icon=":material/play_arrow:", type="primary", on_click=act, args=(go_on,))
+            st.button(
+                "Resume", icon=":material/play_arrow:", type="primary", on_click=run_action, args=(go_on,)
+            )
     _progress(runs)
     for run in runs:
         if run.error:

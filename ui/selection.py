@@ -19,8 +19,8 @@ from core.runs.models import run_model
 from core.scorers.plugins import plugins
 from core.scorers.score_kinds import KINDS
 from core.scoring.load import builtin_models
-from ui.cached import kept
-from ui.loaders import known_scorers, load_groups
+from ui.cached import cached_on
+from ui.loaders import load_groups, scorer_list
 from ui.visitor import VisitorStore
 
 SPLITS = ("test", "validation", "train")  # scores of the built-in models ship for the first
@@ -48,14 +48,14 @@ class Selection(NamedTuple):
         """The selection in one line."""
         m, k = self.groups.shape
         tags = f" · only {', '.join(self.tags)}" if self.tags else ""
-        kind = known_scorers().get(self.model)
+        kind = scorer_list().get(self.model)
         model = f"{self.model} ({KINDS[kind].label})" if kind else self.model
         return f"{self.benchmark} · {self.split} · {int(self.mask.sum())} groups of {m}×{k} · {model}{tags}"
 
 
-def jump(label: str, page: str, state: Mapping[str, Any], **look: Any) -> None:
+def page_button(label: str, page: str, state: Mapping[str, Any], **look: Any) -> None:
     """A button that opens a page with these widget values set (also those that the address holds)."""
-    if st.button(label, on_click=set_state, args=(state,), **look):
+    if st.button(label, on_click=_set_state, args=(state,), **look):
         # Never query_params=None: that clears the sidebar's parameters too, which Streamlit refuses.
         own = {k: v if isinstance(v, list) else str(v) for k, v in state.items() if k not in SHARED and v}
         st.session_state["carried"] = {k: state[k] for k in own}
@@ -67,18 +67,18 @@ def jump(label: str, page: str, state: Mapping[str, Any], **look: Any) -> None:
             st.switch_page(page, query_params={})
 
 
-def receive() -> None:
+def restore_carried_state() -> None:
     """On the page that a jump opened: the values of widgets that both pages have."""
     for key, value in st.session_state.pop("carried", {}).items():
         st.session_state[key] = value
 
 
-def set_state(state: Mapping[str, Any]) -> None:
+def _set_state(state: Mapping[str, Any]) -> None:
     st.session_state.update(state)
     st.session_state.setdefault("kept", {}).update({k: v for k, v in state.items() if k in SHARED})
 
 
-def restore(page: str) -> None:
+def restore_selection(page: str) -> None:
     """On another page than before: picks come along, into widgets and address.
 
     Streamlit does so by itself for bound widgets, but not from a page that was left before it was done.
@@ -97,10 +97,10 @@ def pick_selection() -> Selection:
         benchmark = st.selectbox(
             "Benchmark", benchmarks(), key="set", bind="query-params", help="Those at hand come first."
         )
-        split = st.selectbox("Split", splits(), key="split", bind="query-params")
+        split = st.selectbox("Split", available_splits(), key="split", bind="query-params")
         groups = load_groups(benchmark, split)
         if len(groups.shapes) > 1:
-            buckets = kept(groups, "shapes", groups.buckets)
+            buckets = cached_on(groups, "shapes", groups.buckets)
             shapes = {f"{m}x{k}": part for (m, k), part in buckets.items()}
             groups = shapes[
                 st.selectbox("Shape (images x captions)", list(shapes), key="shape", bind="query-params")
@@ -114,7 +114,7 @@ def pick_selection() -> Selection:
             help="Built in, adapted by one of your runs (`run/…`), a Hugging Face or open_clip name, or a folder. "
             "A kind before a colon asks for another of its scores: `itc:`, `itm:`, `vgpt:`, `blind:`, `vqa:`, `lm:`.",
         )
-        options = kept(groups, "tags", lambda: group_filters.tag_options(groups))
+        options = cached_on(groups, "tags", lambda: group_filters.tag_options(groups))
         if options:
             if "tag" in st.session_state:  # of another set, perhaps
                 st.session_state["tag"] = [t for t in st.session_state["tag"] if t in options]
@@ -135,7 +135,7 @@ def pick_selection() -> Selection:
 
 def _reset() -> None:
     """Every pick at its default; the widgets want to be told, not only forgotten."""
-    set_state(
+    _set_state(
         {
             "set": datasets.names()[0],
             "split": SPLITS[0],
@@ -154,7 +154,7 @@ def benchmarks() -> list[str]:
     return sorted(names, key=lambda name: datasets.state(name).startswith("needs"))
 
 
-def splits() -> tuple[str, ...]:
+def available_splits() -> tuple[str, ...]:
     """Those on offer; in public mode the one whose scores ship, or visitors would wait for each other's models."""
     return SPLITS[:1] if is_public() else SPLITS
 
@@ -172,11 +172,11 @@ def model_names(strategies: bool = True) -> list[str]:
         and (strategies or run.kind != "adapt")
         and (store.folder(run.id) / "model").is_dir()
     ]
-    own = [] if is_public() else _own_scorers()
-    return [*known_scorers(), *adapted[:12], *own]
+    own = [] if is_public() else _plugin_scorers()
+    return [*scorer_list(), *adapted[:12], *own]
 
 
 @st.cache_resource(ttl=60, max_entries=1, show_spinner=False)
-def _own_scorers() -> list[str]:
+def _plugin_scorers() -> list[str]:
     """Scorers of installed packages; looking for them reads every package's facts."""
     return [f"python:{name}" for name in plugins()]

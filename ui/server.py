@@ -17,7 +17,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from core.base.errors import InputError
 from core.base.gate import Gate, Scope
 from core.base.public_mode import MAX_UPLOAD_BYTES, Held, beyond, is_public
-from ui.page import say
+from ui.page import show_error
 
 UPLOAD = r".*/_stcore/upload_file/"
 CLOSED = r".*/_stcore/(metrics|agent)"  # what only whoever runs the server has a use for
@@ -29,15 +29,15 @@ def options() -> dict[str, Any]:
     gate = Middleware(Gate, uploads=UPLOAD, closed=CLOSED, brought=Uploads().brought)
     return {
         "middleware": [gate] if is_public() else [],
-        "on_script_error": outside,
+        "on_script_error": show_outside_error,
         "lifespan": _started,
     }
 
 
-def outside(error: Exception) -> bool:
+def show_outside_error(error: Exception) -> bool:
     """Show an error that no page's guard has seen, of what a browser sent or of a button; True: that is all to show."""
     if isinstance(error, InputError):
-        say(error)
+        show_error(error)
     else:
         # One line: whoever sends such values by the thousand fills no log with tracebacks.
         log.error("outside of a page: %s", error, exc_info=None if is_public() else error)

@@ -15,7 +15,7 @@ from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from ui.export import chart
 
 
-class View(NamedTuple):
+class _ShippedFigure(NamedTuple):
     """One question: its figure, the figure in words, and what to see in it."""
 
     figure: Callable[[pd.DataFrame, str], tuple[go.Figure, str]]
@@ -48,12 +48,14 @@ def _gains(kind: str, metric: str) -> Callable[[pd.DataFrame, str], tuple[go.Fig
     def draw(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
         data = ablations.gains_data(table, kind, metric)
         label = label_and_meaning(metric)[0]
-        return ablations.gains_figure(data), f"Change of {label} on {len(data.sets)} sets: {_told(data)}."
+        return ablations.gains_figure(
+            data
+        ), f"Change of {label} on {len(data.sets)} sets: {_gains_text(data)}."
 
     return draw
 
 
-def _told(data: ablations.GainsData) -> str:
+def _gains_text(data: ablations.GainsData) -> str:
     return "; ".join(
         f"{name.removeprefix('scenes/')} {data.gain[i, j]:+.1f} ({model})"
         for i, model in enumerate(data.models)
@@ -62,7 +64,7 @@ def _told(data: ablations.GainsData) -> str:
     )
 
 
-def _lift(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
+def _precision_gain(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
     data = ablations.gains_data(table)
     return ablations.precision_gain_figure(
         data
@@ -74,30 +76,30 @@ def _of(where: str) -> dict[str, str]:
 
 
 VIEWS = {
-    "Schedules": View(
+    "Schedules": _ShippedFigure(
         _curves,
         "GroupMatch per iteration, as Fig. 2 right: a threshold that falls against one that stays or rises.",
         True,
     ),
-    "First threshold": View(
+    "First threshold": _ShippedFigure(
         _first,
         "Results by the share of groups that τ₁ selects, as Fig. 4; the oracle reads the truth and is a skyline.",
         True,
     ),
-    "Iterations": View(_iterations, "Results by the number of iterations T, as Table 9.", True),
-    "Gains": View(
+    "Iterations": _ShippedFigure(_iterations, "Results by the number of iterations T, as Table 9.", True),
+    "Gains": _ShippedFigure(
         _gains("ttm", GROUP_MATCH),
         "What test-time matching changes on every set and model, in points of GroupMatch; left of the line it falls.",
         False,
     ),
-    "SimpleMatch": View(
+    "SimpleMatch": _ShippedFigure(
         _gains("simplematch", GROUP_SCORE),
         "What SimpleMatch changes, in points of GroupScore: on square sets the gap to GroupMatch closes, or nearly, "
         "without a label; on 1xk the two are one metric.",
         False,
     ),
-    "Why": View(
-        _lift,
+    "Why": _ShippedFigure(
+        _precision_gain,
         "Where the groups the model is surest of are hardly more often right than its groups at large, little is "
         "gained or it learns its own mistakes. A sure beginning is not enough: attribute-swap begins with 93 to 100 % "
         "right labels and loses, a good part of it in the first iteration already; why is not known.",

@@ -19,12 +19,12 @@ from core.ttm.transfer import adapted_pool
 from ui.fields import number
 from ui.loaders import evaluate, load_groups, model_source
 from ui.selection import Selection
-from ui.ttm_preset import ENDS, VARIANTS, pick_preset, say_preset, use_variant, values_of
+from ui.ttm_preset import ENDS, VARIANTS, pick_preset, preset_line, use_variant, values_of
 
 METHODS = {"Test-time matching": "ttm", "SimpleMatch": "simplematch"}
 SOURCES = ("benchmark and model", "embeddings file")
 DEVICES = ("auto", "cpu", "cuda", "mps")
-LARGE = 300e6  # bytes of weights from which low-rank adapters are worth looking at
+_LORA_FROM_BYTES = 300e6  # bytes of weights from which low-rank adapters are worth looking at
 HELP = {
     "variant": "Group: match inside every group. Global: one assignment of all images to all captions. Oracle: trains "
     "on exactly the groups that are matched right: a skyline to compare with, never a result.",
@@ -41,7 +41,7 @@ HELP = {
 }
 
 
-class Planned(NamedTuple):
+class PlannedRun(NamedTuple):
     """What the form describes: a run of its first seed, and what it is of."""
 
     job: dict[str, Any]  # core.ttm.run
@@ -49,7 +49,7 @@ class Planned(NamedTuple):
     groups: int
 
 
-class Subject(NamedTuple):
+class AdaptationInput(NamedTuple):
     """What is adapted."""
 
     title: str
@@ -65,7 +65,7 @@ class Subject(NamedTuple):
 # ---- what is adapted
 
 
-def subject(selection: Selection, place: Any) -> Subject | None:
+def subject(selection: Selection, place: Any) -> AdaptationInput | None:
     """The sidebar's benchmark and model, or an uploaded file; None while there is nothing to adapt."""
     source = place.segmented_control(
         "Adapt",
@@ -88,12 +88,12 @@ def subject(selection: Selection, place: Any) -> Subject | None:
     if shape is not None:
         title = f"{title} · {shape}"
         st.caption(f"This set mixes shapes; the run takes its {len(selection.groups)} groups of {shape}.")
-    return Subject(
+    return AdaptationInput(
         title, selection.benchmark, selection.split, model, selection.groups, evaluation, {}, shape
     )
 
 
-def _embeddings() -> Subject | None:
+def _embeddings() -> AdaptationInput | None:
     """Frozen features from a file: one small trainable map per modality, adapted in seconds."""
     from core.datasets.embeddings import read_embeddings
 
@@ -117,13 +117,13 @@ def _embeddings() -> Subject | None:
     evaluation = Evaluation.of(scale * file.group_scores(), None, groups.ids)
     more = {"path": path, "shape": shape, "scale": scale}
     name = path.rpartition("/")[2]
-    return Subject(f"{name} · embeddings", None, "test", "embeddings", groups, evaluation, more)
+    return AdaptationInput(f"{name} · embeddings", None, "test", "embeddings", groups, evaluation, more)
 
 
 # ---- settings
 
 
-class Fields:
+class _ConfigFields:
     """Widgets whose defaults are a preset's; every one of them is in the address."""
 
     def __init__(self, base: TrainConfig) -> None:
@@ -140,7 +140,7 @@ class Fields:
         return place.toggle(label, self.values[key], key=key, bind="query-params", **more)
 
 
-def basics(kind: str, fields: Fields, columns: Sequence[Any]) -> dict[str, Any]:
+def basics(kind: str, fields: _ConfigFields, columns: Sequence[Any]) -> dict[str, Any]:
     """The settings that every run is described by."""
     first, second, third = columns
     if kind == "ttm":
@@ -160,7 +160,7 @@ def basics(kind: str, fields: Fields, columns: Sequence[Any]) -> dict[str, Any]:
     return options
 
 
-def threshold_settings(fields: Fields, second: Any) -> tuple[dict[str, Any], bool]:
+def threshold_settings(fields: _ConfigFields, second: Any) -> tuple[dict[str, Any], bool]:
     """Variant, schedule and both ends of the threshold; whether it is the oracle's run."""
     more: dict[str, Any] = {"help": HELP["variant"], "on_change": use_variant}
     variant = fields.choice(second, "variant", "Variant", VARIANTS, **more)
@@ -188,7 +188,13 @@ def threshold_settings(fields: Fields, second: Any) -> tuple[dict[str, Any], boo
 
 
 def _threshold_end(
-    fields: Fields, place: Any, keys: tuple[str, str, str], name: str, which: str, wide: bool, relative: bool
+    fields: _ConfigFields,
+    place: Any,
+    keys: tuple[str, str, str],
+    name: str,
+    which: str,
+    wide: bool,
+    relative: bool,
 ) -> dict[str, Any]:
     way, share, tau = keys
     index = ENDS.index(fields.values[way])
@@ -208,7 +214,7 @@ def _threshold_end(
     return {f"tau_{which}": value}
 
 
-def training(fields: Fields, pixels: bool) -> dict[str, Any]:
+def training(fields: _ConfigFields, pixels: bool) -> dict[str, Any]:
     """Batch, augmentation of pixels, precision, optimizer."""
     with st.expander("Training: batch, augmentation, precision, optimizer", icon=":material/tune:"):
         first, second, third = st.columns(3)
@@ -240,12 +246,12 @@ def training(fields: Fields, pixels: bool) -> dict[str, Any]:
         }
 
 
-def adapters(fields: Fields, model: str) -> dict[str, Any]:
+def adapters(fields: _ConfigFields, model: str) -> dict[str, Any]:
     """Low-rank adapters: open where the model is large; none where there are no layers."""
     if model == "embeddings":
         return {}
     size = weights_bytes(model)
-    large = size is not None and size > LARGE
+    large = size is not None and size > _LORA_FROM_BYTES
     told = f" (this model: {size / 1e9:.1f} GB of weights)" if size is not None and large else ""
     with st.expander(f"Low-rank adapters (LoRA){told}", expanded=large, icon=":material/layers:"):
         if not fields.switch(
@@ -268,7 +274,7 @@ def adapters(fields: Fields, model: str) -> dict[str, Any]:
         return {"lora_rank": rank, "lora_alpha": alpha, "lora_targets": targets or None}
 
 
-def data_settings(found: Subject, grouped: bool) -> tuple[dict[str, Any], np.ndarray]:
+def data_settings(found: AdaptationInput, grouped: bool) -> tuple[dict[str, Any], np.ndarray]:
     """How many groups, the transfer check, the device; and which groups may be trained on, bool (n,)."""
     total = len(found.groups)
     bind: dict[str, Any] = {"bind": "query-params"}
@@ -292,7 +298,7 @@ def data_settings(found: Subject, grouped: bool) -> tuple[dict[str, Any], np.nda
     return options, allowed
 
 
-def plan(selection: Selection) -> tuple[Planned, Evaluation] | None:
+def plan(selection: Selection) -> tuple[PlannedRun, Evaluation] | None:
     """The whole form, and the evaluation of the groups that would be trained on; None while nothing is adapted."""
     left, right = st.columns(2)
     method = left.segmented_control(
@@ -303,8 +309,8 @@ def plan(selection: Selection) -> tuple[Planned, Evaluation] | None:
     if found is None:
         return None
     columns = st.columns(3)
-    fields = Fields(pick_preset(columns[0], kind, found))
-    say_preset(found.model, found.benchmark)
+    fields = _ConfigFields(pick_preset(columns[0], kind, found))
+    preset_line(found.model, found.benchmark)
     options, oracle = basics(kind, fields, columns), False
     if kind == "ttm":
         more, oracle = threshold_settings(fields, columns[1])
@@ -315,11 +321,11 @@ def plan(selection: Selection) -> tuple[Planned, Evaluation] | None:
     count = common["groups"] or len(found.groups)
     title = f"{found.title}{' · SimpleMatch' if kind == 'simplematch' else ''}{' · oracle' if oracle else ''}"
     evaluation = found.evaluation if allowed.all() else found.evaluation.select(allowed)
-    return Planned(job, title, count), evaluation
+    return PlannedRun(job, title, count), evaluation
 
 
 def _job(
-    kind: str, found: Subject, options: dict[str, Any], common: dict[str, Any], oracle: bool
+    kind: str, found: AdaptationInput, options: dict[str, Any], common: dict[str, Any], oracle: bool
 ) -> dict[str, Any]:
     more = {**common, "preset": st.session_state["preset"], "options": options}
     if kind == "ttm":

@@ -14,14 +14,14 @@ from core.exchange.model import export_model, push_model
 from core.figures.text import escape_markdown
 from core.runs.models import adapted_model, run_model
 from core.runs.store import Run, RunStore
-from ui.forgetting import cost
-from ui.page import guard
-from ui.selection import jump
+from ui.forgetting import forgetting_section
+from ui.page import show_errors
+from ui.selection import page_button
 
 BIGGEST_ZIP = 1_500_000_000  # bytes of a model that a browser is handed as one file
 
 
-def product(store: RunStore, run: Run) -> None:
+def adapted_model_section(store: RunStore, run: Run) -> None:
     """Name, use, download, push."""
     st.subheader("The adapted model", anchor=False)
     try:
@@ -41,7 +41,7 @@ def product(store: RunStore, run: Run) -> None:
         if usable:
             state = {"set": run.config["benchmark"], "split": run.config["split"], "tag": [], "group": None}
             state |= {"shape": run.config["shape"]} if run.config.get("shape") else {}
-            jump(
+            page_button(
                 "Use this model on every page",
                 "pages/1_Groups.py",
                 {**state, "model": run_model(run.id, run.config)},
@@ -60,7 +60,7 @@ def product(store: RunStore, run: Run) -> None:
     if size > BIGGEST_ZIP:
         st.caption("It is too large for a browser; on this machine run")
         st.code(f"crossmatch runs export {run.id} adapted", language="bash")
-    cost(store, run)
+    forgetting_section(store, run)
     card = folder / "README.md"
     if card.is_file():
         with st.expander("Model card", icon=":material/badge:"):
@@ -90,6 +90,6 @@ def push(folder: Path) -> None:
             public = st.toggle("Public repository")
             pressed = st.form_submit_button("Push", icon=":material/cloud_upload:")
         if pressed:
-            with guard(), st.spinner("Uploading …"):
+            with show_errors(), st.spinner("Uploading …"):
                 address = push_model(folder, repository.strip(), token or None, private=not public)
                 st.success(f"Uploaded: {escape_markdown(address)}", icon=":material/check:")

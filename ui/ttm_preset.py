@@ -12,7 +12,7 @@ from core.ttm.config import PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig, 
 from core.ttm.defaults import foreign_model, of_variant, preset_target
 
 if TYPE_CHECKING:
-    from ui.ttm_form import Subject
+    from ui.ttm_form import AdaptationInput
 
 VARIANTS = ("group", "global", "oracle (reads the truth)")
 ENDS = ("share selected", "value")
@@ -68,7 +68,7 @@ def use_variant() -> None:
     st.session_state.update({**values, "preset": other})
 
 
-def presets_of(kind: str, found: Subject) -> tuple[list[str], str]:
+def presets_of(kind: str, found: AdaptationInput) -> tuple[list[str], str]:
     """Names of the presets of a kind, and the one that suits data and model; that and its neighbours come first."""
     suited = default_preset(kind, found.benchmark, origin(found.model))
     names = [n for n, p in PRESETS.items() if isinstance(p.config, TTMConfig) == (kind == "ttm")]
@@ -80,7 +80,7 @@ def presets_of(kind: str, found: Subject) -> tuple[list[str], str]:
     return sorted(names, key=distance), suited
 
 
-def pick_preset(place: Any, kind: str, found: Subject) -> TrainConfig:
+def pick_preset(place: Any, kind: str, found: AdaptationInput) -> TrainConfig:
     """The chosen preset's settings; another data set, model or method brings the one that suits it."""
     names, suited = presets_of(kind, found)
     known = st.session_state.get("suited")
@@ -94,7 +94,7 @@ def pick_preset(place: Any, kind: str, found: Subject) -> TrainConfig:
     return config.updated({"variant": linked}) if kind == "ttm" and linked in VARIANTS[:2] else config
 
 
-def say_preset(model: str, benchmark: str | None) -> None:
+def preset_line(model: str, benchmark: str | None) -> None:
     """Where the preset comes from, and what of it was chosen for other data or another model."""
     name = st.session_state["preset"]
     own, other = foreign_model(name, origin(model)), preset_target(name).benchmark

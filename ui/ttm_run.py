@@ -22,10 +22,10 @@ from core.runs.models import run_model
 from core.runs.store import Run, RunStore
 from core.ttm.explain import GLOBAL, explain, group_history_text
 from core.ttm.run import adaptation_pool
-from ui.export import chart, take_away
+from ui.export import chart, export_section
 from ui.images import draw_group
 from ui.runs import before_and_after, controls, evaluation_at, run_groups
-from ui.selection import jump
+from ui.selection import page_button
 from ui.visitor import VisitorStore
 
 SHOWN = 6
@@ -50,14 +50,14 @@ def view(store: RunStore, run_id: str) -> None:
     """A run: live or over."""
     run = store.get(run_id)
     st.subheader(escape_markdown(run.title), anchor=False)
-    st.fragment(live, run_every=1.0 if run.live else None)(run_id, run.live)
+    st.fragment(_live_view, run_every=1.0 if run.live else None)(run_id, run.live)
     steps = store.steps(run_id)
     if not run.live and run.done:
         changes(store, run)
     if run.status == "finished":
-        from ui.ttm_model import product
+        from ui.ttm_model import adapted_model_section
 
-        product(store, run)
+        adapted_model_section(store, run)
     configuration(store, run)
     if steps:
         data = plots.ttm_data(steps, run.total or 1)
@@ -65,14 +65,14 @@ def view(store: RunStore, run_id: str) -> None:
             "accuracy": plots.ttm_metrics_figure(data),
             "selection": plots.ttm_panel_figure(data, "selection"),
         }
-        take_away(f"run-{run.id}", plots.ttm_table(data), figures)
+        export_section(f"run-{run.id}", plots.ttm_table(data), figures)
 
 
-def live(run_id: str, polled: bool) -> None:
+def _live_view(run_id: str, polled: bool) -> None:
     """Everything that grows. Polled while the run lives; one full rerun when it ends, or lives again."""
-    from ui.page import guard
+    from ui.page import show_errors
 
-    with guard():
+    with show_errors():
         store = VisitorStore()
         run, steps = store.get(run_id), store.steps(run_id)
         if polled != run.live:
@@ -104,7 +104,11 @@ def curves(steps: Sequence[Mapping[str, Any]], total: int, panels: Mapping[str, 
         for column, metric in zip(st.columns(len(names), gap="medium"), names, strict=True):
             with column:
                 st.caption(f"{label_and_meaning(metric)[0]} of both parts; bands are 95 % intervals")
-                chart(plots.ttm_compare_figure(sides, metric, 300), said(sides, metric), f"parts-{metric}")
+                chart(
+                    plots.ttm_compare_figure(sides, metric, 300),
+                    _curves_text(sides, metric),
+                    f"parts-{metric}",
+                )
     elif data.metrics:
         told = ", ".join(
             f"{label_and_meaning(n)[0]} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for n, v in data.metrics.items()
@@ -121,7 +125,7 @@ def curves(steps: Sequence[Mapping[str, Any]], total: int, panels: Mapping[str, 
             chart(plots.ttm_panel_figure(data, panel), f"{what} per iteration.", f"ttm-{panel}")
 
 
-def said(sides: Mapping[str, plots.TTMData], metric: str) -> str:
+def _curves_text(sides: Mapping[str, plots.TTMData], metric: str) -> str:
     ends = (
         f"{name} {d.metrics[metric][0, 0]:.1f} to {d.metrics[metric][-1, 0]:.1f} %"
         for name, d in sides.items()
@@ -242,7 +246,7 @@ def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> Non
             "tag": [],
             "predict": False,
         }
-        jump(
+        page_button(
             "Open with this model", "pages/1_Groups.py", {**state, "group": group.id}, key=f"open-{group.id}"
         )
 

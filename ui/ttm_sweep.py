@@ -13,8 +13,8 @@ from core.figures.text import duration, escape_markdown, label_and_meaning
 from core.metrics.groups import headline_metrics
 from core.runs.store import Run, RunStore
 from core.ttm.seeds import SeedGroup, final_values, group_runs, seed_of, summary
-from ui.export import chart, take_away
-from ui.page import guard
+from ui.export import chart, export_section
+from ui.page import show_errors
 from ui.runs import controls, open_run
 from ui.visitor import VisitorStore
 
@@ -29,16 +29,18 @@ def view(store: RunStore, group: str) -> None:
     runs = group_runs(store, group)
     st.subheader(escape_markdown(SeedGroup(group, runs).title), anchor=False)
     alive = any(run.live for run in runs)
-    st.fragment(live, run_every=1.5 if alive else None)(group, alive)
+    st.fragment(_live_view, run_every=1.5 if alive else None)(group, alive)
     rows = summary([store.steps(run.id) for run in runs])
     if rows:
         data = figures.spread_data(rows, max(run.total for run in runs) or 1)
-        take_away(f"seeds-{group}", figures.spread_table(data), {"accuracy": figures.spread_figure(data)})
+        export_section(
+            f"seeds-{group}", figures.spread_table(data), {"accuracy": figures.spread_figure(data)}
+        )
 
 
-def live(group: str, polled: bool) -> None:
+def _live_view(group: str, polled: bool) -> None:
     """Everything that grows."""
-    with guard():
+    with show_errors():
         store = VisitorStore()
         runs = group_runs(store, group)
         if polled != any(run.live for run in runs):

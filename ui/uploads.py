@@ -10,7 +10,7 @@ import streamlit as st
 from core.figures.text import escape_markdown
 from core.metrics.evaluation import Evaluation
 from core.teaching.single_group import evaluate_file
-from ui.compute_queue import turn
+from ui.compute_queue import compute_slot
 
 
 class Upload(NamedTuple):
@@ -21,7 +21,7 @@ class Upload(NamedTuple):
     evaluation: Evaluation
 
 
-def measured(file: Any, shape: str) -> Upload:
+def evaluate_upload(file: Any, shape: str) -> Upload:
     """What an uploaded file holds, measured; from memory where it is the one that was measured last.
 
     shape : of the groups, for embeddings. Raises InputError as `core.teaching.single_group.evaluate_file` does.
@@ -31,7 +31,7 @@ def measured(file: Any, shape: str) -> Upload:
     last: Upload | None = st.session_state.get("upload")
     if last is not None and last.key == key:
         return last
-    with turn():  # several at once would not be faster, and would need the memory of all of them
+    with compute_slot():  # several at once would not be faster, and would need the memory of all of them
         evaluation = evaluate_file(file.name, content, shape)
         assert evaluation.metrics  # all that is long is done here
     found = Upload(file.name, key, evaluation)
@@ -39,7 +39,7 @@ def measured(file: Any, shape: str) -> Upload:
     return found
 
 
-def say_left_out(evaluation: Evaluation) -> None:
+def show_left_out(evaluation: Evaluation) -> None:
     """Why a metric over all images is missing, where one is."""
     for why in dict.fromkeys(evaluation.left_out.values()):
         st.info(

@@ -74,7 +74,7 @@ def show() -> None:
         },
         "It can",
     )
-    elements.onwards("Move alpha on any set", "pages/3_Debias.py", elements.picked(SET, MODEL))
+    elements.link_to_page("Move alpha on any set", "pages/3_Debias.py", elements.selection_state(SET, MODEL))
 
 
 def one_group(found: AlphaStudy, alpha: float) -> None:

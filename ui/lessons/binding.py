@@ -21,7 +21,7 @@ CHANGES = {
     "swap colour": "scenes/swap",
     "swap relation": "scenes/swap",
 }
-SAID = {
+_CHANGE_LABELS = {
     "replace colour": "a colour that is not in the picture",
     "swap colour": "two colours exchanged",
     "swap relation": "who stands where exchanged",
@@ -38,21 +38,23 @@ def show() -> None:
     choice = elements.predict(
         "binding",
         "which mistake in a caption does the built-in CLIP notice most often?",
-        tuple(SAID.values()),
+        tuple(_CHANGE_LABELS.values()),
     )
     if choice is None:
         return
     value = {change: e.metrics[TEXT_SCORE].value for change, e in found.items()}
-    elements.verdict(choice, SAID[max(value, key=value.__getitem__)])
+    elements.verdict(choice, _CHANGE_LABELS[max(value, key=value.__getitem__)])
     rows = {change: e.metrics for change, e in found.items()}
-    told = "; ".join(f"{SAID[c]}: {metric_line(e.metrics[TEXT_SCORE])}" for c, e in found.items())
+    told = "; ".join(f"{_CHANGE_LABELS[c]}: {metric_line(e.metrics[TEXT_SCORE])}" for c, e in found.items())
     left, right = st.columns([3, 2], gap="large")
     with left:
         figure = plots.bars_figure(plots.bars_data(rows, (TEXT_SCORE,)), 300)
         chart(figure, f"TextScore by what is wrong with the other caption. {told}.", "binding")
     with right:
         for change, e in found.items():
-            st.markdown(f"**{SAID[change]}**: {metric_line(e.metrics[TEXT_SCORE])}, {len(e.ids)} groups")
+            st.markdown(
+                f"**{_CHANGE_LABELS[change]}**: {metric_line(e.metrics[TEXT_SCORE])}, {len(e.ids)} groups"
+            )
     st.markdown(
         "Cola asks the question as a search: find the *red cube* among pictures that have something red **or** a cube, "
         "and as exchanged pairs, two pictures and two captions. Its answer is to let a small **multimodal adapter** "
@@ -70,8 +72,10 @@ def show() -> None:
         },
         "Exchanged captions contain the same words",
     )
-    elements.onwards(
-        "Search by attribute and object", "pages/5_Retrieval.py", elements.picked("scenes/attribute-swap")
+    elements.link_to_page(
+        "Search by attribute and object",
+        "pages/5_Retrieval.py",
+        elements.selection_state("scenes/attribute-swap"),
     )
 
 

@@ -43,7 +43,7 @@ def show() -> None:
     with right:
         for name, what in SETS.items():
             st.markdown(f"**{name}** ({what}): {metric_line(found[name].metrics[TEXT_SCORE])}")
-        groups = live_example(found[ORDER])
+        groups = _ranked_captions(found[ORDER])
         st.markdown("What the blind model chooses from, first its favourite:")
         for caption, score in groups:
             st.text(f"{score:8.2f}   {caption}")
@@ -57,12 +57,12 @@ def show() -> None:
         },
         "Nothing yet about its eyes",
     )
-    elements.onwards(
-        "Check any benchmark with a blind model", "pages/3_Debias.py", elements.picked(ORDER, BLIND)
+    elements.link_to_page(
+        "Check any benchmark with a blind model", "pages/3_Debias.py", elements.selection_state(ORDER, BLIND)
     )
 
 
-def live_example(evaluation: Evaluation) -> list[tuple[str, float]]:
+def _ranked_captions(evaluation: Evaluation) -> list[tuple[str, float]]:
     """Captions of the set's first group with the blind model's scores, likeliest first."""
     from ui.loaders import load_groups
 

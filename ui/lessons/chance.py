@@ -70,8 +70,10 @@ def show() -> None:
         },
         "X",
     )
-    elements.onwards(
-        "See a model's metrics with their chance levels", "pages/2_Matching.py", elements.picked(elements.SET)
+    elements.link_to_page(
+        "See a model's metrics with their chance levels",
+        "pages/2_Matching.py",
+        elements.selection_state(elements.SET),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from ui.selection import jump
+from ui.selection import page_button
 
 MODEL, SET = "builtin/clip", "scenes/left-right"
 
@@ -50,11 +50,13 @@ def question(key: str, asked: str, options: Mapping[str, str], right: str) -> No
         st.warning(f"Not quite. {options[choice]}", icon=":material/lightbulb:")
 
 
-def onwards(label: str, page: str, state: Mapping[str, Any]) -> None:
+def link_to_page(label: str, page: str, state: Mapping[str, Any]) -> None:
     """The link into the live page, with the state of the lesson."""
-    jump(label, page, {"split": "test", "tag": [], **state}, type="primary", icon=":material/arrow_forward:")
+    page_button(
+        label, page, {"split": "test", "tag": [], **state}, type="primary", icon=":material/arrow_forward:"
+    )
 
 
-def picked(benchmark: str, model: str = MODEL) -> dict[str, Any]:
+def selection_state(benchmark: str, model: str = MODEL) -> dict[str, Any]:
     """The sidebar's state for a set and a model."""
     return {"set": benchmark, "model": model}

@@ -9,7 +9,7 @@ from ui import loaders
 from ui.selection import Selection
 
 
-def everything(benchmark: str, model: str) -> Selection:
+def whole_test_set(benchmark: str, model: str) -> Selection:
     """All test groups of a set."""
     groups = loaders.load_groups(benchmark, "test")
     return Selection(benchmark, "test", model, (), groups, np.ones(len(groups), bool))
@@ -17,4 +17,4 @@ def everything(benchmark: str, model: str) -> Selection:
 
 def evaluate(benchmark: str, model: str) -> Evaluation:
     """That model on these groups."""
-    return loaders.evaluate(everything(benchmark, model))
+    return loaders.evaluate(whole_test_set(benchmark, model))

@@ -75,7 +75,9 @@ def show() -> None:
         },
         "ImageScore",
     )
-    elements.onwards("See real groups like this one", "pages/1_Groups.py", elements.picked(elements.SET))
+    elements.link_to_page(
+        "See real groups like this one", "pages/1_Groups.py", elements.selection_state(elements.SET)
+    )
 
 
 def _evaluation(values: np.ndarray) -> Evaluation:

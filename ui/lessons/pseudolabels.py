@@ -72,6 +72,8 @@ def show() -> None:
         },
         "No, it needs coverage as well",
     )
-    elements.onwards(
-        "Watch a run lower its threshold", "pages/4_Test-Time_Matching.py", elements.picked(elements.SET)
+    elements.link_to_page(
+        "Watch a run lower its threshold",
+        "pages/4_Test-Time_Matching.py",
+        elements.selection_state(elements.SET),
     )

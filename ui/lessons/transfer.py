@@ -66,8 +66,8 @@ def show() -> None:
         },
         "When these groups are all that has to be matched",
     )
-    elements.onwards(
+    elements.link_to_page(
         "Run test-time matching with a transfer check",
         "pages/4_Test-Time_Matching.py",
-        elements.picked(elements.SET),
+        elements.selection_state(elements.SET),
     )
