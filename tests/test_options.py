@@ -75,6 +75,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
         "oracle": (*TTM, "--oracle"),
         "transfer": (*TTM, "--adapt-on", "0.5"),
         "constant": (*TTM, "--schedule", "constant"),
+        "once": (*PAIRS, "--iterations", "1", "--epochs", "1", "--json"),
         "lora": (*TTM, "--lora-rank", "2"),
         "seeds": (*TTM, "--seeds", "2"),
         "background": (*TTM, "--background"),
@@ -276,6 +277,7 @@ TRAINING: dict[str, dict[str, Case]] = {
 }
 # The threshold of an oracle and the last one of a constant schedule are read by nobody.
 NO_ORACLE = "The oracle selects"
+ONE_ITERATION = "One iteration has one threshold"
 
 CASES: dict[str, dict[str, dict[str, Case]]] = {
     "evaluate": {
@@ -316,6 +318,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             *("--schedule", "cosine"),
             embeddings=differs("--schedule", "ascending"),
             oracle=refused(NO_ORACLE, "--schedule", "cosine"),
+            once=refused(ONE_ITERATION, "--schedule", "cosine"),
         ),
         "--tau-first": setting("--tau-first", "0.3", oracle=refused(NO_ORACLE, "--tau-first", "0.3")),
         "--coverage-first": setting(
@@ -326,13 +329,15 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             embeddings=differs("--tau-last", "30"),
             oracle=refused(NO_ORACLE, "--tau-last", "0.2"),
             constant=refused("stays at the first threshold", "--tau-last", "0.2"),
+            once=refused(ONE_ITERATION, "--tau-last", "0.2"),
         ),
         "--coverage-last": setting(
             *("--coverage-last", "0.5"),
             oracle=refused(NO_ORACLE, "--coverage-last", "0.5"),
             constant=refused("stays at the first threshold", "--coverage-last", "0.5"),
+            once=refused(ONE_ITERATION, "--coverage-last", "0.5"),
         ),
-        "--keep-optimizer": setting("--keep-optimizer"),
+        "--keep-optimizer": setting("--keep-optimizer", once=refused(ONE_ITERATION, "--keep-optimizer")),
         "--oracle": setting(
             "--oracle",
             **{
@@ -830,6 +835,13 @@ def test_a_preset_on_another_benchmark_is_a_remark_and_for_another_model_a_refus
     own = ("--coverage-first", "0.2", "--tau-last", "0")
     found = invoke("ttm", "", ("toy/pairs", "--preset", "winoground/siglip-l16", "--model", "{clip}", *own))
     assert described_as(found)["ttm"]["schedule"] == "cosine"
+
+
+@pytest.mark.parametrize("stays", [("--schedule", "constant"), ("--iterations", "1")])
+def test_a_threshold_of_another_model_that_nothing_reads_is_no_obstacle(stays, invoke):
+    preset = ("toy/pairs", "--preset", "winoground/siglip-l16", "--model", "{clip}")
+    job = described_as(invoke("ttm", "", (*preset, *stays, "--tau-first", "1")))
+    assert job["ttm"]["tau_first"] == 1.0
 
 
 def test_the_global_variant_of_winoground_has_the_thresholds_of_its_own_preset(invoke):

@@ -31,6 +31,7 @@ MODES = {
     "margins": {},
     "values": {"start": "value", "end": "value"},
     "constant": {"schedule": "constant"},
+    "one iteration": {"T": "1"},
     "global": {"variant": "global"},
     "oracle": {"variant": "oracle (reads the truth)"},
     "transfer and adapters": {"transfer": "true", "lora": "true"},

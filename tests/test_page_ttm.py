@@ -72,6 +72,10 @@ def test_what_would_have_no_effect_is_not_asked_for(app):
     assert not [w for w in (*test.radio, *test.slider, *test.number_input) if w.key in ("end", "tauT")]
     fine(test.selectbox(key="schedule").set_value("linear").run())
     assert test.radio(key="end").value == "value" and test.number_input(key="tauT").value == 0.0
+    fine(test.number_input(key="T").set_value(1).run())
+    asked = {w.key for w in (*test.radio, *test.number_input, *test.selectbox, *test.toggle)}
+    assert not asked & {"schedule", "end", "tauT", "keep"} and {"start", "augmentation"} <= asked
+    assert "selects 60 of 300" in plain(test)
 
 
 def test_a_preset_of_another_model_or_set_says_so(app):

@@ -160,8 +160,8 @@ def basics(kind: str, fields: _ConfigFields, columns: Sequence[Any]) -> dict[str
     return options
 
 
-def threshold_settings(fields: _ConfigFields, second: Any) -> tuple[dict[str, Any], bool]:
-    """Variant, schedule and both ends of the threshold; whether it is the oracle's run."""
+def threshold_settings(fields: _ConfigFields, second: Any, once: bool) -> tuple[dict[str, Any], bool]:
+    """Variant, schedule and both ends of the threshold, `once` the first alone; whether it is the oracle's run."""
     more: dict[str, Any] = {"help": HELP["variant"], "on_change": use_variant}
     variant = fields.choice(second, "variant", "Variant", VARIANTS, **more)
     wide = variant == "global"
@@ -170,9 +170,10 @@ def threshold_settings(fields: _ConfigFields, second: Any) -> tuple[dict[str, An
         return {"variant": "group"}, True
     options: dict[str, Any] = {"variant": variant, "threshold_mode": "absolute"}
     left, middle, right = st.columns(3)
-    options["schedule"] = fields.choice(
-        left, "schedule", "Threshold schedule", SCHEDULES, help=HELP["schedule"]
-    )
+    if not once:
+        options["schedule"] = fields.choice(
+            left, "schedule", "Threshold schedule", SCHEDULES, help=HELP["schedule"]
+        )
     relative = False
     if wide:
         mode = fields.choice(left, "mode", "Threshold mode", THRESHOLD_MODES, help=HELP["mode"])
@@ -181,7 +182,7 @@ def threshold_settings(fields: _ConfigFields, second: Any) -> tuple[dict[str, An
         (middle, ("start", "share", "tau1"), "First", "first"),
         (right, ("end", "share_end", "tauT"), "Last", "last"),
     ):
-        if which == "last" and options["schedule"] == "constant":
+        if which == "last" and (once or options["schedule"] == "constant"):
             break  # it stays at the first one
         options |= _threshold_end(fields, place, keys, name, which, wide, relative)
     return options, False
@@ -214,8 +215,8 @@ def _threshold_end(
     return {f"tau_{which}": value}
 
 
-def training(fields: _ConfigFields, pixels: bool) -> dict[str, Any]:
-    """Batch, augmentation of pixels, precision, optimizer."""
+def training(fields: _ConfigFields, pixels: bool, once: bool) -> dict[str, Any]:
+    """Batch, augmentation of pixels, precision; of several iterations (not `once`) the optimizer's state."""
     with st.expander("Training: batch, augmentation, precision, optimizer", icon=":material/tune:"):
         first, second, third = st.columns(3)
         batch = fields.number(
@@ -236,14 +237,16 @@ def training(fields: _ConfigFields, pixels: bool) -> dict[str, Any]:
             if pixels
             else {}
         )
-        return own | {
+        own |= {
             "batch": batch,
             "micro_batch": micro,
             "precision": fields.choice(first, "precision", "Precision while training", PRECISIONS),
-            "keep_optimizer": fields.switch(
-                second, "keep", "Keep the optimizer's state", help=HELP["optimizer"]
-            ),
         }
+        if not once:
+            own["keep_optimizer"] = fields.switch(
+                second, "keep", "Keep the optimizer's state", help=HELP["optimizer"]
+            )
+        return own
 
 
 def adapters(fields: _ConfigFields, model: str) -> dict[str, Any]:
@@ -312,10 +315,11 @@ def plan(selection: Selection) -> tuple[PlannedRun, Evaluation] | None:
     fields = _ConfigFields(pick_preset(columns[0], kind, found))
     preset_line(found.model, found.benchmark)
     options, oracle = basics(kind, fields, columns), False
+    once = options.get("iterations") == 1
     if kind == "ttm":
-        more, oracle = threshold_settings(fields, columns[1])
+        more, oracle = threshold_settings(fields, columns[1], once)
         options |= more
-    options |= training(fields, found.benchmark is not None) | adapters(fields, found.model)
+    options |= training(fields, found.benchmark is not None, once) | adapters(fields, found.model)
     common, allowed = data_settings(found, options.get("variant") != "global")
     job = _job(kind, found, options, common, oracle)
     count = common["groups"] or len(found.groups)

@@ -15,7 +15,8 @@ from core.base.paths import is_folder
 from core.ttm.config import MODELS, PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig, default_preset
 
 _ELSEWHERE = ("api", "open_clip", "python")  # families with names of their own after the colon
-_THRESHOLDS = ("schedule", "threshold_mode", "tau_first", "coverage_first", "tau_last", "coverage_last")
+_LAST = ("tau_last", "coverage_last")
+_THRESHOLDS = ("schedule", "threshold_mode", "tau_first", "coverage_first", *_LAST)
 
 
 def full_name(model: str) -> str:
@@ -135,24 +136,34 @@ def configured(
     return Configured(chosen, config)
 
 
-def _check_used(config: TTMConfig, given: list[str], oracle: bool) -> None:
-    dead: tuple[str, ...]
+def _idle(config: TTMConfig, oracle: bool) -> dict[str, str]:
+    """The settings that these others leave without effect, each with the reason."""
+    found: dict[str, str] = {}
+    if config.schedule == "constant":
+        found |= dict.fromkeys(_LAST, "A constant schedule stays at the first threshold")
+    if config.iterations == 1:
+        why = "One iteration has one threshold and nothing to carry into another"
+        found |= dict.fromkeys(("schedule", *_LAST, "keep_optimizer"), why)
     if oracle:
-        dead, why = _THRESHOLDS, "The oracle selects what is matched right, whatever the threshold"
-    elif config.schedule == "constant":
-        dead, why = _THRESHOLDS[-2:], "A constant schedule stays at the first threshold"
-    else:
-        return
+        found |= dict.fromkeys(
+            _THRESHOLDS, "The oracle selects what is matched right, whatever the threshold"
+        )
+    return found
+
+
+def _check_used(config: TTMConfig, given: list[str], oracle: bool) -> None:
+    idle = _idle(config, oracle)
     for name in given:
-        if name in dead:
-            raise InputError(f"{why}, so {name} has no effect; leave it out.")
+        if name in idle:
+            raise InputError(f"{idle[name]}, so {name} has no effect; leave it out.")
 
 
 def _check_units(preset: str, config: TTMConfig, given: list[str], model: str) -> None:
     own = foreign_model(preset, model)
     if own is None or config.threshold_mode != "absolute":
         return
-    levels = [name for name in ("tau_first", "tau_last") if getattr(config, name) and name not in given]
+    read = {"tau_first", "tau_last"} - _idle(config, oracle=False).keys() - set(given)
+    levels = sorted(name for name in read if getattr(config, name))
     if levels:
         raise InputError(
             f"The preset {preset!r} has thresholds in units of the scores of {own}, which mean nothing for {model}; "
