@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from importlinter.cli import lint_imports
 
+import ui
+
 ROOT = Path(__file__).resolve().parent.parent
 CORE = sorted((ROOT / "core").rglob("*.py"))
 PAGES = [ROOT / "app.py", *sorted((ROOT / "ui").rglob("*.py")), *sorted((ROOT / "pages").glob("*.py"))]
@@ -81,6 +83,17 @@ def inner_imports(path: Path) -> list[ast.ImportFrom]:
     inside = {id(node): node for function in functions for node in ast.walk(function)}
     found = [node for node in inside.values() if isinstance(node, ast.ImportFrom)]
     return [node for node in found if (node.module or "").split(".")[0] == "core"]
+
+
+def test_pages_use_the_names_that_ui_gives():
+    """A module of ui shadows nothing: `ui.cached` may name a module where a function was meant."""
+    used = {
+        (short(path), node.attr)
+        for path in PAGES
+        for node in nodes(path, ast.Attribute)
+        if isinstance(node.value, ast.Name) and node.value.id == "ui"
+    }
+    assert used and not {(path, name) for path, name in used if name not in ui.__all__}
 
 
 @pytest.mark.parametrize("path", [p for p in CORE if inner_imports(p)], ids=short)
