@@ -16,6 +16,8 @@ from core.base import files
 from core.base.errors import InputError
 from core.runs import attempt
 from core.runs.store import RunStore
+from core.scenes.sets import load
+from core.scorers.embedding import EmbeddingModel
 from core.sweeps import ray as ray_cluster
 from core.sweeps.driver_store import DriverStore
 from core.sweeps.plan import parse_plan
@@ -26,11 +28,11 @@ pytestmark = pytest.mark.slow
 
 TTM = """
 kind: ttm
-models: builtin/clip
+models: {model}
 benchmarks: scenes/left-right
 groups: 8
 device: cpu
-settings: {epochs: 1, iterations: 3}
+settings: {{epochs: 1, iterations: 3, lr: 0.01}}
 """
 SHARDED = """
 kind: evaluate
@@ -41,6 +43,9 @@ shard: 4
 device: cpu
 """
 SMALL_STORE = 80 * 1024 * 1024
+# A node that is gone refuses a connection at once: asked every half second it is given up after two, not fifteen. A
+# node that is only slow still has ten seconds for every answer.
+PROMPT = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500}
 TESTS = Path(__file__).resolve().parent
 
 
@@ -60,6 +65,7 @@ def cluster(tmp_path_factory):
     patch.setenv("PYTHONPATH", os.pathsep.join(map(str, (TESTS.parent, TESTS, site))))
     patch.syspath_prepend(str(site))
     head = {"num_cpus": 0, "object_store_memory": SMALL_STORE, "include_dashboard": False}
+    head["_system_config"] = PROMPT
     cluster = Cluster(initialize_head=True, head_node_args=head)
     cluster.nodes = [
         cluster.add_node(num_cpus=1, object_store_memory=SMALL_STORE, wait=False) for _ in range(2)
@@ -81,6 +87,18 @@ def gate(cluster):
 @pytest.fixture
 def store(tmp_path):
     return RunStore(tmp_path / "runs")
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A folder of embeddings for the groups of the sweep: a node loads it without importing transformers."""
+    groups = load("scenes/left-right", "test").select(range(8)).groups
+    images = list(dict.fromkeys(image.key for group in groups for image in group.images))
+    captions = list(dict.fromkeys(caption for group in groups for caption in group.captions))
+    rng = np.random.default_rng(0)
+    rows = (rng.normal(size=(len(names), 8)) for names in (images, captions))
+    EmbeddingModel(*rows, images, captions, scale=10.0).save(tmp_path / "embeddings")
+    return tmp_path / "embeddings"
 
 
 def at_home(store, cell):
@@ -122,9 +140,9 @@ def kill_the_first_node(cluster, store, gate, killed):
 
 
 def test_a_killed_node_costs_no_iteration_and_the_result_is_that_of_a_run_at_home(
-    cluster, store, gate, monkeypatch
+    cluster, store, gate, model, monkeypatch
 ):
-    plan = parse_plan(TTM, "lost")
+    plan = parse_plan(TTM.format(model=model), "lost")
     monkeypatch.setattr(ray_cluster, "DriverStore", GatedKeeper)
     gate.let(1)
     killed: list = []
@@ -145,6 +163,7 @@ def test_a_killed_node_costs_no_iteration_and_the_result_is_that_of_a_run_at_hom
     for i in range(4):
         ours, theirs = store.arrays(run.id, i), store.arrays(home, i)
         assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
+    assert not np.array_equal(store.scores(run.id, 1), store.scores(run.id, 3))
     finals = [store.steps(each)[-1]["metrics"] for each in (run.id, home)]
     assert finals[0] == finals[1]
     files.verify_manifest(store.folder(run.id) / "model")
