@@ -1,6 +1,8 @@
 """The command line: numbers, JSON on standard output and nothing else, and one sentence for every mistake."""
 
 import json
+import subprocess
+import sys
 from importlib import import_module
 
 import numpy as np
@@ -198,6 +200,23 @@ def test_every_command_has_help_with_an_example():
     for command in [*top, *inner]:
         text = " ".join(here(*command, "--help").split())
         assert "Example: " in text and f"crossmatch {' '.join(command)}" in text
+
+
+def test_no_help_and_no_list_of_benchmarks_waits_for_torch_or_for_tables_or_statistics():
+    """All of them in one process, so that none loads any; `scipy` alone is quick, its parts are not."""
+    code = (
+        "import sys\n"
+        "from typer.testing import CliRunner\n"
+        "from core.cli import COMMANDS, app\n"
+        "for command in [*([name, '--help'] for name in COMMANDS), ['export', 'figure', '--help'],\n"
+        "                ['runs', 'list', '--help'], ['list', 'benchmarks']]:\n"
+        "    assert CliRunner().invoke(app, command).exit_code == 0, command\n"
+        "loaded = {'.'.join(name.split('.')[:2]) for name in sys.modules}\n"
+        "print(*sorted(loaded & {'torch', 'transformers', 'pandas', 'pyarrow', 'scipy.linalg', 'scipy.optimize',"
+        " 'scipy.sparse', 'scipy.special', 'scipy.stats'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
 
 
 def test_ttm_prints_one_json_line_per_iteration_with_iteration_zero_first():

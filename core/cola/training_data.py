@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy
 
 from core.base.errors import InputError
 from core.cola.queries import (
@@ -56,7 +56,7 @@ class TrainingQueries:
     name: str
     images: tuple[ImageRef, ...]
     captions: tuple[str, ...]
-    links: csr_array
+    links: scipy.sparse.csr_array
     kinds: np.ndarray
     partner: np.ndarray
 
@@ -121,7 +121,7 @@ class _QueryCollector:
         rows = np.concatenate([np.array(asked, dtype=np.int64)[links[:, 0]], np.flatnonzero(own >= 0)])
         columns = np.concatenate([links[:, 1], own[own >= 0]])
         shape = (len(own), len(graphs))
-        table = csr_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=shape)
+        table = scipy.sparse.csr_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=shape)
         table.sort_indices()
         if not len(rows) or (np.diff(table.indptr) == 0).any():
             raise InputError(f"{name} has training queries that no image answers; give more scene graphs.")

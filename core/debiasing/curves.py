@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from array_api_compat import array_namespace
-from scipy.stats import binom, norm
 
 from core.base.arrays import Array, as_float64, like, to_numpy
 from core.debiasing.debias import centre_of_longest_best, check_prior, grid, split_halves
@@ -165,9 +165,9 @@ def interval(curve: AlphaCurve, n: int, level: float = 0.95) -> tuple[np.ndarray
     if np.allclose(squares, share, rtol=1e-9, atol=0):  # outcomes of 0 and 1 are their own squares
         # Few shares occur many times over.
         shares, where = np.unique(np.round(share * n) / n, return_inverse=True)
-        low, high = (100 * binom.ppf(q, n, shares)[where] / n for q in (tail, 1 - tail))
+        low, high = (100 * scipy.stats.binom.ppf(q, n, shares)[where] / n for q in (tail, 1 - tail))
         return low, high
-    reach = norm.ppf(1 - tail) * np.sqrt(np.maximum(squares - share**2, 0) / n)
+    reach = scipy.stats.norm.ppf(1 - tail) * np.sqrt(np.maximum(squares - share**2, 0) / n)
     return 100 * np.clip(share - reach, 0, 1), 100 * np.clip(share + reach, 0, 1)
 
 

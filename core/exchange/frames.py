@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+from core.base.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from core.metrics.evaluation import Evaluation

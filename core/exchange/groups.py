@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from core.base import files
 from core.base.errors import InputError
+from core.base.lazy import pandas as pd
 from core.exchange.tables import ENDINGS, write_table
 from core.groups import BytesImage, FileImage, Group, GroupSet, ImageRef
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from core import datasets
 from core.base.errors import InputError, unknown_name
+from core.base.lazy import pandas as pd
 from core.datasets.published import load_results
 from core.metrics.groups import (
     GROUP_MATCH,

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from core.base.errors import InputError, printable
 from core.base.files import storage_errors, write_bytes
+from core.base.lazy import pandas as pd
 from core.base.limits import check
 from core.datasets.score_files import load_npz, parquet_frame, read_bytes
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from core.base.errors import InputError
+from core.base.lazy import pandas as pd
 from core.base.paths import assets
 from core.figures.style import MARKS, OUTCOME_COLOURS, SERIES, layout
 from core.figures.text import label_and_meaning

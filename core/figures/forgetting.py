@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
+from core.base.lazy import pandas as pd
 from core.figures.style import MARK_COLOUR, MARKS, OUTCOME_COLOURS, layout
 from core.metrics.groups import TEXT_SCORE
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
+from core.base.lazy import pandas as pd
 from core.datasets.published import reference
 from core.figures.style import OUTCOME_COLOURS, SERIES, layout
 from core.metrics.groups import IMAGE_SCORE, TEXT_SCORE

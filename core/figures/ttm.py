@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
+from core.base.lazy import pandas as pd
 from core.figures.margins import MarginsData, at_threshold, margins_figure
 from core.figures.style import COVERAGE_COLOUR, PRECISION_COLOUR, SERIES, THRESHOLD_COLOUR, layout
 from core.figures.text import label_and_meaning

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+import scipy
 
 from core.base.errors import InputError
 from core.base.interrupt import between_blocks
@@ -185,8 +184,10 @@ def _solve(found: _Candidates) -> tuple[np.ndarray, np.ndarray]:
     images, captions = found.pairs()
     # Positive weights, since a sparse zero is no edge; every image has one edge, so the same is added to every total.
     lift = 1.0 + np.ptp(found.scores) - found.scores.min()
-    graph = csr_array((found.scores + lift, (images, captions)), shape=found.shape)
-    matching = min_weight_full_bipartite_matching(graph, maximize=True)[1].astype(np.int64)
+    graph = scipy.sparse.csr_array((found.scores + lift, (images, captions)), shape=found.shape)
+    matching = scipy.sparse.csgraph.min_weight_full_bipartite_matching(graph, maximize=True)[1].astype(
+        np.int64
+    )
     at = np.searchsorted(found.keys, np.arange(len(matching)) * found.shape[1] + matching)
     return matching, found.scores[at]
 

@@ -11,10 +11,8 @@ from sys import float_info
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from array_api_compat import array_namespace, device
-from scipy.optimize import linear_sum_assignment
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
@@ -202,7 +200,7 @@ def _assign(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     matching, margin = np.empty((n, m), dtype=np.int64), np.empty(n)
     for g, group in enumerate(scores):
         between_blocks()
-        matching[g] = linear_sum_assignment(group, maximize=True)[1]
+        matching[g] = scipy.optimize.linear_sum_assignment(group, maximize=True)[1]
     size = max(1, _CYCLES // (m + 1) ** 2)
     for start in range(0, n, size):
         part = slice(start, start + size)
@@ -261,7 +259,9 @@ def _lift(loss: np.ndarray) -> None:
 
 def _has_cycle(edges: np.ndarray) -> bool:
     """Whether a directed graph, bool (v, v), has a cycle."""
-    parts = connected_components(csr_array(edges), connection="strong", return_labels=False)
+    parts = scipy.sparse.csgraph.connected_components(
+        scipy.sparse.csr_array(edges), connection="strong", return_labels=False
+    )
     return bool(parts < len(edges))
 
 
@@ -291,4 +291,4 @@ def match_global(scores: np.ndarray) -> np.ndarray:
         raise InputError(
             f"Image {int((~finite).argmax())} has a score that is not a finite number; score it again."
         )
-    return linear_sum_assignment(array, maximize=True)[1]
+    return scipy.optimize.linear_sum_assignment(array, maximize=True)[1]

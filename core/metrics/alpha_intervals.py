@@ -15,8 +15,8 @@ from math import inf, perm
 from operator import and_, or_
 
 import numpy as np
+import scipy
 from array_api_compat import array_namespace
-from scipy.optimize import linear_sum_assignment
 
 from core.base.arrays import Array, like, to_numpy
 from core.matching.blocks import columns_of
@@ -221,5 +221,5 @@ def _best_rival(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
     for i in rows:
         forbidden = scores.copy()
         forbidden[i, truth[i]] = -np.inf
-        found.append(linear_sum_assignment(forbidden, maximize=True)[1])
+        found.append(scipy.optimize.linear_sum_assignment(forbidden, maximize=True)[1])
     return max(found, key=lambda matching: scores[rows, matching].sum())

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from core.base.errors import InputError, unknown_name
+from core.base.lazy import pandas as pd
 from core.base.limits import refusal
 from core.groups import check_truth
 from core.matching.global_match import AllPairs

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from array_api_compat import array_namespace, device
-from scipy.stats import binomtest
 
 from core.base.arrays import Array, like, to_numpy
 from core.base.errors import InputError
@@ -271,7 +271,7 @@ def compare(first: Array, second: Array, seed: int = 0) -> Comparison:
         )
     low, high = bootstrap(b - a, seed=seed)
     fixed, broken = int(((a < 1) & (b == 1)).sum()), int(((a == 1) & (b < 1)).sum())
-    p = float(binomtest(fixed, fixed + broken).pvalue) if fixed + broken else 1.0
+    p = float(scipy.stats.binomtest(fixed, fixed + broken).pvalue) if fixed + broken else 1.0
     return Comparison(100 * float((b - a).mean()), 100 * low, 100 * high, fixed, broken, p)
 
 

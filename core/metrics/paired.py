@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from core.base.errors import InputError
+from core.base.lazy import pandas as pd
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, Comparison, compare
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from core.base.errors import InputError
 from core.matching.global_match import Rows
@@ -104,14 +103,11 @@ def _add_side(
 
 def _chance(relevant: np.ndarray, candidates: int, top: int) -> float:
     """Percent of queries with one of their relevant items (q,) among the first `top` candidates in random order."""
-    c, r = candidates, np.asarray(relevant, dtype=float)
-    if top >= c:
-        return 100.0
-    certain = r > c - top
-    others = np.where(certain, 0.0, c - r)
-    log_miss = gammaln(others + 1) - gammaln(np.where(certain, 0.0, others - top) + 1)
-    log_all = gammaln(c + 1) - gammaln(c - top + 1)
-    return 100 * float(np.where(certain, 1.0, 1 - np.exp(log_miss - log_all)).mean())
+    others = candidates - np.asarray(relevant, dtype=float)
+    miss = np.ones_like(others)  # each of the first `top` is another one
+    for place in range(min(top, candidates)):
+        miss *= np.maximum(others - place, 0) / (candidates - place)
+    return 100 * float((1 - miss).mean())
 
 
 def classify(

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-import pandas as pd
-
+from core.base.lazy import pandas as pd
 from core.cola.run import adapt_job
 from core.datasets.published import reference
 from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP

@@ -7,8 +7,7 @@ from functools import cache
 from math import isclose
 from typing import Any
 
-import pandas as pd
-
+from core.base.lazy import pandas as pd
 from core.base.paths import assets
 from core.cola.run import adapt_job
 from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from core import datasets
+from core.base.lazy import pandas as pd
 from core.datasets.published import UNITS, reference
 from core.figures.text import label_and_meaning
 from core.papers.table_rows import GAINS

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
-import pandas as pd
-
 from core import datasets
 from core.base.errors import unknown_name
+from core.base.lazy import pandas as pd
 from core.datasets.published import reference
 from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE
 from core.papers import cola, vgpt

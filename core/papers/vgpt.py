@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-import pandas as pd
-
 from core import datasets
+from core.base.lazy import pandas as pd
 from core.datasets.base import RETRIEVAL
 from core.datasets.published import reference
 from core.figures.text import label_and_meaning

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from core.base.errors import InputError
+from core.base.lazy import pandas as pd
 from core.groups import GroupSet
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from core.base.errors import InputError
+from core.base.lazy import pandas as pd
 from core.groups import image_name
 from core.metrics import groups as metrics
 

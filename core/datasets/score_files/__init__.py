@@ -17,10 +17,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_bytes
+from core.base.lazy import pandas as pd
 from core.datasets.score_files import jsonl, long_format, npz
 from core.datasets.score_files.common import ScoreFile, parquet_frame, read_bytes
 from core.datasets.score_files.long_format import read_tags

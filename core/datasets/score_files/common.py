@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from core.base.errors import InputError
+from core.base.lazy import pandas as pd
 from core.base.limits import check, check_memory, limits
 from core.base.parquet import parquet_errors, read_parquet
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from core.base.errors import InputError, printable
 from core.base.interrupt import between_blocks
+from core.base.lazy import pandas as pd
 from core.base.limits import check, check_shape
 from core.datasets.score_files.common import ScoreFile, check_cells
 

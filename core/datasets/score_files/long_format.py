@@ -9,9 +9,9 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from core.base.errors import InputError
+from core.base.lazy import pandas as pd
 from core.base.limits import check, check_shape
 from core.datasets.score_files.common import ScoreFile, check_cells, parquet_frame, read_bytes
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from core.base.errors import InputError
+from core.base.lazy import pandas as pd
 from core.base.limits import check, check_memory, check_shape
 from core.base.parquet import too_large
 from core.datasets.score_files.common import ScoreFile, check_cells, max_bytes, read_bytes
