@@ -76,6 +76,8 @@ def alpha(
     _check_prior(kind, wide)
     if tune_on == split:
         raise InputError(f"--tune-on names {split!r}, the split that is measured; choose another one.")
+    if tune_on is not None:  # one that is not there is told before anything is scored
+        (datasets.load_retrieval if wide else datasets.load)(benchmark, tune_on, images=False)
     if wide:
         record = _retrieval(benchmark, split, model, how, items, tune_on)
         show_json(record) if as_json else print(format_retrieval(record))
