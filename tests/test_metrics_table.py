@@ -14,6 +14,7 @@ from core.base.errors import InputError
 from core.debiasing.curves import alpha_curve
 from core.debiasing.study import AlphaStudy
 from core.figures.group_html import group_data_of, verdicts
+from core.figures.style import MARK_COLOUR, OUTCOME_COLOURS
 from core.matching import comparisons
 from core.matching.comparisons import Found
 from core.metrics import table
@@ -48,6 +49,16 @@ def test_an_entry_that_lacks_a_part_is_refused_and_the_part_is_named(part):
 def test_a_colour_is_written_as_six_digits():
     with pytest.raises(ValueError, match="The metric 'GroupMatch' has 'red' as its colour"):
         Metric(**{**parts(), "colour": "red"})
+
+
+@pytest.mark.parametrize("name", [*METRICS, *GLOBAL])
+def test_the_chance_line_and_the_interval_can_be_seen_on_a_metrics_bar(name):
+    def channels(colour):
+        return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)])
+
+    bar = channels(table.description_of(name).colour)
+    for line in (OUTCOME_COLOURS["tie"], MARK_COLOUR):  # of chance levels, of intervals
+        assert np.linalg.norm(bar - channels(line)) > 50
 
 
 def test_two_entries_neither_share_a_label_nor_look_the_same():
