@@ -43,22 +43,24 @@ def test_the_doctor_explains_device_memory_cache_and_missing_data():
     assert all("\n" not in f.text + f.do for f in have.values())
 
 
-def test_it_asks_neither_torch_nor_pandas_nor_the_network_and_takes_less_than_two_seconds():
+def test_it_loads_no_heavy_library_and_asks_neither_the_network_nor_another_program():
+    """What would make it slow or nosy, seen by the interpreter itself: no clock, which a busy machine upsets."""
     code = (
-        "import socket, sys\n"
-        "def refuse(*a, **k): raise AssertionError('network')\n"
-        "socket.socket.connect = socket.getaddrinfo = refuse\n"
+        "import sys\n"
+        "asked = []\n"
+        "refused = ('socket.', 'subprocess.', 'os.system', 'os.exec', 'os.fork', 'os.posix_spawn', 'urllib.')\n"
+        "sys.addaudithook(lambda event, args: event.startswith(refused) and asked.append((event, args)))\n"
         "from core.cli import main\n"
         "sys.argv = ['crossmatch', 'doctor', '--json']\n"
         "try: main()\n"
         "except SystemExit as end: assert not end.code, end.code\n"
-        "assert not {'torch', 'transformers', 'pandas', 'scipy', 'plotly'} & set(sys.modules)\n"
-        "import time; print(time.process_time(), file=sys.stderr)"  # other work on this machine takes the wall clock
+        "heavy = {'torch', 'transformers', 'pandas', 'scipy', 'sklearn', 'plotly', 'streamlit', 'datasets', 'pyarrow'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+        "assert not asked, asked"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert {f["topic"] for f in json.loads(done.stdout)} >= {"device", "score cache"}
-    assert float(done.stderr) < 2
 
 
 def test_it_changes_nothing():
