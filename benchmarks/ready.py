@@ -17,7 +17,7 @@ import numpy as np
 from core.datasets import load, load_retrieval, names
 from core.debiasing.priors import null_sample
 from core.groups import GroupSet
-from core.scenes import SETS
+from core.scenes.sets import SETS
 from core.scorers.score_kinds import KINDS
 from core.scoring import shipped
 from core.scoring.load import load_scorer, scorer_key, scorer_kind, scorer_names

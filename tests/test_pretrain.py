@@ -19,8 +19,11 @@ from core.pretrain import RECIPES, pretrain, pretrain_recipe  # noqa: E402
 from core.pretrain.heads import agreement  # noqa: E402
 from core.pretrain.recipes import Recipe, TowerSize  # noqa: E402
 from core.pretrain.tokens import EOS, PAD, questions, token_ids, word_tokenizer  # noqa: E402
-from core.scenes import COLOURS, SETS, Phrase, Statement, build, training_scenes  # noqa: E402
-from core.scenes.training_scenes import DataRecipe, claim_table, object_table, training_data  # noqa: E402
+from core.scenes.captions import Phrase, Statement  # noqa: E402
+from core.scenes.sampler import training_scenes  # noqa: E402
+from core.scenes.sets import SETS, build  # noqa: E402
+from core.scenes.training_data import DataRecipe, claim_table, object_table, training_data  # noqa: E402
+from core.scenes.world import COLOURS  # noqa: E402
 
 SHIPPED = sorted(p.parent for p in (paths.assets() / "models").glob("*/config.json"))
 CLASSES = {

@@ -239,7 +239,7 @@ def test_a_retrieval_set_is_debiased_on_the_command_line(tmp_path_factory, monke
 
 def test_training_pairs_are_scenes_and_captions_of_the_models_own_training_data(tmp_path):
     from core.debiasing.training_set import training_pairs
-    from core.scenes.training_scenes import DataRecipe, training_data
+    from core.scenes.training_data import DataRecipe, training_data
 
     recipe = DataRecipe(singles=30, twins=0, detail=0.15)
     data = training_data(recipe, 0, cache=tmp_path)

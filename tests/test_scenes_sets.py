@@ -8,27 +8,14 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
+from scene_graphs import scene_graph
 
 from core.base.errors import InputError
-from core.scenes import (
-    FLAT,
-    SETS,
-    VOCABULARY,
-    build,
-    build_retrieval,
-    is_true_of,
-    load,
-    load_flat,
-    load_retrieval,
-    scene_graph,
-    sets,
-    words,
-    write_assets,
-)
-from core.scenes.flattened import independent, independent_groups
-from core.scenes.sets import draw_groups
+from core.scenes import sets
+from core.scenes.captions import VOCABULARY, is_true_of, words
+from core.scenes.retrieval import build_retrieval, load_retrieval
+from core.scenes.sets import FLAT, SETS, build, draw_groups, independent, load, write_assets
 from core.scenes.shipped_files import asset_path, read_rows
-from core.scenes.shuffled_captions import grammatical
 from core.scoring.scores import score_all, score_groups
 
 SHAPES = {
@@ -165,7 +152,7 @@ def test_word_order_negatives_are_four_orders_of_the_same_words(shipped):
     for group in shipped["scenes/word-order", "test"]:
         assert len(set(group.captions)) == 5
         assert len({tuple(sorted(words(caption))) for caption in group.captions}) == 1
-        assert [grammatical(c) for c in group.captions].index(True) == group.truth[0]
+        assert [read(c) is not None for c in group.captions].index(True) == group.truth[0]
 
 
 def test_captions_stay_within_the_vocabulary(shipped):
@@ -274,7 +261,7 @@ def test_unknown_names_get_a_suggestion():
 @pytest.mark.parametrize("name", FLAT)
 def test_a_caption_of_a_flattened_set_is_true_of_its_own_image_alone(name, split):
     """Read by the tests' own reader of captions, on a sample of the pairs of different groups."""
-    groups, rng = load_flat(name, split), np.random.default_rng(0)
+    groups, rng = load(name, split), np.random.default_rng(0)
     n, (m, k) = len(groups), groups.shape
     captions = [caption for group in groups for caption in group.captions]
     assert n * m >= 100 and len(set(captions)) == n * k
@@ -287,17 +274,18 @@ def test_a_caption_of_a_flattened_set_is_true_of_its_own_image_alone(name, split
 
 
 def test_a_flattened_set_is_a_part_of_its_set_and_names_itself():
-    whole, part = load("scenes/left-right"), load_flat("scenes/left-right@global")
+    whole, part = load("scenes/left-right"), load("scenes/left-right@global")
     assert part.name == "scenes/left-right@global" and set(part.ids) < set(whole.ids)
     assert all(group == whole[whole.ids.index(group.id)] for group in part)
     assert {g.tags["unseen"] for g in part} == {"yes", "no"}
     with pytest.raises(InputError, match="did you mean 'scenes/left-right@global'"):
-        load_flat("scenes/left-rigth@global")
+        load("scenes/left-rigth@global")
 
 
 def test_the_shipped_flattened_set_is_what_choosing_gives():
-    whole, part = load("scenes/material-swap"), load_flat("scenes/material-swap@global")
-    assert part.ids == whole.select(independent_groups("scenes/material-swap", "test")).ids
+    whole, part = load("scenes/material-swap"), load("scenes/material-swap@global")
+    drafts = [draft for draft, _ in draw_groups("scenes/material-swap", "test")]
+    assert part.ids == whole.select(independent(drafts)).ids
 
 
 def test_without_flattening_most_images_fit_several_captions():
@@ -322,7 +310,7 @@ def test_drafts_without_conflicts_are_chosen_and_no_further_one_fits_in():
 
 
 def test_all_images_are_scored_with_all_captions():
-    groups = load_flat("scenes/triples@global").select(range(5))
+    groups = load("scenes/triples@global").select(range(5))
 
     class Lengths:
         name = key = "lengths"

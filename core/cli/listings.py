@@ -13,8 +13,7 @@ from core.cli.options import Device, Json, Seed
 from core.cli.output import Announcer, note, show_json
 from core.datasets import DATASETS, benchmark_entry, state
 from core.datasets.base import GRAPHS, GROUPS, RETRIEVAL
-from core.scenes.flattened import GLOBAL_SUFFIX
-from core.scenes.sets import SETS
+from core.scenes.sets import GLOBAL_SUFFIX, SETS
 from core.scoring.load import builtin_models, scorer_names
 from core.scoring.weights import weights_bytes, weights_folder, weights_state
 from core.ttm.config import MODELS, PRESETS

@@ -7,14 +7,13 @@ from typing import Any
 
 from core.base.errors import InputError
 from core.datasets.base import GROUPS, RETRIEVAL
-from core.scenes import FLAT, SETS, is_flat, load_flat
-from core.scenes import load as load_scenes
+from core.scenes import sets
 from core.scenes.retrieval import NAME, load_retrieval
 
 
 def names(kind: str = GROUPS) -> list[str]:
     """`scenes/attribute-swap`, ..., then the flattened `scenes/attribute-swap@global`, ...; one retrieval set."""
-    return {GROUPS: [*SETS, *FLAT], RETRIEVAL: [NAME]}.get(kind, [])
+    return {GROUPS: [*sets.SETS, *sets.FLAT], RETRIEVAL: [NAME]}.get(kind, [])
 
 
 def state(name: str) -> str:
@@ -29,6 +28,4 @@ def load(
     if folder is not None:
         raise InputError(f"{name} is built in and reads no folder; leave the folder out.")
     split = split or "test"
-    if name == NAME:
-        return load_retrieval(split)
-    return load_flat(name, split) if is_flat(name) else load_scenes(name, split)
+    return load_retrieval(split) if name == NAME else sets.load(name, split)

@@ -17,7 +17,8 @@ import numpy as np
 from core.base.errors import InputError, unknown_name
 from core.debiasing.debias import group_prior, prior_from_samples
 from core.groups import FileImage, GroupSet, ImageRef
-from core.scenes import SceneImage, training_scenes
+from core.scenes.render import SceneImage
+from core.scenes.sampler import training_scenes
 from core.scorers.hub import read_json
 from core.scorers.null_images import NullImage, null_images
 from core.scorers.score_kinds import KINDS, null_count, null_pixels
@@ -189,5 +190,5 @@ def _training_images(benchmark: str, count: int, seed: int, folder: Path | None)
             "--images, or use another prior (gaussian, test, lm)."
         )
 
-    # As many objects as in the training data of the built-in models (core/scenes/training_scenes.py).
+    # As many objects as in the training data of the built-in models (core/scenes/training_data.py).
     return [SceneImage(scene) for scene in training_scenes(count, seed, (2, 2, 2, 3))]

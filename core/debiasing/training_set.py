@@ -19,7 +19,7 @@ from core.metrics.recall import recall
 from core.scenes.captions import CaptionTemplate, caption_text, is_true_of, is_unambiguous, statement_about
 from core.scenes.render import SceneImage
 from core.scenes.sampler import training_scenes
-from core.scenes.training_scenes import DataRecipe
+from core.scenes.training_data import DataRecipe
 from core.scorers.base import Scorer
 from core.scoring.scores import ScoreCache, score_matrix
 

@@ -19,7 +19,7 @@ from core.pretrain.language import mean_log_probability, next_word_loss
 from core.pretrain.layers import Batch, ForwardResult, TextStates, place, tower, trimmed
 from core.pretrain.recipes import Recipe
 from core.pretrain.tokens import BOS, EOS, NO, PAD, YES, image_settings, questions
-from core.scenes import MODEL_SIZE
+from core.scenes.render import MODEL_SIZE
 
 
 def config(recipe: Recipe, words: int) -> BlipConfig:

@@ -21,7 +21,7 @@ from transformers import (
 from core.pretrain.layers import Batch, ForwardResult, place, sincos_grid, tower, trimmed
 from core.pretrain.recipes import Recipe
 from core.pretrain.tokens import BOS, EOS, PAD, image_settings
-from core.scenes import MODEL_SIZE
+from core.scenes.render import MODEL_SIZE
 
 
 def _text(recipe: Recipe, words: int) -> dict[str, int]:

@@ -13,8 +13,8 @@ from torch.nn import functional as F
 
 from core.pretrain.layers import TextStates
 from core.pretrain.tokens import vocabulary
-from core.scenes import COLOURS, SHAPES
-from core.scenes.training_scenes import LABELS
+from core.scenes.training_data import LABELS
+from core.scenes.world import COLOURS, SHAPES
 
 _COLOUR_IDS = [vocabulary()[colour] for colour in COLOURS]
 _SPREAD = 1.5  # scene units: about the standard deviation of a place
@@ -34,7 +34,7 @@ class SceneHeads(nn.Module):
     def table_loss(self, pooled: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
         """Which colours are there, and shape and place of the object of each colour that occurs once.
 
-        pooled : (b, d). objects : (b, colours, 6) as `core.scenes.training_scenes.object_table` makes them.
+        pooled : (b, d). objects : (b, colours, 6) as `core.scenes.training_data.object_table` makes them.
         """
         once = objects[..., 1:-2].sum(dim=-1, keepdim=True)  # 1 where shape and place are known
         scale = objects.new_tensor([1.0] * (objects.shape[-1] - 2) + [_SPREAD, _SPREAD])

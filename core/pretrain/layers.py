@@ -8,7 +8,7 @@ import torch
 
 from core.pretrain.recipes import Recipe, TowerSize
 from core.pretrain.tokens import PAD
-from core.scenes import MODEL_SIZE
+from core.scenes.render import MODEL_SIZE
 
 
 class Batch(NamedTuple):

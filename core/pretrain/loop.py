@@ -17,9 +17,10 @@ from core.pretrain.heads import SceneHeads
 from core.pretrain.layers import Batch, ForwardResult
 from core.pretrain.recipes import Recipe
 from core.pretrain.tokens import pixels, token_ids
-from core.scenes import SceneImage, build, render_many
 from core.scenes.minimal_pairs import RELATIVE
-from core.scenes.training_scenes import TrainingData
+from core.scenes.render import SceneImage, render_many
+from core.scenes.sets import build
+from core.scenes.training_data import TrainingData
 
 Record = dict[str, Any]
 Progress = Callable[[str, float], None]

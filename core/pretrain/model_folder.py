@@ -16,7 +16,7 @@ from core.pretrain.loop import Progress, remeasure, seeded, train
 from core.pretrain.model_card import LOG, write_card
 from core.pretrain.recipes import Recipe
 from core.pretrain.tokens import word_tokenizer
-from core.scenes.training_scenes import training_data
+from core.scenes.training_data import training_data
 
 
 def pretrain_to_folder(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from core.scenes.training_scenes import DataRecipe
+from core.scenes.training_data import DataRecipe
 
 RELATION_SETS = ("scenes/attribute-swap", "scenes/left-right", "scenes/front-behind", "scenes/relations-1x4")
 

@@ -1,4 +1,4 @@
-"""How one group of each set is drawn: scenes, claims and tags. `core/scenes/sets.py` checks and collects them."""
+"""The sets of the built-in world and how one group of each is drawn. `core/scenes/sets.py` checks and collects them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from core.scenes.captions import (
     Phrase,
     Statement,
     caption_text,
-    held_out_kinds,
     is_true_of,
     phrase_of,
+    shuffled,
 )
 from core.scenes.minimal_pairs import (
     RELATIVE,
@@ -25,7 +25,6 @@ from core.scenes.minimal_pairs import (
     minimal_pair,
 )
 from core.scenes.sampler import draw_objects, jitter, sample_scene
-from core.scenes.shuffled_captions import shuffled
 from core.scenes.world import (
     ATTRIBUTES,
     COLOURS,
@@ -36,6 +35,7 @@ from core.scenes.world import (
     SIZES,
     Scene,
     SceneObject,
+    held_out_kinds,
 )
 
 _COUNTS = (2, 2, 2, 3, 3, 4)  # objects a scene, drawn evenly: two for a clear view, more for distraction
@@ -63,7 +63,7 @@ class DraftGroup:
         return (*(caption_text(claim, self.wording) for claim in self.claims), *self.extra)
 
 
-Builder = Callable[[np.random.Generator, str, bool], DraftGroup | None]
+_Builder = Callable[[np.random.Generator, str, bool], DraftGroup | None]
 
 
 def _scene(rng: np.random.Generator, split: str, seen: bool, counts: Sequence[int] = _COUNTS) -> Scene:
@@ -82,7 +82,7 @@ def _two(rng: np.random.Generator, scene: Scene) -> tuple[int, int]:
 # 2x2: two scenes that differ in one exchange
 
 
-def swap_pair(kind: str) -> Builder:
+def _swap_pair(kind: str) -> _Builder:
     """Twins of one kind with the two captions that tell them apart."""
 
     def build(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
@@ -113,7 +113,7 @@ def _pair_tags(found: MinimalPair, claims: Sequence[Statement]) -> dict[str, str
 # 1x4: one scene, four relations between the same two objects, one of which holds
 
 
-def relations(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
+def _relations(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
     """Two objects that differ clearly along one axis and hardly along the other."""
     scene = _scene(rng, split, seen)
     i, j = _two(rng, scene)
@@ -175,7 +175,7 @@ def _draft(
     return DraftGroup((scene,), claims, CaptionTemplate.draw(rng), tags)
 
 
-def replaced(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
+def _replaced(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
     """One word exchanged for another of its kind: a colour, shape, size, material or relation."""
     opening = _opening(rng, split, seen, ("colour", "shape", "size", "material", "relation"))
     if opening is None:
@@ -191,7 +191,7 @@ def replaced(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | N
     return _draft(rng, scene, "replace", kind, (positive, replace(positive, phrases=tuple(phrases))))
 
 
-def swapped(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
+def _swapped(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
     """The two objects' colours, sizes or materials exchanged in the text, or the two sides of a relation."""
     opening = _opening(rng, split, seen, ("colour", "size", "material", "relation"))
     if opening is None:
@@ -205,7 +205,7 @@ def swapped(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | No
     return _draft(rng, scene, "swap", kind, (positive, replace(positive, phrases=exchanged)))
 
 
-def added(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
+def _added(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
     """The same start with a true and with a false addition: a size, a material or a third object.
 
     The true caption gets an addition too: else the longer caption would be the false one, and a model that sees
@@ -231,7 +231,7 @@ def added(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None
 # 1x5: one sentence and four shuffles of its words that are none
 
 
-def word_order(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
+def _word_order(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
     """ARO's four shuffles: content words, the other words, within triples of words, triples of words."""
     scene = _scene(rng, split, seen)
     kind = _pick(rng, ("relation", "attribute"))
@@ -249,7 +249,7 @@ def word_order(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup |
 # 3x3 and 2x4
 
 
-def triples(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
+def _triples(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
     """Three objects of three shapes whose colours go round: three scenes, three captions of the same words."""
     given = _three(rng, seen)
     if given is None:
@@ -271,12 +271,12 @@ def _three(rng: np.random.Generator, seen: bool) -> list[SceneObject] | None:
     colours = [item.colour for item in items]
     turns = [zip(colours[k:] + colours[:k], SHAPES, strict=True) for k in range(3)]
     claims = [Statement(tuple(Phrase(colour, shape) for colour, shape in turn)) for turn in turns]
-    if len(set(colours)) < 3 or any(bool(held_out_kinds(claim)) is seen for claim in claims):
+    if len(set(colours)) < 3 or any(bool(held_out_kinds(claim.phrases)) is seen for claim in claims):
         return None
     return [items[int(i)] for i in rng.permutation(3)]
 
 
-def two_of_four(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
+def _two_of_four(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
     """Twins with their two captions, and two captions as good as those that fit neither scene."""
     kind = _pick(rng, ("attribute", "left-right", "front-behind"))
     found = minimal_pair(_scene(rng, split, seen), kind, rng, seen)
@@ -307,3 +307,78 @@ def _recolour(claim: Statement, old: str | None, new: str) -> Statement:
     return replace(
         claim, phrases=tuple(replace(p, colour=new) if p.colour == old else p for p in claim.phrases)
     )
+
+
+@dataclass(frozen=True)
+class SetSpec:
+    """What a set is, and how one of its groups is drawn."""
+
+    title: str
+    description: str
+    build: _Builder
+    sizes: dict[str, int] = field(default_factory=lambda: {"train": 1000, "validation": 300, "test": 300})
+
+
+SETS: dict[str, SetSpec] = {
+    "scenes/attribute-swap": SetSpec(
+        "Attribute swap",
+        "2x2: two objects exchange their colours, as in Cola and ColorSwap.",
+        _swap_pair("attribute"),
+    ),
+    "scenes/left-right": SetSpec(
+        "Left and right",
+        "2x2: two objects exchange their sides, as in WhatsUp.",
+        _swap_pair("left-right"),
+    ),
+    "scenes/front-behind": SetSpec(
+        "In front and behind",
+        "2x2: two objects exchange their depths, as in WhatsUp.",
+        _swap_pair("front-behind"),
+    ),
+    "scenes/relations-1x4": SetSpec(
+        "Four relations",
+        "1x4: left of, right of, in front of or behind, as in WhatsUp; one of the four holds.",
+        _relations,
+    ),
+    "scenes/size-swap": SetSpec(
+        "Size swap",
+        "2x2: a large and a small object exchange their sizes.",
+        _swap_pair("size"),
+    ),
+    "scenes/material-swap": SetSpec(
+        "Material swap",
+        "2x2: a metal and a rubber object exchange their materials.",
+        _swap_pair("material"),
+    ),
+    "scenes/replace": SetSpec(
+        "Replace",
+        "1x2: one word of the caption is replaced by another of its kind, as in SugarCrepe.",
+        _replaced,
+    ),
+    "scenes/swap": SetSpec(
+        "Swap",
+        "1x2: two attributes of the caption, or the sides of its relation, are exchanged, as in SugarCrepe.",
+        _swapped,
+    ),
+    "scenes/add": SetSpec(
+        "Add",
+        "1x2: something true or something false is added to the same start, as in SugarCrepe; here both captions "
+        "get an addition, so that length gives nothing away.",
+        _added,
+    ),
+    "scenes/word-order": SetSpec(
+        "Word order",
+        "1x5: a caption and four shuffles of its words that are no English, as in ARO.",
+        _word_order,
+    ),
+    "scenes/triples": SetSpec(
+        "Triples",
+        "3x3: three objects pass their colours round.",
+        _triples,
+    ),
+    "scenes/two-of-four": SetSpec(
+        "Two of four",
+        "2x4: a pair of swapped scenes with its two captions and two more that fit neither.",
+        _two_of_four,
+    ),
+}

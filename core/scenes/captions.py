@@ -7,8 +7,9 @@ into lower-case words. Truth is always decided on claims, never on text.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import permutations
 
 import numpy as np
@@ -16,18 +17,17 @@ import numpy as np
 from core.scenes.world import (
     ATTRIBUTES,
     COLOURS,
-    HELD_OUT_COMBINATIONS,
-    HELD_OUT_PAIRS,
     INVERSE,
+    RELATIONS,
     Scene,
     SceneObject,
     clear_relations,
     relation,
 )
 
-NUMBERS = ("one", "two", "three", "four", "five", "six")
+_NUMBERS = ("one", "two", "three", "four", "five", "six")
 # The first word is the plain one. "metal" and "rubber" follow the colour, "shiny" and "matte" precede it.
-SYNONYMS: dict[str, tuple[str, ...]] = {
+_SYNONYMS: dict[str, tuple[str, ...]] = {
     "cube": ("cube", "block"),
     "sphere": ("sphere", "ball"),
     "cylinder": ("cylinder",),
@@ -55,17 +55,13 @@ class Phrase:
     size: str | None = None
     material: str | None = None
 
-    def fits(self, item: SceneObject) -> bool:
-        """Whether everything that is said is true of this object."""
+    def fits(self, item: SceneObject | Phrase) -> bool:
+        """Whether everything that is said is true of this object, or of every object that fits this other phrase."""
         return all(said is None or said == getattr(item, name) for name, said in self.said())
 
     def said(self) -> tuple[tuple[str, str | None], ...]:
         """(attribute, value or None) in a fixed order."""
         return tuple((name, getattr(self, name)) for name in ATTRIBUTES)
-
-    def covers(self, other: Phrase) -> bool:
-        """Whether every object that fits `other` fits this phrase too."""
-        return all(said is None or said == getattr(other, name) for name, said in self.said())
 
 
 @dataclass(frozen=True)
@@ -115,22 +111,13 @@ def _distinct(fitting: list[list[SceneObject]], taken: tuple[int, ...]) -> bool:
     return any(_distinct(fitting[1:], (*taken, id(o))) for o in fitting[0] if id(o) not in taken)
 
 
-def held_out_kinds(claim: Statement) -> tuple[str, ...]:
-    """Kinds of held-out composition that the claim names: "colour-shape", "colour-pair"."""
-    colours = {p.colour for p in claim.phrases}
-    found = []
-    if any((p.colour, p.shape) in HELD_OUT_COMBINATIONS for p in claim.phrases):
-        found.append("colour-shape")
-    if any(pair <= colours for pair in HELD_OUT_PAIRS):
-        found.append("colour-pair")
-    return tuple(found)
-
-
 @dataclass(frozen=True)
 class CaptionTemplate:
     """The choice of words for one caption, or for all captions of a group."""
 
-    words: Mapping[str, str] = field(default_factory=lambda: {key: said[0] for key, said in SYNONYMS.items()})
+    words: Mapping[str, str] = field(
+        default_factory=lambda: {key: said[0] for key, said in _SYNONYMS.items()}
+    )
     frame: int = 0  # index into the sentence frames; the last one is "the ... is ... the ..."
 
     @property
@@ -141,10 +128,10 @@ class CaptionTemplate:
     @classmethod
     def draw(cls, rng: np.random.Generator, plain: float = 0.5, definite: bool = True) -> CaptionTemplate:
         """Random synonyms; with probability `plain` the bare sentence."""
-        u = dict(zip([*SYNONYMS, "frame", "plain"], rng.random(len(SYNONYMS) + 2).tolist(), strict=True))
+        u = dict(zip([*_SYNONYMS, "frame", "plain"], rng.random(len(_SYNONYMS) + 2).tolist(), strict=True))
         # One style for both materials: "a shiny orange ball" moves the adjective, and with it "a" and "an".
         u["rubber"] = u["metal"]
-        words = {key: said[int(u[key] * len(said))] for key, said in SYNONYMS.items()}
+        words = {key: said[int(u[key] * len(said))] for key, said in _SYNONYMS.items()}
         frame = 0 if u["plain"] < plain else 1 + int(u["frame"] * (len(_FRAMES) - 1 + definite))
         return cls(words, frame)
 
@@ -154,7 +141,7 @@ def caption_text(claim: Statement, wording: CaptionTemplate | None = None) -> st
     wording = wording or CaptionTemplate()
     if claim.count is not None:
         return _frame(
-            f"{NUMBERS[claim.count - 1]} {_noun(claim.phrases[0], wording, claim.count)}",
+            f"{_NUMBERS[claim.count - 1]} {_noun(claim.phrases[0], wording, claim.count)}",
             wording,
             claim.count,
         )
@@ -196,29 +183,15 @@ def words(caption: str) -> list[str]:
 
 
 def _vocabulary() -> tuple[str, ...]:
-    text = " ".join([*COLOURS, *NUMBERS, *(w for said in SYNONYMS.values() for w in said), *_FRAMES])
-    nouns = [w for key in ("cube", "sphere", "cylinder", "object") for w in SYNONYMS[key]]
+    text = " ".join([*COLOURS, *_NUMBERS, *(w for said in _SYNONYMS.values() for w in said), *_FRAMES])
+    nouns = [w for key in ("cube", "sphere", "cylinder", "object") for w in _SYNONYMS[key]]
     extra = ["a", "an", "the", "and", ",", "is", "are", *(f"{noun}s" for noun in nouns)]
     return tuple(sorted({*words(text.replace("{x}", "").replace("{is}", "")), *extra}))
 
 
 VOCABULARY = _vocabulary()  # every word (and the comma) that a caption can hold
 
-KINDS = {"pair": 0.35, "relation": 0.4, "list": 0.1, "count": 0.1, "single": 0.05}
-
-
-def caption_scene(
-    scene: Scene,
-    rng: np.random.Generator,
-    kinds: Mapping[str, float] | None = None,
-    detail: float = 0.2,
-    omit: float = 0.15,
-    wording: CaptionTemplate | None = None,
-) -> str:
-    """A random true caption of the scene (arguments as in `statement_about`), in a random wording unless one
-    is given."""
-    claim = statement_about(scene, rng, kinds, detail, omit)
-    return caption_text(claim, wording or CaptionTemplate.draw(rng, definite=is_unambiguous(claim, scene)))
+_KINDS = {"pair": 0.35, "relation": 0.4, "list": 0.1, "count": 0.1, "single": 0.05}
 
 
 def statement_about(
@@ -234,9 +207,11 @@ def statement_about(
     falls back to a pair, then to a count. `detail` is the chance that size, and that material, is said of an
     object; `omit` the chance that its colour or its shape is left out (0: two full objects in every pair).
     """
-    weights = dict(kinds or KINDS)
+    weights = dict(kinds or _KINDS)
     kind = str(rng.choice(list(weights), p=np.array(list(weights.values())) / sum(weights.values())))
-    claim = _MAKERS[kind](scene, rng, detail, omit) or _pair(scene, rng, detail, omit) or _count(scene, rng)
+    claim = (
+        _MAKERS[kind](scene, rng, detail, omit) or _several(2, scene, rng, detail, omit) or _count(scene, rng)
+    )
     assert is_true_of(claim, scene)
     return claim
 
@@ -259,27 +234,19 @@ def _phrases(
     """One phrase each, none of which also covers another; None where that takes more than colour and shape."""
     for leave_out in (omit, 0.0):
         phrases = tuple(_phrase(item, rng, detail, leave_out) for item in items)
-        if not any(a.covers(b) for a, b in permutations(phrases, 2)):
+        if not any(a.fits(b) for a, b in permutations(phrases, 2)):
             return phrases
     return None
 
 
-def _pair(
-    scene: Scene, rng: np.random.Generator, detail: float, omit: float, size: int = 2
+def _several(
+    size: int, scene: Scene, rng: np.random.Generator, detail: float, omit: float
 ) -> Statement | None:
     if len(scene.objects) < size:
         return None
     chosen = [scene.objects[i] for i in rng.permutation(len(scene.objects))[:size]]
     phrases = _phrases(chosen, rng, detail, omit)
     return Statement(phrases) if phrases else None
-
-
-def _list(scene: Scene, rng: np.random.Generator, detail: float, omit: float) -> Statement | None:
-    return _pair(scene, rng, detail, omit, size=3)
-
-
-def _single(scene: Scene, rng: np.random.Generator, detail: float, omit: float) -> Statement | None:
-    return _pair(scene, rng, detail, omit, size=1)
 
 
 def _relation(scene: Scene, rng: np.random.Generator, detail: float, omit: float) -> Statement | None:
@@ -298,4 +265,61 @@ def _count(scene: Scene, rng: np.random.Generator, detail: float = 0.0, omit: fl
     return Statement((phrase,), count=sum(phrase.fits(o) for o in scene.objects))
 
 
-_MAKERS = {"pair": _pair, "relation": _relation, "list": _list, "count": _count, "single": _single}
+_MAKERS: dict[str, Callable[..., Statement | None]] = {
+    "pair": partial(_several, 2),
+    "relation": _relation,
+    "list": partial(_several, 3),
+    "count": _count,
+    "single": partial(_several, 1),
+}
+
+
+# Word orders that are no English: the negatives of the 1x5 set
+
+
+def _any(*keys: str) -> str:
+    return "|".join(word for key in keys for word in _SYNONYMS[key])
+
+
+# Every sentence that the templates make, adjectives in any order and articles that need not agree: what does not
+# match is no English here.
+_ADJECTIVE = "|".join([_any("large", "small", "metal", "rubber"), *COLOURS])
+_NOUN = _any("cube", "sphere", "cylinder", "object")
+_THING = f"(?:an?|the) (?:(?:{_ADJECTIVE}) )*(?:{_NOUN})"
+_RELATION = f"(?:is )?(?:{_any(*RELATIONS)})"
+_OPENING = "(?:(?:there is|we see|an? (?:picture|photo|image) of) )?"
+_SENTENCE = re.compile(f"{_OPENING}{_THING}(?: {_RELATION} {_THING}|(?:, {_THING})*(?: and {_THING})?)")
+_CONTENT = set(f"{_ADJECTIVE}|{_NOUN}".split("|"))
+
+
+def shuffled(caption: str, rng: np.random.Generator, tries: int = 30) -> list[str] | None:
+    """Four different wrong orders of the caption's words; None where one kind of shuffle finds none."""
+    words = caption.split()
+    content = [i for i, word in enumerate(words) if word in _CONTENT]
+    rest = [i for i, word in enumerate(words) if word not in _CONTENT]
+    found = [caption]
+    for shuffle in (partial(_among, content), partial(_among, rest), _within_triples, _triples):
+        for _ in range(tries):
+            attempt = " ".join(words[i] for i in shuffle(len(words), rng))
+            if attempt not in found and not _SENTENCE.fullmatch(attempt):
+                found.append(attempt)
+                break
+        else:
+            return None
+    return found[1:]
+
+
+def _among(places: list[int], n: int, rng: np.random.Generator) -> list[int]:
+    order = list(range(n))
+    for place, source in zip(places, rng.permutation(places), strict=True):
+        order[place] = int(source)
+    return order
+
+
+def _within_triples(n: int, rng: np.random.Generator) -> list[int]:
+    return [int(i) for start in range(0, n, 3) for i in rng.permutation(np.arange(start, min(start + 3, n)))]
+
+
+def _triples(n: int, rng: np.random.Generator) -> list[int]:
+    starts = rng.permutation(np.arange(0, n, 3))
+    return [int(i) for start in starts for i in range(start, min(start + 3, n))]

@@ -9,14 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from core.base.errors import unknown_name
-from core.scenes.captions import (
-    CaptionTemplate,
-    Statement,
-    caption_text,
-    is_true_of,
-    is_unambiguous,
-    phrase_of,
-)
+from core.scenes.captions import Statement, is_true_of, phrase_of
 from core.scenes.sampler import jitter, sample_scene
 from core.scenes.world import SPLITS, Scene, SceneObject
 
@@ -84,7 +77,7 @@ def minimal_pair(
         if other is None or (seen and not other.seen):
             continue
         found = MinimalPair(scene, other, kind, (i, j))
-        if distinguishes(found.claims(), (scene, other)):
+        if _distinguish(found.claims(), (scene, other)):
             return found
     return None
 
@@ -97,7 +90,7 @@ def exchange(scene: Scene, i: int, j: int, name: str) -> Scene:
     return replace(scene, objects=tuple(objects))
 
 
-def distinguishes(claims: Sequence[Statement], scenes: Sequence[Scene]) -> bool:
+def _distinguish(claims: Sequence[Statement], scenes: Sequence[Scene]) -> bool:
     """Whether claim i is clearly true of scene i and every claim clearly false of every other scene."""
     return all(is_true_of(c, s) is (i == j) for i, s in enumerate(scenes) for j, c in enumerate(claims))
 
@@ -108,20 +101,6 @@ def _differ(a: SceneObject, b: SceneObject, kind: str) -> bool:
     if kind in RELATIVE:
         return (a.colour, a.shape) != (b.colour, b.shape)
     return getattr(a, kind) != getattr(b, kind) and (a.colour, a.shape) != (b.colour, b.shape)
-
-
-def minimal_pair_captions(
-    pair: MinimalPair, rng: np.random.Generator, detail: float = 0.0, wording: CaptionTemplate | None = None
-) -> tuple[str, str]:
-    """Captions of the first and the second scene: the same words, in an order that is true of one scene alone.
-
-    With probability `detail` each, both objects' size and both objects' material are said as well.
-    """
-    first, second = pair.claims(said=draw_mentioned_attributes(rng, detail), turn=int(rng.integers(4)))
-    wording = wording or CaptionTemplate.draw(
-        rng, definite=is_unambiguous(first, pair.first) and is_unambiguous(second, pair.second)
-    )
-    return caption_text(first, wording), caption_text(second, wording)
 
 
 def draw_mentioned_attributes(rng: np.random.Generator, detail: float) -> tuple[str, ...]:
@@ -138,15 +117,10 @@ def training_minimal_pairs(
 ) -> list[MinimalPair]:
     """`n` twins of the train split, kinds in turn, object counts drawn evenly from `counts`."""
     rng = np.random.default_rng([seed, SPLITS.index("train"), n, 2])
-    return [draw_minimal_pair(rng, kinds[i % len(kinds)], "train", True, counts) for i in range(n)]
-
-
-def draw_minimal_pair(
-    rng: np.random.Generator, kind: str, split: str, seen: bool = True, counts: Sequence[int] = (2, 2, 3, 4)
-) -> MinimalPair:
-    """One twin of freshly drawn scenes."""
-    while True:
-        count = counts[int(rng.integers(len(counts)))]
-        found = minimal_pair(sample_scene(rng, count, split, seen), kind, rng, seen)
-        if found is not None:
-            return found
+    pairs: list[MinimalPair] = []
+    while len(pairs) < n:
+        scene = sample_scene(rng, counts[int(rng.integers(len(counts)))])
+        pair = minimal_pair(scene, kinds[len(pairs) % len(kinds)], rng, seen=True)
+        if pair is not None:
+            pairs.append(pair)
+    return pairs

@@ -5,8 +5,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
-from pathlib import Path
+from itertools import product, starmap
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from core.base.errors import InputError, unknown_name
 from core.scenes.captions import CaptionTemplate, Phrase, Statement, caption_text
 from core.scenes.render import SceneImage
 from core.scenes.sampler import sample_scene
-from core.scenes.shipped_files import asset_path, damaged, read_rows, write_rows
+from core.scenes.shipped_files import SHIPPED, asset_path, damaged, read_rows
 from core.scenes.world import (
     ATTRIBUTES,
     COLOURS,
@@ -29,7 +28,6 @@ from core.scenes.world import (
 
 NAME = "scenes/retrieval"
 _IMAGES = {"train": 2000, "validation": 1000, "test": 2000}
-_SHIPPED = ("validation", "test")
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,8 @@ def build_retrieval(split: str, n: int | None = None, seed: int = 0) -> Retrieva
     if count < 1:
         raise InputError(f"Retrieval over {count} images cannot be drawn; ask for at least one.")
     rng = np.random.default_rng([seed, SPLITS.index(split), zlib.crc32(NAME.encode())])
-    phrases = _phrases()
+    every = starmap(Phrase, product((None, *COLOURS), SHAPES, (None, *SIZES), (None, *MATERIALS)))
+    phrases = tuple(phrase for phrase in every if phrase.colour or phrase.size or phrase.material)
     queries = tuple(
         caption_text(Statement((phrase,)), CaptionTemplate.draw(rng, plain=1.0)) for phrase in phrases
     )
@@ -108,15 +107,9 @@ def build_retrieval(split: str, n: int | None = None, seed: int = 0) -> Retrieva
     return RetrievalSet(NAME, split, images, phrases, queries)
 
 
-def _phrases() -> tuple[Phrase, ...]:
-    options = product((None, *COLOURS), SHAPES, (None, *SIZES), (None, *MATERIALS))
-    phrases = (Phrase(*option) for option in options)
-    return tuple(p for p in phrases if p.colour or p.size or p.material)
-
-
 def load_retrieval(split: str = "test") -> RetrievalSet:
     """The shipped validation or test set; a train split is drawn."""
-    if split not in _SHIPPED:
+    if split not in SHIPPED:
         return build_retrieval(split)
     path = asset_path(NAME, split)
     rows = read_rows(path, NAME, split)
@@ -130,21 +123,12 @@ def load_retrieval(split: str = "test") -> RetrievalSet:
         raise damaged(path, error) from None
 
 
-def to_rows(found: RetrievalSet) -> list[dict[str, Any]]:
-    """The set as plain data: what the queries ask, how they say it, then one scene a row."""
-    phrases = [[value for _, value in phrase.said()] for phrase in found.phrases]
+def retrieval_rows(split: str) -> list[dict[str, Any]]:
+    """A shipped split as plain data: what the queries ask, how they say it, then one scene a row."""
+    drawn = build_retrieval(split)
+    phrases = [[value for _, value in phrase.said()] for phrase in drawn.phrases]
     return [
         {"phrases": phrases},
-        {"queries": list(found.queries)},
-        *(i.scene.to_dict() for i in found.images),
+        {"queries": list(drawn.queries)},
+        *(image.scene.to_dict() for image in drawn.images),
     ]
-
-
-def write_retrieval(folder: Path | None = None) -> list[Path]:
-    """Write the shipped splits anew."""
-    written = []
-    for split in _SHIPPED:
-        path = asset_path(NAME, split, folder)
-        write_rows(path, NAME, split, to_rows(build_retrieval(split)))
-        written.append(path)
-    return written

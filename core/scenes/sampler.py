@@ -7,24 +7,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from core.scenes.camera import Camera
 from core.scenes.world import (
     COLOURS,
-    HELD_OUT_COMBINATIONS,
-    HELD_OUT_PAIRS,
     MATERIALS,
-    OVERLAP,
     SHAPES,
     SIZES,
     SPLITS,
+    Box,
+    Camera,
     Light,
     Scene,
     SceneObject,
-    are_separated,
+    held_out_kinds,
     in_frame,
-    is_occluded,
     is_valid_layout,
     outline,
+    stand_free,
 )
 
 _COLOURS, _SIZES = tuple(COLOURS), tuple(SIZES)
@@ -122,19 +120,17 @@ def _placed(
 ) -> tuple[SceneObject, ...] | None:
     # What the objects are is settled before where they stand: a solid that does not fit is moved, not replaced,
     # so large and small ones stay about equally frequent.
-    placed: list[SceneObject] = []
-    boxes: list[tuple[float, float, float, float]] = []
+    placed: list[tuple[SceneObject, Box]] = []
     for item in items:
         for x, y in rng.random((14, 2)).tolist():
             item = replace(item, x=round(_WIDTH * (2 * x - 1), 2), y=round(_NEAR + (_FAR - _NEAR) * y, 2))
             box = outline(camera, item)
-            if in_frame(box) and _fits(item, box, placed, boxes):
-                placed.append(item)
-                boxes.append(box)
+            if in_frame(box) and all(stand_free(item, box, *other) for other in placed):
+                placed.append((item, box))
                 break
         else:
             return None
-    return tuple(placed)
+    return tuple(item for item, _ in placed)
 
 
 def draw_objects(
@@ -153,20 +149,6 @@ def draw_objects(
             y=0.0,
             rotation=int(90 * u[4]),
         )
-        if not seen or _allowed(item, chosen):
+        if not seen or not held_out_kinds((*chosen, item)):
             chosen.append(item)
     return chosen
-
-
-def _allowed(item: SceneObject, placed: list[SceneObject]) -> bool:
-    if (item.colour, item.shape) in HELD_OUT_COMBINATIONS:
-        return False
-    return not any(frozenset((item.colour, other.colour)) in HELD_OUT_PAIRS for other in placed)
-
-
-def _fits(item: SceneObject, box: tuple, placed: list[SceneObject], boxes: list[tuple]) -> bool:
-    for other, other_box in zip(placed, boxes, strict=True):
-        near, far = (box, other_box) if item.y < other.y else (other_box, box)
-        if not are_separated(item, other) or is_occluded(near, far) > OVERLAP:
-            return False
-    return True

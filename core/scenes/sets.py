@@ -1,10 +1,18 @@
-"""The group sets of the built-in world: `build` draws one from a seed, `load` reads the shipped one."""
+"""The group sets of the built-in world: `build` draws one from a seed, `load` reads the shipped one.
+
+A flattened variant asks for all images of a set with all of its captions, no groups given ([TTM] 3.2.1). Most captions
+of the built-in world are true of many images: of the 600 images of `scenes/left-right`, 81 % fit the caption of another
+group too, and of `scenes/attribute-swap` 99 %. A matching of all images with all captions would then have no one right
+answer. So `scenes/left-right@global` keeps the groups whose captions are clearly false of every image of every other
+group that is kept; then each image has one caption, and no caption occurs twice.
+"""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -12,169 +20,167 @@ import numpy as np
 
 from core.base.errors import InputError, unknown_name
 from core.groups import Group, GroupSet
-from core.scenes import builders
-from core.scenes.builders import Builder, DraftGroup
-from core.scenes.captions import held_out_kinds, is_true_of, is_unambiguous
+from core.scenes.builders import SETS, DraftGroup, SetSpec
+from core.scenes.captions import is_true_of, is_unambiguous
 from core.scenes.render import SceneImage
-from core.scenes.shipped_files import asset_path, damaged, read_rows, write_rows
-from core.scenes.world import SPLITS, Scene
+from core.scenes.retrieval import NAME as RETRIEVAL
+from core.scenes.retrieval import retrieval_rows
+from core.scenes.shipped_files import SHIPPED, asset_path, damaged, read_rows, write_rows
+from core.scenes.world import SPLITS, Scene, held_out_kinds
 
-SHIPPED = (
-    "validation",
-    "test",
-)  # the splits that lie in assets/; a training split is drawn when it is needed
-UNSEEN_SHARE = 0.2  # of validation and test groups name a composition that no training scene holds
+_UNSEEN_SHARE = 0.2  # of validation and test groups name a composition that no training scene holds
 
 
-@dataclass(frozen=True)
-class SetSpec:
-    """What a set is, and how one of its groups is drawn."""
-
-    title: str
-    description: str
-    build: Builder
-    sizes: dict[str, int] = field(default_factory=lambda: {"train": 1000, "validation": 300, "test": 300})
-
-
-SETS: dict[str, SetSpec] = {
-    "scenes/attribute-swap": SetSpec(
-        "Attribute swap",
-        "2x2: two objects exchange their colours, as in Cola and ColorSwap.",
-        builders.swap_pair("attribute"),
-    ),
-    "scenes/left-right": SetSpec(
-        "Left and right",
-        "2x2: two objects exchange their sides, as in WhatsUp.",
-        builders.swap_pair("left-right"),
-    ),
-    "scenes/front-behind": SetSpec(
-        "In front and behind",
-        "2x2: two objects exchange their depths, as in WhatsUp.",
-        builders.swap_pair("front-behind"),
-    ),
-    "scenes/relations-1x4": SetSpec(
-        "Four relations",
-        "1x4: left of, right of, in front of or behind, as in WhatsUp; one of the four holds.",
-        builders.relations,
-    ),
-    "scenes/size-swap": SetSpec(
-        "Size swap",
-        "2x2: a large and a small object exchange their sizes.",
-        builders.swap_pair("size"),
-    ),
-    "scenes/material-swap": SetSpec(
-        "Material swap",
-        "2x2: a metal and a rubber object exchange their materials.",
-        builders.swap_pair("material"),
-    ),
-    "scenes/replace": SetSpec(
-        "Replace",
-        "1x2: one word of the caption is replaced by another of its kind, as in SugarCrepe.",
-        builders.replaced,
-    ),
-    "scenes/swap": SetSpec(
-        "Swap",
-        "1x2: two attributes of the caption, or the sides of its relation, are exchanged, as in SugarCrepe.",
-        builders.swapped,
-    ),
-    "scenes/add": SetSpec(
-        "Add",
-        "1x2: something true or something false is added to the same start, as in SugarCrepe; here both captions "
-        "get an addition, so that length gives nothing away.",
-        builders.added,
-    ),
-    "scenes/word-order": SetSpec(
-        "Word order",
-        "1x5: a caption and four shuffles of its words that are no English, as in ARO.",
-        builders.word_order,
-    ),
-    "scenes/triples": SetSpec(
-        "Triples",
-        "3x3: three objects pass their colours round.",
-        builders.triples,
-    ),
-    "scenes/two-of-four": SetSpec(
-        "Two of four",
-        "2x4: a pair of swapped scenes with its two captions and two more that fit neither.",
-        builders.two_of_four,
-    ),
-}
+GLOBAL_SUFFIX = "@global"
+# The flattened variants: of the sets whose groups hold several images or all relations, as in [TTM] Table 2; each keeps
+# at least 100 test images. The others ask which of two captions describes one image, or which of five is a sentence.
+FLAT = tuple(
+    f"scenes/{name}{GLOBAL_SUFFIX}"
+    for name in (
+        "attribute-swap",
+        "left-right",
+        "front-behind",
+        "relations-1x4",
+        "size-swap",
+        "material-swap",
+        "triples",
+        "two-of-four",
+    )
+)
+_FLAT_TRAIN = 300  # groups of a training split that are chosen from; comparing all with all is quadratic
 
 
 def build(name: str, split: str, n: int | None = None, seed: int = 0) -> GroupSet:
     """Draw `n` groups (default: the set's own size) of a split from a seed; a pure function of its arguments."""
-    return _group_set(name, split, tuple(group for _, group in draw_groups(name, split, n, seed)))
+    return _group_set(name, split, (group for _, group in draw_groups(name, split, n, seed)))
 
 
 def draw_groups(
     name: str, split: str, n: int | None = None, seed: int = 0
 ) -> Iterator[tuple[DraftGroup, Group]]:
     """The groups of `build` one by one, each with the draft that knows what its captions mean."""
-    spec = _spec(name)
-    _check_split(split)
+    spec = _spec(name, split)
     count = spec.sizes[split] if n is None else n
     if count < 1:
         raise InputError(f"A set of {count} groups cannot be drawn; ask for at least one.")
     rng = np.random.default_rng([seed, SPLITS.index(split), zlib.crc32(name.encode())])
     mark = f"{name.removeprefix('scenes/')}/{split}" + (f"/seed{seed}" if seed else "")
     for i in range(count):
-        draft = _draw(spec.build, rng, split)
+        draft = _draw(spec, rng, split)
         yield draft, _group(f"{mark}/{i:04d}", draft, rng)
 
 
 def load(name: str, split: str = "test") -> GroupSet:
-    """The shipped validation or test groups; a train split is drawn."""
-    _spec(name)
-    _check_split(split)
+    """The shipped validation or test groups; a train split is drawn.
+
+    Of a flattened variant the groups still as groups: `core.scoring.scores.score_all` scores all images with all
+    captions. Every caption is clearly false of every image but its own, so truth is one matching.
+    """
+    if name.endswith(GLOBAL_SUFFIX):
+        return _load_flat(name, split)
+    _spec(name, split)
     if split not in SHIPPED:
         return build(name, split)
-    rows = read_rows(asset_path(name, split), name, split)
+    path = asset_path(name, split)
+    rows = read_rows(path, name, split)
     try:
-        return _group_set(name, split, tuple(_from_row(row) for row in rows))
+        return _group_set(name, split, map(_from_row, rows))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise damaged(asset_path(name, split), error) from None
+        raise damaged(path, error) from None
 
 
-def write_sets(folder: Path | None = None) -> list[Path]:
-    """Write every shipped split of every set anew; equal bytes as long as sampler and templates are unchanged."""
-    written = []
+def _load_flat(name: str, split: str) -> GroupSet:
+    if name not in FLAT:
+        raise unknown_name("flattened set", name, FLAT)
+    base = name.removesuffix(GLOBAL_SUFFIX)
+    groups = load(base, split)
+    if split in SHIPPED:
+        path = asset_path(base, f"global-{split}")
+        rows = read_rows(path, name, split)
+        try:
+            kept = {row["id"] for row in rows}
+        except (KeyError, TypeError) as error:
+            raise damaged(path, error) from None
+        if not kept <= set(groups.ids):
+            raise damaged(path, ValueError(f"it names groups that {base} does not have"))
+        groups = groups.select([i for i, own in enumerate(groups.ids) if own in kept])
+    else:
+        groups = groups.select(independent([draft for draft, _ in draw_groups(base, split, _FLAT_TRAIN)]))
+    text = "All images with all captions, no groups given; only groups whose captions fit no other image. "
+    title, description = f"{groups.title}, flattened", text + groups.description
+    return replace(groups, name=name, title=title, description=description)
+
+
+def independent(drafts: Sequence[DraftGroup]) -> np.ndarray:
+    """A largest-as-found set of drafts without conflicts, greedily by fewest conflicts, int (kept,) ascending."""
+    conflict = np.zeros((len(drafts), len(drafts)), dtype=bool)
+    for a, b in combinations(range(len(drafts)), 2):
+        conflict[a, b] = conflict[b, a] = _fits(drafts[a], drafts[b]) or _fits(drafts[b], drafts[a])
+    alive, kept = np.ones(len(drafts), dtype=bool), []
+    while alive.any():
+        rivals = np.where(alive, conflict[:, alive].sum(axis=1), len(drafts))
+        chosen = int(rivals.argmin())
+        kept.append(chosen)
+        alive[chosen] = False
+        alive &= ~conflict[chosen]
+    return np.sort(np.array(kept, dtype=np.int64))
+
+
+def _fits(captions_of: DraftGroup, images_of: DraftGroup) -> bool:
+    """Whether some caption of the one draft is true, or arguable, of some image of the other."""
+    return any(
+        is_true_of(claim, scene) is not False for claim in captions_of.claims for scene in images_of.scenes
+    ) or bool(set(captions_of.captions) & set(images_of.captions))
+
+
+def write_assets(folder: Path | None = None) -> list[Path]:
+    """Write all shipped files anew (into `folder` instead of assets/scenes/ if one is given).
+
+    Equal bytes as long as sampler and templates are unchanged.
+    """
+    return [
+        write_rows(asset_path(name, file, folder), title, split, rows)
+        for split in SHIPPED
+        for name, file, title, rows in _shipped_files(split)
+    ]
+
+
+def _shipped_files(split: str) -> Iterator[tuple[str, str, str, Iterable[dict[str, Any]]]]:
+    """Set, file without its ending, name in the header, and rows of every shipped file of a split."""
+    yield RETRIEVAL, split, RETRIEVAL, retrieval_rows(split)
     for name in SETS:
-        for split in SHIPPED:
-            path = asset_path(name, split, folder)
-            write_rows(path, name, split, (to_row(group) for group in build(name, split)))
-            written.append(path)
-    return written
+        drafts, groups = zip(*draw_groups(name, split), strict=True)
+        yield name, split, name, map(_to_row, groups)
+        if name + GLOBAL_SUFFIX in FLAT:
+            rows = ({"id": groups[i].id} for i in independent(drafts))
+            yield name, f"global-{split}", name + GLOBAL_SUFFIX, rows
 
 
-def _spec(name: str) -> SetSpec:
+def _spec(name: str, split: str) -> SetSpec:
     if name not in SETS:
         raise unknown_name("set of scenes", name, SETS)
+    if split not in SPLITS:
+        raise unknown_name("split", split, SPLITS)
     return SETS[name]
 
 
-def _check_split(split: str) -> None:
-    if split not in SPLITS:
-        raise unknown_name("split", split, SPLITS)
-
-
-def _group_set(name: str, split: str, groups: tuple[Group, ...]) -> GroupSet:
-    spec = SETS[name]
+def _group_set(name: str, split: str, groups: Iterable[Group]) -> GroupSet:
     return GroupSet(
         name=name,
-        groups=groups,
-        title=spec.title,
-        description=f"{spec.description} The {split} split.",
+        groups=tuple(groups),
+        title=SETS[name].title,
+        description=f"{SETS[name].description} The {split} split.",
         source="Crossmatch's built-in world: scenes drawn and rendered by the project.",
         licence="Apache-2.0",
         citation="Crossmatch, built-in scenes.",
     )
 
 
-def _draw(make: Builder, rng: np.random.Generator, split: str) -> DraftGroup:
+def _draw(spec: SetSpec, rng: np.random.Generator, split: str) -> DraftGroup:
     """The first draft that keeps every promise, seen or unseen as a draw decides."""
-    seen = split == "train" or rng.random() >= UNSEEN_SHARE
+    seen = split == "train" or rng.random() >= _UNSEEN_SHARE
     while True:
-        draft = make(rng, split, seen)
+        draft = spec.build(rng, split, seen)
         if draft is not None and _is_valid(draft, seen):
             return draft
 
@@ -184,7 +190,7 @@ def _is_valid(draft: DraftGroup, seen: bool) -> bool:
 
     Were only the true captions seen, a model that knows the training captions could tell without an image.
     """
-    if any(bool(held_out_kinds(claim)) is seen for claim in draft.claims):
+    if any(bool(held_out_kinds(claim.phrases)) is seen for claim in draft.claims):
         return False
     own = list(zip(draft.claims, draft.scenes, strict=False))
     if draft.wording.definite and not all(is_unambiguous(claim, scene) for claim, scene in own):
@@ -213,7 +219,7 @@ def _group(name: str, draft: DraftGroup, rng: np.random.Generator) -> Group:
 
 def _common_tags(draft: DraftGroup) -> dict[str, str]:
     said = {p for claim in draft.claims[: len(draft.scenes)] for p in claim.phrases}
-    kept_out = sorted({kind for claim in draft.claims for kind in held_out_kinds(claim)})
+    kept_out = sorted({kind for claim in draft.claims for kind in held_out_kinds(claim.phrases)})
     return {
         "objects": str(len(draft.scenes[0].objects)),
         "colours": "+".join(sorted({p.colour for p in said if p.colour})) or "none",
@@ -223,7 +229,7 @@ def _common_tags(draft: DraftGroup) -> dict[str, str]:
     }
 
 
-def to_row(group: Group) -> dict[str, Any]:
+def _to_row(group: Group) -> dict[str, Any]:
     """A group of scenes as plain data."""
     return {
         "id": group.id,

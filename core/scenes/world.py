@@ -1,4 +1,8 @@
-"""Scenes of coloured solids on a ground plane: what they hold, and which relations are clear to the eye."""
+"""Scenes of coloured solids on a ground plane: what they hold, and which relations are clear to the eye.
+
+Ground frame: x to the camera's right, y away from the camera, z up, all in scene units. The camera has no yaw,
+so "left of" and "in front of" can be read off x and y directly.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from itertools import combinations, permutations
-from typing import Any
+from typing import Any, Protocol
 
 from core.base.errors import InputError
-from core.scenes.camera import Camera
 
 # sRGB albedo in [0, 1]: hues far apart, and one achromatic colour lighter than the floor.
 COLOURS: dict[str, tuple[float, float, float]] = {
@@ -42,9 +45,9 @@ HELD_OUT_PAIRS = frozenset(
 
 RELATIONS = ("left of", "right of", "in front of", "behind")
 INVERSE = {"left of": "right of", "right of": "left of", "in front of": "behind", "behind": "in front of"}
-# A difference of position at or above CLEAR states a relation, one at or below LEVEL denies it both ways, and
+# A difference of position at or above _CLEAR_GAP states a relation, one at or below LEVEL denies it both ways, and
 # in between nothing is said. Scene units, (sideways, in depth); depth needs more because it is foreshortened.
-CLEAR_GAP = (0.9, 1.2)
+_CLEAR_GAP = (0.9, 1.2)
 LEVEL = (0.35, 0.45)
 
 _CUBE, _CYLINDER = 0.80, 0.86  # half side and radius, relative to the sphere's radius, for about equal bulk
@@ -85,6 +88,57 @@ class SceneObject:
         if self.shape == "cube":
             return (a - b, b + a), (a + b, b - a), (b - a, -b - a), (-a - b, a - b)
         return (a, 0.0), (0.0, a), (-a, 0.0), (0.0, -a)
+
+
+_Vector = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Camera:
+    """A pinhole camera that looks at a point near the origin of the ground frame."""
+
+    shift: float  # sideways offset of camera and aim, scene units
+    elevation: float  # degrees above the ground
+    distance: float  # from the aim point, scene units
+    zoom: float  # focal length in half picture widths
+    roll: float  # degrees, clockwise
+
+    @property
+    def aim(self) -> _Vector:
+        """The point in the middle of the picture."""
+        return self.shift, 0.1, 0.35
+
+    @cached_property
+    def position(self) -> _Vector:
+        """The pinhole, in the ground frame."""
+        x, y, z = self.aim
+        angle = math.radians(self.elevation)
+        return x, y - self.distance * math.cos(angle), z + self.distance * math.sin(angle)
+
+    @cached_property
+    def axes(self) -> tuple[_Vector, _Vector, _Vector]:
+        """Unit vectors to the right, up and forward, as the picture sees them."""
+        angle, roll = math.radians(self.elevation), math.radians(self.roll)
+        up = (0.0, math.sin(angle), math.cos(angle))
+        forward = (0.0, math.cos(angle), -math.sin(angle))
+        c, s = math.cos(roll), math.sin(roll)
+        return (c, -s * up[1], -s * up[2]), (s, c * up[1], c * up[2]), forward
+
+    def project(self, x: float, y: float, z: float) -> tuple[float, float, float]:
+        """Picture coordinates (u, v) in [-1, 1] inside the frame, u right and v up, and the depth."""
+        px, py, pz = self.position
+        right, up, forward = self.axes
+        x, y, z = x - px, y - py, z - pz
+        depth = x * forward[0] + y * forward[1] + z * forward[2]
+        scale = self.zoom / depth
+        u = (x * right[0] + y * right[1] + z * right[2]) * scale
+        v = (x * up[0] + y * up[1] + z * up[2]) * scale
+        return u, v, depth
+
+    @property
+    def unit(self) -> float:
+        """Picture length of one scene unit at the aim point."""
+        return self.zoom / self.distance
 
 
 @dataclass(frozen=True)
@@ -140,15 +194,6 @@ class Scene:
             ) from None
         return scene
 
-    @classmethod
-    def from_json(cls, text: str) -> Scene:
-        """The scene that `to_json` wrote."""
-        try:
-            data = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise InputError(f"The scene is not JSON ({error}); write one with Scene.to_json.") from None
-        return cls.from_dict(data)
-
     @cached_property
     def split(self) -> str:
         """Which split the scene was drawn for."""
@@ -157,7 +202,7 @@ class Scene:
     @cached_property
     def seen(self) -> bool:
         """Whether every colour-shape combination and every colour pair occurs in training."""
-        return not held_out(self.objects)
+        return not held_out_kinds(self.objects)
 
 
 def _check(scene: Scene) -> None:
@@ -174,16 +219,24 @@ def _check(scene: Scene) -> None:
         raise ValueError(f"noise {scene.noise} encodes no split")
 
 
-def held_out(objects: Iterable[SceneObject]) -> tuple[str, ...]:
-    """Which kinds of held-out composition these objects use: "colour-shape", "colour-pair", both or none."""
-    objects = tuple(objects)
-    found = []
-    if any((o.colour, o.shape) in HELD_OUT_COMBINATIONS for o in objects):
-        found.append("colour-shape")
-    colours = {o.colour for o in objects}
-    if any(pair <= colours for pair in HELD_OUT_PAIRS):
-        found.append("colour-pair")
-    return tuple(found)
+class _Composed(Protocol):
+    """A solid, or a phrase about one."""
+
+    @property
+    def colour(self) -> str | None: ...
+    @property
+    def shape(self) -> str | None: ...
+
+
+def held_out_kinds(items: Iterable[_Composed]) -> tuple[str, ...]:
+    """Kinds of held-out composition that these solids, or phrases, use: "colour-shape", "colour-pair"."""
+    items = tuple(items)
+    colours = {item.colour for item in items}
+    found = {
+        "colour-shape": any((item.colour, item.shape) in HELD_OUT_COMBINATIONS for item in items),
+        "colour-pair": any(pair <= colours for pair in HELD_OUT_PAIRS),
+    }
+    return tuple(kind for kind, is_used in found.items() if is_used)
 
 
 def relation(scene: Scene, name: str, first: SceneObject, second: SceneObject) -> bool | None:
@@ -200,9 +253,9 @@ def relation(scene: Scene, name: str, first: SceneObject, second: SceneObject) -
         gaps, axis = [second.x - first.x, seen[1] - seen[0]], 0
     else:
         gaps, axis = [second.y - first.y], 1
-    if min(gaps) >= CLEAR_GAP[axis]:
+    if min(gaps) >= _CLEAR_GAP[axis]:
         return True
-    if max(gaps) <= -CLEAR_GAP[axis] or max(map(abs, gaps)) <= LEVEL[axis]:
+    if max(gaps) <= -_CLEAR_GAP[axis] or max(map(abs, gaps)) <= LEVEL[axis]:
         return False
     return None
 
@@ -215,24 +268,7 @@ def clear_relations(scene: Scene) -> Iterator[tuple[int, str, int]]:
                 yield i, name, j
 
 
-def scene_graph(scene: Scene) -> dict[str, Any]:
-    """The scene in words: objects with attributes, position and picture box, and all clear relations.
-
-    Boxes are (left, top, right, bottom) as shares of the picture, in [0, 1].
-    """
-    objects = []
-    for index, item in enumerate(scene.objects):
-        left, bottom, right, top = outline(scene.camera, item)
-        box = [(left + 1) / 2, (1 - top) / 2, (right + 1) / 2, (1 - bottom) / 2]
-        attributes = {name: getattr(item, name) for name in ATTRIBUTES}
-        objects.append(
-            {"id": index, **attributes, "position": [item.x, item.y], "box": [round(b, 4) for b in box]}
-        )
-    relations = [{"subject": i, "relation": name, "object": j} for i, name, j in clear_relations(scene)]
-    return {"objects": objects, "relations": relations}
-
-
-def outline(camera: Camera, item: SceneObject) -> tuple[float, float, float, float]:
+def outline(camera: Camera, item: SceneObject) -> Box:
     """Box of the solid in the picture: (u low, v low, u high, v high), tight to about a pixel at 64 px."""
     if item.shape == "sphere":
         u, v, depth = camera.project(item.x, item.y, item.radius)
@@ -245,39 +281,34 @@ def outline(camera: Camera, item: SceneObject) -> tuple[float, float, float, flo
     return min(us), min(vs), max(us), max(vs)
 
 
-FRAME = 0.97  # solids stay this far inside the picture, |u| and |v|
-GAP = 0.22  # least free ground between two solids, scene units
-OVERLAP = 0.22  # largest share of a farther solid's box that a nearer one's box may cover
+_FRAME = 0.97  # solids stay this far inside the picture, |u| and |v|
+_GAP = 0.22  # least free ground between two solids, scene units
+_OVERLAP = 0.22  # largest share of a farther solid's box that a nearer one's box may cover
+
+Box = tuple[float, float, float, float]  # u low, v low, u high, v high
 
 
-def in_frame(box: tuple[float, float, float, float]) -> bool:
+def in_frame(box: Box) -> bool:
     """Whether a picture box lies inside the frame."""
-    return box[0] >= -FRAME and box[1] >= -FRAME and box[2] <= FRAME and box[3] <= FRAME
+    return min(box) >= -_FRAME and max(box) <= _FRAME
 
 
-def are_separated(first: SceneObject, second: SceneObject) -> bool:
-    """Whether two solids leave free ground between them."""
-    reach = first.footprint + second.footprint + GAP
-    return (first.x - second.x) ** 2 + (first.y - second.y) ** 2 >= reach * reach
-
-
-def is_occluded(near: tuple[float, float, float, float], far: tuple[float, float, float, float]) -> float:
-    """Share of the box `far` that the box `near` covers."""
+def stand_free(first: SceneObject, first_box: Box, second: SceneObject, second_box: Box) -> bool:
+    """Whether two solids, with their picture boxes, leave free ground between them and hardly hide each other."""
+    reach = first.footprint + second.footprint + _GAP
+    if (first.x - second.x) ** 2 + (first.y - second.y) ** 2 < reach * reach:
+        return False
+    near, far = (first_box, second_box) if first.y < second.y else (second_box, first_box)
     width = min(near[2], far[2]) - max(near[0], far[0])
     height = min(near[3], far[3]) - max(near[1], far[1])
     if width <= 0 or height <= 0:
-        return 0.0
-    return width * height / ((far[2] - far[0]) * (far[3] - far[1]))
+        return True
+    return width * height / ((far[2] - far[0]) * (far[3] - far[1])) <= _OVERLAP
 
 
 def is_valid_layout(scene: Scene) -> bool:
     """Whether all solids are inside the frame, apart from each other and hardly occluded."""
-    boxes = [outline(scene.camera, o) for o in scene.objects]
-    if not all(in_frame(box) for box in boxes):
-        return False
-    for i, j in combinations(range(len(boxes)), 2):
-        first, second = scene.objects[i], scene.objects[j]
-        near, far = (i, j) if first.y < second.y else (j, i)
-        if not are_separated(first, second) or is_occluded(boxes[near], boxes[far]) > OVERLAP:
-            return False
-    return True
+    placed = [(item, outline(scene.camera, item)) for item in scene.objects]
+    return all(in_frame(box) for _, box in placed) and all(
+        stand_free(*one, *other) for one, other in combinations(placed, 2)
+    )

@@ -21,10 +21,11 @@ from core.scenes.world import COLOURS, MATERIALS, SHAPES, SIZES, Scene
 # What a relation says of its first object: the table's column and the sign; of the second object the opposite.
 _SIDES = {"left of": (-2, -1), "right of": (-2, 1), "in front of": (-1, -1), "behind": (-1, 1)}
 Progress = Callable[[str, float], None]  # (what is being done, share done in [0, 1])
+_Caption = tuple[str, np.ndarray]  # a text, and its `claim_table`
 
 _CHUNK = 8192  # pictures between two progress reports
 _PROCESSES = min(8, os.cpu_count() or 1)
-GRID = 8  # cells a side of the label maps
+_GRID = 8  # cells a side of the label maps
 LABELS = (*COLOURS, *SHAPES, *SIZES, *MATERIALS)  # what a label map says of a cell, in this order
 
 
@@ -47,7 +48,7 @@ class TrainingData(NamedTuple):
 
     images : uint8 (singles + 2 * twins, H, W, 3). Twin t is rows singles + 2t and singles + 2t + 1.
     captions : one list of `captions` texts per image; those of a twin's two images correspond.
-    maps : uint8 (images, GRID, GRID, len(LABELS)), 1 where an object with that attribute has its centre.
+    maps : uint8 (images, _GRID, _GRID, len(LABELS)), 1 where an object with that attribute has its centre.
     objects : float32 (images, colours, 6), see `object_table`.
     told : int8 (images, captions, colours, 6), the same of what each caption tells, see `claim_table`.
     singles : how many images are no twin.
@@ -79,16 +80,16 @@ def training_data(
     """
     tell = progress or (lambda what, share: None)
     tell("drawing scenes", 0.0)
-    scenes, said = _sampled(recipe, seed)
+    scenes, drawn = _drawn(recipe, seed)
     images = np.broadcast_to(np.zeros(1, np.uint8), (len(scenes), MODEL_SIZE, MODEL_SIZE, 3))
     if pictures:
         images = _pictures(scenes, home() / "cache" / "pretrain" if cache is None else cache, tell)
     return TrainingData(
         images=images,
-        maps=np.stack([label_map(scene) for scene in scenes]),
+        maps=np.stack([_label_map(scene) for scene in scenes]),
         objects=np.stack([object_table(scene) for scene in scenes]),
-        told=np.stack([[table for _, table in variants] for variants in said]),
-        captions=[[text for text, _ in variants] for variants in said],
+        told=np.stack([[table for _, table in variants] for variants in drawn]),
+        captions=[[text for text, _ in variants] for variants in drawn],
         singles=recipe.singles,
     )
 
@@ -127,12 +128,12 @@ def object_table(scene: Scene) -> np.ndarray:
     return table
 
 
-def label_map(scene: Scene) -> np.ndarray:
-    """Attributes of the objects whose centres lie in each cell of the picture: uint8 (GRID, GRID, len(LABELS))."""
-    found = np.zeros((GRID, GRID, len(LABELS)), dtype=np.uint8)
+def _label_map(scene: Scene) -> np.ndarray:
+    """Attributes of the objects whose centres lie in each cell of the picture: uint8 (_GRID, _GRID, len(LABELS))."""
+    found = np.zeros((_GRID, _GRID, len(LABELS)), dtype=np.uint8)
     for item in scene.objects:
         u, v, _ = scene.camera.project(item.x, item.y, item.height / 2)
-        row, column = (min(GRID - 1, max(0, int((x + 1) / 2 * GRID))) for x in (-v, u))
+        row, column = (min(_GRID - 1, max(0, int((x + 1) / 2 * _GRID))) for x in (-v, u))
         for said in (item.colour, item.shape, item.size, item.material):
             found[row, column, LABELS.index(said)] = 1
     return found
@@ -160,34 +161,29 @@ def claim_table(claim: Statement) -> np.ndarray:
     return table
 
 
-def _caption_rows(claims: Sequence[Statement], wording: CaptionTemplate) -> list[tuple[str, np.ndarray]]:
-    return [(caption_text(claim, wording), claim_table(claim)) for claim in claims]
-
-
-def _of_scene(scene: Scene, rng: np.random.Generator, recipe: DataRecipe) -> list[tuple[str, np.ndarray]]:
-    said = []
-    for variant in range(recipe.captions):
-        kind = "pair" if variant < recipe.captions // 2 else "relation"
-        claim = statement_about(scene, rng, {kind: 1.0}, recipe.detail, recipe.omit)
-        said += _caption_rows([claim], CaptionTemplate.draw(rng, definite=is_unambiguous(claim, scene)))
-    return said
-
-
-def _of_minimal_pair(
-    pair: MinimalPair, rng: np.random.Generator, recipe: DataRecipe
-) -> list[tuple[str, np.ndarray]]:
-    claims = pair.claims(draw_mentioned_attributes(rng, recipe.detail), int(rng.integers(4)))
-    return _caption_rows(claims, CaptionTemplate.draw(rng))
-
-
-def _sampled(recipe: DataRecipe, seed: int) -> tuple[list[Scene], list[list[tuple[str, np.ndarray]]]]:
-    """Scenes, singles before twins, and what each one's captions say."""
+def _drawn(recipe: DataRecipe, seed: int) -> tuple[list[Scene], list[list[_Caption]]]:
+    """Scenes, singles before twins, and the captions of each."""
     rng = np.random.default_rng([seed, 1])
     scenes = training_scenes(recipe.singles, seed, recipe.counts)
     pairs = training_minimal_pairs(recipe.twins, recipe.kinds, seed, recipe.counts) if recipe.twins else []
-    said = [_of_scene(scene, rng, recipe) for scene in scenes]
+    captions = [
+        [_caption_of(scene, rng, recipe, variant) for variant in range(recipe.captions)] for scene in scenes
+    ]
     for pair in pairs:
-        both = [_of_minimal_pair(pair, rng, recipe) for _ in range(recipe.captions)]
-        said += [list(side) for side in zip(*both, strict=True)]
+        both = [_captions_of(pair, rng, recipe) for _ in range(recipe.captions)]
+        captions += [list(side) for side in zip(*both, strict=True)]
         scenes += [pair.first, pair.second]
-    return scenes, said
+    return scenes, captions
+
+
+def _caption_of(scene: Scene, rng: np.random.Generator, recipe: DataRecipe, variant: int) -> _Caption:
+    kind = "pair" if variant < recipe.captions // 2 else "relation"
+    claim = statement_about(scene, rng, {kind: 1.0}, recipe.detail, recipe.omit)
+    wording = CaptionTemplate.draw(rng, definite=is_unambiguous(claim, scene))
+    return caption_text(claim, wording), claim_table(claim)
+
+
+def _captions_of(pair: MinimalPair, rng: np.random.Generator, recipe: DataRecipe) -> tuple[_Caption, ...]:
+    claims = pair.claims(draw_mentioned_attributes(rng, recipe.detail), int(rng.integers(4)))
+    wording = CaptionTemplate.draw(rng)
+    return tuple((caption_text(claim, wording), claim_table(claim)) for claim in claims)
