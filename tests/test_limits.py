@@ -378,3 +378,17 @@ def test_every_test_that_security_names_is_there():
     }
     named = [name for row in TABLE for name in re.findall(r"`(test_\w+)", row[3])]
     assert len(named) >= len(TABLE) > 10 and not set(named) - there
+
+
+def test_every_test_that_contributing_names_is_there():
+    """Its table of faults: `test_worker.py`: `..part_of_a_name..`, of the file named last before it."""
+    table = [line for line in (ROOT / "CONTRIBUTING.md").read_text().splitlines() if "`test_" in line]
+    named = []
+    for cell in (line.strip("| ").split(" | ")[-1] for line in table if line.startswith("| ")):
+        for word in re.findall(r"`([^`]+)`", cell):
+            if word.startswith("test_"):
+                text = (ROOT / "tests" / word).read_text()
+            elif word.startswith(".."):
+                named.append(word.strip("."))
+                assert re.search(rf"^def test_\w*{named[-1]}", text, re.M), word
+    assert len(named) > 20
