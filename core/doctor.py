@@ -107,7 +107,9 @@ def _device() -> list[Diagnosis]:
     build = _installed("torch") or ""
     if cards and build.endswith("+cpu"):
         what = f"{', '.join(cards)}, but torch {build} is a build without CUDA"
-        return [Diagnosis("device", NOTE, what, "install torch's CUDA build; until then the CPU is used")]
+        return [
+            Diagnosis("device", NOTE, what, "install torch's CUDA build; until then Crossmatch uses the CPU")
+        ]
     if cards:
         return [
             Diagnosis(
@@ -208,8 +210,8 @@ def _data() -> list[Diagnosis]:
     states = {name: datasets.state(name) for name in datasets.names(None) if not name.startswith("mine/")}
     kinds = Counter("built in" if s == "built in" else s.partition(" ")[0] for s in states.values())
     roots = " and ".join(map(str, data_roots()))
-    text = f"{kinds['built in']} built in, {kinds['found']} found, {kinds['needs:']} not here (looked in {roots})"
-    found = [Diagnosis("benchmarks", OK, text, "`crossmatch list benchmarks` says what each needs")]
+    text = f"{kinds['built in']} built in, {kinds['found']} found, {kinds['needs:']} not available (searched {roots})"
+    found = [Diagnosis("benchmarks", OK, text, "`crossmatch list benchmarks` shows what each needs")]
     lacking = sorted({name.partition("/")[0] for name, state in states.items() if state.startswith("needs")})
     if lacking:
         found.append(
@@ -259,6 +261,6 @@ def _network() -> list[Diagnosis]:
     text = (
         "offline (HF_HUB_OFFLINE is set)"
         if offline
-        else "models and data sets are asked for at the hub when named"
+        else "models and data sets are downloaded from the hub when you name them"
     )
     return [Diagnosis("Hugging Face", OK, f"{text}; {'with' if token else 'without'} a token")]

@@ -63,7 +63,7 @@ def _check_pixels(image: Image.Image, where: str, most: int) -> None:
     width, height = image.size
     if width * height > most:
         raise InputError(
-            f"The image {where} has {width} x {height} pixels; the most that is opened here is {most // 10**6} "
+            f"The image {where} has {width} x {height} pixels; the limit is {most // 10**6} "
             "megapixels: make it smaller."
         )
 

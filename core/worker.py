@@ -73,7 +73,7 @@ def work(job: RunAttempt) -> tuple[str, str | None]:
         if is_public():
             return (
                 "failed",
-                "The run failed on our side; whoever runs this server finds the reason in its log.",
+                "The run failed because of an internal error; the server's log has the details.",
             )
         first = str(error).strip().splitlines()[:1]
         return "failed", ": ".join([type(error).__name__, *first])
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str]) -> int:
             status, error = work(job)
         job.store.conclude(run_id, job.attempt, status, error)
     except AttemptSuperseded:
-        log.info("this run was deleted, stopped or started anew; nothing left to do")
+        log.info("this run was deleted, stopped or restarted; nothing left to do")
     except InputError as error:  # not even the store can be written: whoever looks finds the run interrupted
         log.error("%s", error)
         return 1

@@ -81,7 +81,7 @@ def kind(run: Run) -> str:
     if run.config.get("ttm", {}).get("variant") == "global":
         words.append("global")
     if run.config.get("oracle"):
-        words.append("oracle (reads the truth)")
+        words.append("oracle (uses the truth)")
     if run.config.get("adapt_on"):
         words.append(f"transfer check {run.config['adapt_on']:.0%}")
     if run.config.get("embeddings"):

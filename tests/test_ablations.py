@@ -237,7 +237,7 @@ def test_results_by_first_coverage_hold_the_preset_at_its_place_and_the_oracle_a
     assert data.seeds.tolist() == [1, 2, 1] and data.before == {"group_match": 60, "group_score": 30}
     assert data.skyline["group_match"] == pytest.approx((85, np.sqrt(50)))
     names = [trace.name for trace in ablations.ends_figure(data).data]
-    assert "GroupMatch, oracle (reads the truth)" in names and "GroupScore, before" in names
+    assert "GroupMatch, oracle (uses the truth)" in names and "GroupScore, before" in names
 
 
 def test_results_by_number_of_iterations_are_the_last_ones_and_never_the_best():
@@ -289,7 +289,7 @@ def test_nothing_measured_is_an_empty_figure_and_no_file_a_sentence(tmp_path):
         (ablations.gains_data(empty), ablations.gains_figure),
     ):
         figure(data)
-    with pytest.raises(InputError, match="measures it"):
+    with pytest.raises(InputError, match="creates it"):
         ablations.ablations(tmp_path / "none.csv")
 
 

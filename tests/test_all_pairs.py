@@ -142,7 +142,7 @@ def test_an_assignment_that_is_too_much_work_is_left_out_and_recall_is_not(visit
         (lambda: ones(50_000, 200), "numbers in one array"),
         (
             lambda: npz(img=np.ones((1000, 1), "i1"), cap=np.ones((1_000_000, 1), "i1")),
-            "no groups of 2 images",
+            "cannot form groups of 2 images",
         ),
         (lambda: ones(250_000), "groups"),
     ],
@@ -199,7 +199,7 @@ def test_a_file_is_measured_once_and_not_again_at_every_touch(open_page, monkeyp
     fine(fine(test.run()).run())
     assert counted == ["e.npz"]
     test.selectbox(key="emb_shape").set_value("1x2").run()  # another shape is another question
-    assert counted == ["e.npz"] * 2 and "make no groups of 1 images" in test.error[0].value
+    assert counted == ["e.npz"] * 2 and "cannot form groups of 1 images" in test.error[0].value
 
 
 BEGAN, ENDED = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""The blind check and the token view: what a model knows without looking, and where it looks."""
+"""The blind check and the token view: what a model knows without the image, and what each image adds."""
 
 import json
 import re
@@ -72,9 +72,9 @@ def test_two_of_four_shows_whether_false_captions_are_told_from_true_ones():
 
 def test_a_model_that_looks_is_refused():
     rng = np.random.default_rng(0)
-    with pytest.raises(InputError, match="does look"):
+    with pytest.raises(InputError, match="uses the image"):
         blind_baseline(rng.normal(size=(5, 2, 2)), np.tile([0, 1], (5, 1)))
-    with pytest.raises(InputError, match="looks at the image"):
+    with pytest.raises(InputError, match="uses the image"):
         check_blind("builtin/clip")
     check_blind("builtin/blind-lm")
 
@@ -147,7 +147,7 @@ def test_tokens_are_told_by_sign_and_number_and_not_by_colour_alone():
     markup = tokens_html(view)
     assert re.findall(r"[▲▼=] [+-]\d\.\d\d", markup) == ["▲ +1.50", "▼ -3.00", "= +0.00"]
     assert markup.count("<li") == 3 and "-0.50 | -2.00" in markup
-    assert markup.count('title="log P') == 3 and "speaks against it" in markup
+    assert markup.count('title="log P') == 3 and "makes it less likely" in markup
 
 
 def test_tokens_are_never_markup():

@@ -569,7 +569,7 @@ DAMAGES = {
         lambda p: index_of_parts(p, "other.safetensors"),
         r"names 'other\.safetensors'; ",
     ),
-    "a broken index": (broken_index, r"is no index of weights"),
+    "a broken index": (broken_index, r"is not an index of weights"),
     "truncated weights": (truncate, r"The model in .*damaged does not load \(.+\); fetch it again"),
     "only a pickle": (only_a_pickle, r"has no model\.safetensors; .* never loaded"),
     "a weight left out": (leave_a_weight_out, r"does not load \(no weights for visual_projection\.weight\)"),
@@ -582,7 +582,7 @@ DAMAGES = {
         lambda p: change_config(p, model_type="bert"),
         r"of type 'bert', which .* choose one of type",
     ),
-    "no config": (lambda p: (p / "config.json").unlink(), r"damaged is no model folder"),
+    "no config": (lambda p: (p / "config.json").unlink(), r"damaged is not a model folder"),
     "no tokenizer": (lambda p: (p / "tokenizer.json").unlink(), r"has no tokenizer \(tokenizer\.json"),
     "no image processor": (lambda p: (p / "processor_config.json").unlink(), r"does not load"),
     "tokenizer of another model": (other_end_token, r"does not end captions with token 9"),
@@ -629,7 +629,7 @@ def test_a_damaged_open_clip_folder_is_one_sentence(tiny_open_clip_folder, tmp_p
         ("./nowhere", "There is no folder ./nowhere"),
         ("/no/such/folder", "There is no folder /no/such/folder"),
         ("some/deep/folder", "There is no folder some/deep/folder"),
-        ("what is this?", "neither a folder here nor a possible hub name"),
+        ("what is this?", "neither an existing folder nor a valid hub name"),
         ("openai/clip-vit-base-patch32", "is not on this disk and the Hugging Face hub cannot be reached"),
         ("open_clip:ViT-B-32", r"names no weights; write open_clip:ViT-B-32/PRETRAINED with .* openai"),
         ("open_clip:ViT-B-33/openai", r"Unknown open_clip architecture 'ViT-B-33'; did you mean 'ViT-B-32"),
@@ -651,5 +651,5 @@ def test_a_file_is_no_model_and_open_clip_takes_no_pickle(tmp_path):
     file.write_bytes(b"x")
     with pytest.raises(InputError, match=r"weights\.pt is a file; give the folder"):
         load_scorer(str(file))
-    with pytest.raises(InputError, match=r"weights\.pt is no safetensors file; .* run code"):
+    with pytest.raises(InputError, match=r"weights\.pt is not a safetensors file; .* run code"):
         load_scorer(f"open_clip:ViT-B-32/{file}")

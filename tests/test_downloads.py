@@ -156,7 +156,7 @@ def test_a_part_that_is_complete_already_gets_its_name(site, tmp_path):
 def test_a_wrong_checksum_is_a_sentence_and_leaves_nothing(site, tmp_path):
     site.files["a.bin"] = CONTENT[:-1] + b"x"
     with pytest.raises(
-        InputError, match=r"a.bin could not be fetched \(127.0.0.1:\d+: .*another checksum"
+        InputError, match=r"a.bin could not be fetched \(127.0.0.1:\d+: .*checksum differs"
     ) as told:
         download([f"{site.url}/a.bin"], tmp_path / "a.bin", SUM)
     assert f"save {site.url}/a.bin as {tmp_path / 'a.bin'}" in str(told.value)
@@ -283,7 +283,7 @@ def test_a_damaged_or_encrypted_archive_is_a_sentence(tmp_path):
     tape = taped(tmp_path / "d.tar.gz", {"a.txt": CONTENT}).read_bytes()
     (tmp_path / "d.tar.gz").write_bytes(tape[: len(tape) // 2])
     for name in ("b.zip", "c.zip", "d.tar.gz"):
-        with pytest.raises(InputError, match="damaged or no archive"):
+        with pytest.raises(InputError, match="damaged or not an archive"):
             unpack(tmp_path / name, tmp_path / "out")
     locked = bytearray(whole.read_bytes())
     central = locked.index(b"PK\x01\x02")
@@ -344,14 +344,15 @@ def test_an_archive_saved_by_hand_is_used(site, tmp_path, toy):
 
 def test_an_archive_that_lacks_what_it_should_leave_is_kept_and_told(site, tmp_path, toy):
     site.files["pack.zip"] = zipped(tmp_path / "other.zip", {"other/3.jpg": b"three"}).read_bytes()
-    with pytest.raises(InputError, match="does not hold val; unpack it by hand"):
+    with pytest.raises(InputError, match="does not hold val; unpack it manually"):
         fetch("toy", tmp_path / "toy")
     assert (tmp_path / "toy/pack.zip").is_file()
 
 
 def test_what_only_a_person_can_get_says_the_step_and_an_unknown_name_the_nearest(tmp_path, toy):
     with pytest.raises(
-        InputError, match=f"gated cannot be fetched from here: accept https://example.org into {tmp_path}"
+        InputError,
+        match=f"gated cannot be downloaded automatically: accept https://example.org into {tmp_path}",
     ):
         fetch("gated", tmp_path)
     with pytest.raises(InputError, match="Unknown data set 'toyy'; did you mean 'toy'"):
@@ -401,7 +402,7 @@ def test_a_benchmark_a_family_or_a_part_stands_for_its_sources(name, keys):
 
 
 def test_what_needs_no_fetching_or_is_unknown_says_so():
-    with pytest.raises(InputError, match="scenes/swap is here already"):
+    with pytest.raises(InputError, match="scenes/swap is already available"):
         download_keys("scenes/swap")
     with pytest.raises(InputError, match="Unknown benchmark 'sugarcrep'; did you mean 'sugarcrepe'"):
         download_keys("sugarcrep")
@@ -424,10 +425,13 @@ def test_fetching_by_name_goes_to_the_data_folder_and_says_what_only_a_person_ca
     assert fetch_benchmark("sugarcrepe/swap_obj") == [tmp_path / "disk/sugarcrepe/list.json"]
     assert fetch_benchmark("sugarcrepe", tmp_path / "own") == [tmp_path / "own/list.json"]
     with pytest.raises(
-        InputError, match=f"crepe/atom only you can get: crepe: clone it into {tmp_path}/disk/crepe"
+        InputError,
+        match=f"crepe/atom has to be downloaded manually: crepe: clone it into {tmp_path}/disk/crepe",
     ):
         fetch_benchmark("crepe/atom")
-    with pytest.raises(InputError, match="The rest of flickr30k only you can get: flickr30k: ask for"):
+    with pytest.raises(
+        InputError, match="The rest of flickr30k has to be downloaded manually: flickr30k: ask for"
+    ):
         fetch_benchmark("flickr30k")
     assert (tmp_path / "disk/flickr30k/list.json").is_file()
 
@@ -456,6 +460,6 @@ def test_a_set_of_the_hub_is_fetched_with_the_users_login_or_told_by_hand(tmp_pa
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
     with pytest.raises(
-        InputError, match=f"is gated: accept its conditions .* By hand: run it into {tmp_path}"
+        InputError, match=f"is gated: accept its conditions .* Download it manually: run it into {tmp_path}"
     ):
         fetch_benchmark("mmvp-vlm", tmp_path)

@@ -92,11 +92,11 @@ def test_a_csv_that_a_spreadsheet_saved_again_keeps_its_ids_and_numbers(tmp_path
         ("t.csv", b"", "is empty"),
         ("t.csv", b"a,b\n1\n", "row 2 has 1 cells, the header 2"),
         ("t.csv", b"\xff\xff", "is not UTF-8 text"),
-        ("t.parquet", b"PAR1", "is no Parquet file"),
-        ("t.jsonl", b"{", "line 1 is no JSON"),
-        ("t.jsonl", b'{"a": [1]}', "is no row of a table"),
-        ("t.npz", b"PK", "no NPZ file"),
-        ("t.xlsx", b"x", "is no table"),
+        ("t.parquet", b"PAR1", "is not a Parquet file"),
+        ("t.jsonl", b"{", "line 1 is not JSON"),
+        ("t.jsonl", b'{"a": [1]}', "is not a row of a table"),
+        ("t.npz", b"PK", "not an NPZ file"),
+        ("t.xlsx", b"x", "is not a table"),
     ],
 )
 def test_a_table_that_is_none_is_one_sentence(tmp_path, name, data, message):
@@ -322,7 +322,7 @@ def test_a_run_without_its_model_and_one_that_still_works(tmp_path, run):
         export_run(store, run_id, tmp_path / "r.zip")
     busy = store.create("ttm", "busy", {"device": "cpu"})
     store.queue_up(busy.id)
-    with pytest.raises(InputError, match="is queued; wait for its end"):
+    with pytest.raises(InputError, match="is queued; wait until it finishes"):
         export_run(store, busy.id, tmp_path / "b.zip")
 
 
@@ -340,17 +340,17 @@ def edited(folder: Path, name: str, change) -> Path:
     ("name", "change", "message"),
     [
         ("steps.jsonl", lambda t: t.replace("60.0", "NaN", 1), "NaN is not JSON"),
-        ("steps.jsonl", lambda t: t[: len(t) // 2], "is no whole run"),
+        ("steps.jsonl", lambda t: t[: len(t) // 2], "is not a complete run"),
         ("steps.jsonl", lambda t: "".join(reversed(t.splitlines(True))), "are not 0, 1, 2"),
-        ("run.json", lambda t: "{}", "is no whole run"),
+        ("run.json", lambda t: "{}", "is not a complete run"),
         ("run.json", lambda t: t.replace('"ttm"', '"../x"', 1), "its description is damaged"),
         ("run.json", lambda t: t.replace("finished", "running"), "its status or title is damaged"),
         ("run.json", lambda t: t.replace('"a run"', '{"a": 1}'), "its status or title is damaged"),
-        ("run.json", lambda t: t.replace('"total": 2', '"total": 1e99'), "'total' is no number"),
-        ("run.json", lambda t: t.replace('"total": 2', '"total": "x"'), "'total' is no number"),
-        ("run.json", lambda t: t.replace('"scenes/swap"', "[1]"), "is no name"),
-        ("run.json", lambda t: t.replace('"ttm": {', '"ttm": [], "x": {'), "its settings are no settings"),
-        ("run.json", lambda t: "[" * 100_000, "is no whole run"),
+        ("run.json", lambda t: t.replace('"total": 2', '"total": 1e99'), "'total' is not a valid number"),
+        ("run.json", lambda t: t.replace('"total": 2', '"total": "x"'), "'total' is not a valid number"),
+        ("run.json", lambda t: t.replace('"scenes/swap"', "[1]"), "is not a name"),
+        ("run.json", lambda t: t.replace('"ttm": {', '"ttm": [], "x": {'), "its settings are invalid"),
+        ("run.json", lambda t: "[" * 100_000, "is not a complete run"),
     ],
 )
 def test_a_run_that_was_tampered_with_is_a_sentence_and_leaves_nothing(tmp_path, run, name, change, message):
@@ -379,7 +379,7 @@ def test_what_is_no_run_or_damaged_is_a_sentence(tmp_path, run):
     with pytest.raises(InputError, match="does not exist"):
         import_run(there, tmp_path / "nowhere")
     (tmp_path / "x.zip").write_bytes(b"no zip")
-    with pytest.raises(InputError, match="is no zip"):
+    with pytest.raises(InputError, match="is not a zip"):
         import_run(there, tmp_path / "x.zip")
     with zipfile.ZipFile(tmp_path / "y.zip", "w") as archive:
         archive.writestr("a.txt", "a")
@@ -388,7 +388,7 @@ def test_what_is_no_run_or_damaged_is_a_sentence(tmp_path, run):
     other = tmp_path / "other"
     other.mkdir()
     files.write_manifest(other, kind="something else")
-    with pytest.raises(InputError, match="is no run"):
+    with pytest.raises(InputError, match="is not a run"):
         import_run(there, other)
     files.write_manifest(other, kind="crossmatch run", format=99)
     with pytest.raises(InputError, match="written by another version"):

@@ -131,12 +131,12 @@ def row(**more):
     ("change", "expected"),
     [
         ({}, "First trained on in iteration 3 with the pseudo-label A–2, B–1, 2 times in all, last with A–1, B–2; "
-             "that last label is right. It turned right in iteration 4."),
+             "that last label is right. It became right in iteration 4."),
         ({"selected_times": 1, "label_changed": False, "label_right": False, "after": False, "turned_wrong": 5},
          "First trained on in iteration 3 with the pseudo-label A–2, B–1, 1 time in all; that last label is wrong. "
-         "It turned wrong in iteration 5."),
+         "It became wrong in iteration 5."),
         ({"selected_times": 0, "turned_right": pd.NA},
-         "It was never trained on: only its score moved, with the model."),
+         "It was never trained on; its scores changed with the model."),
     ],
 )  # fmt: skip
 def test_a_group_s_story_says_when_it_was_trained_on_with_which_label_and_when_it_turned(change, expected):

@@ -70,7 +70,7 @@ def test_nothing_is_overwritten(finished, tmp_path):
 def test_a_run_without_a_final_model_says_what_to_do(finished, tmp_path):
     store, run, job = finished
     other = store.create("ttm", "not started", job)
-    with pytest.raises(InputError, match="has no final model yet; wait for its end"):
+    with pytest.raises(InputError, match="has no final model yet; wait until it finishes"):
         model_files.export_model(store, other.id, tmp_path / "x")
     weights = store.folder(run) / "model" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1])

@@ -294,7 +294,7 @@ def test_a_model_without_weights_is_refused():
 
 
 def test_embeddings_that_do_not_fit_are_refused_in_one_sentence():
-    with pytest.raises(cm.InputError, match="5 images and 4 captions, which make no groups"):
+    with pytest.raises(cm.InputError, match="5 images and 4 captions, which cannot form groups"):
         cm.from_embeddings(np.ones((5, 3)), np.ones((4, 3)))
 
 

@@ -70,7 +70,7 @@ def test_html_and_json_need_no_browser_and_load_nothing(tmp_path, monkeypatch):
     assert 'src="http' not in page
     record = json.loads(write_figure(bars(), tmp_path / "f.json").read_text())
     assert record["layout"]["paper_bgcolor"] == "#fff"
-    with pytest.raises(InputError, match="no Chromium, Chrome or Edge is here; install one"):
+    with pytest.raises(InputError, match="no Chromium, Chrome or Edge is installed; install one"):
         write_figure(bars(), tmp_path / "f.svg")
     with pytest.raises(InputError, match=r"must end in \.svg, \.png"):
         write_figure(bars(), tmp_path / "f.gif")

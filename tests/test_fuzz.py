@@ -139,7 +139,7 @@ def test_a_header_that_is_no_header_or_claims_too_much_is_a_sentence():
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w") as archive:
             archive.writestr("scores.npy", header)
-        with pytest.raises(InputError, match="damaged or no NPZ"):
+        with pytest.raises(InputError, match="damaged or not an NPZ"):
             load_npz("x.npz", out.getvalue())
 
 

@@ -134,8 +134,8 @@ def test_a_short_name_of_a_model_is_the_hub_s_and_brings_its_preset(tmp_path, mo
     ("make", "sentence"),
     [
         (lambda: jobs.ttm_job("b", "m", adapt_on=1.0), "adapt_on is 1.0"),
-        (lambda: jobs.ttm_job("b", "m", adapt_on=0.5, options={"variant": "global"}), "knows no groups"),
-        (lambda: jobs.ttm_job("b", "m", oracle=True, options={"variant": "global"}), "knows no groups"),
+        (lambda: jobs.ttm_job("b", "m", adapt_on=0.5, options={"variant": "global"}), "ignores groups"),
+        (lambda: jobs.ttm_job("b", "m", oracle=True, options={"variant": "global"}), "ignores groups"),
         (lambda: jobs.ttm_job("b", "m", options={"lora_alpha": 8.0}), "set lora_rank too"),
         (lambda: jobs.simplematch_job("b", "m", preset="builtin"), "not one of SimpleMatch"),
         (lambda: jobs.ttm_job("b", "m", split_seed=1), "set adapt_on too"),
@@ -283,7 +283,7 @@ def test_a_description_reads_as_one_line():
         "adapted on 50% of the groups · seed 3"
     )
     oracle = jobs.describe(jobs.ttm_job("scenes/add", "builtin/clip", oracle=True))
-    assert "oracle (reads the truth)" in oracle and "threshold" not in oracle
+    assert "oracle (uses the truth)" in oracle and "threshold" not in oracle
     once = jobs.describe(jobs.simplematch_job("scenes/add", "builtin/clip"))
     assert "SimpleMatch · at most 30 rounds · 5 epochs" in once
 

@@ -119,7 +119,7 @@ HOSTILE = {
     "a wide row at the end": (
         "x.csv",
         lambda: b"a,b\n" + b"x\n" * 100_000 + b"1," * 100_000 + b"\n",
-        "no CSV table",
+        "not a CSV table",
     ),
     "a header over blank lines": (
         "x.csv",
@@ -143,7 +143,7 @@ HOSTILE = {
         lambda: b'{"c0_i0": 1, "c1_i0": 0, "t": [' + b"[]," * 6_000_000,
         "in one line",
     ),
-    "lines of one digit": ("x.jsonl", lambda: b"1\n" * 9_000_000, "no JSON object"),
+    "lines of one digit": ("x.jsonl", lambda: b"1\n" * 9_000_000, "not a JSON object"),
     "many groups": ("x.jsonl", lambda: LINE * 100_001, "groups"),
     "a cell far out": ("x.jsonl", lambda: b'{"c0_i0": 1, "c999999999_i999999999": 0}\n', "add it"),
     "an index of many digits": (
@@ -231,7 +231,7 @@ def test_a_limit_is_told_with_what_there_is_and_what_may_be(visitor, name):
     most = getattr(PUBLIC, name)
     check("x.npz", **{name: most})
     with pytest.raises(
-        InputError, match=rf"x.npz comes to {most + 1:,} .*at most|most .* is {most:,}: use less"
+        InputError, match=rf"x.npz comes to {most + 1:,} .*; the limit is {most:,}: make it smaller"
     ):
         check("x.npz", **{name: most + 1})
 
@@ -257,7 +257,7 @@ def test_scores_that_no_visitor_may_ask_for_are_refused_wherever_they_come_from(
 
 def test_a_visitor_brings_files_of_twenty_megabytes(visitor):
     """Whatever the browser said: not every client is one."""
-    with pytest.raises(InputError, match="20,971,521 bytes; the most that is worked on here is 20,971,520"):
+    with pytest.raises(InputError, match="20,971,521 bytes; the limit is 20,971,520"):
         evaluate_file("x.csv", b"0" * (20 * MB + 1))
     with pytest.raises(InputError, match="no column"):
         evaluate_file("x.csv", b"a,b\n1,2\n")
@@ -327,7 +327,7 @@ def test_what_does_not_fit_into_memory_is_refused_in_one_sentence(monkeypatch):
     assert 0 < left < 1 << 50
     check_memory("A matrix", left // 2)
     with pytest.raises(
-        InputError, match=r"A matrix needs about .* GB of memory, and .* GB are left; use less"
+        InputError, match=r"A matrix needs about .* GB of memory, and .* GB are left; make it smaller"
     ):
         check_memory("A matrix", 2 * left)
     check_memory("A matrix", 1000)

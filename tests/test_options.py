@@ -261,7 +261,7 @@ TRAINING: dict[str, dict[str, Case]] = {
         "lora": described("--lora-targets", "q_proj"),
         "*": refused("set lora_rank too", "--lora-targets", "q_proj"),
     },
-    "--adapt-on": setting("--adapt-on", "0.4", **{"global": refused("knows no groups", "--adapt-on", "0.4")}),
+    "--adapt-on": setting("--adapt-on", "0.4", **{"global": refused("ignores groups", "--adapt-on", "0.4")}),
     "--split-seed": {
         "transfer": described("--split-seed", "3", by="tests/test_transfer.py"),
         "*": refused("set adapt_on too", "--split-seed", "3"),
@@ -304,8 +304,8 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             *("--variant", "global"),
             **{
                 "global": described("--variant", "group"),
-                "oracle": refused("knows no groups", "--variant", "global"),
-                "transfer": refused("knows no groups", "--variant", "global"),
+                "oracle": refused("ignores groups", "--variant", "global"),
+                "transfer": refused("ignores groups", "--variant", "global"),
             },
         ),
         "--threshold-mode": {
@@ -341,7 +341,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--oracle": setting(
             "--oracle",
             **{
-                "global": refused("knows no groups", "--oracle"),
+                "global": refused("ignores groups", "--oracle"),
                 "oracle": described(drop=("--oracle",)),
                 "constant": refused(NO_ORACLE, "--oracle"),
             },
@@ -529,7 +529,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "*": refused("a.csv", "--manifest", "a.csv"),
         },
         "--image": {
-            "columns": refused("gives no group", "--image", "topic"),
+            "columns": refused("holds no usable group", "--image", "topic"),
             "long": refused("one image with one caption", "--image", "truth"),
             "*": refused("Name the columns of both", "--image", "image_0"),
         },
@@ -618,7 +618,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--run": {
             "ttm": differs("--run", "{run}"),
             "vgpt": refused(DEAD, "--run", "{run}"),
-            "paper": refused("is no row here", "--run", "{run}"),
+            "paper": refused("is not a row here", "--run", "{run}"),
         },
         "--paper": {"paper": differs("--no-paper"), "*": refused(DEAD, "--no-paper")},
         "--split": {

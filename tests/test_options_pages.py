@@ -33,7 +33,7 @@ MODES = {
     "constant": {"schedule": "constant"},
     "one iteration": {"T": "1"},
     "global": {"variant": "global"},
-    "oracle": {"variant": "oracle (reads the truth)"},
+    "oracle": {"variant": "oracle (uses the truth)"},
     "transfer and adapters": {"transfer": "true", "lora": "true"},
     "simplematch": {"method": "SimpleMatch", "transfer": "true"},
 }

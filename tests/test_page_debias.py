@@ -141,7 +141,7 @@ def test_the_prior_view_says_which_scenario_this_is(app, scored):
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("scenes/word-order", "can be solved without looking"), ("scenes/left-right", "by design")],
+    [("scenes/word-order", "can be solved without the image"), ("scenes/left-right", "By design")],
 )
 def test_the_blind_check_has_a_verdict_in_plain_language(name, words, app):
     test = AppTest_allowing_errors(app, name)

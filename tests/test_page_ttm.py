@@ -59,12 +59,17 @@ def test_every_variant_of_the_paper_is_a_choice(app):
     assert "Starts with the best 50 % of all pairs" in plain(test)
     fine(test.selectbox(key="mode").set_value("absolute").run())
     assert "thresholds resolve then" in plain(test)
-    fine(test.selectbox(key="variant").set_value("oracle (reads the truth)").run())
+    fine(test.selectbox(key="variant").set_value("oracle (uses the truth)").run())
     assert "reads the truth" in plain(test) and "200 of 300 groups that are right now" in plain(test)
     fine(test.selectbox(key="variant").set_value("group").run())
     for schedule in ("cosine", "constant", "ascending"):
         fine(test.selectbox(key="schedule").set_value(schedule).run())
     assert "selects 300 of 300" in plain(test)  # ascending starts at the last threshold, 0
+
+
+def test_a_link_to_the_oracle_by_its_former_name_opens_the_oracle(app):
+    test = app(TTM, set=SET, variant="oracle (reads the truth)")
+    assert test.selectbox(key="variant").value == "oracle (uses the truth)"
 
 
 def test_what_would_have_no_effect_is_not_asked_for(app):
@@ -99,7 +104,7 @@ def test_the_variant_of_a_link_brings_its_thresholds(app, started):
 
 
 def test_a_run_is_created_with_every_setting_of_the_form(app, started):
-    test = app(TTM, set=SET, T="2", epochs="1", n="40", seed="7", variant="oracle (reads the truth)")
+    test = app(TTM, set=SET, T="2", epochs="1", n="40", seed="7", variant="oracle (uses the truth)")
     test.selectbox(key="augmentation").set_value("none")
     test.toggle(key="keep").set_value(True)
     test.number_input(key="micro").set_value(10)
@@ -216,7 +221,7 @@ def test_fixed_and_broken_groups_tell_their_story_and_open_with_the_model(app, m
     test = app(TTM, run=made.seeds[0], explain_by="GroupScore")
     table = [t.label for t in test.tabs]
     assert table[0].startswith("✓ Fixed by TTM (") and table[1].startswith("✗ Broken by TTM (")
-    assert "First trained on in iteration" in plain(test) and "turned right in iteration" in plain(test)
+    assert "First trained on in iteration" in plain(test) and "became right in iteration" in plain(test)
     shown = button(test, "Open with this model")
     group = shown.key.removeprefix("open-")
     state = shown.click().run().session_state

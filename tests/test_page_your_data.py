@@ -63,7 +63,7 @@ def test_what_is_wrong_is_shown_row_by_row_and_nothing_is_added_until_agreed(app
     next(w for w in test.text_input if w.label == "Name").set_value("half")
     add = next(b for b in test.button if b.label == "Add it to the benchmarks")
     test = add.click().run()
-    assert "has 1 problem; mend them, or agree" in test.error[0].value.replace("\\", "")
+    assert "has 1 problem; fix them, or agree" in test.error[0].value.replace("\\", "")
     assert user_sets.sets() == []
     next(c for c in test.checkbox if c.label.startswith("Leave out")).check()
     fine(next(b for b in test.button if b.label == "Add it to the benchmarks").click().run())

@@ -68,7 +68,7 @@ def test_another_visitors_run_cannot_be_changed(opened, change):
 def test_a_visitor_has_a_limited_number_of_live_runs(opened):
     for _ in range(public_mode.MAX_LIVE_RUNS):
         opened("ann").create("ttm", "hers", JOB)
-    with pytest.raises(InputError, match="runs waiting or working"):
+    with pytest.raises(InputError, match="runs queued or running"):
         opened("ann").create("ttm", "one more", JOB)
     assert opened("bob").create("ttm", "his", JOB)
 
@@ -84,7 +84,7 @@ def test_the_queue_of_all_visitors_is_limited(opened, monkeypatch):
 def test_fresh_cookies_at_one_address_are_no_new_visitors(opened):
     for number in range(public_mode.MAX_LIVE_PER_ADDRESS):
         opened(f"cookie {number}", "an address").create("ttm", "one", JOB)
-    with pytest.raises(InputError, match="From your address 8 runs are waiting"):
+    with pytest.raises(InputError, match="8 runs from your address are queued"):
         opened("another cookie", "an address").create("ttm", "one more", JOB)
     assert opened("another cookie", "another address").create("ttm", "his", JOB)
 
@@ -118,7 +118,7 @@ def test_a_worker_whose_run_gave_way_has_no_last_word(opened):
     run = store.create("ttm", "one", JOB)
     attempt = RunStore().queue_up(run.id)
     RunStore().give_up(run.id, public_mode.GAVE_WAY)
-    with pytest.raises(InputError, match="deleted or started anew"):
+    with pytest.raises(InputError, match="deleted or restarted"):
         RunStore().conclude(run.id, attempt, "stopped")
     assert (store.get(run.id).status, store.get(run.id).error) == ("stopped", public_mode.GAVE_WAY)
 
@@ -126,7 +126,7 @@ def test_a_worker_whose_run_gave_way_has_no_last_word(opened):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"split": "train"}, "split 'train' is not offered"),
+        ({"split": "train"}, "split 'train' is not available"),
         ({"ttm": {"lora_rank": 100_000}}, "at most 64 lora_rank"),
         ({"ttm": {"epochs": float("nan")}}, "at most 20 epochs"),
         ({"groups": 301}, "at most 300 groups"),
@@ -134,8 +134,8 @@ def test_a_worker_whose_run_gave_way_has_no_last_word(opened):
         ({"ttm": {"epochs": 1000}}, "at most 20 epochs"),
         ({"simplematch": {"rounds": 31}}, "at most 30 rounds"),
         ({"adapt": {"epochs": 21}}, "at most 20 epochs"),
-        ({"benchmark": "winoground"}, "not offered here"),
-        ({"model": "openai/clip-vit-base-patch32"}, "not offered here"),
+        ({"benchmark": "winoground"}, "not available on this server"),
+        ({"model": "openai/clip-vit-base-patch32"}, "not available on this server"),
         ({"device": "cpu:1"}, "leave it at auto"),
     ],
 )
@@ -238,7 +238,7 @@ def test_an_address_is_kept_as_a_hash_and_leaves_the_store_with_no_run(opened, m
 )
 def test_models_from_outside_are_refused(monkeypatch, name):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
-    with pytest.raises(InputError, match="not offered here"):
+    with pytest.raises(InputError, match="not available on this server"):
         public_mode.check_model(name, ["builtin/clip"])
     monkeypatch.delenv("CROSSMATCH_PUBLIC")
     assert public_mode.check_model(name, ["builtin/clip"]) == name
@@ -278,9 +278,9 @@ def test_no_way_to_resolve_a_model_leads_outside(opened, monkeypatch, tmp_path, 
     ):
         if act is scorers.scorer_kind and name.startswith(("itm:", "itc:", "api:")):
             continue  # the kind is said by the name, and that is all
-        with pytest.raises(InputError, match="not offered here"):
+        with pytest.raises(InputError, match="not available on this server"):
             act(name)
-    with pytest.raises(InputError, match="not offered here"):
+    with pytest.raises(InputError, match="not available on this server"):
         opened("ann").create("ttm", "t", {**JOB, "model": name})
 
 
@@ -298,10 +298,10 @@ def test_built_in_models_and_those_of_runs_are_loaded_in_public_mode(opened, tmp
     secret = tmp_path / "secret"  # beside the runs, with all that a model needs
     shutil.copytree(assets() / "models/clip", secret)
     for name in (str(secret), f"{store.root}/../secret", str(store.root)):
-        with pytest.raises(InputError, match="not offered here"):
+        with pytest.raises(InputError, match="not available on this server"):
             load_scorer(name)
     (store.root / "link").symlink_to(secret)
-    with pytest.raises(InputError, match="not offered here"):
+    with pytest.raises(InputError, match="not available on this server"):
         load_scorer(str(store.root / "link"))
 
 
@@ -315,7 +315,7 @@ def test_a_resumed_run_counts_like_a_new_one(opened):
         stopped.append(run.id)
     for _ in range(public_mode.MAX_LIVE_RUNS):
         store.create("ttm", "second", JOB)
-    with pytest.raises(InputError, match="runs waiting or working"):
+    with pytest.raises(InputError, match="runs queued or running"):
         store.queue_up(stopped[0])
     assert RunStore().get(stopped[0]).status == "stopped"
 
@@ -334,7 +334,7 @@ def test_of_many_that_are_started_at_the_same_instant_no_more_are_admitted(opene
     with ThreadPoolExecutor(12) as pool:
         answers = list(pool.map(start, range(12)))
     assert len(store.list()) == public_mode.MAX_LIVE_RUNS
-    assert sum("runs waiting or working" in answer for answer in answers) == 12 - public_mode.MAX_LIVE_RUNS
+    assert sum("runs queued or running" in answer for answer in answers) == 12 - public_mode.MAX_LIVE_RUNS
 
 
 def test_a_visitor_neither_starts_nor_stops_a_table(opened):
@@ -441,7 +441,7 @@ def test_pages_offer_built_in_models_and_sets_only_and_refuse_others_in_the_addr
     test = open_page("pages/1_Groups.py", set="scenes/left-right", model="/etc")
     shown = next(box for box in test.selectbox if box.key == "model")
     assert all("builtin/" in name or name.startswith("run/") for name in shown.options)
-    assert shown.value != "/etc" or "not offered here" in test.error[0].value
+    assert shown.value != "/etc" or "not available on this server" in test.error[0].value
 
 
 def test_a_run_that_works_too_long_is_asked_to_stop_and_says_why(opened, monkeypatch):
@@ -457,7 +457,7 @@ def test_a_run_that_works_too_long_is_asked_to_stop_and_says_why(opened, monkeyp
     job.beat()
     assert job.stopping()
     job.beat()
-    assert "minutes at most" in store.get(run.id).message
+    assert "may take at most" in store.get(run.id).message
 
 
 # --- errors
@@ -485,7 +485,7 @@ def test_a_visitor_reads_no_path_of_the_server(monkeypatch, text, told):
 
 @pytest.fixture
 def failed(open_page, monkeypatch):
-    """A visitor's run that failed on our side, and what its pages show."""
+    """A visitor's run that failed because of an internal error, and what its pages show."""
     from core import worker
 
     def broken(job):
@@ -517,7 +517,7 @@ def everything_shown(test):
 def test_a_run_that_fails_shows_a_visitor_one_sentence_and_no_traceback(failed, open_page, monkeypatch, page):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
     run_id = failed()
-    sentence = "The run failed on our side; whoever runs this server finds the reason in its log."
+    sentence = "The run failed because of an internal error; the server's log has the details."
     assert RunStore().get(run_id).error == sentence
     test = open_page(page, run=run_id)
     shown = everything_shown(test)

@@ -400,7 +400,7 @@ def test_a_damaged_parquet_file_is_one_sentence(tmp_path):
     winoground_parquet(tmp_path)
     path = tmp_path / "data/test-00001-of-00002.parquet"
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(InputError, match="is not a whole Parquet file"):
+    with pytest.raises(InputError, match="is not a complete Parquet file"):
         read("winoground", tmp_path)
     write_parquet(path, [{"id": 3}])
     with pytest.raises(InputError, match="has no column 'caption_0'"):

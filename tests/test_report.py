@@ -132,9 +132,9 @@ def test_images_of_others_stay_out_unless_they_are_asked_for(toy_groups):
 def test_the_papers_numbers_stand_beside_a_benchmark_they_report(toy_groups):
     text = report_html([section(toy_groups, "winoground")], examples=0)
     words = " ".join(parsed(text).words)
-    assert "What the papers report here" in words
+    assert "Published results" in words
     assert "SigLIP-B16" in words and "10.25" in words  # [TTM] Table 1
-    assert "What the papers report here" not in report_html([section(toy_groups)])
+    assert "Published results" not in report_html([section(toy_groups)])
 
 
 def test_groups_worth_a_look_are_distinct_and_of_the_kind_they_claim(toy_groups):
@@ -197,7 +197,7 @@ def test_models_and_benchmarks_are_evaluated_once_each(toy_groups, toy_groups_mi
 )
 def test_what_is_no_report_is_a_sentence(tmp_path, data):
     (tmp_path / "r.html").write_bytes(data)
-    with pytest.raises(InputError, match="is no report of Crossmatch"):
+    with pytest.raises(InputError, match="is not a Crossmatch report"):
         read_report(tmp_path / "r.html")
-    with pytest.raises(InputError, match="is no report of Crossmatch"):
+    with pytest.raises(InputError, match="is not a Crossmatch report"):
         read_report(tmp_path / "none.html")

@@ -413,7 +413,7 @@ BAD_CSV = {
     ),
     "missing image": (CSV.replace("b,1,", "b,0,")[:-24], "group 'b' has 1 images and group 'a' has 2"),
     "other shape": (CSV + "b,0,2,1,y\nb,1,2,1,y\n", "group 'b' has 3 captions and group 'a' has 2"),
-    "ragged": (CSV + "b,1,1,7,y,9,9\n", "is no CSV table"),
+    "ragged": (CSV + "b,1,1,7,y,9,9\n", "is not a CSV table"),
     "not text": (
         CSV.replace("kind", "größe").encode("latin-1"),
         r"is not UTF-8 text; save it as CSV \(UTF-8\)",
@@ -467,8 +467,8 @@ GOOD = npz(scores=np.random.default_rng(0).normal(size=(9, 2, 2)))
 BAD_NPZ = {
     "empty": (b"", "is empty"),
     "no NPZ": (b"hello, I am a text", "pickles can run code and are never loaded"),
-    "truncated": (GOOD[:-40], "is damaged or no NPZ file"),
-    "bits turned": (GOOD[:200] + bytes(50) + GOOD[250:], "is damaged or no NPZ file"),
+    "truncated": (GOOD[:-40], "is damaged or not an NPZ file"),
+    "bits turned": (GOOD[:200] + bytes(50) + GOOD[250:], "is damaged or not an NPZ file"),
     "a pickle": (b"\x80\x04K\x01.", "pickles can run code and are never loaded"),
     "pickled objects": (pickled(), "pickles can run code and are never loaded"),
     "one array": (npy(np.zeros((1, 2, 2))), "is a single array, not an NPZ of named ones"),
@@ -527,9 +527,9 @@ def test_jsonl_of_another_shape_with_truth():
 LINE = '{"c0_i0": 1, "c1_i0": 2}'
 BAD_JSONL = {
     "empty": ("", "is empty"),
-    "no JSON": (f"{LINE}\nhello", "line 2 is no JSON"),
-    "truncated": (f"{LINE}\n{LINE[:-5]}", "line 2 is no JSON"),
-    "an array": ("[1, 2]", "line 1 is no JSON object"),
+    "no JSON": (f"{LINE}\nhello", "line 2 is not JSON"),
+    "truncated": (f"{LINE}\n{LINE[:-5]}", "line 2 is not JSON"),
+    "an array": ("[1, 2]", "line 1 is not a JSON object"),
     "no scores": ('{"id": 1}', "line 1 has no scores; name them c0_i0"),
     "a cell missing": ('{"c0_i0": 1, "c1_i1": 2}', "line 1 has no 'c1_i0'; add it"),
     "a far cell": ('{"c0_i0": 1, "c999999999_i0": 2}', "line 1 has no 'c1_i0'; add it"),
@@ -569,7 +569,7 @@ def test_a_bad_jsonl_is_one_sentence(case):
 
 
 def test_a_bad_parquet_is_one_sentence(tmp_path):
-    with pytest.raises(InputError, match="is no Parquet file"):
+    with pytest.raises(InputError, match="is not a Parquet file"):
         read_text(b"PAR1 and no more", "scores.parquet")
     frame = pd.read_csv(io.StringIO(CSV))
     for changed, sentence in (
@@ -587,7 +587,7 @@ def test_a_bad_parquet_is_one_sentence(tmp_path):
 
 def test_unknown_endings_absent_files_and_places_that_cannot_be_written_are_one_sentence(tmp_path):
     with pytest.raises(
-        InputError, match=r"scores\.xlsx is no score file; its name must end in \.csv, \.parquet"
+        InputError, match=r"scores\.xlsx is not a score file; its name must end in \.csv, \.parquet"
     ):
         read_scores("scores.xlsx")
     with pytest.raises(InputError, match=r"none\.csv cannot be read \(No such file or directory\)"):
@@ -622,7 +622,7 @@ def test_tags_are_text_by_id():
 def test_shapes_as_people_write_them():
     assert [parse_shape(t) for t in ("2x2", "1x4", " 2 X 28", "3×3")] == [(2, 2), (1, 4), (2, 28), (3, 3)]
     for text in ("", "2", "2x", "2x2x2", "4x1", "0x2", "1x1", "axb", "-1x2", "99999x99999"):
-        with pytest.raises(InputError, match="is no group shape; write images x captions, such as 2x2"):
+        with pytest.raises(InputError, match="is not a group shape; write images x captions, such as 2x2"):
             parse_shape(text)
 
 
@@ -689,14 +689,14 @@ BAD_EMBEDDINGS = {
     "NaN": (changed("cap", (5, 1), np.nan), "Row 5 of the caption embeddings in e.npz is not finite"),
     "odd count": (
         npz(img=np.ones((5, 3)), cap=np.ones((5, 3))),
-        "has 5 images and 5 captions, which make no groups of 2",
+        "has 5 images and 5 captions, which cannot form groups of 2",
     ),
     "uneven": (
         npz(img=np.ones((4, 3)), cap=np.ones((6, 3))),
-        "has 4 images and 6 captions, which make no groups of 2",
+        "has 4 images and 6 captions, which cannot form groups of 2",
     ),
     "a pickle": (pickled(), "pickles can run code and are never loaded"),
-    "truncated": (npz(**embeddings())[:-30], "is damaged or no NPZ file"),
+    "truncated": (npz(**embeddings())[:-30], "is damaged or not an NPZ file"),
     "empty": (b"", "e.npz is empty"),
 }
 

@@ -47,7 +47,7 @@ def test_a_shape_that_no_group_has_lists_those_there_are(mixed, toy_groups_mixed
         of_shape(toy_groups_mixed, "3x3")
     assert of_shape(toy_groups_mixed, None) is toy_groups_mixed
     assert of_shape(toy_groups_mixed, "1 x 4").shape == (1, 4)
-    with pytest.raises(InputError, match="no group shape"):
+    with pytest.raises(InputError, match="not a group shape"):
         of_shape(toy_groups_mixed, "many")
 
 

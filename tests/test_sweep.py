@@ -61,16 +61,16 @@ def test_a_sweep_is_every_model_with_every_benchmark_seed_and_setting():
         (SMALL.replace("{epochs: 1}", "5"), "settings must be a mapping"),
         (SMALL.replace("[1e-5, 1e-4]", "1e-5"), "a list of values"),
         (SMALL.replace("seeds: 2", "seeds: [1, 1]"), "different whole numbers"),
-        (SMALL.replace("seeds: 2", "seeds: 2000"), "10,000 at most"),
+        (SMALL.replace("seeds: 2", "seeds: 2000"), "at most 10,000"),
         (SMALL.replace("seeds: 2", "seeds: 2\nseeds: 3"), "'seeds' is there twice"),
         (SMALL.replace("gpus: 0.5", "gpus: 1.5"), "whole number"),
         (SMALL.replace("gpus: 0.5", "gpus: -1"), "0 or more"),
         (SMALL.replace("gpus: 0.5", "gpus: yes"), "0 or more"),
         (SMALL.replace("builtin/siglip", "builtin/clip"), "twice"),
-        (SMALL.replace("{epochs: 1}", "[{epochs: 1}, {epochs: 1, label: b}]"), "come to the same"),
+        (SMALL.replace("{epochs: 1}", "[{epochs: 1}, {epochs: 1, label: b}]"), "are equivalent"),
         (SMALL.replace("kind: ttm", "kind: evaluate"), "Unknown key"),
         (SMALL.replace("models: [builtin/clip, builtin/siglip]", ""), "no models"),
-        ("kind: ttm\nmodels: [", "mend the YAML"),
+        ("kind: ttm\nmodels: [", "fix the YAML"),
         ("- a\n- b", "must be a mapping"),
         ("a: &x [1]\nb: *x", "aliases"),
         ("a: !!python/object/apply:os.getcwd []", "could not determine a constructor"),
@@ -88,7 +88,7 @@ def test_a_mistake_in_the_file_is_one_sentence(tmp_path, text, says):
 @pytest.mark.parametrize("seeds", [10**18, 20_000])
 def test_a_sweep_is_counted_before_it_is_listed(seeds):
     """A trillion seeds or combinations in a line would fill the memory as a list."""
-    with pytest.raises(InputError, match="10,000 at most"):
+    with pytest.raises(InputError, match="at most 10,000"):
         parse_plan(SMALL.replace("seeds: 2", f"seeds: {seeds}"), "sweep")
     grid = ", ".join(f"k{i}: [{', '.join('0123456789')}]" for i in range(12))
     with pytest.raises(InputError, match="asks for 1,000,000,000,000 cells"):
@@ -381,7 +381,7 @@ def test_what_does_not_arrive_whole_is_not_there(store, job, tmp_path):
     keeper = DriverStore(str(store.root), "1")
     attempt, _ = keeper.begin(run_id, "one", "1")
     keeper.receive(run_id, "00000001", "steps/0000.npz", 0, b"half")
-    with pytest.raises(InputError, match="did not arrive whole"):
+    with pytest.raises(InputError, match="arrived incomplete"):
         keeper.settle_file(run_id, attempt, "00000001", "steps/0000.npz", "0" * 64)
     keeper.receive(run_id, "00000002", "manifest.json", 0, b'{"files": {"model": "00"}}')
     with pytest.raises(InputError, match="damaged or missing"):
@@ -399,11 +399,11 @@ def test_names_from_a_node_stay_inside_the_run(store, job, tmp_path):
             keeper.receive(run_id, "00000001", name, 0, b"x")
         with pytest.raises(InputError):
             keeper.read(run_id, name, 0, 10)
-    with pytest.raises(InputError, match="no token"):
+    with pytest.raises(InputError, match="not a token"):
         keeper.receive(run_id, "../../up", "a", 0, b"x")
-    with pytest.raises(InputError, match="no file of a run"):
+    with pytest.raises(InputError, match="not a file of a run"):
         keeper.settle_file(run_id, attempt, "00000001", "config.json", "")
-    with pytest.raises(InputError, match="no folder of a run"):
+    with pytest.raises(InputError, match="not a folder of a run"):
         keeper.settle_folder(run_id, attempt, "00000001", "steps")
     with pytest.raises(InputError, match="not part of this sweep"):
         keeper.model_files(str(tmp_path))

@@ -172,7 +172,7 @@ def test_a_killed_node_costs_no_iteration_and_the_result_is_that_of_a_run_at_hom
 
     told.clear()
     run_on_ray(store, plan, worker.work, tell=told.append, pause=0.1)  # nothing is left to do
-    assert told == ["1 of 1 cells are done, 0 at work elsewhere"] and len(store.list()) == 2
+    assert told == ["1 of 1 cells are done, 0 running elsewhere"] and len(store.list()) == 2
 
 
 def test_a_benchmark_scored_in_shards_on_a_cluster_equals_plain_scoring(cluster, store):

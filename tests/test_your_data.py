@@ -203,7 +203,7 @@ def test_a_spoiled_arrow_file_is_one_sentence(tmp_path):
     data = path.read_bytes()
     assert data.count(offsets) == 1
     path.write_bytes(data.replace(offsets, np.full(51, 2**30, dtype="<i4").tobytes()))
-    assert read().startswith("data.arrow is no whole Arrow file")
+    assert read().startswith("data.arrow is not a complete Arrow file")
 
 
 def test_a_parquet_folder_as_hugging_face_lays_it_out_with_chosen_columns_and_split(tmp_path):
@@ -331,17 +331,17 @@ def test_every_fault_is_told_with_its_row_and_column_and_the_rest_is_kept(tmp_pa
         ("3", "image_1", "there is no image 'images/9.png'"),
         ("4", "", "the group has 1 caption"),
         ("5", "truth", "the answer is missing"),
-        ("6", "truth", "'0 0' names captions that are not there or are there twice"),
-        ("7", "truth", "'0 2' names captions that are not there or are there twice"),
+        ("6", "truth", "'0 0' names captions that do not exist, or names one twice"),
+        ("7", "truth", "'0 2' names captions that do not exist, or names one twice"),
         ("8", "truth", "'left' does not say which caption belongs to which image"),
-        ("9", "id", "the id 'a' is that of row 2 too"),
-        ("10", "image_0", "'../secret.png' leads out of the folder"),
-        ("11", "image_1", "'https://x.org/1.png' is an address on the web"),
+        ("9", "id", "the id 'a' is used by row 2 already"),
+        ("10", "image_0", "'../secret.png' points outside the folder"),
+        ("11", "image_1", "'https://x.org/1.png' is a web address"),
         ("12", "image_0", "there is no image"),
         ("13", "caption_0", "there is no caption"),
     ]
     assert all(row["what to do"] and row["effect"] == "left out" for row in problem_rows(staged.problems))
-    with pytest.raises(InputError, match="has 11 problems; mend them, or agree"):
+    with pytest.raises(InputError, match="has 11 problems; fix them, or agree"):
         add_benchmark(staged, "half")
     assert add_benchmark(staged, "half", skip_bad=True) == ["mine/half"]
     assert datasets.load("mine/half").ids == ["a", "b"]
@@ -360,10 +360,10 @@ def test_captions_that_are_the_same_are_remarked_and_kept(tmp_path):
     ("name", "data", "what"),
     [
         ("0.png", b"", "is empty"),
-        ("0.png", b"not an image", "is no image"),
+        ("0.png", b"not an image", "is not an image"),
         ("0.png", png(1, (64, 64))[:-40], "is damaged"),
         ("0.png", png(1, (300, 300), "JPEG")[:900], "is damaged"),
-        ("0.png", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "is no image"),
+        ("0.png", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "is not an image"),
         ("0.png", png(1, kind="PPM"), "is a PPM image"),
     ],
 )
@@ -461,13 +461,13 @@ def test_rows_of_other_lengths_and_a_quotation_mark_that_never_ends_are_told(tmp
             '{"images": ["images/0.png"], "captions": ["a", "b"], "captions": ["c"]}',
             "'captions' is there twice",
         ),
-        ('{"images": ["images/0.png"], "captions"', "the line is no JSON"),
+        ('{"images": ["images/0.png"], "captions"', "the line is not JSON"),
         ("[1, 2]", "this is a list, not an object"),
-        ('{"images": ["images/0.png"], "captions": ["a", 7]}', "7 is no text"),
-        ('{"images": ["images/0.png"], "captions": ["a", {"b": 1}]}', "is no text"),
-        ('{"images": [3], "captions": ["a", "b"]}', "3 is no image"),
-        ('{"images": ["images/0.png"], "captions": ["a", "\\ud800"]}', "characters that are no text"),
-        ('{"images": ["images/0.png"], "captions": ["a", "b\\u0000"]}', "characters that are no text"),
+        ('{"images": ["images/0.png"], "captions": ["a", 7]}', "7 is not text"),
+        ('{"images": ["images/0.png"], "captions": ["a", {"b": 1}]}', "is not text"),
+        ('{"images": [3], "captions": ["a", "b"]}', "3 is not an image"),
+        ('{"images": ["images/0.png"], "captions": ["a", "\\ud800"]}', "characters that are not text"),
+        ('{"images": ["images/0.png"], "captions": ["a", "b\\u0000"]}', "characters that are not text"),
         (
             '{"images": ["images/0.png"], "captions": ["a", "b"], "truth": [true]}',
             "does not say which caption",
@@ -484,7 +484,7 @@ def test_rows_of_other_lengths_and_a_quotation_mark_that_never_ends_are_told(tmp
             "3 images and 2 captions",
         ),
         ('{"images": ["images/0.png"], "captions": ["' + "a" * 3000 + '", "b"]}', "has 3000 characters"),
-        ("[" * 100_000, "the line is no JSON"),
+        ("[" * 100_000, "the line is not JSON"),
     ],
 )
 def test_hard_json_is_told_line_by_line(tmp_path, line, what):
@@ -505,7 +505,7 @@ def test_a_group_whose_row_is_wrong_is_left_out_whole(tmp_path):
     staged = import_staging.stage_import(folder)
     assert staged.groups == 0
     assert [(row, column) for row, column, _ in told(staged)] == [("3", "image"), ("5", "group")]
-    with pytest.raises(InputError, match="gives no group that can be used"):
+    with pytest.raises(InputError, match="holds no usable group"):
         add_benchmark(staged, "none", skip_bad=True)
 
 
@@ -534,11 +534,11 @@ def test_too_many_rows_are_told(tmp_path, monkeypatch):
         ("m.csv", b"a\0b,c\n", "holds binary data"),
         ("m.csv", b"image,image,caption\n1,2,3\n", "has the column 'image' twice"),
         ("m.csv", b"what,ever\n1,2\n", "No column holds images among: what, ever"),
-        ("m.json", b"[1, 2", "is not whole JSON"),
-        ("m.json", b"[NaN]", "is not whole JSON"),
-        ("m.json", b"{}", "is no JSON list"),
-        ("m.parquet", b"PAR1nonsensePAR1", "is no whole Parquet file"),
-        ("m.arrow", b"nonsense", "is no whole Arrow file"),
+        ("m.json", b"[1, 2", "is not complete JSON"),
+        ("m.json", b"[NaN]", "is not complete JSON"),
+        ("m.json", b"{}", "is not a JSON list"),
+        ("m.parquet", b"PAR1nonsensePAR1", "is not a complete Parquet file"),
+        ("m.arrow", b"nonsense", "is not a complete Arrow file"),
     ],
 )
 def test_a_file_that_is_no_table_is_one_sentence(tmp_path, name, data, message):
@@ -562,7 +562,7 @@ def test_folders_without_a_table_or_with_several_and_no_folder_at_all_are_senten
         import_staging.stage_import(folder)
     assert import_staging.stage_import(folder, manifest="y.csv").groups == 1
     (tmp_path / "run.py").write_text("print(1)")
-    with pytest.raises(InputError, match="is no table; its name must end in"):
+    with pytest.raises(InputError, match="is not a table; its name must end in"):
         import_staging.stage_import(tmp_path / "run.py")
 
 
@@ -617,14 +617,14 @@ def test_an_upload_gets_a_plain_name_and_is_bounded(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["", "Upper", "a/b", "../x", "a b", ".hidden", "x" * 65, "mine/"])
 def test_a_name_that_is_none_is_refused(tmp_path, name):
-    with pytest.raises(InputError, match="is no name for a set"):
+    with pytest.raises(InputError, match="is not a valid name for a set"):
         add_benchmark(import_staging.stage_import(wide(tmp_path / "set", GOOD)), name)
 
 
 def test_a_name_that_is_taken_is_refused_until_the_set_is_removed(tmp_path):
     source = wide(tmp_path / "set", GOOD)
     add_benchmark(import_staging.stage_import(source), "dogs")
-    with pytest.raises(InputError, match="There is a set mine/dogs already"):
+    with pytest.raises(InputError, match="A set mine/dogs exists already"):
         add_benchmark(import_staging.stage_import(source), "mine/dogs")
     user_sets.remove("mine/dogs")
     assert "mine/dogs" not in datasets.names()
@@ -665,7 +665,7 @@ def test_a_set_that_was_damaged_says_so_and_harms_no_other(tmp_path):
     with pytest.raises(InputError, match="is not a list of groups"):
         datasets.load("mine/dogs")
     path.write_text(lines[0].replace(".png", "/../../x.png"))
-    with pytest.raises(InputError, match="is no image of a set"):
+    with pytest.raises(InputError, match="is not an image of a set"):
         datasets.load("mine/dogs")
     (user_sets.root() / "dogs/set.json").write_text("{")
     assert "mine/cats" in datasets.names()
@@ -681,7 +681,7 @@ def test_a_staged_set_can_be_thrown_away_and_yesterdays_are(tmp_path):
     os.utime(old, (1, 1))
     discard_staged(staged)
     assert not staged.folder.exists()
-    with pytest.raises(InputError, match="is gone; read it again"):
+    with pytest.raises(InputError, match="is no longer there; read it again"):
         add_benchmark(staged, "gone")
     import_staging.stage_import(wide(tmp_path / "set2", GOOD))
     assert not old.exists()

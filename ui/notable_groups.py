@@ -1,4 +1,4 @@
-"""Groups worth a look: by the scores alone, and by what another scorer makes of them."""
+"""Notable groups: by the scores alone, and by what another scorer makes of them."""
 
 from __future__ import annotations
 

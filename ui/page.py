@@ -93,7 +93,7 @@ def show_error(error: Exception) -> None:
         st.error(escape_markdown(shown(str(error))), icon=":material/error:")
         return
     if isinstance(error, MemoryError):
-        st.error("This needs more memory than is left here; use less of it, or a machine with more.")
+        st.error("This needs more memory than is left here; make it smaller, or use a machine with more.")
         return
     log.error("a page failed", exc_info=error)
     st.error(

@@ -88,7 +88,7 @@ def status_badge(status: str) -> None:
 def kind_badges(config: Mapping[str, Any]) -> None:
     """What makes a run another thing than test-time matching of all groups."""
     if config.get("oracle"):
-        st.badge("oracle: reads the truth", icon=":material/visibility:", color="orange")
+        st.badge("oracle: uses the truth", icon=":material/visibility:", color="orange")
     if "simplematch" in config:
         st.badge("SimpleMatch", icon=":material/join_inner:", color="gray")
     elif config["ttm"]["variant"] == "global":

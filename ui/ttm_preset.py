@@ -14,7 +14,8 @@ from core.ttm.defaults import foreign_model, of_variant, preset_target
 if TYPE_CHECKING:
     from ui.ttm_form import AdaptationInput
 
-VARIANTS = ("group", "global", "oracle (reads the truth)")
+VARIANTS = ("group", "global", "oracle (uses the truth)")
+_FORMER_ORACLE = "oracle (reads the truth)"  # in links made by earlier versions
 ENDS = ("share selected", "value")
 # Fields that count in a variant's units.
 UNITS = ("mode", "start", "share", "tau1", "end", "share_end", "tauT")
@@ -82,6 +83,8 @@ def presets_of(kind: str, found: AdaptationInput) -> tuple[list[str], str]:
 
 def pick_preset(place: Any, kind: str, found: AdaptationInput) -> TrainConfig:
     """The chosen preset's settings; another data set, model or method brings the one that suits it."""
+    if st.query_params.get("variant") == _FORMER_ORACLE:
+        st.session_state["variant"] = VARIANTS[2]
     names, suited = presets_of(kind, found)
     known = st.session_state.get("suited")
     st.session_state["suited"] = suited

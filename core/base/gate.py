@@ -89,8 +89,8 @@ class Refused(Exception):
         self.status, self.sentence = status, sentence
 
 
-FULL = 503, "This server is full; try again in some minutes."
-CROWDED = 429, "Too much at once from your address; close something, or try again in a minute."
+FULL = 503, "This server is full; try again in a few minutes."
+CROWDED = 429, "Too many requests from your address; close a tab, or try again in a minute."
 
 
 class Room:
@@ -186,7 +186,7 @@ class Quota:
             _, name, size = self._taken.popleft()
             self._add(name, -size)
         if self._of[who] + count > self.share.each or self._all + count > self.share.together:
-            raise Refused(429, "So much cannot be uploaded here at a time; try again in some minutes.")
+            raise Refused(429, "Your uploads have reached this server's limit; try again in a few minutes.")
         self._taken.append((now, who, count))
         self._add(who, count)
 
@@ -260,10 +260,10 @@ class Gate:
     def _check(self, scope: Scope) -> None:
         if len(scope["query_string"]) > self.limits.query:
             raise Refused(
-                414, "The address is too long; open the page without what follows the question mark."
+                414, "The address is too long; open the page without the part after the question mark."
             )
         if self._closed.match(scope["path"]):
-            raise Refused(404, "There is nothing here.")
+            raise Refused(404, "Page not found.")
 
     async def _connection(self, scope: Scope, receive: Receive, send: Send, who: str) -> None:
         try:

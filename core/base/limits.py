@@ -95,9 +95,9 @@ def refusal(what: object, **asked: int) -> str | None:
         most = getattr(limits(), name)
         if amount > most:
             hint = (
-                "use less of it, or run Crossmatch on your own machine" if is_public() else "use less of it"
+                "make it smaller, or run Crossmatch on your own machine" if is_public() else "make it smaller"
             )
-            return f"{what} comes to {amount:,} {_WORDS[name]}; the most that is worked on here is {most:,}: {hint}."
+            return f"{what} comes to {amount:,} {_WORDS[name]}; the limit is {most:,}: {hint}."
     return None
 
 

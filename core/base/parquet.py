@@ -49,7 +49,7 @@ def parquet_errors(path: Path | str) -> Iterator[None]:
         raise
     except Exception as error:  # pyarrow's own family of errors, and Python's where names are no texts
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise InputError(f"{path} is no Parquet file ({reason}); save or fetch it again.") from None
+        raise InputError(f"{path} is not a Parquet file ({reason}); save or fetch it again.") from None
 
 
 def too_large(path: Path | str) -> InputError:

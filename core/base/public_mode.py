@@ -28,7 +28,7 @@ MAX_QUEUED_RUNS = 20  # runs of all visitors together
 MAX_FINISHED_RUNS = 12  # ended runs of one visitor; the oldest go first
 MAX_FINISHED_PER_ADDRESS = 36
 MAX_FINISHED_TOTAL = 600
-GAVE_WAY = "It left the queue for a visitor who has fewer runs; resume it later."
+GAVE_WAY = "It gave its place in the queue to a visitor with fewer runs; resume it later."
 RUN_SECONDS = 900  # a run that has worked longer stops after its iteration
 
 
@@ -62,7 +62,7 @@ def check_model(name: str, allowed: Iterable[str]) -> str:
     """
     if is_public() and name not in set(allowed) and not name.rpartition(":")[2].startswith("run/"):
         raise InputError(
-            f"The model {name!r} is not offered here; choose one of the list, or run Crossmatch yourself."
+            f"The model {name!r} is not available on this server; choose one from the list, or run Crossmatch yourself."
         )
     return name
 
@@ -77,7 +77,7 @@ def check_source(name: str) -> str:
     if not is_public() or (kind not in ("open_clip", "python", "api") and _is_ours(source)):
         return name
     raise InputError(
-        f"The model {name!r} is not offered here; choose one of the list, or run Crossmatch yourself."
+        f"The model {name!r} is not available on this server; choose one from the list, or run Crossmatch yourself."
     )
 
 
@@ -97,7 +97,8 @@ def check_benchmark(name: str) -> str:
     """The name itself; in public mode only built-in sets. Raises InputError for any other."""
     if is_public() and not name.startswith("scenes/"):
         raise InputError(
-            f"The benchmark {name!r} is not offered here; choose a built-in set, or run Crossmatch yourself."
+            f"The benchmark {name!r} is not available on this server; choose a built-in set, or run Crossmatch "
+            f"yourself."
         )
     return name
 
@@ -117,12 +118,12 @@ def check_quota(
     live = [run for run in runs if run.live]
     if len([run for run in live if run.owner == owner]) >= MAX_LIVE_RUNS:
         raise InputError(
-            f"You have {MAX_LIVE_RUNS} runs waiting or working already; stop one, or wait until it is done."
+            f"You have {MAX_LIVE_RUNS} runs queued or running already; stop one, or wait until one finishes."
         )
     held, mine = Counter(map(_who, live)), address or owner
     if held[mine] >= MAX_LIVE_PER_ADDRESS:
         raise InputError(
-            f"From your address {MAX_LIVE_PER_ADDRESS} runs are waiting or working already; try again when one is done."
+            f"{MAX_LIVE_PER_ADDRESS} runs from your address are queued or running already; try again when one finishes."
         )
     return _give_way(live, held, held[mine] + 1) if len(live) >= MAX_QUEUED_RUNS else []
 
@@ -132,7 +133,7 @@ def _give_way(live: Sequence[Run], held: Counter[str | None], least: int) -> lis
     waiting = [run for run in reversed(live) if run.status == "queued" and held[_who(run)] > least]
     if not waiting:
         raise InputError(
-            "The queue of this server is full; try again in some minutes, or run Crossmatch yourself."
+            "The queue of this server is full; try again in a few minutes, or run Crossmatch yourself."
         )
     return [max(waiting, key=lambda run: held[_who(run)])]  # of several the first
 
@@ -146,9 +147,9 @@ def _check_job(job: Mapping[str, Any]) -> None:
     check_benchmark(str(job.get("benchmark", "")))
     check_source(str(job.get("model", "")))
     if job.get("split") not in (None, "", *SPLITS):
-        raise InputError(f"The split {job['split']!r} is not offered here; choose {SPLITS[0]}.")
+        raise InputError(f"The split {job['split']!r} is not available on this server; choose {SPLITS[0]}.")
     if job.get("device") not in (None, "auto"):  # every device has a queue of its own
-        raise InputError("Here every run works on the server's own device; leave it at auto.")
+        raise InputError("On this server every run uses the server's device; leave it at auto.")
     _check_size(job)
 
 
@@ -169,7 +170,7 @@ def _check_size(job: Mapping[str, Any]) -> None:
             value = settings.get(key)
             if isinstance(value, int | float) and not value <= limit:
                 raise InputError(
-                    f"Here a run may have at most {limit} {key}, this one has {value:g}; choose fewer."
+                    f"On this server a run may have at most {limit} {key}, this one has {value:g}; choose fewer."
                 )
 
 

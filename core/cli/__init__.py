@@ -187,7 +187,7 @@ def main() -> None:
         print(f"crossmatch: {error}", file=sys.stderr)
         sys.exit(2)
     except MemoryError:
-        message = "this needs more memory than is left; use less of it, or a machine with more."
+        message = "this needs more memory than is left; make it smaller, or use a machine with more."
         print(f"crossmatch: {message}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:

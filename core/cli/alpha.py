@@ -114,7 +114,7 @@ def _study(benchmark: str, split: str, model: str, how: dict[str, Any]) -> tuple
     check_kind(how["kind"])
     groups = datasets.load(benchmark, split)
     if groups.truth is None:
-        raise InputError(f"Nobody knows what is right in {benchmark}, so alpha cannot be judged on it.")
+        raise InputError(f"{benchmark} has no ground truth, so alpha cannot be evaluated on it.")
     check_log_prob(model)
     scorer, cache = lazy_scorer(model), ScoreCache()
     scores = score_groups(scorer, groups, cache, counting("scoring"))
@@ -232,7 +232,7 @@ def blind(
     check_blind(model)
     groups = datasets.load(benchmark, split, images=False)
     if groups.truth is None:
-        raise InputError(f"Nobody knows what is right in {benchmark}, so no model can be judged on it.")
+        raise InputError(f"{benchmark} has no ground truth, so no model can be evaluated on it.")
     scores = score_groups(lazy_scorer(model), groups, ScoreCache(), counting("scoring"))
     check = blind_baseline(scores, groups.truth, seed)
     says = explain(check, model, groups.shape)

@@ -263,11 +263,12 @@ def _adapted(name: str, models: list[str], benchmarks: list[str]) -> tuple[tuple
     runs = group_runs(store, name) if name.startswith("g-") else [store.get(name)]
     row = final_values([store.steps(run.id) for run in runs], [run.config for run in runs])
     if row is None or GROUP_MATCH not in row["metrics"]:
-        raise InputError(f"{name} has no result yet; wait for its end, or resume it.")
+        raise InputError(f"{name} has no result yet; wait until it finishes, or resume it.")
     spread = row["metrics"][GROUP_MATCH]
     model, benchmark = (str(runs[0].config[key]) for key in ("model", "benchmark"))
     if model not in models or benchmark not in benchmarks:
         raise InputError(
-            f"{name} adapted {model} on {benchmark}, which is no row here; add --model {model} --benchmark {benchmark}."
+            f"{name} adapted {model} on {benchmark}, which is not a row here; add --model {model} --benchmark "
+            f"{benchmark}."
         )
     return (model, benchmark), Adapted(spread["mean"], spread["std"], spread["seeds"])

@@ -121,7 +121,7 @@ def _explained(run_id: str, metric: str) -> Any:
         raise InputError(f"Run {run_id} has not finished an iteration yet; wait for one.")
     groups = load_groups(run.config)
     if groups.truth is None:
-        raise InputError(f"Nobody knows what is right in {groups.name}, so nothing can be called fixed.")
+        raise InputError(f"{groups.name} has no ground truth, so no group can be called fixed or broken.")
     arrays = [store.arrays(run_id, i) for i in range(run.done + 1)]
     return explain(arrays, groups.truth, groups.ids, metric)
 

@@ -117,7 +117,7 @@ def _order(part: str, title: str, count: int, licence: str) -> Benchmark:
         ),
         shape=(1, 5),
         counts={"test": (count,)},
-        note="ARO draws the shuffles anew in every run; these are one fixed draw, so results differ a little from "
+        note="ARO draws new shuffles in every run; these are one fixed draw, so results differ a little from "
         "published ones.",
         reference=("ARO", f"{title}-Order"),
         download=f"aro/{part}-order",

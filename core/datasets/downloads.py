@@ -146,7 +146,7 @@ def fetch(key: str, folder: Path, progress: Progress | None = None) -> list[Path
         raise unknown_name("data set", key, sources())
     source = sources()[key]
     if not source.items:
-        raise InputError(f"{key} cannot be fetched from here: {next_step(key, folder)}.")
+        raise InputError(f"{key} cannot be downloaded automatically: {next_step(key, folder)}.")
     for item in source.items:
         _fetch_item(item, folder, progress)
     items = [*source.items, *(source.listing.items(folder) if source.listing else [])]
@@ -165,7 +165,7 @@ def _fetch_item(item: DownloadItem, folder: Path, progress: Progress | None) -> 
         unpack(path, folder / item.unpack, keep=True)
         if not item.done(folder):
             raise InputError(
-                f"{path} does not hold {item.makes}; unpack it by hand, or fetch it again later."
+                f"{path} does not hold {item.makes}; unpack it manually, or download it again later."
             )
         path.unlink()
 
@@ -237,10 +237,10 @@ def _receive(
     answer: http.client.HTTPResponse, part: Path, start: int, size: int | None, progress: Progress | None
 ) -> None:
     if urllib.parse.urlsplit(answer.url).scheme not in ("http", "https"):
-        raise _DownloadFailed("it redirects away from the web")
+        raise _DownloadFailed("it redirects to an address that is neither http nor https")
     kind = answer.headers.get_content_type()
     if kind == "text/html":
-        raise _DownloadFailed("it answers with a web page, perhaps a quota or a form")
+        raise _DownloadFailed("it returns a web page, perhaps a quota notice or a form")
     if answer.status != 206 or not answer.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
         start = 0
     length = answer.headers.get("Content-Length")
@@ -260,7 +260,7 @@ def _receive(
                 file.flush()
             start += len(chunk)
             if most is not None and start > most:
-                raise _DownloadFailed(f"it sends more than the {most} bytes it may")
+                raise _DownloadFailed(f"it sends more than the {most} bytes allowed")
             if progress is not None:
                 progress(name, start / most if most else 0.0)
     if total is not None and start < total:
@@ -274,7 +274,7 @@ def _verify(part: Path, sha256: str | None, size: int | None) -> None:
     if size is not None and length != size:
         wrong = f"it sent {length} bytes, {size} were expected"
     elif sha256 is not None and checksum(part) != sha256:
-        wrong = "what it sent has another checksum than the manifest's"
+        wrong = "its checksum differs from the manifest's"
     if wrong:
         part.unlink()
         _validator(part).unlink(missing_ok=True)
@@ -331,7 +331,7 @@ def unpack(
     except _BROKEN as error:
         reason = str(error).partition("\n")[0]  # tarfile lists every compression that it tried
         raise InputError(
-            f"{archive} is damaged or no archive ({reason}); delete it and fetch it again."
+            f"{archive} is damaged or not an archive ({reason}); delete it and fetch it again."
         ) from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
@@ -344,7 +344,8 @@ def _extract(archive: Path, aside: Path, limit: _UnpackLimit) -> None:
         unsafe = inside.is_absolute() or ".." in inside.parts or set(member.name) & set("\\:\0")
         if unsafe or not inside.parts or not member.plain:
             raise InputError(
-                f"{archive} holds {member.name!r}, which is unsafe to unpack; do not trust it, get it from its source."
+                f"{archive} holds {member.name!r}, which is unsafe to unpack; do not trust it; download it from its "
+                f"source."
             )
         if member.size > left or count >= limit.files:
             raise InputError(
@@ -366,7 +367,7 @@ def _write_member(member: _Member, path: Path, left: int, archive: Path) -> int:
             written += len(chunk)
             if written > left:
                 raise InputError(
-                    f"{archive} unpacks to more than it may; do not trust it, or make it smaller."
+                    f"{archive} unpacks to more than allowed; do not trust it, or make it smaller."
                 )
             with storage_errors(path):
                 file.write(chunk)

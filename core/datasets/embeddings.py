@@ -136,7 +136,7 @@ def parse_shape(text: str) -> tuple[int, int]:
     m, k = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= m <= k or k < 2:
         raise InputError(
-            f"{text!r} is no group shape; write images x captions, such as 2x2 or 1x4, with no more images than "
+            f"{text!r} is not a group shape; write images x captions, such as 2x2 or 1x4, with no more images than "
             "captions and two captions or more."
         )
     return m, k
@@ -178,7 +178,7 @@ def embedding_file(
         )
     if len(images) % m or len(captions) % k or len(images) // m != len(captions) // k:
         raise InputError(
-            f"{path} has {len(images)} images and {len(captions)} captions, which make no groups of {m} images and "
+            f"{path} has {len(images)} images and {len(captions)} captions, which cannot form groups of {m} images and "
             f"{k} captions; give the right shape or complete the file."
         )
     check_shape(path, len(images) // m, m, k)

@@ -88,13 +88,13 @@ def _read(path: Path) -> bytes:
 
 def read_json(path: Path) -> Any:
     """The value of a JSON file."""
-    with find_layout(path, "a whole JSON file"):
+    with find_layout(path, "a complete JSON file"):
         return json.loads(_read(path))
 
 
 def read_jsonl(path: Path) -> list[Any]:
     """The values of a JSON-lines file; blank lines are skipped."""
-    with find_layout(path, "a whole JSON-lines file"):
+    with find_layout(path, "a complete JSON-lines file"):
         return [json.loads(line) for line in _read(path).splitlines() if line.strip()]
 
 
@@ -132,7 +132,7 @@ def read_parquet(paths: Iterable[Path], texts: Sequence[str], images: Sequence[s
                     for i, row in enumerate(values):
                         rows.append({**row, **{c: ParquetImage(path, c, group, i) for c in images}})
         except (pa.ArrowException, OSError) as error:
-            raise InputError(f"{path} is not a whole Parquet file ({error}); download it again.") from None
+            raise InputError(f"{path} is not a complete Parquet file ({error}); download it again.") from None
     return rows
 
 

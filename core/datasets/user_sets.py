@@ -85,12 +85,12 @@ def checked_name(name: str) -> str:
     wanted = name.strip().removeprefix("mine/")
     if not _NAME.fullmatch(wanted):
         raise InputError(
-            f"{name!r} is no name for a set; use up to 64 lower-case letters, digits, dots, dashes and underscores, "
-            "such as 'kitchen-pairs'."
+            f"{name!r} is not a valid name for a set; use up to 64 lower-case letters, digits, dots, dashes and "
+            "underscores, such as 'kitchen-pairs'."
         )
     if (root() / wanted).exists():
         raise InputError(
-            f"There is a set mine/{wanted} already; choose another name, or remove that one first."
+            f"A set mine/{wanted} exists already; choose another name, or remove that one first."
         )
     return wanted
 
@@ -160,7 +160,7 @@ def _group(row: Mapping[str, Any], folder: Path) -> Group:
 
 def _plain(name: str) -> str:
     if not re.fullmatch(r"[0-9a-f]{32}\.[a-z]{3,4}", name):
-        raise ValueError(f"{name!r} is no image of a set")
+        raise ValueError(f"{name!r} is not an image of a set")
     return name
 
 

@@ -22,11 +22,12 @@ SOLVED_SHARE = 0.8
 METRIC = INDIVIDUAL_MATCH  # on 1xk it is TextScore; on every other shape the one that counts single images
 
 VERDICTS = {
-    "design": "It cannot be solved without looking, by design.",
-    "solved": "It can be solved without looking.",
-    "partly": "Part of it can be solved without looking.",
-    "no": "No sign that it can be solved without looking.",
-    "against": "This model does not solve it without looking: it finds the false captions likelier than the true ones.",
+    "design": "By design it cannot be solved without the image.",
+    "solved": "It can be solved without the image.",
+    "partly": "Part of it can be solved without the image.",
+    "no": "No sign that it can be solved without the image.",
+    "against": "This model does not solve it without the image: it finds the false captions likelier than the true "
+    "ones.",
 }
 
 
@@ -64,7 +65,7 @@ def blind_baseline(scores: np.ndarray, truth: np.ndarray, seed: int = 0) -> Blin
     array = np.asarray(scores)
     if array.ndim == 3 and (array != array[:, :1]).any():
         raise InputError(
-            "The scores differ between images of one group, so this model does look; choose a blind one."
+            "The scores differ between images of one group, so this model uses the image; choose a text-only one."
         )
     evaluation = Evaluation.of(array, truth, seed=seed)
     found = evaluation.metrics
@@ -77,7 +78,7 @@ def check_blind(name: str) -> None:
     kind = KINDS[scorer_kind(name)]
     if kind.reads_image:
         raise InputError(
-            f"{name} gives {kind.label}, which looks at the image; choose a blind model such as builtin/blind-lm, "
+            f"{name} gives {kind.label}, which uses the image; choose a text-only model such as builtin/blind-lm, "
             "lm:NAME, or blind:NAME for a captioner."
         )
 
@@ -112,10 +113,12 @@ def explain(check: BlindCheck, model: str, shape: tuple[int, int]) -> str:
             "scores all images alike: every comparison between images is a tie, and a tie is wrong."
         )
     what = {
-        "solved": f"{model} finds {numbers} from the words alone. A high score here proves nothing about seeing.",
-        "partly": f"{model} finds {numbers} from the words alone. Read what a seeing model scores against that.",
-        "no": f"{model} finds {numbers} from the words alone, which cannot be told from guessing.",
-        "against": f"{model} finds {numbers} from the words alone, fewer than guessing: its language prior hurts here.",
+        "solved": f"{model} finds {numbers} from the words alone. A high score here is no evidence that a model uses "
+        f"the image.",
+        "partly": f"{model} finds {numbers} from the words alone. Compare the scores of image-text models with that.",
+        "no": f"{model} finds {numbers} from the words alone, which is no better than guessing.",
+        "against": f"{model} finds {numbers} from the words alone, fewer than by guessing: its language prior "
+        f"misleads it here.",
     }[check.verdict]
     return f"{VERDICTS[check.verdict]} {what}"
 

@@ -49,7 +49,7 @@ class PriorKind:
 PRIORS: dict[str, PriorKind] = {
     "gaussian": PriorKind(
         "Gaussian noise images",
-        "The model captions pictures of noise: log of the mean over them of P(t | noise).",
+        "The captioner is shown noise images: log of the mean of P(t | noise) over them.",
     ),
     "test": PriorKind(
         "images of the set itself",
@@ -58,7 +58,7 @@ PRIORS: dict[str, PriorKind] = {
     "train": PriorKind("training images", "The mean over images of the training data of P(t | image)."),
     "lm": PriorKind(
         "a blind language model",
-        "How likely another model, which sees no image, finds the words.",
+        "The likelihood of the caption under another model, which sees no image.",
         sampled=False,
     ),
 }
@@ -84,7 +84,7 @@ def check_log_prob(name: str) -> None:
     kind = KINDS[scorer_kind(name)]
     if not kind.log_prob:
         raise InputError(
-            f"{name} gives {kind.label}, which is no log P(t | image): nothing can be taken from it; choose a "
+            f"{name} gives {kind.label}, not log P(t | image), so there is no language prior to remove; choose a "
             "captioner such as builtin/blip-caption, or vgpt:NAME for a model that can caption."
         )
 
@@ -165,7 +165,7 @@ def null_sample(name: str, benchmark: str, count: int | None = None, seed: int =
 
 def _check_positive(wanted: int) -> int:
     if wanted < 1:
-        raise InputError(f"A prior from {wanted} images cannot be had; ask for at least one.")
+        raise InputError(f"A prior needs at least one image, not {wanted}.")
     return wanted
 
 
@@ -186,7 +186,7 @@ def _training_images(benchmark: str, count: int, seed: int, folder: Path | None)
         return [FileImage(path) for path in files]
     if not benchmark.startswith("scenes/"):
         raise InputError(
-            f"The training images behind {benchmark} do not come with Crossmatch; give a folder of some with "
+            f"The training images behind {benchmark} are not shipped with Crossmatch; give a folder of some with "
             "--images, or use another prior (gaussian, test, lm)."
         )
 

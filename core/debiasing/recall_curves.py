@@ -62,7 +62,7 @@ def recall_curve(
             )
             hits[:, i] = _top(alphas, *true) > _top(alphas, *other)
     if not len(rows):
-        raise InputError("No caption belongs to any image, so there is nothing to find; check the set.")
+        raise InputError("No caption belongs to any image, so there is nothing to retrieve; check the set.")
     return RecallCurve(alphas, 100 * hits.mean(axis=1), hits)
 
 

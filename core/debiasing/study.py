@@ -212,7 +212,7 @@ def matching_totals(study: AlphaStudy, index: int, alpha: float) -> list[Matchin
     scores, prior = study.scores[index], study.prior[index]
     m, k = scores.shape
     if perm(k, m) > MAX_ENUMERATED:
-        raise InputError(f"A group of {m}x{k} has too many matchings to list; look at a smaller one.")
+        raise InputError(f"A group of {m}x{k} has too many matchings to list; choose a smaller one.")
     rows = np.arange(m)
     found = [
         MatchingTotal(

@@ -23,7 +23,7 @@ def download_keys(name: str) -> list[str]:
     if family:
         return family
     if name.partition("/")[0] in ("scenes", "mine"):
-        raise InputError(f"{name} is here already; there is nothing to fetch.")
+        raise InputError(f"{name} is already available; there is nothing to download.")
     raise unknown_name("benchmark", name, [*sources(), *datasets.names(None)])
 
 
@@ -45,7 +45,9 @@ def fetch_benchmark(name: str, folder: Path | None = None, progress: Progress | 
         elif source.step:
             left.append(f"{key}: {next_step(key, place)}")
     if left:
-        raise InputError(f"{'The rest of ' if have else ''}{name} only you can get: {'; '.join(left)}.")
+        raise InputError(
+            f"{'The rest of ' if have else ''}{name} has to be downloaded manually: {'; '.join(left)}."
+        )
     return have
 
 
@@ -60,5 +62,5 @@ def _from_hub(hub: Hub, folder: Path, progress: Progress | None, step: str) -> P
 
             snapshot_download(hub.repo, repo_type="dataset", revision=hub.revision, local_dir=target)
     except InputError as error:
-        raise InputError(f"{error} By hand: {step}.") from None
+        raise InputError(f"{error} Download it manually: {step}.") from None
     return target

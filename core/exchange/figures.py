@@ -83,8 +83,8 @@ def _pictures(figures: Mapping[Path, dict[str, Any]], scale: float) -> dict[Path
     program = browser()
     if program is None:
         raise InputError(
-            f"SVG and PNG are drawn by a browser, and no Chromium, Chrome or Edge is here; install one, set {VARIABLE} "
-            "to its path, or write .html."
+            "SVG and PNG are drawn by a browser, and no Chromium, Chrome or Edge is installed; install one, set "
+            f"{VARIABLE} to its path, or write .html."
         )
     from core.exchange.kaleido_render import render_figures  # plotly
 

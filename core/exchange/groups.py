@@ -31,7 +31,7 @@ def export_groups(
     progress : called with (groups done, groups).
     """
     if out.exists():
-        raise InputError(f"{out} exists already; choose another place, nothing is overwritten.")
+        raise InputError(f"{out} exists already; choose another path, nothing is overwritten.")
     suffix = out.suffix.lower()
     if suffix == ".parquet" and images:
         _write_parquet(groups, out, progress)

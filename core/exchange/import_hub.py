@@ -134,7 +134,7 @@ def hub_request(name: str) -> Iterator[None]:
         ) from None
     except errors.HFValidationError:
         raise InputError(
-            f"{name!r} is no name of a data set; write USER/NAME, such as facebook/winoground."
+            f"{name!r} is not the name of a data set; write USER/NAME, such as facebook/winoground."
         ) from None
     except errors.HfHubHTTPError as error:
         status = getattr(error.response, "status_code", "no answer")

@@ -51,7 +51,7 @@ class ImageFinder:
 
     def _path(self, name: str) -> Path:
         if name.startswith(("http://", "https://")):
-            raise RowError(f"{name!r} is an address on the web", "download the image and name the file")
+            raise RowError(f"{name!r} is a web address", "download the image and give its file name")
         inside = PurePosixPath(name.replace("\\", "/"))
         if (
             inside.is_absolute()
@@ -61,7 +61,7 @@ class ImageFinder:
             or "\0" in name
         ):
             raise RowError(
-                f"{name!r} leads out of the folder", "name the image by its place below the manifest"
+                f"{name!r} points outside the folder", "give the image's path relative to the manifest"
             )
         for form in (
             str(inside),
@@ -124,7 +124,7 @@ def verify_image(data: bytes, name: str) -> tuple[bytes, str]:
             with Image.open(io.BytesIO(data)) as image:
                 return _checked(image, data, name)
     except UnidentifiedImageError:
-        raise RowError(f"{name!r} is no image", "save it as PNG or JPEG") from None
+        raise RowError(f"{name!r} is not an image", "save it as PNG or JPEG") from None
     except Image.DecompressionBombError:
         raise RowError(f"{name!r} has too many pixels", _SMALLER) from None
     except (OSError, ValueError, SyntaxError, EOFError, IndexError, TypeError, MemoryError) as error:

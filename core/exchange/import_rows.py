@@ -110,7 +110,7 @@ class RowReader:
         if isinstance(value, bytes):
             return self.keeper.add(value, "the image in this cell")
         if not isinstance(value, str) or not value.strip():
-            what = "there is no image" if value is None or value == "" else f"{value!r} is no image"
+            what = "there is no image" if value is None or value == "" else f"{value!r} is not an image"
             raise RowError(what, "name a file")
         return self.keeper.add(self.finder.read(value.strip()), value.strip())
 
@@ -163,31 +163,35 @@ class RowReader:
         m, k = len(draft.images), len(draft.captions)
         faults = [
             (m < 1, "the group has no image", "add one"),
-            (k < 2, f"the group has {k} caption{'s' * (k != 1)}", "add one: there must be a choice"),
+            (k < 2, f"the group has {k} caption{'s' * (k != 1)}", "add another: a group needs at least two"),
             (m > k, f"the group has {m} images and {k} captions", "add captions, or leave images out"),
-            (max(m, k) > MAX_SIDE, f"the group has {max(m, k)} images or captions", f"keep to {MAX_SIDE}"),
+            (
+                max(m, k) > MAX_SIDE,
+                f"the group has {max(m, k)} images or captions",
+                f"use at most {MAX_SIDE}",
+            ),
         ]
         for wrong, what, fix in faults:
             if wrong:
                 self._tell(draft.row, "", RowError(what, fix))
                 return False
         if draft.id in self._ids:
-            what = f"the id {draft.id!r} is that of row {self._ids[draft.id]} too"
-            self._tell(draft.row, self.columns.id, RowError(what, "give each group an id of its own"))
+            what = f"the id {draft.id!r} is used by row {self._ids[draft.id]} already"
+            self._tell(draft.row, self.columns.id, RowError(what, "give each group a different id"))
             return False
         self._ids[draft.id] = draft.row
         if len(set(draft.captions)) < k:
             self._tell(
                 draft.row,
                 "",
-                RowError("two captions are the same: they always tie", "change one of them"),
+                RowError("two captions are identical, so they always tie", "change one of them"),
                 False,
             )
         if len(set(draft.images)) < m:
             self._tell(
                 draft.row,
                 "",
-                RowError("two images are the same: they always tie", "change one of them"),
+                RowError("two images are identical, so they always tie", "change one of them"),
                 False,
             )
         return True
@@ -212,11 +216,11 @@ def _caption(value: Any) -> str:
     if value is None or (isinstance(value, str) and not value.strip()):
         raise RowError("there is no caption", "write one")
     if not isinstance(value, str):
-        raise RowError(f"{value!r} is no text", "write the caption as text")
+        raise RowError(f"{value!r} is not text", "write the caption as text")
     if len(value) > MAX_CAPTION:
-        raise RowError(f"the caption has {len(value)} characters", f"keep to {MAX_CAPTION}")
+        raise RowError(f"the caption has {len(value)} characters", f"use at most {MAX_CAPTION}")
     if any(ord(c) < 32 and c not in "\t\r\n" for c in value) or not _encodable(value):
-        raise RowError("the caption holds characters that are no text", "save the table as UTF-8 again")
+        raise RowError("the caption holds characters that are not text", "save the table as UTF-8 again")
     return value
 
 
@@ -249,7 +253,7 @@ def _indices(value: Any, m: int, k: int) -> list[int]:
         raise RowError(f"{value!r} does not say which caption belongs to which image", want)
     found = [n for n in numbers if n is not None]
     if len(set(found)) < m or not all(0 <= n < k for n in found):
-        raise RowError(f"{value!r} names captions that are not there or are there twice", want)
+        raise RowError(f"{value!r} names captions that do not exist, or names one twice", want)
     return found
 
 

@@ -117,16 +117,14 @@ def add_benchmark(staged: Staged, name: str, skip_bad: bool = False, **facts: st
     """
     name = user_sets.checked_name(name)
     if not staged.groups:
-        raise InputError(
-            f"{staged.source} gives no group that can be used; mend what the list of problems says."
-        )
+        raise InputError(f"{staged.source} holds no usable group; fix the listed problems.")
     if staged.fatal and not skip_bad:
         raise InputError(
-            f"{staged.source} has {staged.fatal} problem{'s' * (staged.fatal != 1)}; mend them, or agree to leave "
+            f"{staged.source} has {staged.fatal} problem{'s' * (staged.fatal != 1)}; fix them, or agree to leave "
             "their groups out."
         )
     if not staged.folder.is_dir():
-        raise InputError(f"The staged set of {staged.source} is gone; read it again.")
+        raise InputError(f"The staged set of {staged.source} is no longer there; read it again.")
     return user_sets.install_set(staged.folder, name, staged.shapes, facts)
 
 

@@ -120,7 +120,7 @@ def _options(folder: Path) -> dict[str, tuple[Path, ...]]:
 def _choose(source: Path, manifest: str | None) -> tuple[Path, ...]:
     if is_file(source):
         if source.suffix.lower() not in ENDINGS:
-            raise InputError(f"{source.name} is no table; its name must end in {', '.join(ENDINGS)}.")
+            raise InputError(f"{source.name} is not a table; its name must end in {', '.join(ENDINGS)}.")
         if manifest is not None:
             raise InputError(f"{source.name} is one table, so there is no manifest to choose; leave it out.")
         return (source,)
@@ -209,7 +209,7 @@ def _csv_row(number: int, header: list[str], cells: list[str]) -> ImportRow:
 def _distinct(columns: list[str], path: Path) -> None:
     twice = next((c for i, c in enumerate(columns) if c in columns[:i]), None)
     if twice is not None:
-        raise InputError(f"{path.name} has the column {twice!r} twice; give each column a name of its own.")
+        raise InputError(f"{path.name} has the column {twice!r} twice; give each column a different name.")
 
 
 # --- JSON
@@ -221,9 +221,9 @@ def _json(path: Path) -> ImportTable:
         try:
             value = json.loads(text, parse_constant=_refuse)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{path.name} is not whole JSON ({error}); save it again.") from None
+            raise InputError(f"{path.name} is not complete JSON ({error}); save it again.") from None
         if not isinstance(value, list):
-            raise InputError(f"{path.name} is no JSON list; write a list with one object per group.")
+            raise InputError(f"{path.name} is not a JSON list; write a list with one object per group.")
         found = [_object(i, item) for i, item in enumerate(value, 1)]
     else:
         lines = ((i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip())
@@ -248,7 +248,7 @@ def _line(number: int, line: str) -> ImportRow:
     try:
         value = json.loads(line, object_pairs_hook=_check_unique, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        problem = Problem(number, "", f"the line is no JSON ({error})", "write one JSON object per line")
+        problem = Problem(number, "", f"the line is not JSON ({error})", "write one JSON object per line")
         return ImportRow(number, {}, problem)
     return _object(number, value)
 
@@ -289,7 +289,7 @@ def _arrow(paths: tuple[Path, ...]) -> ImportTable:
 def _not_whole(path: Path, error: Exception) -> InputError:
     kind = "Parquet" if path.suffix.lower() == ".parquet" else "Arrow"
     reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-    return InputError(f"{path.name} is no whole {kind} file ({reason}); fetch it again.")
+    return InputError(f"{path.name} is not a complete {kind} file ({reason}); fetch it again.")
 
 
 def _schema(path: Path) -> list[str]:

@@ -27,7 +27,7 @@ def export_model(store: RunStore, run_id: str, out: Path) -> Path:
     """
     model = adapted_model(store, run_id)
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise InputError(f"{out} exists already; choose another place, nothing is overwritten.")
+        raise InputError(f"{out} exists already; choose another path, nothing is overwritten.")
     with files.storage_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         aside = out.with_name(f".{out.name}.{os.getpid()}")
@@ -76,7 +76,7 @@ def push_model(folder: Path, repository: str, token: str | None, private: bool =
         )
     except errors.HFValidationError:
         raise InputError(
-            f"{repository!r} is no name of a hub repository; write USER/NAME, such as ada/clip-adapted."
+            f"{repository!r} is not the name of a hub repository; write USER/NAME, such as ada/clip-adapted."
         ) from None
     except errors.HfHubHTTPError as error:
         status = getattr(error.response, "status_code", "no answer")

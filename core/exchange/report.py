@@ -115,7 +115,7 @@ def read_report(path: Path) -> list[dict[str, Any]]:
 
 
 def _no_report(path: Path) -> Any:
-    raise InputError(f"{path} is no report of Crossmatch; make one with `crossmatch report`.") from None
+    raise InputError(f"{path} is not a Crossmatch report; make one with `crossmatch report`.") from None
 
 
 def report_html(sections: Sequence[ReportSection], examples: int = 6, pictures: bool | None = None) -> str:
@@ -254,7 +254,7 @@ def _published(section: ReportSection) -> str:
     rows = "".join(f"<tr>{''.join(f'<td>{escape(str(c))}</td>' for c in row)}</tr>" for row in cells)
     head = "<tr><th>Where</th><th>Model</th><th>Method</th><th>Metric</th><th>%</th></tr>"
     body = f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
-    return f"<details><summary>What the papers report here</summary>{body}</details>" if rows else ""
+    return f"<details><summary>Published results</summary>{body}</details>" if rows else ""
 
 
 def _number(row: Mapping[Hashable, Any]) -> str:
@@ -262,7 +262,7 @@ def _number(row: Mapping[Hashable, Any]) -> str:
 
 
 def chosen_groups(found: Evaluation, count: int) -> list[tuple[str, int]]:
-    """Groups worth a look with the reason: matched right though GroupScore fails, nearly tied, wrong by far, right."""
+    """Notable groups with the reason: matched right though GroupScore fails, nearly tied, wrong by far, right."""
     margin = found.matches.margin
     kinds = group_filters.notable_groups(found)
     matched = found.outcomes[GROUP_MATCH]
@@ -313,9 +313,9 @@ def _examples(section: ReportSection, count: int, pictures: bool | None) -> str:
     note = (
         ""
         if shown
-        else '<p class="quiet">The images stay out of this report: their licence may forbid it.</p>'
+        else '<p class="quiet">Images are left out of this report: their licence may forbid it.</p>'
     )
-    return f"<h3>Groups worth a look</h3>{note}{''.join(blocks)}" if blocks else ""
+    return f"<h3>Notable groups</h3>{note}{''.join(blocks)}" if blocks else ""
 
 
 def _uri(image: ImageRef) -> str:

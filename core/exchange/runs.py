@@ -41,9 +41,9 @@ def export_run(store: RunStore, run_id: str, out: Path, model: bool = True) -> P
     """
     run = store.get(run_id)
     if run.live:
-        raise InputError(f"Run {run_id} is {run.status}; wait for its end, or stop it.")
+        raise InputError(f"Run {run_id} is {run.status}; wait until it finishes, or stop it.")
     if out.exists():
-        raise InputError(f"{out} exists already; choose another place, nothing is overwritten.")
+        raise InputError(f"{out} exists already; choose another path, nothing is overwritten.")
     aside = out.with_name(f".{out.name}.{os.getpid()}")
     with files.storage_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -98,7 +98,7 @@ def _opened(source: Path, place: Path) -> Path:
     if not is_file(source):
         raise InputError(f"{source} does not exist; check the path.")
     if not zipfile.is_zipfile(source):
-        raise InputError(f"{source} is no zip; give the folder or zip that `crossmatch export run` wrote.")
+        raise InputError(f"{source} is not a zip; give the folder or zip that `crossmatch export run` wrote.")
     unpack(source, place / "run", MOST_BYTES, MOST_FILES)
     found = sorted((place / "run").rglob(files.MANIFEST), key=lambda path: len(path.parts))
     if not found:
@@ -111,7 +111,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     manifest = files.verify_manifest(folder)
     if manifest.get("kind") != "crossmatch run":
         raise InputError(
-            f"{folder.name} is no run; give the folder or zip that `crossmatch export run` wrote."
+            f"{folder.name} is not a run; give the folder or zip that `crossmatch export run` wrote."
         )
     if manifest.get("format") != FORMAT:
         raise InputError(
@@ -126,7 +126,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         steps = [json.loads(line, parse_constant=_refuse) for line in lines if line.strip()]
         _check(record, steps)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{folder.name} is no whole run ({error}); export it again.") from None
+        raise InputError(f"{folder.name} is not a complete run ({error}); export it again.") from None
     return record, steps
 
 
@@ -136,13 +136,13 @@ def _check(record: dict[str, Any], steps: list[dict[str, Any]]) -> None:
     if not re.fullmatch(r"[a-z]{1,20}", record["kind"]) or not isinstance(config, dict):
         raise ValueError("its description is damaged")
     if any(not isinstance(config.get(key, ""), str) for key in ("model", "benchmark", "split", "device")):
-        raise ValueError("the model or benchmark of its description is no name")
+        raise ValueError("the model or benchmark of its description is not a name")
     if not isinstance(config.get(record["kind"], {}), dict):
-        raise ValueError("its settings are no settings")
+        raise ValueError("its settings are invalid")
     if record["status"] not in _STATUS or not isinstance(record["title"], str) or not record["title"].strip():
         raise ValueError("its status or title is damaged")
     if not isinstance(record.get("error"), str | None):
-        raise ValueError("its error is no sentence")
+        raise ValueError("its error is not a sentence")
     if [step["iteration"] for step in steps] != list(range(len(steps))):
         raise ValueError("its iterations are not 0, 1, 2, ...")
     for step in steps:
@@ -152,7 +152,7 @@ def _check(record: dict[str, Any], steps: list[dict[str, Any]]) -> None:
         value = record.get(name)
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if value is not None and not (number and 0 <= value < _LARGEST):
-            raise ValueError(f"{name!r} is no number that it could be")
+            raise ValueError(f"{name!r} is not a valid number")
 
 
 def _refuse(word: str) -> None:

@@ -54,14 +54,14 @@ def read_table(path: Path | str, data: bytes | None = None) -> pd.DataFrame:
     """
     suffix = Path(path).suffix.lower()
     if suffix not in ENDINGS:
-        raise InputError(f"{path} is no table; its name must end in {', '.join(ENDINGS)}.")
+        raise InputError(f"{path} is not a table; its name must end in {', '.join(ENDINGS)}.")
     table = _FORMATS[suffix][1](path, read_bytes(path, data))
     if not len(table.columns):
         raise InputError(f"{path} has no columns; choose another file.")
     table.columns = [str(name) for name in table.columns]
     twice = table.columns[table.columns.duplicated()]
     if len(twice):
-        raise InputError(f"{path} has the column {twice[0]!r} twice; give each column a name of its own.")
+        raise InputError(f"{path} has the column {twice[0]!r} twice; give each column a different name.")
     try:
         return _plain(table)
     except OverflowError:
@@ -116,7 +116,7 @@ def _from_csv(path: Path | str, content: bytes) -> pd.DataFrame:
     try:
         head, *rows = list(csv.reader(io.StringIO(text, newline="")))
     except (csv.Error, ValueError) as error:
-        raise InputError(f"{path} is no CSV table ({error}); save or fetch it again.") from None
+        raise InputError(f"{path} is not a CSV table ({error}); save or fetch it again.") from None
     bad = next((i for i, row in enumerate(rows) if row and len(row) != len(head)), None)
     if bad is not None:
         raise InputError(
@@ -181,10 +181,12 @@ def _from_jsonl(path: Path | str, content: bytes) -> pd.DataFrame:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise InputError(
-                f"{path}: line {number} is no JSON ({error}); write one object per line."
+                f"{path}: line {number} is not JSON ({error}); write one object per line."
             ) from None
         if not isinstance(row, dict) or any(isinstance(v, dict | list) for v in row.values()):
-            raise InputError(f"{path}: line {number} is no row of a table; write one flat object per line.")
+            raise InputError(
+                f"{path}: line {number} is not a row of a table; write one flat object per line."
+            )
         rows.append({printable(k): printable(v) if isinstance(v, str) else v for k, v in row.items()})
         names.update(rows[-1])  # every row gets every other row's columns
         check(path, columns=len(names), cells=len(names) * len(rows))

@@ -59,7 +59,7 @@ def ablations(path: Path | None = None) -> pd.DataFrame:
     """
     file = path or assets() / "results" / "ttm_ablations.csv"
     if not file.is_file():
-        raise InputError(f"{file.name} is not here; `python -m benchmarks.ablations` measures it.")
+        raise InputError(f"{file.name} is missing; `python -m benchmarks.ablations` creates it.")
     return pd.read_csv(file, keep_default_na=False, na_values=[""])
 
 
@@ -198,7 +198,7 @@ def ends_figure(data: FinalResultsData, height: int = 360) -> go.Figure:
         )
         lines = [("before", data.before[name], "dash")]
         if name in data.skyline:
-            lines.append(("oracle (reads the truth)", data.skyline[name][0], "dashdot"))
+            lines.append(("oracle (uses the truth)", data.skyline[name][0], "dashdot"))
         for what, level, dash in lines:
             figure.add_scatter(
                 x=data.x,

@@ -78,7 +78,7 @@ def alpha_figure(data: AlphaData, alpha: float | None = None, height: int = 380)
         y=data.chance[name], line={"color": OUTCOME_COLOURS["tie"], "width": 2, "dash": "2px,3px"}
     )
     figure.add_vrect(*data.best, fillcolor=_faint(METRICS[name].colour, 0.22), line_width=0)
-    layout(figure, height, "alpha: how much of the language prior is taken out", "", percent=True)
+    layout(figure, height, "alpha: how much of the language prior is removed", "", percent=True)
     lowest = min([data.chance[name], *(float(v.min()) for v in data.y.values()), float(low.min())])
     figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25)
     figure.update_yaxes(range=[_floor(lowest), 104])

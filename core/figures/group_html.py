@@ -148,7 +148,7 @@ def matching_alt(data: GroupData, revealed: bool) -> str:
     if not revealed:
         return "The model's matching is hidden until you reveal it."
     if data.matching is None:
-        return "Two matchings tie for the highest total: the model matches nothing here."
+        return "Two matchings tie for the highest total, so the model induces no matching."
     pairs = ", ".join(f"image {image_name(i)} with caption {j + 1}" for i, j in enumerate(data.matching))
     wrong = [image_name(i) for i, j in enumerate(data.matching) if j != data.truth[i]]
     verdict = f"wrong for image {', '.join(wrong)}" if wrong else "all right"

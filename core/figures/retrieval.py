@@ -18,7 +18,7 @@ from core.scorers.cola_config import STRATEGIES
 PARTS = ("all", "seen", "unseen")
 # How assets/results/cola.csv and cola_claims.csv were made: said beside them, because it decides what comes out.
 BUDGET = (
-    "1,200 steps of 12 x 12 pairs, single and multi-object queries without swapped ones, a base that was never told "
+    "1,200 steps of 12 x 12 pairs, single and multi-object queries without swapped ones, a base trained without "
     "sizes or materials, which 216 of the 240 queries name"
 )
 # What the table of strategies shows: metric, part, heading.

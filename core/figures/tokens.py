@@ -64,9 +64,9 @@ def _word(token: str, seeing: float, blind: float) -> str:
     gain = seeing - blind
     sign, kind, said = "=", "tie", "the image changes little"
     if gain > NO_CHANGE_NATS:
-        sign, kind, said = "▲", "right", "the image speaks for it"
+        sign, kind, said = "▲", "right", "the image makes it likelier"
     elif gain < -NO_CHANGE_NATS:
-        sign, kind, said = "▼", "wrong", "the image speaks against it"
+        sign, kind, said = "▼", "wrong", "the image makes it less likely"
     red, green, blue = (int(OUTCOME_COLOURS[kind][i : i + 2], 16) for i in (1, 3, 5))
     depth = 0.10 + 0.35 * min(abs(gain) / FULL_COLOUR_NATS, 1.0)
     style = f"{_WORD};background:rgba({red},{green},{blue},{depth:.2f});border-bottom:3px solid {OUTCOME_COLOURS[kind]}"

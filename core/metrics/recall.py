@@ -58,7 +58,9 @@ def recall(
     for name, (table, wanted) in sides.items():
         asked = wanted.any(axis=1)
         if not asked.any():
-            raise InputError("No caption belongs to any image, so there is nothing to find; check the set.")
+            raise InputError(
+                "No caption belongs to any image, so there is nothing to retrieve; check the set."
+            )
         of_side = ranks(np.ascontiguousarray(table[asked]), wanted[asked])
         _add_side(found, name, of_side, (wanted[asked].sum(axis=1), wanted.shape[1]), tops, seed)
         found.left_out[name] = int((~asked).sum())

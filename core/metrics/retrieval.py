@@ -197,15 +197,15 @@ METRICS: dict[str, RetrievalMetric] = {
         "Standard mAP", "The same among all images.", "percent", "higher", "everything", "precision", "expected"
     ),
     F1: RetrievalMetric(
-        "F1", "Of calling the first R images of Cola's list right, where R are; needs no threshold.",
+        "F1", "F1 of calling the first R images of Cola's list relevant, where R images are; needs no threshold.",
         "percent", "higher", "any_word", "f1", "share",
     ),
     RANK_RELEVANT: RetrievalMetric(
-        "Rank of right images", "Mean rank among the images with all of the words.",
+        "Rank of relevant images", "Mean rank among the images with all of the words.",
         "rank", "lower", "all_words", "relevant", "middle",
     ),
     RANK_DISTRACTOR: RetrievalMetric(
-        "Rank of distractors", "Mean rank of the images that have all of the words wrongly attached.",
+        "Rank of distractors", "Mean rank of the images that have all of the words, but not on one object.",
         "rank", "higher", "all_words", "distractor", "middle",
     ),
 }  # fmt: skip

@@ -91,13 +91,13 @@ def _check_part(entry: MetricDescription, name: str, kind: str) -> None:
 
 
 def _text_verdict(data: GroupData) -> str:
-    return f"own caption against the best other: {compare_to_rival(data, data.row_rival)}"
+    return f"true caption against the best other: {compare_to_rival(data, data.row_rival)}"
 
 
 def _image_verdict(data: GroupData) -> str:
     if len(data.truth) == 1:
         return "one image alone: nothing to compare"
-    return f"own image against the best other: {compare_to_rival(data, data.column_rival)}"
+    return f"true image against the best other: {compare_to_rival(data, data.column_rival)}"
 
 
 def _group_verdict(data: GroupData) -> str:
@@ -128,7 +128,7 @@ METRICS: dict[str, Metric] = {
         label="TextScore",
         short="Text",
         formula=r"\forall i:\; s_{i\pi^*(i)} > \max_{j\neq\pi^*(i)} s_{ij}",
-        meaning="For every image, its own caption scores strictly highest.",
+        meaning="For every image, its true caption scores strictly highest.",
         reference="Winoground text score; [TTM] B.2 for m < k",
         colour="#c0569f",
         marker="triangle-up",
@@ -145,7 +145,7 @@ METRICS: dict[str, Metric] = {
         label="ImageScore",
         short="Image",
         formula=r"\forall i:\; s_{i\pi^*(i)} > \max_{l\neq i} s_{l\pi^*(i)}",
-        meaning="For every true caption, its own image scores strictly highest.",
+        meaning="For every true caption, its true image scores strictly highest.",
         reference="Winoground image score = Cola multi-object accuracy; an extension for m < k",
         colour="#93801c",
         marker="triangle-down",
@@ -197,7 +197,7 @@ METRICS: dict[str, Metric] = {
         label="IndividualMatch",
         short="Individual",
         formula=r"\tfrac1m\sum_i [\, s_{i\pi^*(i)} > \max_{j\neq\pi^*(i)} s_{ij} \,]",
-        meaning="Share of single images whose own caption scores strictly highest.",
+        meaning="Share of single images whose true caption scores strictly highest.",
         reference="[TTM] section 4.5",
         colour="#b5513f",
         marker="diamond",
@@ -217,7 +217,7 @@ GLOBAL: dict[str, MetricDescription] = {
     GLOBAL_MATCH: MetricDescription(
         label="Global match",
         short="Global",
-        meaning="One assignment over all images and captions gives an image its own caption.",
+        meaning="One assignment over all images and captions gives an image its true caption.",
         reference="[TTM] 3.2.1",
         colour="#5a9a32",
         marker="star",
@@ -227,7 +227,7 @@ GLOBAL: dict[str, MetricDescription] = {
     IMAGE_TO_TEXT: MetricDescription(
         label="Image to text R@1",
         short="i→t R@1",
-        meaning="An image's own caption scores highest among all captions.",
+        meaning="An image's true caption scores highest among all captions.",
         reference="Recall at 1",
         colour="#c0569f",
         marker="triangle-up",
@@ -237,7 +237,7 @@ GLOBAL: dict[str, MetricDescription] = {
     TEXT_TO_IMAGE: MetricDescription(
         label="Text to image R@1",
         short="t→i R@1",
-        meaning="A caption's own image scores highest among all images.",
+        meaning="A caption's true image scores highest among all images.",
         reference="Recall at 1",
         colour="#93801c",
         marker="triangle-down",

@@ -103,9 +103,7 @@ def _groups(config: Mapping[str, Any], tell: Any) -> dict[str, Any]:
     """A set of groups: metrics, parts by tag, and alpha where a prior is asked for."""
     own, groups = config[KIND], load_groups(config)
     if groups.truth is None:
-        raise InputError(
-            f"Nobody knows what is right in {config['benchmark']}, so no model can be judged on it."
-        )
+        raise InputError(f"{config['benchmark']} has no ground truth, so no model can be evaluated on it.")
     scorer, cache = lazy_scorer(config["model"]), ScoreCache()
     scores = score_groups(scorer, groups.blind(), cache, tell("scoring", 0.0, 0.7))
     prior = None

@@ -120,7 +120,7 @@ def _time_of_similar_run(store: RunStore, job: Mapping[str, Any]) -> tuple[float
         other, seconds = _work(run.config), sum(step["seconds"] for step in store.steps(run.id))
         if own and other and seconds:
             return seconds * own / other, "this model"
-    return None, "no earlier run says"
+    return None, "no earlier run to go by"
 
 
 def _work(config: Mapping[str, Any]) -> float | None:

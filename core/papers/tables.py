@@ -52,7 +52,7 @@ def _paper_line(dataset: str, subset: str, model: str, length: str, rows: pd.Dat
         step = (
             f"`crossmatch evaluate --benchmark {benchmark} --model api:NAME` with an endpoint that serves it"
         )
-        return TableLine(label, cells, None, f"scores of {model}: {step}; this is no run of adaptation")
+        return TableLine(label, cells, None, f"scores of {model}: {step}; this is not an adaptation run")
     options = {"iterations": int(length.removeprefix("TTM T="))} if length else {}
     return TableLine(
         label, cells, ttm_job(benchmark, MODELS[model.lower()], preset=preset, options=options), ""
@@ -130,7 +130,7 @@ def _varied(rows: Mapping[str, Mapping[str, Any]]) -> Callable[[], list[TableLin
 
 
 def _oracle() -> list[TableLine]:
-    jobs = {"without": False, "oracle: reads the truth": True}
+    jobs = {"without": False, "oracle: uses the truth": True}
     return [
         TableLine(f"{_ABLATION}, {label}", _measured(), ttm_job(_ABLATION, "builtin/clip", oracle=oracle))
         for label, oracle in jobs.items()

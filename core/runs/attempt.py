@@ -72,7 +72,9 @@ class RunAttempt:
         """Public mode bounds how long a run may work; what it has finished by then stays."""
         if not is_public() or self._since is None or time.monotonic() - self._since[0] < RUN_SECONDS:
             return False
-        self._progress["message"] = f"stopped: a run works {RUN_SECONDS // 60} minutes at most here"
+        self._progress["message"] = (
+            f"stopped: a run may take at most {RUN_SECONDS // 60} minutes on this server"
+        )
         return True
 
     def wait_for_turn(self) -> bool:

@@ -15,7 +15,7 @@ def adapted_model(store: RunStore, run_id: str) -> Path:
     """The folder of a run's final model, its checksums verified; InputError where the run has none (yet)."""
     run, folder = store.get(run_id), store.folder(run_id) / "model"
     if run.status != "finished":
-        what = "wait for its end" if run.live else "resume it to its end"
+        what = "wait until it finishes" if run.live else "resume it until it finishes"
         raise InputError(f"Run {run_id} is {run.status} and has no final model yet; {what}.")
     files.verify_manifest(folder)
     return folder

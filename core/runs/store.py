@@ -55,7 +55,7 @@ class AttemptSuperseded(InputError):
     """The run was deleted, stopped or started anew meanwhile: this worker has nothing left to write."""
 
     def __init__(self, run_id: str) -> None:
-        super().__init__(f"Run {run_id} was deleted or started anew meanwhile; list the runs again.")
+        super().__init__(f"Run {run_id} was deleted or restarted in the meantime; list the runs again.")
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class RunStore:
     def folder(self, run_id: str) -> Path:
         """A run's folder. Ids come from addresses: nothing but an id ever becomes a path."""
         if not re.fullmatch(r"[0-9]{8}-[0-9]{9}-([0-9a-f]{6}|[0-9a-f]{16})", run_id):
-            raise InputError(f"{run_id!r} is no run id; take one from the list of runs.")
+            raise InputError(f"{run_id!r} is not a run id; take one from the list of runs.")
         return self.root / run_id
 
     def arrays_path(self, run_id: str, iteration: int) -> Path:

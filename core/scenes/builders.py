@@ -373,7 +373,7 @@ SETS: dict[str, SetSpec] = {
     ),
     "scenes/triples": SetSpec(
         "Triples",
-        "3x3: three objects pass their colours round.",
+        "3x3: three objects exchange their colours in a circle.",
         _triples,
     ),
     "scenes/two-of-four": SetSpec(

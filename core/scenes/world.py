@@ -190,7 +190,7 @@ class Scene:
             _check(scene)
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(
-                f"This is no scene description ({type(error).__name__}: {error}); write one with Scene.to_json."
+                f"This is not a scene description ({type(error).__name__}: {error}); write one with Scene.to_json."
             ) from None
         return scene
 

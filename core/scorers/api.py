@@ -94,7 +94,7 @@ class ApiScorer:
 
     def __reduce__(self) -> Any:
         raise TypeError(
-            "An ApiScorer holds a connection and is not pickled; make it anew from the environment."
+            "An ApiScorer holds a connection and is not pickled; create a new one from the environment."
         )
 
     def describe(self) -> str:

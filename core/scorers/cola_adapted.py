@@ -276,7 +276,8 @@ class AdaptedModel:
         model = cls.of(load_base(base_name, device), config, base_name)
         if model.base_key != base_key:
             raise InputError(
-                f"The model in {folder} was adapted from another {base_name} than the one here now; adapt it again."
+                f"The model in {folder} was adapted from another {base_name} than the one available now; adapt it "
+                f"again."
             )
         model._restore(tensors, folder)
         model.name, model._key = name, key

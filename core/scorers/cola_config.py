@@ -63,10 +63,11 @@ FUSIONS: dict[str, str] = {
 
 # What the queries of a batch are ([Cola] 5.3, Table 2b).
 MIXES: dict[str, str] = {
-    "region": "Region captions: what people say of a part of the picture; only the own picture counts as right.",
+    "region": "Region captions: people's descriptions of a part of an image; only that image counts as right.",
     "single": "Single-object queries: attributes and a noun.",
     "multi": "Single-object and multi-object queries.",
-    "hard": "Single-object and multi-object queries, these with the swapped query and a picture of that in the batch.",
+    "hard": "Single-object and multi-object queries, the latter with the swapped query and an image of it in the "
+    "batch.",
     "combined": "Region captions, single-object, multi-object queries and hard negatives.",
 }
 

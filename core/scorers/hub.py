@@ -69,7 +69,9 @@ def locate(name: str) -> Path:
             return folder
         there = folder.exists()
     except (OSError, ValueError, RuntimeError):  # too long, not even text, or the home of nobody
-        raise InputError(f"{name!r} can be no folder and no hub name; check its spelling.") from None
+        raise InputError(
+            f"{name!r} is neither a valid folder nor a valid hub name; check its spelling."
+        ) from None
     if there:
         raise InputError(
             f"{name} is a file; give the folder that holds the model's configuration and weights."
@@ -107,7 +109,7 @@ def check_weights(folder: Path) -> None:
         parts = set(json.loads((folder / _INDEX).read_text(encoding="utf-8"))["weight_map"].values())
         foreign = sorted(part for part in parts if "/" in part or "\\" in part or not fnmatch(part, _PART))
     except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
-        raise InputError(f"{folder / _INDEX} is no index of weights; fetch the model again.") from None
+        raise InputError(f"{folder / _INDEX} is not an index of weights; fetch the model again.") from None
     if foreign:
         raise InputError(
             f"{folder / _INDEX} names {foreign[0]!r}; every part must lie beside it and be named as {_PART}."
@@ -131,7 +133,7 @@ def snapshot(name: str, patterns: Sequence[str], need: str) -> Path:
         pass
     except errors.HFValidationError:
         raise InputError(
-            f"{name!r} is neither a folder here nor a possible hub name; check its spelling."
+            f"{name!r} is neither an existing folder nor a valid hub name; check its spelling."
         ) from None
     try:
         info = HfApi().model_info(name, timeout=HUB_TIMEOUT)
@@ -172,7 +174,7 @@ def family(folder: Path, known: Collection[str]) -> str:
         return "open_clip"
     if not config.is_file():
         raise InputError(
-            f"{folder} is no model folder: it has neither config.json nor open_clip_config.json; give the folder "
+            f"{folder} is not a model folder: it has neither config.json nor open_clip_config.json; give the folder "
             "that holds the model's configuration and weights."
         )
     raise InputError(
@@ -201,7 +203,7 @@ def first_sentence(folder: Path) -> Iterator[None]:
         raise
     except ImportError as error:
         reason = str(error).strip().splitlines()[0]
-        raise InputError(f"The model in {folder} needs a library that is not here: {reason}") from error
+        raise InputError(f"The model in {folder} needs a library that is not installed: {reason}") from error
     except Exception as error:  # configuration, weights and tokenizer each fail in their own ways
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise InputError(

@@ -79,8 +79,8 @@ def _pattern(module: torch.nn.Module, targets: Sequence[str]) -> str:
         family = "open_clip"
     if family not in TARGETS:
         raise InputError(
-            f"For a {family or type(module).__name__} model nobody has said which layers get low-rank adapters; name "
-            "them with lora_targets."
+            f"For a {family or type(module).__name__} model Crossmatch has no default layers for low-rank adapters; "
+            "name them with lora_targets."
         )
     return TARGETS[family]
 
@@ -113,7 +113,7 @@ def load_adapter(module: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> 
     own = {n: t.shape for n, t in module.state_dict().items() if ".lora_" in n}
     if own != {n: t.shape for n, t in state.items()}:
         raise InputError(
-            "The saved adapters belong to another model or rank; resume with what the run was started with."
+            "The saved adapters belong to another model or rank; resume the run with its original settings."
         )
     module.load_state_dict(dict(state), strict=False)
 

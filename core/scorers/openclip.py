@@ -191,7 +191,7 @@ def _weights_file(path: str, tags: list[str], architecture: str) -> Path:
         raise unknown_name(f"file or pretrained tag of {architecture}", path, tags)
     if file.suffix != ".safetensors":
         raise InputError(
-            f"{file} is no safetensors file; others are never loaded, because they can run code."
+            f"{file} is not a safetensors file; others are never loaded, because they can run code."
         )
     return file
 

@@ -57,7 +57,7 @@ class PluginScorer:
             raise
         except Exception as error:  # whatever a package raises
             raise InputError(
-                f"The scorer {self.name!r} failed ({type(error).__name__}: {error}); mend it."
+                f"The scorer {self.name!r} failed ({type(error).__name__}: {error}); fix it."
             ) from error
         if (
             found.shape != (len(pairs),)
@@ -84,7 +84,7 @@ def load_plugin(name: str, source: str, device: str) -> PluginScorer:
         inner = entry.load()()
     except Exception as error:  # whatever a package raises
         raise InputError(
-            f"The scorer {name!r} ({entry.value}) cannot be loaded ({type(error).__name__}: {error}); mend or "
+            f"The scorer {name!r} ({entry.value}) cannot be loaded ({type(error).__name__}: {error}); fix or "
             "reinstall its package."
         ) from error
     if not callable(getattr(inner, "score", None)) or not isinstance(getattr(inner, "key", None), str):

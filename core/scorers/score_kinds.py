@@ -56,7 +56,7 @@ KINDS: dict[str, ScoreKind] = {
         np.exp,
         log_prob=True,
     ),
-    "vqa": ScoreKind("VQAScore", "How surely the model says yes to the caption.", 'P("Yes")', _same),
+    "vqa": ScoreKind("VQAScore", "How confidently the model answers yes for the caption.", 'P("Yes")', _same),
     "vqa-log": ScoreKind("log VQAScore", "The logarithm of VQAScore.", 'P("Yes")', np.exp),
     "lm": ScoreKind(
         "Blind language model",
@@ -74,7 +74,7 @@ KINDS: dict[str, ScoreKind] = {
         reads_image=False,
         log_prob=True,
     ),
-    "api": ScoreKind("VQAScore of a served model", "As VQAScore, asked over the network.", 'P("Yes")', _same),
+    "api": ScoreKind("VQAScore of a served model", "As VQAScore, computed by a server.", 'P("Yes")', _same),
 }
 
 # Kind that a model gives by itself, by the architecture that its config.json names; by its type where it names none.

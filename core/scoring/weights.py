@@ -57,7 +57,7 @@ def weights_folder(name: str) -> Path | None:
                 return Path(found).parent
     except errors.HFValidationError:
         raise InputError(
-            f"{name!r} is neither a folder here nor a possible hub name; check its spelling."
+            f"{name!r} is neither an existing folder nor a valid hub name; check its spelling."
         ) from None
     return None
 

@@ -148,12 +148,12 @@ class DriverStore:
         aside = self._aside(run_id, token)
         path, final = _inside(aside, name), self.store.folder(run_id) / name
         if not _FILES.fullmatch(name):
-            raise InputError(f"{name} is no file of a run; nodes hand in arrays and shards.")
+            raise InputError(f"{name} is not a file of a run; nodes send arrays and shards.")
         self._mine(run_id, attempt)
         with files.storage_errors(final):
             if path.is_file():  # else it was settled before, and this is a repeated call
                 if files.checksum(path) != checksum:
-                    raise InputError(f"{name} did not arrive whole; the attempt has to be made again.")
+                    raise InputError(f"{name} arrived incomplete; the attempt has to be repeated.")
                 with open(path, "r+b") as file:
                     os.fsync(file.fileno())
                 final.parent.mkdir(exist_ok=True)
@@ -167,7 +167,7 @@ class DriverStore:
         """Give a sealed folder that has arrived its name, if it is whole; older checkpoints go."""
         folder, aside = self.store.folder(run_id), self._aside(run_id, token)
         if not _FOLDERS.fullmatch(name):
-            raise InputError(f"{name} is no folder of a run; nodes hand in checkpoints and the model.")
+            raise InputError(f"{name} is not a folder of a run; nodes send checkpoints and the model.")
         self._mine(run_id, attempt)
         final = folder / name
         with files.storage_errors(final):
@@ -178,7 +178,7 @@ class DriverStore:
 
     def _aside(self, run_id: str, token: str) -> Path:
         if not _TOKEN.fullmatch(token):
-            raise InputError(f"{token!r} is no token; hand files in through a RemoteStore.")
+            raise InputError(f"{token!r} is not a token; send files through a RemoteStore.")
         return self.store.folder(run_id) / f".incoming-{token}"
 
 
@@ -213,5 +213,5 @@ def _inside(folder: Path, name: str) -> Path:
     """A path below a folder; names come from other machines."""
     path = PurePosixPath(name)
     if path.is_absolute() or not path.parts or ".." in path.parts:
-        raise InputError(f"{name!r} is no path inside a run's folder.")
+        raise InputError(f"{name!r} is not a path inside a run's folder.")
     return folder / path

@@ -130,7 +130,7 @@ def _seeds(value: Any, where: str) -> list[int]:
 def _check_count(cells: int, where: str) -> None:
     """Raise InputError for more cells than a sweep may have, before they are listed."""
     if cells > MAX_CELLS:
-        raise InputError(f"{where} asks for {cells:,} cells; a sweep has {MAX_CELLS:,} at most, split it up.")
+        raise InputError(f"{where} asks for {cells:,} cells; a sweep has at most {MAX_CELLS:,}; split it.")
 
 
 def _settings(found: Mapping[str, Any], where: str) -> list[tuple[str, dict[str, Any]]]:
@@ -176,7 +176,7 @@ def _cell(
             job = evaluate_job(benchmark, model, **source, shard=shard)
         else:
             if "seed" in options:
-                raise InputError("the seed is no setting; give seeds.")
+                raise InputError("the seed is not a setting; give seeds.")
             more = {k: found[k] for k in ("preset", "adapt_on", "split_seed") if found.get(k) is not None}
             if kind == "ttm":
                 more["oracle"] = _yes_or_no(found.get("oracle", False))
@@ -201,9 +201,7 @@ def _check_twice(cells: list[SweepCell], where: str) -> None:
     for cell in cells:
         other = seen.setdefault(cell.key, cell)
         if other is not cell:
-            raise InputError(
-                f"{where} has a cell twice ({cell.title}): two of its settings come to the same."
-            )
+            raise InputError(f"{where} has a cell twice ({cell.title}): two of its settings are equivalent.")
 
 
 def cell_key(kind: str, config: Mapping[str, Any]) -> str:

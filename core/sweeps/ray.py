@@ -153,7 +153,7 @@ class _Driver:
         most = max((node["Resources"].get("GPU", 0) for node in self.ray.nodes() if node["Alive"]), default=0)
         if self.plan.gpus > most:
             self.say(
-                f"no node has {self.plan.gpus:g} GPUs now (the most is {most:g}); tasks wait until one joins"
+                f"no node has {self.plan.gpus:g} GPUs (the most is {most:g}); tasks wait until such a node joins"
             )
 
     def work(self, pause: float, look: Callable[[], None] | None) -> None:
@@ -163,7 +163,7 @@ class _Driver:
         elsewhere = {state.run.id for state in waiting if state.run is not None and state.run.live}
         waiting = [state for state in waiting if state.run is None or state.run.id not in elsewhere]
         done = sum(state.done for state in found)
-        self.say(f"{done} of {len(found)} cells are done, {len(elsewhere)} at work elsewhere")
+        self.say(f"{done} of {len(found)} cells are done, {len(elsewhere)} running elsewhere")
         while waiting or self.flights or elsewhere:
             while waiting and len(self.flights) < MAX_IN_FLIGHT:
                 self._hand_over(waiting.pop(0))
@@ -187,7 +187,7 @@ class _Driver:
     def _hand_over(self, state: CellState) -> None:
         run = state.run or new_run(self.store, state.cell, self.plan.name)
         self.held[run.id] = enqueue(self.store, run.id)
-        self.say(f"handed over {run.id}  {run.title}")
+        self.say(f"submitted {run.id}  {run.title}")
         if run.kind == KIND:
             self._submit(run.id, "count", tasks.count_groups, run.config, gpus=0)
         else:

@@ -70,10 +70,10 @@ def parse_mapping(data: bytes | str, name: str) -> dict[str, Any]:
         found = yaml.load(data, Loader=_Loader)  # a SafeLoader
     except yaml.MarkedYAMLError as error:
         line = "" if error.problem_mark is None else f", line {error.problem_mark.line + 1}"
-        raise InputError(f"{name}{line}: {error.problem}; mend the YAML.") from None
+        raise InputError(f"{name}{line}: {error.problem}; fix the YAML.") from None
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
         first = str(error).strip().splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{name} is not readable YAML ({first}); mend it.") from None
+        raise InputError(f"{name} is not readable YAML ({first}); fix it.") from None
     if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
         raise InputError(f"{name} must be a mapping with keys such as kind, models and benchmarks.")
     return found

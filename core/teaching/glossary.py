@@ -8,23 +8,24 @@ from core.scorers.score_kinds import KINDS
 
 TERMS = {
     "group": "Images and captions that belong together, at least as many captions as images; 2×2 has two of each.",
-    "truth": "Which caption belongs to which image. It is for measuring: no scorer and no matching sees it, and no "
-    "training but the oracle's.",
+    "truth": "Which caption belongs to which image. It is used to measure only: no scorer and no matching sees it, "
+    "and no training but the oracle's.",
     "score matrix": "One number for every image with every caption of a group; higher means a better match.",
-    "matching": "Every image gets a caption of its own.",
-    "induced matching": "The matching with the highest total score; none where two tie.",
-    "margin": "Total of the induced matching minus the total of the best other one: how sure it is.",
+    "matching": "Every image gets a different caption.",
+    "induced matching": "The matching with the highest total score; undefined where two tie.",
+    "margin": "Total of the induced matching minus the total of the best other one: how confident the model is in it.",
     "tie": "Two scores or totals are equal. A tie counts as wrong, and is counted.",
-    "chance level": "What random scores would get; the height above it is what a model knows.",
-    "95 % interval": "The range that resampling the groups gives; models differ where a paired one excludes 0.",
+    "chance level": "What random scores would get; only what lies above it is evidence of skill.",
+    "95 % interval": "The range of the value when groups are resampled; two models differ where the interval of "
+    "their paired difference excludes 0.",
     "pseudo-label": "An induced matching that was selected for training.",
     "coverage": "Share of the groups that a threshold selects.",
-    "precision": "Share of the selected matchings that are right; the page knows it, the training does not.",
+    "precision": "Share of the selected matchings that are right; the page shows it, the training never uses it.",
     "language prior": "How likely a caption is as text, whatever the image: P(t).",
-    "α (alpha)": "How much of the language prior is taken out of a score: 0 none, 1 all.",
+    "α (alpha)": "How much of the language prior is removed from a score: 0 none, 1 all.",
     "test-time matching": "Training a model on its own confident matchings of the test groups, again and again.",
     "SimpleMatch": "Overfitting a model to its induced matchings once, so that GroupScore can reach GroupMatch.",
-    "transfer check": "Adapting on some groups and measuring the others apart: learned, or memorised?",
+    "transfer check": "Adapting on some groups and measuring the others separately: learned, or memorised?",
     "hard distractor": "An image that has some or all words of a query, but not on one object.",
 }
 

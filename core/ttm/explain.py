@@ -132,7 +132,7 @@ def group_history_text(row: Mapping[str, Any], captions: int | None = None) -> s
     variant, whose pseudo-labels count the captions of the whole set; the group of each is then named too, from 1 on.
     """
     if not row["selected_times"]:
-        trained = "It was never trained on: only its score moved, with the model"
+        trained = "It was never trained on; its scores changed with the model"
     else:
         times = row["selected_times"]
         trained = (
@@ -145,7 +145,7 @@ def group_history_text(row: Mapping[str, Any], captions: int | None = None) -> s
     turned = row["turned_right"] if row["after"] else row["turned_wrong"]
     if turned is None or pd.isna(turned):
         return f"{trained}."
-    return f"{trained}. It turned {'right' if row['after'] else 'wrong'} in iteration {turned}."
+    return f"{trained}. It became {'right' if row['after'] else 'wrong'} in iteration {turned}."
 
 
 def _pairs(label: str, captions: int | None) -> str:

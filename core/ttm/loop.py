@@ -266,7 +266,7 @@ def _check_resume(state: TTMState, inputs: PreparedGroups, config: TrainConfig) 
     fits = state.scores.shape == shape and len(state.thresholds) == total
     if not fits or is_global(config) != (state.global_scores is not None):
         raise InputError(
-            "The saved state belongs to other groups or other settings; resume with those the run was started with."
+            "The saved state belongs to other groups or other settings; resume the run with its original settings."
         )
 
 

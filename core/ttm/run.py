@@ -172,7 +172,7 @@ def _job(
         raise InputError(f"adapt_on is {share}; give a share of the groups between 0 and 1, such as 0.5.")
     if isinstance(config, TTMConfig) and config.variant == "global" and (share is not None or more["oracle"]):
         raise InputError(
-            "The global variant knows no groups, so it has no oracle and no share of groups to adapt on; "
+            "The global variant ignores groups, so it has no oracle and no share of groups to adapt on; "
             "set variant to 'group'."
         )
     if more["split_seed"] is not None and share is None:
@@ -235,7 +235,7 @@ def _method(config: Mapping[str, Any], kind: str) -> list[str]:
     if kind == "simplematch":
         told = ["SimpleMatch", f"at most {own['rounds']} rounds", *told]
     else:
-        what = "oracle (reads the truth)" if config.get("oracle") else f"{own['variant']} variant"
+        what = "oracle (uses the truth)" if config.get("oracle") else f"{own['variant']} variant"
         ends = " to ".join(_end(own, end) for end in ("first", "last"))
         told = [f"test-time matching, {what}", f"T = {own['iterations']}", *told]
         if not config.get("oracle"):
@@ -294,9 +294,7 @@ def execute(
     selector = None
     if config.get("oracle"):
         if truth is None:
-            raise InputError(
-                f"The oracle needs to know what is right, and {config['benchmark']!r} has no truth."
-            )
+            raise InputError(f"The oracle needs the ground truth, and {config['benchmark']!r} has none.")
         selector = metrics.oracle_mask(truth)
     pool = adaptation_pool(config, blind)
     state = None if checkpoint is None else load_state(checkpoint)

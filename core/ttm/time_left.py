@@ -18,7 +18,7 @@ class TimeEstimate(NamedTuple):
     """Seconds for one group in one epoch, averaged over a run; and where that is known from."""
 
     seconds: float
-    source: str  # "this model and set", "this model", "another model, by size" or "a guess"
+    source: str  # "this model and set", "this model", "another model, by size" or "a rough default"
 
 
 def seconds_per_iteration(store: RunStore, config: Mapping[str, Any]) -> TimeEstimate | None:
@@ -45,7 +45,7 @@ def seconds_per_iteration(store: RunStore, config: Mapping[str, Any]) -> TimeEst
                 return TimeEstimate(seconds, source)
     guess = next((seconds for start, seconds in _DEFAULT_SECONDS.items() if model.startswith(start)), None)
     if guess is not None:
-        return TimeEstimate(guess, "a guess")
+        return TimeEstimate(guess, "a rough default")
     return _by_size(store, done, model)
 
 
@@ -70,6 +70,6 @@ def expected_seconds(store: RunStore, config: Mapping[str, Any], groups: int) ->
     """Seconds that a run of this description on so many groups will take at most, and where that is known from."""
     found = seconds_per_iteration(store, config)
     if found is None:
-        return None, "no earlier run says"
+        return None, "no earlier run to go by"
     epochs = config[kind_of(config)]["epochs"]
     return found.seconds * groups * epochs * total_of(config), found.source

@@ -35,7 +35,7 @@ _ENLARGE = 0.1
 _FUSED = {"cpu", "cuda"}
 _PAIRS = "pairs of a batch"
 _WHOLE = (
-    "The loss of this model lets pairs look at each other; leave micro_batch out and lower batch instead."
+    "The loss of this model depends on all pairs of a batch; leave micro_batch out and lower batch instead."
 )
 
 

@@ -46,7 +46,7 @@ def read_scores(path: Path | str, data: bytes | None = None) -> ScoreFile:
     """
     suffix = Path(path).suffix.lower()
     if suffix not in _FORMATS:
-        raise InputError(f"{path} is no score file; its name must end in {', '.join(_FORMATS)}.")
+        raise InputError(f"{path} is not a score file; its name must end in {', '.join(_FORMATS)}.")
     found = _FORMATS[suffix][0](path, read_bytes(path, data))
     repeated = pd.Index(found.ids)[pd.Index(found.ids).duplicated()]
     if len(repeated):

@@ -69,7 +69,7 @@ def _check_same_shape(path: Path | str, number: int, shape: tuple[int, ...], fir
     if shape != first:
         raise InputError(
             f"{path}: line {number} has {shape[0]} images and {shape[1]} captions, the first line {first[0]} and "
-            f"{first[1]}; put groups of different shapes into files of their own."
+            f"{first[1]}; put groups of different shapes into separate files."
         )
 
 
@@ -105,9 +105,9 @@ def _parse(where: str, line: str) -> dict[str, Any]:
     except InputError:
         raise
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{where} is no JSON ({error}); write one object per line.") from None
+        raise InputError(f"{where} is not JSON ({error}); write one object per line.") from None
     if not isinstance(row, dict):
-        raise InputError(f"{where} is no JSON object; write one object per group and line.")
+        raise InputError(f"{where} is not a JSON object; write one object per group and line.")
     return row
 
 

@@ -73,7 +73,7 @@ def _csv(path: Path | str, content: bytes) -> pd.DataFrame:
         raise
     except (ValueError, csv.Error) as error:  # pandas' own errors are ValueErrors too
         reason = str(error).strip().splitlines()[0].rstrip(".")
-        raise InputError(f"{path} is no CSV table ({reason}); save or fetch it again.") from None
+        raise InputError(f"{path} is not a CSV table ({reason}); save or fetch it again.") from None
     if not isinstance(
         table.index, pd.RangeIndex
     ):  # pandas took the first cells for names of rows and shifted the rest
@@ -161,7 +161,7 @@ def _one_shape(path: Path | str, ids: pd.Index, sizes: dict[str, np.ndarray]) ->
         if len(odd):
             raise InputError(
                 f"{path}: group {ids[odd[0]]!r} has {counts[odd[0]]} {what} and group {ids[0]!r} has {counts[0]}; "
-                "add what is missing, or put groups of different shapes into files of their own."
+                "add what is missing, or put groups of different shapes into separate files."
             )
 
 

@@ -32,10 +32,10 @@ def load_npz(path: Path | str, data: bytes | None = None) -> dict[str, np.ndarra
     ) as error:  # zip, zlib, NumPy and the tokenizer of its headers: each fails in its own ways
         if "pickle" in str(error):
             raise InputError(
-                f"{path} holds pickled objects or is no NPZ file; pickles can run code and are never loaded: save "
+                f"{path} holds pickled objects or is not an NPZ file; pickles can run code and are never loaded: save "
                 "plain number arrays with numpy.savez."
             ) from None
-        raise InputError(f"{path} is damaged or no NPZ file ({error}); save or fetch it again.") from None
+        raise InputError(f"{path} is damaged or not an NPZ file ({error}); save or fetch it again.") from None
     if "" in arrays:
         raise InputError(f"{path} is a single array, not an NPZ of named ones; save it with numpy.savez.")
     return {name: _characters(array) for name, array in arrays.items()}
