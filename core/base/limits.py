@@ -124,8 +124,8 @@ def check_memory(what: object, needed: int) -> None:
     left = memory_left()
     if needed > _SHARE * left:
         raise InputError(
-            f"{what} needs about {needed / 1e9:.1f} GB of memory, and {left / 1e9:.1f} GB are left; use less of it, or "
-            "a machine with more memory."
+            f"{what} needs about {needed / 1e9:.1f} GB of memory, and {left / 1e9:.1f} GB are left; make it "
+            "smaller, or use a machine with more memory."
         )
 
 
