@@ -47,7 +47,7 @@ def small_material(mix):
 
 def adapted(strategy, model=CLIP, **settings):
     return AdaptedModel.of(
-        load_base(str(model), "cpu"), AdaptConfig.from_dict({**SMALL, "strategy": strategy, **settings})
+        load_base(str(model), "cpu"), AdaptConfig(**{**SMALL, "strategy": strategy, **settings})
     )
 
 
@@ -411,7 +411,7 @@ def test_a_setting_out_of_range_is_one_sentence():
         {"tau": 1},
     ):
         with pytest.raises(InputError):
-            AdaptConfig.from_dict(wrong)
+            AdaptConfig(**wrong)
     with pytest.raises(InputError, match="scenes/retrieval"):
         adapt_job("scenes/retrieva")
     with pytest.raises(InputError, match="test images"):

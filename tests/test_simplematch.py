@@ -1,10 +1,8 @@
 """SimpleMatch: what it reaches, when it ends, and that it can be cut short and gone on with."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from worlds import percent, weights, world
+from worlds import percent, varied, weights, world
 
 from core.datasets.embeddings import read_embeddings
 from core.matching.comparisons import fitted_groups
@@ -89,7 +87,7 @@ def test_a_pool_is_all_that_is_trained_on():
 @pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("at", [0, 1, 3])
 def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, at, kept):
-    config = replace(FAST, rounds=4, keep_optimizer=kept)
+    config = varied(FAST, rounds=4, keep_optimizer=kept)
     model, groups = world(30)
     whole = list(simple_match(model, groups, config))
     for step in simple_match(model, groups, config):

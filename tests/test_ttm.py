@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from worlds import percent, weights, world
+from worlds import percent, varied, weights, world
 
 from core.base.errors import InputError
 from core.groups import Group, GroupSet
@@ -76,7 +76,7 @@ def test_all_tied_margins_give_a_threshold_all_the_same():
 @pytest.mark.parametrize("share", [0.05, 0.2, 0.35, 0.5, 0.9, 1.0])
 def test_a_coverage_selects_exactly_that_share_at_first(share):
     model, groups = world(60)
-    _, step = list(run_ttm(model, groups, replace(FAST, iterations=1, coverage_first=share)))
+    _, step = list(run_ttm(model, groups, varied(FAST, iterations=1, coverage_first=share)))
     assert step.selected.sum() == int(60 * share + 1e-9)
     assert step.coverage == step.selected.mean()
 
@@ -131,7 +131,7 @@ def test_ttm_improves_where_margins_are_informative_and_the_oracle_reaches_the_t
 
 def test_one_iteration_uses_the_first_threshold():
     model, groups = world(30)
-    steps = list(run_ttm(model, groups, replace(FAST, iterations=1)))
+    steps = list(run_ttm(model, groups, varied(FAST, iterations=1)))
     assert len(steps) == 2
     assert steps[1].selected.sum() == 9
 
@@ -139,7 +139,7 @@ def test_one_iteration_uses_the_first_threshold():
 @pytest.mark.parametrize("variant", ["group", "global"])
 @pytest.mark.parametrize("shape", [(2, 2), (1, 4), (2, 4)])
 def test_permuting_captions_changes_nothing(shape, variant):
-    config = replace(FAST, variant=variant, coverage_first=0.5)
+    config = varied(FAST, variant=variant, coverage_first=0.5)
     model, groups = world(20, *shape)
     shuffled = groups.permute_captions(seed=5)
     assert [g.captions for g in groups] != [g.captions for g in shuffled]
@@ -184,7 +184,7 @@ def test_permuting_captions_changes_nothing_that_the_model_is_given(variant, inf
     model.__class__ = Spy
     for each in (groups, groups.permute_captions(seed=1), groups.permute_captions(seed=2)):
         model.log = []
-        list(run_ttm(model, each, replace(FAST, variant=variant, coverage_first=0.5)))
+        list(run_ttm(model, each, varied(FAST, variant=variant, coverage_first=0.5)))
         logs.append(model.log)
     assert len(logs[0]) > 5 or (variant == "group" and not informed)  # all tied: nothing to train on
     assert logs[0] == logs[1] == logs[2]
@@ -194,7 +194,7 @@ def test_permuting_captions_of_real_models_gives_the_same_bytes(toy_groups, tiny
     from core.scoring.load import load_scorer
 
     model = load_scorer(str(tiny_clip_folder), device="cpu")
-    config = replace(FAST, lr=1e-3, coverage_first=0.5, augmentation="jitter", batch=2)
+    config = varied(FAST, lr=1e-3, coverage_first=0.5, augmentation="jitter", batch=2)
     ends = [
         list(run_ttm(model, each, config))[-1] for each in (toy_groups, toy_groups.permute_captions(seed=1))
     ]
@@ -209,13 +209,13 @@ def test_hidden_answers_change_nothing():
 
 def test_a_seed_decides_everything():
     model, groups = world(30)
-    ends = [weights(list(run_ttm(model, groups, replace(FAST, seed=s)))[-1].model) for s in (0, 0, 1)]
+    ends = [weights(list(run_ttm(model, groups, varied(FAST, seed=s)))[-1].model) for s in (0, 0, 1)]
     assert ends[0] == ends[1] != ends[2]
 
 
 def test_an_empty_selection_trains_nothing_and_says_so():
     model, groups = world(30)
-    steps = list(run_ttm(model, groups, replace(FAST, coverage_first=None, tau_first=1e6, iterations=2)))
+    steps = list(run_ttm(model, groups, varied(FAST, coverage_first=None, tau_first=1e6, iterations=2)))
     assert steps[1].skipped
     assert steps[1].note == "Nothing reaches the threshold 1e+06; nothing was trained."
     assert steps[1].coverage == 0.0
@@ -227,7 +227,7 @@ def test_tied_groups_are_never_selected():
     model, groups = world(10)
     twin = replace(groups[0], captions=("caption 0", "caption 0"))
     tied = GroupSet("tied", (twin, *groups.groups[1:]))
-    everything = replace(FAST, coverage_first=1.0)
+    everything = varied(FAST, coverage_first=1.0)
     for selector in (None, lambda matches: np.ones(10, dtype=bool)):
         steps = list(run_ttm(model, tied, everything, selector=selector))
         assert steps[0].matches.tied.tolist() == [True] + [False] * 9
@@ -241,18 +241,18 @@ def test_tied_groups_are_never_selected():
 def test_a_pool_trains_on_its_groups_only_and_scores_all():
     model, groups = world(40)
     pool = np.arange(40) % 2 == 0
-    steps = list(run_ttm(model, groups, replace(FAST, coverage_first=0.5), pool=pool))
+    steps = list(run_ttm(model, groups, varied(FAST, coverage_first=0.5), pool=pool))
     assert steps[1].selected.sum() == 10  # half of the pool
     assert steps[1].coverage == 0.5
     assert not any((s.selected & ~pool).any() for s in steps)
-    alone = list(run_ttm(model, groups.select(pool), replace(FAST, coverage_first=0.5)))
+    alone = list(run_ttm(model, groups.select(pool), varied(FAST, coverage_first=0.5)))
     assert weights(alone[-1].model) == weights(steps[-1].model)
 
 
 @pytest.mark.parametrize("change", [{}, {"keep_optimizer": True}, {"variant": "global"}])
 @pytest.mark.parametrize("at", [0, 1, 3])
 def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, change, at):
-    config = replace(FAST, iterations=4, **change)
+    config = varied(FAST, iterations=4, **change)
     model, groups = world(30)
     whole = list(run_ttm(model, groups, config))
     for step in run_ttm(model, groups, config):
@@ -277,7 +277,7 @@ def test_a_resumed_run_of_a_real_model_is_the_uninterrupted_one(toy_groups, tmp_
     from core.scoring.load import load_scorer
 
     model = load_scorer(str(request.getfixturevalue(f"tiny_{family}_folder")), device="cpu")
-    config = replace(
+    config = varied(
         FAST, lr=1e-3, coverage_first=0.5, augmentation="resize-crop", batch=2, keep_optimizer=True
     )
     steps = []
@@ -297,8 +297,8 @@ def test_resuming_with_other_groups_or_settings_is_one_sentence():
     state = next(run_ttm(model, groups, FAST)).state
     for other, config in [
         (groups.select(range(20)), FAST),
-        (groups, replace(FAST, iterations=7)),
-        (groups, replace(FAST, variant="global")),
+        (groups, varied(FAST, iterations=7)),
+        (groups, varied(FAST, variant="global")),
     ]:
         with pytest.raises(InputError, match="The saved state belongs to other groups or other settings"):
             next(run_ttm(model, other, config, resume=state))
@@ -307,7 +307,7 @@ def test_resuming_with_other_groups_or_settings_is_one_sentence():
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_stop_drops_what_was_begun_and_keeps_what_was_reported(kept):
     model, groups = world(30)
-    config = replace(FAST, keep_optimizer=kept)
+    config = varied(FAST, keep_optimizer=kept)
     whole = {s.iteration: (s.scores, weights(s.model), s.report) for s in run_ttm(model, groups, config)}
     # One question per iteration and one per training step: stop at the second step of iteration 3.
     allowed = 1 + len(whole[1][2].losses) + 1 + len(whole[2][2].losses) + 1 + 1
@@ -355,7 +355,7 @@ def test_a_pool_of_the_wrong_length_is_refused():
 @pytest.mark.parametrize("mode", ["absolute", "relative"])
 def test_global_selection_takes_the_best_pairs_of_one_assignment(mode):
     model, groups = world(20, 2, 3)
-    config = replace(FAST, variant="global", threshold_mode=mode, coverage_first=0.25)
+    config = varied(FAST, variant="global", threshold_mode=mode, coverage_first=0.25)
     steps = list(run_ttm(model, groups, config))
     first, step = steps[0], steps[1]
     assert first.global_scores.shape == (40, 60)
@@ -377,7 +377,7 @@ def test_global_selection_takes_the_best_pairs_of_one_assignment(mode):
 
 def test_global_ttm_improves_the_assignment():
     model, groups = world(100, signal=1.5, useful=8, size=16)
-    config = replace(GOOD, variant="global", threshold_mode="relative", coverage_first=0.5)
+    config = varied(GOOD, variant="global", threshold_mode="relative", coverage_first=0.5)
     own = (groups.truth + 2 * np.arange(100)[:, None]).ravel()
     steps = list(run_ttm(model, groups, config))
     before, after = (metrics.global_match(s.global_scores, own).value for s in (steps[0], steps[-1]))
@@ -391,13 +391,13 @@ def test_equal_scores_are_not_assigned_in_the_order_of_the_file():
         Group(str(g), (RowImage(keys[2 * g]), RowImage(keys[2 * g + 1])), tuple(names[2 * g : 2 * g + 2]))
         for g in range(30)
     ]
-    first = next(run_ttm(model, GroupSet("equal", tuple(groups)), replace(FAST, variant="global")))
+    first = next(run_ttm(model, GroupSet("equal", tuple(groups)), varied(FAST, variant="global")))
     assert (first.matching.ravel() == np.arange(60)).sum() < 10
 
 
 def test_the_global_variant_has_no_selector_and_no_pool():
     model, groups = world(5)
-    wide = replace(FAST, variant="global")
+    wide = varied(FAST, variant="global")
     for more in ({"selector": lambda matches: ~matches.tied}, {"pool": np.ones(5, dtype=bool)}):
         with pytest.raises(InputError, match="the global variant has none"):
             next(run_ttm(model, groups, wide, **more))

@@ -41,3 +41,8 @@ def percent(step, groups, name="group_match"):
 
 def weights(model):
     return b"".join(t.detach().cpu().numpy().tobytes() for t in model.module.state_dict().values())
+
+
+def varied(config, **changes):
+    """Settings with these in their place, None too."""
+    return type(config)(**{**config.to_dict(), **changes})

@@ -24,7 +24,7 @@ def preview(job: Mapping[str, Any], evaluation: Evaluation) -> None:
             f"Overfits to the induced matchings of **{total - tied}** groups; {tied} are tied and stay out."
         )
         return
-    config = TTMConfig.from_dict(job["ttm"])
+    config = TTMConfig(**job["ttm"])
     if job["oracle"]:
         hits = int((evaluation.outcomes[metrics.GROUP_MATCH].value == 1).sum())
         st.markdown(

@@ -77,7 +77,7 @@ def adapt_job(
 
 def settings_of(config: Mapping[str, Any]) -> AdaptConfig:
     """The settings in a description."""
-    return AdaptConfig.from_dict(config[KIND])
+    return AdaptConfig(**config[KIND])
 
 
 def execute(

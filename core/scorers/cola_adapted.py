@@ -267,7 +267,7 @@ class AdaptedModel:
         settings = read_json(folder / _CONFIG)
         try:
             base_name, base_key = settings["base"], settings["base_key"]
-            config = AdaptConfig.from_dict(settings["adapt"])
+            config = AdaptConfig(**settings["adapt"])
             tensors = load_file(folder / _WEIGHTS)
         except (KeyError, TypeError, OSError, SafetensorError) as error:
             raise InputError(

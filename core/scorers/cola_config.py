@@ -3,12 +3,12 @@ and check them before they need a model. Source: [Cola] sections 4, 5.2, 5.3, 10
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from math import isfinite
-from typing import Any, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
-from core.base.errors import InputError, unknown_name
+from pydantic import Field, model_validator
+
+from core.base.errors import InputError
+from core.base.settings import Count, Positive, Seed, Settings, one_of
 
 # Pooled features of so few numbers: a base like the built-in ones. The paper's learning rates are for larger ones.
 SMALL_WIDTH = 128
@@ -72,64 +72,29 @@ MIXES: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class AdaptConfig:
+class AdaptConfig(Settings):
     """One run of a strategy. `lr` None: what suits strategy and base (`rate`)."""
 
-    strategy: str = "mm-adapter"
-    fusion: str = "mdetr"
-    mix: str = "multi"
-    epochs: int = 8  # parts of the run after which it is measured and can be stopped
-    steps: int = 150  # per epoch
-    batch: int = 12  # images and queries of a step: batch x batch pairs
-    lr: float | None = None
-    weight_decay: float = 1e-4
-    layers: int = 2  # of the transformers that are added
-    width: int | None = None  # inside them; None: that of the base's pooled features, 64 for small bases
-    heads: int = 4
-    seed: int = 0
+    strategy: Annotated[str, one_of("strategy", STRATEGIES)] = "mm-adapter"
+    fusion: Annotated[str, one_of("fusion", FUSIONS)] = "mdetr"
+    mix: Annotated[str, one_of("data mix", MIXES)] = "multi"
+    epochs: Count = 8  # parts of the run after which it is measured and can be stopped
+    steps: Count = 150  # per epoch
+    batch: Annotated[int, Field(ge=2)] = 12  # images and queries of a step: batch x batch pairs
+    lr: Positive | None = None
+    weight_decay: Annotated[float, Field(ge=0)] = 1e-4
+    layers: Count = 2  # of the transformers that are added
+    width: Count | None = None  # inside them; None: that of the base's pooled features, 64 for small bases
+    heads: Count = 4
+    seed: Seed = 0
 
-    def validate(self) -> Self:
-        """Return self, or raise InputError for the first setting that makes no sense."""
-        for name, value, known in (
-            ("strategy", self.strategy, STRATEGIES),
-            ("fusion", self.fusion, FUSIONS),
-            ("data mix", self.mix, MIXES),
-        ):
-            if value not in known:
-                raise unknown_name(name, str(value), known)
-        for name in ("epochs", "steps", "layers", "heads"):
-            self._require(_whole(getattr(self, name), 1), name, "a positive whole number")
-        width = self.width is None or _whole(self.width, self.heads)
-        self._require(width and not (self.width or 0) % self.heads, "width", "a multiple of heads")
-        self._require(_whole(self.batch, 2), "batch", "a whole number, 2 or more")
-        self._require(_whole(self.seed, 0), "seed", "a whole number, 0 or more")
-        self._require(
-            self.lr is None or (_number(self.lr) and self.lr > 0), "lr", "a positive number such as 1e-3"
-        )
-        self._require(_number(self.weight_decay) and self.weight_decay >= 0, "weight_decay", "0 or more")
+    @model_validator(mode="after")
+    def _check_width(self) -> Self:
+        if (self.width or 0) % self.heads:
+            raise InputError(
+                f"The setting width is {self.width}; it must be a multiple of heads, {self.heads}."
+            )
         return self
-
-    def _require(self, valid: bool, name: str, wanted: str) -> None:
-        if not valid:
-            raise InputError(f"The setting {name} is {getattr(self, name)!r}; it must be {wanted}.")
-
-    def updated(self, settings: Mapping[str, Any]) -> Self:
-        """These settings in place of mine, validated; None leaves one as it is."""
-        return self.from_dict({**asdict(self), **{k: v for k, v in settings.items() if v is not None}})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Every setting, ready for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, settings: Mapping[str, Any]) -> Self:
-        """The configuration with these settings, validated; the rest at their defaults."""
-        known = [f.name for f in fields(cls)]
-        for name in settings:
-            if name not in known:
-                raise unknown_name("setting", str(name), known)
-        return cls(**settings).validate()
 
     def inner(self, size: int) -> int:
         """The width of the added transformers, for a base whose pooled features have `size` numbers.
@@ -148,11 +113,3 @@ class AdaptConfig:
         if size <= SMALL_WIDTH:
             return STRATEGIES[self.strategy].lr
         return 1e-3 if family == "FLAVA" else 1e-5
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
-
-
-def _whole(value: object, low: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= low

@@ -6,106 +6,54 @@ Sources: [TTM] sections 3.2, 3.2.1, appendix C.1 and Tables 3-5 (METHODS 3).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from math import cos, isfinite, isnan, pi
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import cos, isnan, pi
+from typing import Annotated, Any, Self
 
 import numpy as np
+from pydantic import Field, Strict, model_validator
 
-from core.base.errors import InputError, unknown_name
+from core.base.errors import InputError
+from core.base.settings import Count, Names, Positive, Seed, Settings, Share, one_of
 
 AUGMENTATIONS = ("none", "resize-crop", "jitter")  # what each does: core/ttm/train.py
 PRECISIONS = ("float32", "bfloat16")
 SCHEDULES = ("linear", "cosine", "constant", "ascending")
 VARIANTS = ("group", "global")
 THRESHOLD_MODES = ("absolute", "relative")
+_Moment = Annotated[float, Field(ge=0, lt=1)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainConfig:
+class TrainConfig(Settings):
     """How to train on matched pairs. Defaults are those of [TTM] C.1."""
 
-    epochs: int = 20  # passes over the selected groups per iteration
-    lr: float = 1e-5  # learning rate at the first step of iteration 1
-    lr_restart: float = 0.95  # iteration t starts from lr * lr_restart^(t-1)
-    lr_final: float = (
+    epochs: Count = 20  # passes over the selected groups per iteration
+    lr: Positive = 1e-5  # learning rate at the first step of iteration 1
+    lr_restart: Share = 0.95  # iteration t starts from lr * lr_restart^(t-1)
+    lr_final: Share = (
         0.1  # share of the iteration's first learning rate that its last step uses; 1 = constant
     )
-    weight_decay: float = 0.05
-    betas: tuple[float, float] = (0.9, 0.999)
-    batch: int | None = None  # groups per batch; None: 50, and 100 where a group has one image
-    augmentation: str = "none"  # one of AUGMENTATIONS
+    weight_decay: Annotated[float, Field(ge=0)] = 0.05
+    betas: Annotated[tuple[_Moment, _Moment], Strict(False)] = (0.9, 0.999)
+    batch: Count | None = None  # groups per batch; None: 50, and 100 where a group has one image
+    augmentation: Annotated[str, one_of("augmentation", AUGMENTATIONS)] = "none"
     keep_optimizer: bool = False  # carry AdamW's moments into the next iteration instead of resetting them
-    clip_norm: float | None = None  # largest gradient norm; None: no clipping
-    precision: str = "float32"  # or "bfloat16": autocast while training; weights and scores stay float32
-    parameters: tuple[str, ...] = ()  # patterns of parameter names to train, as "*projection*"; (): all
-    micro_batch: int | None = None  # pairs that pass the model at once, same loss; None: as many as fit
-    lora_rank: int | None = None  # rank of low-rank adapters, the model itself frozen; None: train it whole
-    lora_alpha: float | None = None  # their weight is alpha / rank; None: twice the rank
-    lora_targets: tuple[str, ...] = ()  # names of the layers that get one; (): those of the model's family
-    seed: int = 0
+    clip_norm: Positive | None = None  # largest gradient norm; None: no clipping
+    # bfloat16: autocast while training; weights and scores stay float32
+    precision: Annotated[str, one_of("precision", PRECISIONS)] = "float32"
+    parameters: Names = ()  # patterns of parameter names to train, as "*projection*"; (): all
+    micro_batch: Count | None = None  # pairs that pass the model at once, same loss; None: as many as fit
+    lora_rank: Count | None = None  # rank of low-rank adapters, the model itself frozen; None: train it whole
+    lora_alpha: Positive | None = None  # their weight is alpha / rank; None: twice the rank
+    lora_targets: Names = ()  # names of the layers that get one; (): those of the model's family
+    seed: Seed = 0
 
-    def validate(self) -> Self:
-        """Return self, or raise InputError for the first setting that makes no sense."""
-        self._require(_is_whole(self.epochs, 1), "epochs", "a positive whole number")
-        self._require(_is_whole(self.seed, 0), "seed", "a whole number, 0 or more")
-        self._require(self.batch is None or _is_whole(self.batch, 1), "batch", "a positive whole number")
-        self._require(_is_number(self.lr) and self.lr > 0, "lr", "a positive number such as 1e-5")
-        for name in ("lr_restart", "lr_final"):
-            value = getattr(self, name)
-            self._require(_is_number(value) and 0 < value <= 1, name, "above 0 and at most 1")
-        decay, clip = self.weight_decay, self.clip_norm
-        self._require(_is_number(decay) and decay >= 0, "weight_decay", "0 or more")
-        self._require(clip is None or (_is_number(clip) and clip > 0), "clip_norm", "a positive number")
-        pair = isinstance(self.betas, tuple) and len(self.betas) == 2
-        moments = pair and all(_is_number(b) and 0 <= b < 1 for b in self.betas)
-        self._require(moments, "betas", "two numbers, each 0 or more and below 1")
-        self._require(isinstance(self.keep_optimizer, bool), "keep_optimizer", "true or false")
-        names = isinstance(self.parameters, tuple) and all(isinstance(p, str) for p in self.parameters)
-        self._require(names, "parameters", "a list of name patterns")
-        self._validate_size()
-        _choice("augmentation", self.augmentation, AUGMENTATIONS)
-        _choice("precision", self.precision, PRECISIONS)
-        return self
-
-    def _validate_size(self) -> None:
-        """What makes large models fit."""
-        for name in ("micro_batch", "lora_rank"):
-            value = getattr(self, name)
-            self._require(value is None or _is_whole(value, 1), name, "a positive whole number")
-        alpha, targets = self.lora_alpha, self.lora_targets
-        self._require(alpha is None or (_is_number(alpha) and alpha > 0), "lora_alpha", "a positive number")
-        names = isinstance(targets, tuple) and all(isinstance(t, str) for t in targets)
-        self._require(names, "lora_targets", "a list of layer names")
-        if self.lora_rank is None and (alpha is not None or targets):
+    @model_validator(mode="after")
+    def _check_adapters(self) -> Self:
+        if self.lora_rank is None and (self.lora_alpha is not None or self.lora_targets):
             raise InputError("lora_alpha and lora_targets shape low-rank adapters; set lora_rank too.")
-
-    def updated(self, settings: Mapping[str, Any]) -> Self:
-        """These settings in place of mine, validated; None leaves one as it is."""
-        return self.from_dict({**self.to_dict(), **{k: v for k, v in settings.items() if v is not None}})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Every setting, ready for JSON."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
-
-    def changed(self) -> dict[str, Any]:
-        """The settings that differ from their defaults, ready for JSON."""
-        default = type(self)().to_dict()
-        return {k: v for k, v in self.to_dict().items() if v != default[k]}
-
-    @classmethod
-    def from_dict(cls, settings: Mapping[str, Any]) -> Self:
-        """The configuration with these settings, validated; the rest at their defaults.
-
-        Raises InputError for an unknown name (with the nearest known one) and for a value out of range.
-        """
-        known = [f.name for f in fields(cls)]
-        for name in settings:
-            if name not in known:
-                raise unknown_name("setting", str(name), known)
-        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
-        return cls(**values).validate()
+        return self
 
     def units(self, images_per_group: int) -> int:
         """Groups per batch: the chosen number, or the paper's for groups of so many images ([TTM] C.1)."""
@@ -121,50 +69,45 @@ class TrainConfig:
         share = step / (steps - 1) if steps > 1 else 0.0
         return start * (self.lr_final + (1 - self.lr_final) * (1 + cos(pi * share)) / 2)
 
-    def _require(self, valid: bool, name: str, wanted: str) -> None:
-        if not valid:
-            raise InputError(f"The setting {name} is {getattr(self, name)!r}; it must be {wanted}.")
 
-
-@dataclass(frozen=True, kw_only=True)
 class TTMConfig(TrainConfig):
     """One run of test-time matching. Thresholds are in units of the model's own logits ([TTM] C.1)."""
 
-    iterations: int = 10  # T
-    variant: str = "group"  # "global": one assignment over all images and captions, thresholds on pairs
-    schedule: str = "linear"  # of the threshold over iterations; one of SCHEDULES
-    threshold_mode: str = (
-        "absolute"  # "relative" (global): iteration t keeps the top 1 - tau_t fraction of pairs
-    )
+    iterations: Count = 10  # T
+    # global: one assignment over all images and captions, thresholds on pairs
+    variant: Annotated[str, one_of("variant", VARIANTS)] = "group"
+    schedule: Annotated[str, one_of("schedule", SCHEDULES)] = "linear"  # of the threshold over iterations
+    # relative (global): iteration t keeps the top 1 - tau_t fraction of pairs
+    threshold_mode: Annotated[str, one_of("threshold_mode", THRESHOLD_MODES)] = "absolute"
     # tau_1: a number, or the share that the first iteration selects; neither: 20 % of groups, 50 % of pairs
     tau_first: float | None = None
-    coverage_first: float | None = None
+    coverage_first: Share | None = None
     # tau_T likewise, resolved against the first iteration's margins; neither: 0 (global and absolute: every pair)
     tau_last: float | None = None
-    coverage_last: float | None = None
+    coverage_last: Share | None = None
 
-    def validate(self) -> Self:
-        """Return self, or raise InputError for the first setting that makes no sense."""
-        super().validate()
-        self._require(_is_whole(self.iterations, 1), "iterations", "a positive whole number")
-        _choice("variant", self.variant, VARIANTS)
-        _choice("schedule", self.schedule, SCHEDULES)
-        _choice("threshold_mode", self.threshold_mode, THRESHOLD_MODES)
-        if self.threshold_mode == "relative" and self.variant != "global":
+    @model_validator(mode="after")
+    def _check_thresholds(self) -> Self:
+        relative = self.threshold_mode == "relative"
+        if relative and self.variant != "global":
             raise InputError(
                 "A relative threshold ranks pairs; set variant to 'global', or threshold_mode to 'absolute'."
             )
         for end in ("first", "last"):
-            self._validate_end(f"tau_{end}", f"coverage_{end}")
+            level, share = getattr(self, f"tau_{end}"), getattr(self, f"coverage_{end}")
+            if level is not None and share is not None:
+                raise InputError(f"Both tau_{end} and coverage_{end} are set; leave one of them out.")
+            if relative and level is not None and not 0 <= level <= 1:
+                raise InputError(f"The setting tau_{end} is {level}; in relative mode it must be 0 to 1.")
         return self
 
-    def updated(self, settings: Mapping[str, Any]) -> Self:
-        """These settings in place of mine, validated; None leaves one as it is, a tau replaces a coverage and back.
+    def updated(self, values: Mapping[str, Any]) -> Self:
+        """These values in place of mine; None leaves one as it is, a tau replaces a coverage and back.
 
         Another variant or threshold mode counts thresholds in other units: mine are then dropped. Another variant
         brings its usual mode, relative where it is global.
         """
-        wanted = {k: v for k, v in settings.items() if v is not None}
+        wanted = {k: v for k, v in values.items() if v is not None}
         variant = wanted.get("variant", self.variant)
         if variant != self.variant:
             wanted = {"threshold_mode": "relative" if variant == "global" else "absolute", **wanted}
@@ -174,35 +117,18 @@ class TTMConfig(TrainConfig):
             wanted.get(k, getattr(self, k)) != getattr(self, k) for k in ("variant", "threshold_mode")
         )
         cleared = dict.fromkeys(k for k in rivals if units or rivals[k] in wanted)
-        return self.from_dict({**self.to_dict(), **cleared, **wanted})
-
-    def _validate_end(self, tau: str, coverage: str) -> None:
-        level, share = getattr(self, tau), getattr(self, coverage)
-        if level is not None and share is not None:
-            raise InputError(f"Both {tau} and {coverage} are set; leave one of them out.")
-        self._require(level is None or _is_number(level), tau, "a number")
-        fraction = level is None or self.threshold_mode == "absolute" or 0 <= level <= 1
-        self._require(fraction, tau, "between 0 and 1 in relative mode")
-        self._require(share is None or (_is_number(share) and 0 < share <= 1), coverage, "above 0, at most 1")
+        return super(TTMConfig, self.model_copy(update=cleared)).updated(wanted)
 
 
-@dataclass(frozen=True, kw_only=True)
 class SimpleMatchConfig(TrainConfig):
     """Overfitting to one set of matchings at a constant learning rate ([TTM] 3.1)."""
 
-    epochs: int = 5  # per round; GroupScore on the pseudo-labels is looked at after each round
-    rounds: int = 30  # at most
-    patience: int = 3  # rounds without a rise before it ends
-    lr_final: float = 1.0
-    lr_restart: float = 1.0
+    epochs: Count = 5  # per round; GroupScore on the pseudo-labels is looked at after each round
+    rounds: Count = 30  # at most
+    patience: Count = 3  # rounds without a rise before it ends
+    lr_final: Share = 1.0
+    lr_restart: Share = 1.0
     keep_optimizer: bool = True
-
-    def validate(self) -> Self:
-        """Return self, or raise InputError for the first setting that makes no sense."""
-        super().validate()
-        for name in ("rounds", "patience"):
-            self._require(_is_whole(getattr(self, name), 1), name, "a positive whole number")
-        return self
 
     def is_over(self, history: Sequence[float | None]) -> bool:
         """Whether SimpleMatch has ended, from the share of pseudo-labels that passed the strict test after each round.
@@ -216,19 +142,6 @@ class SimpleMatchConfig(TrainConfig):
                 return True
             best, waited = (share, 0) if share > best else (best, waited + 1)
         return waited >= self.patience or len(history) >= self.rounds
-
-
-def _choice(name: str, value: object, options: Iterable[str]) -> None:
-    if value not in tuple(options):
-        raise unknown_name(name, str(value), options)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
-
-
-def _is_whole(value: object, low: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= low
 
 
 def thresholds(config: TTMConfig, first: np.ndarray) -> np.ndarray:

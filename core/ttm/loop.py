@@ -301,7 +301,6 @@ def run_ttm(
     evaluates it and induces the next pseudo-labels. Raises InputError for settings and groups that make no sense.
     Source: [TTM] Algorithm 1; 3.2.1 for the global variant.
     """
-    config.validate()
     if config.variant == "global" and (selector is not None or pool is not None):
         raise InputError(
             "A selector or pool chooses groups, the global variant has none; set variant to 'group'."

@@ -191,7 +191,7 @@ def kind_of(config: Mapping[str, Any]) -> str:
 def settings_of(config: Mapping[str, Any]) -> TTMConfig | SimpleMatchConfig:
     """The settings in a description."""
     kind = kind_of(config)
-    return TTMConfig.from_dict(config[kind]) if kind == "ttm" else SimpleMatchConfig.from_dict(config[kind])
+    return TTMConfig(**config[kind]) if kind == "ttm" else SimpleMatchConfig(**config[kind])
 
 
 def total_of(config: Mapping[str, Any]) -> int:

@@ -33,7 +33,6 @@ def simple_match(
     `SimpleMatchConfig.is_over`; the last one is the result. `TTMStep.fitted`: the share of the pseudo-labels that pass
     GroupScore's strict test. `pool`, `resume`, `stop` and `progress` as in `run_ttm`.
     """
-    config.validate()
     run, none = Adaptation(model, groups, config, config.rounds, resume), np.zeros(0)
     allowed = run.pool(pool)
     if resume is None:
