@@ -32,7 +32,7 @@ from core.datasets.sets import RetrievalSet
 from core.exchange import fetch, model
 from core.exchange.runs import export_run
 from core.groups import GroupSet
-from core.pretrain import pretrain
+from core.pretrain.model_folder import pretrain
 from core.runs import store as runs
 from core.scoring.load import load_scorer
 from core.sweeps.local import run_locally

@@ -15,9 +15,9 @@ from safetensors.torch import load_file  # noqa: E402
 
 from core.base import paths  # noqa: E402
 from core.base.errors import InputError  # noqa: E402
-from core.pretrain import RECIPES, pretrain, pretrain_recipe  # noqa: E402
 from core.pretrain.heads import agreement  # noqa: E402
-from core.pretrain.recipes import Recipe, TowerSize  # noqa: E402
+from core.pretrain.model_folder import pretrain  # noqa: E402
+from core.pretrain.recipes import RECIPES, Recipe, TowerSize  # noqa: E402
 from core.pretrain.tokens import EOS, PAD, questions, token_ids, word_tokenizer  # noqa: E402
 from core.scenes.captions import Phrase, Statement  # noqa: E402
 from core.scenes.sampler import training_scenes  # noqa: E402
@@ -41,6 +41,10 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPat
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path_factory.getbasetemp() / "home"))
 
 
+def train_recipe(name: str, recipe: Recipe, out: Path, **settings) -> Path:
+    return pretrain(name, out, recipe=recipe, **settings)
+
+
 def tiny(recipe: Recipe) -> Recipe:
     """The recipe on a handful of scenes: the same code, a hundredth of a second a step."""
     data = replace(recipe.data, singles=24, twins=12)
@@ -59,7 +63,7 @@ def tiny(recipe: Recipe) -> Recipe:
 @pytest.mark.parametrize("name", sorted(RECIPES))
 def test_a_recipe_writes_a_folder_that_transformers_loads(name: str, tmp_path: Path) -> None:
     recipe = tiny(RECIPES[name])
-    folder = pretrain_recipe(name, recipe, tmp_path / name)
+    folder = train_recipe(name, recipe, tmp_path / name)
     module = getattr(transformers, CLASSES[recipe.family]).from_pretrained(folder)
     assert next(module.parameters()).dtype == torch.float32
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -80,7 +84,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Pa
     weights = []
     for name, seed in runs:
         torch.manual_seed(len(name))  # whatever the caller drew before has no influence
-        folder = pretrain_recipe("clip", recipe, tmp_path / name, seed=seed)
+        folder = train_recipe("clip", recipe, tmp_path / name, seed=seed)
         weights.append((folder / "model.safetensors").read_bytes())
     assert weights[0] == weights[1] != weights[2]
 
@@ -91,9 +95,9 @@ def test_a_model_that_starts_from_the_captioner_has_its_towers(
 ) -> None:
     monkeypatch.setattr(paths, "assets", lambda: tmp_path)
     captioner = tiny(RECIPES["blip-caption"])
-    before = load_file(pretrain_recipe("c", captioner, tmp_path / "models" / "c") / "model.safetensors")
+    before = load_file(train_recipe("c", captioner, tmp_path / "models" / "c") / "model.safetensors")
     recipe = replace(tiny(RECIPES[name]), start="c", lr=0.0)
-    after = load_file(pretrain_recipe(name, recipe, tmp_path / name, seed=1) / "model.safetensors")
+    after = load_file(train_recipe(name, recipe, tmp_path / name, seed=1) / "model.safetensors")
     shared = 0
     for key, weight in after.items():
         key = key if key in before else key.replace("text_encoder.", "text_decoder.bert.")
@@ -110,23 +114,23 @@ def test_a_start_that_is_missing_or_of_another_size_is_one_sentence(
     monkeypatch.setattr(paths, "assets", lambda: tmp_path)
     recipe = replace(tiny(RECIPES["blip-itm"]), start="c")
     with pytest.raises(InputError, match="crossmatch pretrain c --out"):
-        pretrain_recipe("blip-itm", recipe, tmp_path / "a")
+        train_recipe("blip-itm", recipe, tmp_path / "a")
     small = replace(tiny(RECIPES["blip-caption"]), text=TowerSize(16, 1, 2))
-    pretrain_recipe("c", small, tmp_path / "models" / "c", steps=1)
+    train_recipe("c", small, tmp_path / "models" / "c", steps=1)
     with pytest.raises(InputError, match="must have the towers"):
-        pretrain_recipe("blip-itm", recipe, tmp_path / "b")
+        train_recipe("blip-itm", recipe, tmp_path / "b")
 
 
 def test_training_does_not_disturb_the_callers_random_numbers(tmp_path: Path) -> None:
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    pretrain_recipe("clip", tiny(RECIPES["clip"]), tmp_path / "clip", steps=1)
+    train_recipe("clip", tiny(RECIPES["clip"]), tmp_path / "clip", steps=1)
     assert torch.equal(torch.rand(3), expected)
 
 
 def test_the_log_holds_every_measurement_and_the_card_its_last_line(tmp_path: Path) -> None:
-    folder = pretrain_recipe("clip", tiny(RECIPES["clip"]), tmp_path / "clip")
+    folder = train_recipe("clip", tiny(RECIPES["clip"]), tmp_path / "clip")
     records = [json.loads(line) for line in (folder / "training_log.jsonl").read_text().splitlines()]
     assert [r["step"] for r in records] == [0, 2, 3, 3]
     assert records[-1]["stored"]
@@ -135,7 +139,7 @@ def test_the_log_holds_every_measurement_and_the_card_its_last_line(tmp_path: Pa
 
 def test_steps_override_the_recipe_and_progress_is_told(tmp_path: Path) -> None:
     told: list[tuple[str, float]] = []
-    folder = pretrain_recipe(
+    folder = train_recipe(
         "clip",
         tiny(RECIPES["clip"]),
         tmp_path / "c",

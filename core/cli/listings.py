@@ -27,7 +27,7 @@ def pretrain(
     device: Device = "auto",
 ) -> None:
     """Train a built-in model on the built-in world, as the shipped one was."""
-    from core.pretrain import pretrain as train  # numpy, torch
+    from core.pretrain.model_folder import pretrain as train  # numpy, torch
     from core.scorers.contrastive import pick_device  # torch
 
     tell = Announcer()

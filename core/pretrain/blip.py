@@ -16,24 +16,32 @@ from transformers import (
 )
 
 from core.pretrain.language import mean_log_probability, next_word_loss
-from core.pretrain.layers import Batch, ForwardResult, TextStates, place, tower, trimmed
+from core.pretrain.layers import (
+    Batch,
+    ForwardResult,
+    ModelFamily,
+    TextStates,
+    contrastive_loss,
+    cosines,
+    set_positions,
+    text_settings,
+    trimmed,
+    vision_settings,
+)
 from core.pretrain.recipes import Recipe
 from core.pretrain.tokens import BOS, EOS, NO, PAD, YES, image_settings, questions
-from core.scenes.render import MODEL_SIZE
+
+_ITC_SCALE = 20.0  # BlipForImageTextRetrieval has no temperature of its own: its ITC score is the bare cosine
 
 
-def config(recipe: Recipe, words: int) -> BlipConfig:
+def _config(recipe: Recipe, words: int) -> BlipConfig:
     """Both towers; the text tower reads the picture by cross-attention."""
-    ids = {"bos_token_id": BOS, "eos_token_id": EOS, "sep_token_id": EOS, "pad_token_id": PAD}
-    dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    text = (
-        tower(recipe.text) | ids | dropout | {"vocab_size": words, "max_position_embeddings": recipe.length}
-    )
-    text |= {"encoder_hidden_size": recipe.vision.width, "projection_dim": recipe.projection}
-    vision = tower(recipe.vision) | {"image_size": MODEL_SIZE, "patch_size": recipe.patch}
+    text = text_settings(recipe, words) | {"sep_token_id": EOS, "projection_dim": recipe.projection}
+    text |= {"encoder_hidden_size": recipe.vision.width}
+    text |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     return BlipConfig(
         text_config=text,
-        vision_config=vision,
+        vision_config=vision_settings(recipe),
         projection_dim=recipe.projection,
         image_text_hidden_size=recipe.projection,
         logit_scale_init_value=2.6592,
@@ -41,8 +49,8 @@ def config(recipe: Recipe, words: int) -> BlipConfig:
 
 
 def _placed(module: Any, recipe: Recipe) -> Any:
-    seen = module.vision_model.embeddings
-    place(seen.position_embedding.data[0], seen.patch_embedding.weight.data, recipe)
+    embeddings = module.vision_model.embeddings
+    set_positions(embeddings.position_embedding.data[0, 1:], embeddings.patch_embedding.weight.data, recipe)
     return module
 
 
@@ -60,11 +68,6 @@ def _paired(
 # Retrieval
 
 
-def build_retrieval(recipe: Recipe, words: int) -> BlipForImageTextRetrieval:
-    """With the ITC projections and the ITM head."""
-    return _placed(BlipForImageTextRetrieval(config(recipe, words)), recipe)
-
-
 def _layers(module: Any, tokens: torch.Tensor, ids: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """The text encoder's words ids (p, length) after looking at the image tokens (p, t, d): (p, length, d) a layer."""
     return module.text_encoder(
@@ -74,11 +77,6 @@ def _layers(module: Any, tokens: torch.Tensor, ids: torch.Tensor) -> tuple[torch
         encoder_attention_mask=torch.ones(tokens.shape[:2], dtype=torch.long, device=tokens.device),
         output_hidden_states=True,
     ).hidden_states
-
-
-def _read(module: Any, tokens: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    """The last layer's."""
-    return _layers(module, tokens, ids)[-1]
 
 
 def _itm_logit(module: BlipForImageTextRetrieval, read: torch.Tensor) -> torch.Tensor:
@@ -93,26 +91,22 @@ def _embed_captions(module: BlipForImageTextRetrieval, ids: torch.Tensor) -> tor
     return module.text_proj(read)
 
 
-def retrieval_loss(module: BlipForImageTextRetrieval, batch: Batch) -> ForwardResult:
+def _retrieval_loss(module: BlipForImageTextRetrieval, batch: Batch) -> ForwardResult:
     """ITC as CLIP's, at a fixed temperature; ITM on the true pairs and on the hardest of the batch's false ones."""
-    seen = module.vision_model(pixel_values=batch.pixels)
-    pooled = module.vision_proj(seen.last_hidden_state[:, 0])
-    told = _embed_captions(module, batch.ids)
-    logits = ITC_SCALE * F.normalize(pooled, dim=-1) @ F.normalize(told, dim=-1).T
-    own = torch.arange(len(logits), device=logits.device)
-    itc = (F.cross_entropy(logits, own) + F.cross_entropy(logits.T, own)) / 2
+    vision = module.vision_model(pixel_values=batch.pixels)
+    pooled = module.vision_proj(vision.last_hidden_state[:, 0])
+    caption = _embed_captions(module, batch.ids)
+    logits = _ITC_SCALE * F.normalize(pooled, dim=-1) @ F.normalize(caption, dim=-1).T
+    itc, own = contrastive_loss(logits), torch.arange(len(logits), device=logits.device)
     other = logits.detach().masked_fill(torch.eye(len(own), dtype=torch.bool, device=own.device), -1e4)
     images = torch.cat([own, own, _draw(other.T)])
     captions = torch.cat([own, _draw(other), own])
-    tokens, ids = _paired(seen.last_hidden_state, batch.ids, images, captions)
+    tokens, ids = _paired(vision.last_hidden_state, batch.ids, images, captions)
     layers = _layers(module, tokens, ids)
     itm = F.binary_cross_entropy_with_logits(_itm_logit(module, layers[-1]), (images == captions).float())
     # Asked of the last layer but one, and beside wrong pictures too: a true caption gives its own words away.
     words = TextStates(layers[-2], ids, images, captions)
-    return ForwardResult(itc + itm, pooled, seen.last_hidden_state[:, 1:], told, words)
-
-
-ITC_SCALE = 20.0  # BlipForImageTextRetrieval has no temperature of its own: its ITC score is the bare cosine
+    return ForwardResult(itc + itm, pooled, vision.last_hidden_state[:, 1:], caption, words)
 
 
 def _draw(logits: torch.Tensor) -> torch.Tensor:
@@ -120,12 +114,12 @@ def _draw(logits: torch.Tensor) -> torch.Tensor:
     return torch.multinomial(logits.softmax(dim=-1), 1).squeeze(1)
 
 
-def itc_scores(module: BlipForImageTextRetrieval, pixels: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+def _itc_scores(module: BlipForImageTextRetrieval, pixels: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     """Cosines, (b, m, k)."""
     tokens = module.vision_model(pixel_values=pixels.flatten(0, 1)).last_hidden_state
-    images = F.normalize(module.vision_proj(tokens[:, 0]), dim=-1).unflatten(0, pixels.shape[:2])
-    captions = F.normalize(_embed_captions(module, ids.flatten(0, 1)), dim=-1).unflatten(0, ids.shape[:2])
-    return images @ captions.transpose(1, 2)
+    images = module.vision_proj(tokens[:, 0]).unflatten(0, pixels.shape[:2])
+    captions = _embed_captions(module, ids.flatten(0, 1)).unflatten(0, ids.shape[:2])
+    return cosines(images, captions)
 
 
 def _crossed(pixels: torch.Tensor, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, tuple[int, ...]]:
@@ -137,20 +131,20 @@ def _crossed(pixels: torch.Tensor, ids: torch.Tensor) -> tuple[torch.Tensor, tor
     return images, captions, (b, m, k)
 
 
-def itm_scores(module: BlipForImageTextRetrieval, pixels: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+def _itm_scores(module: BlipForImageTextRetrieval, pixels: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     """Matching logits, (b, m, k)."""
     tokens = module.vision_model(pixel_values=pixels.flatten(0, 1)).last_hidden_state
     images, captions, shape = _crossed(pixels, ids)
-    read = _read(module, *_paired(tokens, ids.flatten(0, 1), images, captions))
-    return _itm_logit(module, read).view(shape)
+    layers = _layers(module, *_paired(tokens, ids.flatten(0, 1), images, captions))
+    return _itm_logit(module, layers[-1]).view(shape)
 
 
 # Captioning
 
 
-def build_captioner(recipe: Recipe, words: int) -> BlipForConditionalGeneration:
+def _build_captioner(recipe: Recipe, words: int) -> BlipForConditionalGeneration:
     """A decoder that reads the picture by cross-attention."""
-    settings = config(recipe, words)
+    settings = _config(recipe, words)
     if recipe.null_images is not None:
         settings.null_images = list(recipe.null_images)  # read by `core.scorers.score_kinds.null_pixels`
     return _placed(BlipForConditionalGeneration(settings), recipe)
@@ -163,7 +157,7 @@ def _decoded(module: Any, tokens: torch.Tensor, ids: torch.Tensor) -> torch.Tens
     ).last_hidden_state
 
 
-def captioner_loss(module: BlipForConditionalGeneration, batch: Batch) -> ForwardResult:
+def _captioner_loss(module: BlipForConditionalGeneration, batch: Batch) -> ForwardResult:
     """Cross-entropy of the caption's tokens."""
     seen = module.vision_model(pixel_values=batch.pixels)
     ids = trimmed(batch.ids)
@@ -176,7 +170,7 @@ def captioner_loss(module: BlipForConditionalGeneration, batch: Batch) -> Forwar
     return ForwardResult(loss, seen.pooler_output, seen.last_hidden_state[:, 1:], words=words)
 
 
-def captioner_scores(
+def _captioner_scores(
     module: BlipForConditionalGeneration, pixels: torch.Tensor, ids: torch.Tensor
 ) -> torch.Tensor:
     """Mean log P(token | picture, tokens before): the logarithm of VisualGPTScore, (b, m, k)."""
@@ -188,11 +182,6 @@ def captioner_scores(
 
 
 # Question answering
-
-
-def build_vqa(recipe: Recipe, words: int) -> BlipForQuestionAnswering:
-    """A question encoder that reads the picture, and an answer decoder that reads the question."""
-    return _placed(BlipForQuestionAnswering(config(recipe, words)), recipe)
 
 
 def _answered(
@@ -214,14 +203,7 @@ def _answered(
     return logits
 
 
-def vqa_logit(module: BlipForQuestionAnswering, tokens: torch.Tensor, asked: torch.Tensor) -> torch.Tensor:
-    """Logit of "yes" minus that of "no" as the first word of the answer, (p,)."""
-    begun = torch.full((len(asked), 1), BOS, device=asked.device)
-    logits = _answered(module, _read(module, tokens, asked), asked, begun)
-    return logits[:, -1, YES] - logits[:, -1, NO]
-
-
-def vqa_loss(module: BlipForQuestionAnswering, batch: Batch) -> ForwardResult:
+def _vqa_loss(module: BlipForQuestionAnswering, batch: Batch) -> ForwardResult:
     """Cross-entropy of the answer: "yes" for a picture's own caption, "no" for its twin's or another scene's."""
     seen = module.vision_model(pixel_values=batch.pixels)
     own = torch.arange(len(batch.ids), device=batch.ids.device)
@@ -248,12 +230,37 @@ def _others(rows: int, pairs: int) -> torch.Tensor:
     return other
 
 
-def vqa_scores(module: BlipForQuestionAnswering, pixels: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    """Logit of "yes" against "no", (b, m, k)."""
+def _vqa_scores(module: BlipForQuestionAnswering, pixels: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """Logit of "yes" minus that of "no" as the first word of the answer, (b, m, k)."""
     tokens = module.vision_model(pixel_values=pixels.flatten(0, 1)).last_hidden_state
     images, captions, shape = _crossed(pixels, ids)
-    return vqa_logit(module, *_paired(tokens, questions(ids.flatten(0, 1)), images, captions)).view(shape)
+    tokens, asked = _paired(tokens, questions(ids.flatten(0, 1)), images, captions)
+    begun = torch.full((len(asked), 1), BOS, device=asked.device)
+    logits = _answered(module, _layers(module, tokens, asked)[-1], asked, begun)
+    return (logits[:, -1, YES] - logits[:, -1, NO]).view(shape)
 
 
-def blip_processor(tokenizer: Any) -> BlipProcessor:
-    return BlipProcessor(BlipImageProcessor(**image_settings(MODEL_SIZE)), tokenizer)
+def _processor(tokenizer: Any) -> BlipProcessor:
+    return BlipProcessor(BlipImageProcessor(**image_settings()), tokenizer)
+
+
+FAMILIES = {
+    "blip-retrieval": ModelFamily(
+        lambda recipe, words: _placed(BlipForImageTextRetrieval(_config(recipe, words)), recipe),
+        _retrieval_loss,
+        {"itm": _itm_scores, "itc": _itc_scores},
+        _processor,
+        lambda recipe: recipe.projection,
+    ),
+    "blip-captioner": ModelFamily(
+        _build_captioner, _captioner_loss, {"visualgptscore": _captioner_scores}, _processor
+    ),
+    "blip-vqa": ModelFamily(
+        # A question encoder that reads the image, and an answer decoder that reads the question.
+        lambda recipe, words: _placed(BlipForQuestionAnswering(_config(recipe, words)), recipe),
+        _vqa_loss,
+        {"vqascore": _vqa_scores},
+        _processor,
+        asks=True,
+    ),
+}

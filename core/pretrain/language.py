@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch.nn import functional as F
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from core.pretrain.layers import Batch, ForwardResult, trimmed
+from core.pretrain.layers import Batch, ForwardResult, ModelFamily, trimmed
 from core.pretrain.recipes import Recipe
 from core.pretrain.tokens import BOS, EOS, PAD
 
 
-def build_language(recipe: Recipe, words: int) -> GPT2LMHeadModel:
+def _build_language(recipe: Recipe, words: int) -> GPT2LMHeadModel:
     """Random weights."""
     size = recipe.text
     config = GPT2Config(
@@ -49,19 +47,25 @@ def next_word_loss(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     return F.cross_entropy(logits[:, :-1].flatten(0, 1), following.flatten(), ignore_index=-100)
 
 
-def language_loss(module: GPT2LMHeadModel, batch: Batch) -> ForwardResult:
+def _language_loss(module: GPT2LMHeadModel, batch: Batch) -> ForwardResult:
     """Cross-entropy of the captions' words; the pictures are not looked at."""
     ids = trimmed(batch.ids)
     return ForwardResult(next_word_loss(_logits(module, ids), ids))
 
 
-def language_scores(module: GPT2LMHeadModel, pixels: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+def _language_scores(module: GPT2LMHeadModel, pixels: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     """Mean log P(token | tokens before), (b, m, k): the same for every image."""
     flat = trimmed(ids.flatten(0, 1))
     found = mean_log_probability(_logits(module, flat), flat).view(len(ids), 1, -1)
     return found.expand(-1, pixels.shape[1], -1)
 
 
-def language_processor(tokenizer: Any) -> Any:
-    """The tokenizer alone."""
-    return tokenizer
+FAMILIES = {
+    "language": ModelFamily(
+        _build_language,
+        _language_loss,
+        {"blind": _language_scores},
+        processor=lambda tokenizer: tokenizer,
+        sees=False,
+    )
+}

@@ -1,13 +1,16 @@
-"""What every architecture shares: batches, tower settings, first positions."""
+"""What every architecture shares, and what the training loop asks of it."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
+from torch.nn import functional as F
 
 from core.pretrain.recipes import Recipe, TowerSize
-from core.pretrain.tokens import PAD
+from core.pretrain.tokens import BOS, EOS, PAD
 from core.scenes.render import MODEL_SIZE
 
 
@@ -38,34 +41,71 @@ class ForwardResult(NamedTuple):
     words: TextStates | None = None
 
 
-def sincos_grid(side: int, width: int) -> torch.Tensor:
-    """Sine and cosine of both coordinates of a side x side grid, float32 (side * side, width)."""
-    frequency = 1.0 / 100 ** (
-        torch.arange(width // 4) / (width // 4)
-    )  # a grid of few cells needs few octaves
-    y, x = torch.meshgrid(torch.arange(side), torch.arange(side), indexing="ij")
-    angles = [coordinate.flatten()[:, None] * frequency[None] for coordinate in (y, x)]
-    return torch.cat([wave(angle) for angle in angles for wave in (torch.sin, torch.cos)], dim=1)
+Score = Callable[[Any, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
-def place(positions: torch.Tensor, patches: torch.Tensor, recipe: Recipe) -> None:
-    """Start from positions that mean places, and from patches about as loud as they: small data need both.
+@dataclass(frozen=True)
+class ModelFamily:
+    """An architecture: how it is built, what its training loss is, how it scores pairs, what is saved with it."""
 
-    positions : (1 + patches, d), the first one the class token's. patches : the patch embedding's kernels.
-    """
-    with torch.no_grad():
-        positions[1:] = 0.5 * sincos_grid(MODEL_SIZE // recipe.patch, recipe.vision.width)
-        torch.nn.init.normal_(patches, std=2.0 * patches[0].numel() ** -0.5)
+    build: Callable[[Recipe, int], Any]  # (recipe, vocabulary size) -> module with random weights
+    loss: Callable[[Any, Batch], ForwardResult]
+    # Each kind of score, the first one first: (module, pixels (b, m, 3, H, W), ids (b, k, length)) -> (b, m, k).
+    scores: dict[str, Score]
+    processor: Callable[[Any], Any]  # tokenizer -> what is saved beside the weights
+    pooled: Callable[[Recipe], int] = lambda recipe: recipe.vision.width  # width of the towers' summaries
+    sees: bool = True  # whether pictures play a part
+    asks: bool = False  # whether captions become questions
 
 
-def tower(size: TowerSize) -> dict[str, int]:
-    """A transformer's settings by transformers' names."""
+def text_settings(recipe: Recipe, words: int) -> dict[str, Any]:
+    """A text tower by transformers' names. words : size of the vocabulary."""
+    ids = {"bos_token_id": BOS, "eos_token_id": EOS, "pad_token_id": PAD}
+    return _tower(recipe.text) | ids | {"vocab_size": words, "max_position_embeddings": recipe.length}
+
+
+def vision_settings(recipe: Recipe) -> dict[str, Any]:
+    """A vision tower by transformers' names."""
+    return _tower(recipe.vision) | {"image_size": MODEL_SIZE, "patch_size": recipe.patch}
+
+
+def _tower(size: TowerSize) -> dict[str, int]:
     return {
         "hidden_size": size.width,
         "intermediate_size": 4 * size.width,
         "num_hidden_layers": size.layers,
         "num_attention_heads": size.heads,
     }
+
+
+def set_positions(positions: torch.Tensor, patches: torch.Tensor, recipe: Recipe) -> None:
+    """Start from positions that mean places, and from patches about as loud as they: small data need both.
+
+    positions : (patches, d), without the class token's. patches : the patch embedding's kernels.
+    """
+    with torch.no_grad():
+        positions.copy_(0.5 * _sincos_grid(MODEL_SIZE // recipe.patch, recipe.vision.width))
+        torch.nn.init.normal_(patches, std=2.0 * patches[0].numel() ** -0.5)
+
+
+def _sincos_grid(side: int, width: int) -> torch.Tensor:
+    """Sine and cosine of both coordinates of a side x side grid, float32 (side * side, width)."""
+    octaves = torch.arange(width // 4) / (width // 4)
+    frequency = 1.0 / 100**octaves  # a grid of few cells needs few octaves
+    y, x = torch.meshgrid(torch.arange(side), torch.arange(side), indexing="ij")
+    angles = [coordinate.flatten()[:, None] * frequency[None] for coordinate in (y, x)]
+    return torch.cat([wave(angle) for angle in angles for wave in (torch.sin, torch.cos)], dim=1)
+
+
+def contrastive_loss(logits: torch.Tensor) -> torch.Tensor:
+    """Cross-entropy over the rows and the columns of a batch's similarities (Radford et al. 2021)."""
+    own = torch.arange(len(logits), device=logits.device)
+    return (F.cross_entropy(logits, own) + F.cross_entropy(logits.T, own)) / 2
+
+
+def cosines(images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
+    """Of every image (..., m, d) with every caption (..., k, d) beside it, (..., m, k)."""
+    return F.normalize(images, dim=-1) @ F.normalize(captions, dim=-1).transpose(-1, -2)
 
 
 def trimmed(ids: torch.Tensor) -> torch.Tensor:

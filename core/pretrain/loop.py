@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import cos, log, pi
 from time import perf_counter
@@ -14,7 +14,7 @@ import torch
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, evaluate
 from core.pretrain.families import FAMILIES
 from core.pretrain.heads import SceneHeads
-from core.pretrain.layers import Batch, ForwardResult
+from core.pretrain.layers import Batch, ForwardResult, Score
 from core.pretrain.recipes import Recipe
 from core.pretrain.tokens import pixels, token_ids
 from core.scenes.minimal_pairs import RELATIVE
@@ -23,17 +23,15 @@ from core.scenes.sets import build
 from core.scenes.training_data import TrainingData
 
 Record = dict[str, Any]
-Progress = Callable[[str, float], None]
-Score = Callable[[Any, torch.Tensor, torch.Tensor], torch.Tensor]
-METRICS = (GROUP_SCORE, GROUP_MATCH)
+Progress = Callable[[str, float], None]  # what is being done, and the share done in [0, 1]
 _SCORED = 100  # groups scored at once
 
 
-class ValidationMeasure:
-    """Groups of the built-in world as a model's own tensors, drawn once and scored again and again."""
+class _ValidationSet:
+    """Groups of a set of the built-in world as a model's own tensors."""
 
-    def __init__(self, name: str, split: str, count: int, tokenizer: Any, seed: int = 0) -> None:
-        groups = build(name, split, count, seed)
+    def __init__(self, name: str, count: int, tokenizer: Any) -> None:
+        groups = build(name, "validation", count)
         m, k = groups.shape
         scenes = [i.scene for g in groups for i in g.images if isinstance(i, SceneImage)]
         pictures = render_many(scenes)
@@ -57,17 +55,23 @@ class ValidationMeasure:
     def metrics(self, score: Score, module: torch.nn.Module) -> Record:
         """Each metric as value, low, high in percent."""
         assert self.truth is not None
-        estimates = evaluate(self.scores(score, module), self.truth, METRICS)
+        estimates = evaluate(self.scores(score, module), self.truth, (GROUP_SCORE, GROUP_MATCH))
         return {n: [round(x, 2) for x in (e.value, e.low, e.high)] for n, e in estimates.items()}
 
 
-def validate(recipe: Recipe, measures: Mapping[str, ValidationMeasure], module: torch.nn.Module) -> Record:
-    """Metrics by kind of score and by set."""
-    scores = FAMILIES[recipe.family].scores
-    return {
-        kind: {name: measure.metrics(score, module) for name, measure in measures.items()}
-        for kind, score in scores.items()
-    }
+class Validation:
+    """The recipe's validation groups, drawn once and scored again and again."""
+
+    def __init__(self, recipe: Recipe, tokenizer: Any) -> None:
+        self._scores = FAMILIES[recipe.family].scores
+        self._sets = {name: _ValidationSet(name, recipe.groups, tokenizer) for name in recipe.sets}
+
+    def __call__(self, module: torch.nn.Module) -> Record:
+        """Metrics by kind of score and by set."""
+        return {
+            kind: {name: groups.metrics(score, module) for name, groups in self._sets.items()}
+            for kind, score in self._scores.items()
+        }
 
 
 def train(
@@ -80,7 +84,7 @@ def train(
     progress: Progress,
 ) -> Iterator[Record]:
     """Train `module` in place; yields a record at step 0, every `recipe.every` steps and at the last step."""
-    measures = _measures(recipe, tokenizer)
+    validate = Validation(recipe, tokenizer)
     batches = _Batches(recipe, data, tokenizer, seed, next(module.parameters()).device)
     heads = SceneHeads(FAMILIES[recipe.family].pooled(recipe), recipe.vision.width, recipe.text.width).to(
         batches.device
@@ -88,11 +92,11 @@ def train(
     adam = _adamw(module, heads, recipe)
     parameters = [p for group in adam.param_groups for p in group["params"]]
     started, losses = perf_counter(), []
-    yield _record(recipe, module, measures, 0, [], started)
+    yield _record(validate(module), 0, [], started)
     for step in range(1, steps + 1):
         module.train()
         for group in adam.param_groups:
-            group["lr"] = learning_rate(recipe, step) * group["times"]
+            group["lr"] = _learning_rate(recipe, step) * group["times"]
         batch, labels = batches.draw(step >= recipe.relations_from)
         passed = FAMILIES[recipe.family].loss(module, batch)
         losses.append(passed.loss.item())
@@ -103,31 +107,18 @@ def train(
         _limit_scale(module)
         progress(f"step {step} of {steps}, loss {losses[-1]:.3f}", step / steps)
         if step % recipe.every == 0 or step == steps:
-            yield _record(recipe, module, measures, step, losses, started)
+            yield _record(validate(module), step, losses, started)
             losses = []
 
 
-def remeasure(recipe: Recipe, module: torch.nn.Module, tokenizer: Any, step: int) -> Record:
-    """The log's last line: the stored weights, read again."""
-    return {
-        "step": step,
-        "stored": True,
-        "validation": validate(recipe, _measures(recipe, tokenizer), module),
-    }
-
-
-def _measures(recipe: Recipe, tokenizer: Any) -> dict[str, ValidationMeasure]:
-    return {name: ValidationMeasure(name, "validation", recipe.groups, tokenizer) for name in recipe.sets}
-
-
-def learning_rate(recipe: Recipe, step: int) -> float:
+def _learning_rate(recipe: Recipe, step: int) -> float:
     """Linear warm-up, then half a cosine that would end at `recipe.horizon`; step counts from 1."""
     share = min(1.0, step / recipe.horizon)
     fall = recipe.lr_final + (1 - recipe.lr_final) * (1 + cos(pi * share)) / 2
     return recipe.lr * fall * min(1.0, step / recipe.warmup)
 
 
-class Labels(NamedTuple):
+class _Labels(NamedTuple):
     """What the auxiliary losses want to know of a batch, float32."""
 
     objects: torch.Tensor  # (b, colours, 6)
@@ -157,7 +148,7 @@ class _Batches:
         cells, side = data.maps.shape[1], 64 // recipe.patch
         self.fold = (side, cells // side)  # label cells are pooled to one per patch
 
-    def draw(self, relations: bool) -> tuple[Batch, Labels]:
+    def draw(self, relations: bool) -> tuple[Batch, _Labels]:
         """A batch and its labels. Rows: singles, first twins, second twins. Without `relations` none tells one."""
         twins = self.twins if relations else self.plain
         first = self.data.singles + 2 * self.rng.choice(twins, self.pairs, replace=False)
@@ -171,7 +162,7 @@ class _Batches:
         side, cell = self.fold
         maps = self.data.maps[rows].reshape(len(rows), side, cell, side, cell, -1).max(axis=(2, 4))
         cells = maps.reshape(len(rows), side * side, -1)
-        labels = Labels(*map(self._floats, (self.data.objects[rows], self.data.told[rows, variant], cells)))
+        labels = _Labels(*map(self._floats, (self.data.objects[rows], self.data.told[rows, variant], cells)))
         ids = torch.from_numpy(self.ids[rows, variant]).to(self.device)
         return Batch(pixels(self.data.images[rows]).to(self.device), ids, self.pairs), labels
 
@@ -180,7 +171,7 @@ class _Batches:
 
 
 def _auxiliary(
-    recipe: Recipe, heads: SceneHeads, passed: ForwardResult, labels: Labels
+    recipe: Recipe, heads: SceneHeads, passed: ForwardResult, labels: _Labels
 ) -> torch.Tensor | float:
     loss: torch.Tensor | float = 0.0
     if recipe.table_loss and passed.pooled is not None:
@@ -219,19 +210,11 @@ def _limit_scale(module: torch.nn.Module) -> None:
             scale.clamp_(max=log(100))
 
 
-def _record(
-    recipe: Recipe,
-    module: torch.nn.Module,
-    measures: dict[str, ValidationMeasure],
-    step: int,
-    losses: list[float],
-    started: float,
-) -> Record:
+def _record(validation: Record, step: int, losses: list[float], started: float) -> Record:
     """One line of the training log."""
-    seconds = round(perf_counter() - started, 1)
-    found = validate(recipe, measures, module)
     loss = round(float(np.mean(losses)), 4) if losses else None
-    return {"step": step, "loss": loss, "seconds": seconds, "validation": found}
+    seconds = round(perf_counter() - started, 1)
+    return {"step": step, "loss": loss, "seconds": seconds, "validation": validation}
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from core.pretrain.recipes import Recipe
 LOG = "training_log.jsonl"
 _PROSE = ("title", "use", "notes", "limits")
 # Kind of score -> set -> metric -> value, low, high in percent.
-Measured = dict[str, dict[str, dict[str, list[float]]]]
+_Measured = dict[str, dict[str, dict[str, list[float]]]]
 
 _CARD = """---
 license: apache-2.0
@@ -88,8 +88,8 @@ def write_card(name: str, recipe: Recipe, folder: Path) -> None:
         notes=f"\n{recipe.notes}\n" if recipe.notes else "",
         groups=recipe.groups,
         every=recipe.every,
-        table=metrics_table(last["validation"]),
-        curve=curve_table(records[:-1]),
+        table=_metrics_table(last["validation"]),
+        curve=_curve_table(records[:-1]),
         limits=recipe.limits,
     )
     (folder / "README.md").write_text(text)
@@ -100,7 +100,7 @@ def _parameters(folder: Path) -> int:
         return sum(math.prod(weights.get_slice(key).get_shape()) for key in weights.keys())  # noqa: SIM118
 
 
-def metrics_table(found: Measured) -> str:
+def _metrics_table(found: _Measured) -> str:
     """One row per set; value [low, high] for every kind of score and metric."""
     columns = [(kind, metric) for kind, sets in found.items() for metric in next(iter(sets.values()))]
     rows = ["| set | " + " | ".join(f"{metric} ({kind})" for kind, metric in columns) + " |"]
@@ -111,7 +111,7 @@ def metrics_table(found: Measured) -> str:
     return "\n".join(rows)
 
 
-def curve_table(records: Sequence[dict[str, Any]], most: int = 16) -> str:
+def _curve_table(records: Sequence[dict[str, Any]], most: int = 16) -> str:
     """GroupScore / GroupMatch of every set against steps, for the first kind of score; about `most` rows."""
     kept = list(records[:: max(1, len(records) // most)])
     if kept[-1] is not records[-1]:
@@ -120,7 +120,7 @@ def curve_table(records: Sequence[dict[str, Any]], most: int = 16) -> str:
     rows = ["| step | loss | " + " | ".join(name.removeprefix("scenes/") for name in sets) + " |"]
     rows.append("| --- | --- |" + " --- |" * len(sets))
     for record in kept:
-        found = record["validation"][kind]
-        cells = [" / ".join(f"{m[0]:.0f}" for m in found[name].values()) for name in sets]
+        measured = record["validation"][kind]
+        cells = [" / ".join(f"{m[0]:.0f}" for m in measured[name].values()) for name in sets]
         rows.append(f"| {record['step']} | {record['loss']} | {' | '.join(cells)} |")
     return "\n".join(rows)

@@ -11,16 +11,16 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from transformers import PreTrainedTokenizerFast
 
 from core.scenes.captions import VOCABULARY
+from core.scenes.render import MODEL_SIZE
 
 # The end token must not have id 2: transformers' CLIP takes a configured 2 for its old, wrong default and
 # pools at the largest id instead of the end token.
-SPECIAL = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<start>", "eos_token": "<end>"}
 _SPECIAL = ("<pad>", "<unk>", "<mask>", "<start>", "<end>")
 PAD, BOS, EOS = 0, 3, 4
-QUESTION = 'does this figure show "{caption}"? please answer yes or no.'  # VQAScore's, lower-cased
+_QUESTION = 'does this figure show "{caption}"? please answer yes or no.'  # VQAScore's, lower-cased
 _QUESTION_WORDS = ('"', "?", ".", "does", "this", "figure", "show", "please", "answer", "yes", "or", "no")
-LENGTH = 24  # tokens, begin and end included; the longest caption of the world has fewer
-MEAN = STD = 0.5  # pixels in [0, 1] become (x - MEAN) / STD
+_LENGTH = 24  # tokens, begin and end included; the longest caption of the world has fewer
+_MEAN = _STD = 0.5  # pixels in [0, 1] become (x - mean) / deviation
 
 
 def vocabulary(asks: bool = False) -> dict[str, int]:
@@ -32,7 +32,7 @@ def vocabulary(asks: bool = False) -> dict[str, int]:
 YES, NO = (vocabulary(True)[word] for word in ("yes", "no"))
 
 
-def word_tokenizer(length: int = LENGTH, asks: bool = False) -> PreTrainedTokenizerFast:
+def word_tokenizer(length: int = _LENGTH, asks: bool = False) -> PreTrainedTokenizerFast:
     """Lower-cased words and marks of the built-in world, framed by begin and end."""
     ids = vocabulary(asks)
     tokenizer = Tokenizer(models.WordLevel(ids, unk_token="<unk>"))
@@ -41,36 +41,36 @@ def word_tokenizer(length: int = LENGTH, asks: bool = False) -> PreTrainedTokeni
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(split)
     frame = [(name, ids[name]) for name in ("<start>", "<end>")]
     tokenizer.post_processor = processors.TemplateProcessing(single="<start> $A <end>", special_tokens=frame)
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=length, **SPECIAL)
+    special = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<start>", "eos_token": "<end>"}
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=length, **special)
 
 
 def questions(ids: torch.Tensor) -> torch.Tensor:
     """Captions as yes-or-no questions: int64 (n, length) -> (n, longer), framed and padded like captions."""
     known = vocabulary(True)
-    before, after = ([known[w] for w in _marks(part)] for part in QUESTION.split("{caption}"))
+    before, after = (
+        [known[mark] for mark in re.findall(r"[a-z]+|[^a-z\s]", part)]
+        for part in _QUESTION.split("{caption}")
+    )
     rows = [[BOS, *before, *row[1 : row.index(EOS)], *after, EOS] for row in ids.tolist()]
     longest = max(map(len, rows))
     padded = [row + [PAD] * (longest - len(row)) for row in rows]
     return torch.tensor(padded, dtype=torch.int64, device=ids.device)
 
 
-def _marks(text: str) -> list[str]:
-    return re.findall(r"[a-z]+|[^a-z\s]", text)
-
-
-def image_settings(side: int = 64) -> dict[str, Any]:
+def image_settings() -> dict[str, Any]:
     """What a transformers image processor needs to do the same as `pixels`."""
-    square = {"height": side, "width": side}
-    return {"do_center_crop": False, "size": square, "image_mean": [MEAN] * 3, "image_std": [STD] * 3}
+    square = {"height": MODEL_SIZE, "width": MODEL_SIZE}
+    return {"do_center_crop": False, "size": square, "image_mean": [_MEAN] * 3, "image_std": [_STD] * 3}
 
 
 def pixels(images: np.ndarray) -> torch.Tensor:
     """uint8 (n, H, W, 3) -> float32 (n, 3, H, W), normalised."""
     scaled = torch.from_numpy(np.array(images)).permute(0, 3, 1, 2).float()
-    return (scaled / 255 - MEAN) / STD
+    return (scaled / 255 - _MEAN) / _STD
 
 
-def token_ids(tokenizer: PreTrainedTokenizerFast, texts: list[str], length: int = LENGTH) -> np.ndarray:
+def token_ids(tokenizer: PreTrainedTokenizerFast, texts: list[str], length: int = _LENGTH) -> np.ndarray:
     """int64 (n, length), padded on the right."""
     return np.asarray(
         tokenizer(texts, padding="max_length", truncation=True, max_length=length)["input_ids"],
