@@ -48,7 +48,7 @@ def decode(data: bytes, where: str, side: int | None = None, most: int | None = 
         if side is None:
             return image.convert("RGB")
         image.draft("RGB", (side, side))  # a JPEG is decoded no larger than that takes
-        picture = image.convert("RGB")
+        picture = image if image.mode == "RGB" else image.convert("RGB")  # no second copy of the whole
         picture.thumbnail((side, side))
         return picture
     except InputError:
