@@ -13,6 +13,7 @@ from core.base.errors import InputError, unknown_name
 from core.base.interrupt import interruptible
 from core.base.public_mode import shown
 from core.figures.text import escape_markdown
+from ui.old_links import read_old_links
 from ui.selection import (
     Selection,
     available_splits,
@@ -53,6 +54,7 @@ def open_page(title: str, lead: str = "", pick: bool = True, line: str = "") -> 
         for page, (label, icon) in PAGES.items():
             st.page_link(page, label=label, icon=icon)
     st.title(title, anchor=False)
+    read_old_links()
     restore_carried_state()
     if lead:
         st.markdown(lead)
