@@ -15,10 +15,10 @@ from core.scoring.load import builtin_models
 
 SETS = ("scenes/attribute-swap", "scenes/left-right", "scenes/front-behind", "scenes/relations-1x4")
 LEAD = """
-A vision-language model scores every image of a group against every caption. **GroupScore** wants every single
-comparison in that table to be right; **GroupMatch** asks whether the best overall *matching* is right, and far more
-often it is. Here you look at both, group by group, and let a model learn from the matchings it is sure of:
-**test-time matching**.
+A vision-language model scores every image of a group against every caption. **GroupScore** counts a group as
+right only if every single comparison in that table is right; **GroupMatch** asks whether the best overall *matching* is
+right, and far more often it is. Compare both, group by group, and let a model learn from the matchings it is confident
+of: **test-time matching**.
 """
 
 
@@ -46,12 +46,12 @@ def more_insights(pick: dict[str, object]) -> None:
     )
     st.caption("Five minutes, a table of four numbers: how can a model be hopeless and capable at once?")
     ui.page_button("See margins", "pages/2_Matching.py", state, icon=":material/bar_chart:", width="stretch")
-    st.caption("How sure the model is of its matchings, and how right it is when it is sure.")
+    st.caption("How confident the model is in its matchings, and how often it is right when it is confident.")
     page = "pages/4_Test-Time_Matching.py"
     ui.page_button(
         "Run test-time matching", page, {**state, "run": None}, icon=":material/trending_up:", width="stretch"
     )
-    st.caption("About a minute: watch accuracy move while the model learns from its own matchings.")
+    st.caption("About a minute: watch accuracy change while the model learns from its own matchings.")
 
 
 def surprising(found: dict[str, Evaluation]) -> tuple[str, str | None]:
@@ -71,8 +71,8 @@ def numbers(found: dict[str, Evaluation]) -> None:
     figure = ui.cached_on(first, f"bars of {', '.join(found)}", lambda: figures.bars_figure(data))
     ui.chart(figure, alt, key="home-numbers")
     st.caption(
-        "Percent of test groups that count as right; thin lines are 95 % intervals, dotted marks what random scores "
-        "would get. GroupMatch's chance level on 2×2 groups is 50 %: look at the height above the mark."
+        "Percent of test groups that count as right; thin lines are 95 % intervals, dotted lines chance levels. On "
+        "2×2 groups GroupMatch's chance level is 50 %: judge a bar by its height above the dotted line."
     )
 
 
@@ -80,15 +80,15 @@ def page() -> None:
     models = list(builtin_models())
     if not models:
         st.info(
-            "The built-in model is not in `assets/models` yet. Train it with `crossmatch pretrain clip`, or open "
-            "**Matching** and upload scores or embeddings of your own.",
+            "The built-in model is not in `assets/models` yet. Train it with `crossmatch pretrain clip`, or upload "
+            "your own scores or embeddings on **Matching**.",
             icon=":material/model_training:",
         )
         return
     pick: dict[str, object] = {"split": "test", "model": models[0], "tag": []}
     left, right = st.columns([3, 2], gap="large")
     with right:
-        st.subheader("Four ways in", anchor=False)
+        st.subheader("Start here", anchor=False)
         first = st.container()
         more_insights(pick)
     with left:

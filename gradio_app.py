@@ -112,7 +112,7 @@ def _answer(
         if image_a is None or image_b is None:
             raise InputError("Give both images, then compare.")
         if max(len(caption_1), len(caption_2)) > LONGEST:
-            raise InputError(f"A caption may have {LONGEST} characters here; shorten it.")
+            raise InputError(f"A caption may have at most {LONGEST} characters; shorten it.")
         with _at_work:
             group = user_group((_opened(image_a, "A"), _opened(image_b, "B")), (caption_1, caption_2))
             return group, _scored(group, model)
@@ -185,7 +185,7 @@ def picture(value: Image.Image, label: str) -> gr.Image:
 
     async def keep_uploads(path: str | Path | None) -> str | None:
         if path is not None and is_http_url_like(str(path)):
-            raise gr.Error("Send the image itself; addresses are not fetched here.", print_exception=False)
+            raise gr.Error("Send the image itself; web addresses are not fetched.", print_exception=False)
         return await keep(path)
 
     def as_file(payload: ImageData | None) -> Any:

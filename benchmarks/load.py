@@ -261,7 +261,7 @@ class Visitor:
         if what == "exception":
             self.result.errors[f"exception: {element.exception.type}"] += 1
         elif what == "alert" and element.alert.format == element.alert.ERROR:
-            known = "our side" not in element.alert.body
+            known = "internal error" not in element.alert.body
             (self.result.sentences if known else self.result.errors)[element.alert.body[:100]] += 1
         elif what in ("slider", "selectbox", "button"):
             widget = getattr(element, what)

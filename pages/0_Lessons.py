@@ -10,7 +10,8 @@ from core.teaching.glossary import glossary
 from ui.lessons import LESSONS
 
 LEAD = (
-    "Seven short lessons. Predict first, then look; each ends with a question and a link into the live page."
+    "Seven short lessons: predict first, then see the result. Each ends with a question and a link to the page "
+    "where you can try it yourself."
 )
 
 
@@ -34,7 +35,7 @@ def words() -> None:
     ).lower()
     found = {term: text for term, text in glossary().items() if wanted in f"{term} {text}".lower()}
     if not found:
-        st.info("No term like this; try a shorter word.", icon=":material/search_off:")
+        st.info("No term matches; try a shorter word.", icon=":material/search_off:")
     for term, text in found.items():
         st.markdown(f"**{escape_markdown(term)}**: {escape_markdown(text)}")
 

@@ -55,7 +55,7 @@ def gallery(evaluation: Evaluation, groups: GroupSet) -> None:
     indices = filters(evaluation, groups)
     if not len(indices):
         st.info(
-            "No group passes these filters. Take a verdict or a search word away.",
+            "No group passes these filters; remove a verdict or a search word.",
             icon=":material/filter_alt_off:",
         )
         return
@@ -122,7 +122,7 @@ def detail(evaluation: Evaluation, groups: GroupSet, index: int) -> None:
         student = guess(group, revealed) if hide else None
         ui.draw_group(group, data, revealed, student)
         if revealed:
-            st.markdown("##### Right or wrong, with this group's numbers")
+            st.markdown("##### Verdicts, with this group's numbers")
             st.html(group_html.verdicts_html(group_html.verdicts(data, kinds)))
     with right:
         if not revealed:
@@ -135,7 +135,7 @@ def detail(evaluation: Evaluation, groups: GroupSet, index: int) -> None:
         matrix(group, data)
     if not evaluation.truth_given:
         st.caption(
-            "The data name no truth: image A is taken to belong to caption 1, image B to caption 2, and so on."
+            "The data give no ground truth: image A is assumed to belong to caption 1, image B to caption 2, and so on."
         )
     tags = " · ".join(f"{name}: {value}" for name, value in group.tags.items())
     st.caption(escape_markdown(tags))
@@ -151,7 +151,7 @@ def guess(group: Group, revealed: bool) -> list[int | None]:
             found.append(st.segmented_control(label, numbers, key=key, disabled=revealed, width="content"))
         if not revealed:
             ready = None not in found and len(set(found)) == len(found)
-            why = None if ready else "Give every image a caption of its own first."
+            why = None if ready else "Give every image a different caption first."
             st.button(
                 "Reveal", type="primary", disabled=not ready, help=why, on_click=reveal, args=(group.id,)
             )
@@ -186,9 +186,9 @@ def matrix(group: Group, data: group_html.GroupData) -> None:
         key=chart_key,
         on_select=clicked,
         selection_mode="cell",
-        alt=f"Score matrix of {m} images and {k} captions; the list below reads every cell.",
+        alt=f"Score matrix of {m} images and {k} captions; the list below describes every cell.",
     )
-    st.caption("Outlined: the model's matching. ✓: the true pairs. Click a cell.")
+    st.caption("Outlined: the model's matching. ✓: the true pairs. Click a cell to explain it.")
     if st.session_state.get("pair") not in (None, *pairs):
         st.session_state["pair"] = None
     pair = st.selectbox(
@@ -276,7 +276,7 @@ def page(selection: ui.Selection) -> None:
 
 
 picked = ui.open_page(
-    "Groups", "Every group of the set: what the model scores, what it matches, and who calls that right."
+    "Groups", "Every group of the set: the model's scores, its matching, and which metrics count it as right."
 )
 with ui.show_errors():
     page(picked)

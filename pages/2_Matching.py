@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 FILES = ["npz", "csv", "jsonl", "parquet"]
 LEAD = (
-    "The same scores under two rules. GroupScore asks every row and column to be right, GroupMatch the best matching "
-    "as a whole; the margin says how sure the matching is."
+    "The same scores under two rules. GroupScore needs every row and column to be right, GroupMatch only the best "
+    "matching as a whole; the margin says how confident the model is in that matching."
 )
 
 
@@ -69,7 +69,7 @@ def cards(evaluation: Evaluation) -> None:
 
 def contingency(evaluation: Evaluation, browsable: bool) -> None:
     """The two metrics on the same groups, in a 2x2 table."""
-    st.subheader("The same groups, twice judged", anchor=False)
+    st.subheader("The same groups under both metrics", anchor=False)
     match, score = (evaluation.outcomes[name].value == 1 for name in (GROUP_MATCH, GROUP_SCORE))
     n = len(match)
     table = pd.DataFrame(
@@ -83,8 +83,9 @@ def contingency(evaluation: Evaluation, browsable: bool) -> None:
     st.table(table)
     gained = int((match & ~score).sum())
     st.markdown(
-        f"**{gained} of {n} groups** are matched right although GroupScore calls them wrong. A right GroupScore "
-        "means a right matching, unless its lead is no more than rounding, a tie; the reverse does not hold."
+        f"**{gained} of {n} groups** are matched correctly although GroupScore counts them as wrong. A group that "
+        "GroupScore counts as right is also matched correctly, unless its lead is within rounding and counts as a "
+        "tie; the reverse does not hold."
     )
     if browsable and gained:
         state = {"verdict": ["GroupMatch right", "GroupScore wrong"], "group": None, "q": "", "page": 1}
@@ -159,10 +160,10 @@ def selected_line(evaluation: Evaluation, tau: float) -> str:
     n, chosen = len(mask), int(mask.sum())
     start = f"**{chosen} of {n} groups** selected (coverage {100 * chosen / n:.1f} %)"
     if not chosen:
-        return f"{start}; nothing would be trained."
+        return f"{start}; no group would be trained on."
     values = evaluation.outcomes[GROUP_MATCH].value[mask]
     precision = metrics.estimate(values, evaluation.metrics[GROUP_MATCH].chance)
-    return f"{start}; **{int(values.sum())} of them matched right**: precision {metric_line(precision)}."
+    return f"{start}; **{int(values.sum())} of them matched correctly**: precision {metric_line(precision)}."
 
 
 def slices(evaluation: Evaluation) -> None:
@@ -204,9 +205,9 @@ def page(selection: ui.Selection) -> None:
         evaluation, name = own.evaluation, "upload"
         m, k = evaluation.shape
         truth = (
-            "its own truth"
+            "with ground truth"
             if evaluation.truth_given
-            else "**no truth in the file: image i is taken to belong to caption i**"
+            else "**no ground truth in the file: image i is assumed to belong to caption i**"
         )
         st.info(
             f"Showing {escape_markdown(own.name)}: {len(evaluation.ids)} groups of {m}×{k}, {truth}.",

@@ -9,7 +9,7 @@ from ui import debias, debias_alpha, debias_views
 
 LEAD = (
     "A captioner scores a caption by how likely it is to write it: log P(t | image). Part of that is how common the "
-    "words are, whatever the image shows. **Alpha** takes that part out: log P(t | image) − α · log P(t)."
+    "words are, whatever the image shows. **Alpha** removes that part: log P(t | image) − α · log P(t)."
 )
 # As the reader sees them and as they stand in the address.
 ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = (
@@ -35,7 +35,7 @@ def page(selection: ui.Selection) -> None:
     )
     groups = selection.picked
     if view in (TRAINSET, RETRIEVAL):
-        st.caption("Measured once and shipped: what is picked in the sidebar plays no part in this view.")
+        st.caption("These results are shipped with Crossmatch; the sidebar's selection does not change them.")
     if view == TRAINSET:
         debias_views.trainset_view()
     elif view == RETRIEVAL:

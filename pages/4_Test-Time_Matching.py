@@ -13,10 +13,10 @@ from core.ttm.time_left import expected_seconds
 from ui import runs, ttm_form, ttm_preview, ttm_run, ttm_sweep
 
 LEAD = (
-    "The model matches every group, keeps the matchings it is sure of, trains on them, and starts over with a lower "
-    "threshold. No label is used, but by the oracle, which is there to compare. Runs go on when you close this page."
+    "The model matches every group, trains on the matchings it is confident of, and repeats this with a lower "
+    "threshold. Only the oracle, a variant for comparison, uses labels. Runs continue when you close this page."
 )
-SEEDS = "Each seed is a run of its own; the result is their mean and standard deviation."
+SEEDS = "Each seed is a separate run; the result is their mean and standard deviation."
 
 
 def configure(selection: ui.Selection, store: RunStore) -> None:
@@ -32,10 +32,10 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
         seeds = int(ui.number(st, "Seeds", 2, 64, 4, key="seeds", help=SEEDS, width=140) or 4)
         several = st.button(f"Run {seeds} seeds", icon=":material/stacked_line_chart:")
     if seconds is None:
-        st.caption("No earlier run says how long this takes.")
+        st.caption("No time estimate: there is no earlier run to go by.")
     else:
         told = f"{duration(seconds)} at most, {duration(seconds * seeds)} for {seeds} seeds"
-        st.caption(f"About {told} (known from {source}).")
+        st.caption(f"About {told} (estimated from {source}).")
     if one:
         run = store.create(kind_of(planned.job), planned.title, planned.job)
         launch(store, run.id)
@@ -63,7 +63,7 @@ def choose(store: RunStore, asked: str) -> None:
     group = "" if asked == runs.NEW or asked.startswith("g-") else store.get(asked).config.get("group")
     if group:
         st.button(
-            "All seeds of this sweep", on_click=runs.open_run, args=(group,), icon=":material/arrow_back:"
+            "All seeds of this group", on_click=runs.open_run, args=(group,), icon=":material/arrow_back:"
         )
 
 

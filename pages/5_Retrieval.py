@@ -25,8 +25,9 @@ from ui import retrieval as part
 from ui import retrieval_table
 
 LEAD = (
-    "A query names an object with attributes. A model that only knows the words also finds images where they belong to "
-    "other objects; Cola adapts it so that they bind ([Cola](https://github.com/arijitray1993/COLA))."
+    "A query names an object with attributes. A model that only recognises the words also returns images in which "
+    "they belong to other objects; Cola adapts it to bind attributes to their objects "
+    "([Cola](https://github.com/arijitray1993/COLA))."
 )
 LOOK, TABLE, TRAIN = "queries", "strategies", "train"  # also in addresses
 THIS = "pages/5_Retrieval.py"
@@ -48,14 +49,14 @@ def pick_query(found: part.RetrievalSubset) -> int | None:
     words = st.text_input("Only queries with", key="words", bind="query-params", placeholder="red cube")
     keep = [i for i in keep if all(w in found.queries[i] for w in words.lower().split())]
     if not keep:
-        st.info("No query has all of these words; take one out.", icon=":material/filter_alt_off:")
+        st.info("No query has all of these words; remove one.", icon=":material/filter_alt_off:")
         return None
     labels = {found.queries[i]: i for i in keep}
     if st.session_state.get("query") not in labels:
         st.session_state.pop("query", None)
     chosen = st.selectbox(
         "Query", list(labels), telling(found, keep), key="query", bind="query-params",
-        help="An object with attributes. Only an image with that very object is right.",
+        help="An object with attributes. Only an image that contains exactly this object is relevant.",
     )  # fmt: skip
     return labels[chosen]
 
@@ -78,7 +79,7 @@ def look() -> None:
             "Model", models, key="left", bind="query-params", accept_new_options=not is_public()
         )
         other = st.selectbox(
-            "Beside it",
+            "Compare with",
             ["none", *models],
             key="right",
             bind="query-params",
@@ -101,11 +102,14 @@ def look() -> None:
     )
     st.caption(
         escape_markdown(
-            f"{len(found)} images, {count} of them right; bold words are in an image, struck out ones are not."
+            f"{len(found)} images, {count} of them relevant; words in bold are in the image, words struck "
+            "through are not."
         )
     )
     if count == 0:
-        st.info("No image here is right for this query, so no metric counts it.", icon=":material/info:")
+        st.info(
+            "None of these images is relevant to this query, so no metric counts it.", icon=":material/info:"
+        )
     chosen = [m for m in (one, other) if m and m != "none"]
     for column, model in zip(st.columns(len(chosen), gap="medium"), chosen, strict=True):
         with column:
@@ -116,7 +120,7 @@ def look() -> None:
     ui.export_section("retrieval", None, None)
     if not [m for m in models if m.startswith("run/")]:
         st.info(
-            "No adapted model yet; train one in “train” and set it beside its base here.",
+            "No adapted model yet; train one under “train” and compare it with its base here.",
             icon=":material/school:",
         )
     with st.expander("Citation", icon=":material/format_quote:"):
@@ -129,16 +133,16 @@ def lists(found: part.RetrievalSubset, query: int, model: str, pool: str, most: 
     scores = part.query_scores(found, query, model)
     rows = ranked_images(found, query, scores, pool, most)
     if not rows:
-        st.info("Nothing in this list; choose another one.", icon=":material/info:")
+        st.info("This list is empty; choose another one.", icon=":material/info:")
         return
     if revealed:
         value = part.evaluation(part.one_query(found, query), scores[None]).ranking(pool)
         precision = float(value.precision[0]) if value is not None else float("nan")
         expected = float(value.expected[0]) if value is not None else float("nan")
         right = sum(row.right for row in rows)
-        text = f"{right} of the first {len(rows)} are right"
+        text = f"{right} of the first {len(rows)} are relevant"
         if precision == precision:
-            text += f"; average precision {100 * precision:.1f} %, by chance {100 * expected:.1f} %"
+            text += f"; average precision {100 * precision:.1f} %, chance {100 * expected:.1f} %"
         st.caption(text + ".")
     st.html(part.ranked_html(found, rows, revealed))
     if revealed:
@@ -148,7 +152,7 @@ def lists(found: part.RetrievalSubset, query: int, model: str, pool: str, most: 
 def predict(name: str, query: int, models: list[str]) -> None:
     """How many are right? Then the answer."""
     st.segmented_control(
-        "Which model has more right ones?" if len(models) > 1 else "How many are right?",
+        "Which model returns more relevant images?" if len(models) > 1 else "How many are relevant?",
         models if len(models) > 1 else ["few", "about half", "most"],
         key="rguess",
     )
@@ -161,7 +165,7 @@ def predict(name: str, query: int, models: list[str]) -> None:
 
 def measured(found: part.RetrievalSubset, models: list[str]) -> None:
     """Metrics over every query, on demand: a joint strategy needs a while for them."""
-    asked = st.toggle("Measure every query", key="measure", bind="query-params")
+    asked = st.toggle("Evaluate all queries", key="measure", bind="query-params")
     if not asked:
         st.caption(
             "Scores every query with every image; up to a minute for MM-Pred and MM-Adapter, then cached."
@@ -176,7 +180,7 @@ def measured(found: part.RetrievalSubset, models: list[str]) -> None:
         with column:
             result = part.evaluation(found, part.whole_scores(found, model))
             st.markdown(f"**{escape_markdown(model)}**")
-            for line in part.metric_lines(result, metric) or ["This set has no such lists."]:
+            for line in part.metric_lines(result, metric) or ["This set has no lists for this metric."]:
                 st.caption(escape_markdown(line))
 
 
@@ -227,7 +231,7 @@ def form(store: ui.VisitorStore) -> None:
         st.caption(STRATEGIES[strategy].meaning)
         joint = STRATEGIES[strategy].joint
         fusion = st.selectbox("Fusion", list(FUSIONS), key="fusion", bind="query-params", disabled=not joint)
-        st.caption(FUSIONS[fusion] if joint else "Only MM-Pred and MM-Adapter let image and words meet.")
+        st.caption(FUSIONS[fusion] if joint else "Only MM-Pred and MM-Adapter fuse image and text.")
     with right:
         known = (*builtin_models(), *ui.model_names(strategies=False))
         bases = [n for n in known if "siglip" in n or "clip" in n or "run/" in n]
@@ -241,8 +245,8 @@ def form(store: ui.VisitorStore) -> None:
         epochs = int(ui.number(st, "Epochs", 1, 100, 8, key="epochs") or 8)
         seed = int(ui.number(st, "Seed", 0, 10_000, 0, key="aseed") or 0)
     st.caption(
-        "Trains on scenes drawn for it (of other sets on the training scene graphs), never on test images. "
-        "Combinations that count as unseen are in none of those graphs."
+        "Trains on newly generated scenes (for other sets, on their training scene graphs), never on test images. "
+        "Combinations that count as unseen occur in none of them."
     )
     for what in lacks:
         st.warning(escape_markdown(what), icon=":material/download:")
@@ -274,7 +278,9 @@ def live(run_id: str, polled: bool) -> None:
             st.rerun()
         controls(store, run)
         if not steps:
-            st.info("The curves start once the base is measured.", icon=":material/hourglass_top:")
+            st.info(
+                "The curves appear once the base model has been evaluated.", icon=":material/hourglass_top:"
+            )
             return
         part.curves(run, steps)
         part.tests(steps)
@@ -306,12 +312,14 @@ def act(action: Callable[[], object]) -> None:
 def after(run: Run) -> None:
     """Where a finished strategy goes from here."""
     name = f"run/{run.id}"
-    st.caption(escape_markdown(f"On every page the model is {name}; it can be adapted further."))
+    st.caption(
+        escape_markdown(f"The adapted model is available on every page as {name}; it can be adapted further.")
+    )
     with st.container(horizontal=True):
         state = {"view": LOOK, "left": "builtin/clip", "right": name}
         ui.page_button("See its ranked images", THIS, state, icon=":material/image_search:", type="primary")
         ui.page_button(
-            "Test-time matching of it",
+            "Adapt it by test-time matching",
             "pages/4_Test-Time_Matching.py",
             {"model": name, "run": "new"},
             icon=":material/trending_up:",

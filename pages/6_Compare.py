@@ -16,8 +16,8 @@ from core.metrics.groups import GROUP_MATCH, METRICS, yes_or_no
 
 PER_PAGE = 6
 LEAD = (
-    "A is the model in the sidebar, B the one you choose here. Both see the same groups, so the difference is paired: "
-    "what counts is the groups that only one of them has right."
+    "A is the model in the sidebar, B the one you choose here. Both see the same groups, so the difference is "
+    "paired: what counts are the groups on which they differ."
 )
 
 
@@ -97,10 +97,10 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
         return
     indices = np.flatnonzero(found[side])
     if not len(indices):
-        st.info("No group is on this side; choose another one.", icon=":material/filter_alt_off:")
+        st.info("No group falls into this class; choose another one.", icon=":material/filter_alt_off:")
         return
     indices = indices[np.argsort(-np.maximum(a.matches.margin, b.matches.margin)[indices], kind="stable")]
-    st.caption(f"{len(indices)} of {len(groups)} groups, clearest first")
+    st.caption(f"{len(indices)} of {len(groups)} groups, largest margin first")
     grid = st.grid(3, min_column_width=260, border=True)
     for index in map(int, indices[:PER_PAGE]):
         with grid.cell():

@@ -20,16 +20,16 @@ from core.runs.store import RunStore
 from ui import runs, shipped_results
 
 LEAD = (
-    "The papers' numbers, cell by cell, beside yours. A run of yours counts where data, model and every setting are "
-    "the table's; its last iteration is the result."
+    "The papers' numbers, cell by cell, beside yours. Your run counts where data, model and every setting are the "
+    "table's; its last iteration is the result."
 )
 STATES = {
     "done": (":material/check:", "blue", "done"),
     "running": (":material/play_arrow:", "violet", "running"),
-    "stopped": (":material/stop:", "orange", "cut short"),
+    "stopped": (":material/stop:", "orange", "interrupted"),
     "ready": (":material/circle:", "gray", "ready to run"),
-    "missing": (":material/download:", "orange", "lacking something"),
-    "printed": (":material/article:", "gray", "printed numbers"),
+    "missing": (":material/download:", "orange", "missing data or weights"),
+    "printed": (":material/article:", "gray", "published numbers only"),
 }
 # Where else a paper's numbers are measured, on data that are here.
 ELSEWHERE = {
@@ -65,7 +65,7 @@ def runnable(name: str) -> None:
     seeds = 1
     if any(line.job is not None and line.seeds is None for line in papers.lines(name)):
         seeds = int(
-            ui.number(st, "Seeds a line", 1, 64, papers.SEEDS, key="seeds", width=160) or papers.SEEDS
+            ui.number(st, "Seeds per line", 1, 64, papers.SEEDS, key="seeds", width=160) or papers.SEEDS
         )
     else:
         st.caption("Nothing is trained for these numbers: every line is measured once.")
@@ -109,7 +109,7 @@ def standing(name: str, seeds: int, polled: bool) -> None:
         actions(store, found, polled)
         told = "Upper number: the paper's. Lower: yours, mean ± standard deviation over complete seeds."
         if name.startswith("world"):
-            told = "Upper number: measured by us, shipped. Lower: yours, mean ± standard deviation over complete seeds."
+            told = "Upper number: the shipped result. Lower: yours, mean ± standard deviation over complete seeds."
         st.caption(f"{told} Percent; gains in points or percent.")
         st.html(table_html.table_html(record))
         data = plots.papers_data(record)
@@ -132,19 +132,19 @@ def actions(store: RunStore, found: papers.TablePlan, busy: bool) -> None:
             stop = lambda: stop_table(store, found.name, found.seeds)  # noqa: E731
             st.button("Stop", icon=":material/stop:", on_click=runs.run_action, args=(stop,))
         elif ready and is_public():
-            st.caption(f"{len(ready)} lines can run, in a Crossmatch of your own.")
+            st.caption(f"{len(ready)} lines can run on your own installation.")
         elif ready:
             begin = lambda: start_table(store, found.name, found.seeds)  # noqa: E731
-            label = "Go on with what was cut short" if "stopped" in states else "Run what can be run here"
+            label = "Resume what was interrupted" if "stopped" in states else "Run all available lines"
             st.button(
                 label, type="primary", icon=":material/play_arrow:", on_click=runs.run_action, args=(begin,)
             )
             known = [s.seconds for s in ready if s.seconds is not None]
-            left = f"about {duration(sum(known))} at most" if known else "no earlier run says how long"
+            left = f"about {duration(sum(known))} at most" if known else "no time estimate yet"
             each = "once each" if all(s.wanted == 1 for s in ready) else f"{found.seeds} seeds each"
-            st.caption(f"{len(ready)} lines, {each}: {left}. It goes on when you close this page.")
+            st.caption(f"{len(ready)} lines, {each}: {left}. It continues when you close this page.")
         elif not busy and "missing" in states:
-            st.caption("Nothing more of this table can run here yet; what is missing stands below.")
+            st.caption("No more lines of this table can run yet; what is missing is listed below.")
 
 
 def lines(store: RunStore, found: papers.TablePlan) -> None:
@@ -170,7 +170,7 @@ def one(store: RunStore, found: papers.TablePlan) -> None:
     """Start a single line, or open one of its runs."""
     names = [status.line.label for status in found.lines]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        label = st.selectbox("One line", names, key="line", width=380)
+        label = st.selectbox("Line", names, key="line", width=380)
         status = next(s for s in found.lines if s.line.label == label)
         if status.state in ("ready", "stopped") and not is_public():
             begin = lambda: papers.start_line(store, status)  # noqa: E731
@@ -195,15 +195,13 @@ def needs(record: Mapping[str, Any]) -> None:
     grid = st.grid(2, min_column_width=380, border=True)
     for item in found:
         with grid.cell():
-            waiting = (
-                f"{item.lines} line{'s' if item.lines > 1 else ''} wait{'' if item.lines > 1 else 's'} for it"
-            )
-            st.markdown(f"**{escape_markdown(item.what)}**, {waiting}")
+            lines = f"{item.lines} line{'s' if item.lines > 1 else ''}"
+            st.markdown(f"**{escape_markdown(item.what)}**, needed by {lines}")
             if item.step.removeprefix("run ") not in item.commands:
                 st.caption(escape_markdown(item.step))
             for command in item.commands:
                 st.code(command, language="bash", wrap_lines=True)
-    left = "With data and weights here, `crossmatch reproduce` and the button above run the rest."
+    left = "Once data and weights are available, `crossmatch reproduce` or the button above runs the rest."
     st.caption(left)
 
 
@@ -224,9 +222,9 @@ def printed(paper: str, table: str) -> None:
     )
     known = table_html.data_states(paper, table)
     if known:
-        st.subheader("Its data here", anchor=False)
+        st.subheader("Its data", anchor=False)
         for name, found in known.items():
-            with st.expander(f"{name}: {'found' if not found.startswith('needs') else 'not here yet'}"):
+            with st.expander(f"{name}: {'available' if not found.startswith('needs') else 'not available'}"):
                 st.caption(escape_markdown(found))
                 st.code(f"crossmatch evaluate --benchmark {name} --model MODEL", language="bash")
     ui.export_section(f"{paper}-{table}".replace(" ", "-"), frame, {})
@@ -235,7 +233,7 @@ def printed(paper: str, table: str) -> None:
 def cite(paper: str) -> None:
     with st.expander("Source, licence, citation", icon=":material/format_quote:"):
         st.text(
-            "The numbers are the papers' own, as printed; assets/papers/results.csv holds each with its table."
+            "The numbers are the papers' own, as printed; assets/papers/results.csv lists each with its table."
         )
         for name in dict.fromkeys((paper if paper in CITATIONS else "TTM", "Winoground")):
             st.text(CITATIONS[name])

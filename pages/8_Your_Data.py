@@ -25,12 +25,12 @@ from ui import import_workbench
 from ui.uploads import evaluate_upload, show_left_out
 
 LEAD = (
-    "Bring images and captions, a data set of the Hugging Face hub, scores, embeddings, a model or a scorer. "
-    "Everything is checked before it counts, and no file that you bring is ever run."
+    "Add images and captions, a data set from the Hugging Face hub, scores, embeddings, a model or a scorer. "
+    "Everything is checked before use, and no uploaded file is ever run."
 )
 HOSTED = (
-    "This server is open to everybody, so nothing is stored here: measure a score or embeddings file below, or install "
-    "Crossmatch on your own machine to bring images and models."
+    "This is a public server, so nothing is stored: evaluate a score or embeddings file below, or install "
+    "Crossmatch on your own machine to add images and models."
 )
 UPLOAD_MB = 500
 SHAPES = ("2x2", "1x2", "1x4", "1x5", "2x4", "3x3")
@@ -67,7 +67,7 @@ def bring_folder(folder: str) -> None:
     """A folder of this machine, looked at again when it is another."""
     place = Path(folder).expanduser()
     if not place.is_absolute():
-        raise InputError("Write the whole path of the folder, from the root on.")
+        raise InputError("Give the absolute path of the folder.")
     now = import_workbench.import_session()
     if now is None or now.origin != str(place):
         import_workbench.clear()
@@ -84,8 +84,9 @@ def how_it_looks() -> None:
             wrap_lines=True,
         )
         st.caption(
-            "Or one row per image with its caption: `group,image,caption`; a row without image is a caption of none. "
-            "JSON lines and Parquet take the same columns. `truth` (such as `1 0`) where the order is not the answer."
+            "Or one row per image with its caption: `group,image,caption`; a row without an image is a caption that "
+            "belongs to none. JSON lines and Parquet have the same columns. Add `truth` (such as `1 0`) where image "
+            "i does not belong to caption i."
         )
 
 
@@ -114,15 +115,16 @@ def workbench() -> None:
 
 def hub() -> None:
     name = st.text_input(
-        "Data set of the Hugging Face hub",
+        "Data set on the Hugging Face hub",
         key="hub",
         bind="query-params",
         placeholder="USER/NAME",
-        help="Its Parquet files are fetched, nothing else; a script of it is never run.",
+        help="Only its Parquet files are downloaded; its scripts are never run.",
     ).strip()
     if not name:
         st.caption(
-            "A folder with Parquet files that you have already goes under Images and captions, without network."
+            "If you already have its Parquet files, add their folder under “Images and captions”; that needs no "
+            "network."
         )
         return
     known = {part.name: part for part in listed(name)}
@@ -131,7 +133,7 @@ def hub() -> None:
     origin = f"hub {name} {split}"
     now = import_workbench.import_session()
     here = now is not None and now.origin == origin
-    if not here and st.button(f"Fetch {size}", type="primary", icon=":material/download:"):
+    if not here and st.button(f"Download {size}", type="primary", icon=":material/download:"):
         place = st.empty()
         bar = ui.progress_bar(place, "Fetching")
         files = fetch_parts(name, split, progress=lambda what, share: bar(share))
@@ -142,7 +144,7 @@ def hub() -> None:
         workbench()
 
 
-@st.cache_data(ttl=300, max_entries=16, show_spinner="Asking the hub …")
+@st.cache_data(ttl=300, max_entries=16, show_spinner="Contacting the hub …")
 def listed(name: str) -> list:
     return list_parts(name)
 
@@ -166,7 +168,9 @@ def scores() -> None:
     found = evaluate_upload(upload, asked_shape(upload.name, upload.getvalue())).evaluation
     st.success(f"{len(found.scores)} groups of {'×'.join(map(str, found.shape))}.", icon=":material/check:")
     if not found.truth_given:
-        st.info("The file names no answers: image i is taken to belong to caption i.", icon=":material/info:")
+        st.info(
+            "The file has no ground truth: image i is assumed to belong to caption i.", icon=":material/info:"
+        )
     show_left_out(found)
     names = metrics.yes_or_no(found.outcomes)
     for column, name in zip(st.columns(len(names)), names, strict=True):
@@ -195,8 +199,8 @@ def asked_shape(name: str, content: bytes) -> str:
 def model() -> None:
     st.markdown(
         "A Hugging Face name (`openai/clip-vit-base-patch32`, `google/siglip2-base-patch16-224`), an open_clip name "
-        "(`open_clip:ViT-B-32/laion2b_s34b_b79k`), or a folder with one of them. Safetensors alone; no code of a model "
-        "is run. The sidebar of every other page takes the same names."
+        "(`open_clip:ViT-B-32/laion2b_s34b_b79k`), or a folder with one of them. Only safetensors weights are "
+        "loaded, and a model's code is never run. The sidebar of every other page accepts the same names."
     )
     name = st.text_input(
         "Model", key="try_model", bind="query-params", placeholder="openai/clip-vit-base-patch32"
@@ -208,7 +212,7 @@ def model() -> None:
         st.session_state["tried"] = (name, tried(name))
     if st.session_state.get("tried", ("",))[0] == name:
         found = st.session_state["tried"][1]
-        st.success("It loads and scores.", icon=":material/check:")
+        st.success("The model loads and gives scores.", icon=":material/check:")
         names = metrics.headline_metrics(found.outcomes)
         for column, metric in zip(st.columns(len(names)), names, strict=True):
             with column:
@@ -228,8 +232,8 @@ def tried(name: str) -> Evaluation:
 
 def scorer() -> None:
     st.markdown(
-        "A scorer of your own is ten lines in a package that you install beside Crossmatch. It is asked for by "
-        "`python:NAME`, sees images, captions and pairs, and never what is right. A file that is uploaded is never run."
+        "Your own scorer is ten lines in a package that you install beside Crossmatch. Select it as `python:NAME`; "
+        "it sees images, captions and pairs, and never the truth. Uploaded files are never run."
     )
     text = (plugins.__doc__ or "").split("\n\n")
     code = "\n\n".join(re.sub(r"(?m)^    ", "", part) for part in text if part.startswith("    "))
@@ -241,7 +245,7 @@ def scorer() -> None:
             hide_index=True,
         )
     else:
-        st.caption("No package here registers a scorer yet.")
+        st.caption("No installed package registers a scorer yet.")
 
 
 # --- what is kept ----------------------------------------------------------------------------------------------------
@@ -256,7 +260,7 @@ def kept() -> None:
         with st.container(horizontal=True, vertical_alignment="center", border=True):
             st.markdown(f"**{escape_markdown(f'mine/{name}')}** · {doctor.human_bytes(user_sets.size(name))}")
             with st.popover("Remove", icon=":material/delete:"):
-                st.markdown("Its images and groups are deleted. Runs on it stay.")
+                st.markdown("This deletes its images and groups. Runs on it are kept.")
                 st.button(
                     f"Remove mine/{name}",
                     key=f"remove-{name}",
@@ -264,7 +268,7 @@ def kept() -> None:
                     args=(name,),
                     type="primary",
                 )
-    st.subheader("Cache of scores", anchor=False)
+    st.subheader("Score cache", anchor=False)
     path, count, size = doctor.cache_size()
     with st.container(horizontal=True, vertical_alignment="center", border=True):
         st.markdown(f"**{count}** scores · {doctor.human_bytes(size)}", help=escape_markdown(str(path)))
@@ -300,7 +304,7 @@ WAYS = {
     "Scores or embeddings": scores,
     "A model": model,
     "A scorer in Python": scorer,
-    "Kept here": kept,
+    "Stored data": kept,
 }
 
 ui.open_page("Your data", LEAD, pick=False)
@@ -310,8 +314,9 @@ if public_mode.is_public():
         scores()
 else:
     import_workbench.show_added()
+    ui.accept_former("way", {"Kept here": "Stored data"})
     way = st.segmented_control(
-        "What do you bring?",
+        "What do you want to add?",
         list(WAYS),
         default=next(iter(WAYS)),
         key="way",

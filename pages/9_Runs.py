@@ -25,7 +25,7 @@ from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
 from ui.sweep import draw_sweeps
 
-LEAD = "Runs on this machine, newest first. They live in a store of their own and outlast the app."
+LEAD = "Runs on this machine, newest first. They continue when the app is closed and are kept until you delete them."
 COLA = "adapt"  # the kind of a run of the Retrieval page
 COMPARABLE = (
     "benchmark",
@@ -187,7 +187,7 @@ def bring_in(store: RunStore) -> None:
         st.form("import", clear_on_submit=True, border=False),
     ):
         found = st.file_uploader(
-            "Archives that a Runs page exported", type="zip", accept_multiple_files=True, key="archives"
+            "Archives exported from a Runs page", type="zip", accept_multiple_files=True, key="archives"
         )
         if st.form_submit_button("Import", icon=":material/unarchive:"):
             for file in found:
@@ -200,18 +200,18 @@ def bring_in(store: RunStore) -> None:
                 st.rerun()
 
 
-@st.dialog("Delete for good?")
+@st.dialog("Delete permanently?")
 def confirm(every: list[Run]) -> None:
     st.write(
         f"{len(every)} run{'s' if len(every) > 1 else ''} with all curves, scores and the adapted model:"
     )
     for run in every:
-        st.text(ui.run_label(run) + (" (it is still running and will be ended)" if run.live else ""))
+        st.text(ui.run_label(run) + (" (still running; it will be stopped)" if run.live else ""))
     with st.container(horizontal=True):
         ids = [run.id for run in every]
         look: dict[str, Any] = {"type": "primary", "icon": ":material/delete_forever:", "key": "really"}
         sure = st.button("Delete", on_click=delete, args=(ids,), **look)
-        if st.button("Keep") or sure:
+        if st.button("Cancel") or sure:
             st.rerun()
 
 
@@ -246,7 +246,7 @@ def compare(first: SeedGroup, second: SeedGroup, store: RunStore) -> dict[str, A
     data = {letter: curves(sweep, store) for letter, sweep in both.items()}
     known = [name for name in data["A"].metrics if name in data["B"].metrics]
     if not known:
-        text = "One of the two has no finished iteration or no truth yet; come back when it has."
+        text = "One of the two has no finished iteration yet, or no ground truth."
         st.info(text, icon=":material/hourglass_top:")
         return {}
     order = sorted(
@@ -296,7 +296,7 @@ def means(both: dict[str, SeedGroup], metric: str, store: RunStore) -> None:
             f"**{letter}, last iterations:** {found['mean']:.1f}{std} %, {found['seeds']} complete "
             f"seed{'s' if found['seeds'] > 1 else ''}, chance {found['chance']:.1f} %."
         )
-    st.caption("Turn off “Seeds of a sweep as one” and choose two runs for the paired test.")
+    st.caption("Turn off “Group the seeds of one run” and choose two runs for the paired test.")
 
 
 def page() -> None:
@@ -312,7 +312,7 @@ def page() -> None:
         bring_in(store)
         return
     if any(len(sweep.runs) > 1 for sweep in sweeps) and not st.toggle(
-        "Seeds of a sweep as one", True, key="together", bind="query-params"
+        "Group the seeds of one run", True, key="together", bind="query-params"
     ):
         single = [SeedGroup(run.id, [run]) for sweep in sweeps for run in sweep.runs]
         sweeps = sorted(single, key=lambda sweep: sweep.created, reverse=True)

@@ -123,7 +123,7 @@ def test_permuting_captions_permutes_the_prior_and_changes_no_metric(captioner, 
     [
         (lambda s, g: estimate_prior(s, g, "gausian"), "did you mean 'gaussian'"),
         (lambda s, g: estimate_prior(s, g, "gaussian", 0), "at least one"),
-        (lambda s, g: check_log_prob("builtin/clip"), "no log P"),
+        (lambda s, g: check_log_prob("builtin/clip"), "not log P"),
     ],
 )
 def test_what_a_prior_cannot_be_had_from_is_one_sentence(captioner, toy_groups, call, words):

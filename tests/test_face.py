@@ -242,7 +242,7 @@ def test_scores_without_a_cache_are_those_that_ship():
 
 
 def test_a_prior_of_a_model_without_likelihoods_is_refused():
-    with pytest.raises(cm.InputError, match="no log P"):
+    with pytest.raises(cm.InputError, match="not log P"):
         cm.estimate_prior("builtin/clip", cm.load_benchmark("scenes/left-right"))
 
 

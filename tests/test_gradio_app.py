@@ -263,7 +263,7 @@ def test_the_api_fetches_no_address(client, pair, web):
     place, requests = web
     file = {"path": place, "meta": {"_type": "gradio.FileData"}, "orig_name": "x.png"}
     assert isinstance(client, Client)
-    with pytest.raises(Exception, match="not fetched here"):
+    with pytest.raises(Exception, match="not fetched"):
         client.predict(
             image_a=file,
             image_b=file,

@@ -111,7 +111,7 @@ def test_the_lesson_on_binding_shows_what_the_strategies_measured_once_it_ships(
         test = app(PAGE, lesson="binding")
         return fine(test.radio[0].set_value(test.radio[0].options[0]).run())
 
-    assert "nothing is shipped here yet" in text(opened())
+    assert "no results are shipped yet" in text(opened())
     rows = [
         {"strategy": name, "fusion": "mdetr", "mix": "multi", "seed": 0, "metric": "cola_map", "part": "unseen",
          "value": 20.0 + i, "low": 15.0, "high": 30.0, "chance": 12.0, "ties": 0}
@@ -119,5 +119,5 @@ def test_the_lesson_on_binding_shows_what_the_strategies_measured_once_it_ships(
     ]  # fmt: skip
     pd.DataFrame(rows).to_csv(tmp_path / "results/cola.csv", index=False)
     test = opened()
-    assert "**MM-Adapter** comes first with 26.0 %" in text(test) and "the model before 20.0 %" in text(test)
+    assert "**MM-Adapter** has the highest mAP, 26.0 %" in text(test) and "the model before 20.0 %" in text(test)
     assert len(test.get("plotly_chart")) == 2

@@ -19,7 +19,7 @@ def test_two_models_are_compared_with_paired_intervals(app):
 
 def test_the_groups_that_only_one_of_them_has_right_open_under_both(app):
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
-    assert "clearest first" in text(test)
+    assert "largest margin first" in text(test)
     fine(button(test, "Compare").click().run())
     assert html(test).count("cm-verdicts") == 2
     fine(button(test, "Close").click().run())
@@ -28,7 +28,7 @@ def test_the_groups_that_only_one_of_them_has_right_open_under_both(app):
 
 def test_a_model_beside_itself_says_so_and_differs_nowhere(app):
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/clip")
-    assert "same model" in text(test) and "No group is on this side" in text(test)
+    assert "same model" in text(test) and "No group falls into this class" in text(test)
     assert (test.dataframe[0].value["B − A"] == 0).all()
 
 

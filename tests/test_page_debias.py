@@ -185,7 +185,7 @@ def test_samples_and_training_set_show_what_was_measured(app):
 def test_retrieval_shows_the_alpha_that_other_images_chose(app):
     stored = json.loads((ROOT / "assets/results/alpha_retrieval.json").read_text())
     test = app(view="retrieval")
-    assert "what is picked in the sidebar plays no part" in text(test)
+    assert "the sidebar's selection does not change them" in text(test)
     table = test.dataframe[0].value.set_index("")
     row = stored["from_validation"]["metrics"]["image_to_text_r1"]
     shown = table.loc["α from the validation split"]
@@ -196,5 +196,5 @@ def test_retrieval_shows_the_alpha_that_other_images_chose(app):
 
 def test_a_model_without_likelihoods_is_replaced_by_the_captioner_and_told(app, scored):
     test = app(model="builtin/clip")
-    assert "gives ITCScore" in text(test) and MODEL in text(test)
+    assert "is scored by ITCScore" in text(test) and MODEL in text(test)
     assert shown(test) == expected(scored[1][SET], 0.0)

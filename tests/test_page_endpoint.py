@@ -41,7 +41,7 @@ def test_nothing_is_asked_before_the_estimate_was_seen_and_everything_once_after
     assert [m.label for m in test.metric][:2] == ["GroupScore", "GroupMatch"]
     again = opened()
     assert len(endpoint.requests) == 12 and not start_button(again)
-    assert any("are in the cache" in c.value for c in again.caption)
+    assert any("are cached" in c.value for c in again.caption)
 
 
 def test_a_price_gives_a_cost(endpoint, few):  # noqa: F811

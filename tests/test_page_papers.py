@@ -23,7 +23,7 @@ def test_the_first_table_shows_the_paper_s_numbers_and_exactly_what_is_missing(a
     assert "data of winoground" in plain(test) and "weights of google/siglip-base-patch16-224" in plain(test)
     commands = [c.value for c in test.code]
     assert "hf download google/siglip-base-patch16-224" in commands
-    assert "Nothing more of this table can run here yet" in text(test)
+    assert "No more lines of this table can run yet" in text(test)
 
 
 @pytest.mark.parametrize("paper", [*table_html.PAPERS, table_html.WORLD])
@@ -72,12 +72,12 @@ def test_what_can_run_is_started_once_and_stopped(app, monkeypatch):
     monkeypatch.setattr(background.processes, "terminate", lambda process: working.clear())
     test = app(PAPERS, paper=table_html.WORLD, table="Oracle")
     assert "2 lines, 4 seeds each" in text(test)
-    fine(button(test, "Run what can be run here").click().run())
+    fine(button(test, "Run all available lines").click().run())
     assert [arguments[1:] for _, arguments, _ in started] == [["world/oracle", "4"]]
     working.add(1)
     test = app(PAPERS, paper=table_html.WORLD, table="Oracle")
     fine(button(test, "Stop").click().run())
-    assert not working and button(fine(test.run()), "Run what can be run here")
+    assert not working and button(fine(test.run()), "Run all available lines")
 
 
 def test_one_line_can_be_run_by_itself(app, monkeypatch):

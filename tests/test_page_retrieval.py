@@ -60,7 +60,7 @@ def test_a_query_shows_ranked_images_with_verdicts_and_shared_words(app):
     assert shown.count('cm-ranked"') == 8
     assert "✓ right" in shown or "✗ wrong" in shown
     assert "<b>red</b>" in shown
-    assert "of the first 8 are right" in text(test) and "by chance" in text(test)
+    assert "of the first 8 are relevant" in text(test) and "chance" in text(test)
 
 
 def test_the_page_marks_what_is_right_as_the_set_does():
@@ -103,7 +103,7 @@ def test_two_models_stand_side_by_side(app):
 
 def test_predict_first_hides_the_verdicts_until_revealed(app):
     test = app(PAGE, query=some_query(), images="100", rpredict="true")
-    assert "right</span>" not in html(test) and 'alt="Place 1"' in html(test)
+    assert "right</span>" not in html(test) and 'alt="Rank 1"' in html(test)
     assert button(test, "Reveal").disabled
     test.segmented_control(key="rguess").set_value("most")
     fine(test.run())

@@ -58,9 +58,9 @@ def test_every_variant_of_the_paper_is_a_choice(app):
     )  # in ranks, not in the group preset's margins
     assert "Starts with the best 50 % of all pairs" in plain(test)
     fine(test.selectbox(key="mode").set_value("absolute").run())
-    assert "thresholds resolve then" in plain(test)
+    assert "thresholds are computed then" in plain(test)
     fine(test.selectbox(key="variant").set_value("oracle (uses the truth)").run())
-    assert "reads the truth" in plain(test) and "200 of 300 groups that are right now" in plain(test)
+    assert "uses the truth" in plain(test) and "200 of 300 groups that are matched correctly now" in plain(test)
     fine(test.selectbox(key="variant").set_value("group").run())
     for schedule in ("cosine", "constant", "ascending"):
         fine(test.selectbox(key="schedule").set_value(schedule).run())
@@ -210,7 +210,7 @@ def test_a_finished_run_shows_curves_what_changed_and_the_way_back(app, made):  
     assert "The last iteration is the result" in text(test)
     assert len(test.get("plotly_chart")) == 5  # accuracy, three panels, margins
     fine(test.slider(key="margins_at").set_value(0).run())
-    fine(button(test, "All seeds of this sweep").click().run())
+    fine(button(test, "All seeds of this group").click().run())
     assert test.session_state["run"] == made.group
     fine(test.selectbox(key="shown").set_value(made.simplematch).run())
     fine(test.selectbox(key="shown").set_value("new").run())
@@ -260,7 +260,7 @@ def test_the_global_variant_has_its_own_metric(app, made):  # noqa: F811
 
 def test_a_run_on_embeddings_has_no_pictures_and_no_page_to_open(app, made):  # noqa: F811
     test = app(TTM, run=made.file, explain_by="GroupScore")
-    assert "it scores that file's rows alone" in plain(test)
+    assert "they score the rows of that file only" in plain(test)
     assert not [b for b in test.button if b.label.startswith(("Open", "Use this model"))]
 
 

@@ -40,7 +40,7 @@ def checked(app, folder):
 
 def test_a_folder_becomes_a_benchmark_on_every_page(app, tmp_path):
     test = checked(app, brought(tmp_path / "set", GOOD))
-    assert "1 groups can be used (1 of 2×2); nothing is wrong" in text(test)
+    assert "1 usable group (1 of 2×2); no problems found" in text(test)
     shown = html(test)
     assert "&lt;b&gt;one&lt;/b&gt; *x*" in shown and "<b>one</b>" not in shown
     assert "A–1, B–2" in shown
@@ -76,7 +76,7 @@ def test_a_file_that_was_mended_is_read_again(app, tmp_path):
     manifest = folder / "manifest.csv"
     manifest.write_text(manifest.read_text(encoding="utf-8").replace("7.png", "2.png"), encoding="utf-8")
     fine(button(test, "Check everything").click().run())
-    assert "2 groups can be used (2 of 2×2); nothing is wrong" in text(test)
+    assert "2 usable groups (2 of 2×2); no problems found" in text(test)
 
 
 def test_other_columns_ask_for_another_check(app, tmp_path):
@@ -89,7 +89,7 @@ def test_other_columns_ask_for_another_check(app, tmp_path):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda p: "relative/path", "Write the whole path"),
+        (lambda p: "relative/path", "Give the absolute path"),
         (lambda p: str(p / "nowhere"), "does not exist"),
         (lambda p: str(p), "holds no manifest"),
     ],
@@ -112,14 +112,14 @@ def test_an_upload_is_read_and_bounded_to_what_it_is(app, tmp_path):
     test = app(PAGE)
     fine(test.get("file_uploader")[0].upload("set.zip", data.getvalue(), "application/zip").run())
     fine(button(test, "Check everything").click().run())
-    assert "1 groups can be used" in text(test)
+    assert "1 usable groups" in text(test)
 
 
 def test_sets_and_cache_are_shown_and_cleared(app, tmp_path):
     add_benchmark(import_staging.stage_import(brought(tmp_path / "set", GOOD)), "kitchen")
     ScoreCache().put("m", [("i", "c")], np.ones(1, np.float32))
     before = ScoreCache().size().scores
-    test = app(PAGE, way="Kept here")
+    test = app(PAGE, way="Stored data")
     assert "mine/kitchen" in text(test).replace("\\", "")
     assert f"**{before}** scores" in text(test)
     fine(next(b for b in test.button if b.label == "Clear").click().run())
@@ -155,7 +155,7 @@ def test_a_model_by_folder_is_tried_and_a_wrong_name_is_a_sentence(app, tiny_cli
     test = app(PAGE, way="A model")
     fine(test.text_input(key="try_model").set_value(str(tiny_clip_folder)).run())
     fine(button(test, "Try it on eight groups").click().run())
-    assert "It loads and scores" in text(test)
+    assert "loads and gives scores" in text(test)
     test.text_input(key="try_model").set_value("builtin/clop").run()
     test = button(test, "Try it on eight groups").click().run()
     assert "did you mean" in test.error[0].value
@@ -175,16 +175,20 @@ def test_a_score_file_is_measured_with_ties_and_chance(app):
     fine(test.get("file_uploader")[0].upload("s.npz", data.getvalue(), "application/octet-stream").run())
     shown = text(test)
     assert "2 groups of 2×2" in shown
-    assert "The file names no answers" in shown
+    assert "The file has no ground truth" in shown
     bad = app(PAGE, way="Scores or embeddings")
     bad = bad.get("file_uploader")[0].upload("s.csv", b"group,image\n1,2\n", "text/csv").run()
     assert "has no column 'caption'" in bad.error[0].value.replace("\\", "")
 
 
+def test_a_link_to_the_stored_data_by_their_former_name_opens_them(app):
+    assert app(PAGE, way="Kept here").segmented_control(key="way").value == "Stored data"
+
+
 def test_in_public_mode_nothing_is_stored_and_no_folder_of_the_server_is_read(app, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
-    for way in ("Images and captions", "Hugging Face", "A model", "Kept here"):
+    for way in ("Images and captions", "Hugging Face", "A model", "Stored data"):
         test = app(PAGE, way=way)
-        assert "open to everybody" in text(test)
+        assert "public server" in text(test)
         assert not test.text_input
         assert [u.label for u in test.get("file_uploader")] == ["A score file or an embeddings file"]

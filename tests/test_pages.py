@@ -16,7 +16,7 @@ GROUPS, MATCHING = "pages/1_Groups.py", "pages/2_Matching.py"
 def test_home_says_what_it_is_and_shows_one_group_with_two_verdicts(app):
     test = app()
     assert test.title[0].value == "Crossmatch"
-    assert "GroupMatch" in text(test) and "Four ways in" in text(test)
+    assert "GroupMatch" in text(test) and "Start here" in text(test)
     assert "cm-match" in html(test) and "GroupScore" in html(test)
     assert len(test.get("plotly_chart")) == 1
 
@@ -105,7 +105,7 @@ def test_tags_narrow_every_page_and_an_unknown_name_in_a_link_is_ignored(app):
 
 def test_surprises_include_what_a_blind_model_solves_and_what_alpha_flips(app):
     test = app(GROUPS, set="scenes/word-order", model="builtin/clip")
-    assert any(b.label.startswith("solved by a blind model (3") for b in test.button)
+    assert any(b.label.startswith("solved by a text-only model (3") for b in test.button)
     test = app(GROUPS, set="scenes/attribute-swap", model="builtin/blip-caption")
     flipped = next(b for b in test.button if b.label.startswith("flipped by α"))
     assert not flipped.disabled
@@ -128,7 +128,7 @@ def test_matching_shows_every_metric_with_interval_chance_and_ties(app):
     assert {m.label for m in test.metric} == {m.label for m in METRICS.values()}
     cards = [c.value for c in test.caption if "chance" in c.value and "95 %" in c.value]
     assert len(cards) >= len(METRICS) and all("tied" in c or "no ties" in c for c in cards)
-    assert "are matched right although GroupScore calls them wrong" in text(test)
+    assert "are matched correctly although GroupScore counts them as wrong" in text(test)
 
 
 def test_the_threshold_slider_selects_exactly(app):
@@ -156,7 +156,7 @@ def test_an_uploaded_score_file_is_measured_and_its_missing_truth_is_said(app):
     rows = ["group,image,caption,score"]
     rows += [f"{g},{i},{j},{2 if i == j else g % 3}" for g in range(6) for i in range(2) for j in range(2)]
     test = fine(upload(app(MATCHING), "mine.csv", "\n".join(rows).encode()))
-    assert "mine\\.csv" in text(test) and "no truth in the file" in text(test)
+    assert "mine\\.csv" in text(test) and "no ground truth in the file" in text(test)
     assert not [t for t in test.text_input if t.key == "upload_shape"]  # the file says it
     # the others score g % 3: 2 in groups 2 and 5, which tie; 0 or 1 elsewhere: 4 of 6 right
     assert next(m.value for m in test.metric if m.label == "GroupMatch") == "66.7 %"
@@ -188,7 +188,7 @@ def test_uploaded_embeddings_bring_retrieval_along(app, tmp_path):
 def test_a_bad_file_gives_one_sentence_and_keeps_the_page(app, name, data):
     test = upload(app(MATCHING), name, data)
     assert not test.exception and len(test.error) == 1
-    assert "Traceback" not in test.error[0].value and "wrong on our side" not in test.error[0].value
+    assert "Traceback" not in test.error[0].value and "internal error" not in test.error[0].value
     assert len(test.metric) == len(METRICS)  # the benchmark is still there
 
 

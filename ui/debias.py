@@ -43,13 +43,12 @@ def captioner(selection: Selection) -> str:
         return selection.model
     if CAPTIONER not in scorer_names():
         raise InputError(
-            f"{selection.model} gives {kind.label}, which is no log P(t | image), and no captioner is built in: "
+            f"{selection.model} is scored by {kind.label}, not by log P(t | image), and no captioner is built in: "
             "choose one, such as Salesforce/blip-image-captioning-base."
         )
     st.info(
-        f"{escape_markdown(selection.model)} gives {kind.label}, which is no log P(caption | image), so "
-        f"there is no language "
-        f"prior to take out. This page shows **{CAPTIONER}** instead.",
+        f"{escape_markdown(selection.model)} is scored by {kind.label}, not by log P(caption | image), so it has no "
+        f"language prior to remove. This page shows **{CAPTIONER}** instead.",
         icon=":material/swap_horiz:",
     )
     return CAPTIONER
@@ -60,7 +59,7 @@ def pick_prior(benchmark: str) -> tuple[str, int | None]:
     left, right = st.columns([3, 1])
     options = [name for name in PRIORS if name != "train" or benchmark.startswith("scenes/")]
     kind = left.selectbox(
-        "log P(t) is taken from",
+        "Source of log P(t)",
         options,
         key="prior",
         bind="query-params",
@@ -76,7 +75,8 @@ def pick_prior(benchmark: str) -> tuple[str, int | None]:
         None,
         key="samples",
         placeholder=str(_default_images(kind, benchmark)),
-        help="Empty: the paper's number for noise (100 Winoground, 30 EqBen, 1 ImageNet, 3 elsewhere), else 30.",
+        help="Empty: the paper's number of noise images (100 for Winoground, 30 for EqBen, 1 for ImageNet, 3 "
+        "elsewhere); 30 for other images.",
     )
     if count is None and public_mode.is_public():
         return kind, _default_images(kind, benchmark)

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 # Said under the curve; the view of the language prior says more.
 SCENARIOS = {
-    1: "**Scenario 1:** the false captions of this set are less likely as text than the true ones, and the prior knows "
-    "it. The curve falls where alpha takes more of that away than it mends.",
-    2: "**Scenario 2, as far as these groups tell:** they do not show that the true captions are likelier as text than "
-    "the false ones. Where the prior misleads, the curve rises with alpha, until noise in the prior outweighs what it "
-    "mends.",
+    1: "**Scenario 1:** the false captions of this set are less likely as text than the true ones, so the prior "
+    "itself helps. The curve falls where alpha removes more of that help than it corrects.",
+    2: "**Scenario 2, as far as these groups show:** there is no evidence that the true captions are likelier as "
+    "text than the false ones. Where the prior misleads, the curve rises with alpha, until noise in the prior "
+    "outweighs the correction.",
 }
 
 
@@ -102,7 +102,7 @@ def controls(study: AlphaStudy) -> tuple[float, str]:
     metric = movable[right.selectbox("Best for", list(movable), key="metric", bind="query-params")]
     alpha = left.slider(
         "Alpha", 0.0, 1.0, 0.0, step=0.005, format="%.3f", key="alpha", bind="query-params",
-        help="0 keeps the language prior, 1 takes all of it out.",
+        help="0 keeps the language prior, 1 removes all of it.",
     )  # fmt: skip
     best = study.best(metric).alpha
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -142,8 +142,8 @@ def one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) ->
     if st.session_state.get("group") not in (None, *ids):
         st.session_state["group"] = None
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown("**Show one that alpha**", width="content")
-        for label, mask in (("mends", flips.fixed), ("breaks", flips.broken)):
+        st.markdown("**Show a group that alpha**", width="content")
+        for label, mask in (("fixes", flips.fixed), ("breaks", flips.broken)):
             found = [ids[i] for i in np.flatnonzero(mask)]
             st.button(
                 f"{label} ({len(found)})",
@@ -168,8 +168,8 @@ def one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) ->
             st.markdown(signs)
     prior = " · ".join(f"caption {j + 1}: {p:.2f}" for j, p in enumerate(study.prior[index]))
     st.caption(
-        f"● outlined: the model's matching. ✓: the true pairs. log P(t) of this group's captions: {prior}. "
-        "The same number leaves a whole column."
+        f"● outlined: the model's matching. ✓: the true pairs. log P(t) of this group's captions: {prior}. Alpha "
+        "subtracts the same number from a whole column."
     )
 
 
@@ -190,22 +190,22 @@ def show_one(ids: list[str]) -> None:
 def invariance(study: AlphaStudy, alpha: float, metric: str) -> None:
     """Why some metrics do not move, with the numbers of the group in view."""
     m, k = study.shape
-    with st.expander("Why do some metrics not move?", icon=":material/lock:"):
+    with st.expander("Why do some metrics not change?", icon=":material/lock:"):
         st.markdown(
-            "Alpha takes the same number from a whole column, so the images of one caption keep their order: "
-            "**ImageScore never moves.**"
+            "Alpha subtracts the same number from a whole column, so the images of one caption keep their order: "
+            "**ImageScore never changes.**"
         )
         if m != k:
             st.markdown(
-                f"GroupMatch does move here: with {m} images and {k} captions a matching leaves captions out, and "
+                f"GroupMatch does change here: with {m} images and {k} captions a matching leaves captions out, and "
                 "which ones depends on alpha."
             )
             return
         index = _shown_group(study, metric)
         st.markdown(
             f"On square groups every matching uses all {k} captions, so every total loses α · Σ log P(t), here "
-            f"{alpha * study.prior[index].sum():.3f}: **GroupMatch does not move either.** That holds in log space "
-            "alone; after exp() it does not."
+            f"{alpha * study.prior[index].sum():.3f}: **GroupMatch does not change either.** That holds for log "
+            "scores only, not after exp()."
         )
         rows = matching_totals(study, index, alpha) if k <= 4 else []
         table = [
@@ -231,7 +231,7 @@ def curve_table(study: AlphaStudy, metric: str) -> pd.DataFrame:
 
 def protocol(study: AlphaStudy) -> None:
     """The exact optimum and the validation protocol, side by side."""
-    st.subheader("Tuned, and validated", anchor=False)
+    st.subheader("Tuned and validated", anchor=False)
     record = cached_on(study, "record", study.record)["metrics"]
     rows = []
     for name, row in record.items():
@@ -252,8 +252,8 @@ def protocol(study: AlphaStudy) -> None:
     table = pd.DataFrame(rows)
     st.dataframe(table, hide_index=True)
     st.caption(
-        "Percent with 95 % intervals. An alpha that was chosen on the groups it is reported on flatters itself; the "
-        "protocol of the paper chooses it on a random half and measures on the other, ten times, in steps of 0.001 "
+        "Percent with 95 % intervals. An alpha chosen on the groups it is reported on is too optimistic; the "
+        "paper's protocol chooses it on a random half and measures it on the other, ten times, in steps of 0.001 "
         "(mean ± standard deviation)."
     )
     export_section("alpha-protocol", table)

@@ -41,8 +41,8 @@ def prior_view(picked: DebiasInputs) -> None:
     if found.likelier is None:
         st.markdown(
             "**Neither case.** Every caption of a square group is true of one of its images, so there are no false "
-            "ones, and words alone decide nothing. What alpha still does: it stops one of the two captions from "
-            "winning both rows because it is the commoner text."
+            "ones, and words alone decide nothing. Alpha still has an effect: it keeps one of the two captions from "
+            "winning both rows only because it is the more common text."
         )
     else:
         st.markdown(
@@ -63,10 +63,10 @@ def scenarios(which: int, study: AlphaStudy) -> None:
     )
     texts = {
         1: "**Scenario 1, keep the prior (α near 0).** False captions read oddly, like shuffled words. A captioner "
-        "has never seen such texts and knows that they are wrong before looking. Taking the prior out throws that "
-        "away.",
-        2: "**Scenario 2, take it out (α towards 1).** False captions read as well as true ones. Then how common a "
-        "text is says nothing about the image, and a model that prefers common texts is misled by it.",
+        "gives such texts a low likelihood whatever the image, and is right to do so. Removing the prior "
+        "discards that.",
+        2: "**Scenario 2, remove the prior (α towards 1).** False captions read as well as true ones. Then how "
+        "common a text is says nothing about the image, and the prior misleads the model.",
     }
     columns = st.columns(2, gap="large")
     for column, (number, text) in zip(columns, texts.items(), strict=True):
@@ -75,7 +75,7 @@ def scenarios(which: int, study: AlphaStudy) -> None:
             if number == which:
                 likelier = study.frequency.likelier
                 unsure = likelier is not None and likelier.low <= 50 <= likelier.high
-                told = ", as far as these groups tell: the interval above holds 50 %" if unsure else ""
+                told = ", as far as these groups show: the interval above contains 50 %" if unsure else ""
                 st.success(f"This set{told}. {here}", icon=":material/check:")
 
 
@@ -96,11 +96,11 @@ def _held_out_text(study: AlphaStudy) -> str:
 
 def blind_view(selection: Selection) -> None:
     """How far a blind model gets, beside the picked model."""
-    st.subheader("Can this benchmark be solved without looking?", anchor=False)
+    st.subheader("Can this benchmark be solved without the image?", anchor=False)
     models = blind_models()
     model = st.selectbox("Blind model", models, key="blind", bind="query-params")
     if model is None:
-        st.info("No blind model is built in; train one with `crossmatch pretrain blind-lm`.")
+        st.info("No text-only model is built in; train one with `crossmatch pretrain blind-lm`.")
         return
     blind = evaluate(selection, model)
     check = blind_baseline(blind.scores, blind.truth)
@@ -110,10 +110,12 @@ def blind_view(selection: Selection) -> None:
     data = plots.bars_data(rows, (METRIC, TEXT_SCORE, *headline_metrics(check.metrics)))
     told = "; ".join(f"{row}: {data.value[0, i]:.1f} %" for i, row in enumerate(data.rows))
     figure = plots.bars_figure(data)
-    chart(figure, f"Metrics of the blind and of the picked model; IndividualMatch {told}.", "blind-bars")
+    chart(
+        figure, f"Metrics of the text-only and of the selected model; IndividualMatch {told}.", "blind-bars"
+    )
     st.caption(
-        "Bars: percent with 95 % intervals; dotted marks are what random scores would get. With several images in a "
-        "group a blind model can only get single images right: everything else it ties."
+        "Bars: percent with 95 % intervals; dotted lines are chance levels. With several images in a group a "
+        "text-only model can only get single images right: every other comparison is a tie."
     )
     export_section("blind", None, {"blind": figure})
 
@@ -123,7 +125,7 @@ def blind_view(selection: Selection) -> None:
 
 def tokens_view(model: str, groups: GroupSet) -> None:
     """Each word's log P with and without the image."""
-    st.subheader("What does the image say of each word?", anchor=False)
+    st.subheader("What does the image add to each word?", anchor=False)
     ids = list(groups.ids)
     if st.session_state.get("group") not in (None, *ids):
         st.session_state["group"] = None
@@ -160,7 +162,7 @@ def tokens_view(model: str, groups: GroupSet) -> None:
 
 def samples_view(picked: DebiasInputs) -> None:
     """How many images a prior takes."""
-    st.subheader("How many images does a prior take?", anchor=False)
+    st.subheader("How many images does a prior need?", anchor=False)
     path = assets() / "results" / "alpha_stability.json"
     if path.is_file():
         stored = json.loads(path.read_text())
@@ -173,11 +175,11 @@ def samples_view(picked: DebiasInputs) -> None:
         draw_stability({SAMPLED[name]: found for name, found in rows.items()}, "stored")
     samples = picked.prior.samples
     if samples is not None and len(samples) >= 10:
-        st.markdown(f"**This prior, live**: {escape_markdown(picked.prior.line)}, five draws of each size.")
+        st.markdown(f"**This prior**: {escape_markdown(picked.prior.line)}, five draws of each size.")
         found = stability(picked.study, samples, picked.prior.caption_index)
         draw_stability({SAMPLED[picked.prior.kind]: found}, "live")
     else:
-        st.caption("For the same figure of this set, take 10 or more images above: 30, say.")
+        st.caption("To see this figure for this set, choose 10 or more images above, such as 30.")
     paper = reference("VGPT", "Table 6")
     with st.expander("The paper's numbers (Table 6, BLIP on Winoground)"):
         st.dataframe(paper[["method", "metric", "value", "std"]], hide_index=True)
@@ -208,7 +210,7 @@ def draw_stability(rows: dict, key: str) -> None:
 
 def trainset_view() -> None:
     """Appendix A: retrieval inside the built-in captioner's own training set."""
-    st.subheader("Inside its own training set", anchor=False)
+    st.subheader("On its own training set", anchor=False)
     path = assets() / "results" / "alpha_trainset.json"
     if not path.is_file():
         st.info(
@@ -218,10 +220,10 @@ def trainset_view() -> None:
     stored = json.loads(path.read_text())
     data = alpha.trainset_data(stored["rows"])
     st.markdown(
-        f"**{escape_markdown(stored['model'])}** finds captions for images that it was trained on, among "
-        f"more and more of them "
-        "(R@1 from image to text; a caption counts for every image it is true of). Captions are then as common in the "
-        "test as in training, so an unbiased model would need no debiasing: its best alpha would be 0."
+        f"**{escape_markdown(stored['model'])}** retrieves captions for images that it was trained on, from sets of "
+        "growing size (R@1 from image to text; a caption counts for every image it is true of). Captions are then "
+        "as common in the test as in training, so an unbiased model would need no debiasing: its best alpha would "
+        "be 0."
     )
     best = "; ".join(f"{size} pairs: best alpha {a:.3f}, {v:.1f} %" for size, (a, v) in data.best.items())
     chart(alpha.trainset_figure(data), f"R@1 over alpha by size of the set. {best}.", "trainset-curve")
@@ -229,8 +231,7 @@ def trainset_view() -> None:
     st.dataframe(table, hide_index=True)
     st.caption(
         f"Stars: the best alpha ({TUNED_ON_TEST}, step 0.001). From text to image alpha changes nothing: it "
-        f"takes the same "
-        "from all images of a caption."
+        "subtracts the same from all images of a caption."
     )
     _bias_interpretation(stored["rows"])
     with st.expander("The paper's numbers (Table 5, BLIP on LAION)"):
@@ -243,7 +244,7 @@ def _bias_interpretation(rows: list[dict]) -> None:
     """The biased-estimator reading, with these numbers."""
     last = rows[-1]
     gain = last["gain"]
-    sure = "more than resampling the images gives" if gain["low"] > 0 else "not to be told from none"
+    sure = "larger than its resampling error" if gain["low"] > 0 else "not distinguishable from zero"
     reach = (
         f"{gain['value']:+.1f} points, 95 % interval {gain['low']:.1f} to {gain['high']:.1f}, {TUNED_ON_TEST}"
     )
@@ -254,8 +255,8 @@ def _bias_interpretation(rows: list[dict]) -> None:
     beta = "" if last["beta"] is None else f" Here β = {last['beta']:.2f}."
     st.markdown(
         f"{verdict}\n\n**The biased estimator.** The paper explains a best alpha above 0 on training data by a model "
-        "that overrates common captions: what it calls P(t | image) is the true one times P(t) to the power β. Then "
-        "the best alpha is β / (1 + β), and β = α / (1 − α)." + beta
+        "that overrates common captions: its P(t | image) is the true one times P(t) to the power β. Then the best "
+        "alpha is β / (1 + β), and β = α / (1 − α)." + beta
     )
 
 
@@ -298,9 +299,8 @@ def retrieval_view() -> None:
     best = stored["best"]
     sizes = f"{stored['images']} images, {stored['captions']} captions, several of them true of one image"
     st.markdown(
-        f"**{escape_markdown(stored['model'])}** on {escape_markdown(stored['benchmark'])}: {sizes}. "
-        f"Captions of different length and "
-        "wording are compared here, so the prior weighs more than inside a group."
+        f"**{escape_markdown(stored['model'])}** on {escape_markdown(stored['benchmark'])}: {sizes}. Captions of "
+        "different length and wording are compared here, so the prior matters more than within a group."
     )
     r1 = best["metrics"][IMAGE_TO_TEXT]
     records = [{"size": stored["images"], "curve": stored["curve"], "alpha": best["alpha"], "best": r1}]
@@ -316,8 +316,8 @@ def retrieval_view() -> None:
     reach = f"95 % interval {gain['low']:.1f} to {gain['high']:.1f}, McNemar p = {gain['p_value']:.2g}"
     st.caption(
         f"Percent with 95 % intervals. The alpha from the validation split gains {gain['difference']:+.1f} points of "
-        f"R@1 over alpha 0 ({reach}). From text to image nothing moves. Any set: `crossmatch alpha --benchmark coco`; "
-        "for any model: `crossmatch recall`."
+        f"R@1 over alpha 0 ({reach}). From text to image nothing changes. For another set, run `crossmatch alpha "
+        "--benchmark coco`; for any model, `crossmatch recall`."
     )
     with st.expander("The paper's numbers (Table 7, BLIP on COCO and Flickr30k)"):
         st.dataframe(reference("VGPT", "Table 7")[["dataset", "method", "metric", "value"]], hide_index=True)

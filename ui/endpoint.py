@@ -45,7 +45,7 @@ def _endpoint_form(name: str) -> tuple[ApiScorer, tuple[float | None, float | No
         type="password",
         key=f"api_key-{name}",
         placeholder="from the environment",
-        help="Sent to this address alone. It is kept in this session's memory and never stored or logged.",
+        help="Sent to this address only. It stays in this session's memory and is never stored or logged.",
     )
     price_in, price_out = (
         column.number_input(f"Price per million tokens {way}", 0.0, None, None, key=f"api_{way}-{name}")
@@ -62,11 +62,11 @@ def _endpoint_form(name: str) -> tuple[ApiScorer, tuple[float | None, float | No
 def _confirmed(scorer: ApiScorer, found: CallEstimate) -> bool:
     """Whether the calls that are left may be made: there are none, or the button says so."""
     if not found.calls:
-        st.caption(f"All answers of {escape_markdown(scorer.describe())} are in the cache.")
+        st.caption(f"All answers of {escape_markdown(scorer.describe())} are cached.")
         return True
     cost = "" if found.cost is None else f", about {found.cost:.2f} in the prices' currency"
     st.markdown(
         f"{escape_markdown(scorer.describe())}: **{found.calls} calls**, about {found.tokens_in:,} tokens in and "
-        f"{found.tokens_out:,} out{cost}. What is answered is kept: a run that breaks off goes on where it was."
+        f"{found.tokens_out:,} out{cost}. Answers are cached, so an interrupted run resumes where it stopped."
     )
-    return st.button(f"Ask {found.calls} times", type="primary", key=f"api_start-{scorer.name}")
+    return st.button(f"Start {found.calls} calls", type="primary", key=f"api_start-{scorer.name}")

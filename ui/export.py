@@ -31,7 +31,7 @@ def export_section(
 ) -> None:
     """Downloads of a view and the link to it. Files are made when they are asked for; so are tables and figures that
     are given as functions."""
-    with st.popover("Take it away", icon=":material/download:"):
+    with st.popover("Export", icon=":material/download:"):
         if table is not None:
             data = lambda: (table() if callable(table) else table).to_csv(index=False).encode()  # noqa: E731
             st.download_button(
@@ -49,7 +49,7 @@ def export_section(
                 icon=":material/bar_chart:",
             )
         if figures:
-            st.caption("As SVG: the camera at the upper right of a figure.")
+            st.caption("For SVG, use the camera at the upper right of a figure.")
         st.caption("Link to exactly this view:")
         st.code(link(), language=None, wrap_lines=True)
 

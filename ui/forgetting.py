@@ -20,8 +20,8 @@ from ui.page import show_errors
 
 _EXPLANATION = (
     "After minus before in points, with paired 95 % bootstrap intervals over groups, on groups that training never "
-    "saw: an interval right of 0 is a gain, left of 0 the price. [Cola] reports 83 after 87 % on CIFAR-10, and "
-    "92 with 5 % of its training data."
+    "saw: an interval right of 0 is a gain, left of 0 a loss. [Cola] reports a fall from 87 to 83 % on CIFAR-10, "
+    "and 92 % with 5 % of its training data."
 )
 
 
@@ -34,10 +34,11 @@ def forgetting_section(store: RunStore, run: Run) -> None:
     if table is None:
         sets = unadapted_sets(str(run.config["benchmark"]))
         st.caption(
-            f"Model and base on the {len(sets)} sets here that it was not adapted on; about a minute, scores are kept."
+            f"Evaluates the model and its base on the {len(sets)} available sets that it was not adapted on; "
+            "takes about a minute, scores are cached."
         )
         if is_public():
-            st.caption("In a Crossmatch of your own, it is measured here.")
+            st.caption("Run Crossmatch on your own machine to measure it.")
             return
         place = st.empty()
         if not place.button("Measure it now", icon=":material/balance:", key=f"cost-{run.id}"):

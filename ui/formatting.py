@@ -21,7 +21,7 @@ def metric_card(name: str, estimate: Estimate) -> None:
     label, meaning = label_and_meaning(name)
     more = f"\n\n$${METRICS[name].formula}$$\n\n{METRICS[name].reference}." if name in METRICS else ""
     with st.container(border=True, gap="xxsmall"):
-        note = "Below: 95 % interval over groups, chance level, tied groups (a tie is wrong)."
+        note = "Below: 95 % interval over groups, chance level, tied groups (a tie counts as wrong)."
         st.metric(label, f"{estimate.value:.1f} %", help=f"{meaning}{more}\n\n{note}")
         st.caption(
             f"95 %: {estimate.low:.1f}–{estimate.high:.1f}  \nchance {estimate.chance:.1f} · {tie_text(estimate)}"

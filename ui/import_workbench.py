@@ -183,12 +183,12 @@ def show_result(staged: Staged) -> None:
     shapes = ", ".join(
         f"{count} of {shape.replace('x', '×')}" for shape, count in sorted(staged.shapes.items())
     )
-    line = f"{staged.groups} groups can be used ({shapes or 'none'})"
+    line = f"{staged.groups} usable group{'s' * (staged.groups != 1)} ({shapes or 'none'})"
     if not staged.total:
-        st.success(f"{line}; nothing is wrong.", icon=":material/check:")
+        st.success(f"{line}; no problems found.", icon=":material/check:")
     else:
-        some = f"{staged.fatal} thing{'s' * (staged.fatal != 1)} to mend"
-        st.warning(f"{line}; {some}, {staged.total - staged.fatal} remarks.", icon=":material/rule:")
+        some = f"{staged.fatal} problem{'s' * (staged.fatal != 1)} to fix"
+        st.warning(f"{line}; {some}, {staged.total - staged.fatal} warnings.", icon=":material/rule:")
         show_problems(staged)
     if staged.groups:
         show_preview(staged)
@@ -199,17 +199,15 @@ def show_problems(staged: Staged) -> None:
     st.dataframe(table, hide_index=True, height=min(38 + 35 * len(table), 320), key="problems")
     with st.container(horizontal=True, vertical_alignment="center"):
         data = lambda: table.to_csv(index=False).encode()  # noqa: E731
-        st.download_button("The list (CSV)", data, "problems.csv", "text/csv", on_click="ignore")
+        st.download_button("Problems (CSV)", data, "problems.csv", "text/csv", on_click="ignore")
         if staged.total > len(table):
             st.caption(f"The first {len(table)} of {staged.total}.")
 
 
 def show_preview(staged: Staged) -> None:
     groups = preview(staged, PREVIEWED)
-    st.subheader(f"The first {len(groups)} groups", anchor=False)
-    st.caption(
-        "Do the pictures and captions stand together as you meant it? The mark names each image's caption."
-    )
+    st.subheader(f"The first {len(groups)} group{'s' * (len(groups) != 1)}", anchor=False)
+    st.caption("Are the images and captions paired as you intended? The mark shows each image's caption.")
     columns = st.columns(2)
     for i, group in enumerate(groups):
         with columns[i % 2].container(border=True):
@@ -232,7 +230,7 @@ def name_form(now: ImportSession) -> None:
         title = right.text_input("Title", placeholder="Kitchen pairs")
         licence = left.text_input("Licence", placeholder="CC BY 4.0")
         citation = right.text_input("Cite as")
-        agreed = not staged.fatal or st.checkbox(f"Leave out what the {staged.fatal} problems concern")
+        agreed = not staged.fatal or st.checkbox(f"Leave out the groups with problems ({staged.fatal})")
         sent = st.form_submit_button("Add it to the benchmarks", type="primary", icon=":material/add:")
     if sent:
         added = add_benchmark(staged, name, agreed, title=title, licence=licence, citation=citation)

@@ -58,7 +58,7 @@ def evaluate(selection: Selection, model: str | None = None) -> Evaluation:
     if selection.mask.all():
         return found
     if not selection.mask.any():
-        raise InputError("No group carries all of these tags; take one of them out of the sidebar's filter.")
+        raise InputError("No group has all of these tags; remove one from the sidebar's filter.")
     return _filter((*address, selection.tags), found, selection.mask)
 
 

@@ -26,7 +26,7 @@ def notable_groups(selection: Selection, evaluation: Evaluation) -> dict[str, np
         found |= _flipped(selection, evaluation)
     if selection.benchmark.startswith("scenes/") and evaluation.shape[0] == 1 and selection.model != BLIND:
         blind = evaluate(selection, BLIND)
-        found["solved by a blind model"] = blind.outcomes[TEXT_SCORE].value == 1
+        found["solved by a text-only model"] = blind.outcomes[TEXT_SCORE].value == 1
     return found
 
 

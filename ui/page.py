@@ -95,9 +95,9 @@ def show_error(error: Exception) -> None:
         st.error(escape_markdown(shown(str(error))), icon=":material/error:")
         return
     if isinstance(error, MemoryError):
-        st.error("This needs more memory than is left here; make it smaller, or use a machine with more.")
+        st.error("This needs more memory than is left; make it smaller, or use a machine with more.")
         return
     log.error("a page failed", exc_info=error)
     st.error(
-        "Something went wrong on our side; the terminal has the details. Reload the page, or reset the selection."
+        "An internal error occurred; the server's log has the details. Reload the page, or reset the selection."
     )

@@ -79,7 +79,7 @@ def ranked_html(found: RetrievalSubset, rows: Sequence[RankedImage], revealed: b
     cells = []
     for row in rows:
         image = found.images[row.image]
-        name = f"Place {row.place}"
+        name = f"Rank {row.place}"
         kind = "tie" if row.tied else "right" if row.right else "wrong"
         symbol, said = ("✓", "right") if row.right else ("✗", "wrong")
         told = f'<span class="cm-mark cm-{kind}">{symbol} {said}{", tied" if row.tied else ""}</span>'
@@ -105,7 +105,7 @@ def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, p
         {
             "shares with the query": f"{'✓' if s.right else '✗'} {_shared_words(s, everything)}",
             "images": s.images,
-            "mean place": round(s.place, 1),
+            "mean rank": round(s.place, 1),
             f"first {most}": s.first,
         }
         for s in shares
@@ -114,11 +114,11 @@ def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, p
     if confused is not None and confused.first:
         words = escape_markdown(", ".join(confused.words) or "no word")
         st.caption(
-            f"What the distractors share: {confused.first} of the {confused.images} that have *{words}* are among the "
-            f"first {most}."
+            f"Words that distractors share with the query: {confused.first} of {confused.images} images with "
+            f"*{words}* are among the first {most}."
         )
     else:
-        st.caption("What the distractors share with the query; none of them is in front.")
+        st.caption(f"Words that distractors share with the query; none of them is among the first {most}.")
     st.dataframe(pd.DataFrame(rows), hide_index=True)
 
 
@@ -171,7 +171,7 @@ def tests(steps: Sequence[dict[str, Any]]) -> None:
     counts = steps[0]["parameters"]
     st.caption(
         escape_markdown(
-            f"{counts['trained']:,} of {counts['total']:,} weights are trained, and 2 that set scale and bias."
+            f"{counts['trained']:,} of {counts['total']:,} weights are trained, and 2 more for scale and bias."
         )
     )
     if not first or not last or len(steps) < 2:
@@ -182,6 +182,6 @@ def tests(steps: Sequence[dict[str, Any]]) -> None:
     )
     st.dataframe(table, hide_index=True)
     st.caption(
-        "Percent with 95 % bootstrap intervals over queries (groups); ranks are places, 1 is best. A tie never "
-        "favours the relevant image. Queries without a relevant image in their list are skipped and counted."
+        "Percent with 95 % bootstrap intervals over queries (groups); rank 1 is best. A tie never favours the "
+        "relevant image. Queries without a relevant image in their list are skipped and counted."
     )

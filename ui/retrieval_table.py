@@ -37,7 +37,7 @@ def table() -> None:
         export_section("cola", rows, {"strategies": retrieval.strategies_figure(data)})
     else:
         st.info(
-            "Nothing measured here yet: run `python -m benchmarks.cola` (about an hour on two cores).",
+            "No results yet: run `python -m benchmarks.cola` (about an hour on two cores).",
             icon=":material/table:",
         )
     _forgetting()
@@ -58,8 +58,8 @@ def _measured_strategies(data: retrieval.StrategiesData, seeds: int) -> None:
     with left:
         caption = (
             f"Bars: mean of {seeds} seeds (dots), lines: 95 % interval over queries, dotted: chance. "
-            f"{retrieval.BUDGET}. "
-            "`python -m benchmarks.cola` makes it again; learning rates were chosen on validation queries."
+            f"{retrieval.BUDGET}. `python -m benchmarks.cola` reproduces it; learning rates were chosen on "
+            "validation queries."
         )
         said = "Cola mAP on unseen combinations by strategy"
         _bars("On the built-in world", caption, data, said, "strategies")
@@ -92,9 +92,9 @@ def _paired_differences() -> None:
     st.markdown("**The paper's claim:** a multimodal adapter on frozen features beats tuning the encoders.")
     st.caption(
         "MM-Adapter minus the other, points; queries are paired, outcomes averaged over seeds, 95 % bootstrap "
-        "intervals over queries. An interval that holds 0 cannot tell; one on one side of 0 gives the sign for these "
-        f"conditions: {retrieval.BUDGET}. The claim stays open: with swapped queries and 3,600 steps the adapter goes "
-        "from 22 to 57 % multi-object accuracy (chance 25; one seed)."
+        "intervals over queries. An interval that contains 0 is inconclusive; any other gives the sign of the "
+        f"difference under these conditions: {retrieval.BUDGET}. The claim remains open: with swapped queries and "
+        "3,600 steps the adapter goes from 22 to 57 % multi-object accuracy (chance 25; one seed)."
     )
     shown = rows.assign(
         versus=[retrieval.label(n) for n in rows["versus"]],
@@ -117,7 +117,7 @@ def _forgetting() -> None:
     st.subheader("What adaptation costs", anchor=False)
     names = [name for name in METRICS if name in set(rows["metric"])]
     metric = st.selectbox(
-        "Cost in",
+        "Metric",
         names,
         names.index(GROUP_MATCH),
         format_func=lambda n: label_and_meaning(n)[0],
@@ -125,9 +125,9 @@ def _forgetting() -> None:
         bind="query-params",
     )
     st.caption(
-        "After minus before in points, 95 % paired bootstrap intervals, on groups that no strategy was trained on; the "
-        "paper reports 83 after 87 % on CIFAR-10, 92 with 5 % of its training data. A run of yours measures its own "
-        "below its results."
+        "After minus before in points, 95 % paired bootstrap intervals, on groups that no strategy was trained on; "
+        "the paper reports a fall from 87 to 83 % on CIFAR-10, and 92 % with 5 % of its training data. For your own "
+        "runs the same is measured below their results."
     )
     mine = rows.assign(strategy=[retrieval.label(n) for n in rows["strategy"]])
     data = plots.cost_data(mine, metric, "strategy")

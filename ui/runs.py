@@ -169,7 +169,7 @@ def estimate_of(step: Mapping[str, Any], metric: str, part: str = "") -> Estimat
 def before_and_after(config: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> None:
     """The cards of a run: of SimpleMatch its three numbers, of a transfer check those of both parts."""
     if not steps[-1]["metrics"]:
-        st.caption("Nobody knows what is right in these groups, so there is no accuracy to show.")
+        st.caption("These groups have no ground truth, so there is no accuracy to show.")
         return
     first, last = steps[0], steps[-1]
     for part, groups in (

@@ -95,7 +95,7 @@ def restore_selection(page: str) -> None:
 def pick_selection() -> Selection:
     with st.sidebar:
         benchmark = st.selectbox(
-            "Benchmark", benchmarks(), key="set", bind="query-params", help="Those at hand come first."
+            "Benchmark", benchmarks(), key="set", bind="query-params", help="Available benchmarks come first."
         )
         split = st.selectbox("Split", available_splits(), key="split", bind="query-params")
         groups = load_groups(benchmark, split)
@@ -111,8 +111,8 @@ def pick_selection() -> Selection:
             key="model",
             bind="query-params",
             accept_new_options=not is_public(),
-            help="Built in, adapted by one of your runs (`run/…`), a Hugging Face or open_clip name, or a folder. "
-            "A kind before a colon asks for another of its scores: `itc:`, `itm:`, `vgpt:`, `blind:`, `vqa:`, `lm:`.",
+            help="Built in, adapted by one of your runs (`run/…`), a Hugging Face or open_clip name, or a folder. A "
+            "prefix selects another of its scores: `itc:`, `itm:`, `vgpt:`, `blind:`, `vqa:`, `lm:`.",
         )
         options = cached_on(groups, "tags", lambda: group_filters.tag_options(groups))
         if options:
@@ -125,7 +125,7 @@ def pick_selection() -> Selection:
         st.button("Reset selection", on_click=_reset, icon=":material/restart_alt:", type="tertiary")
     if model is None:
         raise InputError(
-            "No model is at hand: train the built-in one with `crossmatch pretrain clip`, or type a name."
+            "No model is available: train the built-in one with `crossmatch pretrain clip`, or type a name."
         )
     tags = tuple(st.session_state.get("tag", ())) if options else ()
     return Selection(

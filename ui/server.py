@@ -41,7 +41,7 @@ def show_outside_error(error: Exception) -> bool:
     else:
         # One line: whoever sends such values by the thousand fills no log with tracebacks.
         log.error("outside of a page: %s", error, exc_info=None if is_public() else error)
-        st.error("A field of this page was sent a value that it does not take; reload the page.")
+        st.error("A field of this page received a value that it does not accept; reload the page.")
     return True
 
 

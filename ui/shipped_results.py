@@ -68,7 +68,7 @@ def _precision_gain(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
     data = ablations.gains_data(table)
     return ablations.precision_gain_figure(
         data
-    ), "The gain against how much righter than average the first selection is."
+    ), "The gain against how much more often than average the first selection is right."
 
 
 def _of(where: str) -> dict[str, str]:
@@ -78,31 +78,33 @@ def _of(where: str) -> dict[str, str]:
 VIEWS = {
     "Schedules": _ShippedFigure(
         _curves,
-        "GroupMatch per iteration, as Fig. 2 right: a threshold that falls against one that stays or rises.",
+        "GroupMatch per iteration with a falling, a constant and a rising threshold, as in Fig. 2 (right).",
         True,
     ),
     "First threshold": _ShippedFigure(
         _first,
-        "Results by the share of groups that τ₁ selects, as Fig. 4; the oracle reads the truth and is a skyline.",
+        "Results by the share of groups that τ₁ selects, as in Fig. 4; the oracle uses the truth and is an "
+        "upper bound.",
         True,
     ),
-    "Iterations": _ShippedFigure(_iterations, "Results by the number of iterations T, as Table 9.", True),
+    "Iterations": _ShippedFigure(_iterations, "Results by the number of iterations T, as in Table 9.", True),
     "Gains": _ShippedFigure(
         _gains("ttm", GROUP_MATCH),
-        "What test-time matching changes on every set and model, in points of GroupMatch; left of the line it falls.",
+        "What test-time matching changes on every set and model, in points of GroupMatch; values left of the "
+        "line are losses.",
         False,
     ),
     "SimpleMatch": _ShippedFigure(
         _gains("simplematch", GROUP_SCORE),
-        "What SimpleMatch changes, in points of GroupScore: on square sets the gap to GroupMatch closes, or nearly, "
-        "without a label; on 1xk the two are one metric.",
+        "What SimpleMatch changes, in points of GroupScore: on square sets GroupScore reaches GroupMatch, or "
+        "nearly, without labels; on 1×k sets the two metrics are the same.",
         False,
     ),
     "Why": _ShippedFigure(
         _precision_gain,
-        "Where the groups the model is surest of are hardly more often right than its groups at large, little is "
-        "gained or it learns its own mistakes. A sure beginning is not enough: attribute-swap begins with 93 to 100 % "
-        "right labels and loses, a good part of it in the first iteration already; why is not known.",
+        "Where a model's most confident matchings are hardly more often right than the rest, it gains little or "
+        "learns its own mistakes. Accurate first pseudo-labels are not sufficient: on attribute-swap 93 to 100 % of "
+        "them are right and the model still loses, much of it in the first iteration; the reason is not known.",
         False,
     ),
 }
@@ -133,7 +135,7 @@ def section() -> dict[str, Any]:
     st.subheader("On the built-in world", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.segmented_control(
-            "Measured by us",
+            "Shipped results",
             list(VIEWS),
             default="Schedules",
             key="world",

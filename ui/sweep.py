@@ -21,7 +21,7 @@ def draw_sweeps(store: RunStore) -> None:
     plan = plans[name]
     found = progress_of(store, plan)
     left = "" if found.seconds_left is None else f", about {duration(found.seconds_left)} left"
-    told = f"{found.finished} of {found.cells} cells done, {found.live} at work"
+    told = f"{found.finished} of {found.cells} cells done, {found.live} running"
     st.progress(found.share, told + (left if found.finished < found.cells else ""))
     cells = cells_table(store, plan)
     st.dataframe(shown(summary_table(cells)), hide_index=True)

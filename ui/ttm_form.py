@@ -26,18 +26,20 @@ SOURCES = ("benchmark and model", "embeddings file")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 _LORA_FROM_BYTES = 300e6  # bytes of weights from which low-rank adapters are worth looking at
 HELP = {
-    "variant": "Group: match inside every group. Global: one assignment of all images to all captions. Oracle: trains "
-    "on exactly the groups that are matched right: a skyline to compare with, never a result.",
-    "schedule": "How τ moves from its first to its last value. In the paper constant and ascending gain nothing; on "
-    "left-right the built-in CLIP gains with both, with ascending half as much.",
+    "variant": "Group: match inside every group. Global: one assignment of all images to all captions. Oracle: "
+    "trains on exactly the groups that are matched correctly: an upper bound for comparison, never a "
+    "result.",
+    "schedule": "How τ changes from its first to its last value. In the paper, constant and ascending schedules "
+    "gain nothing; on left-right the built-in CLIP gains with both, half as much with ascending.",
     "mode": "Absolute: pairs whose score reaches τ. Relative: the top 1 − τ of all pairs.",
-    "end": "A share is turned into a threshold with the margins before adaptation.",
-    "n": "Fewer groups make a quicker run.",
-    "adapt_on": "Adapt on a share of the groups and report the others, which training never sees, apart.",
+    "end": "A share is converted to a threshold using the margins before adaptation.",
+    "n": "Fewer groups make a faster run.",
+    "adapt_on": "Adapt on a share of the groups, and report the others, which training never sees, separately.",
     "optimizer": "Carry AdamW's moments into the next iteration instead of resetting them.",
-    "micro": "The loss of a batch stays what it is; only so many pairs pass the model at once.",
-    "lora": "Trains small low-rank adapters and leaves the model as it is: for models too large to train whole.",
-    "patience": "Rounds without a rise of GroupScore on the pseudo-labels after which it ends.",
+    "micro": "How many pairs pass through the model at once; the loss of the batch stays the same.",
+    "lora": "Trains small low-rank adapters and leaves the model's weights unchanged: for models too large to train "
+    "fully.",
+    "patience": "Training ends after this many rounds without a rise of GroupScore on the pseudo-labels.",
 }
 
 
@@ -78,7 +80,7 @@ def subject(selection: Selection, place: Any) -> AdaptationInput | None:
     if source == SOURCES[1]:
         return _embeddings()
     if selection.tags:
-        st.caption("A run uses all groups of the split; the tag filter of the sidebar is for looking only.")
+        st.caption("A run uses all groups of the split; the sidebar's tag filter does not apply to it.")
     everything = np.ones(len(selection.groups), bool)
     evaluation = evaluate(selection._replace(mask=everything, tags=()))
     model = absolute_name(model_source(selection.model))
@@ -108,7 +110,8 @@ def _embeddings() -> AdaptationInput | None:
     path = st.session_state.get("embeddings_file")
     if path is None:
         st.info(
-            "Choose a file. Image i of a group belongs to its caption i; that is read to measure alone.",
+            "Choose a file. Image i of a group is assumed to belong to its caption i; that is used only to "
+            "measure results.",
             icon=":material/upload_file:",
         )
         return None
@@ -150,7 +153,7 @@ def basics(kind: str, fields: _ConfigFields, columns: Sequence[Any]) -> dict[str
         }
     else:
         options = {
-            "rounds": fields.number(second, "rounds", "Rounds at most", 1, 200),
+            "rounds": fields.number(second, "rounds", "Maximum rounds", 1, 200),
             "epochs": fields.number(third, "epochs", "Epochs per round", 1, 200),
         }
     options["lr"] = fields.number(first, "lr", "Learning rate", 1e-7, 1e-1, step=1e-5, format="%.1e")
@@ -220,7 +223,7 @@ def training(fields: _ConfigFields, pixels: bool, once: bool) -> dict[str, Any]:
     with st.expander("Training: batch, augmentation, precision, optimizer", icon=":material/tune:"):
         first, second, third = st.columns(3)
         batch = fields.number(
-            first, "batch", "Groups per batch", 1, None, step=1, placeholder="50; of one image 100"
+            first, "batch", "Groups per batch", 1, None, step=1, placeholder="50, or 100 for 1×k"
         )
         micro = fields.number(
             second,
@@ -267,7 +270,7 @@ def adapters(fields: _ConfigFields, model: str) -> dict[str, Any]:
             second, "lora_alpha", "Alpha", 0.1, None, step=1.0, placeholder="twice the rank"
         )
         names = third.text_input(
-            "Layers, with commas",
+            "Layers, separated by commas",
             fields.values["targets"],
             key="targets",
             bind="query-params",
@@ -296,7 +299,7 @@ def data_settings(found: AdaptationInput, grouped: bool) -> tuple[dict[str, Any]
             size = int(allowed.sum())
             st.caption(
                 f"Adapts on {size} groups; {len(chosen) - size} stay untouched. Groups that share an image stay on "
-                "one side."
+                "the same side."
             )
     return options, allowed
 

@@ -32,10 +32,12 @@ def adapted_model_section(store: RunStore, run: Run) -> None:
     size = folder_size(folder)
     usable = not run.config.get("embeddings")
     if usable:
-        st.markdown(f"It is the model `{run_model(run.id, run.config)}` on every page, {size / 1e6:.1f} MB.")
+        st.markdown(
+            f"It is available on every page as the model `{run_model(run.id, run.config)}` ({size / 1e6:.1f} MB)."
+        )
     else:
         st.markdown(
-            f"Two maps over the file's embeddings, {size / 1e6:.1f} MB; it scores that file's rows alone."
+            f"Two linear maps over the file's embeddings ({size / 1e6:.1f} MB); they score the rows of that file only."
         )
     with st.container(horizontal=True, vertical_alignment="center"):
         if usable:
@@ -58,7 +60,7 @@ def adapted_model_section(store: RunStore, run: Run) -> None:
                 icon=":material/folder_zip:",
             )
     if size > BIGGEST_ZIP:
-        st.caption("It is too large for a browser; on this machine run")
+        st.caption("It is too large to download through the browser; on this machine run")
         st.code(f"crossmatch runs export {run.id} adapted", language="bash")
     forgetting_section(store, run)
     card = folder / "README.md"
@@ -85,7 +87,7 @@ def push(folder: Path) -> None:
                 "Your token, with the right to write",
                 type="password",
                 autocomplete="off",
-                help="Sent to huggingface.co for this upload, and stored nowhere.",
+                help="Sent to huggingface.co for this upload, and not stored.",
             )
             public = st.toggle("Public repository")
             pressed = st.form_submit_button("Push", icon=":material/cloud_upload:")

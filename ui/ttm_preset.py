@@ -10,16 +10,18 @@ from core.figures.text import escape_markdown
 from core.runs.models import origin
 from core.ttm.config import PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig, default_preset
 from core.ttm.defaults import foreign_model, of_variant, preset_target
+from ui.fields import accept_former
 
 if TYPE_CHECKING:
     from ui.ttm_form import AdaptationInput
 
 VARIANTS = ("group", "global", "oracle (uses the truth)")
-_FORMER_ORACLE = "oracle (reads the truth)"  # in links made by earlier versions
 ENDS = ("share selected", "value")
 # Fields that count in a variant's units.
 UNITS = ("mode", "start", "share", "tau1", "end", "share_end", "tauT")
-HELP = "Rows of the paper's Tables 3 to 5, and starts for other data. Choosing one resets the fields."
+HELP = (
+    "Rows of the paper's Tables 3 to 5, and starting points for other data. Choosing one resets the fields."
+)
 
 
 def values_of(config: TrainConfig) -> dict[str, Any]:
@@ -83,8 +85,7 @@ def presets_of(kind: str, found: AdaptationInput) -> tuple[list[str], str]:
 
 def pick_preset(place: Any, kind: str, found: AdaptationInput) -> TrainConfig:
     """The chosen preset's settings; another data set, model or method brings the one that suits it."""
-    if st.query_params.get("variant") == _FORMER_ORACLE:
-        st.session_state["variant"] = VARIANTS[2]
+    accept_former("variant", {"oracle (reads the truth)": VARIANTS[2]})
     names, suited = presets_of(kind, found)
     known = st.session_state.get("suited")
     st.session_state["suited"] = suited

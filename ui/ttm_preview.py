@@ -21,19 +21,19 @@ def preview(job: Mapping[str, Any], evaluation: Evaluation) -> None:
     if "simplematch" in job:
         tied = int(evaluation.matches.tied.sum())
         st.markdown(
-            f"Overfits to the induced matchings of **{total - tied}** groups; {tied} are tied and stay out."
+            f"Overfits to the induced matchings of **{total - tied}** groups; {tied} are tied and left out."
         )
         return
     config = TTMConfig(**job["ttm"])
     if job["oracle"]:
         hits = int((evaluation.outcomes[metrics.GROUP_MATCH].value == 1).sum())
         st.markdown(
-            f"The oracle **reads the truth**: it trains on the {hits} of {total} groups that are right now."
+            f"The oracle **uses the truth**: it trains on the {hits} of {total} groups that are matched correctly now."
         )
         return
     if config.variant == "global" and config.threshold_mode == "absolute":
         st.caption(
-            "All images are matched with all captions at once when it starts; thresholds resolve then."
+            "When the run starts, all images are matched with all captions at once; the thresholds are computed then."
         )
         return
     taus = thresholds(config, evaluation.matches.margin)
@@ -48,13 +48,15 @@ def preview(job: Mapping[str, Any], evaluation: Evaluation) -> None:
         return
     data = figures.schedule_data(taus, metrics.threshold_curve(evaluation.matches, evaluation.truth))
     chosen = round(data.coverage[0] * total / 100)
-    st.markdown(escape_markdown(f"τ₁ resolves to {taus[0]:.3g} and selects {chosen} of {total} groups."))
+    st.markdown(
+        escape_markdown(f"The first threshold τ₁ is {taus[0]:.3g} and selects {chosen} of {total} groups.")
+    )
     left, right = st.columns(2, gap="large")
     with left:
         alt = f"The threshold goes from {taus[0]:.3g} to {taus[-1]:.3g} over {len(taus)} iterations."
         st.caption("Threshold per iteration")
         chart(figures.ttm_panel_figure(data, "threshold", 210), alt, "preview-threshold")
     with right:
-        alt = f"With today's margins coverage goes from {data.coverage[0]:.0f} to {data.coverage[-1]:.0f} %."
-        st.caption("Share of groups above it, with the margins of today")
+        alt = f"With the current margins coverage goes from {data.coverage[0]:.0f} to {data.coverage[-1]:.0f} %."
+        st.caption("Share of groups above it, with the current margins")
         chart(figures.ttm_panel_figure(data, "selection", 210), alt, "preview-coverage")

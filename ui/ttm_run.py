@@ -30,8 +30,8 @@ from ui.visitor import VisitorStore
 
 SHOWN = 6
 RESULT = (
-    "The last iteration is the result; picking the best one from the curve would read the truth. GroupScore climbs "
-    "towards GroupMatch as the model memorises its own matchings: only a rise of GroupMatch is something new."
+    "The last iteration is the result; choosing the best one from the curve would use the truth. GroupScore rises "
+    "towards GroupMatch as the model memorises its own matchings; only a rise of GroupMatch is a real gain."
 )
 PANELS = {
     "ttm": {
@@ -80,7 +80,7 @@ def _live_view(run_id: str, polled: bool) -> None:
         controls(store, [run])
         if not steps:
             st.info(
-                "The curves start when the model has been scored for the first time.",
+                "The curves appear once the model has been evaluated for the first time.",
                 icon=":material/hourglass_top:",
             )
             return

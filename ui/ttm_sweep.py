@@ -20,7 +20,7 @@ from ui.visitor import VisitorStore
 
 RESULT = (
     "Mean ± standard deviation over seeds (n − 1). The result of a seed is its last iteration, never its best one: "
-    "choosing that would read the truth."
+    "choosing that would use the truth."
 )
 
 
@@ -53,7 +53,7 @@ def _live_view(group: str, polled: bool) -> None:
             curves(runs, rows)
         else:
             st.info(
-                "The curves start when the first seed has scored its groups.", icon=":material/hourglass_top:"
+                "The curves appear once the first seed has been evaluated.", icon=":material/hourglass_top:"
             )
         table(runs, steps)
 
@@ -62,7 +62,7 @@ def result(runs: Sequence[Run], steps: Sequence[Any], rows: Sequence[Mapping[str
     """Before, after and their deviation, of every part."""
     end = final_values(steps, [run.config for run in runs])
     if end is None:
-        st.caption("The result stands here when the first seed is complete.")
+        st.caption("The result appears when the first seed is complete.")
         return
     sides = end.get("parts") or {"": end["metrics"]}
     for side, found in sides.items():

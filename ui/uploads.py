@@ -43,5 +43,6 @@ def show_left_out(evaluation: Evaluation) -> None:
     """Why a metric over all images is missing, where one is."""
     for why in dict.fromkeys(evaluation.left_out.values()):
         st.info(
-            escape_markdown(f"Recall or GlobalMatch is left out. {why}"), icon=":material/hourglass_disabled:"
+            escape_markdown(f"Recall or GlobalMatch was not computed. {why}"),
+            icon=":material/hourglass_disabled:",
         )

@@ -99,4 +99,4 @@ class VisitorStore(RunStore):
 
     def _check_mine(self, run_id: str) -> None:
         if is_public() and self.get(run_id).owner != self._owner:
-            raise InputError("This run was started in another browser; here you can only look at it.")
+            raise InputError("This run was started in another browser; here you can only view it.")

@@ -103,5 +103,5 @@ KeepOptimizer = Annotated[
     bool | None, typer.Option(help="Carry AdamW's state into the next iteration (default: the preset's).")
 ]
 Oracle = Annotated[bool, typer.Option(help="Skyline: train on exactly the right matchings. READS THE TRUTH.")]
-Rounds = Annotated[Whole, typer.Option(help="Rounds at most.")]
+Rounds = Annotated[Whole, typer.Option(help="Maximum rounds.")]
 Patience = Annotated[Whole, typer.Option(help="Rounds without a rise before it ends.")]

@@ -30,7 +30,7 @@ def reproduce(
     table: Annotated[
         str, typer.Argument(help="ttm/1 ... ttm/9, vgpt/1a ..., cola/1 ..., world/... (`list tables`).")
     ],
-    seeds: Annotated[int, typer.Option(help="Seeds a line that trains; others run once.")] = 4,
+    seeds: Annotated[int, typer.Option(help="Seeds per line that is trained; other lines run once.")] = 4,
     run: Annotated[
         bool, typer.Option("--run", help="Run what can run, and wait; cut short, it goes on next time.")
     ] = False,

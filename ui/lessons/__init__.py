@@ -10,16 +10,21 @@ LESSONS = {
     "chance": Lesson(
         "What luck gets you", 5, "What does an accuracy mean without its chance level?", chance.show
     ),
-    "blind": Lesson("Solved without looking", 5, "Does this benchmark test vision at all?", blind.show),
-    "alpha": Lesson("Taking language out", 8, "What does α change, and what can it not change?", alpha.show),
+    "blind": Lesson("Solved without the image", 5, "Does this benchmark test vision at all?", blind.show),
+    "alpha": Lesson(
+        "Removing the language prior", 8, "What does α change, and what can it not change?", alpha.show
+    ),
     "pseudo": Lesson(
-        "Learning from yourself", 8, "Which of its own matchings should a model trust?", pseudolabels.show
+        "Learning from its own matchings",
+        8,
+        "Which of its own matchings should a model trust?",
+        pseudolabels.show,
     ),
     "transfer": Lesson(
         "Memory or skill", 8, "What is left of the gain on groups it never saw?", transfer.show
     ),
     "binding": Lesson(
-        "Whose colour is it?", 8, "Why is “red cube, blue ball” hard, and what mends it?", binding.show
+        "Whose colour is it?", 8, "Why is “red cube, blue ball” hard, and what fixes it?", binding.show
     ),
 }
 

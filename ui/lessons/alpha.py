@@ -29,9 +29,9 @@ def study(benchmark: str) -> AlphaStudy:
 
 def show() -> None:
     st.markdown(
-        "A captioner scores a caption by how likely it would write it for the image. That mixes two things: does it "
-        "fit the image, and is it likely English anyway? The second part is the **language prior**. alpha-debiasing "
-        "takes it out: log P(t | i) − **α** · log P(t)."
+        "A captioner scores a caption by how likely it would write it for the image. That mixes two things: whether "
+        "it fits the image, and whether it is likely English anyway. The second part is the **language prior**. "
+        "Alpha-debiasing removes it: log P(t | i) − **α** · log P(t)."
     )
     found = study(SET)
     choice = elements.predict(
@@ -59,10 +59,10 @@ def show() -> None:
     with right:
         one_group(found, alpha)
     st.markdown(
-        f"At α = {alpha:.2f} ({pmi_text(alpha)}): {told}. Subtracting α · log P(t) takes the **same** amount from "
+        f"At α = {alpha:.2f} ({pmi_text(alpha)}): {told}. Subtracting α · log P(t) removes the **same** amount from "
         "every score in a caption's column. Both ways to match two images with two captions use each column exactly "
-        "once, so both totals fall equally: **GroupMatch never needed debiasing**. Nor does ImageScore, which compares "
-        "within a column. It holds for square groups and for logarithms."
+        "once, so both totals fall equally: **GroupMatch never needed debiasing**. Nor does ImageScore, which "
+        "compares within a column. Both hold only for square groups and log scores."
     )
     elements.question(
         "alpha",
@@ -70,7 +70,7 @@ def show() -> None:
         {
             "No, never": "With fewer images than captions, matchings use different columns; their totals change "
             "by different amounts.",
-            "It can": "Each matching uses one column of five, so α takes a different amount from each.",
+            "It can": "Each matching uses one column of five, so α subtracts a different amount from each.",
         },
         "It can",
     )

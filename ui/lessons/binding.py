@@ -22,17 +22,17 @@ CHANGES = {
     "swap relation": "scenes/swap",
 }
 _CHANGE_LABELS = {
-    "replace colour": "a colour that is not in the picture",
+    "replace colour": "a colour that is not in the image",
     "swap colour": "two colours exchanged",
-    "swap relation": "who stands where exchanged",
+    "swap relation": "the positions exchanged",
 }
 
 
 def show() -> None:
     st.markdown(
         "*A red cube and a blue ball* or *a blue cube and a red ball*: the same words, the same colours, the same "
-        "shapes. Only **binding** tells them apart: which word belongs to which object. Pooled embeddings can know "
-        "every word of a picture and lose exactly that."
+        "shapes. Only **binding** distinguishes them: which word belongs to which object. Pooled embeddings can "
+        "represent every word about an image and lose exactly that."
     )
     found = {change: sliced(change) for change in CHANGES}
     choice = elements.predict(
@@ -56,15 +56,15 @@ def show() -> None:
                 f"**{_CHANGE_LABELS[change]}**: {metric_line(e.metrics[TEXT_SCORE])}, {len(e.ids)} groups"
             )
     st.markdown(
-        "Cola asks the question as a search: find the *red cube* among pictures that have something red **or** a cube, "
-        "and as exchanged pairs, two pictures and two captions. Its answer is to let a small **multimodal adapter** "
-        "look at patches and words together, on top of frozen features. Does it help on combinations never seen in "
-        "training?"
+        "Cola asks the question as a search: find the *red cube* among images that show something red **or** a "
+        "cube, and as exchanged pairs, two images and two captions. Its answer is to let a small **multimodal "
+        "adapter** process patches and words together, on top of frozen features. Does it help on combinations "
+        "never seen in training?"
     )
     measured()
     elements.question(
         "binding",
-        "Why can a bag of words solve “a colour that is not in the picture”, but not “two colours exchanged”?",
+        "Why can a bag of words solve “a colour that is not in the image”, but not “two colours exchanged”?",
         {
             "Colours are easier than shapes": "Both cases are about colours. The words differ in the first, in the "
             "second only their order does.",
@@ -83,7 +83,7 @@ def measured() -> None:
     """The shipped table of strategies as a figure, and which stands first in it; a pointer as long as none."""
     path = paths.assets() / "results" / "cola.csv"
     if not path.is_file():
-        st.caption("The Retrieval page measures it, with intervals; nothing is shipped here yet.")
+        st.caption("The Retrieval page measures it, with intervals; no results are shipped yet.")
         return
     data = retrieval.strategies_data(pd.read_csv(path))
     unseen = dict(zip(data.strategies, data.value[2], strict=True))
@@ -97,11 +97,11 @@ def measured() -> None:
     second = "ft-all" if best == "mm-adapter" else "mm-adapter"
     rest = f"; {retrieval.label(second)} has {unseen[second]:.1f} %" if second in unseen else ""
     st.markdown(
-        f"Measured on the built-in scenes: on unseen combinations **{retrieval.label(best)}** comes first with "
-        f"{unseen[best]:.1f} %{rest}, the model before {unseen['base']:.1f} %. Lines are 95 % intervals over queries, "
-        "dots are seeds, dotted lines chance. The Retrieval page sets them beside the paper's, with the interval of "
-        f"every difference. It holds for these conditions: {retrieval.BUDGET}. With other queries and more steps the "
-        "order may be another one."
+        f"Measured on the built-in scenes: on unseen combinations **{retrieval.label(best)}** has the highest mAP, "
+        f"{unseen[best]:.1f} %{rest}; the unadapted model has {unseen['base']:.1f} %. Lines are 95 % intervals over "
+        "queries, dots are seeds, dotted lines chance. The Retrieval page compares them with the paper's and gives "
+        f"the interval of every difference. This holds under these conditions: {retrieval.BUDGET}. With other "
+        "queries and more steps the order may differ."
     )
 
 

@@ -19,13 +19,13 @@ SETS = {ORDER: "one English sentence, four shuffled ones", SWAP: "two plausible 
 
 def show() -> None:
     st.markdown(
-        "Some benchmarks ask for the right caption among wrong ones. If the wrong ones are not even English, a model "
-        "can win without looking at the image. The **blind language model** here has never seen one."
+        "Some benchmarks ask for the right caption among wrong ones. If the wrong ones are not even English, a "
+        "model can succeed without the image. The **blind language model** here has never seen one."
     )
     found = {name: evaluate(name, BLIND) for name in SETS}
     choice = elements.predict(
         "blind",
-        "on which set does a model without eyes find the caption far more often than chance?",
+        "on which set does a text-only model choose the true caption far more often than chance?",
         ("shuffled words (1×5)", "plausible swaps (1×2)", "both", "neither"),
     )
     if choice is None:
@@ -44,18 +44,18 @@ def show() -> None:
         for name, what in SETS.items():
             st.markdown(f"**{name}** ({what}): {metric_line(found[name].metrics[TEXT_SCORE])}")
         groups = _ranked_captions(found[ORDER])
-        st.markdown("What the blind model chooses from, first its favourite:")
+        st.markdown("The captions that it chooses from, its favourite first:")
         for caption, score in groups:
             st.text(f"{score:8.2f}   {caption}")
-        st.caption("Mean log-likelihood per token. No image went in.")
+        st.caption("Mean log-likelihood per token. No image is used.")
     elements.question(
         "blind",
         "A vision-language model reaches 95 % on such a shuffled-words benchmark. What have you learned?",
         {
             "It understands images well": "A blind model does about as well: the score may be language alone.",
-            "Nothing yet about its eyes": "First subtract what a blind model gets; that is what the blind check does.",
+            "Nothing yet about its use of images": "First compare it with a text-only model, as the blind check does.",
         },
-        "Nothing yet about its eyes",
+        "Nothing yet about its use of images",
     )
     elements.link_to_page(
         "Check any benchmark with a blind model", "pages/3_Debias.py", elements.selection_state(ORDER, BLIND)

@@ -26,8 +26,9 @@ def show() -> None:
     exact = lessons.guessing_table([(2, 2)]).iloc[0]["GroupMatch"]
     elements.verdict(choice, f"1 in {100 / exact:.0f}")
     st.markdown(
-        "There are only two ways to match two images with two captions: one half. **GroupMatch is not free accuracy**: "
-        "look at the height above its chance level, never at the height alone. Now let chance play."
+        "There are only two ways to match two images with two captions, so the chance level is one half. "
+        "**GroupMatch is not free accuracy**: compare it with its chance level, never read it alone. Now draw "
+        "random scores yourself."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         names = [f"{m}×{k}" for m, k in SHAPES]

@@ -29,8 +29,8 @@ def edited() -> np.ndarray:
 
 def show() -> None:
     st.markdown(
-        "Two images, two captions, four scores. Image A belongs to caption 1, image B to caption 2. A model gave the "
-        "scores below: it likes image B with everything."
+        "Two images, two captions, four scores. Image A belongs to caption 1, image B to caption 2. A model gave "
+        "the scores below: image B scores high with every caption."
     )
     st.dataframe(
         pd.DataFrame(START, index=["image A", "image B"], columns=["caption 1", "caption 2"]), width=420
@@ -51,9 +51,9 @@ def show() -> None:
     )  # fmt: skip
     elements.verdict(choice, outcome)
     st.markdown(
-        "GroupScore compares single cells, so an image that scores high with everything spoils it. GroupMatch compares "
-        "whole assignments: A–1 and B–2 together, against A–2 and B–1. **Change the numbers** and watch the verdicts; "
-        "add 4 to the whole row of image A, for instance."
+        "GroupScore compares single cells, so an image that scores high with every caption makes it fail. "
+        "GroupMatch compares whole assignments: A–1 and B–2 together, against A–2 and B–1. **Change the numbers** "
+        "and watch the verdicts; add 4 to the whole row of image A, for instance."
     )
     left, right = st.columns([2, 3], gap="large")
     with left:

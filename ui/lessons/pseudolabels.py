@@ -38,7 +38,7 @@ def show() -> None:
     )
     elements.verdict(choice, outcome)
     st.markdown(
-        f"Surest fifth: **{top.value:.1f} %** right (95 %: {top.low:.1f}–{top.high:.1f}); all groups: "
+        f"Most confident 20 %: **{top.value:.1f} %** right (95 %: {top.low:.1f}–{top.high:.1f}); all groups: "
         f"**{everyone.value:.1f} %** ({everyone.low:.1f}–{everyone.high:.1f}); chance {everyone.chance:.0f} %."
     )
     curve = metrics.threshold_curve(found.matches, found.truth)
@@ -55,13 +55,13 @@ def show() -> None:
     with right_side:
         chosen = (margin >= tau) & ~found.matches.tied
         st.metric("Pseudo-labels", f"{int(chosen.sum())} of {len(chosen)}")
-        st.metric("of them right", f"{int(right[chosen].sum())} ({precision or 0:.1f} %)")
+        st.metric("Correct", f"{int(right[chosen].sum())} ({precision or 0:.1f} %)")
         st.markdown(
-            "Start high: few labels, mostly right. If the model improves and its margins grow, the next, lower "
-            "threshold finds labels that are better than they were before. A threshold that stays high reaches the "
-            "rest only as margins grow; one that starts low trains on the mistakes at once. In the paper only a "
-            "falling threshold gains; on this set, with four seeds, a constant one cannot be told from it and a rising "
-            "one gains half as much."
+            "A high first threshold gives few labels, mostly right ones. If the model improves and its margins "
+            "grow, the next, lower threshold finds labels that are better than they were before. A threshold that "
+            "stays high reaches the rest only as margins grow; one that starts low trains on the mistakes at once. "
+            "In the paper only a falling threshold gains; on this set, with four seeds, a constant one gains as "
+            "much within the error, and a rising one half as much."
         )
     elements.question(
         "pseudo",

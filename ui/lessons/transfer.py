@@ -22,9 +22,9 @@ def halves(benchmark: str, model: str) -> tuple[lessons.AdaptedPart, lessons.Ada
 
 def show() -> None:
     st.markdown(
-        "**SimpleMatch** overfits a model to its own matchings. No label is read, and GroupScore soars. Has the model "
-        "learned something about *left* and *right*, or about these pictures? Adapt on **half** of the groups and "
-        "measure the other half, which it never saw."
+        "**SimpleMatch** overfits a model to its own matchings. No label is used, and GroupScore rises steeply. Has "
+        "the model learned something about *left* and *right*, or about these images? Adapt on **half** of the "
+        "groups and measure the other half, which it never saw."
     )
     choice = elements.predict(
         "transfer",
