@@ -60,7 +60,9 @@ def test_every_variant_of_the_paper_is_a_choice(app):
     fine(test.selectbox(key="mode").set_value("absolute").run())
     assert "thresholds are computed then" in plain(test)
     fine(test.selectbox(key="variant").set_value("oracle (uses the truth)").run())
-    assert "uses the truth" in plain(test) and "200 of 300 groups that are matched correctly now" in plain(test)
+    assert "uses the truth" in plain(test) and "200 of 300 groups that are matched correctly now" in plain(
+        test
+    )
     fine(test.selectbox(key="variant").set_value("group").run())
     for schedule in ("cosine", "constant", "ascending"):
         fine(test.selectbox(key="schedule").set_value(schedule).run())
