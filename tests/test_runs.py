@@ -209,9 +209,16 @@ def test_a_zombie_does_not_work(store):
     child.wait()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the time of creation has to do")
+def test_a_process_is_told_apart_by_boot_and_container():
+    boot, _, namespace = processes.identify(os.getpid()).host.partition("/")
+    assert boot == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    assert namespace == os.readlink("/proc/self/ns/pid")
+
+
 def test_a_worker_in_another_container_counts_by_its_heartbeat(store):
     run = started(store)
-    boot = processes.boot_id().partition("/")[0]
+    boot = processes.identify(os.getpid()).host.partition("/")[0]
     write(store, run.id, host=f"{boot}/pid:[1]", pid=2**22 + 1, heartbeat=time.time())
     assert store.get(run.id).status == "running"
     write(store, run.id, heartbeat=time.time() - 31)

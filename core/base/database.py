@@ -12,23 +12,24 @@ from pathlib import Path
 from core.base.errors import InputError
 from core.base.files import private_file, private_folder, storage_errors
 
-LOCK_TIMEOUT = 15.0  # seconds to wait for another writer
+_VERSION = "PRAGMA user_version"
+_LOCK_TIMEOUT = 15.0  # seconds to wait for another writer
 
 # One list of statements per schema version; `PRAGMA user_version` says how many of them a file has seen.
-Migrations = Sequence[Sequence[str]]
+_Migrations = Sequence[Sequence[str]]
 
 
 class Database:
     """Opens the file anew for every transaction: safe in any thread, in any process and after a fork."""
 
-    def __init__(self, path: Path, migrations: Migrations) -> None:
+    def __init__(self, path: Path, migrations: _Migrations) -> None:
         """Create the tables, or bring those of an older version up to date, unless they can only be read.
 
         Raises InputError for those of a newer version.
         """
         self.path = path
         with self.transaction() as connection:
-            version = _version(connection)
+            version = connection.execute(_VERSION).fetchone()[0]
         if version > len(migrations):
             raise InputError(
                 f"The run store {path} was written by a newer Crossmatch (schema {version}, this one knows "
@@ -47,17 +48,20 @@ class Database:
         address = f"{self.path.absolute().as_uri()}?immutable=1"
         return sqlite3.connect(address, timeout=patience, isolation_level=None, uri=True)
 
-    def _migrate(self, migrations: Migrations) -> None:
+    def _migrate(self, migrations: _Migrations) -> None:
         with self.transaction() as connection:
             connection.execute("PRAGMA journal_mode = WAL")  # readers never wait for a writer
         with self.transaction(write=True) as connection:
-            for statement in chain.from_iterable(migrations[_version(connection) :]):
+            version = connection.execute(_VERSION).fetchone()[
+                0
+            ]  # of now: another process may have been quicker
+            for statement in chain.from_iterable(migrations[version:]):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {len(migrations)}")
 
     @contextmanager
     def transaction(
-        self, write: bool = False, patience: float = LOCK_TIMEOUT
+        self, write: bool = False, patience: float = _LOCK_TIMEOUT
     ) -> Iterator[sqlite3.Connection]:
         """A connection. With `write`, everything done on it happens at once or not at all, and nobody else writes
         meanwhile: the lock is taken before the first read, so what was read stays true.
@@ -82,15 +86,15 @@ class Database:
             ) from error
 
 
-class UnavailableDatabase(Database):
+class _UnavailableDatabase(Database):
     """In place of a file that cannot be made: reading finds nothing, and writing says why."""
 
-    def __init__(self, path: Path, migrations: Migrations, reason: InputError) -> None:
+    def __init__(self, path: Path, migrations: _Migrations, reason: InputError) -> None:
         self.path, self._migrations, self._reason = path, migrations, reason
 
     @contextmanager
     def transaction(
-        self, write: bool = False, patience: float = LOCK_TIMEOUT
+        self, write: bool = False, patience: float = _LOCK_TIMEOUT
     ) -> Iterator[sqlite3.Connection]:
         if write:
             raise self._reason
@@ -101,7 +105,7 @@ class UnavailableDatabase(Database):
             yield connection
 
 
-def open_database(path: Path, migrations: Migrations) -> Database:
+def open_database(path: Path, migrations: _Migrations) -> Database:
     """The database in a file, which is made, with its folder, where it is not there yet; both for their owner alone.
 
     Where that cannot be, pages that only look for runs find none. Raises InputError for a file that is there and cannot
@@ -115,8 +119,4 @@ def open_database(path: Path, migrations: Migrations) -> Database:
     except InputError as error:
         if path.is_file() and path.stat().st_size:
             raise
-        return UnavailableDatabase(path, migrations, error)
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    return connection.execute("PRAGMA user_version").fetchone()[0]
+        return _UnavailableDatabase(path, migrations, error)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
 
 MANIFEST = "manifest.json"
-SYNC_ALL_FROM = 500  # files beyond which one sync of the whole disk is quicker than one of each
+_SYNC_ALL_FROM = 500  # files beyond which one sync of the whole disk is quicker than one of each
 
 
 @contextmanager
@@ -127,17 +127,17 @@ def folder_size(folder: Path) -> int:
 def sync_tree(folder: Path) -> None:
     """Put everything in a folder on the disk, before something says that it is there."""
     inside = list(folder.rglob("*"))
-    if len(inside) > SYNC_ALL_FROM and hasattr(os, "sync"):
+    if len(inside) > _SYNC_ALL_FROM and hasattr(os, "sync"):
         os.sync()  # everybody's, but in one go
         return
     for path in inside:
         if path.is_file():
-            sync_file(path)
+            _sync_file(path)
     for path in (folder, *filter(Path.is_dir, inside)):
         sync_folder(path)
 
 
-def sync_file(path: Path) -> None:
+def _sync_file(path: Path) -> None:
     """Put what a file holds on the disk."""
     with open(path, "r+b") as file:
         os.fsync(file.fileno())
@@ -145,7 +145,7 @@ def sync_file(path: Path) -> None:
 
 def rename(aside: Path, final: Path) -> None:
     """Give a file that was written aside its name, in place of whatever had it, once it is on the disk."""
-    sync_file(aside)
+    _sync_file(aside)
     os.replace(aside, final)
     sync_folder(final.parent)
 

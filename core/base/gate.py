@@ -89,25 +89,25 @@ class Refused(Exception):
         self.status, self.sentence = status, sentence
 
 
-FULL = 503, "This server is full; try again in a few minutes."
-CROWDED = 429, "Too many requests from your address; close a tab, or try again in a minute."
+_FULL = 503, "This server is full; try again in a few minutes."
+_CROWDED = 429, "Too many requests from your address; close a tab, or try again in a minute."
 
 
-class Room:
+class _Room:
     """Who is inside. The room of one address and of all together is bounded."""
 
     def __init__(self, share: Share) -> None:
         self.share = share
-        self._inside: dict[Stay, str] = {}  # in the order in which they came
+        self._inside: dict[_Stay, str] = {}  # in the order in which they came
 
     @contextmanager
-    def stay(self, who: str) -> Iterator[Stay]:
+    def stay(self, who: str) -> Iterator[_Stay]:
         """A place while the block lasts, or until it is given up; then the block ends early and in silence.
 
         Raises `Refused` where there is no place.
         """
         self._make_room(who)
-        stay = Stay()
+        stay = _Stay()
         self._inside[stay] = who
         try:
             yield stay
@@ -121,18 +121,18 @@ class Room:
     def _make_room(self, who: str) -> None:
         held = Counter(self._inside.values())
         if held[who] >= self.share.each:
-            raise Refused(*CROWDED)
+            raise Refused(*_CROWDED)
         if len(self._inside) < self.share.together:
             return
         most, count = held.most_common(1)[0]
         if count < held[who] + 2:  # nobody holds clearly more than the one who comes
-            raise Refused(*FULL)
+            raise Refused(*_FULL)
         oldest = next(stay for stay, name in self._inside.items() if name == most)
         del self._inside[oldest]
         oldest.end()
 
 
-class Stay:
+class _Stay:
     """A task that is inside a room."""
 
     def __init__(self) -> None:
@@ -150,7 +150,7 @@ class Stay:
         self._task.uncancel()
 
 
-class Bucket:
+class _Bucket:
     """So many per second for each name, after so many at once."""
 
     def __init__(self, rate: float, burst: int) -> None:
@@ -213,9 +213,9 @@ class Gate:
         """
         self.app, self.limits, self.brought = app, limits or Limits(), brought
         self._uploads, self._closed = re.compile(uploads), re.compile(closed)
-        self._requests, self._connections = Room(self.limits.requests), Room(self.limits.connections)
-        self._at_upload = Room(self.limits.uploads)
-        self._openings, self._sendings = Bucket(*self.limits.openings), Bucket(*self.limits.sendings)
+        self._requests, self._connections = _Room(self.limits.requests), _Room(self.limits.connections)
+        self._at_upload = _Room(self.limits.uploads)
+        self._openings, self._sendings = _Bucket(*self.limits.openings), _Bucket(*self.limits.sendings)
         self._warned = False
         self._quota = Quota(self.limits.quota, self.limits.window)
 
@@ -253,7 +253,7 @@ class Gate:
                 raise
         else:
             if stay.over:
-                await answer.refuse(Refused(*FULL))
+                await answer.refuse(Refused(*_FULL))
             elif upload and answer.status < 300:
                 self.brought(scope, who)
 
@@ -270,7 +270,7 @@ class Gate:
             self._check(scope)
             _pass(self._openings, who)
             with self._connections.stay(who) as stay:
-                await self.app(scope, _paced(receive, Bucket(*self.limits.messages)), send)
+                await self.app(scope, _paced(receive, _Bucket(*self.limits.messages)), send)
         except Refused:
             await _close(send)
         else:
@@ -278,13 +278,13 @@ class Gate:
                 await _close(send)
 
 
-def _pass(bucket: Bucket, who: str) -> None:
+def _pass(bucket: _Bucket, who: str) -> None:
     if bucket.wait(who):
-        raise Refused(*CROWDED)
+        raise Refused(*_CROWDED)
     bucket.take(who)
 
 
-def _paced(receive: Receive, bucket: Bucket) -> Receive:
+def _paced(receive: Receive, bucket: _Bucket) -> Receive:
     """`receive`, that takes its time where messages come faster than anybody clicks."""
 
     async def paced() -> MutableMapping[str, Any]:

@@ -18,38 +18,24 @@ from core.base.public_mode import UPLOAD_MB, is_public
 
 
 class Limits(NamedTuple):
-    """The most that one file, or one computation on its content, may ask for."""
+    """The most that one file, or one computation on its content, may ask for: here on your own machine."""
 
-    file: int  # bytes of a file of scores or embeddings
-    unfolded: int  # bytes of a file's content once it is decompressed
-    line: int  # bytes of one line of JSON
-    columns: int  # columns of a table, arrays of an NPZ, different tags
-    cells: int  # rows x columns of a table
-    groups: int  # n
-    group: int  # scores of one group, m x k
-    scores: int  # n x m x k
-    numbers: int  # of image or of caption embeddings, rows x dimensions
-    pairs: int  # all images with all captions, N x M
-    multiplications: int  # pairs x dimensions
-    steps: int  # of solving assignments, images x images x captions, added up
-    pixels: int  # of one picture
+    file: int = 2 << 30  # bytes of a file of scores or embeddings
+    unfolded: int = 2 << 30  # bytes of a file's content once it is decompressed
+    line: int = 256 << 20  # bytes of one line of JSON
+    columns: int = 10_000  # columns of a table, arrays of an NPZ, different tags
+    cells: int = 200_000_000  # rows x columns of a table
+    groups: int = 50_000_000  # n
+    group: int = 100_000_000  # scores of one group, m x k
+    scores: int = 1_000_000_000  # n x m x k
+    numbers: int = 4_000_000_000  # of image or of caption embeddings, rows x dimensions
+    pairs: int = 100_000_000_000  # all images with all captions, N x M
+    multiplications: int = 10**15  # pairs x dimensions
+    steps: int = 10**13  # of solving assignments, images x images x captions, added up
+    pixels: int = 50_000_000  # of one image
 
 
-LOCAL = Limits(
-    file=2 << 30,
-    unfolded=2 << 30,
-    line=256 << 20,
-    columns=10_000,
-    cells=200_000_000,
-    groups=50_000_000,
-    group=100_000_000,
-    scores=1_000_000_000,
-    numbers=4_000_000_000,
-    pairs=100_000_000_000,
-    multiplications=10**15,
-    steps=10**13,
-    pixels=50_000_000,
-)
+LOCAL = Limits()
 PUBLIC = Limits(
     file=UPLOAD_MB << 20,
     unfolded=64 << 20,

@@ -27,11 +27,11 @@ class ProcessIdentity(NamedTuple):
 
     pid: int
     created: float  # seconds since the epoch, as psutil tells it
-    host: str  # where the number means something, see `boot_id`
+    host: str  # where the number means something, see `_boot_id`
 
 
 @cache
-def boot_id() -> str:
+def _boot_id() -> str:
     """`boot/namespace`: this boot of this machine, and the container whose process numbers these are."""
     parts = []
     for read in _LINUX:
@@ -44,7 +44,7 @@ def boot_id() -> str:
 
 def identify(pid: int) -> ProcessIdentity:
     """The identity of a running process; psutil.NoSuchProcess if there is none."""
-    return ProcessIdentity(pid, psutil.Process(pid).create_time(), boot_id())
+    return ProcessIdentity(pid, psutil.Process(pid).create_time(), _boot_id())
 
 
 def is_alive(process: ProcessIdentity) -> bool | None:
@@ -53,7 +53,7 @@ def is_alive(process: ProcessIdentity) -> bool | None:
     A zombie is dead: its number is taken until its parent looks, but it will never do anything again.
     """
     boot, _, namespace = process.host.partition("/")
-    my_boot, _, my_namespace = boot_id().partition("/")
+    my_boot, _, my_namespace = _boot_id().partition("/")
     if boot != my_boot:
         return False
     if namespace != my_namespace:
@@ -115,18 +115,10 @@ def start_module(module: str, arguments: Sequence[str], log: Path) -> ProcessIde
 
 
 def module_command(module: str, arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Command and environment for `python -m module` of this very `core`, from any working directory."""
-    return [
-        sys.executable,
-        "-P",
-        "-m",
-        module,
-        *arguments,
-    ], _environment()  # -P: no other `core` that lies here
+    """Command and environment for `python -m module` of this very `core`, from any working directory.
 
-
-def _environment() -> dict[str, str]:
-    """Ours, with this very `core` importable from any working directory, and no progress bars in the log."""
+    The environment is ours, without progress bars in the log.
+    """
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "TQDM_DISABLE": "1"}
     if "OMP_WAIT_POLICY" not in environment:
         # Where the app wants a core too, threads that spin for each other take it from the very one they wait for.
@@ -135,7 +127,7 @@ def _environment() -> dict[str, str]:
     if _ROOT.name not in (
         "site-packages",
         "dist-packages",
-    ):  # those are on the path, behind the standard library
+    ):  # those are searched behind the standard library anyway
         inherited = os.environ.get("PYTHONPATH")
         environment["PYTHONPATH"] = os.pathsep.join([str(_ROOT), *([inherited] if inherited else [])])
-    return environment
+    return [sys.executable, "-P", "-m", module, *arguments], environment  # -P: no other `core` that lies here

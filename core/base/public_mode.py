@@ -61,9 +61,7 @@ def check_model(name: str, allowed: Iterable[str]) -> str:
     Raises InputError for any other: no visitor makes the server download or read what it was not set up with.
     """
     if is_public() and name not in set(allowed) and not name.rpartition(":")[2].startswith("run/"):
-        raise InputError(
-            f"The model {name!r} is not available on this server; choose one from the list, or run Crossmatch yourself."
-        )
+        raise _not_offered(f"model {name!r}", "one from the list")
     return name
 
 
@@ -74,11 +72,9 @@ def check_source(name: str) -> str:
     folder of this machine, no plug-in, and no endpoint that is paid for with this server's key.
     """
     kind, _, source = name.rpartition(":")
-    if not is_public() or (kind not in ("open_clip", "python", "api") and _is_ours(source)):
-        return name
-    raise InputError(
-        f"The model {name!r} is not available on this server; choose one from the list, or run Crossmatch yourself."
-    )
+    if is_public() and (kind in ("open_clip", "python", "api") or not _is_ours(source)):
+        raise _not_offered(f"model {name!r}", "one from the list")
+    return name
 
 
 def _is_ours(source: str) -> bool:
@@ -96,11 +92,14 @@ def _is_ours(source: str) -> bool:
 def check_benchmark(name: str) -> str:
     """The name itself; in public mode only built-in sets. Raises InputError for any other."""
     if is_public() and not name.startswith("scenes/"):
-        raise InputError(
-            f"The benchmark {name!r} is not available on this server; choose a built-in set, or run Crossmatch "
-            f"yourself."
-        )
+        raise _not_offered(f"benchmark {name!r}", "a built-in set")
     return name
+
+
+def _not_offered(what: str, instead: str) -> InputError:
+    return InputError(
+        f"The {what} is not available on this server; choose {instead}, or run Crossmatch yourself."
+    )
 
 
 def check_quota(
