@@ -68,6 +68,11 @@ COLUMNS = ("--image", "image_0", "--image", "image_1", "--caption", "caption_0",
 MODES: dict[str, dict[str, tuple[str, ...]]] = {
     "evaluate": {name: (*source, "--json") for name, source in SOURCES.items()}
     | {"mixed": ("--benchmark", "toy/mixed", "--model", "{clip}", "--shape", "2x2", "--json")},
+    "compare": {
+        "models": ("{clip}", "{clip_2}", "--benchmark", "toy/mixed", "--shape", "2x2", "--json"),
+        "files": ("{scores}", "{scores_2}", "--json"),
+        "embeddings": ("{embeddings}", "{embeddings_2}", "--shape", "3x3", "--json"),
+    },
     "ttm": {
         "embeddings": (*EMBEDDINGS, *SMALL, "--batch", "5", "--json"),
         "benchmark": TTM,
@@ -465,6 +470,31 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "graphs": differs("--all"),
             "*": differs(drop=("--all",)),
         },
+        "--json": {"*": NO_JSON},
+    },
+    "compare": {
+        "<a>": {
+            "models": instead("{clip_2}", "{clip_2}", "--benchmark", "toy/pairs", "--json"),
+            "files": instead("{scores_2}", "{scores_2}", "--json"),
+            "embeddings": instead("{embeddings_2}", "{embeddings_2}", "--json"),
+        },
+        "<b>": {
+            "models": instead("{clip}", "{clip}", "--benchmark", "toy/pairs", "--json"),
+            "files": instead("{scores}", "{scores}", "--json"),
+            "embeddings": instead("{embeddings}", "{embeddings}", "--json"),
+        },
+        "--benchmark": {
+            "models": differs("--benchmark", "toy/pairs"),
+            "*": refused(DEAD, "--benchmark", "toy/pairs"),
+        },
+        "--split": {"models": differs("--split", "validation"), "*": refused(DEAD, "--split", "test")},
+        "--shape": {
+            "models": differs("--shape", "1x4"),
+            "files": refused(DEAD, "--shape", "2x2"),
+            "embeddings": differs("--shape", "2x2"),
+        },
+        "--out": {"*": differs("--out", "table.csv")},
+        "--seed": {"*": differs("--seed", "5")},  # few seeds move an interval over so few groups
         "--json": {"*": NO_JSON},
     },
     "cost": {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Any, NamedTuple
+from importlib.metadata import version
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -30,6 +31,12 @@ COMMANDS: dict[str, Command] = {
         "evaluate",
         "Measure scores, embeddings or a model on a benchmark.",
         "evaluate --embeddings clip.npz --shape 2x2 --json",
+    ),
+    "compare": Command(
+        "compare",
+        "compare",
+        "Two models, two files, or a file and a model on the same groups: every metric, and the difference paired.",
+        "compare builtin/clip builtin/siglip --benchmark scenes/left-right",
     ),
     "simplematch": Command(
         "adapt",
@@ -174,8 +181,19 @@ app = App(
 )
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(f"crossmatch {version('crossmatch')}")
+        raise typer.Exit
+
+
 @app.callback()
-def _top() -> None:
+def _top(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and end."),
+    ] = False,
+) -> None:
     """Typer makes a group of an app that has no command yet only where there is a callback."""
 
 

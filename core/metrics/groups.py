@@ -252,25 +252,29 @@ def _levels(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Comparison(NamedTuple):
-    """Two runs on the same groups: difference second minus first in percentage points, and McNemar's exact p."""
+    """Two runs on the same groups: difference second minus first in percentage points, and an exact p.
+
+    The p value is that of the sign test over the groups where the two differ, which for outcomes of 0 and 1 is
+    McNemar's exact test (a group that a metric counts in parts, as IndividualMatch, is better, worse or equal).
+    """
 
     difference: float
     low: float
     high: float
-    fixed: int  # groups only the second has right
-    broken: int  # groups only the first has right
+    fixed: int  # groups where the second is better: only it has them right
+    broken: int  # groups where the first is better
     p_value: float
 
 
 def compare(first: Array, second: Array, seed: int = 0) -> Comparison:
-    """Paired comparison of 0/1 outcomes (n,) on the same groups: paired bootstrap and exact McNemar test."""
+    """Paired comparison of outcomes (n,), 0 to 1, on the same groups: paired bootstrap and exact sign test."""
     a, b = (to_numpy(values).astype(np.float64) for values in (first, second))
     if a.shape != b.shape:
         raise InputError(
             f"Two runs can only be compared on the same groups; they have {a.shape} and {b.shape}."
         )
     low, high = bootstrap(b - a, seed=seed)
-    fixed, broken = int(((a < 1) & (b == 1)).sum()), int(((a == 1) & (b < 1)).sum())
+    fixed, broken = int((b > a).sum()), int((a > b).sum())
     p = float(scipy.stats.binomtest(fixed, fixed + broken).pvalue) if fixed + broken else 1.0
     return Comparison(100 * float((b - a).mean()), 100 * low, 100 * high, fixed, broken, p)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,6 +24,24 @@ def check_same_groups(a: Evaluation, b: Evaluation) -> None:
     """Raises InputError unless both evaluations measure the same groups in the same order."""
     if list(a.ids) != list(b.ids) or a.shape != b.shape:
         raise InputError("A and B measure different groups; choose two models on one set, split and filter.")
+
+
+def in_order_of(evaluation: Evaluation, ids: Sequence[str]) -> Evaluation:
+    """The evaluation with its groups in the order of `ids`; an error names the first group that only one side has."""
+    place = {name: i for i, name in enumerate(evaluation.ids)}
+    alone = [name for name in ids if name not in place] or sorted(place.keys() - set(ids))
+    if alone:
+        raise InputError(f"Only one side has the group {alone[0]!r}; both must measure the same groups.")
+    order = np.array([place[name] for name in ids])
+    tags = None if evaluation.tags is None else evaluation.tags.iloc[order].reset_index(drop=True)
+    return replace(
+        evaluation,
+        scores=evaluation.scores[order],
+        truth=evaluation.truth[order],
+        ids=list(ids),
+        tags=tags,
+        global_scores=None,  # over all pairs the order does not matter, and nothing here is paired over them
+    )
 
 
 def differences(a: Evaluation, b: Evaluation, metrics: Sequence[str] | None = None) -> dict[str, Comparison]:

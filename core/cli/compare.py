@@ -1,0 +1,120 @@
+"""`crossmatch compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from core.base.errors import InputError
+from core.cli.evaluate import load_evaluation
+from core.cli.given_options import refuse
+from core.cli.options import Benchmark, Json, Seed, Split
+from core.cli.output import note, show_json
+from core.metrics.evaluation import Evaluation, percent_record
+from core.metrics.groups import METRICS
+from core.metrics.paired import comparison_table, differences, in_order_of
+from core.teaching.single_group import holds_embeddings
+from core.ttm.defaults import full_name
+
+FILES = (".csv", ".parquet", ".npz", ".jsonl")
+
+Side = Annotated[
+    str, typer.Argument(help="A file of scores or embeddings, or a model that scores --benchmark.")
+]
+
+
+def compare(
+    a: Side,
+    b: Side,
+    benchmark: Benchmark = None,
+    split: Split = "test",
+    shape: Annotated[
+        str | None,
+        typer.Option(help="Groups of this shape alone, images x captions; of embeddings 2x2 by default."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="CSV for the table.")] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Two models, two files, or a file and a model on the same groups: every metric, and B - A paired."""
+    models = [side for side in (a, b) if not _is_file(side)]
+    if models and benchmark is None:
+        raise InputError(
+            f"{models[0]!r} is no file of scores or embeddings, so it is taken for a model; "
+            "name its benchmark with --benchmark, or give an existing file."
+        )
+    if not models:
+        refuse("with two files", "benchmark", "split")
+    if not models and not any(map(_is_embeddings, (a, b))):
+        refuse("with two files of scores", "shape")
+    sides = [_evaluate(side, benchmark, split, shape, seed) for side in (a, b)]
+    sides[1] = in_order_of(sides[1], sides[0].ids)
+    table = comparison_table(*sides, names=("A", "B"))
+    if out is not None:
+        _write(table, out)
+    if as_json:
+        show_json(_record(a, b, *sides))
+    else:
+        m, k = sides[0].shape
+        print(f"A: {a}\nB: {b}\n{len(sides[0].ids)} groups of {m}x{k}\n{_text(sides[0], sides[1])}")
+
+
+def _is_file(side: str) -> bool:
+    return Path(side).suffix.lower() in FILES or Path(side).is_file()
+
+
+def _is_embeddings(side: str) -> bool:
+    path = Path(side)
+    return path.is_file() and holds_embeddings(path.name, path.read_bytes())
+
+
+def _evaluate(side: str, benchmark: str | None, split: str, shape: str | None, seed: int) -> Evaluation:
+    if not _is_file(side):
+        return load_evaluation(None, None, benchmark, full_name(side), split, shape, seed)
+    path = Path(side)
+    if _is_embeddings(side):
+        return load_evaluation(path, None, None, "", split, shape, seed)
+    return load_evaluation(None, path, None, "", split, None, seed)
+
+
+def _record(name_a: str, name_b: str, a: Evaluation, b: Evaluation) -> dict[str, Any]:
+    return {
+        "a": name_a,
+        "b": name_b,
+        "n_groups": len(a.ids),
+        "shape": "x".join(map(str, a.shape)),
+        "metrics": {
+            name: {
+                "a": percent_record(a.metrics[name]),
+                "b": percent_record(b.metrics[name]),
+                "difference": found._asdict(),
+            }
+            for name, found in differences(a, b).items()
+        },
+    }
+
+
+def _text(a: Evaluation, b: Evaluation) -> str:
+    """The table as aligned text: both values, chance, the paired difference with its interval, both counts and p."""
+    head = f"{'metric':<18}{'A':>8}{'B':>8}{'chance':>9}{'B - A':>8}{'95 % interval':>18}"
+    lines = [head + f"{'only A':>8}{'only B':>8}{'McNemar p':>11}"]
+    for name, found in differences(a, b).items():
+        interval = f"[{found.low:+.2f}, {found.high:+.2f}]"
+        lines.append(
+            f"{METRICS[name].label:<18}{a.metrics[name].value:>8.2f}{b.metrics[name].value:>8.2f}"
+            f"{a.metrics[name].chance:>9.2f}{found.difference:>+8.2f}{interval:>18}"
+            f"{found.broken:>8}{found.fixed:>8}{found.p_value:>11.2g}"
+        )
+    return "\n".join(lines)
+
+
+def _write(table: Any, out: Path) -> None:
+    try:
+        table.to_csv(out, index=False)
+    except OSError as error:
+        raise InputError(
+            f"The file {out} cannot be written ({error.strerror}); choose another --out."
+        ) from None
+    note(f"wrote {out}")

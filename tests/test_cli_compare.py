@@ -1,0 +1,102 @@
+"""`crossmatch compare`: two models, two files, or a file and a model on the same groups."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from typer.testing import CliRunner
+
+from core.base.errors import InputError
+from core.cli import app
+from core.metrics.groups import compare
+
+SET = ("--benchmark", "scenes/left-right")
+
+
+def run(*arguments):
+    """What the command prints. A user's mistake is raised."""
+    found = CliRunner().invoke(app, ["compare", *map(str, arguments)])
+    if found.exception and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    return found.stdout
+
+
+def score_file(path, scores, ids):
+    """Scores (n, 2, 2) as one long table."""
+    rows = [
+        {"group": name, "image": i, "caption": j, "score": scores[g, i, j]}
+        for g, name in enumerate(ids)
+        for i in (0, 1)
+        for j in (0, 1)
+    ]
+    pd.DataFrame(rows).to_csv(path, index=False)
+    return path
+
+
+RIGHT, WRONG = np.eye(2), 1 - np.eye(2)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A has the groups a, b right, B has b, c, d right and lists them in another order."""
+    a = score_file(tmp_path / "a.csv", np.array([RIGHT, RIGHT, WRONG, WRONG]), "abcd")
+    b = score_file(tmp_path / "b.csv", np.array([RIGHT, RIGHT, RIGHT, WRONG]), "dcba")
+    return a, b
+
+
+def test_two_files_are_compared_group_by_group_whatever_their_order(files):
+    found = json.loads(run(*files, "--json"))
+    metric = found["metrics"]["group_match"]
+    assert (metric["a"]["value"], metric["b"]["value"]) == (50.0, 75.0)
+    assert (metric["difference"]["fixed"], metric["difference"]["broken"]) == (2, 1)
+    assert metric["difference"]["difference"] == 25.0 and metric["difference"]["p_value"] == 1.0
+
+
+def test_a_file_and_a_model_give_what_the_two_give_alone(tmp_path):
+    out = tmp_path / "clip.csv"
+    exported = CliRunner().invoke(app, ["export", "scores", *SET, "--out", str(out)])
+    assert exported.exit_code == 0
+    models = json.loads(run("builtin/clip", "builtin/siglip", *SET, "--json"))
+    mixed = json.loads(run(out, "builtin/siglip", *SET, "--json"))
+    assert mixed["metrics"]["group_score"] == models["metrics"]["group_score"]
+    assert mixed["n_groups"] == 300
+
+
+def test_the_table_is_written(files, tmp_path):
+    run(*files, "--out", tmp_path / "table.csv")
+    table = pd.read_csv(tmp_path / "table.csv")
+    assert list(table["metric"])[:1] == ["TextScore"] and table["B − A"].iloc[0] == 25.0
+
+
+def test_groups_that_one_side_lacks_are_named(files, tmp_path):
+    other = score_file(tmp_path / "c.csv", np.array([RIGHT, RIGHT]), "ab")
+    with pytest.raises(InputError, match="Only one side has the group 'c'"):
+        run(files[0], other)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("builtin/clip", "builtin/siglip"), "name its benchmark"),
+        (("nothing.csv", "builtin/clip", *SET), "nothing.csv"),
+        (("builtin/clip", "builtin/clipp", *SET), "builtin/clipp"),
+    ],
+)
+def test_what_is_missing_is_one_sentence(arguments, sentence):
+    with pytest.raises(InputError, match=sentence):
+        run(*arguments)
+
+
+def test_an_outcome_in_parts_is_better_worse_or_equal():
+    """IndividualMatch counts halves: three groups better (one from 0 to a half), one worse, one equal."""
+    first, second = np.array([0, 0.5, 0.5, 1, 0.5]), np.array([0.5, 1, 1, 0.5, 0.5])
+    found = compare(first, second)
+    assert (found.fixed, found.broken) == (3, 1)
+    assert found.p_value == pytest.approx(scipy.stats.binomtest(3, 4).pvalue)
+
+
+def test_the_version_is_printed():
+    found = CliRunner().invoke(app, ["--version"])
+    assert found.exit_code == 0 and found.stdout.startswith("crossmatch ")
