@@ -38,7 +38,7 @@ def compare(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Two models, two files, or a file and a model on the same groups: every metric, and B - A paired."""
+    """Two models, two files, or a file and a model on the same groups: every metric, and the difference paired."""
     models = [side for side in (a, b) if not _is_file(side)]
     if models and benchmark is None:
         raise InputError(
