@@ -18,7 +18,7 @@ class TimeEstimate(NamedTuple):
     """Seconds for one group in one epoch, averaged over a run; and where that is known from."""
 
     seconds: float
-    source: str  # "this model and set", "this model", "another model, by size" or "a rough default"
+    source: str  # "this model and set", "this model", "another model, by size" or "a rough estimate"
 
 
 def seconds_per_iteration(store: RunStore, config: Mapping[str, Any]) -> TimeEstimate | None:
@@ -45,7 +45,7 @@ def seconds_per_iteration(store: RunStore, config: Mapping[str, Any]) -> TimeEst
                 return TimeEstimate(seconds, source)
     guess = next((seconds for start, seconds in _DEFAULT_SECONDS.items() if model.startswith(start)), None)
     if guess is not None:
-        return TimeEstimate(guess, "a rough default")
+        return TimeEstimate(guess, "a rough estimate")
     return _by_size(store, done, model)
 
 
