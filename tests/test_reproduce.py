@@ -258,7 +258,7 @@ def test_what_is_missing_is_not_started(store, quick):
 
 def test_time_comes_from_the_most_similar_finished_run(store):
     job = ttm_job("scenes/left-right", "builtin/clip", options={"iterations": 2, "epochs": 3})
-    assert time_left.seconds_per_iteration(store, job).source == "a rough default"
+    assert time_left.seconds_per_iteration(store, job).source == "a rough estimate"
     assert time_left.expected_seconds(store, ttm_job("b", "openai/nothing-here"), 10) == (
         None,
         "no earlier run to go by",
@@ -272,7 +272,7 @@ def test_time_comes_from_the_most_similar_finished_run(store):
     assert time_left.expected_seconds(store, job, 150) == (pytest.approx(6.0), "this model and set")
     assert (
         time_left.seconds_per_iteration(store, simplematch_job("scenes/add", "builtin/clip")).source
-        == "a rough default"
+        == "a rough estimate"
     )
 
 
