@@ -11,7 +11,7 @@ import shutil
 import sqlite3
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -39,7 +39,7 @@ _EXTRAS = {
 
 
 class Diagnosis(NamedTuple):
-    """One thing that was looked at. `do` is empty where there is nothing to do."""
+    """One thing that was checked. `do` is empty where there is nothing to do."""
 
     topic: str
     state: str  # ok, note, problem
@@ -48,26 +48,15 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(deep: bool = False) -> list[Diagnosis]:
-    """Everything, in the order of importance; a check that fails is a finding, never an error."""
-    checks: list[Callable[[], list[Diagnosis]]] = [
-        _versions,
-        _torch_device if deep else _device,
-        _memory,
-        _home,
-        _cache,
-        _models,
-        _data,
-        _runs,
-        _extras,
-        _network,
-    ]
-    found: list[Diagnosis] = []
-    for check in checks:
+    """Everything, in the order of importance; a check that fails is a diagnosis, never an error."""
+    device = _torch_device if deep else _device
+    diagnoses: list[Diagnosis] = []
+    for check in (_versions, device, _memory, _home, _cache, _models, _data, _runs, _extras, _network):
         try:
-            found += check()
+            diagnoses += check()
         except (InputError, OSError, ValueError) as error:
-            found.append(Diagnosis(check.__name__.strip("_"), PROBLEM, str(error), "see the message"))
-    return found
+            diagnoses.append(Diagnosis(check.__name__.strip("_"), PROBLEM, str(error), "see the message"))
+    return diagnoses
 
 
 def human_bytes(count: float) -> str:
@@ -86,90 +75,80 @@ def _installed(package: str) -> str | None:
         return None
 
 
-def _versions() -> list[Diagnosis]:
+def _versions() -> Iterator[Diagnosis]:
     names = ("crossmatch", "torch", "transformers", "open_clip_torch", "streamlit")
     have = {name: _installed(name) for name in names}
-    shown = ", ".join(f"{name} {found}" for name, found in have.items() if found)
-    line = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}; {shown}"
-    lacking = [name for name in ("torch", "transformers", "streamlit") if have[name] is None]
-    if lacking:
-        return [
-            Diagnosis("versions", PROBLEM, f"{line}; missing: {', '.join(lacking)}", "run `make install`")
-        ]
-    return [Diagnosis("versions", OK, line)]
+    shown = ", ".join(f"{name} {number}" for name, number in have.items() if number)
+    text = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}; {shown}"
+    missing = [name for name in ("torch", "transformers", "streamlit") if have[name] is None]
+    if missing:
+        yield Diagnosis("versions", PROBLEM, f"{text}; missing: {', '.join(missing)}", "run `make install`")
+    else:
+        yield Diagnosis("versions", OK, text)
 
 
-def _device() -> list[Diagnosis]:
+def _device() -> Iterator[Diagnosis]:
     """What the system shows of accelerators, without torch."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    cpu = f"CPU with {cores} core{'s' * (cores != 1)}"
-    cards = _cards()
-    build = _installed("torch") or ""
+    cards, build = ", ".join(_cards()), _installed("torch") or ""
     if cards and build.endswith("+cpu"):
-        what = f"{', '.join(cards)}, but torch {build} is a build without CUDA"
-        return [
-            Diagnosis("device", NOTE, what, "install torch's CUDA build; until then Crossmatch uses the CPU")
-        ]
-    if cards:
-        return [
-            Diagnosis(
-                "device", OK, f"{', '.join(cards)}, chosen by itself (`crossmatch doctor --deep` asks torch)"
-            )
-        ]
-    if sys.platform == "darwin" and platform.machine() == "arm64":
-        return [Diagnosis("device", OK, "Apple GPU (MPS), chosen by itself")]
-    hint = "enough for the built-in models; adapting a CLIP-B takes hours: use a machine with a GPU, or embeddings"
-    return [Diagnosis("device", NOTE, f"{cpu}, no GPU", hint)]
+        text = f"{cards}, but torch {build} is a build without CUDA"
+        yield Diagnosis(
+            "device", NOTE, text, "install torch's CUDA build; until then Crossmatch uses the CPU"
+        )
+    elif cards:
+        text = f"{cards}, chosen by itself (`crossmatch doctor --deep` asks torch)"
+        yield Diagnosis("device", OK, text)
+    elif sys.platform == "darwin" and platform.machine() == "arm64":
+        yield Diagnosis("device", OK, "Apple GPU (MPS), chosen by itself")
+    else:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        hint = "enough for the built-in models; adapting a CLIP-B takes hours: use a machine with a GPU, or embeddings"
+        yield Diagnosis("device", NOTE, f"CPU with {cores} core{'s' * (cores != 1)}, no GPU", hint)
 
 
 def _cards() -> list[str]:
     """Names of the NVIDIA cards the driver lists."""
-    found = []
-    for card in sorted(_DRIVER.glob("*/information")) if _DRIVER.is_dir() else []:
-        lines = card.read_text(errors="replace").splitlines()
-        found += [line.partition(":")[2].strip() for line in lines if line.startswith("Model")]
-    return found
+    cards = sorted(_DRIVER.glob("*/information")) if _DRIVER.is_dir() else []
+    lines = [line for card in cards for line in card.read_text(errors="replace").splitlines()]
+    return [line.partition(":")[2].strip() for line in lines if line.startswith("Model")]
 
 
-def _torch_device() -> list[Diagnosis]:
+def _torch_device() -> Iterator[Diagnosis]:
     import torch
 
     from core.scorers.contrastive import describe_device, pick_device  # torch
 
-    device = pick_device("auto")
+    device, cards = pick_device("auto"), ", ".join(_cards())
+    if device.type == "cpu" and cards:
+        yield Diagnosis("device", PROBLEM, f"torch does not see {cards}", "install its CUDA build")
+        return
     text = f"{describe_device(device)}, seen by torch {torch.__version__}"
     if device.type == "cuda":
         free, total = torch.cuda.mem_get_info(device)
         text += f"; {human_bytes(free)} of {human_bytes(total)} free"
-    if device.type == "cpu" and _cards():
-        return [
-            Diagnosis(
-                "device", PROBLEM, f"torch does not see {', '.join(_cards())}", "install its CUDA build"
-            )
-        ]
-    return [Diagnosis("device", OK, text)]
+    yield Diagnosis("device", OK, text)
 
 
-def _memory() -> list[Diagnosis]:
+def _memory() -> Iterator[Diagnosis]:
     memory = psutil.virtual_memory()
     text = f"{human_bytes(memory.available)} of {human_bytes(memory.total)} free"
     if memory.available < _LITTLE_MEMORY:
-        return [Diagnosis("memory", NOTE, text, "close other programs before you load a large model")]
-    return [Diagnosis("memory", OK, text)]
+        yield Diagnosis("memory", NOTE, text, "close other programs before you load a large model")
+    else:
+        yield Diagnosis("memory", OK, text)
 
 
-def _home() -> list[Diagnosis]:
+def _home() -> Iterator[Diagnosis]:
     home = paths.home()
     there = next(path for path in (home, *home.parents) if path.exists())
     free = shutil.disk_usage(there).free
     text = f"{home}, {human_bytes(free)} free on its disk"
     if not os.access(there, os.W_OK):
-        return [
-            Diagnosis("home", PROBLEM, f"{text}, not writable", "set CROSSMATCH_HOME to a folder that is")
-        ]
-    if free < _LITTLE_DISK:
-        return [Diagnosis("home", PROBLEM, text, "free some space, or set CROSSMATCH_HOME to another disk")]
-    return [Diagnosis("home", OK, text)]
+        yield Diagnosis("home", PROBLEM, f"{text}, not writable", "set CROSSMATCH_HOME to a folder that is")
+    elif free < _LITTLE_DISK:
+        yield Diagnosis("home", PROBLEM, text, "free some space, or set CROSSMATCH_HOME to another disk")
+    else:
+        yield Diagnosis("home", OK, text)
 
 
 def cache_size() -> tuple[Path, int, int]:
@@ -182,85 +161,73 @@ def cache_size() -> tuple[Path, int, int]:
 
 def _read(path: Path, query: str) -> list[tuple]:
     """Rows of a database that exists; `rw` creates nothing, and tidies up after itself where `ro` leaves files."""
+    address = f"{path.absolute().as_uri()}?mode=rw"
     try:
-        with closing(
-            sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=1.0)
-        ) as database:
+        with closing(sqlite3.connect(address, uri=True, timeout=1.0)) as database:
             return database.execute(query).fetchall()
     except sqlite3.Error as error:
         raise InputError(f"{path} cannot be read ({error}); close other programs, or move it away.") from None
 
 
-def _cache() -> list[Diagnosis]:
+def _cache() -> Iterator[Diagnosis]:
     path, scores, size = cache_size()
-    text = f"{scores} scores, {human_bytes(size)} in {path}"
-    return [
-        Diagnosis("score cache", OK, text, "`crossmatch cache clear` empties it" if size > 1 << 30 else "")
-    ]
+    do = "`crossmatch cache clear` empties it" if size > 1 << 30 else ""
+    yield Diagnosis("score cache", OK, f"{scores} scores, {human_bytes(size)} in {path}", do)
 
 
-def _models() -> list[Diagnosis]:
+def _models() -> Iterator[Diagnosis]:
     folders = sorted(p.name for p in (paths.assets() / "models").glob("*") if (p / "config.json").is_file())
-    if not folders:
-        return [Diagnosis("built-in models", PROBLEM, "none", "train one with `crossmatch pretrain clip`")]
-    return [Diagnosis("built-in models", OK, ", ".join(folders))]
+    if folders:
+        yield Diagnosis("built-in models", OK, ", ".join(folders))
+    else:
+        yield Diagnosis("built-in models", PROBLEM, "none", "train one with `crossmatch pretrain clip`")
 
 
-def _data() -> list[Diagnosis]:
+def _data() -> Iterator[Diagnosis]:
     states = {name: datasets.state(name) for name in datasets.names(None) if not name.startswith("mine/")}
     kinds = Counter("built in" if s == "built in" else s.partition(" ")[0] for s in states.values())
     roots = " and ".join(map(str, data_roots()))
     text = f"{kinds['built in']} built in, {kinds['found']} found, {kinds['needs:']} not available (searched {roots})"
-    found = [Diagnosis("benchmarks", OK, text, "`crossmatch list benchmarks` shows what each needs")]
-    lacking = sorted({name.partition("/")[0] for name, state in states.items() if state.startswith("needs")})
-    if lacking:
-        found.append(
-            Diagnosis("missing data", NOTE, ", ".join(lacking), "`crossmatch fetch NAME` gets what is public")
-        )
-    own = user_sets.sets()
-    if own:
-        found.append(Diagnosis("your sets", OK, ", ".join(f"mine/{name}" for name in own)))
-    return found
+    yield Diagnosis("benchmarks", OK, text, "`crossmatch list benchmarks` shows what each needs")
+    missing = sorted({name.partition("/")[0] for name, state in states.items() if state.startswith("needs")})
+    if missing:
+        do = "`crossmatch fetch NAME` gets what is public"
+        yield Diagnosis("missing data", NOTE, ", ".join(missing), do)
+    if user_sets.sets():
+        yield Diagnosis("your sets", OK, ", ".join(f"mine/{name}" for name in user_sets.sets()))
 
 
-def _runs() -> list[Diagnosis]:
+def _runs() -> Iterator[Diagnosis]:
     """How many runs there are, read without touching the store."""
     path = paths.home() / "runs" / "runs.db"
-    if not path.is_file():
-        return [Diagnosis("runs", OK, "none yet")]
-    rows = _read(path, "SELECT status, count(*) FROM runs GROUP BY status")
-    return [
-        Diagnosis("runs", OK, ", ".join(f"{count} {status}" for status, count in sorted(rows)) or "none yet")
-    ]
+    rows = _read(path, "SELECT status, count(*) FROM runs GROUP BY status") if path.is_file() else []
+    text = ", ".join(f"{count} {status}" for status, count in sorted(rows))
+    yield Diagnosis("runs", OK, text or "none yet")
 
 
-def _extras() -> list[Diagnosis]:
-    found = []
+def _extras() -> Iterator[Diagnosis]:
     for extra, (package, use) in _EXTRAS.items():
         have = _installed(package)
-        do = "" if have else f"`pip install 'crossmatch[{extra}]'` if you want it"
-        found.append(
-            Diagnosis(
-                extra, OK if have else NOTE, f"{use}: {f'{package} {have}' if have else 'not installed'}", do
-            )
-        )
+        if have:
+            yield Diagnosis(extra, OK, f"{use}: {package} {have}")
+        else:
+            do = f"`pip install 'crossmatch[{extra}]'` if you want it"
+            yield Diagnosis(extra, NOTE, f"{use}: not installed", do)
     program = browser()
-    text = f"SVG and PNG drawn by {program}" if program else "no Chromium, Chrome or Edge to draw SVG and PNG"
-    found.append(
-        Diagnosis("figures", OK if program else NOTE, text, "" if program else "install one, or save HTML")
-    )
+    if program:
+        yield Diagnosis("figures", OK, f"SVG and PNG drawn by {program}")
+    else:
+        text = "no Chromium, Chrome or Edge to draw SVG and PNG"
+        yield Diagnosis("figures", NOTE, text, "install one, or save HTML")
     if plugins():
-        found.append(Diagnosis("scorers", OK, ", ".join(f"python:{name}" for name in plugins())))
-    return found
+        yield Diagnosis("scorers", OK, ", ".join(f"python:{name}" for name in plugins()))
 
 
-def _network() -> list[Diagnosis]:
-    """What decides whether the hub is asked; nothing is sent."""
+def _network() -> Iterator[Diagnosis]:
+    """What decides whether the hub is asked; nothing is sent. By hand: importing the hub's library takes a while."""
     offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
-    token = bool(os.environ.get("HF_TOKEN")) or (Path.home() / ".cache/huggingface/token").is_file()
-    text = (
-        "offline (HF_HUB_OFFLINE is set)"
-        if offline
-        else "models and data sets are downloaded from the hub when you name them"
-    )
-    return [Diagnosis("Hugging Face", OK, f"{text}; {'with' if token else 'without'} a token")]
+    settings = Path(os.environ.get("HF_HOME") or Path.home() / ".cache/huggingface")
+    token = os.environ.get("HF_TOKEN") or (settings / "token").is_file()
+    text = "models and data sets are downloaded from the hub when you name them"
+    text = "offline (HF_HUB_OFFLINE is set)" if offline else text
+    yield Diagnosis("Hugging Face", OK, f"{text}; {'with' if token else 'without'} a token")

@@ -107,6 +107,14 @@ def test_without_a_browser_figures_have_a_note(monkeypatch):
     assert found()["figures"].state == NOTE
 
 
+def test_a_token_of_the_hub_counts_where_the_hub_looks_for_it(monkeypatch, tmp_path):
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    assert found()["Hugging Face"].text.endswith("without a token")
+    (tmp_path / "token").write_text("hf_x")
+    assert found()["Hugging Face"].text.endswith("with a token")
+
+
 @pytest.mark.parametrize(
     ("count", "text"),
     [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (12_000_000, "12 MB"), (3.2e12, "3.2 TB")],

@@ -6,7 +6,7 @@ from core.metrics.groups import METRICS
 from core.metrics.retrieval import METRICS as RETRIEVAL
 from core.scorers.score_kinds import KINDS
 
-TERMS = {
+_TERMS = {
     "group": "Images and captions that belong together, at least as many captions as images; 2×2 has two of each.",
     "truth": "Which caption belongs to which image. It is used to measure only: no scorer and no matching sees it, "
     "and no training but the oracle's.",
@@ -32,8 +32,7 @@ TERMS = {
 
 def glossary() -> dict[str, str]:
     """Every term, metric and kind of score with its meaning, in alphabetical order."""
-    found = dict(TERMS)
-    found |= {metric.label: metric.meaning for metric in METRICS.values()}
-    found |= {metric.label: metric.meaning for metric in RETRIEVAL.values()}
-    found |= {kind.label: kind.meaning for kind in KINDS.values()}
-    return dict(sorted(found.items(), key=lambda item: item[0].lower()))
+    meanings = dict(_TERMS)
+    for table in (METRICS, RETRIEVAL, KINDS):
+        meanings |= {entry.label: entry.meaning for entry in table.values()}  # type: ignore[attr-defined]
+    return dict(sorted(meanings.items(), key=lambda item: item[0].lower()))

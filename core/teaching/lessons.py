@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from core.scorers.embedding import EmbeddingModel
 
 _SUBJECTS = (GROUP_SCORE, GROUP_MATCH)  # of the propositions
-MAX_SIMULATED = 2_000_000  # scores that one simulation may draw
+_MAX_SIMULATED = 2_000_000  # scores that one simulation may draw
 
 
 class SimulatedMetric(NamedTuple):
@@ -42,7 +42,7 @@ def simulate(m: int, k: int, n: int, seed: int = 0) -> list[SimulatedMetric]:
     """
     if not 1 <= m <= k or k < 2:
         raise InputError(f"A group has 1 to k images and at least 2 captions, not {m} and {k}.")
-    if n * m * k > MAX_SIMULATED:
+    if n * m * k > _MAX_SIMULATED:
         raise InputError(
             f"{n} groups of {m}x{k} are more than the lesson draws at once; choose fewer groups."
         )
