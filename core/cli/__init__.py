@@ -100,7 +100,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "list": Command(
         "listings",
-        "list_things",
+        "list_command",
         "What is at hand here: one line each, or everything about one.",
         "list benchmarks --json",
     ),

@@ -8,8 +8,8 @@ from typing import Any
 
 from core.base.errors import InputError
 from core.cli import options
-from core.cli.given_options import refuse, the_benchmark
-from core.cli.output import format_metrics, format_spread, format_step, note, show_json
+from core.cli.given_options import benchmark_argument, refuse_unused
+from core.cli.output import format_metrics, format_spread, format_step, print_note, show_json
 from core.runs.store import RunStore, launch
 from core.ttm.defaults import preset_target
 from core.ttm.run import embeddings_job, execute, kind_of, simplematch_job, ttm_job
@@ -129,18 +129,18 @@ def _job(
 ) -> dict[str, Any]:
     """The description of a run from a command's arguments."""
     if given["background"]:
-        refuse("with --background: take the model with `runs export` when the run is over", "save")
+        refuse_unused("with --background: take the model with `runs export` when the run is over", "save")
     settings = {name: given[name] for name in names}
     if settings["lora_targets"] is not None:
         settings["lora_targets"] = [part.strip() for part in settings["lora_targets"].split(",")]
     common = {**{name: given[name] for name in _HOW}, **more, "options": settings}
     if given["embeddings"] is not None:
-        if the_benchmark(given["name"], given["benchmark"]) is not None:
+        if benchmark_argument(given["name"], given["benchmark"]) is not None:
             raise InputError("Give exactly one of --benchmark NAME or --embeddings FILE.")
-        refuse("with --embeddings", "model", "split")
+        refuse_unused("with --embeddings", "model", "split")
         file, shape = given["embeddings"], given["shape"] or "2x2"
         return embeddings_job(kind, file, shape, scale=given["scale"], **common)
-    refuse("without --embeddings", "scale")
+    refuse_unused("without --embeddings", "scale")
     benchmark, model = _subject(given)
     make = ttm_job if kind == "ttm" else simplematch_job
     return make(benchmark, model, split=given["split"], shape=given["shape"], **common)
@@ -149,12 +149,12 @@ def _job(
 def _subject(given: Mapping[str, Any]) -> tuple[str, str]:
     """Benchmark and model: as named, else as the preset has them; a remark where the preset is of another benchmark."""
     home = preset_target(given["preset"]) if given["preset"] is not None else None
-    named = the_benchmark(given["name"], given["benchmark"])
+    named = benchmark_argument(given["name"], given["benchmark"])
     benchmark = named or (home and home.benchmark)
     if benchmark is None:
         raise InputError("Give exactly one of --benchmark NAME or --embeddings FILE.")
     if home is not None and home.benchmark not in (None, benchmark):
-        note(f"the preset {given['preset']} was chosen for {home.benchmark}; this is {benchmark}")
+        print_note(f"the preset {given['preset']} was chosen for {home.benchmark}; this is {benchmark}")
     return benchmark, given["model"] or (home and home.model) or "builtin/clip"
 
 
@@ -183,7 +183,7 @@ def _save(last: Any, folder: Path | None) -> None:
     """Write the last iteration's model, where that is asked for."""
     if folder is not None and last is not None:
         last.model.save(folder)
-        note(f"wrote the adapted model to {folder}")
+        print_note(f"wrote the adapted model to {folder}")
 
 
 def _show_summary(done: list[list[dict[str, Any]]], job: dict[str, Any], as_json: bool) -> None:
@@ -200,7 +200,7 @@ def _before_and_after(job: dict[str, Any], save: Path | None) -> dict[str, Any]:
     """One foreground SimpleMatch."""
     records, last = [], None
     for last in execute(job):
-        note(f"round {last.record['iteration']}: {last.record['seconds']:.1f} s")
+        print_note(f"round {last.record['iteration']}: {last.record['seconds']:.1f} s")
         records.append(last.record)
     _save(last, save)
     told = _truth(job, records[0])

@@ -9,9 +9,9 @@ import typer
 
 from core import datasets
 from core.base.errors import InputError
-from core.cli.given_options import need_benchmark, refuse
+from core.cli.given_options import refuse_unused, require_benchmark
 from core.cli.options import Json, Positional, Seed, named
-from core.cli.output import counting, format_metrics, show_json
+from core.cli.output import count_progress, format_metrics, show_json
 from core.debiasing.blind import blind_baseline, check_blind, explain
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import check_kind, check_log_prob, estimate_prior, null_sample
@@ -69,7 +69,7 @@ def alpha(
     as_json: Json = False,
 ) -> None:
     """Take a language prior out of a captioner's scores: every metric at alpha 0, at 1, at its best, and validated."""
-    benchmark = need_benchmark(name, benchmark)
+    benchmark = require_benchmark(name, benchmark)
     wide = benchmark in datasets.names("retrieval")
     kind = prior or ("test" if wide else "gaussian")
     how = {"kind": kind, "count": samples, "seed": seed, "model": prior_model, "folder": images}
@@ -82,7 +82,7 @@ def alpha(
         record = _retrieval(benchmark, split, model, how, items, tune_on)
         show_json(record) if as_json else print(format_retrieval(record))
         return
-    refuse("on a set of groups", "items")
+    refuse_unused("on a set of groups", "items")
     study, found = _study(benchmark, split, model, how)
     record = {**_head(benchmark, split, model, found), **study.record()}
     if tune_on is not None:
@@ -94,13 +94,13 @@ def _check_prior(kind: str, wide: bool) -> None:
     """Refuse the options of another kind of prior. wide : of a retrieval set, whose own prior takes all its images."""
     check_kind(kind)
     if kind != "lm":
-        refuse(f"with the prior {kind}", "prior_model")
+        refuse_unused(f"with the prior {kind}", "prior_model")
     if kind != "train":
-        refuse(f"with the prior {kind}", "images")
+        refuse_unused(f"with the prior {kind}", "images")
     if kind == "lm":
-        refuse("with the prior lm, which looks at no image", "samples")
+        refuse_unused("with the prior lm, which looks at no image", "samples")
     elif kind == "test" and wide:
-        refuse("with the prior test, which takes all images of a retrieval set", "samples")
+        refuse_unused("with the prior test, which takes all images of a retrieval set", "samples")
 
 
 def _head(benchmark: str, split: str, model: str, found: Prior) -> dict[str, Any]:
@@ -117,8 +117,8 @@ def _study(benchmark: str, split: str, model: str, how: dict[str, Any]) -> tuple
         raise InputError(f"{benchmark} has no ground truth, so alpha cannot be evaluated on it.")
     check_log_prob(model)
     scorer, cache = lazy_scorer(model), ScoreCache()
-    scores = score_groups(scorer, groups, cache, counting("scoring"))
-    found = estimate_prior(scorer, groups, **how, cache=cache, progress=counting("sampling the prior"))
+    scores = score_groups(scorer, groups, cache, count_progress("scoring"))
+    found = estimate_prior(scorer, groups, **how, cache=cache, progress=count_progress("sampling the prior"))
     return AlphaStudy(scores, found.values, groups.truth, groups.ids, how["seed"]), found
 
 
@@ -197,7 +197,7 @@ def _with_prior(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
     """A split's scores (images, captions), relevance (captions, images), prior (captions,) and what it is from."""
     scores, relevant, captions = score_table(
-        benchmark, split, model, items, ScoreCache(), counting("scoring")
+        benchmark, split, model, items, ScoreCache(), count_progress("scoring")
     )
     if how["kind"] == "test":
         return scores, relevant, prior_from_samples(scores), f"the set's own {len(scores)} images"
@@ -228,12 +228,12 @@ def blind(
     as_json: Json = False,
 ) -> None:
     """How far a model gets on a benchmark without looking at a single image."""
-    benchmark = need_benchmark(name, benchmark)
+    benchmark = require_benchmark(name, benchmark)
     check_blind(model)
     groups = datasets.load(benchmark, split, images=False)
     if groups.truth is None:
         raise InputError(f"{benchmark} has no ground truth, so no model can be evaluated on it.")
-    scores = score_groups(lazy_scorer(model), groups, ScoreCache(), counting("scoring"))
+    scores = score_groups(lazy_scorer(model), groups, ScoreCache(), count_progress("scoring"))
     check = blind_baseline(scores, groups.truth, seed)
     says = explain(check, model, groups.shape)
     head = {"benchmark": benchmark, "split": split, "model": model, "n_groups": len(groups)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from core.cli.output import note
+from core.cli.output import print_note
 from core.scorers.api import ApiScorer, planned_calls
 from core.scoring.scores import ScoreCache
 
@@ -20,7 +20,7 @@ def confirm_calls(scorer: Any, groups: GroupSet) -> None:
     if not isinstance(scorer, ApiScorer):
         return
     found = planned_calls(scorer, groups, ScoreCache())
-    note(
+    print_note(
         f"{scorer.describe()}: {found.calls} calls, about {found.tokens_in:,} tokens in, {found.tokens_out:,} out"
     )
     if found.calls and sys.stdin.isatty():

@@ -11,8 +11,8 @@ import typer
 
 from core.base.errors import InputError
 from core.cli import options as o
-from core.cli.given_options import refuse, the_benchmark
-from core.cli.output import Announcer, note, show_json
+from core.cli.given_options import benchmark_argument, refuse_unused
+from core.cli.output import ProgressPrinter, print_note, show_json
 from core.cola.background import launch_adaptation
 from core.cola.forgetting import cost_table, run_table
 from core.cola.run import adapt_job, execute
@@ -74,18 +74,18 @@ def adapt(
     as_json: o.Json = False,
 ) -> None:
     """Adapt a model by one of Cola's strategies; test queries before and after, one line per epoch."""
-    where = the_benchmark(name, benchmark) or "scenes/retrieval"
+    where = benchmark_argument(name, benchmark) or "scenes/retrieval"
     options: dict[str, Any] = {"fusion": fusion, "mix": mix}
     options |= {"epochs": epochs, "steps": steps, "batch": batch, "lr": lr}
     source: dict[str, Any] = {"images": images, "folder": folder, "device": device}
     if everything:
-        refuse("with --all, which has every strategy and its seeds", "strategy", "seed")
-        refuse("with --all, whose results are kept and not saved elsewhere", "save", "background")
+        refuse_unused("with --all, which has every strategy and its seeds", "strategy", "seed")
+        refuse_unused("with --all, whose results are kept and not saved elsewhere", "save", "background")
         _table(where, model, options, source, as_json)
         return
     job = adapt_job(where, model, **source, options={**options, "strategy": strategy, "seed": seed})
     if background:
-        refuse("with --background: take the model with `runs export` when the run is over", "save")
+        refuse_unused("with --background: take the model with `runs export` when the run is over", "save")
 
         run = launch_adaptation(RunStore(), job)
         text = f"started run {run.id}; see `crossmatch runs show {run.id}`"
@@ -95,7 +95,7 @@ def adapt(
 
 
 def _run(job: dict[str, Any], save: Path | None, as_json: bool) -> None:
-    announce, last, first = Announcer(), None, None
+    announce, last, first = ProgressPrinter(), None, None
     for last in execute(job, progress=lambda share, text: announce(text, share)):
         first = first or last.record
         if as_json:
@@ -104,7 +104,7 @@ def _run(job: dict[str, Any], save: Path | None, as_json: bool) -> None:
             print(format_epoch(last.record), flush=True)
     if save is not None and last is not None:
         last.model.save(save)
-        note(f"wrote the adapted model to {save}")
+        print_note(f"wrote the adapted model to {save}")
     if not as_json and first is not None and last is not None:
         print(format_tests(first["test"], last.record["test"]))
 
@@ -147,7 +147,7 @@ def _table(
     benchmark: str, model: str, options: dict[str, Any], source: dict[str, Any], as_json: bool
 ) -> None:
     """Every strategy with three seeds, one after the other; results that are there already are kept."""
-    rows = run_jobs(jobs(benchmark, model, options=options, **source), say=note)
+    rows = run_jobs(jobs(benchmark, model, options=options, **source), say=print_note)
     found = summary(rows)
     if as_json:
         show_json(
@@ -178,12 +178,14 @@ def cost(
         raise InputError(f"{groups} groups were asked for; ask for 1 or more.")
     names = None if sets is None else [name.strip() for name in sets.split(",")]
     if model.startswith("run/") and base is None and names is None and groups is None:
-        table = run_table(model.removeprefix("run/"), say=note, device=device)  # kept, for the pages too
+        table = run_table(
+            model.removeprefix("run/"), say=print_note, device=device
+        )  # kept, for the pages too
     else:
-        table = cost_table(model, base, names, groups=groups, device=device, say=note)
+        table = cost_table(model, base, names, groups=groups, device=device, say=print_note)
     if out is not None:
         table.to_csv(out, index=False)
-        note(f"wrote {out}")
+        print_note(f"wrote {out}")
     if as_json:
         show_json(json.loads(table.to_json(orient="records")))
     else:

@@ -10,7 +10,7 @@ import typer
 
 from core.base.errors import InputError
 from core.cli.options import Json
-from core.cli.output import Announcer, note, show_json
+from core.cli.output import ProgressPrinter, print_note, show_json
 from core.datasets import user_sets
 from core.exchange.fetch import fetch_benchmark
 from core.exchange.import_hub import fetch_parts, list_parts
@@ -59,7 +59,7 @@ def add(
         record: dict[str, Any] = {"name": name, "groups": staged.groups, "shapes": staged.shapes, **facts}
         record |= {"problems": staged.total, "left_out": staged.fatal, "rows": problem_rows(staged.problems)}
         if not as_json:
-            _tell(staged)
+            _print_problems(staged)
         if check:
             record["could_be_added"] = check_addable(staged, name, skip_bad)
         else:
@@ -69,14 +69,14 @@ def add(
     if as_json:
         show_json(record)
     elif check:
-        _tell_plan(record, name)
+        _print_plan(record, name)
     else:
         print(f"added {', '.join(record['benchmarks'])}: {staged.groups} groups")
     if check and not record["could_be_added"]:
         raise typer.Exit(1)
 
 
-def _tell_plan(record: Mapping[str, Any], name: str) -> None:
+def _print_plan(record: Mapping[str, Any], name: str) -> None:
     """What --check found would be added."""
     facts = [f"{key} {record[key]!r}" for key in ("title", "licence", "citation") if record[key]]
     verdict = "could be added" if record["could_be_added"] else "cannot be added yet"
@@ -93,7 +93,7 @@ def _table(source: str, manifest: str | None) -> tuple[Any, str | None]:
     known = [part.name for part in list_parts(name)]
     if manifest is None and len(known) > 1:
         raise InputError(f"{name} has the splits {', '.join(known[:12])}; choose one with --manifest.")
-    tell = Announcer()
+    tell = ProgressPrinter()
     files = fetch_parts(name, manifest or known[0], progress=tell)
     return open_parts([Path(file) for file in files]), f"https://huggingface.co/datasets/{name}"
 
@@ -109,21 +109,21 @@ def _columns(
     return ColumnMapping(tuple(image), tuple(caption), answer, "", group)
 
 
-def _tell(staged: Staged) -> None:
+def _print_problems(staged: Staged) -> None:
     shapes = ", ".join(f"{count} of {shape}" for shape, count in sorted(staged.shapes.items())) or "none"
-    note(f"{staged.source}: {staged.groups} groups ({shapes}), {staged.total} problems")
+    print_note(f"{staged.source}: {staged.groups} groups ({shapes}), {staged.total} problems")
     for row in problem_rows(staged.problems)[:_SHOWN]:
         place = f"row {row['row']}" if row["row"] else "the file"
         column = f", column {row['column']}" if row["column"] else ""
-        note(f"  {place}{column}: {row['what is wrong']}; {row['what to do']} ({row['effect']})")
+        print_note(f"  {place}{column}: {row['what is wrong']}; {row['what to do']} ({row['effect']})")
     if staged.total > _SHOWN:
-        note(f"  ... and {staged.total - _SHOWN} more (--json lists up to 1000)")
+        print_note(f"  ... and {staged.total - _SHOWN} more (--json lists up to 1000)")
 
 
 def remove(name: Annotated[str, typer.Argument(help="A set of your own: mine/NAME.")]) -> None:
     """Delete a set of your own and its images."""
     user_sets.remove(name)
-    note(f"removed mine/{name.removeprefix('mine/')}")
+    print_note(f"removed mine/{name.removeprefix('mine/')}")
 
 
 def fetch(
@@ -133,5 +133,5 @@ def fetch(
     ] = None,
 ) -> None:
     """Download a public benchmark: resumable, verified, nothing of it is run. What needs you is said."""
-    for path in fetch_benchmark(name, folder, Announcer()):
-        note(f"have {path}")
+    for path in fetch_benchmark(name, folder, ProgressPrinter()):
+        print_note(f"have {path}")

@@ -8,7 +8,7 @@ import typer
 
 from core.cli.given_options import App
 from core.cli.options import Json
-from core.cli.output import note, show_json
+from core.cli.output import print_note, show_json
 from core.doctor import PROBLEM, cache_size, diagnose, human_bytes
 
 cache_app = App(no_args_is_help=True, help="The cache of scores: show, clear.")
@@ -35,7 +35,7 @@ def doctor(
 
 
 @cache_app.command("show", epilog="Example: crossmatch cache show --json")
-def cache_show(as_json: Json = False) -> None:
+def _cache_show(as_json: Json = False) -> None:
     """How many scores are kept, and how much disk they take."""
     path, scores, size = cache_size()
     if as_json:
@@ -45,11 +45,11 @@ def cache_show(as_json: Json = False) -> None:
 
 
 @cache_app.command("clear", epilog="Example: crossmatch cache clear")
-def cache_clear() -> None:
+def _cache_clear() -> None:
     """Forget every score; they are computed again when they are needed."""
     from core.scoring.scores import ScoreCache  # pandas
 
     cache = ScoreCache()
     before = cache.size()
     cache.clear()
-    note(f"forgot {before.scores} scores, {human_bytes(before.bytes)}")
+    print_note(f"forgot {before.scores} scores, {human_bytes(before.bytes)}")

@@ -11,9 +11,9 @@ import typer
 from core import datasets
 from core.base.errors import InputError
 from core.cli.api_calls import confirm_calls
-from core.cli.given_options import refuse, the_benchmark
+from core.cli.given_options import benchmark_argument, refuse_unused
 from core.cli.options import Json, Positional, Seed, named
-from core.cli.output import format_metrics, note, show_json
+from core.cli.output import format_metrics, print_note, show_json
 from core.datasets.shapes import of_shape
 from core.metrics.evaluation import Evaluation, align_tags, tags_frame
 from core.scoring.lazy_scorer import lazy_scorer
@@ -61,7 +61,9 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Measure scores, embeddings or a model on a benchmark."""
-    found = load_evaluation(embeddings, scores, the_benchmark(name, benchmark), model, split, shape, seed)
+    found = load_evaluation(
+        embeddings, scores, benchmark_argument(name, benchmark), model, split, shape, seed
+    )
     if tags is not None:
         found.tags = align_tags(read_tags(tags), found.ids)
     check_slices(found, by, tags)
@@ -102,11 +104,11 @@ def load_evaluation(
     if sum(source is not None for source in (embeddings, scores, benchmark)) != 1:
         raise InputError("Give exactly one of --embeddings FILE, --scores FILE or --benchmark NAME.")
     if embeddings is not None:
-        refuse("with --embeddings", "model", "split")
+        refuse_unused("with --embeddings", "model", "split")
         file = read_embeddings(embeddings, parse_shape(shape or "2x2"))
         return Evaluation.of(file.group_scores(), None, seed=seed, global_scores=file.all_pairs())
     if scores is not None:
-        refuse("with --scores", "model", "split", "shape")
+        refuse_unused("with --scores", "model", "split", "shape")
         table = read_scores(scores)
         return Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags, seed=seed)
 
@@ -128,4 +130,4 @@ def write_evaluation(found: Any, record: dict[str, Any], out: Path) -> None:
         raise InputError(
             f"The folder {out} cannot be written ({error.strerror}); choose another --out."
         ) from None
-    note(f"wrote {out / 'groups.csv'} and {out / 'metrics.json'}")
+    print_note(f"wrote {out / 'groups.csv'} and {out / 'metrics.json'}")

@@ -14,9 +14,9 @@ from core import datasets, figures
 from core.base.errors import InputError, unknown_name
 from core.base.files import storage_errors, write_bytes
 from core.cli.evaluate import Shape, check_slices, load_evaluation
-from core.cli.given_options import App, refuse, typed
+from core.cli.given_options import App, refuse_unused, was_given
 from core.cli.options import named
-from core.cli.output import Announcer, note
+from core.cli.output import ProgressPrinter, print_note
 from core.exchange.figures import write_figure
 from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
 from core.exchange.groups import export_groups as export
@@ -48,8 +48,8 @@ RunId = Annotated[str, typer.Argument(help="Run id.")]
 
 
 @dataclass(frozen=True)
-class Source:
-    """What is scored or read before it is exported: the options that `from_source` gives a command."""
+class _ScoreSource:
+    """What is scored or read before it is exported: the options that `_with_source_options` gives a command."""
 
     embeddings: Embeddings = None
     scores: Scores = None
@@ -63,14 +63,17 @@ class Source:
         return load_evaluation(**asdict(self), seed=seed)
 
 
-def from_source(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose first parameter is a `Source`, as one that takes the source's options instead."""
-    hints = {**get_type_hints(Source, include_extras=True), **get_type_hints(command, include_extras=True)}
+def _with_source_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose first parameter is a `_ScoreSource`, as one that takes the source's options instead."""
+    hints = {
+        **get_type_hints(_ScoreSource, include_extras=True),
+        **get_type_hints(command, include_extras=True),
+    }
     own = list(signature(command).parameters.values())[1:]
-    options = [Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default) for f in fields(Source)]
+    options = [Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default) for f in fields(_ScoreSource)]
 
     def run(**given: Any) -> None:
-        source = Source(**{option.name: given.pop(option.name) for option in options})
+        source = _ScoreSource(**{option.name: given.pop(option.name) for option in options})
         command(source, **given)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
@@ -84,7 +87,7 @@ def from_source(command: Callable[..., None]) -> Callable[..., None]:
 @export_app.command(
     "groups", epilog="Example: crossmatch export groups --benchmark scenes/swap --out swap.zip"
 )
-def export_groups(
+def _groups(
     benchmark: Annotated[str, typer.Option(help="A benchmark by name, such as scenes/left-right.")],
     out: Annotated[
         Path, typer.Option(help="A new folder, or a file in .zip, .parquet, .csv, .jsonl or .npz.")
@@ -96,47 +99,47 @@ def export_groups(
 ) -> None:
     """Images, captions, answers and tags; folder, zip and Parquet can be added again with `crossmatch add`."""
     if out.suffix.lower() in (".csv", ".jsonl", ".npz"):
-        refuse(f"for a {out.suffix} file, which names the images and never holds them", "images")
-    tell = Announcer()
+        refuse_unused(f"for a {out.suffix} file, which names the images and never holds them", "images")
+    tell = ProgressPrinter()
     groups = datasets.load(benchmark, split, images=images)
     export(groups, out, images, lambda done, total: tell(f"{total} groups", done / total))
-    note(f"wrote {out}; its licence: {groups.licence or 'not given'}")
+    print_note(f"wrote {out}; its licence: {groups.licence or 'not given'}")
 
 
 @export_app.command(
     "scores", epilog="Example: crossmatch export scores --benchmark scenes/swap --out s.parquet"
 )
-@from_source
-def export_scores(
-    source: Source,
+@_with_source_options
+def _scores(
+    source: _ScoreSource,
     out: Out,
 ) -> None:
     """The score matrix of every group: CSV, Parquet, JSONL or NPZ, as `evaluate --scores` reads them."""
     found = source.evaluation()
     truth = found.truth if found.truth_given else None
     write_scores(out, found.scores, found.ids, truth, found.tags)
-    note(f"wrote {out}")
+    print_note(f"wrote {out}")
 
 
 @export_app.command(
     "matchings", epilog="Example: crossmatch export matchings --benchmark scenes/swap --out m.csv"
 )
-@from_source
-def export_matchings(
-    source: Source,
+@_with_source_options
+def _matchings(
+    source: _ScoreSource,
     out: Out,
 ) -> None:
     """One row per group: tags, each metric's outcome, induced matching, margin, tie. CSV, Parquet, JSONL or NPZ."""
     write_table(out, matchings_frame(source.evaluation()))
-    note(f"wrote {out}")
+    print_note(f"wrote {out}")
 
 
 @export_app.command(
     "metrics", epilog="Example: crossmatch export metrics --benchmark scenes/swap --out m.jsonl"
 )
-@from_source
-def export_metrics(
-    source: Source,
+@_with_source_options
+def _metrics(
+    source: _ScoreSource,
     out: Out,
     by: Annotated[
         str | None, typer.Option(help="Tag column to slice by (default: all with few values).")
@@ -147,39 +150,39 @@ def export_metrics(
     found = source.evaluation(seed)
     check_slices(found, by)
     write_table(out, metrics_frame(found, by))
-    note(f"wrote {out}")
+    print_note(f"wrote {out}")
 
 
 @export_app.command("curves", epilog="Example: crossmatch export curves RUN --out curves.csv")
-def export_curves(run: RunId, out: Out) -> None:
+def _curves_table(run: RunId, out: Out) -> None:
     """One row per iteration of a run: thresholds, coverage, precision, loss, and all metrics with intervals."""
     steps = RunStore().steps(run)
     if not steps:
         RunStore().get(run)  # says so where there is no such run
         raise InputError(f"Run {run} has not finished an iteration yet; wait for one.")
     write_table(out, curves_frame(steps))
-    note(f"wrote {out}")
+    print_note(f"wrote {out}")
 
 
 @export_app.command("run", epilog="Example: crossmatch export run RUN --out run.zip")
-def export_run(
+def _run(
     run: RunId,
     out: Annotated[Path, typer.Option(help="A new folder, or a file that ends in .zip.")],
     model: Annotated[bool, typer.Option("--model/--no-model", help="With the adapted model.")] = True,
 ) -> None:
     """A whole run that another machine opens with `crossmatch runs import`."""
-    note(f"wrote {write_run(RunStore(), run, out, model)}")
+    print_note(f"wrote {write_run(RunStore(), run, out, model)}")
 
 
-FIGURES = ("metrics", "margins", "curves")
+_FIGURES = ("metrics", "margins", "curves")
 
 
 @export_app.command(
     "figure", epilog="Example: crossmatch export figure margins --benchmark scenes/swap --out m.svg"
 )
-@from_source
-def export_figure(
-    source: Source,
+@_with_source_options
+def _figure_file(
+    source: _ScoreSource,
     what: Annotated[str, typer.Argument(help="metrics, margins, or curves (of --run).")],
     out: Annotated[Path, typer.Option(help="File in .svg, .png, .html or .json.")],
     run: Annotated[str | None, typer.Option(help="Run id, for `curves`.")] = None,
@@ -187,14 +190,14 @@ def export_figure(
     height: Annotated[int, typer.Option(min=10, help="Height in CSS pixels.")] = 420,
 ) -> None:
     """A figure as SVG or PNG (drawn by a browser that is installed here), HTML or JSON."""
-    if what not in FIGURES:
-        raise unknown_name("figure", what, FIGURES)
+    if what not in _FIGURES:
+        raise unknown_name("figure", what, _FIGURES)
     if what == "curves":
-        refuse("on `curves`, which shows a run", *(f.name for f in fields(Source)))
+        refuse_unused("on `curves`, which shows a run", *(f.name for f in fields(_ScoreSource)))
     else:
-        refuse(f"on `{what}`, which shows scores", "run")
+        refuse_unused(f"on `{what}`, which shows scores", "run")
     figure = _curves(run) if what == "curves" else _figure(what, source.evaluation(), source.model)
-    note(f"wrote {write_figure(figure, out, width, height)}")
+    print_note(f"wrote {write_figure(figure, out, width, height)}")
 
 
 def _figure(what: str, found: Any, model: str) -> Any:
@@ -217,7 +220,7 @@ def _curves(run: str | None) -> Any:
     "row",
     epilog="Example: crossmatch export row --layout ttm/1 --model builtin/clip --benchmark scenes/left-right",
 )
-def export_row(
+def _row(
     model: Annotated[list[str], typer.Option(help="A model; repeat for more.", **named)],
     benchmark: Annotated[list[str], typer.Option(help="A benchmark; repeat for more.")],
     layout: Annotated[str, typer.Option(help="ttm/1, ttm/6, vgpt/1, vgpt/4 or cola/2.")] = "ttm/1",
@@ -233,11 +236,11 @@ def export_row(
     if layout not in LAYOUTS:
         raise unknown_name("layout", layout, LAYOUTS)
     if not layout.startswith("ttm/"):
-        refuse(f"in the layout {layout}, which has no column for what is adapted", "run")
+        refuse_unused(f"in the layout {layout}, which has no column for what is adapted", "run")
     adapted = dict(_adapted(name, model, benchmark) for name in run or ())
-    results = [_result(s, adapted) for s in evaluate_all(model, benchmark, split, progress=Announcer())]
-    if typed("paper") and published(results, layout).empty:
-        refuse(f"in the layout {layout} of these benchmarks: the paper has no rows of them", "paper")
+    results = [_result(s, adapted) for s in evaluate_all(model, benchmark, split, progress=ProgressPrinter())]
+    if was_given("paper") and published(results, layout).empty:
+        refuse_unused(f"in the layout {layout} of these benchmarks: the paper has no rows of them", "paper")
     text = FORMATS[style](layout_table(results, layout, paper))
     if out is None:
         print(text, end="")
@@ -245,7 +248,7 @@ def export_row(
 
     with storage_errors(out):
         write_bytes(out, text.encode())
-    note(f"wrote {out}")
+    print_note(f"wrote {out}")
 
 
 def _result(section: Any, adapted: dict[tuple[str, str], Adapted]) -> Result:

@@ -25,27 +25,27 @@ class _Command(TyperCommand):
 
 
 class App(typer.Typer):
-    """Commands that may ask what was typed (`typed`, `refuse`)."""
+    """Commands that may ask what was typed (`was_given`, `refuse_unused`)."""
 
     def command(self, *given: Any, **more: Any) -> Any:
         """As Typer's."""
         return super().command(*given, **{"cls": _Command, **more})
 
 
-def typed(name: str) -> bool:
+def was_given(name: str) -> bool:
     """Whether the user gave this parameter of the command that runs; its default does not count."""
     context = _running.get()
     source = None if context is None else context.get_parameter_source(name)
     return source is not None and not source.name.startswith("DEFAULT")
 
 
-def refuse(why: str, *names: str) -> None:
+def refuse_unused(why: str, *names: str) -> None:
     """Raise InputError for the first of these parameters that was typed: it has no effect here.
 
     why : ends the sentence `--split has no effect ...`.
     """
     for name in names:
-        if typed(name):
+        if was_given(name):
             raise InputError(f"{_flag(name)} has no effect {why}; leave it out.")
 
 
@@ -54,7 +54,7 @@ def _flag(name: str) -> str:
     return next(p.opts[0] for p in _running.get().command.params if p.name == name)
 
 
-def the_benchmark(argument: str | None, option: str | None) -> str | None:
+def benchmark_argument(argument: str | None, option: str | None) -> str | None:
     """The benchmark that was named, first without a flag (`crossmatch ttm winoground`) or by --benchmark."""
     if argument is not None and option is not None:
         raise InputError(
@@ -63,9 +63,9 @@ def the_benchmark(argument: str | None, option: str | None) -> str | None:
     return argument or option
 
 
-def need_benchmark(argument: str | None, option: str | None) -> str:
-    """As `the_benchmark`, where there must be one."""
-    found = the_benchmark(argument, option)
+def require_benchmark(argument: str | None, option: str | None) -> str:
+    """As `benchmark_argument`, where there must be one."""
+    found = benchmark_argument(argument, option)
     if found is None:
         raise InputError("Name a benchmark first, or with --benchmark (see `crossmatch list benchmarks`).")
     return found

@@ -10,7 +10,7 @@ import typer
 
 from core.base.errors import unknown_name
 from core.cli.options import Device, Json, Seed
-from core.cli.output import Announcer, note, show_json
+from core.cli.output import ProgressPrinter, print_note, show_json
 from core.datasets import DATASETS, benchmark_entry, state
 from core.datasets.base import GRAPHS, GROUPS, RETRIEVAL
 from core.scenes.sets import GLOBAL_SUFFIX, SETS
@@ -30,11 +30,13 @@ def pretrain(
     from core.pretrain.model_folder import pretrain as train  # numpy, torch
     from core.scorers.contrastive import pick_device  # torch
 
-    tell = Announcer()
-    note(f"wrote {train(name, out, seed=seed, steps=steps, device=str(pick_device(device)), progress=tell)}")
+    tell = ProgressPrinter()
+    print_note(
+        f"wrote {train(name, out, seed=seed, steps=steps, device=str(pick_device(device)), progress=tell)}"
+    )
 
 
-def list_models() -> list[dict[str, Any]]:
+def _models() -> list[dict[str, Any]]:
     """The built-in models, with every kind of score each gives, and the models of the paper's tables."""
     scores = scorer_names()
     rows = []
@@ -65,7 +67,7 @@ def _parameters(folder: Path) -> int | None:
     return count
 
 
-def list_benchmarks() -> list[dict[str, Any]]:
+def _benchmarks() -> list[dict[str, Any]]:
     """Every benchmark: kind, shape of its groups where that is one and known, and what it needs."""
     rows = []
     for kind in (GROUPS, RETRIEVAL, GRAPHS):
@@ -85,7 +87,7 @@ def _built_in_shape(name: str) -> tuple[int, int] | None:
     return int(first), int(second)
 
 
-def list_metrics() -> list[dict[str, Any]]:
+def _metrics() -> list[dict[str, Any]]:
     from core.metrics.groups import GLOBAL, METRICS  # scipy
 
     return [
@@ -94,30 +96,30 @@ def list_metrics() -> list[dict[str, Any]]:
     ]
 
 
-def list_presets() -> list[dict[str, Any]]:
+def _presets() -> list[dict[str, Any]]:
     return [{"name": name, **preset.record()} for name, preset in PRESETS.items()]
 
 
-def list_tables() -> list[dict[str, Any]]:
+def _tables() -> list[dict[str, Any]]:
     from core.papers.tables import TABLES  # pandas
 
     return [{"name": name, "shows": title} for name, (title, _) in TABLES.items()]
 
 
-_HEADS = {"bytes": "size"}
-_WIDEST = 45  # characters up to which a column is filled up
-_STEP = 44  # characters of the first step towards what is not here
+_HEADERS = {"bytes": "size"}
+_MAX_PADDING = 45  # characters up to which a column is filled up
+_STEP_WIDTH = 44  # characters of the first step towards what is not here
 
-LISTINGS = {
-    "models": list_models,
-    "benchmarks": list_benchmarks,
-    "metrics": list_metrics,
-    "presets": list_presets,
-    "tables": list_tables,
+_LISTINGS = {
+    "models": _models,
+    "benchmarks": _benchmarks,
+    "metrics": _metrics,
+    "presets": _presets,
+    "tables": _tables,
 }
 
 
-def list_things(
+def list_command(
     what: Annotated[str, typer.Argument(help="models, benchmarks, metrics, presets or tables.")],
     name: Annotated[
         str | None, typer.Argument(help="One of them: everything about it, such as its next step in full.")
@@ -125,9 +127,9 @@ def list_things(
     as_json: Json = False,
 ) -> None:
     """What is at hand here: one line each, or everything about one."""
-    if what not in LISTINGS:
-        raise unknown_name("listing", what, LISTINGS)
-    rows = LISTINGS[what]()
+    if what not in _LISTINGS:
+        raise unknown_name("listing", what, _LISTINGS)
+    rows = _LISTINGS[what]()
     if name is not None:
         known = {row["name"]: row for row in rows}
         if name not in known:
@@ -136,39 +138,39 @@ def list_things(
     if as_json:
         show_json(rows if name is None else rows[0])
     elif name is not None:
-        print("\n".join(f"{key}: {_told(key, value)}" for key, value in rows[0].items()))
+        print("\n".join(f"{key}: {_described(key, value)}" for key, value in rows[0].items()))
     else:
-        print("\n".join(_lines(rows)) or "nothing")
+        print("\n".join(_table_lines(rows)) or "nothing")
         if any(str(row.get("state", "")).startswith("needs") for row in rows):
-            note(f"what is not here, and the next step: `crossmatch list {what} NAME`")
+            print_note(f"what is not here, and the next step: `crossmatch list {what} NAME`")
 
 
-def _lines(rows: list[dict[str, Any]]) -> list[str]:
+def _table_lines(rows: list[dict[str, Any]]) -> list[str]:
     """A head and the rows as aligned columns; a column with long texts is not filled up."""
     keys = list(dict.fromkeys(key for row in rows for key in row))
     common = [key for key in keys if all(key in row for row in rows)]
-    head = [[_HEADS.get(key, key) for key in common]] if rows else []
+    head = [[_HEADERS.get(key, key) for key in common]] if rows else []
     cells = [*head, *([_short(key, row[key]) for key in common] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     # What only some rows have, such as the settings of a preset, stands behind with its name.
     rest = ["", *(" ".join(f"{k}={v}" for k, v in row.items() if k not in common) for row in rows)]
     lines = []
     for row, more in zip(cells, rest, strict=False):
-        filled = (cell.ljust(w) if w <= _WIDEST else cell for cell, w in zip(row, widths, strict=True))
+        filled = (cell.ljust(w) if w <= _MAX_PADDING else cell for cell, w in zip(row, widths, strict=True))
         lines.append("  ".join([*filled, more]).rstrip())
     return lines
 
 
 def _short(key: str, value: Any) -> str:
-    """As `_told`, but of what is needed the first step alone; naming one entry tells all of it."""
-    told = _told(key, value)
+    """As `_described`, but of what is needed the first step alone; naming one entry tells all of it."""
+    told = _described(key, value)
     if key != "state" or not told.startswith("needs: "):
         return told
-    first = shorten(told.split(", ")[0].split("; ")[0], _STEP, placeholder="")
+    first = shorten(told.split(", ")[0].split("; ")[0], _STEP_WIDTH, placeholder="")
     return first if first == told else f"{first} …"
 
 
-def _told(key: str, value: Any) -> str:
+def _described(key: str, value: Any) -> str:
     """A value for people: lists with commas, numbers of weights and bytes in millions, nothing as a dash."""
     if value is None:
         return "-"

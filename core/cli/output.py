@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def _main(found: Mapping[str, Any]) -> list[str]:
+def _headline_names(found: Mapping[str, Any]) -> list[str]:
     """The metrics of a record that have room on a line."""
     from core.metrics.groups import headline_metrics  # scipy
     from core.metrics.retrieval import COLA_MAP  # scipy
@@ -20,12 +20,12 @@ def show_json(record: Any) -> None:
     print(json.dumps(record, allow_nan=False), flush=True)
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """Progress and remarks go to standard error, so that standard output stays clean."""
     print(text, file=sys.stderr, flush=True)
 
 
-class Announcer:
+class ProgressPrinter:
     """Progress on standard error, a line for every further per cent."""
 
     def __init__(self) -> None:
@@ -34,13 +34,13 @@ class Announcer:
     def __call__(self, what: str, share: float) -> None:
         line = f"{share:4.0%}  {what}"
         if line != self.last:
-            note(line)
+            print_note(line)
         self.last = line
 
 
-def counting(what: str) -> Callable[[int, int], None]:
+def count_progress(what: str) -> Callable[[int, int], None]:
     """An announcer for work that says how many things are done, of how many."""
-    tell = Announcer()
+    tell = ProgressPrinter()
     return lambda done, total: tell(what, done / total)
 
 
@@ -68,12 +68,15 @@ def format_step(record: Mapping[str, Any]) -> str:
     if record["coverage"] is not None:
         precision = "-" if record["precision"] is None else f"{100 * record['precision']:.1f} %"
         parts.append(f"coverage {100 * record['coverage']:.1f} %  precision {precision}")
-    for name in _main(record["metrics"]):
+    for name in _headline_names(record["metrics"]):
         e = record["metrics"][name]
         chance = f"(chance {e['chance']:.1f}, ties {tie_count(e['ties'])})"
         parts.append(f"{name} {e['value']:.2f} [{e['low']:.2f}, {e['high']:.2f}] {chance}")
     for part, found in record.get("parts", {}).items():
-        parts += [f"{part} {name} {found['metrics'][name]['value']:.2f}" for name in _main(found["metrics"])]
+        parts += [
+            f"{part} {name} {found['metrics'][name]['value']:.2f}"
+            for name in _headline_names(found["metrics"])
+        ]
     return "  ".join([*parts, f"{record['seconds']:.1f} s", *filter(None, [record["note"]])])
 
 
@@ -82,7 +85,7 @@ def format_spread(row: Mapping[str, Any]) -> str:
     parts = [f"iteration {row['iteration']:>2}"]
     sides = {"": row["metrics"], **row.get("parts", {})}
     for side, found in sides.items():
-        for name in _main(found):
+        for name in _headline_names(found):
             e = found[name]
             std = "" if e["std"] is None else f" ± {e['std']:.2f}"
             parts.append(f"{side} {name} {e['mean']:.2f}{std}".strip())

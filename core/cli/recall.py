@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from core.cli.given_options import need_benchmark
+from core.cli.given_options import require_benchmark
 from core.cli.options import Json, Positional, Seed, named
-from core.cli.output import counting, format_metrics, show_json
+from core.cli.output import count_progress, format_metrics, show_json
 from core.debiasing.retrieval import retrieval_record
 from core.scoring.scores import ScoreCache
 
@@ -30,9 +30,9 @@ def recall(
     as_json: Json = False,
 ) -> None:
     """R@1, R@5 and R@10 both ways, with any number of captions per image; accuracy where captions name classes."""
-    benchmark = need_benchmark(name, benchmark)
+    benchmark = require_benchmark(name, benchmark)
     record: dict[str, Any] = {"benchmark": benchmark, "split": split, "model": model}
-    record |= retrieval_record(benchmark, split, model, items, seed, ScoreCache(), counting("scoring"))
+    record |= retrieval_record(benchmark, split, model, items, seed, ScoreCache(), count_progress("scoring"))
     if as_json:
         show_json(record)
         return

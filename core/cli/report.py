@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from core.base.errors import InputError
-from core.cli.given_options import refuse
+from core.cli.given_options import refuse_unused
 from core.cli.options import Device, named
-from core.cli.output import Announcer, note
+from core.cli.output import ProgressPrinter, print_note
 from core.exchange.report import evaluate_all, write_report
 
 
@@ -30,6 +30,6 @@ def report(
     if examples < 0:
         raise InputError(f"{examples} examples cannot be shown; ask for 0 or more.")
     if examples == 0:
-        refuse("without examples", "images")
-    sections = evaluate_all(model, benchmark, split, device, Announcer())
-    note(f"wrote {write_report(sections, out, examples, images)}")
+        refuse_unused("without examples", "images")
+    sections = evaluate_all(model, benchmark, split, device, ProgressPrinter())
+    print_note(f"wrote {write_report(sections, out, examples, images)}")

@@ -11,7 +11,7 @@ import typer
 from core.base.errors import InputError
 from core.cli.given_options import App
 from core.cli.options import Json
-from core.cli.output import format_spread, format_step, note, show_json
+from core.cli.output import format_spread, format_step, print_note, show_json
 from core.exchange.model import export_model, push_model
 from core.exchange.runs import import_run
 from core.metrics.groups import GROUP_MATCH
@@ -101,7 +101,7 @@ def runs_explain(
             table.to_csv(out, index=False)
         except OSError as error:
             raise InputError(f"{out} cannot be written ({error.strerror}); choose another --out.") from None
-        note(f"wrote {out}")
+        print_note(f"wrote {out}")
     record: dict[str, Any] = {"metric": metric, **change_summary(table)}
     record |= {"fixed_ids": fixed(table), "broken_ids": broken(table)}
     if as_json:
@@ -157,7 +157,7 @@ def runs_export(
     run: RunId, out: Annotated[Path, typer.Argument(help="New folder, or a file that ends in .zip.")]
 ) -> None:
     """Write a finished run's adapted model, with its card, to a folder or zip."""
-    note(f"wrote {export_model(RunStore(), run, out)}")
+    print_note(f"wrote {export_model(RunStore(), run, out)}")
 
 
 @runs_app.command("push", epilog="Example: HF_TOKEN=... crossmatch runs push RUN ada/clip-adapted")

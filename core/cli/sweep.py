@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from core.base.errors import InputError, unknown_name
-from core.cli.given_options import refuse
+from core.cli.given_options import refuse_unused
 from core.cli.options import Json
-from core.cli.output import duration, note, show_json
+from core.cli.output import duration, print_note, show_json
 from core.metrics.groups import headline_metrics
 from core.runs.store import RunStore
 from core.sweeps import read_plan
@@ -52,11 +52,11 @@ def sweep(
     if at_once < 1:
         raise InputError(f"--at-once is {at_once}; launch 1 run or more at a time.")
     if table:
-        refuse("with --table, which runs nothing", "on", "address", "at_once", "watch")
+        refuse_unused("with --table, which runs nothing", "on", "address", "at_once", "watch")
     elif on == "here":
-        refuse("without --on ray", "address")
+        refuse_unused("without --on ray", "address")
     else:
-        refuse("with --on ray: the cluster decides how many work", "at_once")
+        refuse_unused("with --on ray: the cluster decides how many work", "at_once")
     plan, store = read_plan(file), RunStore()
     if not table:
         if on == "here":
@@ -77,7 +77,7 @@ def _tell_cluster_keys(plan: SweepPlan) -> None:
     """A file may go to a cluster later, so what only a cluster heeds is said and not refused."""
     idle = [key for key in ("gpus", "cpus", "retries") if key in plan.source]
     if idle:
-        note(f"{' and '.join(idle)} of {plan.name} are heeded on a Ray cluster alone (--on ray)")
+        print_note(f"{' and '.join(idle)} of {plan.name} are heeded on a Ray cluster alone (--on ray)")
 
 
 def _run(store: RunStore, plan: SweepPlan, on: str, address: str | None, at_once: int, watch: bool) -> None:
@@ -85,7 +85,7 @@ def _run(store: RunStore, plan: SweepPlan, on: str, address: str | None, at_once
         with _live_table(store, plan) as look:
             _work(store, plan, on, address, at_once, None, look)
     else:
-        _work(store, plan, on, address, at_once, note, _ticker(store, plan))
+        _work(store, plan, on, address, at_once, print_note, _ticker(store, plan))
 
 
 def _work(
@@ -111,7 +111,7 @@ class _Ticker:
 
 
 def _ticker(store: RunStore, plan: SweepPlan) -> _Ticker:
-    return _Ticker(lambda: note(format_progress(progress_of(store, plan))), _EVERY)
+    return _Ticker(lambda: print_note(format_progress(progress_of(store, plan))), _EVERY)
 
 
 class _live_table:

@@ -8,9 +8,9 @@ import typer
 
 from core import papers
 from core.base.errors import InputError
-from core.cli.given_options import refuse
+from core.cli.given_options import refuse_unused
 from core.cli.options import Json
-from core.cli.output import duration, note, show_json
+from core.cli.output import duration, print_note, show_json
 from core.runs.store import RunStore
 
 if TYPE_CHECKING:
@@ -40,10 +40,12 @@ def reproduce(
     if seeds < 1:
         raise InputError(f"{seeds} seeds were asked for; ask for 1 or more.")
     if all(line.job is None or line.seeds is not None for line in papers.lines(table)):
-        refuse(f"on {table}, where nothing is trained and every line is measured once", "seeds")
+        refuse_unused(f"on {table}, where nothing is trained and every line is measured once", "seeds")
     store = RunStore()
     found = (
-        papers.run_table(store, table, seeds, tell=note) if run else papers.table_plan(store, table, seeds)
+        papers.run_table(store, table, seeds, tell=print_note)
+        if run
+        else papers.table_plan(store, table, seeds)
     )
     show_json(found.record()) if as_json else print(format_plan(found))
 
