@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 import ui
-from core.figures.text import duration
+from core.base.text import duration
 from core.runs.store import RunStore, launch
 from core.ttm.run import kind_of
 from core.ttm.seeds import launch_seeds

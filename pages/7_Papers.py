@@ -12,8 +12,9 @@ import ui
 from core import figures as plots
 from core import papers
 from core.base.public_mode import is_public
+from core.base.text import duration
 from core.datasets.published import CITATIONS
-from core.figures.text import duration, escape_markdown
+from core.figures.text import escape_markdown
 from core.papers import table_html
 from core.papers.background import is_working, start_table, stop_table
 from core.runs.store import RunStore

@@ -14,8 +14,9 @@ import streamlit as st
 import ui
 from core import figures as plots
 from core.base.public_mode import is_public
+from core.base.text import duration
 from core.exchange.runs import export_run, import_run
-from core.figures.text import duration, escape_markdown, label_and_meaning, metric_line
+from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.retrieval import COLA_MAP

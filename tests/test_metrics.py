@@ -219,8 +219,9 @@ def test_global_match_by_hand():
 
 
 def test_ties_of_a_global_assignment_are_said_to_be_uncounted_and_never_to_be_none():
+    from core.base.text import tie_count
     from core.cli.output import format_metrics
-    from core.figures.text import metric_line, tie_count
+    from core.figures.text import metric_line
     from core.metrics.evaluation import percent_record
 
     found = global_match(np.ones((4, 4)), np.arange(4))  # everything ties

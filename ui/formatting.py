@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.figures.text import duration, label_and_meaning, tie_text
+from core.base.text import duration
+from core.figures.text import label_and_meaning, tie_text
 from core.metrics.groups import METRICS, Estimate
 
 if TYPE_CHECKING:

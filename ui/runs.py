@@ -10,7 +10,8 @@ import streamlit as st
 
 from core.base.errors import InputError
 from core.base.public_mode import shown
-from core.figures.text import duration, escape_markdown, label_and_meaning, metric_line
+from core.base.text import duration
+from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, Estimate, headline_metrics

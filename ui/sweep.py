@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core.figures.text import duration, escape_markdown, tie_count
+from core.base.text import duration, tie_count
+from core.figures.text import escape_markdown
 from core.metrics.groups import description_of, headline_metrics
 from core.runs.store import RunStore
 from core.sweeps.store import saved_plans

@@ -9,7 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from core import figures
-from core.figures.text import duration, escape_markdown, label_and_meaning
+from core.base.text import duration
+from core.figures.text import escape_markdown, label_and_meaning
 from core.metrics.groups import headline_metrics
 from core.runs.store import Run, RunStore
 from core.ttm.seeds import SeedGroup, final_values, group_runs, seed_of, summary

@@ -7,13 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-
-def _headline_names(found: Mapping[str, Any]) -> list[str]:
-    """The metrics of a record that have room on a line."""
-    from core.metrics.groups import headline_metrics  # scipy
-    from core.metrics.retrieval import COLA_MAP  # scipy
-
-    return [*headline_metrics(found), *(name for name in (COLA_MAP,) if name in found)]
+from core.base.text import tie_count
 
 
 def show_json(record: Any) -> None:
@@ -39,62 +33,54 @@ class ProgressPrinter:
 
 
 def count_progress(what: str) -> Callable[[int, int], None]:
-    """An announcer for work that says how many things are done, of how many."""
-    tell = ProgressPrinter()
-    return lambda done, total: tell(what, done / total)
+    """As `ProgressPrinter`, for work that says how many things are done, of how many."""
+    progress = ProgressPrinter()
+    return lambda done, total: progress(what, done / total)
+
+
+def _headline_names(metrics: Mapping[str, Any]) -> list[str]:
+    """The metrics that have room on a line."""
+    from core.metrics.groups import headline_metrics  # scipy
+    from core.metrics.retrieval import COLA_MAP  # scipy
+
+    return [*headline_metrics(metrics), *(name for name in (COLA_MAP,) if name in metrics)]
 
 
 def format_metrics(record: dict[str, Any]) -> str:
     """Metrics as an aligned text table: value, interval, chance level, ties."""
-    from core.figures.text import tie_count  # plotly
-
     lines = [f"{'metric':<18}{'value':>8}{'95 % interval':>18}{'chance':>9}{'ties':>6}"]
     for name, e in record["metrics"].items():
         interval = f"[{e['low']:.2f}, {e['high']:.2f}]"
-        lines.append(
-            f"{name:<18}{e['value']:>8.2f}{interval:>18}{e['chance']:>9.2f}{tie_count(e['ties']):>6}"
-        )
-    lines += [f"{name}: left out. {why}" for name, why in record.get("left_out", {}).items()]
+        ties = tie_count(e["ties"])
+        lines.append(f"{name:<18}{e['value']:>8.2f}{interval:>18}{e['chance']:>9.2f}{ties:>6}")
+    lines += [f"{name}: not computed. {why}" for name, why in record.get("left_out", {}).items()]
     return "\n".join(lines)
 
 
 def format_step(record: Mapping[str, Any]) -> str:
     """One line of text for an iteration."""
-    from core.figures.text import tie_count  # plotly
-
-    parts = [f"iteration {record['iteration']:>2}"]
+    columns = [f"iteration {record['iteration']:>2}"]
     if record["threshold"] is not None:
-        parts.append(f"threshold {record['threshold']:.3f}")
+        columns.append(f"threshold {record['threshold']:.3f}")
     if record["coverage"] is not None:
         precision = "-" if record["precision"] is None else f"{100 * record['precision']:.1f} %"
-        parts.append(f"coverage {100 * record['coverage']:.1f} %  precision {precision}")
+        columns.append(f"coverage {100 * record['coverage']:.1f} %  precision {precision}")
     for name in _headline_names(record["metrics"]):
         e = record["metrics"][name]
-        chance = f"(chance {e['chance']:.1f}, ties {tie_count(e['ties'])})"
-        parts.append(f"{name} {e['value']:.2f} [{e['low']:.2f}, {e['high']:.2f}] {chance}")
-    for part, found in record.get("parts", {}).items():
-        parts += [
-            f"{part} {name} {found['metrics'][name]['value']:.2f}"
-            for name in _headline_names(found["metrics"])
-        ]
-    return "  ".join([*parts, f"{record['seconds']:.1f} s", *filter(None, [record["note"]])])
+        interval, ties = f"[{e['low']:.2f}, {e['high']:.2f}]", tie_count(e["ties"])
+        columns.append(f"{name} {e['value']:.2f} {interval} (chance {e['chance']:.1f}, ties {ties})")
+    for part, step in record.get("parts", {}).items():
+        values = step["metrics"]
+        columns += [f"{part} {name} {values[name]['value']:.2f}" for name in _headline_names(values)]
+    return "  ".join([*columns, f"{record['seconds']:.1f} s", *filter(None, [record["note"]])])
 
 
 def format_spread(row: Mapping[str, Any]) -> str:
     """One line of text for an iteration over several seeds: mean ± standard deviation."""
-    parts = [f"iteration {row['iteration']:>2}"]
-    sides = {"": row["metrics"], **row.get("parts", {})}
-    for side, found in sides.items():
-        for name in _headline_names(found):
-            e = found[name]
+    columns = [f"iteration {row['iteration']:>2}"]
+    for part, metrics in {"": row["metrics"], **row.get("parts", {})}.items():
+        for name in _headline_names(metrics):
+            e = metrics[name]
             std = "" if e["std"] is None else f" ± {e['std']:.2f}"
-            parts.append(f"{side} {name} {e['mean']:.2f}{std}".strip())
-    return "  ".join([*parts, f"({row['seeds']} seeds)"])
-
-
-def duration(seconds: float) -> str:
-    """Seconds for people: `40 s`, `3 min`, `2 h 5 min`."""
-    minutes = round(seconds / 60)
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+            columns.append(f"{part} {name} {e['mean']:.2f}{std}".strip())
+    return "  ".join([*columns, f"({row['seeds']} seeds)"])

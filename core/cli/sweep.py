@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from core.base.errors import InputError, unknown_name
+from core.base.text import duration, tie_count
 from core.cli.given_options import refuse_unused
 from core.cli.options import Json
-from core.cli.output import duration, print_note, show_json
+from core.cli.output import print_note, show_json
 from core.metrics.groups import headline_metrics
 from core.runs.store import RunStore
 from core.sweeps import read_plan
@@ -168,7 +169,6 @@ def format_table(table: pd.DataFrame) -> str:
 
 def _format_metric(name: str, row: dict[str, Any]) -> str:
     """`group_match 79.60 ± 1.52 [74.90, 84.10], before 66.70, chance 50.00, ties 0`."""
-    from core.figures.text import tie_count  # plotly
 
     std = "" if row.get(f"{name}_sd") is None else f" ± {row[f'{name}_sd']:.2f}"
     parts = [f"{name} {row[name]:.2f}{std} [{row[f'{name}_low']:.2f}, {row[f'{name}_high']:.2f}]"]

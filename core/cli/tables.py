@@ -8,9 +8,10 @@ import typer
 
 from core import papers
 from core.base.errors import InputError
+from core.base.text import duration
 from core.cli.given_options import refuse_unused
 from core.cli.options import Json
-from core.cli.output import duration, print_note, show_json
+from core.cli.output import print_note, show_json
 from core.runs.store import RunStore
 
 if TYPE_CHECKING:

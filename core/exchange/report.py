@@ -23,10 +23,11 @@ import numpy as np
 from core import datasets
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_bytes
+from core.base.text import tie_count
 from core.datasets.published import load_results
 from core.figures import bars_data, group_html, margins_data
 from core.figures.svg import bars_svg, margins_svg
-from core.figures.text import label_and_meaning, tie_count
+from core.figures.text import label_and_meaning
 from core.groups import GroupSet, ImageRef
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation, tags_frame

@@ -31,20 +31,3 @@ def tie_text(estimate: Estimate) -> str:
     if estimate.ties is None:
         return "ties not counted"
     return f"{estimate.ties} tied" if estimate.ties else "no ties"
-
-
-def tie_count(count: float | None) -> str:
-    """A count of ties in a table; a dash where nobody counted them: None, or NaN in a data frame."""
-    return "–" if count is None or count != count else f"{count:.0f}"
-
-
-def duration(seconds: float | None) -> str:
-    """5 s, 2 min 10 s, 1 h 5 min."""
-    if seconds is None:
-        return "–"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -1,0 +1,23 @@
+"""Durations and counts of ties as people read them."""
+
+from __future__ import annotations
+
+
+def duration(seconds: float | None) -> str:
+    """`5 s`, `2 min 10 s`, `25 min`, `1 h 5 min`; a dash for None."""
+    if seconds is None:
+        return "–"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 600 and whole % 60:
+        return f"{whole // 60} min {whole % 60} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
+
+
+def tie_count(count: float | None) -> str:
+    """A count of ties in a table; a dash where it is not known: None, or NaN in a data frame."""
+    return "–" if count is None or count != count else f"{count:.0f}"
