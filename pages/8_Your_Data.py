@@ -314,7 +314,6 @@ if public_mode.is_public():
         scores()
 else:
     import_workbench.show_added()
-    ui.accept_former("way", {"Kept here": "Stored data"})
     way = st.segmented_control(
         "What do you want to add?",
         list(WAYS),

@@ -2,7 +2,7 @@
 
 from ui.cached import cached_on
 from ui.export import chart, cite, export_section, link
-from ui.fields import accept_former, number
+from ui.fields import number
 from ui.formatting import metric_card, metric_grid, progress_bar, run_label
 from ui.images import draw_group, image_tags, image_uri
 from ui.loaders import evaluate, load_groups, model_source
@@ -15,7 +15,6 @@ __all__ = [
     "PAGES",
     "Selection",
     "VisitorStore",
-    "accept_former",
     "axis_position",
     "benchmarks",
     "cached_on",

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
-
-import streamlit as st
 
 from core.base.errors import InputError
 
@@ -35,10 +32,3 @@ def number(
             f"The field {label!r} takes {what}; remove `{key}` from the address, or reload the page."
         )
     return found
-
-
-def accept_former(key: str, former: Mapping[str, str]) -> None:
-    """Links made by earlier versions hold an option's former name: the widget `key` opens with its present one."""
-    name = st.query_params.get(key)
-    if name in former:
-        st.session_state[key] = former[name]

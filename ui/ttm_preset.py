@@ -10,7 +10,6 @@ from core.figures.text import escape_markdown
 from core.runs.models import origin
 from core.ttm.config import PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig, default_preset
 from core.ttm.defaults import foreign_model, of_variant, preset_target
-from ui.fields import accept_former
 
 if TYPE_CHECKING:
     from ui.ttm_form import AdaptationInput
@@ -85,7 +84,6 @@ def presets_of(kind: str, found: AdaptationInput) -> tuple[list[str], str]:
 
 def pick_preset(place: Any, kind: str, found: AdaptationInput) -> TrainConfig:
     """The chosen preset's settings; another data set, model or method brings the one that suits it."""
-    accept_former("variant", {"oracle (reads the truth)": VARIANTS[2]})
     names, suited = presets_of(kind, found)
     known = st.session_state.get("suited")
     st.session_state["suited"] = suited
