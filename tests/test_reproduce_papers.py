@@ -265,7 +265,7 @@ def test_what_ships_of_the_strategies_stands_in_their_lines(store, tmp_path, mon
     before, linear = found["before, builtin/clip"], found["Linear, builtin/clip"]
     assert before[0].mean == 30.0
     assert (linear[0].mean, linear[0].seeds) == (33.0, 2) and linear[-1].mean == 61.0
-    assert found["FT all, builtin/clip"] == (None,) * len(cola.WORLD_CELLS)
+    assert found["FT all, builtin/clip"] == (None,) * 6
 
 
 def test_lines_that_share_a_run_launch_it_once(store, monkeypatch):

@@ -5,7 +5,6 @@ The paper prints learning rate and weight decay, and neither epochs nor batch: t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -16,16 +15,16 @@ from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
 from core.papers.table_rows import TableCell, TableLine
 from core.scorers.cola_config import STRATEGIES
 
-BASES = {"CLIP": "openai/clip-vit-base-patch32", "FLAVA": "facebook/flava-full"}
+_BASES = {"CLIP": "openai/clip-vit-base-patch32", "FLAVA": "facebook/flava-full"}
 # Data set of the paper -> what is trained on and measured. Multi-object and CREPE pairs come with GQA's run.
-SETS = {
+_SETS = {
     "Cola GQA": "cola/single-gqa",
     "Cola CLEVR": "cola/single-clevr",
     "Cola PACO": "cola/single-paco",
     "Cola multi-object": "cola/single-gqa",
     "CREPE": "cola/single-gqa",
 }
-MIXES = {
+_MIXES = {
     "RegionCap": "region",
     "SingleObj": "single",
     "+ MultiObj": "multi",
@@ -74,10 +73,10 @@ def lines(table: str) -> list[TableLine]:
 def _line(model: str, method: str, rows: pd.DataFrame) -> TableLine:
     label = ", ".join(filter(None, (model, method)))
     options = options_of(method)
-    if model not in BASES or options is None:  # people and chance: printed numbers
+    if model not in _BASES or options is None:  # people and chance: printed numbers
         return TableLine(label, tuple(_cell(row, []) for _, row in rows.iterrows()), None)
-    benchmarks = list(dict.fromkeys(SETS[name] for name in rows["dataset"]))
-    jobs = tuple(adapt_job(name, BASES[model], options=options) for name in benchmarks)
+    benchmarks = list(dict.fromkeys(_SETS[name] for name in rows["dataset"]))
+    jobs = tuple(adapt_job(name, _BASES[model], options=options) for name in benchmarks)
     cells = tuple(_cell(row, benchmarks) for _, row in rows.iterrows())
     return TableLine(label, cells, jobs[0], "", jobs[1:])
 
@@ -94,7 +93,7 @@ def options_of(method: str) -> dict[str, Any] | None:
         return None
     chosen = {"strategy": strategy[name]}
     if what == "data":
-        chosen["mix"] = MIXES[value]
+        chosen["mix"] = _MIXES[value]
     elif what == "fusion":
         chosen["fusion"] = value.lower()
     return chosen
@@ -104,28 +103,25 @@ def _cell(row: pd.Series, benchmarks: list[str]) -> TestCell:
     dataset, subset, metric = str(row["dataset"]), str(row["subset"]), str(row["metric"])
     of = _PAIRS.get(dataset, metric)
     when = "before" if row["method"] == "zero-shot" else "after"
-    split = "" if of in _PAIRS.values() else subset
-    where = (
-        "" if of in _PAIRS.values() else f"{dataset.removeprefix('Cola ')}{f' {subset}' if subset else ''}, "
-    )
+    split, where = "", ""
+    if of not in _PAIRS.values():
+        split, where = subset, f"{dataset.removeprefix('Cola ')}{f' {subset}' if subset else ''}, "
     return TestCell(
         str(row["method"]),
         metric,
         when,
         of,
-        paper=float(row["value"]),
-        std=None if pd.isna(row["std"]) else float(row["std"]),
-        note=str(row["note"]),
+        **TestCell.printed(row),
         part=split,
         head=f"{where}{_HEADS[of]}",
-        source=((benchmarks.index(SETS[dataset]), 1.0),) if benchmarks else (),
+        source=((benchmarks.index(_SETS[dataset]), 1.0),) if benchmarks else (),
     )
 
 
 # ---- the same on the built-in world
 
-WORLD_MODEL = "builtin/clip"
-WORLD_CELLS = (
+_WORLD_MODEL = "builtin/clip"
+_WORLD_CELLS = (
     (COLA_MAP, "all"),
     (COLA_MAP, "seen"),
     (COLA_MAP, "unseen"),
@@ -137,16 +133,14 @@ WORLD_CELLS = (
 
 def builtin_lines() -> list[TableLine]:
     """The built-in CLIP before, and after every strategy."""
-    after = [builtin_line(strategy.label, {"strategy": name}) for name, strategy in STRATEGIES.items()]
-    return [builtin_line("before", {"strategy": "linear"}), *after]
+    after = [_builtin_line(strategy.label, "after", name) for name, strategy in STRATEGIES.items()]
+    return [_builtin_line("before", "before", "linear"), *after]
 
 
-def builtin_line(label: str, options: Mapping[str, Any]) -> TableLine:
-    """One strategy on the built-in scenes."""
-    when = "before" if label == "before" else "after"
+def _builtin_line(label: str, when: str, strategy: str) -> TableLine:
     cells = tuple(
         TestCell(label, name, when, name, part=part, head=f"{_HEADS[name]}{f', {part}' if part else ''}")
-        for name, part in WORLD_CELLS
+        for name, part in _WORLD_CELLS
     )
-    job = adapt_job("scenes/retrieval", WORLD_MODEL, options=options)
-    return TableLine(f"{label}, {WORLD_MODEL}", cells, job, seeds=1 if when == "before" else None)
+    job = adapt_job("scenes/retrieval", _WORLD_MODEL, options={"strategy": strategy})
+    return TableLine(f"{label}, {_WORLD_MODEL}", cells, job, seeds=1 if when == "before" else None)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
+
+import pandas as pd
+
+from core import datasets
 
 GAINS = ("absolute_gain", "relative_gain", "error_reduction")
 Records = Sequence[Mapping[str, Any]]
@@ -26,6 +31,13 @@ class TableCell:
     head: str | None = None  # its column's heading, where method and metric do not say enough
     # The jobs of its line that it is read off, each with its weight in the mean.
     source: tuple[tuple[int, float], ...] = ((0, 1.0),)
+
+    @staticmethod
+    def printed(row: pd.Series, *remarks: str) -> dict[str, Any]:
+        """What a row of `core.datasets.published.reference` says of a cell: the number, its deviation and its note."""
+        std = None if pd.isna(row["std"]) else float(row["std"])
+        note = "; ".join(filter(None, (str(row["note"]), *remarks)))
+        return {"paper": float(row["value"]), "std": std, "note": note}
 
     def read(self, records: Records) -> float | None:
         """The cell's number from the records of one complete run; None where they do not have it."""
@@ -59,3 +71,11 @@ class TableLine:
     def jobs(self) -> tuple[dict[str, Any], ...]:
         """Every run that the line needs, of its first seed."""
         return () if self.job is None else (self.job, *self.more)
+
+
+@cache
+def benchmarks_of_papers() -> dict[tuple[str, str], str]:
+    """Data set and subset as the papers name them -> the benchmark."""
+    names = [name for name in datasets.names(None) if not name.startswith("mine/")]
+    entries = {name: datasets.benchmark_entry(name) for name in names}
+    return {e.reference: name for name, e in entries.items() if e is not None and e.reference}

@@ -7,7 +7,7 @@ the other two. Those of the built-in world are declared here.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from core.base.lazy import pandas as pd
 from core.datasets.published import reference
 from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE
 from core.papers import cola, vgpt
-from core.papers.table_rows import GAINS, TableCell, TableLine
+from core.papers.table_rows import GAINS, TableCell, TableLine, benchmarks_of_papers
 from core.scorers.hub import builtin_models
 from core.ttm.config import MODELS, PRESETS
 from core.ttm.run import simplematch_job, ttm_job
@@ -45,7 +45,7 @@ def _paper_table(number: int) -> list[TableLine]:
 def _paper_line(dataset: str, subset: str, model: str, length: str, rows: pd.DataFrame) -> TableLine:
     wide = subset == "non-grouped"
     label = ", ".join(filter(None, (dataset, subset, model, length.removeprefix("TTM "))))
-    benchmark = _benchmark(dataset, "" if wide else subset)
+    benchmark = benchmarks_of_papers()[dataset, "" if wide else subset]
     cells = tuple(_paper_cell(row, rows) for _, row in rows.iterrows())
     preset = f"{benchmark}/{model.lower()}{'/global' if wide else ''}"
     if preset not in PRESETS:
@@ -59,21 +59,14 @@ def _paper_line(dataset: str, subset: str, model: str, length: str, rows: pd.Dat
     )
 
 
-def _benchmark(dataset: str, subset: str) -> str:
-    """The benchmark that stands for a data set of the paper's tables."""
-    named = {name: datasets.benchmark_entry(name) for name in datasets.names()}
-    return next(name for name, e in named.items() if e is not None and e.reference == (dataset, subset))
-
-
 def _paper_cell(row: pd.Series, rows: pd.DataFrame) -> TableCell:
     method, metric = str(row["method"]), str(row["metric"])
     when = "before" if method in ("raw", "SimpleMatch") else "after"
-    std = None if pd.isna(row["std"]) else float(row["std"])
     of, base = metric, ""
     if metric in GAINS:
         results = rows[~rows["metric"].isin(GAINS)].set_index("method")["metric"]
         of, base = results[method], results[str(row["note"]).removeprefix("over ")]
-    return TableCell(method, metric, when, of, base, float(row["value"]), std, str(row["note"]))
+    return TableCell(method, metric, when, of, base, **TableCell.printed(row))
 
 
 # ---- the built-in world
@@ -194,7 +187,3 @@ def lines(name: str) -> list[TableLine]:
     if name not in TABLES:
         raise unknown_name("table", name, TABLES)
     return TABLES[name][1]()
-
-
-def names() -> Iterable[str]:
-    return TABLES

@@ -18,7 +18,7 @@ from core.datasets.published import reference
 from core.figures.text import label_and_meaning
 from core.metrics.groups import TEXT_SCORE
 from core.papers.evaluation_run import measure_job
-from core.papers.table_rows import TableCell, TableLine
+from core.papers.table_rows import TableCell, TableLine, benchmarks_of_papers
 from core.sweeps.evaluate import evaluate_job
 
 _SUBSTITUTE_NOTE = "the paper's BLIP is the pre-trained ViT-L; this one is its nearest published relative"
@@ -76,24 +76,29 @@ TABLES = (
 )
 
 
-class AlphaCell(TableCell):
+class _SubsetCell(TableCell):
+    """A number of the whole set, or of the groups of its `part`."""
+
+    def _subset(self, record: Any) -> dict[str, Any]:
+        return record.get("parts", {}).get(self.part, {}) if self.part else record
+
+
+class AlphaCell(_SubsetCell):
     """A number at some alpha: `base` says which (`alpha_0`, `alpha_1`, `best`, `validated`)."""
 
     def _value(self, record: Any, name: str) -> float | None:
-        own = record.get("parts", {}).get(self.part, {}) if self.part else record
-        found = own.get("alpha", {}).get(name, {}).get(self.base)
+        found = self._subset(record).get("alpha", {}).get(name, {}).get(self.base)
         if found is None:
             return None
         value = found["alpha" if self.metric == "alpha" else "value"]
         return value["mean"] if isinstance(value, dict) else value
 
 
-class CountCell(TableCell):
+class CountCell(_SubsetCell):
     """How many groups a part has."""
 
     def _value(self, record: Any, name: str) -> float | None:
-        own = record.get("parts", {}).get(self.part, {}) if self.part else record
-        return own.get("n_groups")
+        return self._subset(record).get("n_groups")
 
 
 @cache  # pages ask several times a visit; nothing in it changes while a process lives
@@ -155,20 +160,11 @@ def _benchmarks(row: pd.Series) -> tuple[str, ...]:
         return tuple(f"sugarcrepe/{name}" for names in kinds.values() for name in names)
     if (dataset, subset) in _PLAIN:
         return (_PLAIN[dataset, subset],)
-    known = _references()
+    known = benchmarks_of_papers()
     name = known.get((dataset, subset)) or known.get(
         (dataset, "")
     )  # a tag of Winoground is part of its groups
     return () if name is None else (name,)
-
-
-@cache
-def _references() -> dict[tuple[str, str], str]:
-    """Data set and subset as the papers name them -> the benchmark."""
-    named = {
-        name: datasets.benchmark_entry(name) for name in datasets.names(None) if not name.startswith("mine/")
-    }
-    return {e.reference: name for name, e in named.items() if e is not None and e.reference}
 
 
 def _weights(row: pd.Series) -> list[float]:
@@ -198,15 +194,16 @@ def _cell(
 ) -> TableCell:
     method, metric = str(row["method"]), str(row["metric"])
     where = " ".join(filter(None, (str(row["dataset"]), str(row["subset"])))) if several else ""
-    told = {"alpha": "α", "groups": "groups"}.get(metric) or metric_label(metric)
+    try:
+        name = {"alpha": "α", "groups": "groups"}.get(metric) or label_and_meaning(metric)[0]
+    except KeyError:
+        name = metric.replace("_", " ")
     parts = zip(_benchmarks(row), _weights(row), strict=True) if benchmarks else ()
     facts: dict[str, Any] = {
-        "paper": float(row["value"]),
-        "std": None if pd.isna(row["std"]) else float(row["std"]),
-        "note": "; ".join(filter(None, (str(row["note"]), remark))),
+        **TableCell.printed(row, remark),
         "part": str(row["subset"]) if table == "Table 12" else "",
-        "head": " ".join(filter(None, (where, told))),
-        "source": tuple((benchmarks.index(name), weight) for name, weight in parts),
+        "head": " ".join(filter(None, (where, name))),
+        "source": tuple((benchmarks.index(benchmark), weight) for benchmark, weight in parts),
     }
     if metric == "groups":
         return CountCell(method, metric, "after", metric, **facts)
@@ -237,30 +234,17 @@ def _alpha_of(row: pd.Series, rows: pd.DataFrame) -> str:
     return _METRICS.get(metric, metric)
 
 
-def metric_label(metric: str) -> str:
-    """A metric's name for people."""
-    try:
-        return label_and_meaning(metric)[0]
-    except KeyError:
-        return metric.replace("_", " ")
-
-
 # ---- the same on the built-in world
 
-WORLD_MODEL = "builtin/blip-caption"
+_WORLD_MODEL = "builtin/blip-caption"
 
 
 def builtin_lines() -> list[TableLine]:
-    """The built-in captioner on every set of groups: its scores as they are, without its prior, and in between."""
-    return [builtin_line(name) for name in datasets.names() if name.startswith("scenes/") and "@" not in name]
-
-
-def builtin_line(benchmark: str) -> TableLine:
-    """One set: TextScore at alpha 0, at 1, at its best, and held out."""
+    """The built-in captioner on every set of groups: TextScore at alpha 0, at 1, at its best, and held out."""
     cells = tuple(
         AlphaCell(f"VisualGPTScore {at}", TEXT_SCORE, "after", TEXT_SCORE, at, head=f"{title} TextScore")
         for at, title in _HEADS.items()
     )
-    return TableLine(
-        f"{benchmark}, {WORLD_MODEL}", cells, measure_job(benchmark, WORLD_MODEL, prior="gaussian"), seeds=1
-    )
+    names = [name for name in datasets.names() if name.startswith("scenes/") and "@" not in name]
+    jobs = {name: measure_job(name, _WORLD_MODEL, prior="gaussian") for name in names}
+    return [TableLine(f"{name}, {_WORLD_MODEL}", cells, job, seeds=1) for name, job in jobs.items()]
