@@ -35,7 +35,7 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
         st.caption("No time estimate: there is no earlier run to go by.")
     else:
         told = f"{duration(seconds)} at most, {duration(seconds * seeds)} for {seeds} seeds"
-        st.caption(f"About {told} (estimated from {source}).")
+        st.caption(f"About {told} (based on {source}).")
     if one:
         run = store.create(kind_of(planned.job), planned.title, planned.job)
         launch(store, run.id)

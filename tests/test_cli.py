@@ -337,7 +337,7 @@ def test_a_table_of_the_paper_without_data_says_what_to_do():
 
 def test_a_table_of_the_built_in_world_has_a_time():
     text = here("reproduce", "world/oracle")
-    assert "ready to run, about" in text and "(a rough default)" in text
+    assert "ready to run, about" in text and "(a rough estimate)" in text
     assert "what can run takes about" in text
 
 
