@@ -14,16 +14,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.training_set import SIZES, training_pairs, training_retrieval
 from core.base.files import write_json
-from core.cli.recall import scored
 from core.datasets import load
 from core.debiasing.blind import blind_baseline
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import estimate_prior, null_sample
 from core.debiasing.recall_curves import alpha_record, recall_curve, transferred_alpha_record
+from core.debiasing.retrieval import score_table
 from core.debiasing.study import AlphaStudy, stability, transfer_alpha
-from core.debiasing.training_set import SIZES, training_pairs, training_retrieval
-from core.metrics.evaluation import percent_record
 from core.pretrain.recipes import RECIPES
 from core.scoring.load import load_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
@@ -101,7 +100,7 @@ def blind_rows() -> list[dict[str, Any]]:
         shape = "x".join(map(str, groups.shape))
         head = {"model": LANGUAGE, "benchmark": name, "shape": shape, "groups": len(groups), "prior": ""}
         found += [
-            {**head, "metric": metric, "setting": f"blind: {check.verdict}", **percent_record(e)}
+            {**head, "metric": metric, "setting": f"blind: {check.verdict}", **e.record()}
             for metric, e in check.metrics.items()
         ]
     return found
@@ -157,7 +156,7 @@ def measure_trainset() -> None:
 
 def measure_retrieval() -> None:
     """Tables 3, 7 and 8: R@1 and R@5 both ways among all queries and images, alpha from the validation split."""
-    parts = {split: scored(RETRIEVAL, split, MODEL, IMAGES) for split in ("validation", "test")}
+    parts = {split: score_table(RETRIEVAL, split, MODEL, IMAGES) for split in ("validation", "test")}
     scores, relevant, captions = parts["test"]
     nulls = score_matrix(load_scorer(MODEL), null_sample(MODEL, RETRIEVAL), captions, ScoreCache())
     record = {

@@ -14,7 +14,7 @@ from typing import Any
 
 from core.datasets import load, names
 from core.groups import GroupSet
-from core.metrics.evaluation import Evaluation, percent_record, tags_frame
+from core.metrics.evaluation import Evaluation, tags_frame
 from core.scenes.sets import FLAT, SETS
 from core.scoring.lazy_scorer import lazy_scorer
 from core.scoring.load import scorer_names
@@ -73,7 +73,7 @@ def measured(scorer: Any, groups: GroupSet) -> list[Row]:
 
 def rows_of(found: Evaluation, part: str, metrics: dict[str, Any]) -> list[Row]:
     what = {"shape": "x".join(map(str, found.shape)), "part": part, "groups": len(found.scores)}
-    return [{**what, "metric": metric, **percent_record(e)} for metric, e in metrics.items()]
+    return [{**what, "metric": metric, **e.record()} for metric, e in metrics.items()]
 
 
 TOLD = "GroupScore, below it GroupMatch, in percent with 95 % intervals; one number where they are the same metric."

@@ -15,6 +15,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
+from core.base.arrays import Array, to_numpy
 from core.base.errors import InputError
 from core.base.limits import limits
 
@@ -138,9 +139,9 @@ class Group:
         return len(self.images), len(self.captions)
 
 
-def check_truth(truth: np.ndarray, n: int, m: int, k: int, ids: Sequence[str] | None = None) -> np.ndarray:
+def check_truth(truth: Array, n: int, m: int, k: int, ids: Sequence[str] | None = None) -> np.ndarray:
     """Validate caption indices of shape (n, m): integers in [0, k), distinct within a group."""
-    array = np.asarray(truth)
+    array = to_numpy(truth)
     if array.shape != (n, m):
         raise InputError(
             f"Truth has shape {array.shape}; the scores need ({n}, {m}), one caption index per image."

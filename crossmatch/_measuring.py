@@ -9,6 +9,7 @@ import pandas as pd
 
 from core.groups import check_truth
 from core.matching import groups as matching
+from core.matching.global_match import match_global as _match_global
 from core.metrics import groups as metrics
 from core.metrics import paired
 from core.metrics.evaluation import Evaluation
@@ -72,7 +73,7 @@ def match_global(scores: np.ndarray) -> np.ndarray:
     >>> cm.match_global(np.array([[3.0, 2.0], [2.9, 0.0]])).tolist()  # 2.0 + 2.9 is more than 3.0 + 0.0
     [1, 0]
     """
-    return matching.match_global(scores)
+    return _match_global(scores)
 
 
 def evaluate(

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from test_limits import MB, npz, peak_of, visitor  # noqa: F401
+from test_ranks import assert_counted
 
 from core.base.errors import InputError
 from core.base.limits import LOCAL
@@ -18,8 +19,7 @@ from core.matching import global_match
 from core.matching.global_match import AllPairs
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
-from core.metrics.ranks import rank_own
-from core.metrics.retrieval import ranks
+from core.metrics.recall import rank_both_ways
 from core.teaching.single_group import evaluate_file
 
 WIDE = (metrics.GLOBAL_MATCH, metrics.IMAGE_TO_TEXT, metrics.TEXT_TO_IMAGE)
@@ -48,13 +48,12 @@ def test_ranks_by_blocks_are_those_of_the_matrix_with_captions_of_no_image_among
     own = rng.permutation(images + more)[:images]
     before, global_match._BLOCK_SCORES = global_match._BLOCK_SCORES, int(rng.integers(1, 40))
     try:
-        found = rank_own(AllPairs.of(scores), own)
+        found = rank_both_ways(AllPairs.of(scores), (own, np.arange(images)))
     finally:
         global_match._BLOCK_SCORES = before
-    wanted = ranks(scores, own), ranks(np.ascontiguousarray(scores[:, own].T), np.arange(images))
-    for got, plain in zip(found, wanted, strict=True):
-        np.testing.assert_array_equal(got.rank, plain.rank)
-        np.testing.assert_array_equal(got.tied, plain.tied)
+    relevant = np.zeros((images + more, images), dtype=bool)
+    relevant[own, np.arange(images)] = True
+    assert_counted(found, scores, relevant)
 
 
 @pytest.mark.parametrize(("m", "k"), [(2, 2), (1, 4), (2, 3)])
@@ -66,7 +65,7 @@ def test_the_metrics_by_blocks_are_those_of_the_matrix(monkeypatch, m, k, levels
         whole = rng.integers(0, levels, whole.shape).astype(np.float32)
     groups = whole.reshape(n, m, n, k)[np.arange(n), :, np.arange(n)]
     dense = Evaluation.of(groups, None, global_scores=whole).metrics
-    monkeypatch.setattr(metrics, "_DENSE", 0)
+    monkeypatch.setattr(global_match, "_DENSE", 0)
     monkeypatch.setattr(global_match, "_BLOCK_SCORES", 5 * n * k)
     blocks = Evaluation.of(groups, None, global_scores=AllPairs.of(whole)).metrics
     for name in WIDE if levels is None else WIDE[1:]:  # of several best assignments either may be found
@@ -89,15 +88,16 @@ def test_scores_of_embeddings_are_the_same_in_every_block_and_equal_rows_tie():
         np.testing.assert_array_equal(np.concatenate(parts), whole)
 
 
-def test_the_assignment_by_blocks_has_the_highest_total_of_the_rounded_cosines():
+def test_the_assignment_by_blocks_has_the_highest_total_of_the_rounded_cosines(monkeypatch):
     rng = np.random.default_rng(1)
     images = rng.normal(size=(30, 5))
     pairs = read_embeddings(
         "e.npz", "2x2", npz(img=images, cap=images + rng.normal(size=(30, 5)))
     ).all_pairs()
-    found, scores = global_match.match_global_blocks(pairs.rows, 30, 30), pairs.whole().astype(np.float64)
+    monkeypatch.setattr(global_match, "_DENSE", 0)
+    found, scores = global_match.match_global(pairs), pairs.whole().astype(np.float64)
     rows, best = linear_sum_assignment(scores, maximize=True)
-    assert found.scores.sum() == pytest.approx(scores[rows, best].sum(), abs=1e-12)
+    assert scores[rows, found].sum() == pytest.approx(scores[rows, best].sum(), abs=1e-12)
 
 
 # --- what a small file costs
@@ -162,11 +162,14 @@ def test_a_matrix_or_an_assignment_that_does_not_fit_into_memory_is_refused(monk
     pairs = AllPairs(lambda part: np.zeros((part.stop - part.start, 10**6)), 10**6, 10**6)
     with pytest.raises(InputError, match=r"needs about 4000\.0 GB of memory"):
         pairs.whole()
+    monkeypatch.setattr(global_match, "_DENSE", 0)
     order = np.random.default_rng(0).normal(
         size=2000
     )  # every image wants the same captions: all become candidates
     with pytest.raises(InputError, match="The assignment of all images needs about"):
-        global_match.match_global_blocks(lambda part: np.tile(order, (part.stop - part.start, 1)), 1900, 2000)
+        global_match.match_global(
+            AllPairs(lambda part: np.tile(order, (part.stop - part.start, 1)), 1900, 2000)
+        )
     assert LOCAL.pairs > 10**9
 
 

@@ -19,7 +19,7 @@ READS_TRUTH = {
     *(f"datasets/score_files/{name}.py" for name in ("__init__", "common", "jsonl", "long_format", "npz")),
     *(
         f"metrics/{name}.py"
-        for name in ("groups", "evaluation", "ranks", "alpha_intervals", "paired", "table", "verdicts")
+        for name in ("groups", "evaluation", "alpha_intervals", "paired", "table", "verdicts")
     ),
     *(f"debiasing/{name}.py" for name in ("curves", "study", "blind")),
     *("ttm/run.py", "ttm/records.py", "ttm/explain.py"),  # what a run measures beside its training

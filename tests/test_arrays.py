@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
+from test_ranks import assert_counted
 
 from core.base.arrays import to_numpy
 from core.base.errors import InputError
@@ -20,10 +21,24 @@ from core.debiasing.debias import (
     prior_from_scores,
     sampled_priors,
 )
+from core.debiasing.recall_curves import recall_curve
+from core.debiasing.study import AlphaStudy
 from core.matching import blocks
 from core.matching.comparisons import fitted_groups
+from core.matching.global_match import match_global
 from core.matching.groups import check_scores, match
-from core.metrics.groups import METRICS, evaluate, match_and_evaluate, outcomes, precision, threshold_curve
+from core.metrics.evaluation import Evaluation
+from core.metrics.groups import (
+    METRICS,
+    evaluate,
+    global_match,
+    match_and_evaluate,
+    outcomes,
+    precision,
+    threshold_curve,
+)
+from core.metrics.recall import rank_both_ways, recall
+from core.metrics.retrieval import rank_lists
 
 SHAPES = [(m, k) for k in range(2, 6) for m in range(1, k + 1)] + [(1, 7), (1, 8), (1, 40), (2, 9)]
 ASSIGNED = [(7, 7), (8, 8), (7, 8), (2, 28)]
@@ -242,6 +257,77 @@ def test_priors_and_debiased_scores_take_any_library(library):
     broken = made(np.where(np.arange(5)[:, None] == 3, np.inf, 0.0) + np.zeros((5, 3)), library)
     with pytest.raises(InputError, match="Group 3 has a prior that is not a finite number"):
         debias(there[1], broken, 1.0)
+
+
+def pairs_of(kind, seed, dtype="float32", images=6, captions=9):
+    """Scores of all images with all captions, and a relation; some images and captions belong to nothing."""
+    rng = np.random.default_rng(seed)
+    levels = {"many levels": 120, "few levels": 3, "constant": 1}[kind]
+    scores = rng.integers(0, levels, (images, captions)).astype(dtype)
+    relevant = rng.random((captions, images)) < 0.3
+    relevant[0, 0] = True
+    return scores, relevant
+
+
+@libraries
+@pytest.mark.parametrize("dtype", TYPES)
+@settings(max_examples=10, deadline=None)
+@given(st.sampled_from(["many levels", "few levels", "constant"]), st.integers(0, 2**32 - 1))
+def test_ranks_recall_and_lists_give_what_counting_gives(library, dtype, kind, seed):
+    scores, relevant = pairs_of(kind, seed, dtype)
+    there, wanted = made(scores, library), made(relevant, library)
+    assert_counted(rank_both_ways(there, wanted), scores, relevant)
+    assert recall(there, wanted) == recall(scores, relevant)
+    lists = rank_lists(there, wanted.T), rank_lists(scores, relevant.T)
+    for a, b in zip(*lists, strict=True):
+        assert type(a) is type(there) and a.device == there.device
+        np.testing.assert_allclose(to_numpy(a), b, rtol=1e-14)
+    rows = zip(scores, relevant.T, strict=True)
+    places = [[1 + sum(before) for before in _before(*row)] for row in rows]
+    means = [np.mean(row) if row else np.nan for row in places]
+    np.testing.assert_allclose(lists[1].relevant, means)
+
+
+def _before(scores, right):
+    """Of each relevant item, whether each other one is ranked before it: better ones, level ones that are not relevant,
+    and of level relevant ones those that come first in the list."""
+    for i in np.flatnonzero(right):
+        yield [
+            scores[j] > scores[i] or (scores[j] == scores[i] and (not right[j] or j < i))
+            for j in range(len(scores))
+            if j != i
+        ]
+
+
+@libraries
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 5), st.integers(0, 2), st.booleans(), st.integers(0, 2**32 - 1))
+def test_the_global_assignment_takes_any_library_and_is_what_brute_force_gives(
+    library, n, more, coarse, seed
+):
+    scores = np.random.default_rng(seed).normal(size=(n, n + more))
+    scores = np.round(scores) if coarse else scores
+    array = made(scores, library)
+    found = match_global(array)
+    assert type(found) is type(array) and found.device == array.device
+    best = max(sum(scores[i, p[i]] for i in range(n)) for p in permutations(range(n + more), n))
+    assert scores[np.arange(n), to_numpy(found)].sum() == pytest.approx(best)
+    truth = np.arange(n)
+    assert global_match(array, made(truth, library)) == global_match(scores, truth)
+
+
+@libraries
+def test_evaluations_studies_and_recall_curves_take_any_library(library):
+    scores, truth = case((2, 3), "few levels", 1, n=20)
+    prior = np.random.default_rng(0).normal(size=(20, 3))
+    there = [made(x, library) for x in (scores, prior, truth)]
+    record = Evaluation.of(there[0], there[2]).record()
+    assert record == Evaluation.of(scores, truth).record()
+    ids = [str(i) for i in range(20)]
+    assert AlphaStudy(*there, ids).record() == AlphaStudy(scores, prior, truth, ids).record()
+    table, relevant = pairs_of("many levels", 0)
+    curve = recall_curve(made(table, library), made(prior[:3].ravel(), library), made(relevant, library), 0.1)
+    assert curve.values.tolist() == recall_curve(table, prior[:3].ravel(), relevant, 0.1).values.tolist()
 
 
 @libraries

@@ -8,8 +8,8 @@ from scipy.optimize import linear_sum_assignment
 
 from core.base.errors import InputError
 from core.matching import global_match as assignment
-from core.matching.global_match import match_global_blocks
-from core.metrics.groups import global_match, global_match_blocks
+from core.matching.global_match import AllPairs, match_global
+from core.metrics.groups import global_match
 
 RNG = np.random.default_rng(0)
 KINDS = {
@@ -28,83 +28,78 @@ KINDS = {
 }
 
 
-def by_blocks(scores, **how):
-    return match_global_blocks(lambda part: scores[part], *scores.shape, **how)
+@pytest.fixture
+def blocks_of_all(monkeypatch):
+    """No matrix is small enough to be assigned as a whole."""
+    monkeypatch.setattr(assignment, "_DENSE", 0)
+    return monkeypatch
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5), (6, 6), (30, 30), (40, 90), (120, 500)])
-def test_the_total_is_that_of_the_assignment_of_the_whole_matrix_and_the_bound_proves_it(
-    shape, kind, monkeypatch
-):
-    monkeypatch.setattr(
-        assignment, "_BLOCK_SCORES", 7 * shape[1]
-    )  # blocks of seven images, the last one shorter
+def test_the_total_is_that_of_the_assignment_of_the_whole_matrix(shape, kind, blocks_of_all):
+    # Blocks of seven images, the last one shorter, and few candidates, so that more have to be added.
+    blocks_of_all.setattr(assignment, "_BLOCK_SCORES", 7 * shape[1])
+    blocks_of_all.setattr(assignment, "_CANDIDATES", 3)
     given = KINDS[kind](*shape)
-    found, scores = by_blocks(given, candidates=3), given.astype(np.float64)
+    found, scores = match_global(AllPairs.of(given)), given.astype(np.float64)
     images, best = linear_sum_assignment(scores, maximize=True)
-    total, close = float(scores[images, best].sum()), 1e-12 * shape[0] * float(np.abs(scores).max())
-    assert len(set(found.matching.tolist())) == shape[0]
-    np.testing.assert_array_equal(found.scores, scores[images, found.matching])
-    assert found.scores.sum() == pytest.approx(total, abs=close)
-    assert found.bound == pytest.approx(total, abs=close)
+    assert len(set(found.tolist())) == shape[0]
+    close = 1e-12 * shape[0] * float(np.abs(scores).max())
+    assert scores[images, found].sum() == pytest.approx(scores[images, best].sum(), abs=close)
 
 
-def test_where_one_matching_is_best_it_is_that_one():
+def test_where_one_matching_is_best_it_is_that_one(blocks_of_all):
     scores = RNG.normal(size=(50, 200))
-    np.testing.assert_array_equal(by_blocks(scores).matching, linear_sum_assignment(scores, maximize=True)[1])
+    best = linear_sum_assignment(scores, maximize=True)[1]
+    np.testing.assert_array_equal(match_global(AllPairs.of(scores)), best)
 
 
-def test_few_candidates_are_enough_where_images_differ_and_the_rest_is_added_where_they_do_not():
-    differ = by_blocks(RNG.normal(size=(300, 900)), candidates=4)
-    assert differ.candidates < 300 * 10 and differ.passes <= 6
-    alike = by_blocks(np.tile(RNG.normal(size=900), (300, 1)), candidates=4)
-    assert alike.candidates > 300 * 100
+def test_every_score_is_asked_for_a_few_times(blocks_of_all):
+    scores, asked = RNG.normal(size=(300, 900)), []
+    match_global(AllPairs(lambda part: (asked.append(part), scores[part])[1], 300, 900))
+    assert sum(part.start == 0 for part in asked) <= 6
 
 
-def test_no_more_than_some_rows_and_the_candidates_are_held(monkeypatch):
-    monkeypatch.setattr(assignment, "_BLOCK_SCORES", 20_000)
+def test_no_more_than_some_rows_and_the_candidates_are_held(blocks_of_all):
+    blocks_of_all.setattr(assignment, "_BLOCK_SCORES", 20_000)
     images, captions = RNG.normal(size=(1000, 8)), RNG.normal(size=(4000, 8))
     tracemalloc.start()
     try:
-        match_global_blocks(lambda part: images[part] @ captions.T, 1000, 4000)
+        match_global(AllPairs(lambda part: images[part] @ captions.T, 1000, 4000))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < 0.25 * 8 * 1000 * 4000
 
 
+@pytest.mark.parametrize("held", [True, False])
 @pytest.mark.parametrize(
     ("scores", "says"),
     [
-        (np.zeros((3, 2)), "no more than captions"),
+        (np.zeros((3, 2)), "images <= captions"),
         (np.array([[0.0, 1.0], [np.nan, 1.0]]), "Image 1 "),
         (np.array([[0.0, 1.0], [1.0, np.inf]]), "Image 1 "),
     ],
 )
-def test_bad_scores_are_one_sentence(scores, says):
+def test_bad_scores_are_one_sentence(scores, says, held, blocks_of_all):
     with pytest.raises(InputError, match=says):
-        by_blocks(scores)
+        match_global(scores if held else AllPairs.of(scores))
 
 
 def test_rows_of_another_length_are_refused():
     with pytest.raises(InputError, match="they need 4 captions"):
-        match_global_blocks(lambda part: np.zeros((part.stop - part.start, 3)), 2, 4)
+        match_global(AllPairs(lambda part: np.zeros((part.stop - part.start, 3)), 2, 4))
 
 
-def test_the_metric_from_blocks_is_the_metric_of_the_matrix():
+def test_the_metric_from_blocks_is_the_metric_of_the_matrix(blocks_of_all):
     scores = RNG.normal(size=(60, 60)) + 2 * np.eye(60)
-    truth = np.arange(60)
-    blocks = global_match_blocks(lambda part: scores[part], 60, truth, 60, per_group=2, seed=3)
-    assert blocks == global_match(scores, truth, per_group=2, seed=3)
+    blocks = global_match(scores, np.arange(60), per_group=2, seed=3)
+    blocks_of_all.setattr(assignment, "_DENSE", 10**6)
+    assert blocks == global_match(scores, np.arange(60), per_group=2, seed=3)
     assert 20 < blocks.value < 100  # neither nothing nor everything is right
 
 
-def test_a_constant_scorer_is_at_chance_from_blocks():
-    values = [
-        global_match_blocks(
-            lambda part: np.ones((part.stop - part.start, 20)), 20, np.arange(20), 20, seed=s
-        ).value
-        for s in range(40)
-    ]
+def test_a_constant_scorer_is_at_chance_from_blocks(blocks_of_all):
+    values = [global_match(np.ones((20, 20)), np.arange(20), seed=s).value for s in range(40)]
     assert 2 < np.mean(values) < 9  # chance is 5; the standard error is 0.8

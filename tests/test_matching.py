@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from core.base.errors import InputError
-from core.matching.groups import check_scores, match, match_global
+from core.matching.global_match import match_global
+from core.matching.groups import check_scores, match
 
 SHAPES = [
     (1, 2),

@@ -222,11 +222,10 @@ def test_ties_of_a_global_assignment_are_said_to_be_uncounted_and_never_to_be_no
     from core.base.text import tie_count
     from core.cli.output import format_metrics
     from core.figures.text import metric_line
-    from core.metrics.evaluation import percent_record
 
     found = global_match(np.ones((4, 4)), np.arange(4))  # everything ties
     assert found.ties is None and metric_line(found).endswith("ties not counted")
-    record = {"metrics": {"global_match": percent_record(found)}}
+    record = {"metrics": {"global_match": found.record()}}
     assert format_metrics(record).splitlines()[1].split()[-1] == "–"
     assert [tie_count(n) for n in (None, float("nan"), 0, 12.0)] == ["–", "–", "0", "12"]
 

@@ -242,7 +242,6 @@ def test_cola_single_object_has_relevance_and_hard_lists_by_query(tmp_path, part
     ]
     assert found.any_word.astype(int).tolist() == [[1, 1, 1, 0], [1, 1, 1, 0], [0, 1, 0, 1]]
     assert [red(image) for image in found.images] == [0, 1, 10, 11]
-    assert found.image_of is None
 
 
 def test_coco_links_every_caption_to_its_image(tmp_path):
@@ -250,7 +249,7 @@ def test_coco_links_every_caption_to_its_image(tmp_path):
     found = read("coco", tmp_path)
     assert len(found) == 2
     assert len(found.queries) == 11
-    assert found.image_of.tolist() == [0] * 5 + [1] * 6
+    assert found.links[:, 1].tolist() == [0] * 5 + [1] * 6
     assert found.relevant.sum(axis=1).tolist() == [1] * 11
     assert [red(image) for image in found.images] == [0, 10]
 
@@ -275,7 +274,7 @@ def test_imagenet_asks_for_each_image_which_class_it_shows(tmp_path, names):
     (tmp_path / "imagenet" / names).write_text(texts[names])
     found = read("imagenet", tmp_path / "imagenet")
     assert found.queries == ("a photo of a tench.", "a photo of a goldfish.")
-    assert found.query_of.tolist() == [0, 0, 1, 1, 1]
+    assert found.relevant.astype(int).tolist() == [[1, 1, 0, 0, 0], [0, 0, 1, 1, 1]]
     assert [red(image) for image in found.images] == [0, 1, 10, 11, 12]
 
 

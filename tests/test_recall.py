@@ -4,12 +4,13 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from test_ranks import by_counting
 
 from core.base.errors import InputError
 from core.debiasing.debias import debias_matrix, prior_from_samples
 from core.debiasing.recall_curves import alpha_record, recall_curve, transferred_alpha_record
-from core.metrics.recall import classify, classify_if_classes, recall, recall_in_blocks
-from core.metrics.retrieval import ranks, recall_at
+from core.matching.global_match import AllPairs
+from core.metrics.recall import recall
 
 
 def several(n=12, m=30, seed=0):
@@ -36,11 +37,11 @@ def test_any_of_an_images_captions_counts_as_a_hit():
 def test_recall_equals_the_ranks_of_each_side():
     scores, relevant = several()
     found = recall(scores, relevant)
-    assert found.recall["image_to_text_r5"].value == 100 * recall_at(ranks(scores, relevant.T), 5).mean()
-    asked = relevant.any(axis=1)
-    back = recall_at(ranks(scores.T[asked], relevant[asked]), 1).mean()
-    assert found.recall["text_to_image_r1"].value == pytest.approx(100 * back)
-    assert found.left_out == {"image_to_text": 0, "text_to_image": int((~asked).sum())}
+    forth, _ = by_counting(scores, relevant.T)
+    assert found.recall["image_to_text_r5"].value == pytest.approx(100 * np.mean(np.array(forth) <= 5))
+    back, _ = by_counting(scores.T, relevant)
+    assert found.recall["text_to_image_r1"].value == pytest.approx(100 * np.mean(np.array(back) == 1))
+    assert found.left_out == {"image_to_text": 0, "text_to_image": len(relevant) - len(back)}
 
 
 def test_the_chance_level_is_that_of_a_random_order():
@@ -63,19 +64,12 @@ def test_ties_are_lost_and_counted():
 def test_classification_is_retrieval_of_the_classes_captions():
     rng = np.random.default_rng(0)
     scores, label = rng.normal(size=(50, 8)), rng.integers(0, 8, 50)
-    found = classify(scores, label)
+    found = recall(scores, label == np.arange(8)[:, None]).metrics
     assert found["accuracy_top1"].value == 100 * (scores.argmax(axis=1) == label).mean()
-    assert found["accuracy_top1"].chance == 12.5 and found["accuracy_top5"].chance == 62.5
-    relevant = label == np.arange(8)[:, None]
-    assert found["accuracy_top1"].value == recall(scores, relevant).recall["image_to_text_r1"].value
-
-
-def test_a_class_with_several_prompts_scores_their_mean():
-    """Class 0 has prompts 0 and 2 (mean 2), class 1 has prompt 1 (1.5): class 0 wins."""
-    scores = np.array([[3.0, 1.5, 1.0]])
-    assert classify(scores, np.array([0]), np.array([0, 1, 0]))["accuracy_top1"].value == 100
-    with pytest.raises(InputError, match="no caption"):
-        classify(scores, np.array([0]), np.array([0, 2, 0]))
+    second = np.argsort(-scores, axis=1)[:, :5] == label[:, None]
+    assert found["accuracy_top5"].value == 100 * second.any(axis=1).mean()
+    assert found["accuracy_top1"].chance == pytest.approx(12.5)
+    assert found["accuracy_top5"].chance == pytest.approx(62.5)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -110,7 +104,7 @@ def test_alpha_moves_no_caption_to_image_retrieval():
     [
         (np.zeros((2, 3)), np.zeros((2, 3), dtype=bool), "do not fit"),
         (np.full((2, 3), np.nan), np.ones((3, 2), dtype=bool), "not a finite number"),
-        (np.zeros((2, 3)), np.zeros((3, 2), dtype=bool), "nothing to find"),
+        (np.zeros((2, 3)), np.zeros((3, 2), dtype=bool), "nothing to retrieve"),
     ],
 )
 def test_bad_input_is_one_sentence(scores, relevant, words):
@@ -136,11 +130,10 @@ def test_an_alpha_from_other_images_is_measured_on_these_image_by_image():
 def test_captions_that_name_classes_give_an_accuracy_and_others_do_not():
     label = np.array([0, 1, 1, 0, 2])
     scores = np.eye(3)[label]
-    found = classify_if_classes(scores, label == np.arange(3)[:, None])
-    assert found["accuracy_top1"]["value"] == 100 and found["accuracy_top1"]["chance"] == pytest.approx(
-        33.3333
-    )
-    assert classify_if_classes(*several()) == {}
+    found = recall(scores, label == np.arange(3)[:, None]).record()["metrics"]
+    assert (found["accuracy_top1"]["value"], found["accuracy_top1"]["chance"]) == (100, 33.3333)
+    assert "accuracy_top5" not in found  # of three classes
+    assert recall(*several()).metrics.keys() == recall(*several()).recall.keys()
 
 
 def test_the_command_finds_both_ways_for_any_model(tiny_clip_folder, monkeypatch):
@@ -175,9 +168,9 @@ def test_the_command_finds_both_ways_for_any_model(tiny_clip_folder, monkeypatch
 def test_recall_from_blocks_is_that_of_the_matrix(levels):
     rng = np.random.default_rng(2)
     scores = rng.normal(size=(12, 40)) if levels is None else rng.integers(0, levels, (12, 40)).astype(float)
-    image_of = rng.permutation(np.concatenate([np.arange(12), rng.integers(0, 12, 28)]))
-    found = recall_in_blocks(lambda part: scores[part], 12, image_of)
-    assert found.record() == recall(scores, image_of[:, None] == np.arange(12)).record()
+    relevant = rng.random((40, 12)) < 0.1
+    found = recall(AllPairs(lambda part: scores[part], 12, 40), np.nonzero(relevant))
+    assert found.record() == recall(scores, relevant).record()
 
 
 def test_a_large_set_is_measured_from_embeddings_to_the_same_recall(
@@ -238,7 +231,7 @@ def test_a_retrieval_set_is_debiased_on_the_command_line(tmp_path_factory, monke
 
 
 def test_training_pairs_are_scenes_and_captions_of_the_models_own_training_data(tmp_path):
-    from core.debiasing.training_set import training_pairs
+    from benchmarks.training_set import training_pairs
     from core.scenes.training_data import DataRecipe, training_data
 
     recipe = DataRecipe(singles=30, twins=0, detail=0.15)
@@ -266,7 +259,7 @@ class Copier:
 
 
 def test_a_model_biased_towards_common_captions_has_a_best_alpha_above_zero_on_its_training_set():
-    from core.debiasing.training_set import TrainingPairs, training_retrieval
+    from benchmarks.training_set import TrainingPairs, training_retrieval
 
     rng = np.random.default_rng(0)
     n = 120

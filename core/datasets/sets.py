@@ -88,23 +88,6 @@ class RetrievalSet:
         mask[self.links[:, 0], self.links[:, 1]] = True
         return mask
 
-    @property
-    def image_of(self) -> np.ndarray | None:
-        """int (q,): the one image of every query, None unless each has exactly one.
-        `core.metrics.retrieval.ranks` takes it."""
-        return _restrict(self.links[:, 0], self.links[:, 1], len(self.queries))
-
-    @property
-    def query_of(self) -> np.ndarray | None:
-        """int (n,): the one query of every image, None unless each has exactly one."""
-        return _restrict(self.links[:, 1], self.links[:, 0], len(self.images))
-
-
-def _restrict(owners: np.ndarray, things: np.ndarray, count: int) -> np.ndarray | None:
-    if len(owners) != count or len(np.unique(owners)) != count:
-        return None
-    return things[np.argsort(owners)]
-
 
 @dataclass(frozen=True)
 class SceneObject:

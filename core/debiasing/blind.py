@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.base.errors import InputError
-from core.metrics.evaluation import Evaluation, percent_record
+from core.metrics.evaluation import Evaluation
 from core.metrics.groups import INDIVIDUAL_MATCH, Estimate, outcomes
 from core.scorers.score_kinds import KINDS
 from core.scoring.load import scorer_kind
@@ -50,7 +50,7 @@ class BlindCheck(NamedTuple):
             "verdict": self.verdict,
             "says": VERDICTS[self.verdict],
             "way_from_chance": way,
-            "metrics": {name: percent_record(e) for name, e in self.metrics.items()},
+            "metrics": {name: e.record() for name, e in self.metrics.items()},
         }
 
 

@@ -89,7 +89,7 @@ def alpha_intervals(scores: Array, prior: Array, truth: Array, metric: str) -> A
     alpha rule is asked.
     """
     array = as_float64(check_scores(scores))
-    rule, own = metric_entry(metric, *array.shape[1:]).alpha, check_truth(to_numpy(truth), *array.shape)
+    rule, own = metric_entry(metric, *array.shape[1:]).alpha, check_truth(truth, *array.shape)
     return rule.spans(AlphaInputs(array, check_prior(prior, array), like(own, array)))
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from core.base.arrays import as_float64, to_numpy
 from core.base.errors import InputError
 from core.debiasing.curves import (
     AlphaCurve,
@@ -28,7 +29,7 @@ from core.debiasing.debias import check_alpha, check_prior, debias, group_prior,
 from core.groups import check_truth
 from core.matching.groups import MAX_ENUMERATED, check_scores
 from core.metrics import groups as metrics
-from core.metrics.evaluation import Evaluation, percent_record
+from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, TEXT_SCORE, Estimate
 
 REPEATS, STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
@@ -85,7 +86,8 @@ class PriorStability(NamedTuple):
 class AlphaStudy:
     """Scores (n, m, k), log P(t|i), with the prior (n, k), log P_train(t), of each group's captions.
 
-    truth : int (n, m). Every figure in percent. Raises InputError for shapes that do not fit.
+    truth : int (n, m). Numpy arrays or torch tensors; held in numpy. Every figure in percent. Raises InputError for
+    shapes that do not fit.
     """
 
     scores: np.ndarray
@@ -95,7 +97,7 @@ class AlphaStudy:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        self.scores = check_scores(self.scores, list(self.ids)).astype(np.float64)
+        self.scores = to_numpy(as_float64(check_scores(self.scores, list(self.ids))))
         self.prior = check_prior(self.prior, self.scores)
         n, m, k = self.scores.shape
         self.truth = check_truth(self.truth, n, m, k, ids=self.ids)
@@ -169,7 +171,7 @@ class AlphaStudy:
             "metrics": {name: self._metric(name, zero, ends[1.0][name]) for name, zero in ends[0.0].items()},
             "language": {
                 "scenario": self.frequency.scenario or None,
-                "true_caption_likelier": None if likelier is None else percent_record(likelier),
+                "true_caption_likelier": None if likelier is None else likelier.record(),
             },
         }
 
@@ -179,9 +181,9 @@ class AlphaStudy:
         tuned = {"label": TUNED_ON_TEST, "alpha": best.alpha, "alpha_low": best.low, "alpha_high": best.high}
         return {
             "depends_on_alpha": self.depends(name),
-            "alpha_0": percent_record(zero),
-            "alpha_1": percent_record(one),
-            "best": {**tuned, "intervals": best.intervals.tolist(), **percent_record(found)},
+            "alpha_0": zero.record(),
+            "alpha_1": one.record(),
+            "best": {**tuned, "intervals": best.intervals.tolist(), **found.record()},
             "validated": self._protocol(name),
         }
 
@@ -234,7 +236,7 @@ def transfer_alpha(chosen_on: AlphaStudy, study: AlphaStudy, metric: str) -> dic
     alpha = chosen_on.best(metric).alpha
     before, after = study.evaluation(0.0).outcomes[metric], study.evaluation(alpha)
     gain = metrics.compare(before.value, after.outcomes[metric].value, study.seed)
-    return {"alpha": round(alpha, 4), **percent_record(after.metrics[metric]), "gain": gain._asdict()}
+    return {"alpha": round(alpha, 4), **after.metrics[metric].record(), "gain": gain._asdict()}
 
 
 def _pair(mean: float, std: float) -> dict[str, float]:

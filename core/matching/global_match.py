@@ -1,8 +1,9 @@
-"""One assignment of all images from blocks of score rows: the whole matrix is never held. Never receives truth.
+"""One assignment of all images to all captions, without groups. Never receives truth.
 
-The assignment is solved on a few candidates of each image. Prices of captions then say what every score that was left
-out could still gain, and a pass over all of them either proves that nothing can be gained or adds what could.
-Source: [TTM] section 3.2.1, Eq. 2; prices and bound are the dual of that linear program.
+Of a large matrix a few rows are held at a time: the assignment is solved on a few candidates of each image. Prices of
+captions then say what every score that was left out could still gain, and a pass over all of them either proves that
+nothing can be gained or adds what could. Source: [TTM] section 3.2.1, Eq. 2; prices are the
+dual of that linear program.
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
+from array_api_compat import array_namespace
 
+from core.base.arrays import Array, as_array, like, to_numpy
 from core.base.errors import InputError
 from core.base.interrupt import between_blocks
 from core.base.limits import check_memory
 
 # Scores of a block of rows that is held at a time: 2 MiB in float32.
 _BLOCK_SCORES = 524_288
-
-Rows = Callable[[slice], np.ndarray]
+_DENSE = 4_000_000  # scores of a matrix that is assigned as a whole
+_CANDIDATES = 16  # of each image to begin with
 
 
 class AllPairs(NamedTuple):
@@ -30,35 +33,76 @@ class AllPairs(NamedTuple):
     dimensions : multiplications that one score takes.
     """
 
-    rows: Rows
+    rows: Callable[[slice], Array]
     images: int
     captions: int
     dimensions: int = 1
 
     @classmethod
-    def of(cls, scores: np.ndarray) -> AllPairs:
-        """The same of a matrix (N, M) that is held already."""
-        return cls(lambda part: scores[part], *scores.shape)
+    def of(cls, scores: Array | AllPairs) -> AllPairs:
+        """The same of a matrix (N, M) that is held already; InputError for another shape."""
+        if isinstance(scores, AllPairs):
+            return scores
+        array = as_array(scores)
+        if array.ndim != 2 or 0 in array.shape:
+            raise InputError(
+                f"Scores of all images with all captions have shape {tuple(array.shape)}; they need (images, "
+                "captions), one or more of each."
+            )
+        return cls(lambda part: array[part], *array.shape)
 
-    def whole(self) -> np.ndarray:
-        """The matrix (N, M), for few images; InputError where it does not fit into memory."""
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """All scores, some images at a time; InputError for a wrong shape or a score that is not finite."""
+        size = max(1, _BLOCK_SCORES // self.captions)
+        for start in range(0, self.images, size):
+            between_blocks()
+            part = slice(start, min(self.images, start + size))
+            yield part, self.block(part)
+
+    def block(self, part: slice) -> Array:
+        """Scores of some images with all captions; errors as of `blocks`."""
+        block = as_array(self.rows(part))
+        if block.shape != (part.stop - part.start, self.captions):
+            raise InputError(
+                f"Scores of images {part.start} to {part.stop - 1} have shape {tuple(block.shape)}; they need "
+                f"{self.captions} captions."
+            )
+        xp = array_namespace(block)
+        finite = xp.isfinite(xp.max(block, axis=1)) & xp.isfinite(xp.min(block, axis=1))
+        if not xp.all(finite):
+            raise InputError(
+                f"Image {part.start + int(to_numpy(finite).argmin())} has a score that is not a finite number; score "
+                "it again."
+            )
+        return block
+
+    def permute_captions(self, order: np.ndarray) -> AllPairs:
+        """The same with the captions in another order, int (M,)."""
+        return self._replace(rows=lambda part: as_array(self.rows(part))[:, order])
+
+    def whole(self) -> Array:
+        """The matrix (N, M), checked, for few images; InputError where it does not fit into memory."""
         check_memory("A matrix of all images with all captions", 4 * self.images * self.captions)
-        return self.rows(slice(0, self.images))
+        return self.block(slice(0, self.images))
 
 
-class GlobalMatch(NamedTuple):
-    """One injective matching of all images with the highest total, and the proof of it.
+def match_global(scores: Array | AllPairs) -> Array:
+    """One injective matching of all N images to M >= N captions with the highest total, int64 (N,).
 
-    matching : int64 (N,), the caption of each image. scores : float64 (N,), of the matched pairs.
-    bound : no matching has a higher total than this (N + M prices say so). It is the total itself but for rounding.
-    candidates : scores that the assignment was solved on. passes : how often every score was asked for.
+    scores : float (N, M), finite, a numpy array or a torch tensor; the matching is of its library. scipy solves the
+    assignment on the CPU. Of a large `AllPairs` only some rows are held. Of several best matchings it is any one.
+    Raises InputError for more images than captions, a wrong shape or a score that is not finite.
     """
-
-    matching: np.ndarray
-    scores: np.ndarray
-    bound: float
-    candidates: int
-    passes: int
+    pairs = AllPairs.of(scores)
+    if pairs.images > pairs.captions:
+        raise InputError(
+            f"Global scores have shape ({pairs.images}, {pairs.captions}); they need (images, captions) with images <= "
+            "captions."
+        )
+    if isinstance(scores, AllPairs) and pairs.images * pairs.captions > _DENSE:
+        return _match_in_blocks(pairs)
+    whole = pairs.block(slice(0, pairs.images))
+    return like(scipy.optimize.linear_sum_assignment(to_numpy(whole), maximize=True)[1], whole)
 
 
 class _Candidates:
@@ -84,82 +128,48 @@ class _Candidates:
         return images, captions
 
 
-def row_blocks(rows: Rows, images: int, captions: int) -> Iterator[tuple[slice, np.ndarray]]:
-    """All scores, some images at a time; InputError for a wrong shape or a score that is not finite."""
-    size = max(1, _BLOCK_SCORES // captions)
-    for start in range(0, images, size):
-        between_blocks()
-        part = slice(start, min(images, start + size))
-        block = np.asarray(rows(part))
-        if block.shape != (part.stop - start, captions):
-            raise InputError(
-                f"Scores of images {start} to {part.stop - 1} have shape {block.shape}; they need {captions} captions."
-            )
-        finite = np.isfinite(block.max(axis=1)) & np.isfinite(block.min(axis=1))
-        if not finite.all():
-            raise InputError(
-                f"Image {start + int((~finite).argmax())} has a score that is not a finite number; score it again."
-            )
-        yield part, block
+def _match_in_blocks(pairs: AllPairs) -> np.ndarray:
+    """`match_global` without the matrix. Every block of rows is asked for once in each pass.
 
-
-def match_global_blocks(rows: Rows, images: int, captions: int, candidates: int = 16) -> GlobalMatch:
-    """`core.matching.groups.match_global` without the matrix: one injective matching with the highest total.
-
-    Parameters
-    ----------
-    rows : gives the scores of some images with all captions, float (b, M); asked for every block once in each pass,
-        it has to give the same numbers.
-    images, captions : N <= M.
-    candidates : of each image to begin with. More are added where they are needed, at worst all: a scorer that ranks
-        captions the same for every image needs about N of them for each.
-
-    Of several matchings with the highest total it is any one, as with `match_global`. Exact: `bound` proves it.
-    Raises InputError for more images than captions, a wrong shape or a score that is not finite.
+    More candidates are added where they are needed, at worst all: a scorer that ranks captions the same for every image
+    needs about N of them for each.
     """
-    if not 1 <= images <= captions:
-        raise InputError(
-            f"Global scores of {images} images and {captions} captions: images have to be no more than captions."
-        )
-    found, more, passes = _Candidates(images, captions), max(1, candidates), 1
+    found, more = _Candidates(pairs.images, pairs.captions), _CANDIDATES
     # Until there is a matching nothing has a price, and every score beats what an image has.
-    _scan_scores(rows, found, np.zeros(captions), np.full(images, -np.inf), more, first=True)
+    _scan_scores(pairs, found, np.zeros(pairs.captions), np.full(pairs.images, -np.inf), more, first=True)
     while True:
         matching, scores = _solve(found)
         prices = _prices(found, matching, scores)
-        bound, new = _scan_scores(rows, found, prices, scores - prices[matching], more, first=False)
-        passes += 1
-        if not new:
-            return GlobalMatch(matching, scores, bound, len(found.keys), passes)
-        more = min(2 * more, captions)
+        if not _scan_scores(pairs, found, prices, scores - prices[matching], more, first=False):
+            return matching
+        more = min(2 * more, pairs.captions)
 
 
 def _scan_scores(
-    rows: Rows, found: _Candidates, prices: np.ndarray, values: np.ndarray, most: int, first: bool
-) -> tuple[float, int]:
+    pairs: AllPairs, found: _Candidates, prices: np.ndarray, values: np.ndarray, most: int, first: bool
+) -> int:
     """Ask for every score once; take up to `most` an image that are worth more than what it has (`values`).
 
-    Returns the bound on the total that the prices prove, and how many candidates are new.
+    Returns how many candidates are new: where none is, the matching that has these values is a best one.
     """
-    images, captions = found.shape
-    bound, keys, scores, priced = float(prices.sum()), [], [], bool(prices.any())
-    for part, block in row_blocks(rows, images, captions):
+    keys, scores, priced = [], [], bool(prices.any())
+    for part, rows in pairs.blocks():
+        block = to_numpy(rows)
         block = block if np.issubdtype(block.dtype, np.floating) else block.astype(np.float64)
         worth = block - prices if priced else block
         best = worth.max(axis=1).astype(np.float64)
-        bound += float(best.sum())
         scale = np.abs(best).max() + prices.max()
         behind = np.flatnonzero(best > values[part] + 64 * np.finfo(np.float64).eps * scale)
         if len(behind):
             held = worth if len(behind) == len(worth) else worth[behind]
-            at, which = _best(held, values[part][behind].astype(held.dtype), min(most, captions))
-            keys.append((part.start + behind[at]) * captions + which)
+            at, which = _best(held, values[part][behind].astype(held.dtype), min(most, pairs.captions))
+            keys.append((part.start + behind[at]) * pairs.captions + which)
             scores.append(block[behind[at], which].astype(np.float64))
         if first:  # a caption of its own for each image: some matching is always possible
             own = np.arange(part.start, part.stop)
-            keys.append(own * captions + own)
+            keys.append(own * pairs.captions + own)
             scores.append(block[own - part.start, own].astype(np.float64))
-    return bound, found.add(np.concatenate(keys), np.concatenate(scores)) if keys else 0
+    return found.add(np.concatenate(keys), np.concatenate(scores)) if keys else 0
 
 
 def _best(worth: np.ndarray, values: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:

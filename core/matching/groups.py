@@ -1,6 +1,6 @@
-"""Induced matchings and exact margins for every shape, and global assignment. Never receives truth.
+"""Induced matchings and exact margins for every shape. Never receives truth.
 
-Source: [TTM] sections 3.1, 3.2 and 3.2.1, Algorithm 1.
+Source: [TTM] sections 3.1 and 3.2, Algorithm 1.
 """
 
 from __future__ import annotations
@@ -274,21 +274,3 @@ def _shortest_way_round(loss: np.ndarray) -> np.ndarray:
         between_blocks()
         np.minimum(loss, loss[:, q, None] + loss[None, q], out=loss)
     return np.einsum("iin->in", loss).min(axis=0)
-
-
-def match_global(scores: np.ndarray) -> np.ndarray:
-    """One injective matching of all N images to M >= N captions with the highest total, int64 (N,).
-
-    `scores` is float (N, M), finite. Solved exactly as an assignment problem ([TTM] section 3.2.1, Eq. 2).
-    """
-    array = np.asarray(scores)
-    if array.ndim != 2 or not 1 <= array.shape[0] <= array.shape[1]:
-        raise InputError(
-            f"Global scores have shape {array.shape}; they need (images, captions) with images <= captions."
-        )
-    finite = np.isfinite(array).all(axis=1)
-    if not finite.all():
-        raise InputError(
-            f"Image {int((~finite).argmax())} has a score that is not a finite number; score it again."
-        )
-    return scipy.optimize.linear_sum_assignment(array, maximize=True)[1]

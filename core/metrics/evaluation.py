@@ -9,25 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from core.base.arrays import Array, to_numpy
 from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
 from core.base.limits import refusal
 from core.groups import check_truth
 from core.matching.global_match import AllPairs
-from core.matching.groups import Matches, check_scores, match
+from core.matching.groups import Matches, check_form, check_scores, match
 from core.metrics import groups as metrics
 from core.metrics.groups import Estimate
-from core.metrics.ranks import rank_own
-from core.metrics.retrieval import recall_at
+from core.metrics.recall import Ranks, rank_both_ways
 
 # A tag column with more values than this names groups rather than slicing them.
 MAX_SLICES = 30
-
-
-def percent_record(estimate: metrics.Estimate) -> dict[str, Any]:
-    """value, low, high and chance in percent (4 decimals), ties as a count of groups or None: not counted."""
-    rounded = {name: round(getattr(estimate, name), 4) for name in ("value", "low", "high", "chance")}
-    return {**rounded, "ties": estimate.ties}
 
 
 @dataclass
@@ -40,20 +34,23 @@ class Evaluation:
     ids: Sequence[str]
     tags: pd.DataFrame | None = None  # one row per group
     truth_given: bool = True
-    global_scores: np.ndarray | AllPairs | None = None
+    global_scores: Array | AllPairs | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        self.scores = check_scores(self.scores, list(self.ids))
+        self.scores = to_numpy(check_scores(self.scores, list(self.ids)))
         n, m, k = self.scores.shape
         self.truth = check_truth(self.truth, n, m, k, ids=self.ids)
 
     @classmethod
     def of(
-        cls, scores: np.ndarray, truth: np.ndarray | None, ids: Sequence[str] | None = None, **more: Any
+        cls, scores: Array, truth: Array | None, ids: Sequence[str] | None = None, **more: Any
     ) -> Evaluation:
-        """Truth defaults to the identity (image i belongs to caption i), and the record says so."""
-        n, m, _ = check_scores(scores).shape
+        """Of numpy arrays or torch tensors; held in numpy.
+
+        Truth defaults to the identity (image i belongs to caption i), and the record says so.
+        """
+        n, m, _ = check_form(scores).shape
         names = [str(i) for i in range(n)] if ids is None else list(ids)
         default = np.tile(np.arange(m), (n, 1))
         return cls(scores, default if truth is None else truth, names, truth_given=truth is not None, **more)
@@ -83,8 +80,7 @@ class Evaluation:
 
     @property
     def _pairs(self) -> AllPairs | None:
-        given = self.global_scores
-        return AllPairs.of(given) if isinstance(given, np.ndarray) else given
+        return None if self.global_scores is None else AllPairs.of(self.global_scores)
 
     @cached_property
     def left_out(self) -> dict[str, str]:
@@ -102,16 +98,19 @@ class Evaluation:
         own = (self.truth + k * np.arange(n)[:, None]).ravel()  # the column of each image's caption
         found = {}
         if metrics.GLOBAL_MATCH not in self.left_out:
-            found[metrics.GLOBAL_MATCH] = metrics.global_match_of(pairs, own, m, self.seed)
+            found[metrics.GLOBAL_MATCH] = metrics.global_match(pairs, own, m, self.seed)
         if metrics.IMAGE_TO_TEXT not in self.left_out:
-            to_text, to_image = rank_own(pairs, own)
+            to_text, to_image = rank_both_ways(pairs, (own, np.arange(n * m)))
+            order = np.argsort(
+                np.argsort(own)
+            )  # ranks of captions follow the captions; an image may have any
             found[metrics.IMAGE_TO_TEXT] = self._recall(to_text, 100 / (n * k))
-            found[metrics.TEXT_TO_IMAGE] = self._recall(to_image, 100 / (n * m))
+            found[metrics.TEXT_TO_IMAGE] = self._recall(Ranks(*(x[order] for x in to_image)), 100 / (n * m))
         return found
 
     def _recall(self, found: Any, chance: float) -> Estimate:
         n, m, _ = self.scores.shape
-        per_group = recall_at(found, 1).reshape(n, m).mean(axis=1)
+        per_group = (found.rank == 1).reshape(n, m).mean(axis=1)
         return metrics.estimate(per_group, chance, int(found.tied.reshape(n, m).any(axis=1).sum()), self.seed)
 
     def select(self, mask: np.ndarray) -> Evaluation:
@@ -154,7 +153,7 @@ class Evaluation:
             "truth": "given"
             if self.truth_given
             else "identity (the file names none: image i belongs to caption i)",
-            "metrics": {name: percent_record(e) for name, e in self.metrics.items()},
+            "metrics": {name: e.record() for name, e in self.metrics.items()},
         }
         if self.left_out:
             record["left_out"] = self.left_out
@@ -167,7 +166,7 @@ class Evaluation:
 def _slice_record(part: Evaluation) -> dict[str, Any]:
     return {
         "n_groups": len(part.scores),
-        "metrics": {name: percent_record(e) for name, e in part.metrics.items()},
+        "metrics": {name: e.record() for name, e in part.metrics.items()},
     }
 
 

@@ -6,7 +6,7 @@ Every "correct" test is strict: a tie counts as wrong, and is counted. What each
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -17,8 +17,8 @@ from core.base.errors import InputError
 from core.groups import check_truth
 from core.matching.blocks import map_blocks
 from core.matching.comparisons import View, labels_of, view_of
-from core.matching.global_match import AllPairs, Rows, match_global_blocks
-from core.matching.groups import Matches, check_block, check_form, empty_matches, match_block, match_global
+from core.matching.global_match import AllPairs, match_global
+from core.matching.groups import Matches, check_block, check_form, empty_matches, match_block
 from core.metrics.table import (
     GLOBAL,
     GLOBAL_MATCH,
@@ -60,7 +60,6 @@ __all__ = [
     "estimate",
     "evaluate",
     "global_match",
-    "global_match_blocks",
     "headline_metrics",
     "match_and_evaluate",
     "metric_entry",
@@ -73,7 +72,6 @@ __all__ = [
 ]
 
 RESAMPLES = 10_000
-_DENSE = 4_000_000  # scores of a matrix that is assigned as a whole; a larger one by blocks of its rows
 
 
 class Outcome(NamedTuple):
@@ -98,6 +96,10 @@ class Estimate(NamedTuple):
     high: float
     chance: float
     ties: int | None
+
+    def record(self) -> dict[str, Any]:
+        """JSON-safe: value, low, high and chance to 4 decimals, and ties."""
+        return {name: round(getattr(self, name), 4) for name in self._fields[:4]} | {"ties": self.ties}
 
 
 def chance(name: str, m: int, k: int) -> float:
@@ -142,7 +144,7 @@ def _solve(
     xp, where, (n, m, k) = array_namespace(array), device(array), array.shape
     truth = like(truth, array)
     if truth.shape != (n, m) or not xp.isdtype(truth.dtype, "integral"):
-        check_truth(to_numpy(truth), n, m, k)  # raises
+        check_truth(truth, n, m, k)  # raises
     known = metrics_of_shape(m, k)
     rules = {name: metric_entry(name, m, k).rule(m, k) for name in (known if names is None else names)}
     held = {METRICS[name].rule(m, k) for name in yes_or_no(known)}  # or not: no shares
@@ -193,7 +195,7 @@ def _view(array: Array, truth: Array, part: slice, columns: Array, found: Matche
         ours, place = Matches(*(values[part] for values in found)), None
     own = labels_of(truth[part], k)
     if own is None:
-        check_truth(to_numpy(truth), n, m, k)  # raises
+        check_truth(truth, n, m, k)  # raises
     assert own is not None
     return view_of(array[part], columns, truth[part], own, ours, place)
 
@@ -321,36 +323,15 @@ def _is_true(matching: Array, truth: Array) -> Array:
     return array_namespace(matching).all(matching == like(truth, matching), axis=1)
 
 
-def global_match(scores: np.ndarray, truth: np.ndarray, per_group: int = 1, seed: int = 0) -> Estimate:
+def global_match(scores: Array | AllPairs, truth: Array, per_group: int = 1, seed: int = 0) -> Estimate:
     """Share of images that the one global assignment gives their own caption, in percent ([TTM] 3.2.1).
 
-    scores : float (N, M), N <= M; truth : int (N,), the column that belongs to each image. `per_group` consecutive
-    images form one group, the unit that the interval resamples. Chance level 1/M. Columns are shuffled (seeded)
-    before they are assigned, so that ties fall at random and never to the file's order; they are not counted
+    scores : float (N, M), N <= M, or `AllPairs`; truth : int (N,), the column that belongs to each image. `per_group`
+    consecutive images form one group, the unit that the interval resamples. Chance level 1/M. Columns are shuffled
+    (seeded) before they are assigned, so that ties fall at random and never to the file's order; they are not counted
     (finding them means solving N further assignments).
     """
-    order = np.random.default_rng(seed).permutation(scores.shape[1])
-    right = order[match_global(scores[:, order])] == np.asarray(truth)
-    return estimate(right.reshape(-1, per_group).mean(axis=1), 100 / scores.shape[1], None, seed)
-
-
-def global_match_of(pairs: AllPairs, truth: np.ndarray, per_group: int = 1, seed: int = 0) -> Estimate:
-    """`global_match`, by blocks where the matrix is large. truth : int (N,), the caption of each image."""
-    if pairs.images * pairs.captions <= _DENSE:
-        return global_match(pairs.whole(), truth, per_group, seed)
-    return global_match_blocks(pairs.rows, pairs.images, truth, pairs.captions, per_group, seed)
-
-
-def global_match_blocks(
-    rows: Rows, images: int, truth: np.ndarray, captions: int, per_group: int = 1, seed: int = 0
-) -> Estimate:
-    """The same as `global_match` from blocks of score rows: the whole matrix is never held.
-
-    rows : gives the scores of some images with all captions, float (b, M), as
-    `core.matching.global_match.match_global_blocks`
-    takes them. truth : int (N,). Of several best matchings this may find another one than `global_match` does.
-    """
-    order = np.random.default_rng(seed).permutation(captions)
-    found = match_global_blocks(lambda part: np.asarray(rows(part))[:, order], images, captions)
-    right = order[found.matching] == np.asarray(truth)
-    return estimate(right.reshape(-1, per_group).mean(axis=1), 100 / captions, None, seed)
+    pairs = AllPairs.of(scores)
+    order = np.random.default_rng(seed).permutation(pairs.captions)
+    right = order[to_numpy(match_global(pairs.permute_captions(order)))] == to_numpy(truth)
+    return estimate(right.reshape(-1, per_group).mean(axis=1), 100 / pairs.captions, None, seed)

@@ -1,8 +1,8 @@
-"""Captions and images found by score among all of a set: recall both ways, classification, and alpha (METHODS 2, 5).
+"""Images and captions found by score among all of a set: ranks and recall both ways, classification (METHODS 2).
 
-A member of the metrics family: it reads what belongs together. Scores are (images, captions) as scorers give them;
-`relevant` is bool (captions, images) as retrieval sets hold it, with any number of captions per image. A tie with
-something irrelevant counts as ranked behind it. Source: [VGPT] section 5, Tables 3, 5, 7 and 8.
+A member of the metrics family: it reads what belongs together, any number of captions per image. Scores are (images,
+captions) as scorers give them, a numpy array, a torch tensor or `AllPairs`. A tie with something irrelevant counts as
+ranked behind it. Source: [TTM] 3.2.1; [VGPT] section 5, Tables 3, 5, 7 and 8.
 """
 
 from __future__ import annotations
@@ -11,30 +11,139 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace
 
+from core.base.arrays import Array, like, to_numpy
 from core.base.errors import InputError
-from core.matching.global_match import Rows
-from core.metrics.evaluation import percent_record
+from core.matching.global_match import AllPairs
 from core.metrics.groups import Estimate, estimate
-from core.metrics.ranks import rank_both_ways
-from core.metrics.retrieval import Ranks, ranks
 
 TOPS = (1, 5, 10)
-_CELLS = 4_000_000  # scores per block of rows
+# bool (M, N), or the pairs that belong together as `np.nonzero` gives them: captions and images, int (p,) each.
+Relevant = Array | tuple[Array, Array]
+
+
+class Ranks(NamedTuple):
+    """Rank (1 = best) of the best-ranked relevant item of every query, int64 (q,), and where a tie decides it.
+
+    Another item with the same score counts as ranked before the relevant one (a tie is lost). `tied`, bool (q,), marks
+    queries whose rank would be better if ties were won.
+    """
+
+    rank: np.ndarray
+    tied: np.ndarray
+
+
+class _Side(NamedTuple):
+    """The queries of one side: images that ask for captions, or captions that ask for images.
+
+    asked : int (q,), ascending, which have something relevant. best : float64 (q,), its highest score. own : int (q,),
+    how many relevant items have that score; they are no rivals. relevant : int (q,), how many there are.
+    """
+
+    asked: np.ndarray
+    best: np.ndarray
+    own: np.ndarray
+    relevant: np.ndarray
+
+    @classmethod
+    def of(cls, query: np.ndarray, scores: np.ndarray) -> _Side:
+        """From every relevant pair: its query, int (p,), and its score, float64 (p,)."""
+        order = np.argsort(query, kind="stable")
+        query, scores = query[order], scores[order]
+        asked, starts, relevant = np.unique(query, return_index=True, return_counts=True)
+        best = np.maximum.reduceat(scores, starts)
+        own = np.add.reduceat((scores == np.repeat(best, relevant)).astype(np.int64), starts)
+        return cls(asked, best, own, relevant)
+
+    def ranks(self, above: np.ndarray, reached: np.ndarray) -> Ranks:
+        """above, reached : int (q,), how many items have more than the best score, and how many that or more."""
+        beside = reached - above - self.own
+        return Ranks(1 + above + beside, beside > 0)
+
+
+def rank_both_ways(scores: Array | AllPairs, relevant: Relevant) -> tuple[Ranks, Ranks]:
+    """For every image that has a caption the rank of its best one among all, and for every caption that of its image.
+
+    Arguments and errors as of `recall`. The ranks follow the images, and the captions, in ascending order, without
+    those that belong to nothing.
+    """
+    (_, to_text), (_, to_image) = _rank(AllPairs.of(scores), relevant)
+    return to_text, to_image
+
+
+def _rank(pairs: AllPairs, relevant: Relevant) -> list[tuple[_Side, Ranks]]:
+    """Both sides with their ranks, image to text first. Every block of scores is asked for twice."""
+    image, caption = _related(relevant, pairs)
+    true = np.empty(len(image))
+    for part, block in pairs.blocks():
+        mine = slice(*np.searchsorted(image, (part.start, part.stop)))
+        true[mine] = to_numpy(block[like(image[mine] - part.start, block), like(caption[mine], block)])
+    sides = _Side.of(image, true), _Side.of(caption, true)
+    counts = _count_rivals(pairs, *sides)
+    return [(side, side.ranks(*count)) for side, count in zip(sides, counts, strict=True)]
+
+
+def _related(relevant: Relevant, pairs: AllPairs) -> tuple[np.ndarray, np.ndarray]:
+    """The image and the caption of every pair that belongs together, int (p,) each, once and by image."""
+    if not isinstance(relevant, tuple):
+        mask = to_numpy(relevant)
+        if mask.shape != (pairs.captions, pairs.images):
+            raise InputError(
+                f"Scores of shape {(pairs.images, pairs.captions)} (images, captions) and what belongs together of "
+                f"shape {mask.shape} (captions, images) do not fit."
+            )
+        relevant = np.nonzero(mask)
+    caption, image = (to_numpy(side) for side in relevant)
+    if not len(image):
+        raise InputError("No caption belongs to any image, so there is nothing to retrieve; check the set.")
+    for what, named, count in (("an image", image, pairs.images), ("a caption", caption, pairs.captions)):
+        if named.min() < 0 or named.max() >= count:
+            raise InputError(
+                f"What belongs together names {what} that is none of the {count}; check the set."
+            )
+    return np.divmod(np.unique(image * pairs.captions + caption), pairs.captions)
+
+
+def _count_rivals(pairs: AllPairs, of_image: _Side, of_caption: _Side) -> tuple[np.ndarray, np.ndarray]:
+    """How many captions are above each image's best one and how many reach it, int (2, q); and of captions likewise."""
+    rows, columns = np.zeros((2, pairs.images), np.int64), np.zeros((2, len(of_caption.asked)), np.int64)
+    best = np.zeros(pairs.images)
+    best[of_image.asked] = of_image.best
+    for part, block in pairs.blocks():
+        xp = array_namespace(block)
+        asked = block if len(of_caption.asked) == pairs.captions else block[:, like(of_caption.asked, block)]
+        levels = (xp.astype(like(x, block), block.dtype) for x in (best[part, None], of_caption.best))
+        for counts, values, level, axis in zip(
+            (rows[:, part], columns), (block, asked), levels, (1, 0), strict=True
+        ):
+            counts[0] += to_numpy(xp.count_nonzero(values > level, axis=axis))
+            counts[1] += to_numpy(xp.count_nonzero(values >= level, axis=axis))
+    return rows[:, of_image.asked], columns
 
 
 class RecallResult(NamedTuple):
-    """Recall at K both ways in percent, mean and median rank; `left_out` queries have nothing relevant."""
+    """Recall at K both ways in percent, mean and median rank; `left_out` queries have nothing relevant.
+
+    classes : how many classes the captions name, where every image has one caption and captions are fewer; else None.
+    """
 
     recall: dict[str, Estimate]  # image_to_text_r1, ..., text_to_image_r10
     mean_rank: dict[str, float]  # image_to_text, text_to_image
     median_rank: dict[str, float]
     left_out: dict[str, int]
+    classes: int | None
+
+    @property
+    def metrics(self) -> dict[str, Estimate]:
+        """Recall; where captions name classes also top-1 and top-5 accuracy, which is the recall of their captions."""
+        tops = [top for top in (1, 5) if self.classes is not None and top <= self.classes]
+        return self.recall | {f"accuracy_top{top}": self.recall[f"image_to_text_r{top}"] for top in tops}
 
     def record(self) -> dict[str, Any]:
         """JSON-safe."""
         return {
-            "metrics": {name: percent_record(e) for name, e in self.recall.items()},
+            "metrics": {name: e.record() for name, e in self.metrics.items()},
             "mean_rank": self.mean_rank,
             "median_rank": self.median_rank,
             "left_out": self.left_out,
@@ -42,65 +151,43 @@ class RecallResult(NamedTuple):
 
 
 def recall(
-    scores: np.ndarray, relevant: np.ndarray, tops: Sequence[int] = TOPS, seed: int = 0
+    scores: Array | AllPairs, relevant: Relevant, tops: Sequence[int] = TOPS, seed: int = 0
 ) -> RecallResult:
     """Recall at K from image to text and from text to image.
 
     Parameters
     ----------
-    scores : float (N, M), images x captions, finite. relevant : bool (M, N).
+    scores : float (N, M), images x captions, finite, or `AllPairs`, of which the whole matrix is never held.
+    relevant : bool (M, N), or the pairs that belong together: captions and images, int (p,) each.
     tops : the K; a query is a hit if any relevant item is among the first K. Intervals resample queries; the chance
         level is that of a random order, averaged over queries. Queries with nothing relevant are left out and counted.
+
+    Raises InputError for shapes that do not fit, pairs that there are not, none at all, or a score that is not finite.
     """
-    array, belongs = _checked(scores, relevant)
-    sides = {"image_to_text": (array, belongs.T), "text_to_image": (array.T, belongs)}
-    found = RecallResult({}, {}, {}, {})
-    for name, (table, wanted) in sides.items():
-        asked = wanted.any(axis=1)
-        if not asked.any():
-            raise InputError(
-                "No caption belongs to any image, so there is nothing to retrieve; check the set."
+    pairs = AllPairs.of(scores)
+    to_text, to_image = _rank(pairs, relevant)
+    single = len(to_text[0].asked) == pairs.images > pairs.captions and (to_text[0].relevant == 1).all()
+    found = RecallResult({}, {}, {}, {}, pairs.captions if single else None)
+    for name, (side, ranks), queries, items in (
+        ("image_to_text", to_text, pairs.images, pairs.captions),
+        ("text_to_image", to_image, pairs.captions, pairs.images),
+    ):
+        for top in tops:
+            found.recall[f"{name}_r{top}"] = _among_first(
+                ranks, top, _chance(side.relevant, items, top), seed
             )
-        of_side = ranks(np.ascontiguousarray(table[asked]), wanted[asked])
-        _add_side(found, name, of_side, (wanted[asked].sum(axis=1), wanted.shape[1]), tops, seed)
-        found.left_out[name] = int((~asked).sum())
+        found.mean_rank[name], found.median_rank[name] = (
+            float(ranks.rank.mean()),
+            float(np.median(ranks.rank)),
+        )
+        found.left_out[name] = queries - len(side.asked)
     return found
 
 
-def recall_in_blocks(
-    rows: Rows, images: int, image_of: np.ndarray, tops: Sequence[int] = TOPS, seed: int = 0
-) -> RecallResult:
-    """`recall` from blocks of scores, which are asked for twice: the whole matrix is never held.
-
-    rows : gives the scores of a slice of the images with all captions, float (b, M). image_of : int (M,), the image of
-    every caption. Other arguments and the result as in `recall`; nothing is left out, because every caption needs an
-    image and every image a caption. Raises InputError where that fails, and for a score that is not finite.
-    """
-    found = RecallResult({}, {}, {}, {})
-    to_text, to_image = rank_both_ways(rows, images, image_of)
-    own = np.bincount(image_of, minlength=images)
-    _add_side(found, "image_to_text", to_text, (own, len(image_of)), tops, seed)
-    _add_side(found, "text_to_image", to_image, (np.ones(len(image_of)), images), tops, seed)
-    found.left_out.update(image_to_text=0, text_to_image=0)
-    return found
-
-
-def _add_side(
-    found: RecallResult,
-    name: str,
-    of_side: Ranks,
-    sizes: tuple[np.ndarray, int],
-    tops: Sequence[int],
-    seed: int,
-) -> None:
-    """What follows from the ranks of one side; `sizes` are relevant items of each query, and all that it ranks."""
-    rank, tied = of_side
-    for top in tops:
-        hits = (rank <= top).astype(float)
-        # A tie matters where winning it would bring the query into the first `top`.
-        lost = int((tied & (rank > top)).sum())
-        found.recall[f"{name}_r{top}"] = estimate(hits, _chance(*sizes, top), lost, seed)
-    found.mean_rank[name], found.median_rank[name] = float(rank.mean()), float(np.median(rank))
+def _among_first(found: Ranks, top: int, chance_percent: float, seed: int) -> Estimate:
+    """Recall at `top`. A tie is counted where winning it would bring the query among the first `top`."""
+    hits = found.rank <= top
+    return estimate(hits, chance_percent, int((found.tied & ~hits).sum()), seed)
 
 
 def _chance(relevant: np.ndarray, candidates: int, top: int) -> float:
@@ -110,51 +197,3 @@ def _chance(relevant: np.ndarray, candidates: int, top: int) -> float:
     for place in range(min(top, candidates)):
         miss *= np.maximum(others - place, 0) / (candidates - place)
     return 100 * float((1 - miss).mean())
-
-
-def classify(
-    scores: np.ndarray, label: np.ndarray, class_of: np.ndarray | None = None, seed: int = 0
-) -> dict[str, Estimate]:
-    """Zero-shot classification as caption retrieval: top-1 and top-5 accuracy over images, percent.
-
-    scores : float (N, M). label : int (N,), the class of each image. class_of : int (M,), the class that each caption
-    names; by default caption c names class c. A class with several captions (prompts) scores their mean.
-    Source: [VGPT] section 5, ImageNet.
-    """
-    array = np.asarray(scores, dtype=np.float64)
-    named = np.arange(array.shape[1]) if class_of is None else np.asarray(class_of)
-    classes = int(named.max()) + 1
-    members = np.zeros((array.shape[1], classes))
-    members[np.arange(array.shape[1]), named] = 1
-    if (members.sum(axis=0) == 0).any() or np.max(label) >= classes or np.min(label) < 0:
-        raise InputError("A class has no caption; give every class at least one.")
-    per_class = array if class_of is None else array @ (members / members.sum(axis=0))
-    rank, tied = ranks(per_class, np.asarray(label))
-    return {
-        f"accuracy_top{top}": estimate(
-            (rank <= top).astype(float), 100 * top / classes, int((tied & (rank > top)).sum()), seed
-        )
-        for top in (1, 5)
-        if top <= classes
-    }
-
-
-def classify_if_classes(scores: np.ndarray, relevant: np.ndarray, seed: int = 0) -> dict[str, Any]:
-    """Records of `classify` where every image has one caption and captions are fewer (they name classes), else none."""
-    if len(relevant) >= relevant.shape[1] or (relevant.sum(axis=0) != 1).any():
-        return {}
-    return {
-        name: percent_record(e) for name, e in classify(scores, relevant.argmax(axis=0), seed=seed).items()
-    }
-
-
-def _checked(scores: np.ndarray, relevant: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    array, belongs = np.asarray(scores, dtype=np.float64), np.asarray(relevant, dtype=bool)
-    if array.ndim != 2 or belongs.shape != array.shape[::-1]:
-        raise InputError(
-            f"Scores of shape {array.shape} (images, captions) and what belongs together of shape {belongs.shape} "
-            "(captions, images) do not fit."
-        )
-    if not np.isfinite(array).all():
-        raise InputError("A score is not a finite number; score the images again.")
-    return array, belongs

@@ -1,4 +1,4 @@
-"""Retrieval: recall at K and ranks over all images and captions (METHODS 2), and Cola's metrics (METHODS 6).
+"""Cola's metrics over ranked lists of images: average precision, mean ranks, F1 ([Cola] 5.1, 10; METHODS 6).
 
 A tie never favours the relevant image: among equal scores the irrelevant ones are ranked first.
 """
@@ -10,162 +10,101 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace, device
 
+from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
 from core.metrics.groups import Estimate, bootstrap
 
-_BLOCK = 1024
-
-
-class Ranks(NamedTuple):
-    """Rank (1 = best) of the best-ranked relevant item for every query, int64 (q,), and where a tie decides it.
-
-    An irrelevant item with the same score counts as ranked before the relevant one (ties are wrong). `tied` marks
-    queries whose rank would be better if ties were won.
-    """
-
-    rank: np.ndarray
-    tied: np.ndarray
-
-
-def ranks(scores: np.ndarray, relevant: np.ndarray) -> Ranks:
-    """Ranks of the best relevant column in each row.
-
-    scores : float (q, c), finite; relevant : int (q,) one column per query, or bool (q, c) for several.
-    Works in blocks of rows: no second matrix of the full size is held for one column per query.
-    """
-    array, wanted = np.asarray(scores), np.asarray(relevant)
-    if array.ndim != 2 or wanted.shape not in {(len(array),), array.shape}:
-        raise InputError(
-            f"Retrieval needs scores (queries, candidates) and what is relevant; got {array.shape}, {wanted.shape}."
-        )
-    if not array.size:
-        raise InputError(f"There is nothing to rank: scores have shape {array.shape}; check the set.")
-    rank, tied = np.empty(len(array), dtype=np.int64), np.empty(len(array), dtype=bool)
-    for start in range(0, len(array), _BLOCK):
-        block = array[start : start + _BLOCK]
-        mask = _mask(wanted[start : start + _BLOCK], block.shape)
-        best = np.where(mask, block, -np.inf).max(axis=1, keepdims=True)
-        bad = ~(np.isfinite(best[:, 0]) & np.isfinite(block.max(axis=1)) & np.isfinite(block.min(axis=1)))
-        if bad.any():  # no number is greater than a NaN: as a rival it would lose to everything
-            raise InputError(
-                f"Query {start + int(bad.argmax())} has no relevant item or no finite score; score it again."
-            )
-        rivals = ~mask
-        before, level = ((block > best) & rivals).sum(axis=1), ((block == best) & rivals).sum(axis=1)
-        rank[start : start + len(block)] = 1 + before + level
-        tied[start : start + len(block)] = level > 0
-    return Ranks(rank, tied)
-
-
-def _mask(wanted: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    if wanted.ndim == 2:
-        return wanted.astype(bool)
-    mask = np.zeros(shape, dtype=bool)
-    mask[np.arange(shape[0]), wanted] = True
-    return mask
-
-
-def recall_at(found: Ranks, top: int) -> np.ndarray:
-    """1.0 for every query with a relevant item among its first `top`, float64 (q,)."""
-    return (found.rank <= top).astype(float)
-
-
-# ---- Cola's metrics ([Cola] 5.1, 10; METHODS 6)
+_BLOCK = 1024  # queries that are ranked at a time
 
 
 class RankedLists(NamedTuple):
-    """One list per query, ranked; float64 or bool (q,) each, NaN where a query is skipped.
+    """One list per query, ranked; float64 (q,) each, NaN where a query is skipped.
 
     A query is skipped where its list holds no relevant image (or, for `distractor`, no other one).
     """
 
-    precision: np.ndarray  # average precision in [0, 1]
-    expected: np.ndarray  # average precision of a random order, on average
-    relevant: np.ndarray  # mean rank of the relevant images, 1 is best
-    distractor: np.ndarray  # mean rank of the others
-    middle: np.ndarray  # mean rank of either in a random order: (list length + 1) / 2
-    f1: np.ndarray  # of calling the first R images right, where R are; then precision = recall = F1
-    share: np.ndarray  # R / list length: F1 of a random order
-    tied: np.ndarray  # bool: won ties would raise the average precision
+    precision: Array  # average precision in [0, 1]
+    expected: Array  # average precision of a random order, on average
+    relevant: Array  # mean rank of the relevant images, 1 is best
+    distractor: Array  # mean rank of the others
+    middle: Array  # mean rank of either in a random order: (list length + 1) / 2
+    f1: Array  # of calling the first R images right, where R are; then precision = recall = F1
+    share: Array  # R / list length: F1 of a random order
+    tied: Array  # bool: won ties would raise the average precision
 
 
-def rank_lists(scores: np.ndarray, relevant: np.ndarray, pool: np.ndarray | None = None) -> RankedLists:
+def rank_lists(scores: Array, relevant: Array, pool: Array | None = None) -> RankedLists:
     """Every query's list, ranked by score.
 
-    scores : float (q, n), finite inside the lists. relevant : bool (q, n). pool : bool (q, n), which images are in
-    each query's list; None: all. Average precision is that of [Cola] 5.1 (scikit-learn's where nothing ties); a tie
-    counts as lost. Raises InputError for wrong shapes and for scores that are not finite.
+    scores : float (q, n), a numpy array or a torch tensor, finite inside the lists. relevant : bool (q, n). pool : bool
+    (q, n), which images are in each query's list; None: all. Average precision is that of [Cola] 5.1 (scikit-learn's
+    where nothing ties); a tie counts as lost. Raises InputError for wrong shapes and for scores that are not finite.
     """
-    array, wanted = np.asarray(scores), np.asarray(relevant, dtype=bool)
-    lists = np.ones(array.shape, dtype=bool) if pool is None else np.asarray(pool, dtype=bool)
+    array = as_array(scores)
+    xp = array_namespace(array)
+    wanted = xp.astype(like(relevant, array), xp.bool)
+    lists = xp.ones_like(wanted) if pool is None else xp.astype(like(pool, array), xp.bool)
     if array.ndim != 2 or wanted.shape != array.shape or lists.shape != array.shape:
         raise InputError(
-            f"Retrieval needs scores, relevance and lists of one shape (queries, images); got {array.shape}, "
-            f"{wanted.shape}, {lists.shape}."
+            f"Retrieval needs scores, relevance and lists of one shape (queries, images); got {tuple(array.shape)}, "
+            f"{tuple(wanted.shape)}, {tuple(lists.shape)}."
         )
-    if not array.size:
-        raise InputError(f"There is nothing to rank: scores have shape {array.shape}; check the set.")
-    bad = ~np.isfinite(array) & lists
-    if bad.any():
+    if 0 in array.shape:
+        raise InputError(f"There is nothing to rank: scores have shape {tuple(array.shape)}; check the set.")
+    bad = xp.any(~xp.isfinite(array) & lists, axis=1)
+    if xp.any(bad):
         raise InputError(
-            f"Query {int(bad.any(axis=1).argmax())} has a score that is not finite; score it again."
+            f"Query {int(to_numpy(bad).argmax())} has a score that is not finite; score it again."
         )
-    blocks = [_rank_block(array[i : i + _BLOCK], wanted[i : i + _BLOCK], lists[i : i + _BLOCK])
-              for i in range(0, len(array), _BLOCK)]  # fmt: skip
-    return RankedLists(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+    starts = range(0, len(array), _BLOCK)
+    blocks = [_rank_block(*(x[i : i + _BLOCK] for x in (array, wanted & lists, lists))) for i in starts]
+    return RankedLists(*(xp.concat(parts) for parts in zip(*blocks, strict=True)))
 
 
-def _rank_block(scores: np.ndarray, relevant: np.ndarray, pool: np.ndarray) -> RankedLists:
-    right = relevant & pool
-    size, hits = pool.sum(axis=1), right.sum(axis=1)
-    # Sorted by score, outside the list last; among equals the relevant ones last.
-    outward = np.where(pool, -scores.astype(np.float64), np.inf)
-    order = np.lexsort((right, outward), axis=-1)
-    found = np.take_along_axis(right, order, axis=1)
-    precision = _average_precision(found, hits)
-    lucky = np.take_along_axis(right, np.lexsort((~right, outward), axis=-1), axis=1)
-    place = np.arange(1, scores.shape[1] + 1)
-    inside = np.take_along_axis(pool, order, axis=1)
-    some, others = hits > 0, (size > hits) & (hits > 0)
-    nothing = np.full(len(scores), np.nan)
-    mean = np.divide((found * place).sum(axis=1), hits, out=nothing.copy(), where=some)
-    rest = np.divide((inside & ~found) @ place, size - hits, out=nothing.copy(), where=others)
-    first = (found & (place <= hits[:, None])).sum(axis=1)
+def _rank_block(scores: Array, right: Array, pool: Array) -> RankedLists:
+    """right : bool (q, n), the relevant images of each list."""
+    xp = array_namespace(scores)
+    size, hits = (xp.astype(xp.count_nonzero(x, axis=1), xp.float64) for x in (pool, right))
+    place = xp.arange(1, scores.shape[1] + 1, dtype=xp.float64, device=device(scores))
+    outward = xp.where(pool, -as_float64(scores), xp.inf)  # what is outside the list comes last
+    order = xp.argsort(
+        xp.astype(right, xp.uint8), axis=1, stable=True
+    )  # of equals the relevant ones come last
+    by_score = xp.argsort(xp.take_along_axis(outward, order, axis=1), axis=1, stable=True)
+    order = xp.take_along_axis(order, by_score, axis=1)
+    found, ranked = (xp.take_along_axis(x, order, axis=1) for x in (right, outward))
+    others = (place <= size[:, None]) & ~found
+    hits_so_far = xp.cumulative_sum(found, axis=1, dtype=xp.float64)
+
+    def mean(total: Array, count: Array) -> Array:
+        """NaN where a query is skipped."""
+        known = (hits > 0) & (count > 0)
+        return xp.where(known, total / xp.where(known, count, 1.0), xp.nan)
+
     return RankedLists(
-        precision,
-        expected_precision(hits, size),
-        mean,
-        rest,
-        np.where(some, (size + 1) / 2, np.nan),
-        np.divide(first, hits, out=nothing.copy(), where=some),
-        np.divide(hits, size, out=nothing.copy(), where=some),
-        some & (_average_precision(lucky, hits) > precision),
+        mean(xp.sum(found * hits_so_far / place, axis=1), hits),
+        _expected_precision(hits, size),
+        mean(xp.sum(found * place, axis=1), hits),
+        mean(xp.sum(others * place, axis=1), size - hits),
+        mean((size + 1) / 2, xp.ones_like(size)),
+        mean(xp.sum(found & (place <= hits[:, None]), axis=1, dtype=xp.float64), hits),
+        mean(hits, size),
+        xp.any((ranked[:, 1:] == ranked[:, :-1]) & ~found[:, :-1] & found[:, 1:], axis=1),
     )
 
 
-def _average_precision(found: np.ndarray, hits: np.ndarray) -> np.ndarray:
-    """Mean precision at the places of the relevant images, (q,); NaN without any. found : bool (q, n), by rank."""
-    precision = np.cumsum(found, axis=1) / np.arange(1, found.shape[1] + 1)
-    total = (precision * found).sum(axis=1)
-    return np.divide(total, hits, out=np.full(len(found), np.nan), where=hits > 0)
-
-
-def expected_precision(relevant: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Expected average precision of a random order of `size` images with `relevant` right ones, float64 (q,).
+def _expected_precision(relevant: Array, size: Array) -> Array:
+    """Expected average precision of a random order of `size` images, `relevant` of them right, float64 (q,) each.
 
     (H_N + (R - 1) / (N - 1) (N - H_N)) / N with the harmonic number H_N; NaN for R = 0.
-
-    >>> expected_precision(np.array([1, 2]), np.array([2, 2]))
-    array([0.75, 1.  ])
     """
-    right, count = np.asarray(relevant, dtype=np.float64), np.asarray(size)
-    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, max(int(count.max(initial=1)), 1) + 1))])[
-        count
-    ]
-    more = (right - 1) / np.maximum(count - 1, 1)
-    value = (harmonic + more * (count - harmonic)) / np.maximum(count, 1)
-    return np.where(right > 0, value, np.nan)
+    xp = array_namespace(size)
+    sizes = to_numpy(size).astype(int)
+    harmonic = like(np.append(0.0, np.cumsum(1 / np.arange(1, sizes.max(initial=1) + 1)))[sizes], size)
+    more = (relevant - 1) / xp.clip(size - 1, 1)
+    return xp.where(relevant > 0, (harmonic + more * (size - harmonic)) / xp.clip(size, 1), xp.nan)
 
 
 class RetrievalMetric(NamedTuple):
@@ -223,10 +162,7 @@ class QueryPartResult(NamedTuple):
 
     def record(self) -> dict[str, float | int]:
         """JSON-safe, rounded to 4 decimals."""
-        rounded = {
-            name: round(getattr(self.estimate, name), 4) for name in ("value", "low", "high", "chance")
-        }
-        return {**rounded, "ties": self.estimate.ties, "queries": self.queries, "skipped": self.skipped}
+        return {**self.estimate.record(), "queries": self.queries, "skipped": self.skipped}
 
 
 @dataclass
@@ -252,7 +188,8 @@ class RetrievalEvaluation:
             lists = None if pool == "everything" else getattr(self, pool)
             if lists is None and pool != "everything":
                 return None
-            self._rankings[pool] = rank_lists(self.scores, self.relevant, lists)
+            ranked = rank_lists(self.scores, self.relevant, lists)
+            self._rankings[pool] = RankedLists(*map(to_numpy, ranked))
         return self._rankings[pool]
 
     def values(self, metric: str) -> np.ndarray | None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from core.groups import image_name
-from core.matching.groups import match_global
+from core.matching.global_match import match_global
 
 SYMBOLS = {"right": "✓", "wrong": "✗", "tie": "="}
 

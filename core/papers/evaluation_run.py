@@ -20,7 +20,7 @@ from core.debiasing.priors import check_log_prob, estimate_prior, null_sample
 from core.debiasing.recall_curves import alpha_record, transferred_alpha_record
 from core.debiasing.retrieval import retrieval_record, score_table
 from core.debiasing.study import AlphaStudy
-from core.metrics.evaluation import Evaluation, percent_record
+from core.metrics.evaluation import Evaluation
 from core.scoring.lazy_scorer import lazy_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
 from core.ttm.defaults import absolute_name
@@ -129,7 +129,7 @@ def _measured(
     found = Evaluation.of(scores[chosen], truth[chosen], ids)
     record = {
         "n_groups": len(ids),
-        "metrics": {name: percent_record(estimate) for name, estimate in found.metrics.items()},
+        "metrics": {name: estimate.record() for name, estimate in found.metrics.items()},
     }
     if prior is None:
         return record

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.base import files
 from core.base.errors import InputError
-from core.metrics.evaluation import Evaluation, percent_record
+from core.metrics.evaluation import Evaluation
 from core.scoring.load import load_scorer
 from core.scoring.scores import ScoreCache, score_all, score_groups
 from core.ttm.defaults import absolute_name, check_device
@@ -181,7 +181,7 @@ def _conclude(
     metrics: dict[str, Any] = {}
     if groups.truth is not None:
         found = Evaluation.of(scores, groups.truth, groups.ids, global_scores=wide)
-        metrics = {name: percent_record(estimate) for name, estimate in found.metrics.items()}
+        metrics = {name: estimate.record() for name, estimate in found.metrics.items()}
     record = {
         "iteration": 0,
         **dict.fromkeys(("threshold", "coverage", "precision", "loss")),

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from core.groups import GroupSet
-from core.matching.groups import Matches, match, match_global
+from core.matching.global_match import match_global
+from core.matching.groups import Matches, match
 from core.scorers.base import Prepared, Trainable
 from core.scorers.gradient_caching import MicroBatchSearch
 from core.ttm.config import TrainConfig, TTMConfig, share_of

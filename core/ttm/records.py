@@ -10,7 +10,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from core.metrics import groups as metrics
-from core.metrics.evaluation import Evaluation, percent_record
+from core.metrics.evaluation import Evaluation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,7 +52,7 @@ def _part(scores: np.ndarray, truth: np.ndarray | None, mask: np.ndarray) -> dic
 
 def _metrics(scores: np.ndarray, truth: np.ndarray, everything: np.ndarray | None) -> dict[str, Any]:
     found = Evaluation.of(scores, truth, global_scores=everything)
-    return {name: percent_record(estimate) for name, estimate in found.metrics.items()}
+    return {name: estimate.record() for name, estimate in found.metrics.items()}
 
 
 def _precision(step: TTMStep, truth: np.ndarray) -> float | None:

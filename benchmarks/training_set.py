@@ -13,7 +13,6 @@ import numpy as np
 
 from core.debiasing.debias import bias_from_alpha, debias_matrix, prior_from_samples
 from core.debiasing.recall_curves import recall_curve
-from core.metrics.evaluation import percent_record
 from core.metrics.groups import IMAGE_TO_TEXT, TEXT_TO_IMAGE, estimate
 from core.metrics.recall import recall
 from core.scenes.captions import CaptionTemplate, caption_text, is_true_of, is_unambiguous, statement_about
@@ -88,11 +87,11 @@ def _at_size(scores: np.ndarray, relevant: np.ndarray, seed: int) -> dict[str, A
     record: dict[str, Any] = {"size": len(scores)}
     for name, alpha in (("alpha_0", 0.0), ("alpha_1", 1.0), ("best", best)):
         found = recall(debias_matrix(scores, prior, alpha), relevant, (1,), seed).recall
-        record[name] = percent_record(found[IMAGE_TO_TEXT])
+        record[name] = found[IMAGE_TO_TEXT].record()
         if alpha == 0:
-            record["text_to_image"] = percent_record(found[TEXT_TO_IMAGE])
+            record["text_to_image"] = found[TEXT_TO_IMAGE].record()
     gain = curve.hits[curve.best].astype(float) - curve.hits[0]
-    record["gain"] = percent_record(estimate(gain, 0.0, seed=seed))
+    record["gain"] = estimate(gain, 0.0, seed=seed).record()
     shown = np.linspace(0, len(curve.alphas) - 1, SHOWN).round().astype(int)
     return record | {
         "alpha": best,
