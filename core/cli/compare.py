@@ -12,7 +12,7 @@ from core.cli.evaluate import load_evaluation
 from core.cli.given_options import refuse
 from core.cli.options import Benchmark, Json, Seed, Split
 from core.cli.output import note, show_json
-from core.metrics.evaluation import Evaluation, percent_record
+from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from core.metrics.paired import comparison_table, differences, in_order_of
 from core.teaching.single_group import holds_embeddings
@@ -87,8 +87,8 @@ def _record(name_a: str, name_b: str, a: Evaluation, b: Evaluation) -> dict[str,
         "shape": "x".join(map(str, a.shape)),
         "metrics": {
             name: {
-                "a": percent_record(a.metrics[name]),
-                "b": percent_record(b.metrics[name]),
+                "a": a.metrics[name].record(),
+                "b": b.metrics[name].record(),
                 "difference": found._asdict(),
             }
             for name, found in differences(a, b).items()
