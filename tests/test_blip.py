@@ -88,7 +88,7 @@ def test_training_lowers_the_loss_of_a_copy_and_leaves_the_model_alone(folder, k
     model = load(folder, kind)
     before, key, twin = weights(model), model.key, model.copy()
     data, rows = twin.prepare(*parts), np.arange(6)[:, None]
-    report = fit(twin, data, rows, rows, replace(SETTINGS, epochs=12), batch=6)
+    report = fit(twin, data, rows, rows, SETTINGS.updated({"epochs": 12}), batch=6)
     assert report.losses[-3:].mean() < report.losses[:3].mean()
     assert weights(model) == before and model.key == key and twin.key != key
 
