@@ -1,6 +1,7 @@
 """The command line: numbers, JSON on standard output and nothing else, and one sentence for every mistake."""
 
 import json
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 
 from core.base.errors import InputError
 from core.cli import COMMANDS, app
-from core.cli.output import format_step
+from core.cli.output import format_metrics, format_step
 from core.runs.store import RunStore
 
 NAMES = ["text_score", "image_score", "group_score", "group_match", "individual_match"]
@@ -347,3 +348,83 @@ def test_the_list_of_commands_says_of_each_what_the_command_itself_says(name):
     found = getattr(module, COMMANDS[name].function)
     text = found.info.help if isinstance(found, Typer) else found.__doc__
     assert COMMANDS[name].help == " ".join(text.strip().split("\n\n")[0].split())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["evaluate", "scenes/left-right", "--seed"],
+        ["alpha", "scenes/left-right", "--seed"],
+        ["blind", "scenes/replace", "--seed"],
+        ["recall", "scenes/retrieval", "--seed"],
+        ["ttm", "scenes/left-right", "--adapt-on", "0.5", "--split-seed"],
+    ],
+)
+def test_a_seed_below_zero_is_refused_before_any_work(command):
+    done = CliRunner().invoke(app, [*command, "-1"])
+    assert done.exit_code == 2 and f"Invalid value for '{command[-1]}'" in done.output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ttm", "scenes/left-right", "--save"],
+        ["simplematch", "scenes/left-right", "--save"],
+        ["adapt", "--save"],
+        ["pretrain", "clip", "--out"],
+    ],
+)
+def test_a_folder_that_cannot_be_made_is_refused_before_the_work_that_would_be_lost(
+    command, tmp_path, monkeypatch
+):
+    def work(*_, **__):
+        pytest.fail("the work began")
+
+    for module in ("adapt", "cola"):
+        monkeypatch.setattr(f"core.cli.{module}.execute", work)
+    monkeypatch.setattr("core.pretrain.model_folder.train", work)
+    file = tmp_path / "taken"
+    file.write_text("a file")
+    with pytest.raises(InputError, match="taken/below cannot be written"):
+        CliRunner().invoke(app, [*command, str(file / "below")], catch_exceptions=False)
+
+
+def test_a_report_is_html_and_is_called_so(tmp_path):
+    with pytest.raises(InputError, match=r"must end in \.html"):
+        here(
+            "report",
+            *("--model", "builtin/clip"),
+            *("--benchmark", "scenes/left-right"),
+            *("--out", tmp_path / "r.pdf"),
+        )
+
+
+def test_a_name_that_a_set_cannot_have_is_refused_before_its_images_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("core.cli.data.stage_import", lambda *_: pytest.fail("images were read"))
+    (tmp_path / "manifest.csv").write_text("id,image_0,caption_0\n")
+    with pytest.raises(InputError, match="name for a set"):
+        here("add", tmp_path, "--name", "../up")
+
+
+@pytest.mark.parametrize(("count", "says"), [(0, ""), (1, "1 query"), (3, "3 queries")])
+def test_queries_that_recall_leaves_out_are_counted_where_there_are_any(count, says):
+    told = format_metrics({"metrics": {}, "left_out": {"text_to_image": count}})
+    assert (says in told) if says else ("text_to_image" not in told)
+
+
+def test_an_unknown_name_is_told_every_known_one_once():
+    with pytest.raises(InputError) as error:
+        here("fetch", "nope")
+    known = re.search("known: (.*)", str(error.value))[1].removesuffix(" ….").split(", ")
+    assert len(known) == len(set(known))
+
+
+@pytest.mark.parametrize("group", ["runs", "export", "cache"])
+def test_a_group_of_commands_names_all_of_them_and_offers_what_works(group):
+    text = here(group, "--help")
+    assert "completion" not in text  # the shell completes `crossmatch`, no part of it
+
+
+def test_the_line_of_runs_names_every_command_of_it():
+    line = COMMANDS["runs"].help.removeprefix("Background runs: ").removesuffix(".").split(", ")
+    assert set(line) == {each.name for each in import_module("core.cli.runs").runs_app.registered_commands}

@@ -35,7 +35,7 @@ def _one_line(message: str) -> str:
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a name that is in no registry, with the nearest known one as a suggestion."""
-    options = sorted(known)
+    options = sorted(set(known))
     match = process.extractOne(name, options, scorer=fuzz.ratio, score_cutoff=60)
     some = ", ".join(options[:12]) + (" …" if len(options) > 12 else "")
     hint = f"did you mean {match[0]!r}?" if match else f"known: {some or 'none'}."

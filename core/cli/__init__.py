@@ -136,7 +136,9 @@ COMMANDS: dict[str, Command] = {
         "Take away: groups, scores, matchings, metrics, curves, a run, a figure, rows of the papers' tables.",
     ),
     "runs": Command(
-        "runs", "runs_app", "Background runs: list, show, seeds, explain, stop, resume, delete, export, push."
+        "runs",
+        "runs_app",
+        "Background runs: list, show, seeds, explain, stop, resume, delete, export, push, import.",
     ),
 }
 
@@ -153,7 +155,7 @@ class Deferred(TyperCommand):
         found = getattr(import_module(f"core.cli.{self.where.module}"), self.where.function)
         if isinstance(found, typer.Typer):
             return typer.main.get_command(found)
-        single = App(add_completion=False)
+        single = App()
         example = f"Example: crossmatch {self.where.example}" if self.where.example else None
         single.command(self.name, epilog=example)(found)
         return typer.main.get_command(single)
@@ -175,7 +177,6 @@ class Commands(TyperGroup):
 app = App(
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Compositional image-text matching: metrics, induced matchings, test-time matching.",
 )

@@ -9,7 +9,7 @@ from typing import Any
 from core.base.errors import InputError
 from core.cli import options
 from core.cli.given_options import benchmark_argument, refuse_unused
-from core.cli.output import format_metrics, format_spread, format_step, print_note, show_json
+from core.cli.output import format_metrics, format_spread, format_step, make_folder, print_note, show_json
 from core.runs.store import RunStore, launch
 from core.ttm.defaults import preset_target
 from core.ttm.run import embeddings_job, execute, kind_of, simplematch_job, ttm_job
@@ -162,6 +162,8 @@ def _seeded(
     job: dict[str, Any], seeds: int, save: Path | None
 ) -> Iterator[tuple[dict[str, Any], Path | None]]:
     """The description for every seed, and the folder for its model."""
+    if save is not None:
+        make_folder(save, "--save")
     for each in seed_jobs(job, seeds):
         folder = save and (save if seeds == 1 else save / f"seed-{each[kind_of(each)]['seed']}")
         yield each, folder

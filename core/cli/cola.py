@@ -12,7 +12,7 @@ import typer
 from core.base.errors import InputError
 from core.cli import options as o
 from core.cli.given_options import benchmark_argument, refuse_unused
-from core.cli.output import ProgressPrinter, print_note, show_json
+from core.cli.output import ProgressPrinter, make_folder, print_note, show_json
 from core.cola.background import launch_adaptation
 from core.cola.forgetting import cost_table, run_table
 from core.cola.run import adapt_job, execute
@@ -95,6 +95,8 @@ def adapt(
 
 
 def _run(job: dict[str, Any], save: Path | None, as_json: bool) -> None:
+    if save is not None:
+        make_folder(save, "--save")
     announce, last, first = ProgressPrinter(), None, None
     for last in execute(job, progress=lambda share, text: announce(text, share)):
         first = first or last.record

@@ -50,6 +50,7 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Check your own images and captions row by row and make them a benchmark, mine/NAME."""
+    user_sets.checked_name(name)
     table, where = _table(source, manifest)
     staged = stage_import(
         table, _columns(table, image, caption, answer, group), manifest if where is None else None

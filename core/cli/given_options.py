@@ -25,7 +25,11 @@ class _Command(TyperCommand):
 
 
 class App(typer.Typer):
-    """Commands that may ask what was typed (`was_given`, `refuse_unused`)."""
+    """Commands that may ask what was typed (`was_given`, `refuse_unused`). No group of them offers to complete: the shell
+    completes `crossmatch` alone."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(add_completion=False, **options)
 
     def command(self, *given: Any, **more: Any) -> Any:
         """As Typer's."""

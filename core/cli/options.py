@@ -27,7 +27,7 @@ def _device(value: str) -> str:
 named: dict[str, Any] = {"callback": _full_names}
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
 
 # What is measured or adapted. The same benchmark, named first and without a flag: `crossmatch ttm winoground`.
 Positional = Annotated[
@@ -58,7 +58,9 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.", cal
 AdaptOn = Annotated[
     Number, typer.Option(help="Transfer check: adapt on this share of the groups, report the rest apart.")
 ]
-SplitSeed = Annotated[Whole, typer.Option(help="Seed that draws the groups of --adapt-on (default: 0).")]
+SplitSeed = Annotated[
+    Whole, typer.Option(help="Seed that draws the groups of --adapt-on (default: 0).", min=0)
+]
 Seeds = Annotated[int, typer.Option(help="So many seeds, from --seed on, with mean and deviation.")]
 Save = Annotated[Path | None, typer.Option(help="Folder for the adapted model.")]
 Background = Annotated[bool, typer.Option(help="Start as a background run and print its id.")]

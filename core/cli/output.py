@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+from core.base.errors import InputError
 from core.base.text import tie_count
 
 
@@ -17,6 +19,17 @@ def show_json(record: Any) -> None:
 def print_note(text: str) -> None:
     """Progress and remarks go to standard error, so that standard output stays clean."""
     print(text, file=sys.stderr, flush=True)
+
+
+def make_folder(folder: Path, flag: str) -> None:
+    """Make the folder of a result, before the work that would be lost without it. Raises InputError, which names the
+    option that gave it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"The folder {folder} cannot be written ({error.strerror}); choose another {flag}."
+        ) from None
 
 
 class ProgressPrinter:
@@ -53,8 +66,15 @@ def format_metrics(record: dict[str, Any]) -> str:
         interval = f"[{e['low']:.2f}, {e['high']:.2f}]"
         ties = tie_count(e["ties"])
         lines.append(f"{name:<18}{e['value']:>8.2f}{interval:>18}{e['chance']:>9.2f}{ties:>6}")
-    lines += [f"{name}: not computed. {why}" for name, why in record.get("left_out", {}).items()]
+    lines += [_left_out(name, what) for name, what in record.get("left_out", {}).items() if what]
     return "\n".join(lines)
+
+
+def _left_out(name: str, what: str | int) -> str:
+    """What is missing from a metric: all of it, and why; or so many queries."""
+    if isinstance(what, str):
+        return f"{name}: not computed. {what}"
+    return f"{name}: {what} {'query' if what == 1 else 'queries'} left out, to which nothing belongs"
 
 
 def format_step(record: Mapping[str, Any]) -> str:

@@ -27,6 +27,8 @@ def report(
     device: Device = "auto",
 ) -> None:
     """Models on benchmarks as one HTML file that opens without network: metrics, charts, tags, groups, sources."""
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{out} cannot be written; a report is a web page, so its name must end in .html.")
     if examples < 0:
         raise InputError(f"{examples} examples cannot be shown; ask for 0 or more.")
     if examples == 0:

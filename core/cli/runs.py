@@ -25,7 +25,7 @@ from core.ttm.seeds import final_values, group_runs, resume_group, seed_of, summ
 
 runs_app = App(
     no_args_is_help=True,
-    help="Background runs: list, show, seeds, explain, stop, resume, delete, export, push.",
+    help="Background runs: list, show, seeds, explain, stop, resume, delete, export, push, import.",
 )
 RunId = Annotated[str, typer.Argument(help="Run id.")]
 Either = Annotated[str, typer.Argument(help="Run id, or the id of a group of seeds (g-...).")]

@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 
 from core.base import paths
 from core.base.errors import InputError, unknown_name
+from core.base.files import storage_errors
 from core.pretrain.families import FAMILIES
 from core.pretrain.loop import Progress, Validation, seeded, train
 from core.pretrain.model_card import LOG, write_card
@@ -50,7 +51,8 @@ def pretrain(
         raise InputError(f"The seed is {seed}; it must be a whole number, 0 or more.")
     where = _device(device)
     earlier = _builtin(recipe.start) if recipe.start else None
-    out.mkdir(parents=True, exist_ok=True)
+    with storage_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
     family = FAMILIES[recipe.family]
     tokenizer = word_tokenizer(recipe.length, family.asks)
     data = training_data(recipe.data, seed, progress, pictures=family.sees)
