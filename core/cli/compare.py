@@ -9,7 +9,7 @@ import typer
 
 from core.base.errors import InputError
 from core.cli.evaluate import load_evaluation
-from core.cli.given_options import refuse
+from core.cli.given_options import refuse_unused
 from core.cli.options import Benchmark, Json, Seed, Split
 from core.cli.output import note, show_json
 from core.metrics.evaluation import Evaluation
@@ -46,9 +46,9 @@ def compare(
             "name its benchmark with --benchmark, or give an existing file."
         )
     if not models:
-        refuse("with two files", "benchmark", "split")
+        refuse_unused("with two files", "benchmark", "split")
     if not models and not any(map(_is_embeddings, (a, b))):
-        refuse("with two files of scores", "shape")
+        refuse_unused("with two files of scores", "shape")
     sides = [_evaluate(side, benchmark, split, shape, seed) for side in (a, b)]
     sides[1] = in_order_of(sides[1], sides[0].ids)
     table = comparison_table(*sides, names=("A", "B"))

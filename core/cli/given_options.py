@@ -25,8 +25,8 @@ class _Command(TyperCommand):
 
 
 class App(typer.Typer):
-    """Commands that may ask what was typed (`was_given`, `refuse_unused`). No group of them offers to complete: the shell
-    completes `crossmatch` alone."""
+    """Commands that may ask what was typed (`was_given`, `refuse_unused`). No group of them offers to complete: the
+    shell completes `crossmatch` alone."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(add_completion=False, **options)
