@@ -11,7 +11,7 @@ from core.base.errors import InputError
 from core.cli.evaluate import load_evaluation
 from core.cli.given_options import refuse_unused
 from core.cli.options import Benchmark, Json, Seed, Split
-from core.cli.output import note, show_json
+from core.cli.output import print_note, show_json
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from core.metrics.paired import comparison_table, differences, in_order_of
@@ -51,7 +51,7 @@ def compare(
         refuse_unused("with two files of scores", "shape")
     sides = [_evaluate(side, benchmark, split, shape, seed) for side in (a, b)]
     sides[1] = in_order_of(sides[1], sides[0].ids)
-    table = comparison_table(*sides, names=("A", "B"))
+    table = comparison_table(sides[0], sides[1], names=("A", "B"))
     if out is not None:
         _write(table, out)
     if as_json:
@@ -117,4 +117,4 @@ def _write(table: Any, out: Path) -> None:
         raise InputError(
             f"The file {out} cannot be written ({error.strerror}); choose another --out."
         ) from None
-    note(f"wrote {out}")
+    print_note(f"wrote {out}")
