@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
-
-import pandas as pd
+from math import isnan
+from typing import TYPE_CHECKING, Any
 
 from core import datasets
+
+if TYPE_CHECKING:  # the help of `reproduce` waits for no tables
+    import pandas as pd
 
 GAINS = ("absolute_gain", "relative_gain", "error_reduction")
 Records = Sequence[Mapping[str, Any]]
@@ -35,7 +37,7 @@ class TableCell:
     @staticmethod
     def printed(row: pd.Series, *remarks: str) -> dict[str, Any]:
         """What a row of `core.datasets.published.reference` says of a cell: the number, its deviation and its note."""
-        std = None if pd.isna(row["std"]) else float(row["std"])
+        std = None if isnan(row["std"]) else float(row["std"])
         note = "; ".join(filter(None, (str(row["note"]), *remarks)))
         return {"paper": float(row["value"]), "std": std, "note": note}
 
