@@ -122,13 +122,13 @@ def maps(place: Path) -> list[bytes]:
 def read_maps(data: bytes, place: Path) -> None:
     """Such a model as a page loads it, and a score of it."""
     from core.groups import BytesImage
-    from core.scorers.embedding import EmbeddingModel
+    from core.scorers.embedding import load
 
     folder = place / "maps"
     shutil.rmtree(folder, ignore_errors=True)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         archive.extractall(folder)
-    model = EmbeddingModel.load(folder)
+    model = load("maps", str(folder))
     assert model.key
     image = next(iter(model._image_row), None)
     if isinstance(image, str):

@@ -17,7 +17,7 @@ import torch
 from benchmarks.overhead import counted
 from benchmarks.sized import JPEG, PNG, clip_b32, on_disk
 from core.datasets import load
-from core.scorers.contrastive import IMAGE_BATCH, ContrastiveModel
+from core.scorers.contrastive import ContrastiveModel
 from core.scorers.generative import BlipCaptioner
 from core.scorers.input_loading import prefetch
 from core.scoring.load import load_scorer
@@ -40,9 +40,9 @@ def throughput(
         files, captions = groups.unique_images()[0], groups.unique_captions()[0]
         images = [files[i % len(files)] for i in range(count)]
         pairs = np.column_stack([np.arange(count), np.arange(count) % len(captions)])
-        blocks = [dict(block) for block in prefetch(images, model._read, IMAGE_BATCH, model.device)]
+        blocks = [dict(block) for block in prefetch(images, model._open, model.image_batch, model.device)]
         ids = model._checked_tokens(captions)
-        model.score(images[:IMAGE_BATCH], captions[:4], pairs[:4])  # once before the clock starts
+        model.score(images[: model.image_batch], captions[:4], pairs[:4])  # once before the clock starts
         work = {
             "bare": lambda: list(model._scored(blocks, ids, pairs)),
             "files": lambda: model.score(images, captions, pairs),
@@ -76,11 +76,11 @@ def taken(
 def encodings(groups: int = 100) -> dict[str, object]:
     """How often the captioner encodes an image of 1x4 groups."""
     found = load("scenes/relations-1x4", "test").select(range(groups))
-    with counted(BlipCaptioner, "_look") as looks:
+    with counted(BlipCaptioner, "_encode_image") as encodings:
         score_groups(load_scorer("builtin/blip-caption", "cpu"), found)
     return {
         "model": "builtin/blip-caption, 1x4",
         "images": len(found.unique_images()[0]),
-        "encodings": looks["_look"],
+        "encodings": encodings["_encode_image"],
         "scores": 4 * groups,
     }

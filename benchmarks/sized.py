@@ -14,8 +14,9 @@ from PIL import Image
 
 from core.datasets import load
 from core.groups import FileImage, GroupSet
-from core.scorers.contrastive import pick_device
-from core.scorers.huggingface import TransformersModel
+from core.scorers.devices import pick_device
+from core.scorers.huggingface import SiglipTowers, TransformersModel
+from core.scorers.pretrained import ModelParts
 from core.scoring.load import load_scorer
 
 PNG, JPEG = ".png", ".jpg"
@@ -66,4 +67,5 @@ def _random(config: Any, model: Any, reader: Any, text: dict[str, Any], length: 
     side = module.config.vision_config.image_size
     images = reader(size={"height": side, "width": side})
     name = f"random {model.__name__}"
-    return TransformersModel(name, module, CLIPProcessor(images, words), pick_device(device), lambda: None)
+    made = SiglipTowers if length == 64 else TransformersModel
+    return made(ModelParts(name, module, CLIPProcessor(images, words), pick_device(device), lambda: None))

@@ -16,8 +16,7 @@ from core.datasets import load, names
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.scenes.sets import FLAT, SETS
-from core.scoring.lazy_scorer import lazy_scorer
-from core.scoring.load import scorer_names
+from core.scoring.load import lazy_scorer, scorer_names
 from core.scoring.scores import ScoreCache, score_all, score_groups
 
 ROOT = Path(__file__).resolve().parent.parent

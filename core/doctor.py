@@ -116,7 +116,7 @@ def _cards() -> list[str]:
 def _torch_device() -> Iterator[Diagnosis]:
     import torch
 
-    from core.scorers.contrastive import describe_device, pick_device  # torch
+    from core.scorers.devices import describe_device, pick_device  # torch
 
     device, cards = pick_device("auto"), ", ".join(_cards())
     if device.type == "cpu" and cards:

@@ -10,7 +10,7 @@ import numpy as np
 from core.datasets.sets import Retrieval
 from core.groups import GroupSet
 from core.scoring import load, scores
-from core.scoring.lazy_scorer import lazy_scorer
+from core.scoring.load import lazy_scorer
 from core.scoring.retrieval import score_retrieval as _score_retrieval
 from core.ttm.defaults import full_name
 

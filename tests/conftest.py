@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 # Read once, when the libraries are imported: two xdist workers on two cores must not fight over threads.
@@ -117,21 +118,30 @@ def toy_groups_mixed(toy_groups: GroupSet, toy_groups_1x4: GroupSet) -> GroupSet
 
 
 @pytest.fixture(scope="session")
-def tiny_clip_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Builds each tiny model of `tiny_models.BUILDERS` once, in a folder that no test may change."""
+    from tiny_models import BUILDERS
+
+    root = tmp_path_factory.mktemp("models")
+    return lambda name: root / name if (root / name).is_dir() else BUILDERS[name](root / name)
+
+
+@pytest.fixture(scope="session")
+def tiny_clip_folder(make) -> Path:
     """A CLIPModel (60,000 random weights, 32 px) with processor and word-level tokenizer, as saved by HF."""
-    return build_clip(tmp_path_factory.mktemp("models") / "clip")
+    return make("clip")
 
 
 @pytest.fixture(scope="session")
-def tiny_siglip_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_siglip_folder(make) -> Path:
     """A SiglipModel of the same size, with processor and word-level tokenizer."""
-    return build_siglip(tmp_path_factory.mktemp("models") / "siglip")
+    return make("siglip")
 
 
 @pytest.fixture(scope="session")
-def tiny_open_clip_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_open_clip_folder(make) -> Path:
     """An open_clip folder: open_clip_config.json and open_clip_model.safetensors, open_clip's tokenizer."""
-    return build_open_clip(tmp_path_factory.mktemp("models") / "open_clip")
+    return make("open_clip")
 
 
 def word_tokenizer(kind: str, lower: bool = True):

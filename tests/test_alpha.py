@@ -17,8 +17,7 @@ from core.debiasing.priors import check_log_prob, estimate_prior, sample_images
 from core.debiasing.study import AlphaStudy, pmi_text, stability, transfer_alpha
 from core.groups import GroupSet
 from core.metrics.groups import evaluate, metrics_of_shape
-from core.scorers.null_images import NullImage
-from core.scorers.score_kinds import null_pixels
+from core.scorers.null_images import NullImage, null_pixels
 from core.scoring.load import load_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
 
@@ -26,9 +25,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="module")
-def captioner(tmp_path_factory):
+def captioner(make):
     """A tiny random captioner, through the product's own path."""
-    return load_scorer(str(tiny_models.maker(tmp_path_factory)("blip-caption")), "cpu")
+    return load_scorer(str(make("blip-caption")), "cpu")
 
 
 def study(n=40, m=1, k=3, seed=0):
@@ -100,11 +99,11 @@ def test_training_images_come_from_the_built_in_world_or_from_a_folder(captioner
         sample_images(captioner.name, toy_groups, "train", 2, folder=tmp_path / "none")
 
 
-def test_a_language_models_prior_is_its_own_likelihood(captioner, toy_groups, tmp_path_factory):
-    folder = str(tiny_models.maker(tmp_path_factory)("gpt2"))
+def test_a_language_models_prior_is_its_own_likelihood(captioner, toy_groups, make):
+    folder = str(make("gpt2"))
     found = estimate_prior(captioner, toy_groups, "lm", model=folder)
     captions, index = toy_groups.unique_captions()
-    assert found.values == pytest.approx(load_scorer(folder).caption_log_probs(captions)[index], abs=1e-5)
+    assert found.values == pytest.approx(load_scorer(folder).prior(captions)[index], abs=1e-5)
     assert found.samples is None
 
 

@@ -5,7 +5,6 @@ import re
 
 import numpy as np
 import pytest
-import tiny_models
 
 from core.base.errors import InputError
 from core.debiasing.blind import METRIC, VERDICTS, blind_baseline, blind_ceiling, check_blind, explain
@@ -96,12 +95,12 @@ def test_the_built_in_sets_that_were_made_plausible_are_not_solved_by_words_and_
     }
 
 
-def test_the_command_gives_verdict_and_numbers(tmp_path_factory, monkeypatch, toy_groups_1x4):
+def test_the_command_gives_verdict_and_numbers(make, monkeypatch, toy_groups_1x4):
     from typer.testing import CliRunner
 
     from core import cli
 
-    folder = str(tiny_models.maker(tmp_path_factory)("gpt2"))
+    folder = str(make("gpt2"))
     monkeypatch.setattr("core.datasets.load", lambda *args, **more: toy_groups_1x4)
     words = ["blind", "--benchmark", "toy", "--model", folder]
     assert any(CliRunner().invoke(cli.app, words).stdout.startswith(v) for v in VERDICTS.values())
@@ -110,8 +109,8 @@ def test_the_command_gives_verdict_and_numbers(tmp_path_factory, monkeypatch, to
 
 
 @pytest.mark.parametrize("kind", ["lm:", "blind:"])
-def test_every_blind_scorer_scores_all_images_of_a_group_alike(tmp_path_factory, toy_groups, kind):
-    folder = tiny_models.maker(tmp_path_factory)("gpt2" if kind == "lm:" else "blip-caption")
+def test_every_blind_scorer_scores_all_images_of_a_group_alike(make, toy_groups, kind):
+    folder = make("gpt2" if kind == "lm:" else "blip-caption")
     scores = score_groups(load_scorer(f"{kind}{folder}", "cpu"), toy_groups)
     assert blind_baseline(scores, toy_groups.truth).verdict == "design"
 
@@ -120,8 +119,8 @@ def test_every_blind_scorer_scores_all_images_of_a_group_alike(tmp_path_factory,
 
 
 @pytest.mark.parametrize("name", ["blip-caption", "blip2-opt", "llava"])
-def test_tokens_average_to_the_scores_with_and_without_the_image(tmp_path_factory, toy_groups, name):
-    scorer = load_scorer(f"vgpt:{tiny_models.maker(tmp_path_factory)(name)}", "cpu")
+def test_tokens_average_to_the_scores_with_and_without_the_image(make, toy_groups, name):
+    scorer = load_scorer(f"vgpt:{make(name)}", "cpu")
     image, caption = toy_groups[0].images[0], toy_groups[0].captions[0]
     view = token_view(scorer, image, caption, count=1)
     pair = np.array([(0, 0)])
@@ -130,11 +129,9 @@ def test_tokens_average_to_the_scores_with_and_without_the_image(tmp_path_factor
     assert len(view.tokens) == len(view.gain) == len(view.seeing)
 
 
-def test_tokens_without_the_image_average_to_no_less_than_the_prior_of_several_images(
-    tmp_path_factory, toy_groups
-):
+def test_tokens_without_the_image_average_to_no_less_than_the_prior_of_several_images(make, toy_groups):
     """A product of means is no smaller than the mean of products: the prior averages captions, the view tokens."""
-    scorer = load_scorer(f"vgpt:{tiny_models.maker(tmp_path_factory)('blip-caption')}", "cpu")
+    scorer = load_scorer(f"vgpt:{make('blip-caption')}", "cpu")
     image, caption = toy_groups[0].images[0], toy_groups[0].captions[0]
     means = [scorer.token_log_probs(null, caption).log_probs.astype(float) for null in scorer.nulls(3)]
     each = np.log(np.mean(np.exp(means), axis=0))

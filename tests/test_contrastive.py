@@ -3,9 +3,7 @@
 import io
 import json
 import shutil
-import threading
 import time
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,12 +12,12 @@ import numpy as np
 import pytest
 import torch
 from conftest import CONTEXT, build_clip, build_open_clip, build_siglip, draw
+from tiny_models import build_siglip2
 
 from core.base.errors import InputError
 from core.groups import BytesImage
 from core.scorers import contrastive, hub
-from core.scorers.base import Scorer, Trainable
-from core.scorers.contrastive import describe_device, pick_device
+from core.scorers.devices import pick_device
 from core.scoring.load import MAX_CACHED_MODELS, builtin_models, load_scorer, scorer_key
 
 IMAGES = [draw((a, "cube"), (b, "ball")) for a, b in (("red", "blue"), ("blue", "red"), ("green", "yellow"))]
@@ -92,21 +90,6 @@ def test_siglip_2_with_patches_scores_trains_and_saves_like_the_others(tmp_path)
     np.testing.assert_array_equal(matrix(load_scorer(str(tmp_path / "again"), "cpu")), matrix(model))
 
 
-def build_siglip2(folder: Path) -> Path:
-    from transformers import Siglip2Config, Siglip2ImageProcessor, Siglip2Model, Siglip2Processor
-
-    tokenizer = conftest.word_tokenizer("siglip")
-    parts = conftest.towers(tokenizer)
-    vision = {**parts["vision_config"], "num_patches": 16}
-    vision.pop("image_size")
-    module = Siglip2Model(Siglip2Config(text_config=parts["text_config"], vision_config=vision))
-    conftest.randomise(module)
-    module.save_pretrained(folder)
-    images = Siglip2ImageProcessor(patch_size=16, max_num_patches=256)  # the processor insists on 256
-    Siglip2Processor(images, tokenizer).save_pretrained(folder)
-    return folder
-
-
 def test_siglip_reads_captions_in_lower_case_whatever_its_tokenizer_does(tmp_path):
     folder = build_siglip(tmp_path / "siglip")
     conftest.word_tokenizer("siglip", lower=False).save_pretrained(folder)
@@ -171,48 +154,10 @@ def test_open_clip_scores_are_its_own_encoders_at_full_length(tmp_path, settings
     np.testing.assert_allclose(matrix(load_scorer(str(folder), "cpu")), wanted.numpy(), atol=1e-5)
 
 
-def test_scores_are_float32_and_only_the_wanted_pairs(model):
-    pairs = np.array([(2, 0), (0, 3), (2, 0), (1, 1)])
-    scores = model.score(IMAGES, CAPTIONS, pairs)
-    assert scores.dtype == np.float32
-    np.testing.assert_allclose(scores, matrix(model)[pairs[:, 0], pairs[:, 1]], atol=1e-5)
-    assert model.score(IMAGES, CAPTIONS, np.empty((0, 2), int)).shape == (0,)
-
-
-def test_batches_and_order_change_nothing(model, monkeypatch):
-    wanted = matrix(model)
-    images, captions = [2, 0, 1], [3, 1, 0, 2]
-    turned = matrix(model, [IMAGES[i] for i in images], [CAPTIONS[j] for j in captions])
-    np.testing.assert_allclose(turned, wanted[np.ix_(images, captions)], atol=1e-5)
-    monkeypatch.setattr(contrastive, "IMAGE_BATCH", 2)
-    monkeypatch.setattr(contrastive, "CAPTION_BATCH", 1)
-    monkeypatch.setattr(contrastive, "_PAIR_BLOCK", 3)
-    np.testing.assert_allclose(matrix(model), wanted, atol=1e-5)
-
-
-def test_prepared_scores_are_the_scores(model):
-    data = model.prepare(IMAGES, CAPTIONS)
-    assert data.pixels.shape == (3, 3, 32, 32)
-    assert data.pixels.dtype == torch.float32
-    for batch in (1, 2, 256):
-        np.testing.assert_allclose(model.score_prepared(data, ALL, batch), matrix(model).ravel(), atol=1e-5)
-    assert model.score_prepared(data, np.empty((0, 2), int)).shape == (0,)
-
-
-def test_scoring_leaves_training_mode_as_it_was_and_takes_no_gradient(model):
-    copy = model.copy()
-    copy.module.train()
-    data = copy.prepare(IMAGES, CAPTIONS)
-    copy.score_prepared(data, ALL)
-    assert copy.module.training
-    assert not model.module.training
-    assert all(p.grad is None for p in copy.module.parameters())
-
-
 @pytest.mark.parametrize("prepared", [False, True])
 def test_each_image_and_caption_is_encoded_once_and_the_others_never(tiny_clip_folder, prepared, monkeypatch):
     model = load_scorer(str(tiny_clip_folder), "cpu")
-    monkeypatch.setattr(contrastive, "IMAGE_BATCH", 2)
+    monkeypatch.setattr(contrastive.ContrastiveModel, "image_batch", 2)
     rows = {"image": [], "caption": []}
     hooks = [
         model.module.vision_model.register_forward_pre_hook(
@@ -250,7 +195,7 @@ class Counted:
 
 
 def test_scoring_holds_two_blocks_of_images_at_most_and_asks_for_the_models_size(model, monkeypatch):
-    monkeypatch.setattr(contrastive, "IMAGE_BATCH", 2)
+    monkeypatch.setattr(contrastive.ContrastiveModel, "image_batch", 2)
     log: list = []
     images = [
         Counted(draw((c, "cube"), (d, "ball")), log) for c in conftest.COLOURS for d in conftest.COLOURS
@@ -261,35 +206,6 @@ def test_scoring_holds_two_blocks_of_images_at_most_and_asks_for_the_models_size
         ahead.append(len(log) - 2 * done)
     assert max(ahead) <= 4
     assert log == [32] * 16
-
-
-def test_an_image_that_does_not_open_is_one_sentence(model):
-    with pytest.raises(InputError, match=r"The image broken\.png does not open"):
-        matrix(model, [*IMAGES, BytesImage(b"no image", "broken.png")])
-
-
-def test_captions_beyond_the_context_are_cut_with_a_warning_that_counts_them(model):
-    long = "a red cube and " * 30
-    with pytest.warns(UserWarning, match=rf"2 of 3 captions are longer than the {CONTEXT} tokens"):
-        scores = matrix(model, captions=[long + "ball", "a red cube", long + "cone"])
-    assert np.isfinite(scores).all()
-    if model.bias is None:
-        np.testing.assert_allclose(scores[:, 0], scores[:, 2], atol=1e-6)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        matrix(model)
-
-
-def test_threads_may_share_a_model(model):
-    wanted, found = matrix(model), []
-    threads = [threading.Thread(target=lambda: found.append(matrix(model))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 4
-    for scores in found:
-        np.testing.assert_allclose(scores, wanted, atol=1e-5)
 
 
 # Losses
@@ -373,47 +289,6 @@ def test_logits_stay_float32_under_autocast(model):
 # Copies, keys, saving
 
 
-def train_a_little(model) -> None:
-    data, own = model.prepare(IMAGES, CAPTIONS), torch.arange(3)
-    optimizer = torch.optim.SGD(model.module.parameters(), lr=0.05)
-    model.loss(data, own, own).backward()
-    optimizer.step()
-
-
-def test_training_a_copy_leaves_the_model_alone_and_changes_the_copys_key(model):
-    before, key = matrix(model), model.key
-    copy = model.copy()
-    fresh = copy.key
-    np.testing.assert_array_equal(matrix(copy), before)
-    train_a_little(copy)
-    assert copy.key != fresh
-    assert not np.allclose(matrix(copy), before)
-    np.testing.assert_array_equal(matrix(model), before)
-    assert model.key == key
-
-
-def test_a_saved_model_scores_the_same_when_loaded(model, tmp_path):
-    copy = model.copy()
-    train_a_little(copy)
-    for _ in range(2):  # the second time over the first
-        copy.save(tmp_path / "saved")
-        again = load_scorer(str(tmp_path / "saved"), "cpu")
-        np.testing.assert_array_equal(matrix(again), matrix(copy))
-    assert not [p.name for p in (tmp_path / "saved").iterdir() if p.suffix in (".bin", ".pt")]
-
-
-def test_saving_over_the_folder_a_model_came_from_does_no_harm(folders, tmp_path):
-    for family, folder in folders.items():
-        place = shutil.copytree(folder, tmp_path / family)
-        model = load_scorer(str(place), "cpu")
-        copy = model.copy()
-        train_a_little(copy)
-        before, trained = matrix(model), matrix(copy)
-        copy.save(place)
-        np.testing.assert_array_equal(matrix(model), before)
-        np.testing.assert_array_equal(matrix(load_scorer(str(place), "cpu")), trained)
-
-
 def test_the_key_follows_weights_preprocessing_and_tokenizer(folders, tmp_path):
     for family, folder in folders.items():
         same, other = shutil.copytree(folder, tmp_path / family), tmp_path / f"{family}-other"
@@ -428,23 +303,6 @@ def test_the_key_follows_weights_preprocessing_and_tokenizer(folders, tmp_path):
         )
         settings.write_text(settings.read_text() + " ")
         assert scorer_key(str(same)) != key
-
-
-def test_a_model_says_what_it_is_and_where_it_runs(folders):
-    threads = torch.get_num_threads()
-    place = f"on CPU ({threads} thread{'s' if threads > 1 else ''})"
-    found = [load_scorer(str(folder), "cpu").describe() for folder in folders.values()]
-    assert found == [
-        f"CLIP, 0.1 M parameters, {place}",
-        f"SigLIP, 0.1 M parameters, {place}",
-        f"open_clip CLIP, 1.7 M parameters, {place}",
-    ]
-    assert describe_device(torch.device("cpu")) in place
-
-
-def test_models_are_scorers_that_can_be_trained(model):
-    assert isinstance(model, Scorer)
-    assert isinstance(model, Trainable)
 
 
 # Loading
@@ -462,7 +320,7 @@ def test_a_model_is_loaded_once_until_its_files_change_and_few_are_kept(tiny_cli
     assert second.key != first.key  # although only now computed
     for place in places[1:]:
         load_scorer(str(place), "cpu")
-    assert len(scorers._kept) == MAX_CACHED_MODELS
+    assert len(scorers._cached) == MAX_CACHED_MODELS
     assert load_scorer(str(places[0]), "cpu") is not second
 
 

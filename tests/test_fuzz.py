@@ -307,13 +307,14 @@ def test_half_characters_in_json_lines_are_replaced_in_names_tags_and_cells():
 )
 def test_a_model_of_maps_with_spoiled_settings_is_one_sentence(tmp_path, settings):
     from core.scorers.embedding import EmbeddingModel
+    from core.scoring.load import load_scorer
 
     EmbeddingModel(np.ones((2, 3)), np.ones((2, 3)), ["a", "b"], ["c", "d"]).save(tmp_path)
     path = tmp_path / "config.json"
     whole = json.loads(path.read_text())
     path.write_text(json.dumps({**whole, **json.loads(settings)}) if settings.startswith("{") else settings)
-    with pytest.raises(InputError, match=r"does not open|is incomplete|no embedding model"):
-        EmbeddingModel.load(tmp_path)
+    with pytest.raises(InputError, match=r"cannot be read|is incomplete|holds no JSON object"):
+        load_scorer(str(tmp_path), "cpu")
 
 
 @pytest.mark.parametrize("code", [0xD800, 0x110000, 0xFFFFFFFF])

@@ -324,7 +324,7 @@ def test_a_run_on_embeddings_goes_on_from_a_checkpoint_to_the_same_bytes(kind, t
     from core.scorers.embedding import EmbeddingModel
 
     file = read_embeddings(tmp_path / "rows.npz", "2x2")
-    model = EmbeddingModel.load(saved / "model")
+    model = load_scorer(str(saved / "model"), "cpu")
     np.testing.assert_array_equal(model._images.numpy(), EmbeddingModel.of(file)._images.numpy())
 
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from tiny_models import counted, maker
+from tiny_models import counted
 
 from core.base.errors import InputError
 from core.scorers import score_kinds
@@ -20,13 +20,12 @@ CAPTIONS = [
 MODELS = ["gpt2", "gpt2-framed", "opt", "t5", "bart"]
 
 
-@pytest.fixture(scope="module")
-def make(tmp_path_factory):
-    return maker(tmp_path_factory)
-
-
 def load(make, name):
     return load_scorer(f"lm:{make(name)}", "cpu")
+
+
+def log_probs(scorer, captions=CAPTIONS):
+    return scorer.score([None], captions, np.array([(0, j) for j in range(len(captions))]))
 
 
 def transformers_loss(scorer, name, caption):
@@ -43,28 +42,16 @@ def transformers_loss(scorer, name, caption):
 @pytest.mark.parametrize("name", MODELS)
 def test_the_score_is_minus_transformers_own_loss(make, name):
     scorer = load(make, name)
-    scores = scorer.caption_log_probs(CAPTIONS)
+    scores = log_probs(scorer)
     assert scores == pytest.approx([-float(transformers_loss(scorer, name, c)) for c in CAPTIONS], abs=1e-5)
     assert scores.dtype == np.float32
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_batching_order_and_images_change_nothing(make, name):
-    scorer = load(make, name)
-    scores = scorer.caption_log_probs(CAPTIONS)
-    pairs = np.array([[5, 3], [0, 0], [2, 3], [1, 1]])
-    assert scorer.score([None] * 6, CAPTIONS, pairs) == pytest.approx(scores[[3, 0, 3, 1]], abs=1e-5)
-    scorer.batch = 1
-    assert scorer.caption_log_probs(CAPTIONS[::-1]) == pytest.approx(scores[::-1], abs=1e-5)
-    scorer.batch = 32
-    assert scorer.score([], [], np.empty((0, 2), dtype=int)).shape == (0,)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_token_log_probs_average_to_the_score(make, name):
     scorer = load(make, name)
     tokens = scorer.token_log_probs(None, CAPTIONS[0])
-    assert tokens.log_probs.mean() == pytest.approx(scorer.caption_log_probs(CAPTIONS)[0], abs=1e-5)
+    assert tokens.log_probs.mean() == pytest.approx(log_probs(scorer)[0], abs=1e-5)
     words = tokens.tokens[1:] if name == "bart" else tokens.tokens  # BART's own loss counts its begin token
     assert words[:3] == ["a", "red", "cube"]
 
@@ -73,14 +60,14 @@ def test_the_empty_source_is_encoded_once(make):
     scorer = load(make, "t5")
     scorer._begun = None
     with counted(scorer.module.get_encoder()) as calls:
-        scorer.caption_log_probs(CAPTIONS * 40)
-        scorer.caption_log_probs(CAPTIONS)
+        log_probs(scorer, CAPTIONS * 40)
+        log_probs(scorer)
     assert sum(calls) == 1
 
 
 def test_each_distinct_caption_is_scored_once(make):
     scorer = load(make, "gpt2")
-    scorer.caption_log_probs(CAPTIONS)
+    log_probs(scorer)
     with counted(scorer.module) as calls:
         scorer.score([None] * 9, CAPTIONS, np.array([[i, j] for i in range(9) for j in (0, 2)]))
     assert sum(calls) == 2

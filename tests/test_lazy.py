@@ -7,8 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from core.base.errors import InputError
-from core.scoring.lazy_scorer import lazy_scorer
-from core.scoring.load import load_scorer, scorer_key
+from core.scoring.load import lazy_scorer, load_scorer, scorer_key
 
 
 def test_name_and_key_are_known_without_loading():

@@ -5,9 +5,10 @@ import pytest
 import torch
 
 from core.base.errors import InputError
+from core.datasets.embeddings import RowImage
 from core.scorers import gradient_caching
 from core.scorers.base import has_two_towers
-from core.scorers.embedding import EmbeddingModel, RowImage
+from core.scorers.embedding import EmbeddingModel
 from core.scoring.load import load_scorer
 from core.ttm import train
 from core.ttm.config import TrainConfig

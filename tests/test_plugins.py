@@ -64,7 +64,7 @@ def test_its_cached_scores_go_by_its_key_and_its_packages_version(package, toy_g
     first = load_scorer("python:wordcount").key
     info = package / "ten_lines-1.2.dist-info/METADATA"
     info.write_text(info.read_text().replace("Version: 1.2", "Version: 1.3"))
-    assert plugins.load_plugin("python:wordcount", "wordcount", "cpu").key != first
+    assert plugins.load("python:wordcount", "wordcount", "cpu").key != first
     assert scorer_key("python:wordcount") is None  # nobody knows it without loading the package
 
 

@@ -203,10 +203,9 @@ def test_fewer_than_one_image_is_one_sentence(items):
             ask("scenes/retrieval", "test", "builtin/clip", items)
 
 
-def test_a_retrieval_set_is_debiased_on_the_command_line(tmp_path_factory, monkeypatch):
+def test_a_retrieval_set_is_debiased_on_the_command_line(make, monkeypatch):
     import json
 
-    import tiny_models
     from typer.testing import CliRunner
 
     from core import cli
@@ -214,7 +213,7 @@ def test_a_retrieval_set_is_debiased_on_the_command_line(tmp_path_factory, monke
 
     some = load_retrieval("scenes/retrieval", "test")
     monkeypatch.setattr("core.debiasing.retrieval.load_retrieval", lambda *args: some)
-    folder = str(tiny_models.maker(tmp_path_factory)("blip-caption"))
+    folder = str(make("blip-caption"))
     words = ["alpha", "--benchmark", "scenes/retrieval", "--model", folder, "--items", "3", "--json"]
     own, noise = (
         json.loads(CliRunner().invoke(cli.app, [*words, *more]).stdout)

@@ -17,7 +17,8 @@ from core.papers.tables import lines
 from core.runs.attempt import RunAttempt
 from core.runs.store import RunStore
 from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES
-from core.scorers.score_kinds import KINDS, NULL_COUNTS
+from core.scorers.null_images import NULL_COUNTS
+from core.scorers.score_kinds import KINDS
 from core.sweeps.evaluate import evaluate_job
 from core.worker import KINDS as WORKERS
 

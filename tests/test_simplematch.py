@@ -9,6 +9,7 @@ from core.matching.comparisons import fitted_groups
 from core.matching.groups import match
 from core.metrics import groups as metrics
 from core.scorers.embedding import EmbeddingModel
+from core.scoring.load import load_scorer
 from core.ttm.config import PRESETS, SimpleMatchConfig
 from core.ttm.simplematch import simple_match
 
@@ -95,7 +96,7 @@ def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, at, kept):
             step.model.save(tmp_path / "model")
             state = step.state
             break
-    rest = list(simple_match(EmbeddingModel.load(tmp_path / "model"), groups, config, resume=state))
+    rest = list(simple_match(load_scorer(str(tmp_path / "model"), "cpu"), groups, config, resume=state))
     assert [s.iteration for s in rest] == [s.iteration for s in whole[at + 1 :]]
     for a, b in zip(whole[at + 1 :], rest, strict=True):
         np.testing.assert_array_equal(a.scores, b.scores)

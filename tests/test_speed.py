@@ -70,7 +70,7 @@ class Counted:
 def test_images_read_in_parts_are_those_read_at_once(model):
     whole = model._preprocess([image.open(model.side) for image in IMAGES])
     for size in (1, 5, 64):
-        blocks = list(input_loading.prefetch(IMAGES, model._read, size, model.device))
+        blocks = list(input_loading.prefetch(IMAGES, model._open, size, model.device))
         assert [len(b["pixel_values"]) for b in blocks][:-1] == [size] * (len(blocks) - 1)
         for name, expected in whole.items():
             assert torch.equal(torch.cat([block[name] for block in blocks]), expected)
@@ -86,7 +86,7 @@ def test_a_set_without_room_is_read_when_needed_to_the_same_bytes(model, monkeyp
     assert len(streamed.pixels) == len(IMAGES)
     log.clear()
     chosen = torch.tensor([3, 0, 31])
-    assert torch.equal(input_loading.image_inputs(streamed, chosen)["pixel_values"], kept.pixels[chosen])
+    assert torch.equal(streamed.images(chosen)["pixel_values"], kept.pixels[chosen])
     assert sorted(log) == sorted(IMAGES[i].key for i in chosen)
     np.testing.assert_array_equal(model.score_prepared(streamed, ALL, 5), model.score_prepared(kept, ALL, 5))
 
@@ -149,8 +149,10 @@ def test_not_even_one_image_is_one_sentence(model, monkeypatch):
 def test_a_model_that_reads_pairs_takes_fewer_captions_at_a_time_from_then_on(blip, monkeypatch):
     scorer, tried = load_scorer(blip["vgpt"], "cpu"), []
     expected = scorer.score(IMAGES[:4], CAPTIONS, ALL[:12])
-    monkeypatch.setattr(scorer, "batch", 32)
-    monkeypatch.setattr(scorer, "_match", crowded(scorer._match, 2, lambda seen, read: len(read), tried))
+    monkeypatch.setattr(scorer, "caption_batch", 32)
+    monkeypatch.setattr(
+        scorer, "_score_pairs", crowded(scorer._score_pairs, 2, lambda image, texts: len(texts), tried)
+    )
     with pytest.warns(UserWarning, match="Memory ran out: captions pass the model 2 at a time") as told:
         found = scorer.score(IMAGES[:4], CAPTIONS, ALL[:12])
     np.testing.assert_allclose(found, expected, atol=1e-5)

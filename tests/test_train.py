@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from core.base.errors import InputError
+from core.datasets.embeddings import RowImage
 from core.scorers.base import Prepared, Trainable
-from core.scorers.embedding import EmbeddingModel, RowImage
+from core.scorers.embedding import EmbeddingModel
+from core.scoring.load import load_scorer
 from core.ttm import train
 from core.ttm.config import AUGMENTATIONS, PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig
 
@@ -347,7 +349,7 @@ def test_an_embedding_model_is_trainable_scores_cosines_and_survives_saving(tmp_
     )
     assert model.key != key
     model.save(tmp_path / "saved")
-    again = EmbeddingModel.load(tmp_path / "saved")
+    again = load_scorer(str(tmp_path / "saved"), "cpu")
     assert again.key == model.key
     np.testing.assert_array_equal(again.score_prepared(data, pairs), model.score_prepared(data, pairs))
 
@@ -381,9 +383,9 @@ def test_embeddings_of_other_groups_and_broken_folders_are_one_sentence(tmp_path
         model.prepare([RowImage("stranger")], [])
     with pytest.raises(InputError, match="no pixels"):
         RowImage("image 0").open()
-    with pytest.raises(InputError, match="does not open"):
-        EmbeddingModel.load(tmp_path)
+    with pytest.raises(InputError, match="is no model folder"):
+        load_scorer(str(tmp_path), "cpu")
     model.save(tmp_path)
-    (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(InputError, match="holds no embedding model"):
-        EmbeddingModel.load(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "crossmatch-embedding"}')
+    with pytest.raises(InputError, match=r"is incomplete \('keys'\)"):
+        load_scorer(str(tmp_path), "cpu")

@@ -9,10 +9,12 @@ import pytest
 from worlds import percent, varied, weights, world
 
 from core.base.errors import InputError
+from core.datasets.embeddings import RowImage
 from core.groups import Group, GroupSet
 from core.matching.groups import match
 from core.metrics import groups as metrics
-from core.scorers.embedding import EmbeddingModel, RowImage
+from core.scorers.embedding import EmbeddingModel
+from core.scoring.load import load_scorer
 from core.ttm.config import SimpleMatchConfig, TTMConfig, thresholds
 from core.ttm.loop import run_ttm
 from core.ttm.simplematch import simple_match
@@ -260,7 +262,7 @@ def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, change, at):
             step.model.save(tmp_path / "model")
             state = step.state
             break
-    loaded = EmbeddingModel.load(tmp_path / "model")
+    loaded = load_scorer(str(tmp_path / "model"), "cpu")
     rest = list(run_ttm(loaded, groups, config, resume=state))
     assert [s.iteration for s in rest] == list(range(at + 1, 5))
     for a, b in zip(whole[at + 1 :], rest, strict=True):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import COLOURS, draw
-from tiny_models import counted, everything, maker
+from tiny_models import counted, everything
 
 from core.base.errors import InputError
 from core.scorers.vqa import Answerer, question
@@ -28,11 +28,6 @@ MODELS = [
     "qwen2-vl",
     "smolvlm",
 ]
-
-
-@pytest.fixture(scope="module")
-def make(tmp_path_factory):
-    return maker(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
@@ -79,18 +74,6 @@ def test_the_score_is_transformers_own_probability_of_yes(make, images, name):
     assert scores.std(axis=0).min() > 1e-6 and scores.std(axis=1).min() > 1e-6
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_batching_and_order_change_nothing(make, images, name):
-    scorer = load(make, name)
-    pairs = everything(images, CAPTIONS)
-    scores = scorer.score(images, CAPTIONS, pairs)
-    order = np.random.default_rng(0).permutation(len(pairs))
-    assert scorer.score(images, CAPTIONS, pairs[order]) == pytest.approx(scores[order], rel=1e-4, abs=1e-7)
-    scorer.batch = 1
-    assert scorer.score(images, CAPTIONS, pairs) == pytest.approx(scores, rel=1e-4, abs=1e-7)
-    scorer.batch = 32
-
-
 @pytest.mark.parametrize("name", ["llava", "qwen2-vl", "smolvlm"])
 def test_the_prefix_up_to_the_image_is_kept(make, images, name):
     scorer = load(make, name)
@@ -112,15 +95,14 @@ def test_the_prefix_up_to_the_image_is_kept(make, images, name):
         ("llava", "model.vision_tower"),
     ],
 )
-def test_each_image_is_encoded_once(make, images, name, tower):
+def test_each_image_is_encoded_once(make, images, monkeypatch, name, tower):
     scorer = load(make, name)
     scorer.score(
         images, CAPTIONS, np.array([[0, 0]])
     )  # the first use of a chat model compares with plain reading
-    scorer.batch = 2
+    monkeypatch.setattr(scorer, "caption_batch", 2)
     with counted(scorer.module.get_submodule(tower)) as calls:
         scorer.score(images, CAPTIONS, everything(images, CAPTIONS))
-    scorer.batch = 32
     assert sum(calls) == len(images)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from conftest import SIDE, WORDS, randomise
+from conftest import SIDE, WORDS, build_clip, build_open_clip, build_siglip, randomise, towers, word_tokenizer
 
 EXTRA = [
     "yes",
@@ -299,7 +299,28 @@ def build_smolvlm(folder: Path, seed: int = 0) -> Path:
     return save(Idefics3ForConditionalGeneration(config), processor, folder, seed)
 
 
+def build_siglip2(folder: Path) -> Path:
+    """Siglip2Model, which takes patches instead of a square."""
+    from transformers import Siglip2Config, Siglip2ImageProcessor, Siglip2Model, Siglip2Processor
+
+    tokenizer = word_tokenizer("siglip")
+    parts = towers(tokenizer)
+    vision = {**parts["vision_config"], "num_patches": 16}
+    vision.pop("image_size")
+    module = Siglip2Model(Siglip2Config(text_config=parts["text_config"], vision_config=vision))
+    randomise(module)
+    module.save_pretrained(folder)
+    images = Siglip2ImageProcessor(patch_size=16, max_num_patches=256)  # the processor insists on 256
+    Siglip2Processor(images, tokenizer).save_pretrained(folder)
+    return folder
+
+
 BUILDERS: dict[str, Callable[..., Path]] = {
+    "clip": build_clip,
+    "siglip": build_siglip,
+    "siglip2": build_siglip2,
+    "open_clip": build_open_clip,
+    "open_clip-siglip": partial(build_open_clip, custom_text=True, init_logit_bias=-3.0),
     "blip-caption": partial(build_blip, architecture="BlipForConditionalGeneration"),
     "blip-vqa": partial(build_blip, architecture="BlipForQuestionAnswering"),
     "blip-itm": partial(build_blip, architecture="BlipForImageTextRetrieval"),
@@ -319,16 +340,6 @@ BUILDERS: dict[str, Callable[..., Path]] = {
     "t5": partial(build_language, kind="t5"),
     "bart": partial(build_language, kind="bart"),
 }
-
-
-def maker(tmp_path_factory) -> Callable[[str], Path]:
-    """Builds each model once per test module."""
-    root = tmp_path_factory.mktemp("models")
-
-    def make(name: str) -> Path:
-        return root / name if (root / name).is_dir() else BUILDERS[name](root / name)
-
-    return make
 
 
 @contextmanager

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.datasets.embeddings import RowImage
 from core.groups import Group, GroupSet
 from core.metrics import groups as metrics
-from core.scorers.embedding import EmbeddingModel, RowImage
+from core.scorers.embedding import EmbeddingModel
 
 
 def world(n=60, m=2, k=2, seed=0, size=12, useful=4, signal=0.6):

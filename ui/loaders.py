@@ -17,7 +17,7 @@ from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.runs.models import run_source
-from core.scoring import lazy_scorer
+from core.scoring import load as scorers
 from core.scoring.load import scorer_key, scorer_kind, scorer_names
 from core.scoring.scores import ScoreCache, score_all, score_groups
 from core.ttm.defaults import full_name
@@ -62,7 +62,7 @@ def evaluate(selection: Selection, model: str | None = None) -> Evaluation:
     return _filter((*address, selection.tags), found, selection.mask)
 
 
-class LazyScorer(lazy_scorer.LazyScorer):
+class LazyScorer(scorers.LazyScorer):
     """A lazy scorer that says at `place` that it loads, and scores for one visitor at a time."""
 
     def __init__(self, source: str, place: Any) -> None:

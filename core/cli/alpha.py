@@ -19,7 +19,7 @@ from core.debiasing.recall_curves import alpha_record, transferred_alpha_record
 from core.debiasing.retrieval import score_table
 from core.debiasing.study import AlphaStudy, transfer_alpha
 from core.metrics.groups import METRICS
-from core.scoring.lazy_scorer import lazy_scorer
+from core.scoring.load import lazy_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from core.cli.options import Json, Positional, Seed, named
 from core.cli.output import format_metrics, print_note, show_json
 from core.datasets.shapes import of_shape
 from core.metrics.evaluation import Evaluation, align_tags, tags_frame
-from core.scoring.lazy_scorer import lazy_scorer
+from core.scoring.load import lazy_scorer
 from core.scoring.scores import (
     ScoreCache,
     parse_shape,

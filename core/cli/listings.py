@@ -28,7 +28,7 @@ def pretrain(
 ) -> None:
     """Train a built-in model on the built-in world, as the shipped one was."""
     from core.pretrain.model_folder import pretrain as train  # numpy, torch
-    from core.scorers.contrastive import pick_device  # torch
+    from core.scorers.devices import pick_device  # torch
 
     tell = ProgressPrinter()
     print_note(

@@ -95,7 +95,7 @@ def execute(
     without it the curve on validation queries is all there is. before : False leaves the base unmeasured.
     """
     from core.cola.training import train  # torch
-    from core.scorers.cola_adapted import AdaptedModel  # torch
+    from core.scorers.cola_adapted import AdaptedModel, load  # torch
 
     settings, device = settings_of(config), config.get("device") or "auto"
     tell = progress or (lambda share, text: None)
@@ -105,7 +105,7 @@ def execute(
         source = base_source(config["model"])
         model = AdaptedModel.of(load_base(source, device), settings, source)
     else:
-        model = AdaptedModel.load("checkpoint", checkpoint, load_base, device)
+        model = load("checkpoint", str(checkpoint), device, load_base=load_base)
     for report, now in train(model, task.material, settings, state=state, stop=stop, progress=progress):
         record: dict[str, Any] = {
             "iteration": report.epoch,

@@ -15,14 +15,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from torch.nn import functional as F
 
 from core.base.errors import InputError
 from core.cola.training_data import TrainingQueries
 from core.scorers.base import Prepared
 from core.scorers.cola_adapted import AdaptedModel
 from core.scorers.cola_config import AdaptConfig
-from core.scorers.cola_features import Features
+from core.scorers.cola_features import Features, concatenate
 
 # The two numbers of the calibration learn at a rate of their own: they rank nothing, and start far from their optimum.
 _CALIBRATION_LR = 1e-2
@@ -56,7 +55,6 @@ class EncoderInputs:
 
     def __init__(self, model: AdaptedModel, data: Prepared, side: str) -> None:
         self.model, self.data, self.side = model, data, side
-        self.read = model.image_features if side == "image" else model.caption_features
         self.kept: Features | None = None
 
     def freeze(self, count: int, progress: Callable[[float], None] | None = None) -> None:
@@ -64,7 +62,7 @@ class EncoderInputs:
         parts = []
         with torch.no_grad():
             for block in torch.arange(count).split(_BLOCK):
-                parts.append(self.read(self.data, block).to(torch.device("cpu")))
+                parts.append(self.model.features(self.data, block, self.side).to(torch.device("cpu")))
                 if progress is not None:
                     progress(min(1.0, _BLOCK * len(parts) / count))
         self.kept = concatenate(parts)
@@ -73,30 +71,11 @@ class EncoderInputs:
         """Features of some images or captions, on the model's device."""
         chosen = torch.from_numpy(np.asarray(index))
         if self.kept is None:
-            return self.read(self.data, chosen)
+            return self.model.features(self.data, chosen, self.side)
         found = self.kept.rows(chosen)
-        if self.side == "caption":  # cut to the batch's longest
-            longest = int(found.mask.sum(dim=1).max())
-            found = Features(
-                found.pooled, found.tokens[:, :longest], found.mask[:, :longest], found.words[:, :longest]
-            )
+        if self.side == "caption":
+            found = found.cut()
         return found.to(self.model.device)
-
-
-def concatenate(parts: list[Features]) -> Features:
-    """Features of blocks in a row, captions padded to the longest of all."""
-    width = max(part.mask.shape[1] for part in parts)
-
-    def wide(tensor: torch.Tensor) -> torch.Tensor:
-        missing = width - tensor.shape[1]
-        pad = (0, missing) if tensor.ndim == 2 else (0, 0, 0, missing)
-        return F.pad(tensor, pad) if missing else tensor
-
-    rows = [
-        Features(p.pooled, wide(p.tokens), wide(p.mask), wide(p.words) if p.words.shape[1] else p.words)
-        for p in parts
-    ]
-    return Features(*(torch.cat(columns) for columns in zip(*rows, strict=True)))
 
 
 def train(
@@ -160,8 +139,8 @@ def _inputs_of(
     shared = known[model.base_key]
     sides = (EncoderInputs(model, shared.data, "image"), EncoderInputs(model, shared.data, "caption"))
     counts = (len(material.images), len(material.captions))
-    for side, frozen, count in zip(sides, model.frozen, counts, strict=True):
-        if not frozen:
+    for side, count in zip(sides, counts, strict=True):
+        if not model.frozen[side.side]:
             continue
         if side.side not in shared.features:
             side.freeze(count, lambda share: tell(0.0, f"reading images and queries: {share:.0%}"))

@@ -19,9 +19,9 @@ from core.debiasing.debias import group_prior, prior_from_samples
 from core.groups import FileImage, GroupSet, ImageRef
 from core.scenes.render import SceneImage
 from core.scenes.sampler import training_scenes
-from core.scorers.hub import read_json
-from core.scorers.null_images import NullImage, null_images
-from core.scorers.score_kinds import KINDS, null_count, null_pixels
+from core.scorers.model_folder import read_config
+from core.scorers.null_images import NullImage, null_count, null_images, null_pixels
+from core.scorers.score_kinds import KINDS
 from core.scoring.load import load_scorer, model_folder, scorer_kind
 from core.scoring.scores import ScoreCache, score_matrix
 
@@ -160,7 +160,7 @@ def sample_images(
 def null_sample(name: str, benchmark: str, count: int | None = None, seed: int = 0) -> Sequence[NullImage]:
     """Gaussian noise in the pixels of the model `name`, as many as the paper takes for a benchmark, or `count`."""
     wanted = _check_positive(null_count(benchmark) if count is None else count)
-    return null_images(wanted, *null_pixels(read_json(model_folder(name) / "config.json")), seed)
+    return null_images(wanted, *null_pixels(read_config(model_folder(name))), seed)
 
 
 def _check_positive(wanted: int) -> int:

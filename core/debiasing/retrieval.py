@@ -15,7 +15,7 @@ from core.datasets import Retrieval, load_retrieval
 from core.datasets.sets import RetrievalSet
 from core.matching.global_match import AllPairs
 from core.metrics.recall import recall
-from core.scoring.lazy_scorer import lazy_scorer
+from core.scoring.load import lazy_scorer
 from core.scoring.scores import ScoreCache, score_matrix
 
 Progress = Callable[[int, int], None]

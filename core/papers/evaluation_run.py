@@ -21,7 +21,7 @@ from core.debiasing.recall_curves import alpha_record, transferred_alpha_record
 from core.debiasing.retrieval import retrieval_record, score_table
 from core.debiasing.study import AlphaStudy
 from core.metrics.evaluation import Evaluation
-from core.scoring.lazy_scorer import lazy_scorer
+from core.scoring.load import lazy_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
 from core.ttm.defaults import absolute_name
 from core.ttm.run import load_groups

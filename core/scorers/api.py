@@ -22,6 +22,7 @@ from PIL import Image
 
 from core.base.errors import InputError
 from core.groups import GroupSet, ImageRef
+from core.scorers.base import ScoredRows, StreamingScorer
 from core.scorers.score_kinds import QUESTION
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class CallEstimate(NamedTuple):
     cost: float | None
 
 
-class ApiScorer:
+class ApiScorer(StreamingScorer):
     """P("Yes") of a served model, float32 in [0, 1]. Answers come as a stream, so a cache can resume a broken run.
 
     P sums the listed first tokens that read "yes" in any case. Where none of the 20 listed ones does, P is only known
@@ -124,17 +125,10 @@ class ApiScorer:
             cost = (tokens_in * price_in + tokens_out * price_out) / 1e6
         return CallEstimate(len(index), tokens_in, tokens_out, cost)
 
-    def score(self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray) -> np.ndarray:
-        """P("Yes") of each pair, float32 (p,); see `Scorer.score`. Raises InputError for an endpoint's refusal."""
-        scores = np.empty(len(pairs), dtype=np.float32)
-        for rows, values in self.stream(images, captions, pairs):
-            scores[rows] = values
-        return scores
-
     def stream(
         self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """As `score`, as answers come: (rows of `pairs`, their scores); after a failure, those in flight still come."""
+    ) -> Iterator[ScoredRows]:
+        """As `score`, as answers come; after a failure, those in flight still come, and then the endpoint's refusal."""
         index = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
         self.bounded = 0
         failure: Exception | None = None
@@ -307,8 +301,8 @@ def _image_tokens(size: tuple[int, int]) -> int:
     return 85 + 170 * math.ceil(width * shrink / 512) * math.ceil(height * shrink / 512)
 
 
-def load_api(name: str, model: str) -> ApiScorer:
+def load(name: str, source: str, device: str = "auto", kind: str | None = None) -> ApiScorer:
     """The scorer of a served model with endpoint and key from the environment; raises InputError without them."""
-    if not model:
+    if not source:
         raise InputError("Give the served model's name after the colon, such as api:gpt-4.1-2025-04-14.")
-    return ApiScorer(name, model)
+    return ApiScorer(name, source)

@@ -1,19 +1,28 @@
-"""What a scorer is, and what a scorer that can be adapted at test time must offer besides (METHODS 4)."""
+"""What a scorer is, what one that can be adapted offers besides (METHODS 4), and how models score in blocks.
+
+A family of models says how captions are read and how a block of images is scored (`ModelScorer`). Imports no torch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy, deepcopy
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, Self, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
-import torch
 
 from core.groups import ImageRef
 
-# Batch of pixels (b, 3, H, W) and a generator -> augmented pixels of the same shape.
-Augment = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
+if TYPE_CHECKING:
+    import torch
+
+T = TypeVar("T")
+ScoredRows = tuple[np.ndarray, np.ndarray]  # rows of `pairs` int (r,), their scores float32 (r,)
 
 
 @runtime_checkable
@@ -28,10 +37,9 @@ class Scorer(Protocol):
         ...
 
     def score(self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray) -> np.ndarray:
-        """Scores of the wanted pairs, float32 (p,).
+        """Scores of the requested pairs, float32 (p,).
 
-        images, captions : distinct ones; each is encoded once.
-        pairs : int (p, 2), columns are indices into `images` and `captions`.
+        images, captions : distinct ones. pairs : int (p, 2), columns are indices into `images` and `captions`.
         """
         ...
 
@@ -42,6 +50,18 @@ class Prepared:
 
     pixels: torch.Tensor  # (images, 3, H, W) float32, preprocessed; kept on the CPU
     tokens: dict[str, torch.Tensor]  # each (captions, length); padded as the model's family needs
+    extra: dict[str, torch.Tensor] = field(default_factory=dict)  # SigLIP 2's patch masks: each (images, ...)
+
+    def images(self, index: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The vision tower's inputs of some images (b,)."""
+        return {
+            "pixel_values": self.pixels[index],
+            **{name: part[index] for name, part in self.extra.items()},
+        }
+
+    def blocks(self, index: torch.Tensor, size: int) -> Iterator[dict[str, torch.Tensor]]:
+        """The same for many images, `size` at a time."""
+        return map(self.images, index.split(size))
 
 
 @dataclass
@@ -56,12 +76,11 @@ class Batch:
 
     def split(self, size: int) -> list[Batch]:
         """The same pairs in order, at most `size` in each part."""
-        return [self._part(slice(start, start + size)) for start in range(0, len(self), size)]
-
-    def _part(self, rows: slice) -> Batch:
-        return Batch(
-            {k: t[rows] for k, t in self.images.items()}, {k: t[rows] for k, t in self.captions.items()}
-        )
+        parts = [slice(start, start + size) for start in range(0, len(self), size)]
+        return [
+            Batch({k: t[p] for k, t in self.images.items()}, {k: t[p] for k, t in self.captions.items()})
+            for p in parts
+        ]
 
 
 @runtime_checkable
@@ -139,3 +158,145 @@ def has_two_towers(model: Trainable) -> TypeGuard[TwoTower]:
     `isinstance` would read every property, up to Python 3.11 also the key, which is a hash of all weights.
     """
     return all(hasattr(type(model), name) for name in ("batch", "embed", "contrast"))
+
+
+class StreamingScorer(ABC):
+    """A `Scorer` whose scores come in parts: a family says how they come."""
+
+    name: str
+
+    @abstractmethod
+    def stream(
+        self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray
+    ) -> Iterator[ScoredRows]:
+        """As `score`, as it goes: rows of `pairs` and their scores, one part after the other."""
+
+    def score(self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray) -> np.ndarray:
+        """Scores of the requested pairs, float32 (p,).
+
+        images, captions : distinct ones; those that a pair names are read, once. pairs : int (p, 2), indices.
+        Neither the order of pairs nor what else is in them changes a score. Captions longer than the model reads are
+        cut, with a warning. Raises InputError for an image that does not open.
+        """
+        return collect(self.stream(images, captions, pairs), len(pairs))
+
+
+class ModelScorer(StreamingScorer):
+    """A model on this machine: captions are encoded once, then images block by block, and each block is scored.
+
+    Memory does not grow with the number of images.
+    """
+
+    module: Any
+    device: torch.device
+    context: int | None = None  # tokens of a caption at most; None: no limit
+    side: int | None = None  # pixels of an image's side; None where the model takes any
+    # Images per block: what is decoded, preprocessed and encoded at once, and all that is held of the pixels.
+    image_batch = 64
+    caption_batch = 256
+    # The key, a function that computes it when first asked, or None: the key of the weights at this moment.
+    _key: str | Callable[[], str | None] | None = None
+
+    @abstractmethod
+    def _encode_captions(self, captions: list[str]) -> Any:
+        """What scoring needs of the captions, in order; called once for all of them."""
+
+    @abstractmethod
+    def _encode_images(self, images: list[ImageRef]) -> Iterator[tuple[Any, int]]:
+        """The images in blocks, encoded, each with the number of its images."""
+
+    @abstractmethod
+    def _score_block(self, images: Any, captions: Any, index: np.ndarray) -> np.ndarray:
+        """Scores float32 (p,) of pairs `index` (p, 2) into one block of images and all captions."""
+
+    def stream(
+        self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray
+    ) -> Iterator[ScoredRows]:
+        """As `score`, as it goes: rows of `pairs` and their scores, one block of images after the other."""
+        first, second, index = used_inputs(pairs)
+        if len(index):
+            texts = self._encode_captions([captions[j] for j in second])
+            yield from self._scored_blocks(self._encode_images([images[i] for i in first]), texts, index)
+
+    def _scored_blocks(
+        self, blocks: Iterable[tuple[Any, int]], captions: Any, index: np.ndarray
+    ) -> Iterator[ScoredRows]:
+        for block, rows, part in by_block(blocks, index):
+            yield rows, self._score_block(block, captions, part)
+
+    @contextmanager
+    def _scoring(self) -> Iterator[None]:
+        """Evaluation mode without gradients; a module that was training goes back to it."""
+        import torch
+
+        training = self.module.training
+        if training:
+            self.module.eval()
+        try:
+            with torch.no_grad():
+                yield
+        finally:
+            if training:
+                self.module.train()
+
+    @property
+    def key(self) -> str:
+        """Content hash (hex): of the files and settings as long as they are what was loaded, else of the weights.
+
+        A copy's is that of its weights at this moment.
+        """
+        if callable(self._key):
+            self._key = self._key() or self._current_key()
+        return self._key or self._current_key()
+
+    def _current_key(self) -> str:
+        import torch
+
+        total = hashlib.sha256(self._settings().encode())
+        for name, tensor in sorted(self._weights().items()):
+            total.update(f"{name} {tuple(tensor.shape)}".encode())
+            total.update(tensor.detach().cpu().flatten().view(torch.uint8).numpy().tobytes())
+        return total.hexdigest()
+
+    def _settings(self) -> str:
+        """What decides the scores besides the weights."""
+        return f"{type(self).__name__} {self.context} {self.side}"
+
+    def _weights(self) -> dict[str, torch.Tensor]:
+        """Every tensor that decides the scores, by name."""
+        return self.module.state_dict()
+
+    def copy(self) -> Self:
+        """An independent copy of the weights, in float32; tokenizer and preprocessing are shared."""
+        twin = copy(self)
+        twin.module, twin._key = deepcopy(self.module).float(), None  # its weights may change at any time
+        return twin
+
+
+def collect(parts: Iterable[ScoredRows], count: int) -> np.ndarray:
+    """Scores that come in parts as one array, float32 (count,)."""
+    scores = np.empty(count, dtype=np.float32)
+    for rows, values in parts:
+        scores[rows] = values
+    return scores
+
+
+def used_inputs(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The images and captions that pairs (p, 2) name, and the pairs as indices into those."""
+    array = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+    images, first = np.unique(array[:, 0], return_inverse=True)
+    captions, second = np.unique(array[:, 1], return_inverse=True)
+    return images, captions, np.column_stack([first, second])
+
+
+def by_block(
+    blocks: Iterable[tuple[T, int]], index: np.ndarray
+) -> Iterator[tuple[T, np.ndarray, np.ndarray]]:
+    """Blocks of images, the rows of `index` (p, 2) that name them, and those counted from the block's first image."""
+    order = np.argsort(index[:, 0], kind="stable")
+    ranked, start = index[order, 0], 0
+    for block, count in blocks:
+        low, high = np.searchsorted(ranked, [start, start + count])
+        rows = order[low:high]
+        yield block, rows, index[rows] - [start, 0]
+        start += count

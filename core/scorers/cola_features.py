@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
+from torch.nn import functional as F
 
 from core.base.errors import InputError
-from core.scorers.contrastive import ContrastiveModel, Vision
+from core.scorers.contrastive import ContrastiveModel
+from core.scorers.input_loading import Vision
 
 # Whose patch tokens FT late, MM-Pred and MM-Adapter see, and FT late's text tokens: the second-last layer's ([Cola]
 # 11.1, FT Late). The words of the other two are the last layer's, projected.
-LAYER = -2
+_LAYER = -2
 
 
 class Features(NamedTuple):
-    """What a base says of n images or n captions; all on one device.
+    """What a base, or a head over it, says of n images or n captions; all on one device.
 
-    pooled : (n, d) projected, as the base compares them; not normalised.
+    pooled : (n, d) projected, what a score compares; of a base not normalised.
     tokens : (n, length, h) states of the second-last layer: image patches, or words.
     mask : bool (n, length), False where a token is padding.
-    words : (n, length, d) projected states of the last layer; captions alone (images: empty (n, 0, d)).
+    words : (n, length, d) projected states of the last layer; of a base's captions alone, elsewhere empty.
     """
 
     pooled: torch.Tensor
     tokens: torch.Tensor
     mask: torch.Tensor
     words: torch.Tensor
+
+    @classmethod
+    def of(
+        cls, pooled: torch.Tensor, tokens: torch.Tensor | None = None, mask: torch.Tensor | None = None
+    ) -> Features:
+        """Features without words; without tokens: of a vector alone. No mask: every token counts."""
+        tokens = pooled.new_empty((len(pooled), 0, 0)) if tokens is None else tokens
+        mask = torch.ones(tokens.shape[:2], dtype=torch.bool, device=pooled.device) if mask is None else mask
+        return cls(pooled, tokens, mask, pooled.new_empty((len(pooled), 0, pooled.shape[1])))
 
     def rows(self, index: torch.Tensor) -> Features:
         """The features of some images or captions, in this order."""
@@ -37,6 +49,25 @@ class Features(NamedTuple):
         """The same on another device."""
         return Features(*(part.to(device) for part in self))
 
+    def cut(self) -> Features:
+        """The same without the padding that every one of them has."""
+        longest = int(self.mask.sum(dim=1).max())
+        return Features(
+            self.pooled, self.tokens[:, :longest], self.mask[:, :longest], self.words[:, :longest]
+        )
+
+
+def concatenate(parts: Sequence[Features]) -> Features:
+    """Features of blocks in a row; captions of different lengths are padded to the longest of all."""
+    width = max(part.mask.shape[1] for part in parts)
+
+    def padded(tensor: torch.Tensor, length: int) -> torch.Tensor:
+        missing = width - length if tensor.shape[1] == length else 0  # images have no words
+        return F.pad(tensor, (*(0, 0) * (tensor.ndim - 2), 0, missing)) if missing else tensor
+
+    rows = [(p.pooled, *(padded(tensor, p.mask.shape[1]) for tensor in p[1:])) for p in parts]
+    return Features(*(torch.cat(columns) for columns in zip(*rows, strict=True)))
+
 
 class FeatureBase(ABC):
     """A two-tower model seen as features. `model` prepares inputs and owns the weights."""
@@ -44,11 +75,7 @@ class FeatureBase(ABC):
     family: str
 
     def __init__(self, model: ContrastiveModel) -> None:
-        self.model = model
-
-    @property
-    def module(self) -> Any:
-        return self.model.module
+        self.model, self.module = model, model.module
 
     @property
     @abstractmethod
@@ -56,9 +83,9 @@ class FeatureBase(ABC):
         """Width of patch tokens, of word tokens, and d of pooled features."""
 
     @property
-    @abstractmethod
     def word_table(self) -> torch.nn.Parameter:
         """The table of word embeddings, (vocabulary, h)."""
+        return self.module.text_model.embeddings.token_embedding.weight
 
     @abstractmethod
     def images(self, inputs: Vision) -> Features:
@@ -68,8 +95,12 @@ class FeatureBase(ABC):
     def captions(self, ids: torch.Tensor) -> Features:
         """Features of token ids (n, length)."""
 
+    def _mask(self, ids: torch.Tensor) -> torch.Tensor:
+        lengths = self.model._lengths(ids).to(ids.device)
+        return torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
 
-class ClipBase(FeatureBase):
+
+class _ClipBase(FeatureBase):
     """CLIPModel of `transformers`."""
 
     family = "CLIP"
@@ -79,24 +110,19 @@ class ClipBase(FeatureBase):
         config = self.module.config
         return config.vision_config.hidden_size, config.text_config.hidden_size, config.projection_dim
 
-    @property
-    def word_table(self) -> torch.nn.Parameter:
-        return self.module.text_model.embeddings.token_embedding.weight
-
     def images(self, inputs: Vision) -> Features:
         out = self.module.vision_model(**inputs, output_hidden_states=True)
-        tokens = out.hidden_states[LAYER][:, 1:]  # without the class token
-        return _images(self.module.visual_projection(out.pooler_output), tokens)
+        tokens = out.hidden_states[_LAYER][:, 1:]  # without the class token
+        return Features.of(self.module.visual_projection(out.pooler_output), tokens)
 
     def captions(self, ids: torch.Tensor) -> Features:
         out = self.module.text_model(input_ids=ids, output_hidden_states=True)
-        lengths = self.model._lengths(ids)
-        words = self.module.text_projection(out.last_hidden_state)
-        pooled = words[torch.arange(len(ids), device=ids.device), lengths.to(ids.device) - 1]
-        return Features(pooled, out.hidden_states[LAYER], _mask(ids, lengths), words)
+        words, mask = self.module.text_projection(out.last_hidden_state), self._mask(ids)
+        pooled = words[torch.arange(len(ids), device=ids.device), mask.sum(dim=1) - 1]
+        return Features(pooled, out.hidden_states[_LAYER], mask, words)
 
 
-class SiglipBase(FeatureBase):
+class _SiglipBase(FeatureBase):
     """SiglipModel of `transformers`: captions padded to the context, which the model reads but queries do not count."""
 
     family = "SigLIP"
@@ -107,64 +133,49 @@ class SiglipBase(FeatureBase):
         width = config.text_config.projection_size or config.text_config.hidden_size
         return config.vision_config.hidden_size, config.text_config.hidden_size, width
 
-    @property
-    def word_table(self) -> torch.nn.Parameter:
-        return self.module.text_model.embeddings.token_embedding.weight
-
     def images(self, inputs: Vision) -> Features:
         out = self.module.vision_model(**inputs, output_hidden_states=True)
-        return _images(out.pooler_output, out.hidden_states[LAYER])
+        return Features.of(out.pooler_output, out.hidden_states[_LAYER])
 
     def captions(self, ids: torch.Tensor) -> Features:
         out = self.module.text_model(input_ids=ids, output_hidden_states=True)
-        pad = self.model.processor.tokenizer.pad_token_id  # type: ignore[attr-defined]
-        mask = ids != pad
+        mask = ids != self.model.tokenizer.pad_token_id  # type: ignore[attr-defined]
         mask[:, 0] = True  # an empty caption still is one token
-        return Features(
-            out.pooler_output, out.hidden_states[LAYER], mask, self.module.text_model.head(out[0])
-        )
+        words = self.module.text_model.head(out.last_hidden_state)
+        return Features(out.pooler_output, out.hidden_states[_LAYER], mask, words)
 
 
-class FlavaBase(FeatureBase):
+class _FlavaBase(FeatureBase):
     """The two unimodal encoders of FLAVA with its contrastive projections."""
 
     family = "FLAVA"
 
-    @property
-    def _flava(self) -> Any:
-        return getattr(self.module, "flava", self.module)
+    def __init__(self, model: ContrastiveModel) -> None:
+        super().__init__(model)
+        self.flava: Any = model.flava  # type: ignore[attr-defined]
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        config = self._flava.config
+        config = self.flava.config
         return config.image_config.hidden_size, config.text_config.hidden_size, config.projection_dim
 
     @property
     def word_table(self) -> torch.nn.Parameter:
-        return self._flava.text_model.embeddings.word_embeddings.weight
+        return self.flava.text_model.embeddings.word_embeddings.weight
 
     def images(self, inputs: Vision) -> Features:
-        out = self._flava.image_model(**inputs, output_hidden_states=True)
-        pooled = self._flava.image_projection(out.last_hidden_state[:, 0])
-        return _images(pooled, out.hidden_states[LAYER][:, 1:])
+        out = self.flava.image_model(**inputs, output_hidden_states=True)
+        pooled = self.flava.image_projection(out.last_hidden_state[:, 0])
+        return Features.of(pooled, out.hidden_states[_LAYER][:, 1:])
 
     def captions(self, ids: torch.Tensor) -> Features:
-        mask = _mask(ids, self.model._lengths(ids))
-        out = self._flava.text_model(ids, attention_mask=mask.long(), output_hidden_states=True)
-        words = self._flava.text_projection(out.last_hidden_state)
-        return Features(words[:, 0], out.hidden_states[LAYER], mask, words)
+        mask = self._mask(ids)
+        out = self.flava.text_model(ids, attention_mask=mask.long(), output_hidden_states=True)
+        words = self.flava.text_projection(out.last_hidden_state)
+        return Features(words[:, 0], out.hidden_states[_LAYER], mask, words)
 
 
-def _images(pooled: torch.Tensor, tokens: torch.Tensor) -> Features:
-    mask = torch.ones(tokens.shape[:2], dtype=torch.bool, device=tokens.device)
-    return Features(pooled, tokens, mask, pooled.new_empty((len(pooled), 0, pooled.shape[1])))
-
-
-def _mask(ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-    return torch.arange(ids.shape[1], device=ids.device) < lengths.to(ids.device)[:, None]
-
-
-_BASES: dict[str, type[FeatureBase]] = {"clip": ClipBase, "siglip": SiglipBase, "flava": FlavaBase}
+_BASES: dict[str, type[FeatureBase]] = {"clip": _ClipBase, "siglip": _SiglipBase, "flava": _FlavaBase}
 
 
 def base_of(model: Any) -> FeatureBase:

@@ -1,38 +1,28 @@
-"""The strategies as modules over a base's features ([Cola] 4, 5.2, 11.1).
+"""The strategies as modules over a base's features ([Cola] 4, 5.2, 10.1, 11.1).
 
 A head encodes images and captions once each (`image`, `caption`) and scores pairs of those (`pairs`, `table`).
-Two-tower heads compare vectors, joint heads run their fusion on every pair.
+Two-tower heads compare vectors, joint heads run their fusion on every pair. The five fusions have the parameter counts
+of the paper's Table 5; the authors' code may differ: equal counts do not prove equal layers.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from math import exp, log
-from typing import NamedTuple
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+from core.base.errors import InputError
 from core.scorers.cola_config import AdaptConfig
 from core.scorers.cola_features import FeatureBase, Features
-from core.scorers.cola_fusion import encoder, make_fusion
+
+# Pairs that pass a joint head at once.
+_PAIRS = 1024
 
 
-class EncodedInputs(NamedTuple):
-    """n encoded images or captions: tokens (n, length, d), their mask, and what a score compares them by."""
-
-    tokens: torch.Tensor
-    mask: torch.Tensor
-    anchor: (
-        torch.Tensor
-    )  # (n, d) of unit length (two towers); (n, d) mean of frozen word features (MM-Adapter)
-
-    def rows(self, index: torch.Tensor) -> EncodedInputs:
-        return EncodedInputs(*(part[index] for part in self))
-
-
-class Calibration(nn.Module):
+class _Calibration(nn.Module):
     """exp(log_scale) * score + bias: two numbers that the sigmoid loss needs and no ranking of a query sees."""
 
     def __init__(self, scale: float) -> None:
@@ -49,40 +39,50 @@ class Head(nn.Module):
 
     def __init__(self, scale: float) -> None:
         super().__init__()
-        self.calibration = Calibration(scale)
+        self.calibration = _Calibration(scale)
 
     @abstractmethod
-    def image(self, features: Features) -> EncodedInputs: ...
+    def image(self, features: Features) -> Features:
+        """Encoded images; `pooled` is what a score compares them by."""
 
     @abstractmethod
-    def caption(self, features: Features) -> EncodedInputs: ...
+    def caption(self, features: Features) -> Features:
+        """Encoded captions, likewise."""
 
     @abstractmethod
-    def pairs(self, images: EncodedInputs, captions: EncodedInputs) -> torch.Tensor:
-        """Scores before calibration of images and captions row by row, (p,)."""
+    def pairs(self, images: Features, captions: Features) -> torch.Tensor:
+        """Scores before calibration of encoded images and captions row by row, (p,)."""
 
     @abstractmethod
-    def table(self, images: EncodedInputs, captions: EncodedInputs) -> torch.Tensor:
+    def table(self, images: Features, captions: Features) -> torch.Tensor:
         """Scores before calibration of all images with all captions, (a, b)."""
 
+    def scores(self, images: Features, captions: Features, index: torch.Tensor) -> torch.Tensor:
+        """Calibrated scores of pairs int64 (p, 2), float32 (p,) on the CPU; each pair by itself."""
+        parts = [
+            self.calibration(self.pairs(images.rows(part[:, 0]), captions.rows(part[:, 1]))).float().cpu()
+            for part in index.split(_PAIRS)
+        ]
+        return torch.cat(parts)
 
-class TwoTowerHead(Head):
+
+class _TwoTowerHead(Head):
     """Cosine of an image's and a caption's vector."""
 
-    def pairs(self, images: EncodedInputs, captions: EncodedInputs) -> torch.Tensor:
-        return (images.anchor * captions.anchor).sum(dim=-1)
+    def pairs(self, images: Features, captions: Features) -> torch.Tensor:
+        return (images.pooled * captions.pooled).sum(dim=-1)
 
-    def table(self, images: EncodedInputs, captions: EncodedInputs) -> torch.Tensor:
-        return images.anchor @ captions.anchor.T
+    def table(self, images: Features, captions: Features) -> torch.Tensor:
+        return images.pooled @ captions.pooled.T
 
-    def image(self, features: Features) -> EncodedInputs:
+    def image(self, features: Features) -> Features:
         return _vector(features.pooled)
 
-    def caption(self, features: Features) -> EncodedInputs:
+    def caption(self, features: Features) -> Features:
         return _vector(features.pooled)
 
 
-class LinearHead(TwoTowerHead):
+class _LinearHead(_TwoTowerHead):
     """One d x d map per modality, from the identity on: at first the base's own scores."""
 
     def __init__(self, size: int, scale: float) -> None:
@@ -92,33 +92,32 @@ class LinearHead(TwoTowerHead):
             nn.init.eye_(layer.weight)
             nn.init.zeros_(layer.bias)
 
-    def image(self, features: Features) -> EncodedInputs:
+    def image(self, features: Features) -> Features:
         return _vector(self.image_map(F.normalize(features.pooled, dim=-1)))
 
-    def caption(self, features: Features) -> EncodedInputs:
+    def caption(self, features: Features) -> Features:
         return _vector(self.caption_map(F.normalize(features.pooled, dim=-1)))
 
 
-class LateHead(TwoTowerHead):
+class _LateHead(_TwoTowerHead):
     """A transformer encoder per modality on the second-last layer's tokens, averaged: attention without meeting."""
 
     def __init__(self, sizes: tuple[int, int, int], config: AdaptConfig, width: int) -> None:
         super().__init__(10.0)
         patches, words, _ = sizes
         self.image_in, self.caption_in = nn.Linear(patches, width), nn.Linear(words, width)
-        self.of_patches, self.of_words = (encoder(width, config.layers, config.heads) for _ in range(2))
+        self.of_patches, self.of_words = (_encoder(width, config.layers, config.heads) for _ in range(2))
 
-    def image(self, features: Features) -> EncodedInputs:
+    def image(self, features: Features) -> Features:
         return _vector(self.of_patches(self.image_in(_levelled(features.tokens))).mean(dim=1))
 
-    def caption(self, features: Features) -> EncodedInputs:
-        states = self.of_words(
-            self.caption_in(_levelled(features.tokens)), src_key_padding_mask=~features.mask
-        )
+    def caption(self, features: Features) -> Features:
+        tokens = self.caption_in(_levelled(features.tokens))
+        states = self.of_words(tokens, src_key_padding_mask=~features.mask)
         return _vector(_mean(states, features.mask))
 
 
-class JointHead(Head):
+class _JointHead(Head):
     """MM-Pred and MM-Adapter: a fusion over patches and words, scored by a linear layer or by the frozen words."""
 
     def __init__(self, sizes: tuple[int, int, int], config: AdaptConfig, width: int) -> None:
@@ -133,24 +132,24 @@ class JointHead(Head):
         self.predict = None if adapter else nn.Linear(width * self.fusion.outputs, 1, bias=False)
         self.out = nn.Identity() if same or two or not adapter else nn.Linear(width, d)
 
-    def image(self, features: Features) -> EncodedInputs:
+    def image(self, features: Features) -> Features:
         tokens = self.image_in(_levelled(features.tokens))
-        return EncodedInputs(tokens, features.mask, tokens[:, 0])
+        return Features.of(tokens[:, 0], tokens, features.mask)
 
-    def caption(self, features: Features) -> EncodedInputs:
+    def caption(self, features: Features) -> Features:
         # The mean of inner products with the words is the inner product with their mean.
         words = F.normalize(features.words, dim=-1)
-        return EncodedInputs(self.word_in(_levelled(words)), features.mask, _mean(words, features.mask))
+        return Features.of(_mean(words, features.mask), self.word_in(_levelled(words)), features.mask)
 
-    def pairs(self, images: EncodedInputs, captions: EncodedInputs) -> torch.Tensor:
+    def pairs(self, images: Features, captions: Features) -> torch.Tensor:
         cls = self.fusion(images.tokens, captions.tokens, captions.mask)  # (p, outputs, d)
         if self.predict is not None:
             return self.predict(cls.flatten(1)).squeeze(-1)
         if self.fusion.outputs == 2:
             return F.cosine_similarity(cls[:, 0], cls[:, 1], dim=-1)
-        return (self.out(cls[:, 0]) * captions.anchor).sum(dim=-1)
+        return (self.out(cls[:, 0]) * captions.pooled).sum(dim=-1)
 
-    def table(self, images: EncodedInputs, captions: EncodedInputs) -> torch.Tensor:
+    def table(self, images: Features, captions: Features) -> torch.Tensor:
         a, b = len(images.mask), len(captions.mask)
         device = images.mask.device
         first = torch.arange(a, device=device).repeat_interleave(b)
@@ -158,10 +157,8 @@ class JointHead(Head):
         return self.pairs(images.rows(first), captions.rows(second)).view(a, b)
 
 
-def _vector(pooled: torch.Tensor) -> EncodedInputs:
-    unit = F.normalize(pooled, dim=-1)
-    nothing = unit.new_empty((len(unit), 0))
-    return EncodedInputs(nothing, nothing, unit)
+def _vector(pooled: torch.Tensor) -> Features:
+    return Features.of(F.normalize(pooled, dim=-1))
 
 
 def _levelled(tokens: torch.Tensor) -> torch.Tensor:
@@ -181,9 +178,157 @@ def make_head(base: FeatureBase, config: AdaptConfig) -> Head:
     with torch.random.fork_rng([]):
         torch.manual_seed(config.seed)
         if config.strategy == "linear":
-            return LinearHead(base.sizes[2], scale)
+            return _LinearHead(base.sizes[2], scale)
         if config.strategy in ("prompt-tune", "ft-all"):
-            return TwoTowerHead(scale)
+            return _TwoTowerHead(scale)
         if config.strategy == "ft-late":
-            return LateHead(base.sizes, config, width)
-        return JointHead(base.sizes, config, width)
+            return _LateHead(base.sizes, config, width)
+        return _JointHead(base.sizes, config, width)
+
+
+# ---- fusions
+
+
+def _encoder(size: int, layers: int, heads: int) -> nn.TransformerEncoder:
+    """Self-attention layers with a last norm; the inner width is four times the outer one, as in the paper's counts.
+
+    Layers are pre-norm, of which the paper says nothing.
+    """
+    layer = nn.TransformerEncoderLayer(size, heads, 4 * size, 0.0, "relu", batch_first=True, norm_first=True)
+    return nn.TransformerEncoder(layer, layers, nn.LayerNorm(size), enable_nested_tensor=False)
+
+
+class _CrossAttentionLayer(nn.Module):
+    """A transformer decoder layer: `queries` attend to themselves, then to `memory`; `pad` marks what is padding."""
+
+    def __init__(self, size: int, heads: int) -> None:
+        super().__init__()
+        self.layer = nn.TransformerDecoderLayer(
+            size, heads, 4 * size, 0.0, "relu", batch_first=True, norm_first=True
+        )
+        self.norm = nn.LayerNorm(size)
+
+    def forward(
+        self,
+        queries: torch.Tensor,
+        memory: torch.Tensor,
+        pad: torch.Tensor | None,
+        memory_pad: torch.Tensor | None,
+    ) -> torch.Tensor:
+        out = self.layer(queries, memory, tgt_key_padding_mask=pad, memory_key_padding_mask=memory_pad)
+        return self.norm(out)
+
+
+class Fusion(nn.Module):
+    """How patches (p, a, d), words (p, b, d) and the words' mask (p, b) meet: CLS tokens (p, outputs, d) with a mask.
+
+    One CLS token, or for the FIBER styles two, that of the words first.
+    """
+
+    outputs = 1
+
+    def __init__(self, size: int, layers: int, heads: int) -> None:
+        super().__init__()
+        self.cls = nn.Parameter(0.02 * torch.randn(self.outputs, size))
+
+    def _with_cls(self, tokens: torch.Tensor, which: int = 0) -> torch.Tensor:
+        """The tokens after a CLS token."""
+        return torch.cat([self.cls[which].expand(len(tokens), 1, -1), tokens], dim=1)
+
+    @staticmethod
+    def _pad(mask: torch.Tensor, before: int) -> torch.Tensor:
+        """Padding of words, True, after `before` places that are none."""
+        return F.pad(~mask, (before, 0), value=False)
+
+
+class _Mdetr(Fusion):
+    """Self-attention over [patches; words], then CLS cross-attends to all of them: MM-Adapter by the paper's text."""
+
+    def __init__(self, size: int, layers: int, heads: int) -> None:
+        super().__init__(size, layers, heads)
+        self.self_attention = _encoder(size, layers, heads)
+        self.cross = nn.MultiheadAttention(size, heads, batch_first=True)
+        self.norm = nn.LayerNorm(size)
+
+    def forward(self, patches: torch.Tensor, words: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        pad = self._pad(mask, patches.shape[1])
+        states = self.self_attention(torch.cat([patches, words], dim=1), src_key_padding_mask=pad)
+        cls = self.cls[0].expand(len(states), 1, -1)
+        found, _ = self.cross(cls, states, states, key_padding_mask=pad, need_weights=False)
+        return self.norm(cls + found)
+
+
+class _Flava(Fusion):
+    """CLS inside the self-attention; one layer more than the others, which gives the paper's 9.9 million."""
+
+    def __init__(self, size: int, layers: int, heads: int) -> None:
+        super().__init__(size, layers, heads)
+        self.self_attention = _encoder(size, layers + 1, heads)
+
+    def forward(self, patches: torch.Tensor, words: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        both = self._with_cls(torch.cat([patches, words], dim=1))
+        pad = self._pad(mask, 1 + patches.shape[1])
+        return self.self_attention(both, src_key_padding_mask=pad)[:, :1]
+
+
+class _Albef(Fusion):
+    """Each modality attends to itself; then words and CLS attend to patches."""
+
+    def __init__(self, size: int, layers: int, heads: int) -> None:
+        super().__init__(size, layers, heads)
+        self.of_patches, self.of_words = (_encoder(size, max(1, layers - 1), heads) for _ in range(2))
+        self.cross = _CrossAttentionLayer(size, heads)
+
+    def forward(self, patches: torch.Tensor, words: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        patches = self.of_patches(patches)
+        words = self.of_words(words, src_key_padding_mask=~mask)
+        return self.cross(self._with_cls(words), patches, self._pad(mask, 1), None)[:, :1]
+
+
+class _Fiber(Fusion):
+    """As ALBEF, and patches with a CLS token of their own attend to words; the two CLS tokens are compared."""
+
+    outputs = 2
+
+    def __init__(self, size: int, layers: int, heads: int) -> None:
+        super().__init__(size, layers, heads)
+        self._add_self_attention(size, max(1, layers - 1), heads)
+        self.to_patches, self.to_words = (_CrossAttentionLayer(size, heads) for _ in range(2))
+
+    def _add_self_attention(self, size: int, layers: int, heads: int) -> None:
+        self.of_patches, self.of_words = (_encoder(size, layers, heads) for _ in range(2))
+
+    def _attended(
+        self, patches: torch.Tensor, words: torch.Tensor, mask: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.of_patches(patches), self.of_words(words, src_key_padding_mask=~mask)
+
+    def forward(self, patches: torch.Tensor, words: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        patches, words = self._attended(patches, words, mask)
+        read = self.to_patches(self._with_cls(words), patches, self._pad(mask, 1), None)
+        look = self.to_words(self._with_cls(patches, 1), words, None, ~mask)
+        return torch.cat([read[:, :1], look[:, :1]], dim=1)
+
+
+class _FiberMM(_Fiber):
+    """As FIBER, but the self-attention before runs over patches and words together."""
+
+    def _add_self_attention(self, size: int, layers: int, heads: int) -> None:
+        self.together = _encoder(size, layers, heads)
+
+    def _attended(
+        self, patches: torch.Tensor, words: torch.Tensor, mask: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        count = patches.shape[1]
+        both = self.together(torch.cat([patches, words], dim=1), src_key_padding_mask=self._pad(mask, count))
+        return both[:, :count], both[:, count:]
+
+
+_FUSIONS = {"mdetr": _Mdetr, "flava": _Flava, "albef": _Albef, "fiber": _Fiber, "fiber-mm": _FiberMM}
+
+
+def make_fusion(name: str, size: int, layers: int, heads: int) -> Fusion:
+    """A fusion by name (`core.scorers.cola_config.FUSIONS`); InputError where the heads cannot share the width."""
+    if size % heads:
+        raise InputError(f"A width of {size} cannot be shared by {heads} heads; choose a divisor of it.")
+    return _FUSIONS[name](size, layers, heads)

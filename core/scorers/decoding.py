@@ -12,6 +12,7 @@ import torch
 
 from core.base.errors import InputError
 from core.scorers.pairwise import ImageInput, PairScorer, token_log_probs
+from core.scorers.pretrained import ModelParts
 
 # Bytes that the repeated keys and values of one batch may take.
 _CACHE_BUDGET = 1 << 30
@@ -91,7 +92,7 @@ def _set_positions(module: Any, positions: torch.Tensor | None) -> None:
         module.model.rope_deltas = positions
 
 
-def cache_bytes(cache: Any) -> int:
+def _cache_bytes(cache: Any) -> int:
     """Bytes of the keys and values of a cache."""
     layers = getattr(cache, "layers", ())
     tensors = [t for layer in layers for t in (getattr(layer, "keys", None), getattr(layer, "values", None))]
@@ -103,8 +104,8 @@ class PrefixScorer(PairScorer):
 
     cached: bool | None = None  # may the kept prefix be used? None until it was compared with plain scoring
 
-    def _rows(self, seen: Any) -> int:
-        return max(1, min(self.batch, _CACHE_BUDGET // max(1, cache_bytes(seen.cache))))
+    def _room(self, encoded: Prefix) -> int:
+        return max(1, min(self.caption_batch, _CACHE_BUDGET // max(1, _cache_bytes(encoded.cache))))
 
     def _follow(self, module: Any, seen: Prefix, ids: torch.Tensor) -> torch.Tensor:
         """`next_logits`, or `plain_logits` for a model that does not continue a cache as it should."""
@@ -128,10 +129,8 @@ class PrefixScorer(PairScorer):
 class ChatScorer(PrefixScorer):
     """A model of transformers that reads an image inside a text with a placeholder, mostly from a chat template."""
 
-    def __init__(self, parts: Any) -> None:
+    def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
-        self.label = type(self.module).__name__.removesuffix("ForConditionalGeneration")
-        self.context = getattr(self.config.get_text_config(), "max_position_embeddings", None)
         self.placeholder = next(
             (
                 int(found)

@@ -5,28 +5,25 @@ Source: [TTM] section 3.1 (SimpleMatch) applied to features instead of a whole m
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Sequence
-from copy import deepcopy
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch.nn import functional as F
 
 from core.base.errors import InputError
-from core.datasets.embeddings import EmbeddingFile, RowImage
+from core.datasets.embeddings import EmbeddingFile
 from core.groups import ImageRef
-from core.scorers.base import Batch, Prepared
+from core.scorers.base import Batch, ModelScorer, Prepared
+from core.scorers.contrastive import symmetric_cross_entropy
+from core.scorers.devices import pick_device
+from core.scorers.hub import locate
+from core.scorers.model_folder import read_model, write_model
 
-__all__ = ["EmbeddingModel", "LinearMaps", "RowImage"]
-
-_WEIGHTS, _CONFIG = "model.safetensors", "config.json"
 _KIND = "crossmatch-embedding"
+_PAIR_BLOCK = 65_536
 
 
 class LinearMaps(torch.nn.Module):
@@ -38,15 +35,14 @@ class LinearMaps(torch.nn.Module):
         self.caption = torch.nn.Parameter(torch.eye(size))
 
 
-class EmbeddingModel:
-    """A `Trainable` over given embeddings: score = scale * cosine(image map @ x, caption map @ y).
+class EmbeddingModel(ModelScorer):
+    """A `TwoTower` over given embeddings: score = scale * cosine(image map @ x, caption map @ y).
 
     Images are looked up by `ImageRef.key`, captions by their text: the reader of an embeddings file gives every row
     a `RowImage(key)` or a caption, and the same names here.
     """
 
     module: LinearMaps
-    device: torch.device
 
     def __init__(
         self,
@@ -72,7 +68,7 @@ class EmbeddingModel:
         self._keys = {"images": list(image_keys), "captions": list(caption_keys)}
         self._image_row = _places(image_keys, len(self._images), "image")
         self._caption_row = _places(caption_keys, len(self._captions), "caption")
-        self.module = LinearMaps(self._images.shape[1]).to(self.device)
+        self.module = LinearMaps(self._images.shape[1]).to(self.device).eval()
 
     @classmethod
     def of(
@@ -81,13 +77,12 @@ class EmbeddingModel:
         """The model of an embeddings file, whose groups are `file.groups()`; arguments as for the class."""
         return cls(file.images, file.captions, file.image_keys, file.caption_keys, scale, name, device=device)
 
-    @property
-    def key(self) -> str:
-        """Hash of embeddings, maps and scale."""
-        digest = hashlib.sha256(repr(self.scale).encode())
-        for tensor in (self._images, self._captions, *self.module.state_dict().values()):
-            digest.update(tensor.detach().cpu().numpy().tobytes())
-        return digest.hexdigest()
+    def _settings(self) -> str:
+        return repr(self.scale)
+
+    def _weights(self) -> dict[str, torch.Tensor]:
+        maps = {f"map.{name}": value for name, value in self.module.state_dict().items()}
+        return {**maps, "images": self._images, "captions": self._captions}
 
     def prepare(self, images: Sequence[ImageRef], captions: Sequence[str]) -> Prepared:
         """The rows of these images (u, d) as `pixels`, those of these captions (v, d) as tokens["features"]."""
@@ -95,17 +90,28 @@ class EmbeddingModel:
         caption_rows = _find(self._caption_row, captions, "caption")
         return Prepared(self._images[image_rows], {"features": self._captions[caption_rows]})
 
-    def score(self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray) -> np.ndarray:
-        """Scores of the wanted pairs, float32 (p,); see `Scorer.score`."""
-        return self.score_prepared(self.prepare(images, captions), pairs)
+    def _encode_captions(self, captions: list[str]) -> torch.Tensor:
+        return self.prepare([], captions).tokens["features"]
+
+    def _encode_images(self, images: list[ImageRef]) -> Iterator[tuple[torch.Tensor, int]]:
+        yield self.prepare(images, []).pixels, len(images)
 
     @torch.no_grad()
-    def score_prepared(self, data: Prepared, pairs: np.ndarray, batch: int = 65_536) -> np.ndarray:
-        """Scores of the wanted pairs of prepared rows, float32 (p,), `batch` pairs at a time."""
-        images = _mapped(data.pixels.to(self.device), self.module.image)
-        captions = _mapped(data.tokens["features"].to(self.device), self.module.caption)
-        wanted = torch.from_numpy(np.ascontiguousarray(pairs)).to(self.device)
-        found = [(images[p[:, 0]] * captions[p[:, 1]]).sum(dim=1) for p in wanted.split(batch)]
+    def _score_block(self, images: torch.Tensor, captions: torch.Tensor, index: np.ndarray) -> np.ndarray:
+        return self._products(images, captions, index, _PAIR_BLOCK)
+
+    @torch.no_grad()
+    def score_prepared(self, data: Prepared, pairs: np.ndarray, batch: int = _PAIR_BLOCK) -> np.ndarray:
+        """Scores of the requested pairs of prepared rows, float32 (p,), `batch` pairs at a time."""
+        return self._products(data.pixels, data.tokens["features"], pairs, batch)
+
+    def _products(
+        self, images: torch.Tensor, captions: torch.Tensor, pairs: np.ndarray, batch: int
+    ) -> np.ndarray:
+        first = _mapped(images.to(self.device), self.module.image)
+        second = _mapped(captions.to(self.device), self.module.caption)
+        index = torch.from_numpy(np.ascontiguousarray(pairs)).to(self.device)
+        found = [(first[p[:, 0]] * second[p[:, 1]]).sum(dim=1) for p in index.split(batch)]
         return (self.scale * torch.cat(found)).cpu().numpy()
 
     def loss(
@@ -139,58 +145,33 @@ class EmbeddingModel:
     def contrast(self, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
         """Symmetric cross-entropy of rows (b, d) and (b, d), as in CLIP: a scalar."""
         with torch.autocast(self.device.type, enabled=False):
-            logits = self.scale * images.float() @ captions.float().T  # (b, b)
-        target = torch.arange(len(logits), device=self.device)
-        return (F.cross_entropy(logits, target) + F.cross_entropy(logits.T, target)) / 2
-
-    def copy(self) -> Self:
-        """The same embeddings with maps of its own."""
-        other = object.__new__(type(self))
-        other.__dict__ = {**self.__dict__, "module": deepcopy(self.module)}
-        return other
+            return symmetric_cross_entropy(self.scale * images.float() @ captions.float().T)
 
     def save(self, folder: Path) -> None:
-        """Write maps, embeddings and keys; `EmbeddingModel.load(folder)` reads them again."""
-        folder.mkdir(parents=True, exist_ok=True)
-        tensors = {f"map.{name}": value.cpu() for name, value in self.module.state_dict().items()}
-        save_file({**tensors, "images": self._images, "captions": self._captions}, folder / _WEIGHTS)
+        """Write maps, embeddings and keys; `load_scorer(folder)` reads them again."""
         settings = {"model_type": _KIND, "name": self.name, "scale": self.scale, "keys": self._keys}
-        (folder / _CONFIG).write_text(json.dumps(settings, ensure_ascii=False), encoding="utf-8")
-
-    @classmethod
-    def load(cls, folder: Path, device: str | torch.device = "cpu") -> Self:
-        """Read what `save` wrote. Raises InputError where the folder holds something else."""
-        settings, tensors = _read(folder)
-        try:
-            keys, scale, name = settings["keys"], settings["scale"], settings["name"]
-            model = cls(
-                tensors["images"].numpy(),
-                tensors["captions"].numpy(),
-                keys["images"],
-                keys["captions"],
-                scale,
-                name,
-                device,
-            )
-            model.module.load_state_dict({n: tensors[f"map.{n}"] for n in ("image", "caption")})
-            # As they were saved: normalised once more they could differ in the last bit, and so a resumed run.
-            model._images, model._captions = tensors["images"], tensors["captions"]
-        except InputError:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RuntimeError) as error:
-            raise InputError(f"The model in {folder} is incomplete ({error}); save it again.") from None
-        return model
+        write_model(folder, settings, self._weights())
 
 
-def _read(folder: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    try:
-        settings = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
-        tensors = load_file(folder / _WEIGHTS)
-    except (OSError, ValueError, RecursionError, SafetensorError) as error:
-        raise InputError(f"The model in {folder} does not open ({error}); check the folder.") from None
-    if not isinstance(settings, dict) or settings.get("model_type") != _KIND:
-        raise InputError(f"The folder {folder} holds no embedding model; choose one that Crossmatch saved.")
-    return settings, tensors
+def load(name: str, source: str, device: str = "auto", kind: str | None = None) -> EmbeddingModel:
+    """Read what `EmbeddingModel.save` wrote. Raises InputError where the folder holds something else."""
+    folder = locate(source)
+    with read_model(folder) as (settings, tensors):
+        images, captions = tensors["images"], tensors["captions"]
+        keys, scale = settings["keys"], settings["scale"]
+        model = EmbeddingModel(
+            images.numpy(),
+            captions.numpy(),
+            keys["images"],
+            keys["captions"],
+            scale,
+            name,
+            pick_device(device),
+        )
+        model.module.load_state_dict({n: tensors[f"map.{n}"] for n in ("image", "caption")})
+        # As they were saved: normalised once more they could differ in the last bit, and so a resumed run.
+        model._images, model._captions = images, captions
+    return model
 
 
 def _mapped(features: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -215,14 +196,12 @@ def _unit_rows(array: np.ndarray, kind: str) -> torch.Tensor:
 
 
 def _places(keys: Sequence[str], count: int, kind: str) -> dict[str, int]:
+    """The first row of every key."""
     if len(keys) != count:
         raise InputError(
             f"There are {count} {kind} embeddings and {len(keys)} names for them; give one name per row."
         )
-    places: dict[str, int] = {}
-    for row, key in enumerate(keys):
-        places.setdefault(key, row)
-    return places
+    return {key: row for row, key in reversed(list(enumerate(keys)))}
 
 
 def _find(places: dict[str, int], keys: Sequence[str], kind: str) -> list[int]:

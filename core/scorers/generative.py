@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,20 +17,20 @@ import torch
 from transformers.modeling_outputs import BaseModelOutput
 
 from core.groups import ImageRef
+from core.scorers.base import ScoredRows, Scorer, StreamingScorer, used_inputs
 from core.scorers.decoding import ChatScorer, Prefix, text_log_probs
-from core.scorers.hub import read_json
-from core.scorers.null_images import NullImage, log_mean, null_images
-from core.scorers.pairwise import (
-    ImageInput,
-    ModelParts,
-    PairScorer,
-    joining_space,
-    load_parts,
-    masked_mean,
-    token_log_probs,
-    used_inputs,
+from core.scorers.hub import locate
+from core.scorers.model_folder import read_config
+from core.scorers.null_images import (
+    DEFAULT_NULL_COUNT,
+    NullImage,
+    blind_key,
+    log_mean,
+    null_images,
+    null_pixels,
 )
-from core.scorers.score_kinds import DEFAULT_NULL_COUNT, blind_key, null_pixels
+from core.scorers.pairwise import ImageInput, PairScorer, joining_space, token_log_probs
+from core.scorers.pretrained import ModelParts, load_parts
 
 # The released BLIP checkpoints have two tokens more than BERT's vocabulary: [DEC] 30522 and [ENC] 30523.
 BLIP_VOCABULARY = 30_524
@@ -50,22 +49,21 @@ class TokenLogProbs(NamedTuple):
 class CaptionScorer(PairScorer):
     """VisualGPTScore of any family: `_token_log_probs` is what a family adds."""
 
-    label = "Captioner"
-
     @abstractmethod
     def _token_log_probs(self, seen: Any, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """log P of each token given the image, and the mask of those that count, (b, length) each."""
 
-    def _match(self, seen: Any, read: list[list[int]]) -> torch.Tensor:
-        return masked_mean(*self._token_log_probs(seen, read))
+    def _score_pairs(self, encoded: Any, captions: list[list[int]]) -> torch.Tensor:
+        values, mask = self._token_log_probs(encoded, captions)
+        return (values * mask).sum(dim=1) / mask.sum(dim=1)
 
     def token_log_probs(self, image: ImageRef, caption: str) -> TokenLogProbs:
         """Every token of a caption with its log P given the image: for a token view."""
-        look = image if isinstance(image, NullImage) else image.open(self.side)
-        with self._lock, torch.no_grad():
-            ids = self._read([caption])[0]
-            values = self._token_log_probs(self._look(look), [ids])[0][0].float().cpu().numpy()
-        return TokenLogProbs(self._words(ids), values)
+        opened = image if isinstance(image, NullImage) else image.open(self.side)
+        with self._scoring():
+            ids = self._tokenize([caption])[0]
+            values = self._token_log_probs(self._encode_image(opened), [ids])[0][0].float().cpu().numpy()
+        return TokenLogProbs([self.tokenizer.decode([token]) for token in ids], values)
 
     def blind_token_log_probs(
         self, caption: str, count: int = DEFAULT_NULL_COUNT, seed: int = 0
@@ -74,9 +72,6 @@ class CaptionScorer(PairScorer):
         found = [self.token_log_probs(image, caption) for image in self.nulls(count, seed)]
         values = log_mean(np.stack([t.log_probs for t in found]))
         return TokenLogProbs(found[0].tokens, values.astype(np.float32))
-
-    def _words(self, ids: list[int]) -> list[str]:
-        return [self.tokenizer.decode([token]) for token in ids]
 
     def nulls(self, count: int = DEFAULT_NULL_COUNT, seed: int = 0) -> list[NullImage]:
         """This model's null images."""
@@ -102,8 +97,6 @@ class CaptionScorer(PairScorer):
 class BlipCaptioner(CaptionScorer):
     """BlipForConditionalGeneration: a text decoder with cross-attention to the image."""
 
-    label = "BLIP captioner"
-
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
         text = self.config.text_config
@@ -116,12 +109,12 @@ class BlipCaptioner(CaptionScorer):
     def _plain(self, text: str) -> list[int]:
         return self.tokenizer(text)["input_ids"]
 
-    def _read(self, captions: list[str]) -> list[list[int]]:
+    def _tokenize(self, captions: list[str]) -> list[list[int]]:
         """Tokens after the begin token; the end token is one of them."""
         special = set(self.tokenizer.all_special_ids)
         return [ids[1:] if ids[0] in special and len(ids) > 1 else ids for ids in self._ids(captions)]
 
-    def _look(self, image: ImageInput) -> torch.Tensor:
+    def _encode_image(self, image: ImageInput) -> torch.Tensor:
         return self.module.vision_model(**self._pixels(image)).last_hidden_state  # (1, patches, d)
 
     def _token_log_probs(self, seen: torch.Tensor, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -135,8 +128,6 @@ class BlipCaptioner(CaptionScorer):
 class Blip2Captioner(CaptionScorer):
     """Blip2ForConditionalGeneration and InstructBlipForConditionalGeneration: query features, then a language model."""
 
-    label = "BLIP-2 captioner"
-
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
         self.language = self.module.language_model
@@ -146,11 +137,11 @@ class Blip2Captioner(CaptionScorer):
         limit = getattr(self.language.config, "max_position_embeddings", None)
         self.context = limit - self.config.num_query_tokens - 32 if limit else None
 
-    def _read(self, captions: list[str]) -> list[list[int]]:
+    def _tokenize(self, captions: list[str]) -> list[list[int]]:
         """T5 gets its end token; OPT and Vicuna continue the prompt, so no begin token."""
         return self._ids(captions, add_special_tokens=not self.decoder_only)
 
-    def _look(self, image: ImageInput) -> Any:
+    def _encode_image(self, image: ImageInput) -> Any:
         features = query_features(self, image_states(self, image), [self.prompt])
         prompt = torch.tensor(
             [self.tokenizer(self.prompt)["input_ids"]], dtype=torch.long, device=self.device
@@ -172,7 +163,7 @@ class Blip2Captioner(CaptionScorer):
 class ChatCaptioner(ChatScorer, CaptionScorer):
     """Any image-text-to-text model: the caption as the answer to an image without a question ([VGPT] appendix D)."""
 
-    def _read(self, captions: list[str]) -> list[list[int]]:
+    def _tokenize(self, captions: list[str]) -> list[list[int]]:
         prompt = self.prompt()
         before = self._tail([prompt])[0]
         whole = self._tail(
@@ -185,7 +176,7 @@ class ChatCaptioner(ChatScorer, CaptionScorer):
             for ids, own in zip(whole, alone, strict=True)
         ]
 
-    def _look(self, image: ImageInput) -> Prefix:
+    def _encode_image(self, image: ImageInput) -> Prefix:
         return self._head(image, self.prompt(), 0)
 
     def _token_log_probs(self, seen: Prefix, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -231,10 +222,8 @@ def seq2seq_log_probs(
     return token_log_probs(out.logits, ids)
 
 
-class BlindScorer:
+class BlindScorer(StreamingScorer):
     """P_train(t): a captioner on null images. The image of a pair is never opened; null images are encoded once."""
-
-    label = "Blind vision-language model"
 
     def __init__(
         self, captioner: CaptionScorer, name: str, count: int = DEFAULT_NULL_COUNT, seed: int = 0
@@ -246,23 +235,14 @@ class BlindScorer:
         """Hash of the captioner and of its null images."""
         return blind_key(self.captioner.key, self.captioner.nulls(self.count, self.seed))
 
-    def describe(self) -> str:
-        """One line for people."""
-        return f"{self.captioner.describe()}, on {self.count} null images"
-
-    def score(self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray) -> np.ndarray:
-        """log P_train(t) of each pair's caption, float32 (p,); see `Scorer.score`."""
-        _, texts, index = used_inputs(pairs, len(images), len(captions))
-        if not len(index):
-            return np.empty(0, dtype=np.float32)
-        found = self.captioner.prior([captions[j] for j in texts], self.count, self.seed)
-        return found[index[:, 1]].astype(np.float32)
-
     def stream(
         self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """As `score`: (all rows, their scores)."""
-        yield np.arange(len(pairs)), self.score(images, captions, pairs)
+    ) -> Iterator[ScoredRows]:
+        """log P_train(t) of each pair's caption: all rows at once."""
+        _, texts, index = used_inputs(pairs)
+        if len(index):
+            found = self.captioner.prior([captions[j] for j in texts], self.count, self.seed)
+            yield np.arange(len(index)), found[index[:, 1]].astype(np.float32)
 
 
 _CLASSES: dict[str, tuple[type[CaptionScorer], str]] = {
@@ -272,18 +252,14 @@ _CLASSES: dict[str, tuple[type[CaptionScorer], str]] = {
 }
 
 
-def load_captioner(name: str, folder: Path, device: str = "auto", kind: str = "vgpt") -> CaptionScorer:
-    """VisualGPTScore of the model in a folder: BLIP, BLIP-2, InstructBLIP, or any image-text-to-text model.
+def load(name: str, source: str, device: str = "auto", kind: str = "vgpt") -> Scorer:
+    """VisualGPTScore of BLIP, BLIP-2, InstructBLIP, or any image-text-to-text model; source as `locate` takes it.
 
-    Raises InputError where the model does not fit into memory or does not load.
+    kind : "vgpt", or "blind" for the same on the paper's default of 3 null images. Raises InputError where the model
+    does not fit into memory or does not load.
     """
-    made, auto = _CLASSES.get(
-        read_json(folder / "config.json").get("model_type", ""),
-        (ChatCaptioner, "AutoModelForImageTextToText"),
-    )
-    return made(load_parts(name, folder, device, kind, auto))
-
-
-def load_blind(name: str, folder: Path, device: str = "auto") -> BlindScorer:
-    """The blind scorer of a generative model in a folder, with the paper's default of 3 null images."""
-    return BlindScorer(load_captioner(name, folder, device, "blind"), name)
+    folder = locate(source)
+    model = str(read_config(folder).get("model_type", ""))
+    made, auto = _CLASSES.get(model, (ChatCaptioner, "AutoModelForImageTextToText"))
+    captioner = made(load_parts(name, folder, device, kind, auto))
+    return BlindScorer(captioner, name) if kind == "blind" else captioner

@@ -8,6 +8,7 @@ Source: gradient caching, Gao et al. 2021 (arXiv 2101.06983).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TypeVar
@@ -20,7 +21,6 @@ from core.base.errors import InputError
 from core.scorers.base import Batch, TwoTower
 
 T = TypeVar("T")
-_ADVICE = "choose a smaller model, or adapt this one with lora_rank (8, say), or with precision 'bfloat16'"
 
 
 def backward(model: TwoTower, batch: Batch, size: int | None, reduced: bool = False) -> torch.Tensor:
@@ -73,12 +73,12 @@ def backward_two_towers(device: torch.device, reduced: bool) -> Iterator[None]:
 class MicroBatchSearch:
     """Halves a number of things that are done at once whenever memory runs out, and remembers what fits."""
 
-    def __init__(self, what: str, size: int | None = None, advice: str = _ADVICE) -> None:
-        """`what` : the things, for the note. `size` : at most so many at once; None: no limit yet.
+    # What to do where not even one fits, for the error.
+    advice = "choose a smaller model, or adapt this one with lora_rank (8, say), or with precision 'bfloat16'"
 
-        advice : what to do where not even one fits, for the error.
-        """
-        self.what, self.size, self.advice, self.note = what, size, advice, ""
+    def __init__(self, what: str, size: int | None = None) -> None:
+        """`what` : the things, for the note. `size` : at most so many at once; None: no limit yet."""
+        self.what, self.size, self.note = what, size, ""
 
     def run(self, work: Callable[[int | None], T], total: int, undo: Callable[[], None] | None = None) -> T:
         """`work(size)`, again with half the size while it runs out of memory; `undo` clears what it left behind.
@@ -105,6 +105,20 @@ class MicroBatchSearch:
             raise InputError(f"Not even one of the {self.what} fits into memory at a time; {self.advice}.")
         self.size = (size + 1) // 2
         self.note = f"Memory ran out: {self.what} pass the model {self.size} at a time, to the same result."
+
+
+class ScoringBatchSearch(MicroBatchSearch):
+    """The same for a model that scores, with a warning where memory ran out."""
+
+    advice = "choose a smaller model, or put bfloat16: before its name"
+
+    def run(self, work: Callable[[int | None], T], total: int, undo: Callable[[], None] | None = None) -> T:
+        """As for any; warns once for every new size."""
+        before = self.note
+        done = super().run(work, total, undo)
+        if self.note != before:
+            warnings.warn(self.note, stacklevel=2)
+        return done
 
 
 def is_out_of_memory(error: BaseException) -> bool:

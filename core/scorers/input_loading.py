@@ -6,7 +6,8 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import psutil
 import torch
@@ -26,26 +27,26 @@ _SHARE = 0.5
 _CUDA_SHARE = 0.1  # of a GPU's, where they spare the way from the CPU at every step
 
 
-@dataclass
-class PreparedInputs(Prepared):
-    """Prepared input of models that need more than pixels (SigLIP 2 NaFlex: patch masks and grid sizes)."""
-
-    extra: Vision = field(default_factory=dict)  # each (images, ...)
-
-
-@dataclass
+@dataclass(kw_only=True)
 class StreamedInputs(Prepared):
     """Prepared input of more images than fit into memory: read from disk whenever they are asked for.
 
-    `pixels` (images, 0) holds nothing; what is read is the same, bit for bit, as what would be kept.
+    `pixels` (images, 0) holds nothing; what is read is the same, bit for bit, as what would be held.
     """
 
-    read: Callable[[torch.Tensor], Vision]  # indices (b,) -> the inputs of these images
-    blocks: Callable[[torch.Tensor, int], Iterator[Vision]]  # the same, so many at a time and one block ahead
+    load: Callable[[torch.Tensor, int], Iterator[Vision]]  # indices (b,), so many at a time, one block ahead
+
+    def images(self, index: torch.Tensor) -> Vision:
+        return next(self.load(index, len(index)))
+
+    def blocks(self, index: torch.Tensor, size: int) -> Iterator[Vision]:
+        return self.load(index, size)
 
 
-def prefetch(images: Sequence[ImageRef], reader: Reader, size: int, device: torch.device) -> Iterator[Vision]:
-    """Inputs of images in order, `size` at a time; the next block is read while this one is used.
+def prefetch(
+    images: Sequence[ImageRef], reader: Callable[[Sequence[ImageRef]], Any], size: int, device: torch.device
+) -> Iterator[Any]:
+    """What `reader` makes of images in order, `size` at a time; the next block is read while this one is used.
 
     Decoding and preprocessing both run in threads, so that a model on a GPU does not wait for either.
     """
@@ -78,56 +79,25 @@ def prepare(
     tokens: dict[str, torch.Tensor],
 ) -> Prepared:
     """Every image as a model's input, kept in memory where there is room for all of them, else read when needed."""
+
+    def load(index: torch.Tensor, size: int) -> Iterator[Vision]:
+        return prefetch([images[i] for i in index.tolist()], reader, size, device)
+
     whole: Vision = {}
     start = 0
     for block in prefetch(images, reader, size, device):
         if start == 0:
             needed = len(images) * _bytes(block) / len(block["pixel_values"])
             if needed > _SHARE * psutil.virtual_memory().available:
-                return _streamed(images, reader, device, tokens)
+                return StreamedInputs(torch.empty((len(images), 0)), tokens, load=load)
             whole = {name: part.new_empty((len(images), *part.shape[1:])) for name, part in block.items()}
         for name, part in block.items():
             whole[name][start : start + len(part)] = part
         start += len(block["pixel_values"])
-    whole = _near(whole, device)
-    return PreparedInputs(whole.pop("pixel_values"), tokens, whole)
-
-
-def _streamed(
-    images: Sequence[ImageRef], reader: Reader, device: torch.device, tokens: dict[str, torch.Tensor]
-) -> StreamedInputs:
-    def blocks(index: torch.Tensor, size: int) -> Iterator[Vision]:
-        return prefetch([images[i] for i in index.tolist()], reader, size, device)
-
-    def read(index: torch.Tensor) -> Vision:
-        return next(blocks(index, len(index)))
-
-    return StreamedInputs(torch.empty((len(images), 0)), tokens, read, blocks)
-
-
-def _near(whole: Vision, device: torch.device) -> Vision:
-    """The inputs on the GPU where they take little of its memory."""
-    if device.type != "cuda" or _bytes(whole) > _CUDA_SHARE * torch.cuda.mem_get_info(device)[0]:
-        return whole
-    return {name: part.to(device) for name, part in whole.items()}
+    if device.type == "cuda" and _bytes(whole) <= _CUDA_SHARE * torch.cuda.mem_get_info(device)[0]:
+        whole = {name: part.to(device) for name, part in whole.items()}
+    return Prepared(whole.pop("pixel_values"), tokens, whole)
 
 
 def _bytes(block: Vision) -> int:
     return sum(part.numel() * part.element_size() for part in block.values())
-
-
-def image_inputs(data: Prepared, images: torch.Tensor) -> Vision:
-    """The vision inputs of some prepared images (b,)."""
-    if isinstance(data, StreamedInputs):
-        return data.read(images)
-    extra = data.extra if isinstance(data, PreparedInputs) else {}
-    return {"pixel_values": data.pixels[images], **{name: part[images] for name, part in extra.items()}}
-
-
-def blocks_of(data: Prepared, images: torch.Tensor, size: int) -> Iterator[Vision]:
-    """The same for many images, so many at a time."""
-    if not len(images):
-        return iter(())
-    if isinstance(data, StreamedInputs):
-        return data.blocks(images, size)
-    return (image_inputs(data, part) for part in images.split(size))

@@ -9,7 +9,6 @@ Source: [VGPT] section 4, P_LLM(t): BART, FLAN-T5, OPT.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,14 @@ import torch
 
 from core.base.errors import InputError
 from core.groups import ImageRef
+from core.scorers.base import ScoredRows, by_block, used_inputs
 from core.scorers.decoding import Prefix, read_prefix, text_log_probs
 from core.scorers.generative import CaptionScorer, TokenLogProbs, seq2seq_log_probs
-from core.scorers.hub import read_json
-from core.scorers.pairwise import ImageInput, ModelParts, load_parts
+from core.scorers.hub import locate
+from core.scorers.model_folder import read_config
+from core.scorers.null_images import NullImage
+from core.scorers.pairwise import ImageInput
+from core.scorers.pretrained import ModelParts, load_parts
 
 # Captions per block of a stream.
 _BLOCK = 1024
@@ -31,11 +34,10 @@ class LanguageScorer(CaptionScorer):
 
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
-        self.label = type(self.module).__name__
         self.context = getattr(self.config, "max_position_embeddings", None)
         self._begun: Any = None
 
-    def _look(self, image: ImageInput | None = None) -> Any:
+    def _encode_image(self, image: ImageInput | None = None) -> Any:
         if self._begun is None:
             self._begun = self._begin()
         return self._begun
@@ -46,35 +48,22 @@ class LanguageScorer(CaptionScorer):
 
     def stream(
         self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    ) -> Iterator[ScoredRows]:
         """As `score`, in blocks of captions; each distinct one is scored once, and the images are never opened."""
-        texts = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)[:, 1]
-        order = np.argsort(texts, kind="stable")
-        wanted, starts = np.unique(texts[order], return_index=True)
-        bounds = np.append(starts, len(order))
-        for start in range(0, len(wanted), _BLOCK):
-            part = wanted[start : start + _BLOCK]
-            with self._lock, torch.no_grad():
-                read = self._read([captions[j] for j in part])
-                values = self._scored(None, read, np.arange(len(part)))
-            rows = order[bounds[start] : bounds[start + len(part)]]
-            yield rows, values[np.searchsorted(part, texts[rows])]
-
-    def caption_log_probs(self, captions: Sequence[str]) -> np.ndarray:
-        """log P(t) of each caption, float32 (captions,)."""
-        pairs = np.column_stack([np.zeros(len(captions), dtype=int), np.arange(len(captions))])
-        return self.score([], list(captions), pairs)
-
-    def blind_token_log_probs(self, caption: str, count: int = 1, seed: int = 0) -> TokenLogProbs:
-        """Every token of a caption with its log P; `count` and `seed` play no part."""
-        with self._lock, torch.no_grad():
-            ids = self._read([caption])[0]
-            values = self._token_log_probs(self._look(), [ids])[0][0].float().cpu().numpy()
-        return TokenLogProbs(self._words(ids), values)
+        _, texts, index = used_inputs(pairs)
+        parts = (texts[start : start + _BLOCK] for start in range(0, len(texts), _BLOCK))
+        for part, rows, own in by_block(((part, len(part)) for part in parts), index[:, ::-1]):
+            read = self._encode_captions([captions[j] for j in part])
+            values = self._score_block(None, read, np.column_stack([np.arange(len(part))] * 2))
+            yield rows, values[own[:, 0]]
 
     def token_log_probs(self, image: ImageRef | None, caption: str) -> TokenLogProbs:
-        """The same whatever the image."""
-        return self.blind_token_log_probs(caption)
+        """Every token of a caption with its log P, the same whatever the image."""
+        return super().token_log_probs(NullImage(0.0, 0.0), caption)
+
+    def blind_token_log_probs(self, caption: str, count: int = 1, seed: int = 0) -> TokenLogProbs:
+        """The same; `count` and `seed` play no part."""
+        return self.token_log_probs(None, caption)
 
 
 class CausalScorer(LanguageScorer):
@@ -93,7 +82,7 @@ class CausalScorer(LanguageScorer):
         if self.context:
             self.context -= 1
 
-    def _read(self, captions: list[str]) -> list[list[int]]:
+    def _tokenize(self, captions: list[str]) -> list[list[int]]:
         """Tokens after the begin token, which is read beforehand; an end token, where one is written, counts."""
         return [ids[1:] if ids[0] == self.begin and len(ids) > 1 else ids for ids in self._ids(captions)]
 
@@ -108,7 +97,7 @@ class CausalScorer(LanguageScorer):
 class Seq2SeqScorer(LanguageScorer):
     """BART, FLAN-T5 and any other sequence-to-sequence model, writing from an empty source."""
 
-    def _read(self, captions: list[str]) -> list[list[int]]:
+    def _tokenize(self, captions: list[str]) -> list[list[int]]:
         return self._ids(captions)
 
     def _begin(self) -> torch.Tensor:
@@ -121,14 +110,15 @@ class Seq2SeqScorer(LanguageScorer):
         return seq2seq_log_probs(self.module, seen, rows), mask
 
 
-def load_language(name: str, folder: Path, device: str = "auto") -> LanguageScorer:
-    """The language model in a folder as a blind scorer.
+def load(name: str, source: str, device: str = "auto", kind: str = "lm") -> LanguageScorer:
+    """The language model in a folder, built in or on the hub, as a blind scorer.
 
     Raises InputError where it does not fit into memory, does not load, or is no language model.
     """
-    config = read_json(folder / "config.json")
+    folder = locate(source)
+    config = read_config(folder)
     seq2seq = config.get("is_encoder_decoder", config.get("model_type") in ("t5", "bart", "mt5", "umt5"))
     made, auto = (
         (Seq2SeqScorer, "AutoModelForSeq2SeqLM") if seq2seq else (CausalScorer, "AutoModelForCausalLM")
     )
-    return made(load_parts(name, folder, device, "lm", auto, "AutoTokenizer"))
+    return made(load_parts(name, folder, device, kind, auto, "AutoTokenizer"))

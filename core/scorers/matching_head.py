@@ -1,62 +1,35 @@
-"""Matching heads (ITM) and the contrastive scores of the same models (ITC): BLIP, BLIP-2's Q-Former, FLAVA (METHODS 4).
+"""Matching heads (ITM) of BLIP, BLIP-2's Q-Former and FLAVA, and BLIP-2's contrastive score (METHODS 4).
 
-ITM: the logit of a match minus that of no match; its sigmoid is P(match), which saturates and would tie. ITC: cosine of
-the embeddings, times FLAVA's own logit scale; BLIP and BLIP-2 keep none in their checkpoints, so their cosine is plain.
+ITM: the logit of a match minus that of no match; its sigmoid is P(match), which saturates and would tie. ITC of BLIP
+and FLAVA, which have plain towers, is in `huggingface.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from math import exp
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch.nn import functional as F
 
+from core.base.errors import InputError
+from core.groups import ImageRef
+from core.scorers import huggingface
+from core.scorers.base import Prepared, ScoredRows, Scorer, by_block, collect, used_inputs
+from core.scorers.contrastive import cosines
 from core.scorers.generative import BLIP_VOCABULARY
-from core.scorers.pairwise import CAPTION_BATCH, ImageInput, ModelParts, PairScorer
+from core.scorers.hub import locate
+from core.scorers.huggingface import blip_caption_embeddings, blip_contrast
+from core.scorers.model_folder import read_config
+from core.scorers.pairwise import ImageInput, PairScorer
+from core.scorers.pretrained import ModelParts, load_parts, save_parts
 
 # The released BLIP checkpoints were trained with [ENC] in the place of [CLS] wherever the text encoder sees an image.
 # transformers leaves [CLS] there (its issues 22732 and 25629).
 BLIP_ENC = 30_523
-
-
-class Matcher(PairScorer):
-    """A matching head over image and caption."""
-
-    def __init__(self, parts: ModelParts) -> None:
-        super().__init__(parts)
-        self.context = self._limit()
-
-    def _read(self, captions: list[str]) -> Sequence[Any]:
-        return self._ids(captions)
-
-    def _limit(self) -> int:
-        return self.config.text_config.max_position_embeddings
-
-
-def probability(scores: torch.Tensor) -> torch.Tensor:
-    """P(match) of ITM scores, in [0, 1]."""
-    return torch.sigmoid(scores)
-
-
-def _difference(logits: torch.Tensor) -> torch.Tensor:
-    """Logits (b, 2) of no match and match -> their difference (b,)."""
-    return logits[:, 1] - logits[:, 0]
-
-
-class BlipMatcher(Matcher):
-    """BlipForImageTextRetrieval with its matching head."""
-
-    label = "BLIP ITM"
-
-    def _look(self, image: ImageInput) -> torch.Tensor:
-        return self.module.vision_model(**self._pixels(image)).last_hidden_state
-
-    def _match(self, seen: torch.Tensor, read: list[list[int]]) -> torch.Tensor:
-        ids, mask = self._padded(with_first_token(read, self.config))
-        # One image, many captions: its keys and values are computed once and broadcast.
-        out = self.module.text_encoder(input_ids=ids, attention_mask=mask, encoder_hidden_states=seen)
-        return _difference(self.module.itm_head(out.last_hidden_state[:, 0]))
 
 
 def with_first_token(ids: list[list[int]], config: Any) -> list[list[int]]:
@@ -66,125 +39,219 @@ def with_first_token(ids: list[list[int]], config: Any) -> list[list[int]]:
     return [[BLIP_ENC, *row[1:]] for row in ids]
 
 
+class Matcher(PairScorer):
+    """A matching head over image and caption."""
+
+    def __init__(self, parts: ModelParts) -> None:
+        super().__init__(parts)
+        text = self.config.qformer_config if self.config.model_type == "blip-2" else self.config.text_config
+        self.context = text.max_position_embeddings
+
+    def _tokenize(self, captions: list[str]) -> Sequence[Any]:
+        return self._ids(captions)
+
+    def _vision_states(self, image: ImageInput) -> torch.Tensor:
+        """BLIP's and BLIP-2's states of an image, (1, patches, d)."""
+        return self.module.vision_model(**self._pixels(image)).last_hidden_state
+
+
+def _difference(logits: torch.Tensor) -> torch.Tensor:
+    """Logits (b, 2) of no match and match -> their difference (b,)."""
+    return logits[:, 1] - logits[:, 0]
+
+
+class BlipMatcher(Matcher):
+    """ITM of BlipForImageTextRetrieval, a `Trainable`; its losses are BLIP's own (Li et al. 2022, section 3.2)."""
+
+    _encode_image = Matcher._vision_states
+
+    def _score_pairs(self, encoded: torch.Tensor, captions: list[list[int]]) -> torch.Tensor:
+        # One image, many captions: its keys and values are computed once and broadcast.
+        return self._logits(encoded, *self._padded(captions))
+
+    def _logits(self, states: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Logit of a match minus that of none, (b,), of image states (1 or b, t, d) with captions (b, length)."""
+        ids = torch.tensor(with_first_token(ids.tolist(), self.config), device=self.device)
+        out = self.module.text_encoder(input_ids=ids, attention_mask=mask, encoder_hidden_states=states)
+        return _difference(self.module.itm_head(out.last_hidden_state[:, 0]))
+
+    def save(self, folder: Path) -> None:
+        """Write the whole retrieval model; `load_scorer(folder)` reads it again."""
+        save_parts(self.module, self.processor, folder)
+
+    def prepare(self, images: Sequence[ImageRef], captions: Sequence[str]) -> Prepared:
+        """Every image preprocessed and every caption tokenised, on the CPU, in the order given."""
+        opened = [self._process(image)["pixel_values"] for image, _ in self._encode_images(images)]  # type: ignore[arg-type]
+        with self._lock:
+            ids, mask = (part.cpu() for part in self._padded(self._ids(list(captions))))
+        return Prepared(torch.cat(opened), {"input_ids": ids, "attention_mask": mask})
+
+    def score_prepared(self, data: Prepared, pairs: np.ndarray, batch: int = 256) -> np.ndarray:
+        """As `score`, on prepared input: float32 (p,). An image is encoded once, `batch` images at a time."""
+        first, texts, index = used_inputs(pairs)
+        with self._scoring():
+            return collect(self._prepared_scores(data, first, texts, index, batch), len(index))
+
+    def _prepared_scores(
+        self, data: Prepared, first: np.ndarray, texts: np.ndarray, index: np.ndarray, batch: int
+    ) -> Iterator[ScoredRows]:
+        """Scores of blocks of images, whose pairs come in batches of captions of like length."""
+        lengths = data.tokens["attention_mask"].sum(dim=1).numpy()
+        blocks = (
+            (
+                self.module.vision_model(pixel_values=self._placed(data.pixels[part])).last_hidden_state,
+                len(part),
+            )
+            for part in torch.from_numpy(first).split(batch)
+        )
+        for states, rows, inside in by_block(blocks, index):
+            order = np.argsort(lengths[texts[inside[:, 1]]], kind="stable")
+            for start in range(0, len(order), self.caption_batch):
+                part = order[start : start + self.caption_batch]
+                words = self._words(data, torch.from_numpy(texts[inside[part, 1]]))
+                logits = self._logits(states[torch.from_numpy(inside[part, 0])], *words)
+                yield rows[part], logits.float().cpu().numpy()
+
+    def _words(self, data: Prepared, captions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Token ids and mask of some prepared captions, (b, length) each, cut to their longest, on the device."""
+        ids, mask = (data.tokens[name][captions] for name in ("input_ids", "attention_mask"))
+        longest = int(mask.sum(dim=1).max())
+        return ids[:, :longest].to(self.device), mask[:, :longest].to(self.device)
+
+    def loss(
+        self,
+        data: Prepared,
+        images: torch.Tensor,
+        captions: torch.Tensor,
+        augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    ) -> torch.Tensor:
+        """ITC plus ITM over matched pairs (images[b], captions[b]), int64 (b,): a scalar.
+
+        ITM is the binary cross-entropy over the b true pairs and two false ones for each: a caption drawn for its
+        image and an image for its caption, likelier the more alike ITC finds them. A batch of one pair has no false
+        one and ITM alone of the true one.
+        """
+        pixels = self._placed(data.pixels[images])
+        pixels = pixels if augment is None else augment(pixels)
+        states = self.module.vision_model(pixel_values=pixels).last_hidden_state
+        ids, mask = self._words(data, captions)
+        first = self.module.vision_proj(states[:, 0])
+        second = blip_caption_embeddings(self.module, ids, mask)
+        own = torch.arange(len(ids), device=self.device)
+        i, j = own, own
+        if len(own) > 1:
+            with torch.autocast(self.device.type, enabled=False):
+                alike = (cosines(first, second) * exp(self.config.logit_scale_init_value)).detach()
+            alike.fill_diagonal_(float("-inf"))
+            i, j = torch.cat([own, own, _draw(alike.T)]), torch.cat([own, _draw(alike), own])
+        match = F.binary_cross_entropy_with_logits(
+            self._logits(states[i], ids[j], mask[j]).float(), (i == j).float()
+        )
+        return blip_contrast(self.config, first, second) + match
+
+
+def _draw(logits: torch.Tensor) -> torch.Tensor:
+    """One column per row with the softmax's probabilities."""
+    return torch.multinomial(logits.softmax(dim=-1), 1).squeeze(1)
+
+
 class Blip2Matcher(Matcher):
     """Blip2ForImageTextRetrieval with its matching head: queries and caption in one Q-Former, logits averaged."""
 
-    label = "BLIP-2 ITM"
+    _encode_image = Matcher._vision_states
 
-    def _limit(self) -> int:
-        return self.config.qformer_config.max_position_embeddings
-
-    def _look(self, image: ImageInput) -> torch.Tensor:
-        return self.module.vision_model(**self._pixels(image)).last_hidden_state
-
-    def _match(self, seen: torch.Tensor, read: list[list[int]]) -> torch.Tensor:
-        ids, mask = self._padded(read)
-        b, queries = len(read), self.module.query_tokens.expand(len(read), -1, -1)
+    def _score_pairs(self, encoded: torch.Tensor, captions: list[list[int]]) -> torch.Tensor:
+        ids, mask = self._padded(captions)
+        queries = self.module.query_tokens.expand(len(ids), -1, -1)
         ones = torch.ones(queries.shape[:2], dtype=mask.dtype, device=mask.device)
         out = self.module.qformer(
             query_embeds=self.module.embeddings(input_ids=ids, query_embeds=queries),
             query_length=queries.shape[1],
             attention_mask=torch.cat([ones, mask], dim=1),
-            encoder_hidden_states=seen.expand(b, -1, -1),
+            encoder_hidden_states=encoded.expand(len(ids), -1, -1),
         )
         return _difference(self.module.itm_head(out.last_hidden_state[:, : queries.shape[1]]).mean(dim=1))
+
+
+class Blip2Contrast(Matcher):
+    """ITC of Blip2ForImageTextRetrieval: every caption and every image embedded once, their plain cosine."""
+
+    def _tokenize(self, captions: list[str]) -> list[torch.Tensor]:
+        ids = self._ids(captions)
+        found: list[torch.Tensor] = []
+        for start in range(0, len(ids), self.caption_batch):
+            rows, mask = self._padded(ids[start : start + self.caption_batch])
+            embeddings = self.module.embeddings(input_ids=rows)
+            out = self.module.qformer(query_embeds=embeddings, query_length=0, attention_mask=mask)
+            states = self.module.text_projection(out.last_hidden_state[:, 0])
+            found += F.normalize(states, dim=-1).cpu()
+        return found
+
+    def _encode_image(self, image: ImageInput) -> torch.Tensor:
+        states = self._vision_states(image)
+        out = self.module.qformer(query_embeds=self.module.query_tokens, encoder_hidden_states=states)
+        return F.normalize(self.module.vision_projection(out.last_hidden_state)[0], dim=-1)  # (queries, d)
+
+    def _score_pairs(self, encoded: torch.Tensor, captions: list[torch.Tensor]) -> torch.Tensor:
+        # One dot product per pair: what else is in the batch must not decide how it rounds. The best query counts.
+        texts = torch.stack(captions).to(self.device)
+        return (texts[:, None] * encoded[None]).sum(dim=-1).max(dim=1).values
 
 
 class FlavaMatcher(Matcher):
     """FlavaForPreTraining with its matching head over the multimodal encoder; image and text are read unmasked."""
 
-    label = "FLAVA ITM"
-
-    def _read(self, captions: list[str]) -> Sequence[torch.Tensor]:
+    def _tokenize(self, captions: list[str]) -> Sequence[torch.Tensor]:
         """Projected states of each caption, (length, d) each, on the CPU: every caption is encoded once."""
         ids = self._ids(captions)
         found: list[torch.Tensor] = []
-        for start in range(0, len(ids), CAPTION_BATCH):
-            rows, mask = self._padded(ids[start : start + CAPTION_BATCH])
+        for start in range(0, len(ids), self.caption_batch):
+            part = ids[start : start + self.caption_batch]
+            rows, mask = self._padded(part)
             out = self.module.flava.text_model(rows, attention_mask=mask, output_hidden_states=True)
             states = self.module.flava.text_to_mm_projection(out.hidden_states[-1]).cpu()
-            found += [states[i, : len(row)] for i, row in enumerate(ids[start : start + CAPTION_BATCH])]
+            found += [states[i, : len(row)] for i, row in enumerate(part)]
         return found
 
-    def _look(self, image: ImageInput) -> torch.Tensor:
+    def _encode_image(self, image: ImageInput) -> torch.Tensor:
         out = self.module.flava.image_model(**self._pixels(image), output_hidden_states=True)
         return self.module.flava.image_to_mm_projection(out.hidden_states[-1])
 
-    def _match(self, seen: torch.Tensor, read: list[torch.Tensor]) -> torch.Tensor:
-        captions = torch.nn.utils.rnn.pad_sequence(read, batch_first=True).to(self.device)
-        lengths = torch.tensor([len(states) for states in read], device=self.device)
-        text = torch.arange(captions.shape[1], device=self.device) < lengths[:, None]
-        whole = seen.shape[1] + int(self.module.flava.multimodal_model.use_cls_token)
-        mask = torch.cat([torch.ones((len(read), whole), dtype=torch.bool, device=self.device), text], dim=1)
-        both = torch.cat([seen.expand(len(read), -1, -1), captions], dim=1)
+    def _score_pairs(self, encoded: torch.Tensor, captions: list[torch.Tensor]) -> torch.Tensor:
+        texts = torch.nn.utils.rnn.pad_sequence(captions, batch_first=True).to(self.device)
+        lengths = torch.tensor([len(states) for states in captions], device=self.device)
+        text = torch.arange(texts.shape[1], device=self.device) < lengths[:, None]
+        whole = encoded.shape[1] + int(self.module.flava.multimodal_model.use_cls_token)
+        mask = F.pad(text, (whole, 0), value=True)
+        both = torch.cat([encoded.expand(len(captions), -1, -1), texts], dim=1)
         out = self.module.flava.multimodal_model(both, attention_mask=mask.long())
         return _difference(self.module.itm_head(out.last_hidden_state))
 
 
-class ContrastiveHead(Matcher):
-    """ITC of the same models: every caption embedded once, every image once, their cosine (times a scale)."""
-
-    def __init__(self, parts: ModelParts) -> None:
-        super().__init__(parts)
-        self._image, self._text, self.label = _HEADS[self.config.model_type]
-
-    def _limit(self) -> int:
-        text = self.config.qformer_config if self.config.model_type == "blip-2" else self.config.text_config
-        return text.max_position_embeddings
-
-    def _read(self, captions: list[str]) -> Sequence[torch.Tensor]:
-        ids = self._ids(captions)
-        parts = [
-            F.normalize(self._text(self.module, *self._padded(ids[start : start + CAPTION_BATCH])), dim=-1)
-            for start in range(0, len(ids), CAPTION_BATCH)
-        ]
-        return list(torch.cat(parts).cpu())
-
-    def _look(self, image: ImageInput) -> torch.Tensor:
-        return F.normalize(self._image(self.module, self._pixels(image)), dim=-1)  # (views, d)
-
-    def _match(self, seen: torch.Tensor, read: list[torch.Tensor]) -> torch.Tensor:
-        # One dot product per pair: what else is in the batch must not decide how it rounds. BLIP-2 looks at an image
-        # with many queries and takes the best.
-        captions = torch.stack(read).to(self.device)
-        cosine = (captions[:, None] * seen[None]).sum(dim=-1).max(dim=1).values
-        scale = getattr(getattr(self.module, "flava", self.module), "logit_scale", None)
-        return cosine if scale is None else cosine * scale.exp()
-
-
-def _blip_image(module: Any, pixels: dict[str, torch.Tensor]) -> torch.Tensor:
-    return module.vision_proj(module.vision_model(**pixels).last_hidden_state[:, 0])
-
-
-def _blip_text(module: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    return module.text_proj(module.text_encoder(input_ids=ids, attention_mask=mask).last_hidden_state[:, 0])
-
-
-def _blip2_image(module: Any, pixels: dict[str, torch.Tensor]) -> torch.Tensor:
-    states = module.vision_model(**pixels).last_hidden_state
-    out = module.qformer(query_embeds=module.query_tokens, encoder_hidden_states=states)
-    return module.vision_projection(out.last_hidden_state)[0]
-
-
-def _blip2_text(module: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    out = module.qformer(query_embeds=module.embeddings(input_ids=ids), query_length=0, attention_mask=mask)
-    return module.text_projection(out.last_hidden_state[:, 0])
-
-
-def _flava_image(module: Any, pixels: dict[str, torch.Tensor]) -> torch.Tensor:
-    flava = getattr(module, "flava", module)
-    return flava.image_projection(flava.image_model(**pixels).last_hidden_state[:, 0])
-
-
-def _flava_text(module: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    flava = getattr(module, "flava", module)
-    return flava.text_projection(flava.text_model(ids, attention_mask=mask).last_hidden_state[:, 0])
-
-
-Embed = Callable[..., torch.Tensor]
-# Model type -> how an image and how captions are embedded, and the name for people.
-_HEADS: dict[str, tuple[Embed, Embed, str]] = {
-    "blip": (_blip_image, _blip_text, "BLIP ITC"),
-    "blip-2": (_blip2_image, _blip2_text, "BLIP-2 ITC"),
-    "flava": (_flava_image, _flava_text, "FLAVA contrastive"),
+# Model type and kind -> class, and the class of transformers that has both heads.
+_CLASSES: dict[tuple[str, str], tuple[type[Matcher], str]] = {
+    ("blip", "itm"): (BlipMatcher, "BlipForImageTextRetrieval"),
+    ("blip-2", "itm"): (Blip2Matcher, "Blip2ForImageTextRetrieval"),
+    ("blip-2", "itc"): (Blip2Contrast, "Blip2ForImageTextRetrieval"),
+    ("flava", "itm"): (FlavaMatcher, "FlavaForPreTraining"),
 }
+
+
+def load(name: str, source: str, device: str = "auto", kind: str = "itm") -> Scorer:
+    """ITM (`kind` "itm") or ITC ("itc") of a BLIP, BLIP-2 or FLAVA model in a folder, built in or on the hub.
+
+    Raises InputError where the model has no matching head, does not fit into memory or does not load.
+    """
+    folder = locate(source)
+    config = read_config(folder)
+    model = str(config.get("model_type", ""))
+    if model not in ("blip", "blip-2", "flava"):
+        raise InputError(
+            f"The model in {folder} is of type {model!r} without a matching head; choose a BLIP, BLIP-2 or FLAVA one."
+        )
+    if kind == "itc" and model != "blip-2":
+        return huggingface.load(name, source, device, kind)
+    if "FlavaModel" in (config.get("architectures") or ()):
+        raise InputError(f"The FLAVA model in {folder} has no matching head; use itc:{name} instead.")
+    made, auto = _CLASSES[model, kind]
+    return made(load_parts(name, folder, device, kind, auto))

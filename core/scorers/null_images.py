@@ -5,13 +5,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PIL import Image
 
 if TYPE_CHECKING:
     import torch
+
+# Mean and standard deviation of null images in the model's normalised pixel space ([VGPT] appendix B; appendix D for
+# LLaVA), by model type; a model's config.json may hold its own pair as `null_images`.
+_PIXELS = {"blip": (1.0, 0.25), "blip-2": (1.0, 0.25), "instructblip": (1.0, 0.25)}
+# Null images per prior ([VGPT] appendix B), by benchmark; 3 elsewhere, 1 for LLaVA in its Table 4.
+NULL_COUNTS = {"winoground": 100, "eqben": 30, "imagenet": 1}
+DEFAULT_NULL_COUNT = 3
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,23 @@ class NullImage:
 def null_images(count: int, mean: float, std: float, seed: int = 0) -> list[NullImage]:
     """A sample of `count` null images; a larger sample of the same seed begins with the smaller one."""
     return [NullImage(mean, std, seed, index) for index in range(count)]
+
+
+def null_pixels(config: dict[str, Any]) -> tuple[float, float]:
+    """Mean and standard deviation of a model's null images, from its configuration."""
+    mean, std = config.get("null_images") or _PIXELS.get(str(config.get("model_type", "")), (0.0, 0.25))
+    return float(mean), float(std)
+
+
+def null_count(benchmark: str) -> int:
+    """How many null images the paper takes for a benchmark, by its name (`winoground/all` counts as `winoground`)."""
+    name = benchmark.lower().replace("-", "")
+    return next((n for key, n in NULL_COUNTS.items() if name.startswith(key)), DEFAULT_NULL_COUNT)
+
+
+def blind_key(captioner: str, nulls: Sequence[NullImage]) -> str:
+    """The key of a captioner on null images: a hash (hex) of its own key and of theirs."""
+    return hashlib.sha256(f"{captioner} {' '.join(image.key for image in nulls)}".encode()).hexdigest()
 
 
 def log_mean(log_probs: np.ndarray) -> np.ndarray:

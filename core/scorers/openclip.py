@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,21 @@ from PIL import Image
 
 from core.base.errors import InputError, unknown_name
 from core.base.paths import is_folder
-from core.scorers.contrastive import ContrastiveModel, Vision, pick_device
-from core.scorers.hub import (
+from core.scorers.contrastive import ContrastiveModel
+from core.scorers.devices import pick_device
+from core.scorers.hub import snapshot
+from core.scorers.input_loading import Vision
+from core.scorers.lora import merged_state
+from core.scorers.model_folder import (
     OPEN_CLIP_WEIGHTS,
     TOKENIZER_FILES,
-    first_sentence,
-    key_of_unchanged,
+    files_key,
+    key_while_unchanged,
+    load_errors,
     model_files,
-    read_json,
-    saved_json,
-    snapshot,
+    read_config,
+    replaced_files,
 )
-from core.scorers.lora import merged_state
 
 
 class OpenClipModel(ContrastiveModel):
@@ -46,7 +50,6 @@ class OpenClipModel(ContrastiveModel):
         super().__init__(name, module, device, key)
         self.config = config
         self.tokenizer = tokenizer
-        self.label = "open_clip SigLIP" if self.bias is not None else "open_clip CLIP"
         self.context = tokenizer.context_length or module.context_length
         size = module.visual.image_size
         self.side = max(size) if isinstance(size, list | tuple) else size
@@ -76,30 +79,26 @@ class OpenClipModel(ContrastiveModel):
         return places.argmax(dim=1) + 1
 
     def _embed_images(self, inputs: Vision) -> torch.Tensor:
-        return self.module.encode_image(inputs["pixel_values"])  # type: ignore[operator]
+        return self.module.encode_image(inputs["pixel_values"])
 
     def _embed_captions(self, ids: torch.Tensor) -> torch.Tensor:
         if not self._causal:
-            return self.module.encode_text(ids)  # type: ignore[operator]
+            return self.module.encode_text(ids)
         return _encode_trimmed(self.module, ids)
 
     def save(self, folder: Path) -> None:
         """Write open_clip_config.json, open_clip_model.safetensors and a tokenizer that is not open_clip's own."""
         from safetensors.torch import save_file
 
-        with saved_json(folder) as aside:
+        with replaced_files(folder) as aside:
             if hasattr(self.tokenizer, "save_pretrained"):
                 self.tokenizer.save_pretrained(aside)
             weights = {name: tensor.contiguous().cpu() for name, tensor in merged_state(self.module).items()}
             save_file(weights, aside / OPEN_CLIP_WEIGHTS[0])
-            settings = {"model_cfg": self.config, "preprocess_cfg": self._preprocess_settings()}
+            names = ("mean", "std", "interpolation", "resize_mode", "fill_color")
+            preprocessing = {name: self.module.visual.preprocess_cfg[name] for name in names}
+            settings = {"model_cfg": self.config, "preprocess_cfg": preprocessing}
             (aside / "open_clip_config.json").write_text(json.dumps(settings, indent=2), encoding="utf-8")
-
-    def _preprocess_settings(self) -> dict[str, Any]:
-        settings: dict[str, Any] = self.module.visual.preprocess_cfg  # type: ignore[union-attr, assignment]
-        return {
-            name: settings[name] for name in ("mean", "std", "interpolation", "resize_mode", "fill_color")
-        }
 
 
 def _encode_trimmed(module: Any, ids: torch.Tensor) -> torch.Tensor:
@@ -116,7 +115,7 @@ def _encode_trimmed(module: Any, ids: torch.Tensor) -> torch.Tensor:
     return module.text_projection(x) if linear else x @ module.text_projection
 
 
-def load_open_clip(name: str, source: str, device: str = "auto") -> OpenClipModel:
+def load(name: str, source: str, device: str = "auto", kind: str | None = None) -> OpenClipModel:
     """An open_clip model.
 
     source : a folder with open_clip_config.json, or `ARCHITECTURE/PRETRAINED`, where PRETRAINED is a tag that open_clip
@@ -132,7 +131,7 @@ def load_open_clip(name: str, source: str, device: str = "auto") -> OpenClipMode
 
 
 def _from_folder(name: str, folder: Path, device: torch.device) -> OpenClipModel:
-    config = read_json(folder / "open_clip_config.json").get("model_cfg")
+    config = read_config(folder, "open_clip_config.json").get("model_cfg")
     if not isinstance(config, dict):
         raise InputError(f"{folder / 'open_clip_config.json'} has no model_cfg; fetch the model again.")
     # open_clip itself would go on to pickles where neither is there.
@@ -141,8 +140,8 @@ def _from_folder(name: str, folder: Path, device: torch.device) -> OpenClipModel
             f"{folder} has no {OPEN_CLIP_WEIGHTS[0]}; other weight files are never loaded, because they can run "
             "code: fetch the model again or convert its weights."
         )
-    key = key_of_unchanged(model_files(folder))
-    with first_sentence(folder):
+    key = key_while_unchanged(model_files(folder))
+    with load_errors(folder):
         import open_clip
 
         module = open_clip.create_model(f"local-dir:{folder}", precision="fp32", require_pretrained=True)
@@ -170,7 +169,7 @@ def _from_architecture(name: str, architecture: str, pretrained: str, device: to
     # Given a file, open_clip forgets what goes with a tag: its preprocessing and its activation function.
     settings = {k: published[k] for k in ("mean", "std", "interpolation", "resize_mode") if k in published}
     quick = bool(published.get("quick_gelu")) or bool(config.get("quick_gelu"))
-    with first_sentence(weights):
+    with load_errors(weights):
         module = open_clip.create_model(
             architecture,
             pretrained=str(weights),
@@ -181,7 +180,7 @@ def _from_architecture(name: str, architecture: str, pretrained: str, device: to
         tokenizer = _tokenizer(architecture, config["text_cfg"])
         config["quick_gelu"] = quick
         preprocessing = json.dumps([architecture, config, module.visual.preprocess_cfg], sort_keys=True)
-        key = key_of_unchanged([weights], preprocessing)
+        key = key_while_unchanged([weights], partial(files_key, settings=preprocessing))
         return OpenClipModel(name, module, tokenizer, config, device, key)
 
 

@@ -71,7 +71,7 @@ class PluginScorer:
         return found.astype(np.float32)
 
 
-def load_plugin(name: str, source: str, device: str) -> PluginScorer:
+def load(name: str, source: str, device: str = "auto", kind: str | None = None) -> PluginScorer:
     """The scorer that an installed package registers as `source`; `name` is what the user wrote.
 
     Raises InputError for a name that no package registers, and for one that cannot be imported or is no scorer.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,9 +16,11 @@ from torch.nn import functional as F
 from core.base.errors import InputError
 from core.scorers.decoding import ChatScorer, Prefix
 from core.scorers.generative import image_states, query_features
-from core.scorers.hub import read_json
+from core.scorers.hub import locate
 from core.scorers.matching_head import with_first_token
-from core.scorers.pairwise import ImageInput, ModelParts, PairScorer, joining_space, load_parts
+from core.scorers.model_folder import read_config
+from core.scorers.pairwise import ImageInput, PairScorer, joining_space
+from core.scorers.pretrained import ModelParts, load_parts
 from core.scorers.score_kinds import QUESTION
 
 ANSWER = "Yes"
@@ -33,8 +34,6 @@ def question(caption: str) -> str:
 class Answerer(PairScorer):
     """VQAScore of any family: `_answer_logits` is what a family adds."""
 
-    label = "VQA"
-    log = False
     answer = ANSWER
 
     def __init__(self, parts: ModelParts) -> None:
@@ -58,30 +57,29 @@ class Answerer(PairScorer):
     def _answer_logits(self, seen: Any, read: list[Any]) -> torch.Tensor:
         """Logits of the answer's first token, (b, vocabulary)."""
 
-    def _match(self, seen: Any, read: list[Any]) -> torch.Tensor:
-        logits = self._answer_logits(seen, read).double()
+    def _score_pairs(self, encoded: Any, captions: list[Any]) -> torch.Tensor:
+        logits = self._answer_logits(encoded, captions).double()
         others = logits.clone()
         others[:, self.yes] = -torch.inf
         odds = logits[:, self.yes] - others.logsumexp(
             dim=-1
         )  # log P / (1 - P): exact however close P is to 1
-        return F.logsigmoid(odds) if self.log else torch.sigmoid(odds)
+        return F.logsigmoid(odds) if self.kind == "vqa-log" else torch.sigmoid(odds)
 
 
 class BlipAnswerer(Answerer):
     """BlipForQuestionAnswering: the question is encoded with the image, a decoder answers."""
 
-    label = "BLIP VQA"
     answer = "yes"
 
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
         self.context = self.config.text_config.max_position_embeddings
 
-    def _read(self, captions: list[str]) -> Sequence[list[int]]:
+    def _tokenize(self, captions: list[str]) -> Sequence[list[int]]:
         return with_first_token(self._ids([question(caption) for caption in captions]), self.config)
 
-    def _look(self, image: ImageInput) -> torch.Tensor:
+    def _encode_image(self, image: ImageInput) -> torch.Tensor:
         return image_states(self, image)
 
     def _answer_logits(self, seen: torch.Tensor, read: list[list[int]]) -> torch.Tensor:
@@ -103,8 +101,6 @@ class BlipAnswerer(Answerer):
 class Blip2Answerer(Answerer):
     """InstructBLIP, whose Q-Former reads the question too, and BLIP-2, asked in its papers' form."""
 
-    label = "BLIP-2 VQA"
-
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
         self.language = self.module.language_model
@@ -112,10 +108,10 @@ class Blip2Answerer(Answerer):
         if self.config.use_decoder_only_language_model:
             self.yes = self._answer_token(self.form.format(question("a")))
 
-    def _read(self, captions: list[str]) -> Sequence[str]:
+    def _tokenize(self, captions: list[str]) -> Sequence[str]:
         return [self.form.format(question(caption)) for caption in captions]
 
-    def _look(self, image: ImageInput) -> torch.Tensor:
+    def _encode_image(self, image: ImageInput) -> torch.Tensor:
         return image_states(self, image)
 
     def _answer_logits(self, seen: torch.Tensor, read: list[str]) -> torch.Tensor:
@@ -141,10 +137,10 @@ class ChatAnswerer(ChatScorer, Answerer):
         super().__init__(parts)
         self.yes = self._answer_token(self.prompt(question("a")))
 
-    def _read(self, captions: list[str]) -> Sequence[list[int]]:
+    def _tokenize(self, captions: list[str]) -> Sequence[list[int]]:
         return self._tail([self.prompt(question(caption)) for caption in captions])
 
-    def _look(self, image: ImageInput) -> Prefix:
+    def _encode_image(self, image: ImageInput) -> Prefix:
         prompt = self.prompt(question("a"))
         return self._head(image, prompt, len(self._tail([prompt])[0]))
 
@@ -160,14 +156,13 @@ _CLASSES: dict[str, tuple[type[Answerer], str]] = {
 }
 
 
-def load_answerer(name: str, folder: Path, device: str = "auto", kind: str = "vqa") -> Answerer:
-    """VQAScore of the model in a folder: BLIP-VQA, InstructBLIP, BLIP-2 or any image-text-to-text model.
+def load(name: str, source: str, device: str = "auto", kind: str = "vqa") -> Answerer:
+    """VQAScore of a model in a folder, built in or on the hub: BLIP-VQA, InstructBLIP, BLIP-2 or a chat model.
 
     kind : "vqa" for P("Yes"), "vqa-log" for its logarithm. Raises InputError where the model does not fit into memory,
     does not load or cannot be asked.
     """
-    model = str(read_json(folder / "config.json").get("model_type", ""))
+    folder = locate(source)
+    model = str(read_config(folder).get("model_type", ""))
     made, auto = _CLASSES.get(model, (ChatAnswerer, "AutoModelForImageTextToText"))
-    scorer = made(load_parts(name, folder, device, kind, auto))
-    scorer.log = kind == "vqa-log"
-    return scorer
+    return made(load_parts(name, folder, device, kind, auto))

@@ -5,50 +5,34 @@ from __future__ import annotations
 import gc
 import sys
 from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from copy import copy
+from importlib import import_module
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from core.base.errors import InputError
 from core.base.paths import is_folder
 from core.base.public_mode import check_source
 from core.runs.models import run_source
-from core.scorers.hub import builtin_models, family, file_stamp, folder_key, locate, read_json
+from core.scorers.hub import builtin_models, family, locate
 from core.scorers.inference_modes import converted_copy, key_of, split_prefix
-from core.scorers.score_kinds import KINDS, key_without_loading, kinds_of, natural_kind
-from core.scoring.families import FAMILIES, PAIRWISE, Loader
+from core.scorers.model_folder import file_states, files_key, model_files, read_config
+from core.scorers.null_images import DEFAULT_NULL_COUNT, blind_key, null_images, null_pixels
+from core.scorers.score_kinds import KINDS, kind_key, kinds_of
+from core.scoring.families import FAMILIES, kind_by_family
 
 if TYPE_CHECKING:
     from core.scorers.base import Scorer
-    from core.scorers.cola_adapted import AdaptedModel
     from core.scorers.contrastive import ContrastiveModel
-
-__all__ = [
-    "SCORERS",
-    "builtin_models",
-    "load_scorer",
-    "model_folder",
-    "scorer_key",
-    "scorer_kind",
-    "scorer_names",
-]
-
-
-def _adapted(name: str, source: str, device: str) -> AdaptedModel:
-    from core.scorers.cola_adapted import AdaptedModel  # torch
-
-    return AdaptedModel.load(name, locate(source), load_base, device)
-
-
-SCORERS: dict[str, Loader] = {
-    **FAMILIES,
-    "crossmatch-adapted": _adapted,
-}  # one of Cola's strategies on its base
 
 # Models kept in memory; the one that was used longest ago goes first. Beside one that is being loaded only small ones
 # stay: a large one is freed before, so that two never have to fit.
 MAX_CACHED_MODELS = 8
 SMALL_MODEL_BYTES = 500_000_000  # bytes of weights, all kept models together
-_kept: OrderedDict[tuple, Any] = OrderedDict()
+_cached: OrderedDict[tuple, Any] = OrderedDict()
 _lock = RLock()  # an adapted model loads its base
 
 
@@ -62,18 +46,27 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
         (`faster.py`). device : `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
     Raises InputError, in one sentence, for whatever cannot be loaded.
     """
-    ways, plain = split_prefix(name)
-    if ways:
-        return converted_copy(load_scorer(plain, device), ways, name)
+    modes, plain = split_prefix(name)
+    if modes:
+        return converted_copy(load_scorer(plain, device), modes, name)
     chosen, source = _resolve(name)
-    folder = Path(source)
-    state = (name, chosen, device, file_stamp(folder) if is_folder(folder) else ())
+    files = sorted(filter(Path.is_file, Path(source).iterdir())) if is_folder(source) else []
+    state = (name, chosen, device, file_states(files))
     with _lock:
-        if state not in _kept:
+        if state not in _cached:
             _evict_models()
-            _kept[state] = SCORERS[chosen](name, source, device)
-        _kept.move_to_end(state)
-        return _kept[state]
+            _cached[state] = _load(chosen, name, source, device)
+        _cached.move_to_end(state)
+        return _cached[state]
+
+
+def _load(chosen: str, name: str, source: str, device: str) -> Scorer:
+    if chosen in ("api", "python") and device not in ("auto", "cpu"):
+        raise InputError(f"{name} chooses by itself where it runs; leave the device {device} out.")
+    kind = kind_by_family(chosen, source)
+    module = import_module(f"core.scorers.{FAMILIES[chosen] or FAMILIES[kind or chosen]}")
+    base = {"load_base": load_base} if chosen == "crossmatch-adapted" else {}
+    return module.load(name, source, device, kind, **base)
 
 
 def load_base(name: str, device: str = "auto") -> ContrastiveModel:
@@ -82,16 +75,15 @@ def load_base(name: str, device: str = "auto") -> ContrastiveModel:
     Raises InputError as `load_scorer` does, and for a model of another family than CLIP, SigLIP and FLAVA.
     """
     from core.scorers.cola_features import base_of  # torch
-    from core.scorers.flava import load_flava  # torch
 
     folder = locate(name) if ":" not in check_source(name) else None
-    if (
-        folder
-        and (folder / "config.json").is_file()
-        and read_json(folder / "config.json").get("model_type") == "flava"
-    ):
-        return load_flava(name, folder, device)
-    model: Any = load_scorer(name, device)
+    is_flava = (
+        folder and (folder / "config.json").is_file() and read_config(folder).get("model_type") == "flava"
+    )
+    model: Any = load_scorer(f"itc:{name}" if is_flava else name, device)
+    if folder and is_flava:  # the key that folders of adapted models name
+        model = copy(model)
+        model.name, model._key = name, files_key(model_files(folder), "contrastive towers")
     base_of(model)
     return model
 
@@ -99,8 +91,8 @@ def load_base(name: str, device: str = "auto") -> ContrastiveModel:
 def _evict_models() -> None:
     """Free kept models until another may be loaded."""
     freed = 0
-    while len(_kept) >= MAX_CACHED_MODELS or sum(map(_weight, _kept.values())) > SMALL_MODEL_BYTES:
-        freed += _weight(_kept.popitem(last=False)[1])
+    while len(_cached) >= MAX_CACHED_MODELS or sum(map(_weight, _cached.values())) > SMALL_MODEL_BYTES:
+        freed += _weight(_cached.popitem(last=False)[1])
     if freed > SMALL_MODEL_BYTES // 10:  # a collection stops every visitor's page for a tenth of a second
         gc.collect()
         torch = sys.modules.get("torch")
@@ -119,14 +111,20 @@ def scorer_key(name: str) -> str | None:
 
     With it a page finds cached scores before anything imports torch.
     """
-    ways, plain = split_prefix(name)
+    modes, plain = split_prefix(name)
     chosen, source = _resolve(plain)
-    if chosen in PAIRWISE:
-        key = key_without_loading(chosen, source)
-    else:
-        hashed = is_folder(source) and chosen != "crossmatch-embedding"
-        key = folder_key(Path(source)) if hashed else None
-    return None if key is None else key_of(key, ways)
+    folder = builtin_models().get(source) or Path(source).expanduser()
+    if chosen in ("api", "python", "crossmatch-embedding") or not is_folder(folder):
+        return None
+    try:
+        kind, files = kind_by_family(chosen, str(folder)), model_files(folder)
+        key = kind_key(kind, files) if kind else files_key(files)
+        if kind == "blind":
+            nulls = null_images(DEFAULT_NULL_COUNT, *null_pixels(read_config(folder)))
+            key = blind_key(key, nulls)
+        return key_of(key, modes)
+    except (InputError, OSError):  # a damaged folder: loading says what is wrong
+        return None
 
 
 def scorer_kind(name: str) -> str:
@@ -139,7 +137,7 @@ def scorer_kind(name: str) -> str:
     if colon and prefix in KINDS:
         return prefix
     chosen, source = _resolve(name)
-    return natural_kind(Path(source)) if chosen in PAIRWISE else "itc"
+    return kind_by_family(chosen, source) or "itc"
 
 
 def scorer_names() -> dict[str, str]:
@@ -168,7 +166,36 @@ def _resolve(name: str) -> tuple[str, str]:
         name = run_source(name)
     check_source(name)
     prefix, colon, rest = name.partition(":")
-    if colon and prefix in SCORERS:
+    if colon and prefix in FAMILIES:
         return prefix, rest
     folder = locate(name)
-    return family(folder, SCORERS.keys() - KINDS.keys()), str(folder)
+    return family(folder, FAMILIES.keys() - KINDS.keys()), str(folder)
+
+
+class LazyScorer:
+    """Stands for `load_scorer(name)`, and loads the model, and with it torch, when more than name and key is asked.
+
+    A model whose key takes loading (a served one, a plug-in, a name of open_clip's) is loaded at once.
+    """
+
+    def __init__(self, name: str, loading: Callable[[], AbstractContextManager[Any]] = nullcontext) -> None:
+        """`loading` : entered around loading, to show that it takes a while."""
+        self.name, self._loading = name, loading
+        self.key = scorer_key(name) or self.__getattr__("key")
+
+    def __getattr__(self, attribute: str) -> Any:
+        # Cached by `load_scorer`, not here: a model that was freed meanwhile is loaded again.
+        with self._loading():
+            return getattr(load_scorer(self.name), attribute)
+
+
+def lazy_scorer(name: str, loading: Callable[[], AbstractContextManager[Any]] = nullcontext) -> Any:
+    """A scorer by name for scoring through a cache: its model stays on disk while every score is known.
+
+    A model whose key takes loading is loaded at once, and is then itself what is returned.
+    Raises InputError as `load_scorer` does: at once for a name that stands for nothing, later for a damaged model.
+    """
+    if scorer_key(name) is not None:
+        return LazyScorer(name, loading)
+    with loading():
+        return load_scorer(name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.base.errors import InputError
-from core.scorers.hub import builtin_models, has_weights
+from core.scorers.hub import builtin_models
+from core.scorers.model_folder import has_weights
 from core.scorers.score_kinds import KINDS
 
 # Download in GB of the models in the paper's tables, for the next step's text.

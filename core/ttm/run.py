@@ -330,7 +330,7 @@ def _load_model(config: Mapping[str, Any], checkpoint: Path | None, state: TTMSt
     merged = state is not None and state.adapter is not None
     if checkpoint is None or merged:
         if config.get("embeddings"):
-            from core.scorers.contrastive import pick_device  # torch
+            from core.scorers.devices import pick_device  # torch
             from core.scorers.embedding import EmbeddingModel  # torch
 
             return EmbeddingModel.of(

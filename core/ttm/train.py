@@ -20,7 +20,7 @@ import torch
 from torch.nn import functional as F
 
 from core.base.errors import InputError
-from core.scorers.base import Augment, Batch, Prepared, Trainable, TwoTower, has_two_towers
+from core.scorers.base import Batch, Prepared, Trainable, TwoTower, has_two_towers
 from core.scorers.gradient_caching import (
     MicroBatchSearch,
     backward,
@@ -43,7 +43,8 @@ class TrainingStopped(Exception):
     """Training was asked to stop; the model is somewhere between two iterations."""
 
 
-# Augmentation: pixels (b, 3, H, W), preprocessed; another offset for every image of the batch.
+# Augmentation: pixels (b, 3, H, W), preprocessed, and a generator -> the same shape; another offset for every image.
+Augment = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
 
 
 def resize_crop(pixels: torch.Tensor, generator: torch.Generator, factor: float = 1.1) -> torch.Tensor:
