@@ -1,5 +1,8 @@
 """Every page, driven from app.py without a browser: visible content, interactions, no exception and no error box."""
 
+from pathlib import Path
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 from driving import button, fine, html, text
@@ -7,6 +10,7 @@ from driving import button, fine, html, text
 from core.datasets import load
 from core.metrics.groups import METRICS
 
+ROOT = Path(__file__).resolve().parent.parent
 GROUPS, MATCHING = "pages/1_Groups.py", "pages/2_Matching.py"
 
 
@@ -19,6 +23,14 @@ def test_home_says_what_it_is_and_shows_one_group_with_two_verdicts(app):
     assert "GroupMatch" in text(test) and "Start here" in text(test)
     assert "cm-match" in html(test) and "GroupScore" in html(test)
     assert len(test.get("plotly_chart")) == 1
+
+
+def test_the_name_fits_into_the_logo_whatever_fonts_a_machine_has():
+    """An image has the fonts of the machine alone; without the first of the list the name was cut off."""
+    logo = ElementTree.parse(ROOT / ".streamlit/logo.svg").getroot()
+    name = next(each for each in logo.iter() if each.text == "Crossmatch")
+    end = float(name.get("x")) + float(name.get("textLength"))
+    assert end <= float(logo.get("width")) and name.get("lengthAdjust") == "spacingAndGlyphs"
 
 
 def test_home_without_a_model_says_what_to_do(app, fresh_pages, monkeypatch):
