@@ -6,12 +6,12 @@ import json
 import platform
 import sys
 
-from benchmarks import browser, gpu, kernels, memory, overhead, precision, scoring, ttm_speed
+from benchmarks.speed import browser, gpu, kernels, memory, overhead, precision, scoring, ttm
 
 PARTS = {
     "kernels": kernels.measure,
     "overhead": overhead.measure,
-    "ttm": ttm_speed.measure,
+    "ttm": ttm.measure,
     "scoring": scoring.measure,
     "precision": precision.measure,
     "memory": memory.measure,

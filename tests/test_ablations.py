@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import ablations as study
+from benchmarks.results import ablations as study
 from core.base.errors import InputError
 from core.figures import ablations
 from core.ttm.run import execute
@@ -140,7 +140,7 @@ def test_a_run_that_is_there_is_not_repeated_and_a_killed_one_is(tmp_path, monke
     monkeypatch.setattr(study, "OUT", tmp_path / "out.csv")
     monkeypatch.setattr(study, "STUDIES", {"few": cells})
     monkeypatch.setattr(study, "measure", measure)
-    monkeypatch.setattr(study, "adopted", lambda: list(study.rows_of(cells[1], record(0, 60.0))))
+    study.append(list(study.rows_of(cells[1], record(0, 60.0))))
     monkeypatch.setattr("sys.argv", ["ablations"])
     with pytest.raises(KeyboardInterrupt):
         study.main()
@@ -164,21 +164,6 @@ def test_tables_say_how_many_seeds_there_are_and_leave_out_what_was_not_measured
     assert "+10.0 +14.0 | 2 | 30.0 | 36.0 ± 1.4 | 80.0 ± 0.0 to 80.0 ± 0.0 |" in found
     assert "iterations=1 | 1 |" in found and "62.0 | +2.0 |" in found
     assert "siglip" not in found and "oracle=1" not in found
-
-
-def test_what_was_measured_before_is_taken_over_with_the_intervals_of_its_counts():
-    rows = study.adopted()
-    first = next(r for r in rows if r["benchmark"] == study.LEFT_RIGHT)
-    assert first["group_match"] == pytest.approx(66.6667)
-    # 200 of 300: the interval of builtin.csv, which came from the groups themselves.
-    with (study.OUT.parent / "builtin.csv").open(newline="") as file:
-        own = [
-            r
-            for r in csv.DictReader(file)
-            if (r["model"], r["benchmark"]) == ("builtin/clip", study.LEFT_RIGHT)
-        ]
-    kept = next(r for r in own if r["metric"] == "group_match")
-    assert (first["group_match_low"], first["group_match_high"]) == (float(kept["low"]), float(kept["high"]))
 
 
 def test_the_shipped_rows_are_whole_runs_of_known_cells():
@@ -303,3 +288,8 @@ def test_a_model_looks_the_same_in_every_figure_whatever_else_was_measured():
     ]
     assert list(looks[1]) == ["itc:builtin/blip-itm"]
     assert looks[1].items() <= looks[0].items()
+
+
+def test_the_pages_hold_what_the_shipped_runs_say():
+    assert study.PAGE.read_text(encoding="utf-8") == study.tables()
+    assert study.short_table() in (study.ROOT / "README.md").read_text(encoding="utf-8")

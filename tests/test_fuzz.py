@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.fuzz import FORMATS, cases
+from benchmarks.safety.fuzz import FORMATS, cases
 from core.base.errors import InputError
 from core.datasets.embeddings import read_embeddings
 from core.datasets.score_files import common, load_npz, read_scores, read_tags, write_scores
@@ -18,7 +18,7 @@ from core.exchange import import_staging
 from core.exchange.importing import discard_staged
 from core.exchange.tables import read_table
 
-CASES = 120  # of each format; `python -m benchmarks.fuzz` runs thousands
+CASES = 120  # of each format; `python -m benchmarks.safety.fuzz` runs thousands
 LONG = "group,image,caption,score\n"
 GOOD = f"{LONG}a,0,0,1.5\na,0,1,2\n"
 

@@ -8,7 +8,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from benchmarks.kernels import loop
+from benchmarks.speed.kernels import loop
 from core.base.errors import InputError
 from core.matching import blocks
 from core.matching.groups import match

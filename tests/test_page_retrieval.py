@@ -140,7 +140,7 @@ def test_the_table_shows_the_papers_numbers_and_says_what_to_run(app, monkeypatc
     (tmp_path / "models").symlink_to(real / "models")
     (tmp_path / "scenes").symlink_to(real / "scenes")
     test = app(PAGE, view="strategies")
-    assert "python -m benchmarks.cola" in text(test)
+    assert "python -m benchmarks.results.cola" in text(test)
     paper = test.dataframe[-1].value
     row = paper[paper["strategy"] == "MM-Adapter"].iloc[0]
     assert row["GQA, all"] == 46.83 and row["CLEVR, unseen"] == 89.52

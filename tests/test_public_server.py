@@ -9,8 +9,8 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from websockets.exceptions import InvalidStatus
 
-from benchmarks.hostile import Hostile
-from benchmarks.load import server
+from benchmarks.safety.hostile import Hostile
+from benchmarks.safety.load import server
 from core.base.gate import Limits
 from core.base.public_mode import MAX_UPLOAD_BYTES, Bytes, Held, beyond
 from ui import server as ui_server

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.samples import (
+from benchmarks.safety.samples import (
     IMAGES,
     SAMPLES,
     aro,

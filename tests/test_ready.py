@@ -21,7 +21,7 @@ from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieva
 from core.scoring.scores import ScoreCache, score_groups
 
 ROOT = Path(__file__).resolve().parent.parent
-RENEW = "renew assets/scores with `python -m benchmarks.ready`"
+RENEW = "renew assets/scores with `python -m benchmarks.results.shipped_scores`"
 
 
 def keys_of(groups: GroupSet) -> list[ready.Key]:

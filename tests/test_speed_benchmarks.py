@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks import gpu, memory, scoring, sized, ttm_speed
+from benchmarks.speed import gpu, memory, scoring, sized
+from benchmarks.speed import ttm as ttm_speed
 from core.scoring.load import load_scorer
 from core.ttm.config import TTMConfig
 from core.ttm.loop import run_ttm

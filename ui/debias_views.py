@@ -214,7 +214,8 @@ def trainset_view() -> None:
     path = assets() / "results" / "alpha_trainset.json"
     if not path.is_file():
         st.info(
-            "Not measured yet: run `python -m benchmarks.alpha trainset`.", icon=":material/hourglass_empty:"
+            "Not measured yet: run `python -m benchmarks.results.alpha trainset`.",
+            icon=":material/hourglass_empty:",
         )
         return
     stored = json.loads(path.read_text())
@@ -292,7 +293,8 @@ def retrieval_view() -> None:
     path = assets() / "results" / "alpha_retrieval.json"
     if not path.is_file():
         st.info(
-            "Not measured yet: run `python -m benchmarks.alpha retrieval`.", icon=":material/hourglass_empty:"
+            "Not measured yet: run `python -m benchmarks.results.alpha retrieval`.",
+            icon=":material/hourglass_empty:",
         )
         return
     stored = json.loads(path.read_text())

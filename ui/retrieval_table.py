@@ -37,7 +37,7 @@ def table() -> None:
         export_section("cola", rows, {"strategies": retrieval.strategies_figure(data)})
     else:
         st.info(
-            "No results yet: run `python -m benchmarks.cola` (about an hour on two cores).",
+            "No results yet: run `python -m benchmarks.results.cola` (about an hour on two cores).",
             icon=":material/table:",
         )
     _forgetting()
@@ -58,7 +58,7 @@ def _measured_strategies(data: retrieval.StrategiesData, seeds: int) -> None:
     with left:
         caption = (
             f"Bars: mean of {seeds} seeds (dots), lines: 95 % interval over queries, dotted: chance. "
-            f"{retrieval.BUDGET}. `python -m benchmarks.cola` reproduces it; learning rates were chosen on "
+            f"{retrieval.BUDGET}. `python -m benchmarks.results.cola` reproduces it; learning rates were chosen on "
             "validation queries."
         )
         said = "Cola mAP on unseen combinations by strategy"

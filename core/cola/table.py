@@ -2,7 +2,7 @@
 
 Each run's results are kept under the user's cache, by base weights, settings and test set: a table that was cut short
 goes on where it stopped. Nothing is chosen by test results; learning rates come from validation queries
-(benchmarks/cola.py).
+(benchmarks/results/cola.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What was measured of test-time matching on the built-in world: schedules, tau_1, T, and where it helps.
 
-The numbers are those of `benchmarks/ablations.py`, in assets/results/ttm_ablations.csv; the result of a run is its last
-iteration. Source of the questions: [TTM] Figures 2 and 4, Table 9.
+The numbers are those of `benchmarks/results/ablations.py`, in assets/results/ttm_ablations.csv; the result of a run is
+its last iteration. Source of the questions: [TTM] Figures 2 and 4, Table 9.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def ablations(path: Path | None = None) -> pd.DataFrame:
     """
     file = path or assets() / "results" / "ttm_ablations.csv"
     if not file.is_file():
-        raise InputError(f"{file.name} is missing; `python -m benchmarks.ablations` creates it.")
+        raise InputError(f"{file.name} is missing; `python -m benchmarks.results.ablations` creates it.")
     return pd.read_csv(file, keep_default_na=False, na_values=[""])
 
 

@@ -59,7 +59,7 @@ def measured() -> tuple[ShippedRuns, ...]:
 
 
 def _adapted(table: pd.DataFrame) -> list[ShippedRuns]:
-    """Test-time matching and SimpleMatch, by iteration (benchmarks/ablations.py)."""
+    """Test-time matching and SimpleMatch, by iteration (benchmarks/results/ablations.py)."""
     runs = table.groupby(["kind", "model", "benchmark", "setting"], sort=False)
     return [
         ShippedRuns(_job(*map(str, key)), [_records(own) for _, own in rows.groupby("seed")])
@@ -68,7 +68,7 @@ def _adapted(table: pd.DataFrame) -> list[ShippedRuns]:
 
 
 def _strategies(table: pd.DataFrame) -> list[ShippedRuns]:
-    """Cola's strategies on the built-in scenes, with the test results of the base before (benchmarks/cola.py)."""
+    """Cola's strategies on the built-in scenes, before and after (benchmarks/results/cola.py)."""
     base = [_tests(table[table["strategy"] == "base"])] if (table["strategy"] == "base").any() else []
     found = []
     for key, rows in table[table["strategy"] != "base"].groupby(
@@ -97,7 +97,7 @@ def _tests(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _captioner(table: pd.DataFrame) -> list[ShippedRuns]:
-    """The built-in captioner with and without its prior from noise (benchmarks/alpha.py)."""
+    """The built-in captioner with and without its prior from noise (benchmarks/results/alpha.py)."""
     rows = table[table["prior"] == "gaussian"]
     found = []
     for (model, benchmark), own in rows.groupby(["model", "benchmark"], sort=False):

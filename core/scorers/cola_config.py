@@ -20,7 +20,7 @@ class Strategy(NamedTuple):
 
     label: str
     meaning: str
-    lr: float  # for the built-in models; chosen on validation queries (benchmarks/cola.py --tune)
+    lr: float  # for the built-in models; chosen on validation queries (benchmarks/results/cola.py --tune)
     row: str  # the method's name in the paper's tables (assets/papers/results.csv)
     joint: bool = False  # whether image and query meet before the score
 

@@ -2,7 +2,7 @@
 
 Found by content alone: a file is named after the scorer's key (a hash of weights, tokenizer and settings), and within
 it a score belongs to the hashes of an image's content and of a caption. A model or a set that changed finds nothing
-here and is scored anew. `python -m benchmarks.ready` writes the files. Imports no torch.
+here and is scored anew. `python -m benchmarks.results.shipped_scores` writes the files. Imports no torch.
 """
 
 from __future__ import annotations

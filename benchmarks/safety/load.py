@@ -1,13 +1,12 @@
-"""Many visitors at once: `python -m benchmarks.load --visitors 50 --minutes 10 --hostile 5`.
+"""Many visitors at once: `python -m benchmarks.safety.load --visitors 50 --minutes 10 --hostile 5`.
 
 Starts the app in public mode on a home of its own and visits it as browsers do, with Streamlit's own messages over web
 sockets but without drawing: every visitor opens pages, moves sliders, picks other entries, and now and then launches a
 short run of test-time matching. Measured is the time from a click until the page's script is done; where that needs
 scores that nobody has computed before, the time includes the model. Between two acts a visitor reads: `--pause` seconds
 on average, exponentially distributed, 8 by default. Every visitor has an address of its own on the loopback network, as
-Linux has it; `--hostile` adds strangers who take what they can get (`benchmarks/hostile.py`). One JSON line says how
-long everything took, what went wrong, how the server's memory went, and how much of the machine's work was the
-server's.
+Linux has it; `--hostile` adds strangers who take what they can get (hostile.py). One JSON line says how long it took,
+what went wrong, how the server's memory went, and how much of the machine's work was the server's.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
-from benchmarks.hostile import Hostile
+from benchmarks.safety.hostile import Hostile
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PATIENCE, FIRST_PATIENCE = (
     120.0,
     600.0,

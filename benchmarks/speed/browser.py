@@ -1,4 +1,4 @@
-"""What a visitor waits for in a real browser with 10,000 groups: `python -m benchmarks.browser`.
+"""What a visitor waits for in a real browser with 10,000 groups: `python -m benchmarks.speed.browser`.
 
 Adds a set of 2x2 groups as a user would (`crossmatch add` of a table and its pictures), starts the app and opens it in
 a headless Chromium. Every time is taken inside the browser, from its own event (key pressed, pointer released, link
@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.screenshots import FLAGS, ROOT
+from benchmarks.release.screenshots import FLAGS, ROOT
 
 GROUPS, IMAGES = 10_000, 200
 NAME = "benchmark"
@@ -242,7 +242,7 @@ def ready(home: Path | None, groups: int) -> Iterator[Browser]:
     """A server with the set, and a browser."""
     from playwright.sync_api import sync_playwright
 
-    from benchmarks.load import server  # and with it Streamlit: not for who only measures kernels
+    from benchmarks.safety.load import server  # and with it Streamlit: not for who only measures kernels
 
     with tempfile.TemporaryDirectory() as folder:
         place = home or Path(folder)

@@ -1,4 +1,6 @@
-"""Pictures of every page: `python -m benchmarks.screenshots [--out DIR] [--only NAME]`, and README's with `--readme`.
+"""Images of every page, and README's with `--readme`.
+
+    python -m benchmarks.release.screenshots [--out DIR] [--only NAME] [--readme]
 
 Starts the app on a home of its own, runs test-time matching once so that there is something to see, and photographs
 every page at laptop and phone width, in light and dark: `<page>-<width>-<scheme>.png`. For README a few of them, at
@@ -21,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",

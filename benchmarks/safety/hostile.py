@@ -1,4 +1,4 @@
-"""A stranger who takes what he can get of a public server: `python -m benchmarks.load --hostile 5`.
+"""A stranger who takes what he can get of a public server: `python -m benchmarks.safety.load --hostile 5`.
 
 Bounded in count and time, and for this machine's own server alone. Every stranger has an address of his own on the
 loopback network (127.0.0.2 and so on), and a new cookie for every connection. What he tries is in `ATTACKS`.

@@ -1,4 +1,6 @@
-"""`python -m benchmarks.ready`: scores of every built-in model on every built-in test set, into assets/scores.
+"""Scores of every built-in model on every built-in test set, into assets/scores.
+
+    python -m benchmarks.results.shipped_scores
 
 With them, for the scores that are log-probabilities, those of every caption with the noise images that the prior takes
 by default, so that alpha can be moved at once; and of the model that the Retrieval page begins with, all queries with

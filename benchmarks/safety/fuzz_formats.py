@@ -1,4 +1,4 @@
-"""The formats that `benchmarks/fuzz.py` spoils: valid files of each, a way to spoil one, and who reads it."""
+"""The formats that `benchmarks/safety/fuzz.py` spoils: valid files of each, a way to spoil one, and who reads it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import fuzz_folders as folders
-from benchmarks import mutations as change
-from benchmarks.fuzz_folders import BY_ENDING, all_of
+from benchmarks.safety import fuzz_folders as folders
+from benchmarks.safety import mutations as change
+from benchmarks.safety.fuzz_folders import BY_ENDING, all_of
 from core.base.errors import InputError
 
 

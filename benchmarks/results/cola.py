@@ -1,9 +1,9 @@
 """Cola's strategies on the built-in world: the whole table, and the learning rates it uses.
 
-    python -m benchmarks.cola              all strategies, three seeds -> assets/results/cola.csv, and with
+    python -m benchmarks.results.cola              all strategies, three seeds -> assets/results/cola.csv, and with
                                            intervals cola_claims.csv (the paper's claim) and cola_cost.csv
-    python -m benchmarks.cola --tune       learning rates on validation queries -> assets/results/cola_lr.csv
-    python -m benchmarks.cola --only mm-adapter --seed 1    one run into the cache, for a queue of short jobs
+    python -m benchmarks.results.cola --tune       learning rates on validation queries -> assets/results/cola_lr.csv
+    python -m benchmarks.results.cola --only mm-adapter --seed 1    one run into the cache, for a queue of short jobs
 
 Results are kept per run (core/cola/table.py): what is there is not made again. Learning rates are chosen on the
 validation split alone, with a seed that no row of the table has.

@@ -1,4 +1,6 @@
-"""Does a behaviour of a built-in model come from its recipe or its seed? `python -m benchmarks.model_seeds NAME ...`
+"""Does a behaviour of a built-in model come from its recipe or its seed?
+
+    python -m benchmarks.results.model_seeds NAME ...
 
 Trains each model again with another seed (minutes; kept in --out), measures both on the validation and test groups of
 the relation sets, and writes `assets/results/seeds.csv`. Nothing that is trained here is shipped.
@@ -18,7 +20,7 @@ from core.pretrain.recipes import RELATION_SETS
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 
-OUT = Path(__file__).resolve().parent.parent / "assets" / "results" / "seeds.csv"
+OUT = Path(__file__).resolve().parents[2] / "assets" / "results" / "seeds.csv"
 SPLITS = ("validation", "test")
 
 

@@ -1,6 +1,6 @@
 """Spoiled files for every reader: each ends in a result or in one sentence (`InputError`), in time and in bounds.
 
-    python -m benchmarks.fuzz --format csv --cases 10000
+    python -m benchmarks.safety.fuzz --format csv --cases 10000
 
 The cases of a format are numbered and repeatable (`--first N --cases 1` is case N again). They run in a process with
 bounded memory that says which case it is at; one that hangs or takes that process along is counted, and the next case
@@ -28,9 +28,9 @@ from select import select
 from typing import Any, NamedTuple
 
 import core
-from benchmarks import mutations as change
-from benchmarks.fuzz_folders import check_sentence
-from benchmarks.fuzz_formats import FORMATS
+from benchmarks.safety import mutations as change
+from benchmarks.safety.fuzz_folders import check_sentence
+from benchmarks.safety.fuzz_formats import FORMATS
 from core.base.errors import InputError
 
 _CORE = str(Path(core.__file__).parent)
@@ -155,7 +155,9 @@ def _from_child(name: str, first: int, count: int, seed: int, place: Path) -> It
     options = ["--format", name, "--first", first, "--cases", count, "--seed", seed, "--child", place]
     environment = {**os.environ, "CROSSMATCH_HOME": str(place / "home"), "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.fuzz", *map(str, options)], stdout=subprocess.PIPE, env=environment
+        [sys.executable, "-m", "benchmarks.safety.fuzz", *map(str, options)],
+        stdout=subprocess.PIPE,
+        env=environment,
     )
     assert process.stdout is not None
     done = 0

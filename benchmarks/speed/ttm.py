@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
-from benchmarks.overhead import MODEL, timed
-from benchmarks.sized import JPEG, SET, clip_b32, on_disk
+from benchmarks.speed.overhead import MODEL, timed
+from benchmarks.speed.sized import JPEG, SET, clip_b32, on_disk
 from core.datasets import load
 from core.groups import GroupSet
 from core.matching.groups import Matches, match

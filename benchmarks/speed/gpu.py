@@ -14,9 +14,9 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.scoring import throughput
-from benchmarks.sized import JPEG, on_disk, siglip_b16
-from benchmarks.ttm_speed import compare
+from benchmarks.speed.scoring import throughput
+from benchmarks.speed.sized import JPEG, on_disk, siglip_b16
+from benchmarks.speed.ttm import compare
 from core.scorers import gradient_caching
 from core.ttm.config import TTMConfig
 from core.ttm.train import _adamw

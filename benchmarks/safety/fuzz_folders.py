@@ -1,4 +1,4 @@
-"""Folders that `benchmarks/fuzz.py` spoils: benchmarks' files and models of maps, each packed as a zip."""
+"""Folders that `benchmarks/safety/fuzz.py` spoils: benchmarks' files and models of maps, each packed as a zip."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import mutations as change
+from benchmarks.safety import mutations as change
 from core.base.errors import InputError
 from core.groups import GroupSet
 
@@ -50,7 +50,7 @@ def all_of(*acts: Callable[[], Any]) -> None:
 
 def benchmarks(place: Path) -> list[bytes]:
     """Samples of every benchmark's files, each packed with its name."""
-    from benchmarks.samples import SAMPLES
+    from benchmarks.safety.samples import SAMPLES
 
     packed = []
     for name, write in SAMPLES.items():
@@ -67,7 +67,7 @@ def benchmarks(place: Path) -> list[bytes]:
 
 def changed_folder(random: Random, data: bytes) -> bytes:
     """One to three of a folder's files spoiled, images seldom, or left out."""
-    from benchmarks.samples import IMAGES
+    from benchmarks.safety.samples import IMAGES
 
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         files, name = {entry: archive.read(entry) for entry in archive.namelist()}, archive.comment

@@ -1,9 +1,9 @@
-"""Every score of every built-in model on every built-in test set: `python -m benchmarks.table`.
+"""Every score of every built-in model on every built-in test set: `python -m benchmarks.results.table`.
 
 Rewrites assets/results/builtin.csv (all metrics, all parts), benchmarks/RESULTS.md (every set and score) and README's
-table (a choice). Group scores come from assets/scores where they are current (`python -m benchmarks.ready` first, then
-no model is loaded for them); the flattened sets are scored here, by contrastive models alone: others read each of the
-up to 110,000 pairs of a set by itself.
+table (a choice). Group scores come from assets/scores where they are current (`python -m
+benchmarks.results.shipped_scores` first, then no model is loaded for them); the flattened sets are scored here, by
+contrastive models alone: others read each of the up to 110,000 pairs of a set by itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from core.scenes.sets import FLAT, SETS
 from core.scoring.load import lazy_scorer, scorer_names
 from core.scoring.scores import ScoreCache, score_all, score_groups
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "assets" / "results" / "builtin.csv"
 PAGE = ROOT / "benchmarks" / "RESULTS.md"
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
@@ -94,8 +94,8 @@ def results_page(rows: list[Row]) -> str:
     flat = pivot([r for r in shown if r["benchmark"] in FLAT], ("global_match",))
     return f"""# Built-in models on the built-in test sets
 
-Written by `python -m benchmarks.table`; all metrics, the language priors, and seen and unseen compositions apart are in
-`assets/results/builtin.csv`.
+Written by `python -m benchmarks.results.table`; all metrics, the language priors, and seen and unseen compositions
+apart are in `assets/results/builtin.csv`.
 
 {TOLD}
 

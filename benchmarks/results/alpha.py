@@ -1,4 +1,4 @@
-"""alpha-debiasing of the built-in captioner: `python -m benchmarks.alpha [retrieval sets stability trainset]`.
+"""alpha-debiasing of the built-in captioner: `python -m benchmarks.results.alpha [retrieval sets stability trainset]`.
 
 Writes into assets/results: alpha_retrieval.json (Tables 3, 7 and 8 of [VGPT]), alpha.csv (every set and prior: alpha
 0, 1, the best one, the validation protocol, an alpha that was chosen on the validation split, and how far a blind
@@ -27,7 +27,7 @@ from core.pretrain.recipes import RECIPES
 from core.scoring.load import load_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
 
-RESULTS = Path(__file__).resolve().parent.parent / "assets" / "results"
+RESULTS = Path(__file__).resolve().parents[2] / "assets" / "results"
 MODEL, LANGUAGE = "builtin/blip-caption", "builtin/blind-lm"
 UNGRAMMATICAL, PLAUSIBLE = ("scenes/word-order",), ("scenes/replace", "scenes/swap", "scenes/add")
 SETS = (*UNGRAMMATICAL, *PLAUSIBLE, "scenes/relations-1x4", "scenes/left-right", "scenes/attribute-swap")

@@ -1,9 +1,11 @@
-"""Test-time matching and SimpleMatch of the built-in models, ablated: `python -m benchmarks.ablations [STUDY ...]`.
+"""Test-time matching and SimpleMatch of the built-in models, ablated.
+
+    python -m benchmarks.results.ablations [STUDY ...]    the runs that are missing, of every study or of some
+    python -m benchmarks.results.ablations tables         what is there as benchmarks/ABLATIONS.md and README's table
 
 Writes assets/results/ttm_ablations.csv: one row per iteration (or round) of every run, and of a transfer check one per
 part of the groups besides. A run's rows are appended when it ends, so the script may be killed and started again: a
-run that is there is not repeated. What `benchmarks.ttm` measured is taken over. The final iteration is the result.
-`python -m benchmarks.ablations tables` writes what is there to benchmarks/ABLATIONS.md.
+run that is there is not repeated. The final iteration is the result.
 """
 
 from __future__ import annotations
@@ -11,21 +13,22 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import ttm
-from core.metrics.groups import chance, estimate
 from core.ttm.run import execute, simplematch_job, ttm_job
 
-OUT = ttm.ROOT / "assets" / "results" / "ttm_ablations.csv"
-PAGE = ttm.ROOT / "benchmarks" / "ABLATIONS.md"
+ROOT = Path(__file__).resolve().parents[2]
+OUT = ROOT / "assets" / "results" / "ttm_ablations.csv"
+PAGE = ROOT / "benchmarks" / "ABLATIONS.md"
+BEGIN, END = "<!-- ttm: begin -->", "<!-- ttm: end -->"  # of README's table
+SEEDS = (0, 1, 2, 3)
 LEFT_RIGHT, FRONT_BEHIND = "scenes/left-right", "scenes/front-behind"
 SQUARES = ("attribute-swap", "left-right", "front-behind", "size-swap", "material-swap", "triples")
 OTHERS = ("two-of-four", "relations-1x4", "replace", "swap", "add", "word-order")
 SETS = tuple(f"scenes/{name}" for name in (*SQUARES, *OTHERS))
-GROUPS = 300  # of every built-in test set
 SHARES = (0.1, 0.3, 0.5, 0.7)  # of the groups, that tau_1 selects; the preset's is 0.2
 RUN = ("kind", "model", "benchmark", "setting", "seed")  # what a run is known by
 STEP = ("iteration", "threshold", "coverage", "precision", "fitted", "loss", "seconds")
@@ -52,10 +55,9 @@ def over_seeds(
     kind: str = "ttm",
 ) -> list[Cell]:
     """A run per seed, setting and set; all of one seed first, so that a study that is cut short covers everything."""
-    return [Cell(kind, model, name, each, seed) for seed in ttm.SEEDS for name in sets for each in settings]
+    return [Cell(kind, model, name, each, seed) for seed in SEEDS for name in sets for each in settings]
 
 
-# The four sets of `benchmarks.ttm` come with "schedules", whose runs with the preset are theirs.
 STUDIES: dict[str, list[Cell]] = {
     "schedules": over_seeds(("preset", "schedule=cosine", "schedule=constant", "schedule=ascending")),
     "first": over_seeds(("oracle=1", *(f"coverage_first={share}" for share in SHARES))),
@@ -132,24 +134,6 @@ def _short(value: object) -> object:
     return round(value, 5) if isinstance(value, float) else value
 
 
-def adopted() -> list[dict[str, object]]:
-    """The rows of `benchmarks.ttm`: intervals depend on counts alone, and those it has; ties it did not write down."""
-    return [_adopt(old) for old in ttm.load()]
-
-
-def _adopt(old: dict[str, str]) -> dict[str, object]:
-    shape = (1, 4) if old["benchmark"].endswith("1x4") else (2, 2)
-    row: dict[str, object] = {"kind": "ttm", "model": "builtin/clip", "setting": "preset", "part": "all"}
-    row |= {name: old[name] for name in ("benchmark", "seed", "iteration", "seconds")}
-    row |= {name: _short(float(old[name])) for name in STEP[1:4] if old[name]}
-    row |= {"groups": GROUPS, "chance": round(100 * chance("group_match", *shape), 4)}
-    for name in ttm.METRICS:
-        right = round(float(old[name]) / 100 * GROUPS)
-        found = estimate(np.arange(GROUPS) < right, 0.0)
-        row |= {f"{name}{end}": round(getattr(found, key), 4) for end, key in _ENDS.items()}
-    return row
-
-
 def load() -> list[dict[str, str]]:
     if not OUT.exists():
         return []
@@ -188,13 +172,37 @@ def tables() -> str:
     return "\n".join([*_TITLE, *lines, ""])
 
 
+SHOWN = (LEFT_RIGHT, FRONT_BEHIND, "scenes/attribute-swap", "scenes/relations-1x4")  # in README
+
+
+def short_table() -> str:
+    """README's table: the built-in CLIP with its preset on a few sets."""
+    lines = [
+        "| set | GroupMatch before | after | gain, smallest to largest | GroupScore before | after "
+        "| median seconds a run |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    rows = [row for row in load() if row["part"] == "all"]
+    for name in SHOWN:
+        runs = list(runs_of(rows, ("ttm", "builtin/clip", name, "preset")).values())
+        starts, ends = [run[0] for run in runs], [run[-1] for run in runs]
+        gains = [float(e["group_match"]) - float(s["group_match"]) for s, e in zip(starts, ends, strict=True)]
+        seconds = np.median([sum(float(row["seconds"]) for row in run) for run in runs])
+        cells = [spread(starts[:1], "group_match"), spread(ends, "group_match")]
+        cells += [f"{min(gains):+.1f} to {max(gains):+.1f}"]
+        cells += [spread(starts[:1], "group_score"), spread(ends, "group_score"), f"{seconds:.0f}"]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 _TITLE = (
     "# Test-time matching and SimpleMatch of the built-in models, setting by setting",
     "",
-    "Percent of 300 test groups. Before: with its 95 % interval and chance level. After: the last iteration (or round)",
-    "of each run, mean ± standard deviation over seeds; ties are the most that a seed ended with. Precision is that of",
-    "the pseudo-labels, chosen by truth for the oracle alone. Written by `python -m benchmarks.ablations tables` from",
-    "`assets/results/ttm_ablations.csv`; what follows from it is in [LOG.md](LOG.md).",
+    "Percent of 300 test groups. Before: with its 95 % interval and chance level. After: the last iteration (or",
+    "round) of each run, mean ± standard deviation over seeds; ties are the most that a seed ended with. Precision is",
+    "that of the pseudo-labels, chosen by truth for the oracle alone. Written by `python -m",
+    "benchmarks.results.ablations tables` from `assets/results/ttm_ablations.csv`; what follows from it is in",
+    "[LOG.md](LOG.md).",
 )
 _HEAD = (
     "| run | seeds | GroupMatch before | after | gain by seed | ties | GroupScore before | after "
@@ -203,12 +211,18 @@ _HEAD = (
 )
 
 
-def _line(rows: list[dict[str, str]], key: tuple[str, ...], what: str) -> list[str]:
-    """The line of one setting; none where nothing was measured."""
+def runs_of(rows: list[dict[str, str]], key: tuple[str, ...]) -> dict[str, list[dict[str, str]]]:
+    """Seed -> the rows of its run; key : a cell without its seed."""
     runs: dict[str, list[dict[str, str]]] = {}
     for row in rows:
         if tuple(row[name] for name in RUN[:-1]) == key:
             runs.setdefault(row["seed"], []).append(row)
+    return runs
+
+
+def _line(rows: list[dict[str, str]], key: tuple[str, ...], what: str) -> list[str]:
+    """The line of one setting; none where nothing was measured."""
+    runs = runs_of(rows, key)
     if not runs:
         return []
     starts, ends = [run[0] for run in runs.values()], [run[-1] for run in runs.values()]
@@ -239,13 +253,14 @@ def spread(rows: list[dict[str, str]], name: str, factor: float = 1.0) -> str:
 def main() -> None:
     if sys.argv[1:] == ["tables"]:
         PAGE.write_text(tables(), encoding="utf-8")
+        readme = ROOT / "README.md"
+        before, rest = readme.read_text(encoding="utf-8").split(BEGIN)
+        readme.write_text(f"{before}{BEGIN}\n{short_table()}\n{END}{rest.split(END)[1]}", encoding="utf-8")
         return
     wanted = sys.argv[1:] or list(STUDIES)
     unknown = [name for name in wanted if name not in STUDIES]
     if unknown:
         sys.exit(f"no study {unknown[0]!r}; known: {', '.join(STUDIES)}")
-    if not OUT.exists():
-        append(adopted())
     for cell in (cell for name in wanted for cell in STUDIES[name]):
         if cell not in measured():
             rows = measure(cell)

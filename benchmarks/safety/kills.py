@@ -1,4 +1,4 @@
-"""kill -9 at random instants of real runs: `python -m benchmarks.kills --kills 50`.
+"""kill -9 at random instants of real runs: `python -m benchmarks.safety.kills --kills 50`.
 
 A run of test-time matching with a built-in model is killed again and again, at random instants from its process's
 first moment on, and resumed each time until it ends; then the next run, until there were enough kills. Every kill must

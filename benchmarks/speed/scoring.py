@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.overhead import counted
-from benchmarks.sized import JPEG, PNG, clip_b32, on_disk
+from benchmarks.speed.overhead import counted
+from benchmarks.speed.sized import JPEG, PNG, clip_b32, on_disk
 from core.datasets import load
 from core.scorers.contrastive import ContrastiveModel
 from core.scorers.generative import BlipCaptioner

@@ -1,8 +1,8 @@
 """Peak memory of scoring against the number of groups: images stream from disk, only what describes them adds up.
 
-Each size runs in a process of its own (`python -m benchmarks.memory WHAT SIZE FOLDER`), whose largest resident set is
-taken. What grows with the set is its description (ids, captions, paths, keys of the cache) and the scores. Recall of a
-set as large as COCO's five thousand test images never holds the scores at all.
+Each size runs in a process of its own (`python -m benchmarks.speed.memory WHAT SIZE FOLDER`), whose largest resident
+set is taken. What grows with the set is its description (ids, captions, paths, keys of the cache) and the scores.
+Recall of a set as large as COCO's five thousand test images never holds the scores at all.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def measure(sizes: tuple[int, ...] = SIZES) -> Iterator[dict[str, object]]:
 
 def alone(what: str, size: int, folder: str) -> dict[str, int]:
     """Largest resident set in bytes, at the end and before scoring began, of a process that measures so much."""
-    command = [sys.executable, "-m", "benchmarks.memory", what, str(size), folder]
+    command = [sys.executable, "-m", "benchmarks.speed.memory", what, str(size), folder]
     return json.loads(
         subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
     )

@@ -1,4 +1,6 @@
-"""Writes a folder that can be pushed to Hugging Face as a Space: `python -m benchmarks.space streamlit|gradio OUT`.
+"""Writes a folder that can be pushed to Hugging Face as a Space.
+
+    python -m benchmarks.release.space streamlit|gradio OUT
 
 Tracked files only, the Space's front matter on top of the README, and for Gradio the requirements that its builder
 reads (the base and the `gradio` extra of pyproject.toml, pinned as in requirements.lock).
@@ -14,7 +16,7 @@ import tomllib
 from io import BytesIO
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def requirements(extra: str) -> list[str]:
