@@ -113,13 +113,12 @@ def tour(found: dict[str, Evaluation]) -> None:
     evaluation, groups = found[name], ui.load_groups(name, "test")
     index = evaluation.ids.index(group)
     st.subheader("One group, two verdicts", anchor=False)
-    data, kinds = group_html.group_data_of(evaluation, index)
+    data = evaluation.group(index)
     left, right = st.columns([3, 2], gap="large")
     with left:
         ui.draw_group(groups[index], data)
     with right:
-        chosen = {metric: kinds[metric] for metric in yes_or_no(kinds)}
-        st.html(group_html.verdicts_html(group_html.verdicts(data, chosen)))
+        st.html(group_html.verdicts_html(data, yes_or_no(data.kinds)))
 
 
 if __name__ == "__main__":  # Streamlit draws the page

@@ -7,14 +7,11 @@ it stands: on ZeroGPU the scoring functions borrow a GPU, elsewhere they run on 
 from __future__ import annotations
 
 import asyncio
-import base64
-import io
 import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +22,11 @@ from gradio_client.utils import is_http_url_like
 from PIL import Image, ImageOps
 from starlette.middleware import Middleware
 
-from core import datasets, figures
+from core import datasets
 from core.base.errors import InputError
 from core.base.gate import Gate, Limits, Share
 from core.base.limits import PUBLIC
-from core.figures import group_html, style
+from core.figures import group_html
 from core.groups import Group, decode
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import yes_or_no
@@ -132,44 +129,17 @@ def compare(
 ) -> tuple[str, str]:
     """For the page: the drawn matching with verdicts, and the score matrix."""
     group, evaluation = _answer(image_a, image_b, caption_1, caption_2, model)
-    data, kinds = group_html.group_data_of(evaluation, 0)
+    data = evaluation.group(0)
     pictures = [
-        _picture(ref.open(), f"Image {group_html.image_name(i)}") for i, ref in enumerate(group.images)
+        group_html.picture_html(ref.open(), PICTURE, f"Image {group_html.image_name(i)}")
+        for i, ref in enumerate(group.images)
     ]
-    drawn = group_html.matching_html(
-        pictures, group.captions, group_html.edges(data, True), group_html.matching_alt(data, True)
+    drawn = group_html.matching_html(pictures, group.captions, data)
+    note = "<p>Outlined, with a dot: the model's matching. ✓: the true pairs.</p>"
+    return (
+        drawn + group_html.verdicts_html(data, yes_or_no(data.kinds)),
+        group_html.matrix_html(data, "Scores of images, down, with captions, across") + note,
     )
-    verdicts = group_html.verdicts_html(
-        group_html.verdicts(data, {name: kinds[name] for name in yes_or_no(kinds)})
-    )
-    return drawn + verdicts, _matrix(data)
-
-
-def _picture(image: Image.Image, alt: str) -> str:
-    image.thumbnail((PICTURE, PICTURE))
-    buffer = io.BytesIO()
-    image.save(buffer, "WEBP", quality=88)
-    return f'<img src="data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}" alt="{escape(alt)}">'
-
-
-def _matrix(data: group_html.GroupData) -> str:
-    """The score matrix; the model's matching is outlined, true pairs carry a mark."""
-    low, spread = float(data.scores.min()), float(data.scores.max() - data.scores.min()) or 1.0
-    m, k = data.scores.shape
-    head = "<tr><td></td>" + "".join(f"<th scope='col'>caption {j + 1}</th>" for j in range(k)) + "</tr>"
-    rows = []
-    for i in range(m):
-        cells = []
-        for j in range(k):
-            level = (float(data.scores[i, j]) - low) / spread
-            ink = "#ffffff" if level > 0.45 else "#1d1b3a"
-            edge = style.MARK_COLOUR if data.matching and data.matching[i] == j else "transparent"
-            mark = " ✓" if data.truth[i] == j else ""
-            look = f"background:{figures.score_colour(level)};color:{ink};border-color:{edge}"
-            cells.append(f"<td style='{look}'>{data.scores[i, j]:.3f}{mark}</td>")
-        rows.append(f"<tr><th scope='row'>image {group_html.image_name(i)}</th>{''.join(cells)}</tr>")
-    note = "<p>Outlined: the model's matching. ✓: the true pairs.</p>"
-    return f"<table class='cm-scores'><tbody>{head}{''.join(rows)}</tbody></table>{note}"
 
 
 def examples(count: int = 4) -> list[list[Any]]:

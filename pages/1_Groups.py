@@ -10,13 +10,14 @@ import streamlit as st
 
 import ui
 from core import figures
-from core.figures import group_html, style
+from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import Group, GroupSet
 from core.metrics import group_filters
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
+from core.metrics.table import GroupData
 from ui.notable_groups import notable_groups
 
 PER_PAGE = 12
@@ -74,7 +75,7 @@ def gallery(evaluation: Evaluation, groups: GroupSet) -> None:
 
 def card(evaluation: Evaluation, group: Group, index: int) -> None:
     known = evaluation.outcomes
-    kinds = {n: group_html.outcome_kind(known[n], index) for n in metrics.headline_metrics(known)}
+    kinds = {n: known[n].kind(index) for n in metrics.headline_metrics(known)}
     marks = [(kind, METRICS[name].label) for name, kind in kinds.items()]
     st.html(group_html.card_html(ui.image_tags(group, 200), group.captions, marks))
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -112,7 +113,7 @@ def toolbar(ids: list[str], index: int) -> bool:
 
 
 def detail(evaluation: Evaluation, groups: GroupSet, index: int) -> None:
-    group, (data, kinds) = groups[index], group_html.group_data_of(evaluation, index)
+    group, data = groups[index], evaluation.group(index)
     hide = toolbar(list(evaluation.ids), index)
     revealed_ids = st.session_state.setdefault("revealed", set())
     revealed = not hide or group.id in revealed_ids
@@ -123,7 +124,7 @@ def detail(evaluation: Evaluation, groups: GroupSet, index: int) -> None:
         ui.draw_group(group, data, revealed, student)
         if revealed:
             st.markdown("##### Verdicts, with this group's numbers")
-            st.html(group_html.verdicts_html(group_html.verdicts(data, kinds)))
+            st.html(group_html.verdicts_html(data))
     with right:
         if not revealed:
             st.info(
@@ -162,7 +163,7 @@ def reveal(group: str) -> None:
     st.session_state["revealed"].add(group)
 
 
-def judge(student: list[int | None], data: group_html.GroupData) -> None:
+def judge(student: list[int | None], data: GroupData) -> None:
     """The student beside the model."""
     own = np.array([[-1 if j is None else j for j in student]])
     right = metrics.precision(own, np.ones(1, bool), np.array([data.truth])) == 1
@@ -170,7 +171,7 @@ def judge(student: list[int | None], data: group_html.GroupData) -> None:
     st.markdown(f"**You:** {figures.OUTCOME_SYMBOLS[kind]} {kind} (the wide pink lines)")
 
 
-def matrix(group: Group, data: group_html.GroupData) -> None:
+def matrix(group: Group, data: GroupData) -> None:
     """The score matrix; a click on a cell (or the list below it) explains the pair."""
     m, k = data.scores.shape
     pairs = [f"{group_html.image_name(i)}–{j + 1}" for i in range(m) for j in range(k)]
@@ -198,7 +199,7 @@ def matrix(group: Group, data: group_html.GroupData) -> None:
         explain(group, data, *divmod(pairs.index(pair), k))
 
 
-def explain(group: Group, data: group_html.GroupData, i: int, j: int) -> None:
+def explain(group: Group, data: GroupData, i: int, j: int) -> None:
     score, (m, k) = data.scores[i, j], data.scores.shape
     row = 1 + int((data.scores[i] > score).sum())
     column = 1 + int((data.scores[:, j] > score).sum())
@@ -211,27 +212,13 @@ def explain(group: Group, data: group_html.GroupData, i: int, j: int) -> None:
     st.text(f"“{group.captions[j]}”")
 
 
-def heatmap(data: group_html.GroupData) -> alt.Chart:
+def heatmap(data: GroupData) -> alt.Chart:
     """Clickable cells: selection `cell` names image and caption."""
-    m, k = data.scores.shape
-    spread = float(np.ptp(data.scores)) or 1.0
-    rows: list[dict[str, Any]] = []
-    for i in range(m):
-        for j in range(k):
-            score, name, true = float(data.scores[i, j]), group_html.image_name(i), data.truth[i] == j
-            shade = (score - float(data.scores.min())) / spread
-            said = f"image {name}, caption {j + 1}: {score:.2f}"
-            rows.append(
-                {
-                    "image": name,
-                    "caption": str(j + 1),
-                    "text": f"{score:.2f}{' ✓' if true else ''}",
-                    "said": f"{said}, a true pair" if true else said,
-                    "fill": figures.score_colour(shade),
-                    "ink": "#ffffff" if shade > 0.45 else "#1d1b3a",
-                    "edge": style.MARK_COLOUR if data.matching and data.matching[i] == j else "rgba(0,0,0,0)",
-                }
-            )
+    cells = [cell for row in group_html.matrix_cells(data) for cell in row]
+    rows = [
+        {**cell._asdict(), "text": f"{cell.score:.2f} {cell.signs}", "said": cell.description}
+        for cell in cells
+    ]
     cell = alt.selection_point(name="cell", fields=["image", "caption"], on="click", empty=False)
     x = alt.X(
         "caption:N",
@@ -251,7 +238,7 @@ def heatmap(data: group_html.GroupData) -> alt.Chart:
     texts = base.mark_text(fontSize=15, fontWeight=600, aria=False).encode(
         text="text:N", color=alt.Color("ink:N", scale=None)
     )
-    return alt.layer(rects.add_params(cell), texts).properties(height=max(56 * m + 30, 110))
+    return alt.layer(rects.add_params(cell), texts).properties(height=max(56 * len(data.scores) + 30, 110))
 
 
 # --- the page ----------------------------------------------------------------------------------------------------

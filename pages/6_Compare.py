@@ -105,7 +105,7 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
     for index in map(int, indices[:PER_PAGE]):
         with grid.cell():
             marks = [
-                (group_html.outcome_kind(e.outcomes[metric], index), f"{letter}: {METRICS[metric].label}")
+                (e.outcomes[metric].kind(index), f"{letter}: {METRICS[metric].label}")
                 for letter, e in (("A", a), ("B", b))
             ]
             group = groups[index]
@@ -134,12 +134,10 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, names:
         )
     for column, letter, name, evaluation in zip(st.columns(2, gap="large"), "AB", names, (a, b), strict=True):
         with column:
-            data, kinds = group_html.group_data_of(evaluation, index)
+            data = evaluation.group(index)
             st.markdown(f"**{letter}: {escape_markdown(name)}**")
             ui.draw_group(group, data, size=220)
-            st.html(
-                group_html.verdicts_html(group_html.verdicts(data, {n: kinds[n] for n in yes_or_no(kinds)}))
-            )
+            st.html(group_html.verdicts_html(data, yes_or_no(data.kinds)))
 
 
 def page(selection: ui.Selection) -> None:

@@ -287,11 +287,11 @@ def test_on_square_groups_all_matchings_move_by_the_same_amount():
 
 
 def test_a_matrix_tells_matching_and_truth_by_signs():
-    from core.figures.group_html import group_data
-    from core.figures.matrix_html import matrix_html
+    from core.figures.group_html import matrix_html
+    from core.metrics.evaluation import Evaluation
 
-    data = group_data(np.array([[-1.0, -2.0], [-3.0, -0.5]]), np.array([1, 0]), np.array([0, 1]), 3.5)
-    markup = matrix_html(data, "scores")
+    found = Evaluation.of(np.array([[[-1.0, -2.0], [-3.0, -0.5]]]), np.array([[1, 0]]))
+    markup = matrix_html(found.group(0), "scores")
     assert markup.count("●") == 2 and markup.count("✓") == 2 and "●✓" not in markup
     assert "-1.00 ●" in markup and "-2.00 ✓" in markup
-    assert 'title="image A, caption 2, a true pair"' in markup
+    assert 'title="image A, caption 2: -2.00, a true pair"' in markup

@@ -17,10 +17,7 @@ PAGES = [ROOT / "app.py", *sorted((ROOT / "ui").rglob("*.py")), *sorted((ROOT / 
 READS_TRUTH = {
     *("groups.py", "scenes/sets.py"),  # groups hold it, the built-in world writes it
     *(f"datasets/score_files/{name}.py" for name in ("__init__", "common", "jsonl", "long_format", "npz")),
-    *(
-        f"metrics/{name}.py"
-        for name in ("groups", "evaluation", "alpha_intervals", "paired", "table", "verdicts")
-    ),
+    *(f"metrics/{name}.py" for name in ("groups", "evaluation", "alpha_intervals", "paired", "table")),
     *(f"debiasing/{name}.py" for name in ("curves", "study", "blind")),
     *("ttm/run.py", "ttm/records.py", "ttm/explain.py"),  # what a run measures beside its training
     *(
@@ -30,7 +27,7 @@ READS_TRUTH = {
         "papers/evaluation_run.py",
         "pretrain/loop.py",
     ),
-    *("figures/group_html.py", "figures/matrix_html.py", "teaching/lessons.py", "teaching/single_group.py"),
+    *("figures/group_html.py", "teaching/lessons.py", "teaching/single_group.py"),
     *(
         f"exchange/{name}.py"
         for name in ("groups", "import_columns", "import_rows", "import_staging", "report")

@@ -1,26 +1,37 @@
 """One group as HTML: numbers by hand, nothing from data gets through unescaped."""
 
-import base64
+import re
+from base64 import b64decode
 
 import numpy as np
 import pytest
 
 from core.figures import group_html
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import Outcome
-from core.metrics.verdicts import compare_text
+from core.metrics.groups import GROUP_MATCH, METRICS, Outcome
+from core.metrics.table import GroupData
 
 # Image 0 belongs to caption 0. The matching is right (1 + 4 > 3 + 1.5), every row and column is not.
 SCORES = np.array([[1.0, 3.0], [1.5, 4.0]])
 TRUTH = np.array([0, 1])
 
 
-def view(scores, truth, matching, margin):
-    return group_html.group_data(np.array(scores), np.array(truth), np.array(matching), margin)
+def view(scores, truth) -> GroupData:
+    return Evaluation.of(np.array([scores]), np.array([truth]), ["g"]).group(0)
+
+
+def drawn(data, **how):
+    """Kinds of the lines that are drawn, in order, their picture, and what it says in words."""
+    m, k = data.scores.shape
+    markup = group_html.matching_html(["<img>"] * m, ["a"] * k, data, **how)
+    source, alt = re.search(r'src="data:image/svg[^,]*,([^"]*)" alt="([^"]*)"', markup).groups()
+    picture = b64decode(source).decode()
+    widths = {"9": "student", "4": "model", "2.5": "missed"}
+    return [widths[width] for width in re.findall(r'stroke-width="([\d.]+)"', picture)], picture, alt
 
 
 def test_a_group_is_compared_with_its_best_rivals():
-    data = view(SCORES, TRUTH, [0, 1], 0.5)
+    data = view(SCORES, TRUTH)
     assert data.true.tolist() == [1, 4]
     assert data.row_rival.tolist() == [3, 1.5]
     assert data.column_rival.tolist() == [1.5, 3]
@@ -28,14 +39,14 @@ def test_a_group_is_compared_with_its_best_rivals():
 
 
 def test_the_rival_of_a_wrong_matching_is_the_matching_the_model_prefers():
-    data = view(SCORES[::-1], TRUTH, [1, 0], 0.5)  # totals: true 1.5 + 3, other 4 + 1
+    data = view(SCORES[::-1], TRUTH)  # totals: true 1.5 + 3, other 4 + 1
     assert (data.true_total, data.rival_total) == (4.5, 5)
 
 
 def test_a_tie_has_no_matching_and_equal_totals():
-    data = view(np.ones((2, 2)), TRUTH, [-1, -1], 0.0)
+    data = view(np.ones((2, 2)), TRUTH)
     assert data.matching is None and data.true_total == data.rival_total == 2
-    assert "tie" in group_html.matching_alt(data, True)
+    assert "tie" in drawn(data)[2]
 
 
 @pytest.mark.parametrize(
@@ -47,15 +58,18 @@ def test_a_tie_has_no_matching_and_equal_totals():
     ],
 )
 def test_every_shape_has_its_row_rivals(scores, truth, rivals):
-    assert view(scores, truth, truth, 1.0).row_rival.tolist() == rivals
+    assert view(scores, truth).row_rival.tolist() == rivals
 
 
 def test_verdicts_carry_the_live_numbers():
-    evaluation = Evaluation.of(SCORES[None], TRUTH[None], ["g"])
-    data, kinds = group_html.group_data_of(evaluation, 0)
-    assert kinds["group_match"] == "right"
-    assert all(kinds[n] == "wrong" for n in ("text_score", "image_score", "group_score", "individual_match"))
-    numbers = {v.label: v.numbers for v in group_html.verdicts(data, kinds)}
+    data = view(SCORES, TRUTH)
+    assert data.kinds["group_match"] == "right"
+    assert all(
+        data.kinds[n] == "wrong" for n in ("text_score", "image_score", "group_score", "individual_match")
+    )
+    numbers = {METRICS[name].label: METRICS[name].verdict(data) for name in data.kinds}
+    markup = group_html.verdicts_html(data)
+    assert all(text.replace(">", "&gt;").replace("<", "&lt;") in markup for text in numbers.values())
     assert "A–1: 1.00 < 3.00 · B–2: 4.00 > 1.50" in numbers["TextScore"]
     assert "A–1: 1.00 < 1.50 · B–2: 4.00 > 3.00" in numbers["ImageScore"]
     assert numbers["GroupScore"] == "TextScore ✗ and ImageScore ✗"
@@ -65,7 +79,7 @@ def test_verdicts_carry_the_live_numbers():
 
 def test_a_tie_that_decides_is_called_a_tie():
     outcome = Outcome(np.array([1.0, 0.0, 0.0]), np.array([False, True, False]))
-    assert [group_html.outcome_kind(outcome, i) for i in range(3)] == ["right", "tie", "wrong"]
+    assert [outcome.kind(i) for i in range(3)] == ["right", "tie", "wrong"]
 
 
 @pytest.mark.parametrize(
@@ -78,38 +92,45 @@ def test_a_tie_that_decides_is_called_a_tie():
     ],
 )
 def test_numbers_show_the_difference_that_decides(left, right, text):
-    assert compare_text(left, right) == text
+    data = view(SCORES, TRUTH)._replace(true_total=left, rival_total=right)
+    assert METRICS[GROUP_MATCH].verdict(data).endswith(f": {text}")
 
 
 def test_lines_before_and_after_the_reveal():
-    data = view(SCORES[::-1], TRUTH, [1, 0], 0.5)
-    assert group_html.edges(data, revealed=False, student=[0, None]) == [group_html.Edge(0, 0, "student")]
-    shown = group_html.edges(data, revealed=True)
-    assert group_html.Edge(0, 1, "wrong") in shown and group_html.Edge(0, 0, "tie") in shown
-    assert "hidden" in group_html.matching_alt(data, False)
-    assert "wrong for image A, B" in group_html.matching_alt(data, True)
+    data = view(SCORES[::-1], TRUTH)  # both images are matched wrong
+    lines, picture, alt = drawn(data, revealed=False, student=[0, None])
+    assert lines == ["student"] and "M1 25.00 C45 25.00 55 25.00 99 25.00" in picture and "hidden" in alt
+    lines, picture, alt = drawn(data)
+    assert lines == ["missed", "model"] * 2 and "wrong for image A, B" in alt
+    assert picture.index("99 25.00") < picture.index("99 75.00")  # of image A first its own caption
+    assert (
+        drawn(view(SCORES, TRUTH))[0] == ["model"] * 2
+        and drawn(view(np.ones((2, 2)), TRUTH))[0] == ["missed"] * 2
+    )
+
+
+def test_the_cells_of_a_matrix_are_the_same_for_whoever_draws_them():
+    (first, second), _ = group_html.matrix_cells(view(SCORES[::-1], TRUTH))  # 1.5, 4 over 1, 3
+    assert (first.signs, second.signs) == ("✓", "●") and first.edge != second.edge
+    assert first.description == "image A, caption 1: 1.50, a true pair"
+    assert second.description == "image A, caption 2: 4.00, matched"
+    assert (second.ink, first.ink) == ("#ffffff", "#1d1b3a")  # readable on the darkest and on a light shade
 
 
 HOSTILE = "<img src=x onerror=alert(1)> & *bold* \"quoted\" 'single'"
 
 
 def test_captions_from_data_are_text_never_markup():
-    data = view(SCORES, TRUTH, [0, 1], 0.5)
-    markup = group_html.matching_html(
-        ["<img a>", "<img b>"], [HOSTILE, "plain"], group_html.edges(data, True), HOSTILE
-    )
+    data = view(SCORES, TRUTH)
+    markup = group_html.matching_html(["<img a>", "<img b>"], [HOSTILE, "plain"], data)
     markup += group_html.card_html(["<img a>"], [HOSTILE], [("right", HOSTILE)])
     assert "onerror" in markup and "<img src=x" not in markup and "&lt;img src=x" in markup
-    assert 'alt="<' not in markup
 
 
 def test_lines_are_drawn_from_each_image_to_its_caption():
-    picture = base64.b64decode(
-        group_html.lines_uri([group_html.Edge(0, 3, "right")], 1, 4).split(",")[1]
-    ).decode()
-    assert (
-        "M1 50.00" in picture and "99 87.50" in picture
-    )  # middle of the only image, middle of the fourth caption
+    _, picture, _ = drawn(view([[0.0, 1.0, 2.0, 3.0]], [3]))
+    # From the middle of the only image to the middle of the fourth caption.
+    assert "M1 50.00" in picture and "99 87.50" in picture
 
 
 def test_images_are_lettered_without_end():

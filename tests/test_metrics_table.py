@@ -13,7 +13,7 @@ from test_debias import case, plain
 from core.base.errors import InputError
 from core.debiasing.curves import alpha_curve
 from core.debiasing.study import AlphaStudy
-from core.figures.group_html import group_data_of, verdicts
+from core.figures.group_html import verdicts_html
 from core.figures.style import MARK_COLOUR, OUTCOME_COLOURS
 from core.matching import comparisons
 from core.matching.comparisons import Found
@@ -197,9 +197,10 @@ def test_whether_alpha_moves_a_metric_is_as_its_entry_says(added, shape):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_metric_has_a_verdict_with_the_numbers_of_the_group(added, shape):
     scores, _, truth = case(5, *shape, seed=4)
-    found = verdicts(*group_data_of(Evaluation.of(scores, truth), 0))
-    assert [verdict.label for verdict in found] == [METRICS[n].label for n in table.metrics_of_shape(*shape)]
-    assert all(verdict.numbers for verdict in found)
+    data = Evaluation.of(scores, truth).group(0)
+    assert list(data.kinds) == list(table.metrics_of_shape(*shape))
+    assert all(METRICS[name].verdict(data) for name in data.kinds)
+    assert verdicts_html(data).count("<tr>") == len(data.kinds)
 
 
 def test_a_study_of_alpha_has_every_metric_of_its_shape(added):

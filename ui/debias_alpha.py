@@ -12,7 +12,6 @@ from core import figures as plots
 from core.debiasing.study import TUNED_ON_TEST, AlphaStudy, matching_totals, pmi_text
 from core.figures import alpha as figures
 from core.figures import group_html
-from core.figures.matrix_html import matrix_html
 from core.figures.text import tie_text
 from core.groups import GroupSet
 from core.metrics.groups import METRICS, Estimate, chance, metrics_of_shape
@@ -157,13 +156,14 @@ def one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) ->
     group = groups[index]
     columns = st.columns(2, gap="large")
     for column, at in zip(columns, (0.0, alpha), strict=True):
-        data, kinds = group_html.group_data_of(study.evaluation(at), index)
+        data = study.evaluation(at).group(index)
         with column:
             st.markdown(f"##### α = {at:.3f}")
             draw_group(group, data, size=220)
-            st.html(matrix_html(data, f"Debiased log scores at alpha {at:.3f}"))
+            st.html(group_html.matrix_html(data, f"Debiased log scores at alpha {at:.3f}"))
             signs = "  \n".join(
-                f"{plots.OUTCOME_SYMBOLS[kind]} {METRICS[name].label} {kind}" for name, kind in kinds.items()
+                f"{plots.OUTCOME_SYMBOLS[kind]} {METRICS[name].label} {kind}"
+                for name, kind in data.kinds.items()
             )
             st.markdown(signs)
     prior = " · ".join(f"caption {j + 1}: {p:.2f}" for j, p in enumerate(study.prior[index]))

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Sequence
 
 import streamlit as st
 
 from core.figures import group_html
 from core.groups import Group, ImageRef
+from core.metrics.table import GroupData
 
 
 @st.cache_data(max_entries=4000, show_spinner=False)
 def image_uri(key: str, size: int, _image: ImageRef) -> str:
     """A picture as a data address, at most `size` pixels on a side; `key` is its content hash."""
-    picture = _image.open(size)
-    picture.thumbnail((size, size))
-    buffer = io.BytesIO()
-    picture.save(buffer, "WEBP", quality=88)
-    return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode()
+    return group_html.picture_uri(_image.open(size), size)
 
 
 def image_tags(group: Group, size: int) -> list[str]:
@@ -33,12 +28,10 @@ def image_tags(group: Group, size: int) -> list[str]:
 
 def draw_group(
     group: Group,
-    data: group_html.GroupData,
+    data: GroupData,
     revealed: bool = True,
     student: Sequence[int | None] | None = None,
     size: int = 320,
 ) -> None:
     """Images, captions and the lines between them."""
-    lines = group_html.edges(data, revealed, student)
-    alt = group_html.matching_alt(data, revealed)
-    st.html(group_html.matching_html(image_tags(group, size), group.captions, lines, alt))
+    st.html(group_html.matching_html(image_tags(group, size), group.captions, data, revealed, student))

@@ -12,7 +12,6 @@ import streamlit as st
 
 from core import figures as plots
 from core.base.public_mode import is_public
-from core.figures import group_html
 from core.figures.text import escape_markdown, label_and_meaning
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
@@ -233,7 +232,7 @@ def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> Non
     groups = run_groups(run.id, run.config)
     group = groups[index]
     if not run.config.get("embeddings"):
-        draw_group(group, group_html.group_data_of(after, index)[0], size=160)
+        draw_group(group, after.group(index), size=160)
     wide = run.config.get("ttm", {}).get("variant") == "global"
     told = group_history_text(row, len(group.captions) if wide else None)
     st.caption(f"**{escape_markdown(group.id)}.** {escape_markdown(told)}")

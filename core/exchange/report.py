@@ -5,8 +5,6 @@ Charts are static SVG, pictures are inside, and the numbers lie in it once more 
 
 from __future__ import annotations
 
-import base64
-import io
 import json
 import platform
 import re
@@ -295,19 +293,19 @@ def _examples(section: ReportSection, count: int, pictures: bool | None) -> str:
     blocks = []
     for why, index in chosen_groups(section.evaluation, count):
         group = section.groups[index]
-        data, kinds = group_html.group_data_of(section.evaluation, index)
+        data = section.evaluation.group(index)
         names = [f"Image {group_html.image_name(i)}" for i in range(len(group.images))]
         images = [
-            f'<img src="{_uri(ref)}" alt="{n}">' if shown else f'<span class="none">{n}</span>'
+            group_html.picture_html(ref.open(THUMBNAIL), THUMBNAIL, n)
+            if shown
+            else f'<span class="none">{n}</span>'
             for n, ref in zip(names, group.images, strict=True)
         ]
-        lines = group_html.edges(data, True)
-        alt = group_html.matching_alt(data, True)
         blocks.append(
             f"<article><h4>{escape(group.id)}: {escape(why)}</h4>"
-            + group_html.matching_html(images, group.captions, lines, alt)
+            + group_html.matching_html(images, group.captions, data)
             + "<details><summary>Verdicts</summary>"
-            + group_html.verdicts_html(group_html.verdicts(data, kinds))
+            + group_html.verdicts_html(data)
             + "</details>"
             + "</article>"
         )
@@ -317,14 +315,6 @@ def _examples(section: ReportSection, count: int, pictures: bool | None) -> str:
         else '<p class="quiet">Images are left out of this report: their licence may forbid it.</p>'
     )
     return f"<h3>Notable groups</h3>{note}{''.join(blocks)}" if blocks else ""
-
-
-def _uri(image: ImageRef) -> str:
-    picture = image.open(THUMBNAIL)
-    picture.thumbnail((THUMBNAIL, THUMBNAIL))
-    out = io.BytesIO()
-    picture.save(out, "WEBP", quality=86)
-    return "data:image/webp;base64," + base64.b64encode(out.getvalue()).decode()
 
 
 def _source(groups: GroupSet) -> str:

@@ -1,118 +1,145 @@
-"""One group as HTML: its induced matching as lines, its verdicts with live numbers, its card in a gallery.
+"""One group as HTML: its score matrix, its matching as lines, its verdicts with live numbers, its card in a gallery.
 
 Pure functions from typed tuples to markup, for any page that shows HTML. Every text from data is escaped here, and
-nothing depends on the page's colours: lines use the palette of `plots`, texts the page's own. Images are lettered
-A, B, ..., captions numbered 1, 2, ... as on the axes of the score matrix.
+nothing depends on the page's colours: lines use the palette of figures, texts the page's own. Every colour comes with a
+sign, so that none is told by it alone. Images are lettered A, B, ..., captions numbered 1, 2, ...
 """
 
 from __future__ import annotations
 
+import io
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
-from core.figures import OUTCOME_COLOURS, OUTCOME_SYMBOLS
+import numpy as np
+from PIL import Image
+
+from core.figures.style import MARK_COLOUR, OUTCOME_COLOURS, OUTCOME_SYMBOLS, score_colour
 from core.groups import image_name
-from core.metrics.evaluation import Evaluation
-from core.metrics.groups import METRICS, Outcome
-from core.metrics.verdicts import GroupData, group_data
+from core.metrics.table import METRICS, GroupData
 
-INK = {"student": "#c0569f", **OUTCOME_COLOURS}
-
-
-def outcome_kind(outcome: Outcome, index: int) -> str:
-    """`right`, `wrong` or `tie`: a key of the palette and of the symbols."""
-    if outcome.value[index] == 1:
-        return "right"
-    return "tie" if outcome.tied[index] else "wrong"
-
-
-def group_data_of(evaluation: Evaluation, index: int) -> tuple[GroupData, dict[str, str]]:
-    """One group of an evaluation, and each metric's verdict on it."""
-    matching, margin, _ = evaluation.matches
-    data = group_data(
-        evaluation.scores[index], evaluation.truth[index], matching[index], float(margin[index])
-    )
-    return data, {name: outcome_kind(outcome, index) for name, outcome in evaluation.outcomes.items()}
+# Colour and stroke of a line between an image and a caption, by what it says.
+_LINES = {
+    "right": f'stroke="{OUTCOME_COLOURS["right"]}" stroke-width="4"',
+    "wrong": f'stroke="{OUTCOME_COLOURS["wrong"]}" stroke-width="4" stroke-dasharray="9 6"',
+    "tie": f'stroke="{OUTCOME_COLOURS["tie"]}" stroke-width="2.5" stroke-dasharray="2 5"',
+    "student": 'stroke="#c0569f" stroke-width="9" stroke-opacity="0.45"',
+}
+_TABLE = "border-collapse:separate;border-spacing:4px;font-variant-numeric:tabular-nums"
+_CELL = "padding:.4rem .55rem;border-radius:.4rem;text-align:right;white-space:nowrap;font-weight:600"
 
 
-class Verdict(NamedTuple):
-    """A metric's verdict on one group: palette key, label, meaning, and the comparison with its numbers filled in."""
+class Cell(NamedTuple):
+    """A score of a group's matrix as it is drawn, whoever draws it."""
 
-    kind: str
-    label: str
-    meaning: str
-    numbers: str
+    image: str  # its letter
+    caption: str  # its number
+    score: float
+    matched: bool  # by the model
+    true: bool
+    fill: str
+    ink: str
+    edge: str
+
+    @property
+    def signs(self) -> str:
+        return ("●" if self.matched else "") + ("✓" if self.true else "")
+
+    @property
+    def description(self) -> str:
+        """The cell in words."""
+        said = f"image {self.image}, caption {self.caption}: {self.score:.2f}"
+        return said + ", matched" * self.matched + ", a true pair" * self.true
 
 
-def verdicts(data: GroupData, kinds: dict[str, str]) -> list[Verdict]:
-    """kinds : metric -> `right`, `wrong` or `tie`, as `metrics.outcomes` and `outcome_kind` say."""
-    return [Verdict(kinds[n], METRICS[n].label, METRICS[n].meaning, METRICS[n].verdict(data)) for n in kinds]
+def matrix_cells(data: GroupData) -> list[list[Cell]]:
+    """The score matrix: images down, captions across; shades from its lowest to its highest score."""
+    low, spread = data.scores.min(), float(np.ptp(data.scores)) or 1.0
+
+    def cell(i: int, j: int, score: float) -> Cell:
+        level, matched = (score - low) / spread, data.matching is not None and data.matching[i] == j
+        ink, edge = "#ffffff" if level > 0.45 else "#1d1b3a", MARK_COLOUR if matched else "transparent"
+        true = data.truth[i] == j
+        return Cell(image_name(i), str(j + 1), score, matched, true, score_colour(level), ink, edge)
+
+    return [[cell(i, j, score) for j, score in enumerate(row)] for i, row in enumerate(data.scores.tolist())]
 
 
-def verdicts_html(rows: Sequence[Verdict]) -> str:
-    """A table: symbol and metric, and what it compares."""
+def matrix_html(data: GroupData, title: str) -> str:
+    """The matrix as a table. Outlined and with a dot: the induced matching. Ticked: the true pairs."""
+    rows = matrix_cells(data)
+    head = "".join(f'<th scope="col" style="font-weight:500">{cell.caption}</th>' for cell in rows[0])
     body = "".join(
-        f'<tr><th scope="row"><span class="cm-mark cm-{v.kind}">{OUTCOME_SYMBOLS[v.kind]} {v.kind}</span></th>'
-        f"<td><b>{escape(v.label)}</b><br><small>{escape(v.meaning)}</small><br>{escape(v.numbers)}</td></tr>"
-        for v in rows
+        f'<tr><th scope="row" style="font-weight:500">{row[0].image}</th>{"".join(map(_cell_html, row))}</tr>'
+        for row in rows
+    )
+    return (
+        f'<div class="cm-scroll"><table style="{_TABLE}"><caption class="cm-hidden">{title}</caption>'
+        f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cell_html(cell: Cell) -> str:
+    style = f"{_CELL};background:{cell.fill};color:{cell.ink};outline:3px solid {cell.edge}"
+    return f'<td style="{style}" title="{cell.description}">{cell.score:.2f} {cell.signs}</td>'
+
+
+def verdicts_html(data: GroupData, names: Iterable[str] | None = None) -> str:
+    """A table of all metrics, or those named: symbol and metric, and what it compares with the group's numbers."""
+    body = "".join(
+        f'<tr><th scope="row">{_mark(data.kinds[name], data.kinds[name])}</th><td><b>{escape(METRICS[name].label)}</b>'
+        f"<br><small>{escape(METRICS[name].meaning)}</small><br>{escape(METRICS[name].verdict(data))}</td></tr>"
+        for name in (data.kinds if names is None else names)
     )
     return f'<table class="cm-verdicts"><caption class="cm-hidden">Verdicts</caption><tbody>{body}</tbody></table>'
 
 
+def _mark(kind: str, text: str = "") -> str:
+    shown = f"{OUTCOME_SYMBOLS[kind]} {escape(text)}".strip()
+    return f'<span class="cm-mark cm-{kind}">{shown}</span>'
+
+
 def card_html(images: Sequence[str], captions: Sequence[str], marks: Sequence[tuple[str, str]]) -> str:
-    """A gallery card: pictures (`<img ...>` markup), captions, and (palette key, text) marks."""
+    """A gallery card: pictures (`<img ...>` markup), captions, and (right, wrong or tie; text) marks."""
     texts = "".join(f"<li>{escape(caption)}</li>" for caption in captions)
-    signs = " ".join(  # a line may end between two of them
-        f'<span class="cm-mark cm-{kind}">{OUTCOME_SYMBOLS[kind]} {escape(text)}</span>'
-        for kind, text in marks
-    )
+    signs = " ".join(_mark(*mark) for mark in marks)  # a line may end between two of them
     return f'<div class="cm-card"><div class="cm-row">{"".join(images)}</div><ol>{texts}</ol><div>{signs}</div></div>'
 
 
-class Edge(NamedTuple):
-    """A line between an image and a caption; `kind` is a key of INK."""
-
-    image: int
-    caption: int
-    kind: str
+def picture_html(picture: Image.Image, side: int, name: str) -> str:
+    """An image with its pixels in its address, at most `side` pixels a side; overwrites the picture."""
+    return f'<img src="{picture_uri(picture, side)}" alt="{escape(name, quote=True)}">'
 
 
-def edges(data: GroupData, revealed: bool, student: Sequence[int | None] | None = None) -> list[Edge]:
-    """Which lines are drawn: the student's guess, the model's matching, and once revealed what is right.
+def picture_uri(picture: Image.Image, side: int) -> str:
+    """An image as a data address, at most `side` pixels a side; overwrites the picture."""
+    picture.thumbnail((side, side))
+    buffer = io.BytesIO()
+    picture.save(buffer, "WEBP", quality=88)
+    return _uri("image/webp", buffer.getvalue())
 
-    Revealed, the model's lines are right or wrong, and a pair that it missed is a thin tie-coloured line.
+
+def _uri(kind: str, content: bytes) -> str:
+    return f"data:{kind};base64,{b64encode(content).decode()}"
+
+
+def matching_html(
+    images: Sequence[str],
+    captions: Sequence[str],
+    data: GroupData,
+    revealed: bool = True,
+    student: Sequence[int | None] | None = None,
+) -> str:
+    """Images (`<img ...>` markup) on the left, captions on the right, the matching between as lines; text wraps.
+
+    Drawn are the student's guess, and once revealed the model's matching, right or wrong, with a thin line for a pair
+    that it missed.
     """
-    found = [Edge(i, j, "student") for i, j in enumerate(student or ()) if j is not None]
-    if not revealed:
-        return found
-    for i, own in enumerate(data.truth):
-        if data.matching is None:
-            found.append(Edge(i, own, "tie"))
-            continue
-        if data.matching[i] != own:
-            found.append(Edge(i, own, "tie"))
-        found.append(Edge(i, data.matching[i], "right" if data.matching[i] == own else "wrong"))
-    return found
-
-
-LINES = {
-    "right": 'stroke-width="4"',
-    "wrong": 'stroke-width="4" stroke-dasharray="9 6"',
-    "tie": 'stroke-width="2.5" stroke-dasharray="2 5"',
-    "student": 'stroke-width="9" stroke-opacity="0.45"',
-}
-
-
-def matching_html(images: Sequence[str], captions: Sequence[str], lines: Sequence[Edge], alt: str) -> str:
-    """Images on the left, captions on the right, lines between: flows with the page's width, text wraps."""
-    m, k = len(images), len(captions)
-    signs: dict[int, str] = {
-        line.caption: f'<span class="cm-mark cm-{line.kind}">{OUTCOME_SYMBOLS[line.kind]}</span>'
-        for line in lines
-        if line.kind in ("right", "wrong")
-    }
+    lines = [(i, j, "student") for i, j in enumerate(student or ()) if j is not None]
+    lines += _model_lines(data) if revealed else []
+    signs = {j: _mark(kind) for _, j, kind in lines if kind in ("right", "wrong")}
     left = "".join(
         f'<div class="cm-cell"><span class="cm-badge">{image_name(i)}</span>{picture}</div>'
         for i, picture in enumerate(images)
@@ -122,28 +149,38 @@ def matching_html(images: Sequence[str], captions: Sequence[str], lines: Sequenc
         f'<span class="cm-text">{signs.get(j, "")}{escape(caption)}</span></div>'
         for j, caption in enumerate(captions)
     )
+    drawn = _uri("image/svg+xml", _lines_svg(lines, len(images), len(captions)).encode())
     return (
         f'<div class="cm-match"><div class="cm-side">{left}</div><div class="cm-middle">'
-        f'<img class="cm-lines" src="{lines_uri(lines, m, k)}" alt="{escape(alt, quote=True)}"></div>'
+        f'<img class="cm-lines" src="{drawn}" alt="{_matching_text(data, revealed)}"></div>'
         f'<div class="cm-side">{right}</div></div>'
     )
 
 
-def lines_uri(lines: Sequence[Edge], m: int, k: int) -> str:
-    """The lines as an SVG picture that stretches to any size (pages that clean HTML drop an SVG element)."""
+def _model_lines(data: GroupData) -> Iterator[tuple[int, int, str]]:
+    """Image, caption and what the line says."""
+    for i, own in enumerate(data.truth):
+        right = data.matching is not None and data.matching[i] == own
+        if not right:
+            yield i, own, "tie"
+        if data.matching is not None:
+            yield i, data.matching[i], "right" if right else "wrong"
+
+
+def _lines_svg(lines: Sequence[tuple[int, int, str]], m: int, k: int) -> str:
+    """The lines as a picture that stretches to any size (pages that clean HTML drop an SVG element)."""
     paths = []
-    for line in lines:
-        y1, y2 = 100 * (line.image + 0.5) / m, 100 * (line.caption + 0.5) / k
-        look = f'stroke="{INK[line.kind]}" {LINES[line.kind]} vector-effect="non-scaling-stroke"'
+    for image, caption, kind in lines:
+        y1, y2 = 100 * (image + 0.5) / m, 100 * (caption + 0.5) / k
+        look = f'{_LINES[kind]} vector-effect="non-scaling-stroke"'
         paths.append(f'<path d="M1 {y1:.2f} C45 {y1:.2f} 55 {y2:.2f} 99 {y2:.2f}" {look}/>')
-    picture = (
+    return (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100" preserveAspectRatio="none">'
         f'<g fill="none" stroke-linecap="round">{"".join(paths)}</g></svg>'
     )
-    return "data:image/svg+xml;base64," + b64encode(picture.encode()).decode()
 
 
-def matching_alt(data: GroupData, revealed: bool) -> str:
+def _matching_text(data: GroupData, revealed: bool) -> str:
     """The drawing in words."""
     if not revealed:
         return "The model's matching is hidden until you reveal it."

@@ -14,11 +14,12 @@ from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
 from core.base.limits import refusal
 from core.groups import check_truth
-from core.matching.global_match import AllPairs
+from core.matching.global_match import AllPairs, match_global
 from core.matching.groups import Matches, check_form, check_scores, match
 from core.metrics import groups as metrics
 from core.metrics.groups import Estimate
 from core.metrics.recall import Ranks, rank_both_ways
+from core.metrics.table import GroupData
 
 # A tag column with more values than this names groups rather than slicing them.
 MAX_SLICES = 30
@@ -112,6 +113,28 @@ class Evaluation:
         n, m, _ = self.scores.shape
         per_group = (found.rank == 1).reshape(n, m).mean(axis=1)
         return metrics.estimate(per_group, chance, int(found.tied.reshape(n, m).any(axis=1).sum()), self.seed)
+
+    def group(self, index: int) -> GroupData:
+        """One group as it is drawn, with each metric's verdict."""
+        scores, own = np.asarray(self.scores[index], dtype=np.float64), self.truth[index]
+        matching, margin = self.matches.matching[index].tolist(), float(self.matches.margin[index])
+        images = np.arange(len(scores))
+        true, rows, columns = scores[images, own], scores.copy(), scores[:, own]
+        rows[images, own] = -np.inf
+        columns[images, images] = -np.inf
+        best = float(scores[images, match_global(scores)].sum())
+        return GroupData(
+            scores,
+            None if matching[0] < 0 else matching,
+            own.tolist(),
+            true,
+            rows.max(axis=1),
+            columns.max(axis=0) if len(scores) > 1 else np.full(1, np.nan),
+            float(true.sum()),
+            best - margin if matching == own.tolist() else best,
+            margin,
+            {name: outcome.kind(index) for name, outcome in self.outcomes.items()},
+        )
 
     def select(self, mask: np.ndarray) -> Evaluation:
         """The same evaluation on some of the groups (bool (n,)); group metrics only."""

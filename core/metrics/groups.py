@@ -84,6 +84,12 @@ class Outcome(NamedTuple):
     value: Array
     tied: Array
 
+    def kind(self, index: int) -> str:
+        """`right`, `wrong` or `tie`: whether it holds for a group, or misses only by a tie."""
+        if self.value[index] == 1:
+            return "right"
+        return "tie" if self.tied[index] else "wrong"
+
 
 class Estimate(NamedTuple):
     """A mean over groups in percent, its 95 % interval, its chance level in percent and its count of tied groups.

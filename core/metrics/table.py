@@ -11,19 +11,39 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from math import factorial, perm
+from typing import NamedTuple
+
+import numpy as np
 
 from core.base.errors import InputError, unknown_name
+from core.groups import image_name
 from core.matching import comparisons
 from core.matching.comparisons import Found, View
 from core.metrics.alpha_intervals import AlphaInputs, AlphaIntervals, all_of
-from core.metrics.verdicts import GroupData, compare_text, compare_to_rival, symbol
 
 # For pages and lessons that speak about one metric in particular.
 TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE = "text_score", "image_score", "group_score"
 GROUP_MATCH, INDIVIDUAL_MATCH = "group_match", "individual_match"
 GLOBAL_MATCH, IMAGE_TO_TEXT, TEXT_TO_IMAGE = "global_match", "image_to_text_r1", "text_to_image_r1"
 
+SYMBOLS = {"right": "✓", "wrong": "✗", "tie": "="}
+
 Rule = Callable[[View], Found]
+
+
+class GroupData(NamedTuple):
+    """One group as it is drawn and as the metrics compare it. Arrays are float64 (m,) unless said; NaN: no rival."""
+
+    scores: np.ndarray  # (m, k)
+    matching: list[int] | None  # the induced one; None where two matchings tie
+    truth: list[int]
+    true: np.ndarray  # score of each image with its own caption
+    row_rival: np.ndarray  # best other caption of that image
+    column_rival: np.ndarray  # best other image of that caption
+    true_total: float
+    rival_total: float  # of the best other matching
+    margin: float
+    kinds: dict[str, str]  # each metric's verdict, a key of `SYMBOLS`
 
 
 def _always(m: int, k: int) -> bool:
@@ -90,28 +110,52 @@ def _check_part(entry: MetricDescription, name: str, kind: str) -> None:
 # --- the parts of the entries below
 
 
+def _compared(left: float, right: float) -> str:
+    """`24.13 > 23.90`, with as many digits as it takes to see a difference that is there."""
+    sign = ">" if left > right else "<" if left < right else "="
+    for digits in (2, 4, 6):
+        texts = f"{left:.{digits}f}", f"{right:.{digits}f}"
+        if sign == "=" or texts[0] != texts[1]:
+            break
+    return f"{texts[0]} {sign} {texts[1]}".replace("-", "−")
+
+
+def _all_compared(data: GroupData, rivals: np.ndarray) -> str:
+    """`A–1: 24.13 > 23.90 · B–2: ...`: every true score against its rival (m,)."""
+    pairs = zip(data.truth, data.true, rivals, strict=True)
+    return " · ".join(f"{image_name(i)}–{j + 1}: {_compared(t, r)}" for i, (j, t, r) in enumerate(pairs))
+
+
+def _symbol(data: GroupData, rivals: np.ndarray) -> str:
+    """Whether every true score is ahead of its rival (m,)."""
+    if (data.true > rivals).all():
+        return SYMBOLS["right"]
+    return SYMBOLS["tie" if (data.true >= rivals).all() else "wrong"]
+
+
 def _text_verdict(data: GroupData) -> str:
-    return f"true caption against the best other: {compare_to_rival(data, data.row_rival)}"
+    return f"true caption against the best other: {_all_compared(data, data.row_rival)}"
 
 
 def _image_verdict(data: GroupData) -> str:
     if len(data.truth) == 1:
         return "one image alone: nothing to compare"
-    return f"true image against the best other: {compare_to_rival(data, data.column_rival)}"
+    return f"true image against the best other: {_all_compared(data, data.column_rival)}"
 
 
 def _group_verdict(data: GroupData) -> str:
     m, k = data.scores.shape
     if m < k:
-        rows = compare_to_rival(data, data.row_rival)
+        rows = _all_compared(data, data.row_rival)
         return f"rows alone, as there are fewer images than captions: {rows}"
-    rows, columns = symbol(data, data.row_rival), symbol(data, data.column_rival)
+    rows, columns = _symbol(data, data.row_rival), _symbol(data, data.column_rival)
     return f"TextScore {rows} and ImageScore {columns}"
 
 
 def _match_verdict(data: GroupData) -> str:
-    totals = compare_text(data.true_total, data.rival_total)
-    return f"total of the true matching against the best other: {totals}"
+    return (
+        f"total of the true matching against the best other: {_compared(data.true_total, data.rival_total)}"
+    )
 
 
 def _individual_verdict(data: GroupData) -> str:

@@ -10,7 +10,6 @@ import numpy as np
 from PIL import Image
 
 from core.base.limits import check
-from core.figures.group_html import group_data_of
 from core.groups import BytesImage, Group, GroupSet
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, chance
@@ -70,13 +69,13 @@ def record(evaluation: Evaluation) -> dict[str, Any]:
     `matching` lists the caption index of every image, or is null where two matchings tie; `verdicts` are `right`,
     `wrong` or `tie`; `chance` is in percent.
     """
-    data, kinds = group_data_of(evaluation, 0)
+    data = evaluation.group(0)
     m, k = evaluation.shape
     return {
         "scores": np.round(data.scores, 6).tolist(),
         "matching": data.matching,
         "margin": round(data.margin, 6),
-        "verdicts": kinds,
-        "chance": {name: round(100 * chance(name, m, k), 4) for name in kinds},
-        "meaning": {name: METRICS[name].meaning for name in kinds},
+        "verdicts": data.kinds,
+        "chance": {name: round(100 * chance(name, m, k), 4) for name in data.kinds},
+        "meaning": {name: METRICS[name].meaning for name in data.kinds},
     }

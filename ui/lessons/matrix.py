@@ -59,8 +59,7 @@ def show() -> None:
     with left:
         values = edited()
     with right:
-        data, kinds = group_html.group_data_of(_evaluation(values), 0)
-        st.html(group_html.verdicts_html(group_html.verdicts(data, {name: kinds[name] for name in SHOWN})))
+        st.html(group_html.verdicts_html(_evaluation(values).group(0), SHOWN))
     st.caption(
         "One made-up group: chance levels are 25, 25, 16.7 and 50 % on random scores, from top to bottom."
     )
@@ -85,4 +84,4 @@ def _evaluation(values: np.ndarray) -> Evaluation:
 
 
 def _kinds(values: np.ndarray) -> dict[str, str]:
-    return group_html.group_data_of(_evaluation(values), 0)[1]
+    return _evaluation(values).group(0).kinds
