@@ -54,11 +54,9 @@ caption 2. Chance levels: GroupScore 16.7 %, GroupMatch 50 %.
 The built-in models are small and know rendered scenes of cubes, spheres and cylinders, not photographs.
 """
 TABLE = """
-.prose .cm-verdicts, .prose .cm-verdicts th, .prose .cm-verdicts td, .prose .cm-scores, .prose .cm-scores th
+.prose .cm-verdicts, .prose .cm-verdicts th, .prose .cm-verdicts td, .prose .cm-scroll :is(table, th, td)
   {border: 0 !important;}
 .prose .cm-verdicts tr {border-bottom: 1px solid rgba(134,140,155,.28) !important;}
-.cm-scores {border-collapse: separate; border-spacing: 6px; width: 100%;}
-.cm-scores td {border-radius: 6px; padding: 10px; text-align: center; font-weight: 600; border: 4px solid transparent;}
 """
 
 
