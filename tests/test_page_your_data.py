@@ -112,7 +112,7 @@ def test_an_upload_is_read_and_bounded_to_what_it_is(app, tmp_path):
     test = app(PAGE)
     fine(test.get("file_uploader")[0].upload("set.zip", data.getvalue(), "application/zip").run())
     fine(button(test, "Check everything").click().run())
-    assert "1 usable groups" in text(test)
+    assert "1 usable group (" in text(test)
 
 
 def test_sets_and_cache_are_shown_and_cleared(app, tmp_path):

@@ -544,7 +544,7 @@ def test_a_number_in_the_address_that_is_none_is_one_sentence_at_most(open_page,
     for value in ("nan", "inf", "-1e999"):
         test = open_page(page, **{name: value, **more})
         assert not test.exception and len(test.error) <= 1
-        assert all(f"take {name} from the address" in e.value.translate(BARE) for e in test.error)
+        assert all(f"remove {name} from the address" in e.value.translate(BARE) for e in test.error)
 
 
 BARE = str.maketrans("", "", "`\\")
