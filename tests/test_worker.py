@@ -231,11 +231,11 @@ def test_a_wrong_setting_of_the_environment_fails_with_a_sentence(store, monkeyp
 def test_a_worker_s_threads_sleep_early_unless_the_environment_says_how_they_wait(monkeypatch):
     for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
         monkeypatch.delenv(name, raising=False)
-    assert processes.module_command("core.worker")[1]["GOMP_SPINCOUNT"] == "5000"
+    assert processes.module_command("core.worker", ())[1]["GOMP_SPINCOUNT"] == "5000"
     monkeypatch.setenv("OMP_WAIT_POLICY", "active")
-    assert "GOMP_SPINCOUNT" not in processes.module_command("core.worker")[1]
+    assert "GOMP_SPINCOUNT" not in processes.module_command("core.worker", ())[1]
     monkeypatch.setenv("GOMP_SPINCOUNT", "7")
-    assert processes.module_command("core.worker")[1]["GOMP_SPINCOUNT"] == "7"
+    assert processes.module_command("core.worker", ())[1]["GOMP_SPINCOUNT"] == "7"
 
 
 def test_a_worker_that_dies_before_its_first_word_is_noticed_at_once(store):
