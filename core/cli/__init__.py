@@ -41,19 +41,19 @@ COMMANDS: dict[str, Command] = {
     "simplematch": Command(
         "adapt",
         "simplematch",
-        "Overfit a model to the matchings that it induces once; its metrics before and after. No label is read for it.",
+        "Fit a model once to the matchings that it induces; its metrics before and after. No label is used.",
         "simplematch --embeddings clip.npz --shape 2x2 --json",
     ),
     "ttm": Command(
         "adapt",
         "ttm",
-        "Adapt a model to a benchmark by test-time matching; one line per iteration, 0 being the model before.",
+        "Adapt a model to a benchmark by test-time matching; one line per iteration, 0 being the unadapted model.",
         "ttm --benchmark scenes/left-right --model builtin/clip --seed 0 --json",
     ),
     "alpha": Command(
         "alpha",
         "alpha",
-        "Take a language prior out of a captioner's scores: every metric at alpha 0, at 1, at its best, and validated.",
+        "Remove a language prior from a captioner's scores: every metric at alpha 0, at 1, at its best, and validated.",
         "alpha --benchmark scenes/swap --model builtin/blip-caption --prior train --json",
     ),
     "recall": Command(
@@ -65,7 +65,7 @@ COMMANDS: dict[str, Command] = {
     "blind": Command(
         "alpha",
         "blind",
-        "How far a model gets on a benchmark without looking at a single image.",
+        "How far a model gets on a benchmark without seeing any image.",
         "blind --benchmark scenes/word-order --model builtin/blind-lm",
     ),
     "adapt": Command(
@@ -83,13 +83,13 @@ COMMANDS: dict[str, Command] = {
     "reproduce": Command(
         "tables",
         "reproduce",
-        "A table cell by cell: the paper's number and yours, what is missing, and how long the rest will take.",
+        "A paper's table cell by cell: its numbers and yours, what is missing, and how long the rest will take.",
         "reproduce ttm/1",
     ),
     "sweep": Command(
         "sweep",
         "sweep",
-        "Models x benchmarks x seeds x settings; what is finished is never repeated, what was cut short goes on.",
+        "Models x benchmarks x seeds x settings; finished cells are never repeated, interrupted ones resume.",
         "sweep study.yaml --on ray --address auto --watch",
     ),
     "pretrain": Command(
@@ -101,7 +101,7 @@ COMMANDS: dict[str, Command] = {
     "list": Command(
         "listings",
         "list_command",
-        "What is at hand here: one line each, or everything about one.",
+        "Available models, benchmarks, metrics, presets or tables: one line each, or everything about one.",
         "list benchmarks --json",
     ),
     "add": Command(
@@ -114,7 +114,7 @@ COMMANDS: dict[str, Command] = {
     "fetch": Command(
         "data",
         "fetch",
-        "Download a public benchmark: resumable, verified, nothing of it is run. What needs you is said.",
+        "Download a public benchmark: resumable, verified, no code of it is run; manual steps are listed.",
         "fetch sugarcrepe",
     ),
     "report": Command(
@@ -133,7 +133,7 @@ COMMANDS: dict[str, Command] = {
     "export": Command(
         "export",
         "export_app",
-        "Take away: groups, scores, matchings, metrics, curves, a run, a figure, rows of the papers' tables.",
+        "Export groups, scores, matchings, metrics, curves, a run, a figure, rows of the papers' tables.",
     ),
     "runs": Command(
         "runs",
@@ -144,27 +144,28 @@ COMMANDS: dict[str, Command] = {
 
 
 class Deferred(TyperCommand):
-    """Stands in the list of commands for one that is imported once it is asked for more than its line."""
+    """A command in the list of commands; its file is imported when more than its line is needed."""
 
-    def __init__(self, name: str, where: Command) -> None:
-        super().__init__(name, help=where.help)
-        self.where = where
+    def __init__(self, name: str, entry: Command) -> None:
+        super().__init__(name, help=entry.help)
+        self.entry = entry
 
     def load(self) -> Any:
         """The command itself."""
-        found = getattr(import_module(f"core.cli.{self.where.module}"), self.where.function)
-        if isinstance(found, typer.Typer):
-            return typer.main.get_command(found)
-        single = App()
-        example = f"Example: crossmatch {self.where.example}" if self.where.example else None
-        single.command(self.name, epilog=example)(found)
-        return typer.main.get_command(single)
+        loaded = getattr(import_module(f"core.cli.{self.entry.module}"), self.entry.function)
+        if not isinstance(loaded, typer.Typer):
+            single = App()
+            single.command(self.name, epilog=f"Example: crossmatch {self.entry.example}")(loaded)
+            loaded = single
+        command = typer.main.get_command(loaded)
+        command.help = self.entry.help
+        return command
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         return self.load().make_context(*arguments, **options)
 
 
-class Commands(TyperGroup):
+class _Commands(TyperGroup):
     """The commands in the order of `COMMANDS`."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -175,15 +176,15 @@ class Commands(TyperGroup):
 
 
 app = App(
-    cls=Commands,
+    cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Compositional image-text matching: metrics, induced matchings, test-time matching.",
 )
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _show_version(wanted: bool) -> None:
+    if wanted:
         print(f"crossmatch {version('crossmatch')}")
         raise typer.Exit
 

@@ -28,7 +28,7 @@ def ttm(
     embeddings: options.Embeddings = None,
     shape: options.Shape = None,
     scale: options.Scale = 100.0,
-    model: options.Model = None,
+    model: options.AdaptedModel = None,
     split: options.Split = "test",
     groups: options.Groups = None,
     preset: options.Preset = None,
@@ -60,7 +60,7 @@ def ttm(
     background: options.Background = False,
     as_json: options.Json = False,
 ) -> None:
-    """Adapt a model to a benchmark by test-time matching; one line per iteration, 0 being the model before."""
+    """Adapt a model to a benchmark by test-time matching; one line per iteration, 0 being the unadapted model."""
     job = _job("ttm", locals(), (*_TRAINING, *_LORA, *_TTM, *_ENDS), {"oracle": oracle})
     if background:
         _start(job, seeds, as_json)
@@ -78,7 +78,7 @@ def simplematch(
     embeddings: options.Embeddings = None,
     shape: options.Shape = None,
     scale: options.Scale = 100.0,
-    model: options.Model = None,
+    model: options.AdaptedModel = None,
     split: options.Split = "test",
     groups: options.Groups = None,
     preset: options.Preset = None,
@@ -102,7 +102,7 @@ def simplematch(
     background: options.Background = False,
     as_json: options.Json = False,
 ) -> None:
-    """Overfit a model to the matchings that it induces once; its metrics before and after. No label is read for it."""
+    """Fit a model once to the matchings that it induces; its metrics before and after. No label is used."""
     job = _job("simplematch", locals(), (*_TRAINING, *_LORA, "rounds", "patience"), {})
     if background:
         _start(job, seeds, as_json)
@@ -129,7 +129,7 @@ def _job(
 ) -> dict[str, Any]:
     """The description of a run from a command's arguments."""
     if given["background"]:
-        refuse_unused("with --background: take the model with `runs export` when the run is over", "save")
+        refuse_unused("with --background: get the model with `runs export` when the run has finished", "save")
     settings = {name: given[name] for name in names}
     if settings["lora_targets"] is not None:
         settings["lora_targets"] = [part.strip() for part in settings["lora_targets"].split(",")]

@@ -47,11 +47,11 @@ PriorModel = Annotated[str, typer.Option(help="Language model of --prior lm.", *
 Folder = Annotated[Path | None, typer.Option("--images", help="Folder of training images for --prior train.")]
 TuneOn = Annotated[
     str | None,
-    typer.Option(
-        help="Also choose alpha on this other split, such as validation, and measure it on --split."
-    ),
+    typer.Option(help="Also choose alpha on another split, such as validation, and measure it on --split."),
 ]
-Count = Annotated[int | None, typer.Option("--items", help="Of a retrieval set, the first so many images.")]
+Count = Annotated[
+    int | None, typer.Option("--items", help="Use only the first so many images of a retrieval set.")
+]
 
 
 def alpha(
@@ -68,7 +68,7 @@ def alpha(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Take a language prior out of a captioner's scores: every metric at alpha 0, at 1, at its best, and validated."""
+    """Remove a language prior from a captioner's scores: every metric at alpha 0, at 1, at its best, and validated."""
     benchmark = require_benchmark(name, benchmark)
     wide = benchmark in datasets.names("retrieval")
     kind = prior or ("test" if wide else "gaussian")
@@ -98,7 +98,7 @@ def _check_prior(kind: str, wide: bool) -> None:
     if kind != "train":
         refuse_unused(f"with the prior {kind}", "images")
     if kind == "lm":
-        refuse_unused("with the prior lm, which looks at no image", "samples")
+        refuse_unused("with the prior lm, which uses no image", "samples")
     elif kind == "test" and wide:
         refuse_unused("with the prior test, which takes all images of a retrieval set", "samples")
 
@@ -227,7 +227,7 @@ def blind(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """How far a model gets on a benchmark without looking at a single image."""
+    """How far a model gets on a benchmark without seeing any image."""
     benchmark = require_benchmark(name, benchmark)
     check_blind(model)
     groups = datasets.load(benchmark, split, images=False)

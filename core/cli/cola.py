@@ -12,7 +12,7 @@ import typer
 from core.base.errors import InputError
 from core.cli import options as o
 from core.cli.given_options import benchmark_argument, refuse_unused
-from core.cli.output import ProgressPrinter, make_folder, print_note, show_json
+from core.cli.output import ProgressPrinter, make_folder, print_note, show_json, writing
 from core.cola.background import launch_adaptation
 from core.cola.forgetting import cost_table, run_table
 from core.cola.run import adapt_job, execute
@@ -37,18 +37,20 @@ Fusion = Annotated[
     o.Text, typer.Option(help="mdetr, flava, albef, fiber or fiber-mm (MM-Pred and MM-Adapter).")
 ]
 Mix = Annotated[o.Text, typer.Option(help="Training queries: region, single, multi, hard or combined.")]
-Images = Annotated[o.Whole, typer.Option(help="Measure on the first so many test images (built in: 500).")]
+Images = Annotated[
+    o.Whole, typer.Option(help="Use only the first so many test images (default on the built-in set: 500).")
+]
 Folder = Annotated[
     Path | None, typer.Option(help="Folder of the benchmark's files; scenes/retrieval has none.")
 ]
 Epochs = Annotated[o.Whole, typer.Option(help="Epochs; after each one the model is measured and saved.")]
 Steps = Annotated[o.Whole, typer.Option(help="Steps per epoch.")]
 Batch = Annotated[o.Whole, typer.Option(help="Images and queries of a step: batch x batch pairs.")]
-Rate = Annotated[o.Number, typer.Option(help="Learning rate (default: what suits strategy and model).")]
+Rate = Annotated[o.Number, typer.Option(help="Learning rate (default: depends on strategy and model).")]
 Everything = Annotated[
     bool,
     typer.Option(
-        "--all", help="All strategies with three seeds: the whole table, with the other settings given."
+        "--all", help="All strategies with three seeds: the whole table, with the other settings as given."
     ),
 ]
 
@@ -80,12 +82,12 @@ def adapt(
     source: dict[str, Any] = {"images": images, "folder": folder, "device": device}
     if everything:
         refuse_unused("with --all, which has every strategy and its seeds", "strategy", "seed")
-        refuse_unused("with --all, whose results are kept and not saved elsewhere", "save", "background")
+        refuse_unused("with --all, whose results are cached and not saved elsewhere", "save", "background")
         _table(where, model, options, source, as_json)
         return
     job = adapt_job(where, model, **source, options={**options, "strategy": strategy, "seed": seed})
     if background:
-        refuse_unused("with --background: take the model with `runs export` when the run is over", "save")
+        refuse_unused("with --background: get the model with `runs export` when the run has finished", "save")
 
         run = launch_adaptation(RunStore(), job)
         text = f"started run {run.id}; see `crossmatch runs show {run.id}`"
@@ -165,10 +167,14 @@ def _table(
 def cost(
     model: Annotated[str, typer.Argument(help="The adapted model: run/ID or a folder.")],
     base: Annotated[
-        o.Text, typer.Option(help="What it was adapted from (default: what its folder names).", **o.named)
+        o.Text,
+        typer.Option(help="The model it was adapted from (default: as its folder names it).", **o.named),
     ] = None,
     sets: Annotated[
-        o.Text, typer.Option(help="Sets to measure on, with commas (default: all but its own).")
+        o.Text,
+        typer.Option(
+            help="Sets to measure on, separated by commas (default: all that it was not adapted on)."
+        ),
     ] = None,
     groups: o.Groups = None,
     device: o.Device = "auto",
@@ -186,7 +192,8 @@ def cost(
     else:
         table = cost_table(model, base, names, groups=groups, device=device, say=print_note)
     if out is not None:
-        table.to_csv(out, index=False)
+        with writing(out):
+            table.to_csv(out, index=False)
         print_note(f"wrote {out}")
     if as_json:
         show_json(json.loads(table.to_json(orient="records")))

@@ -8,61 +8,62 @@ from typing import Annotated, Any
 import typer
 
 from core.base.errors import InputError
+from core.cli import options
 from core.cli.evaluate import load_evaluation
 from core.cli.given_options import refuse_unused
-from core.cli.options import Benchmark, Json, Seed, Split
-from core.cli.output import print_note, show_json
+from core.cli.output import print_note, show_json, writing
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from core.metrics.paired import comparison_table, differences, in_order_of
 from core.teaching.single_group import holds_embeddings
 from core.ttm.defaults import full_name
 
-FILES = (".csv", ".parquet", ".npz", ".jsonl")
+_FILES = (".csv", ".parquet", ".npz", ".jsonl")
 
-Side = Annotated[
+_Side = Annotated[
     str, typer.Argument(help="A file of scores or embeddings, or a model that scores --benchmark.")
 ]
 
 
 def compare(
-    a: Side,
-    b: Side,
-    benchmark: Benchmark = None,
-    split: Split = "test",
+    a: _Side,
+    b: _Side,
+    benchmark: options.Benchmark = None,
+    split: options.Split = "test",
     shape: Annotated[
         str | None,
-        typer.Option(help="Groups of this shape alone, images x captions; of embeddings 2x2 by default."),
+        typer.Option(help="Only groups of this shape, images x captions; of embeddings 2x2 by default."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="CSV for the table.")] = None,
-    seed: Seed = 0,
-    as_json: Json = False,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Two models, two files, or a file and a model on the same groups: every metric, and the difference paired."""
     models = [side for side in (a, b) if not _is_file(side)]
     if models and benchmark is None:
         raise InputError(
-            f"{models[0]!r} is no file of scores or embeddings, so it is taken for a model; "
+            f"{models[0]!r} is not a file of scores or embeddings, so it is taken for a model; "
             "name its benchmark with --benchmark, or give an existing file."
         )
     if not models:
         refuse_unused("with two files", "benchmark", "split")
     if not models and not any(map(_is_embeddings, (a, b))):
         refuse_unused("with two files of scores", "shape")
-    sides = [_evaluate(side, benchmark, split, shape, seed) for side in (a, b)]
-    sides[1] = in_order_of(sides[1], sides[0].ids)
-    table = comparison_table(sides[0], sides[1], names=("A", "B"))
+    first, second = (_evaluate(side, benchmark, split, shape, seed) for side in (a, b))
+    second = in_order_of(second, first.ids)
     if out is not None:
-        _write(table, out)
+        with writing(out):
+            comparison_table(first, second, ("A", "B")).to_csv(out, index=False)
+        print_note(f"wrote {out}")
     if as_json:
-        show_json(_record(a, b, *sides))
-    else:
-        m, k = sides[0].shape
-        print(f"A: {a}\nB: {b}\n{len(sides[0].ids)} groups of {m}x{k}\n{_text(sides[0], sides[1])}")
+        show_json(_record(a, b, first, second))
+        return
+    m, k = first.shape
+    print(f"A: {a}\nB: {b}\n{len(first.ids)} groups of {m}x{k}\n{_text(first, second)}")
 
 
 def _is_file(side: str) -> bool:
-    return Path(side).suffix.lower() in FILES or Path(side).is_file()
+    return Path(side).suffix.lower() in _FILES or Path(side).is_file()
 
 
 def _is_embeddings(side: str) -> bool:
@@ -108,13 +109,3 @@ def _text(a: Evaluation, b: Evaluation) -> str:
             f"{found.broken:>8}{found.fixed:>8}{found.p_value:>11.2g}"
         )
     return "\n".join(lines)
-
-
-def _write(table: Any, out: Path) -> None:
-    try:
-        table.to_csv(out, index=False)
-    except OSError as error:
-        raise InputError(
-            f"The file {out} cannot be written ({error.strerror}); choose another --out."
-        ) from None
-    print_note(f"wrote {out}")

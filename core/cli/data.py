@@ -45,7 +45,7 @@ def add(
     citation: Annotated[str, typer.Option(help="How to cite it.")] = "",
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave groups with problems out.")] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Only say what is wrong and what would be added.")
+        bool, typer.Option("--check", help="Only report problems and what would be added.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -130,9 +130,10 @@ def remove(name: Annotated[str, typer.Argument(help="A set of your own: mine/NAM
 def fetch(
     name: Annotated[str, typer.Argument(help="A benchmark or family: sugarcrepe, whatsup/a-1x4, ...")],
     folder: Annotated[
-        Path | None, typer.Option(help="Where to (default: the first data folder, by family).")
+        Path | None,
+        typer.Option(help="Target folder (default: a folder for the family in the first data folder)."),
     ] = None,
 ) -> None:
-    """Download a public benchmark: resumable, verified, nothing of it is run. What needs you is said."""
+    """Download a public benchmark: resumable, verified, no code of it is run; manual steps are listed."""
     for path in fetch_benchmark(name, folder, ProgressPrinter()):
-        print_note(f"have {path}")
+        print_note(f"available: {path}")

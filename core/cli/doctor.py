@@ -11,7 +11,7 @@ from core.cli.options import Json
 from core.cli.output import print_note, show_json
 from core.doctor import PROBLEM, cache_size, diagnose, human_bytes
 
-cache_app = App(no_args_is_help=True, help="The cache of scores: show, clear.")
+cache_app = App(no_args_is_help=True)
 
 
 def doctor(
@@ -21,22 +21,22 @@ def doctor(
     as_json: Json = False,
 ) -> None:
     """What this machine has and lacks: device, memory, caches, data, extras. Works offline; changes nothing."""
-    found = diagnose(deep)
+    diagnoses = diagnose(deep)
     if as_json:
-        show_json([finding._asdict() for finding in found])
+        show_json([each._asdict() for each in diagnoses])
     else:
-        signs = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
-        for finding in found:
-            print(f"{signs[finding.state]}  {finding.topic}: {finding.text}")
-            if finding.do:
-                print(f"         -> {finding.do}")
-    if any(finding.state == PROBLEM for finding in found):
+        labels = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
+        for each in diagnoses:
+            print(f"{labels[each.state]}  {each.topic}: {each.text}")
+            if each.do:
+                print(f"         -> {each.do}")
+    if any(each.state == PROBLEM for each in diagnoses):
         raise typer.Exit(1)
 
 
 @cache_app.command("show", epilog="Example: crossmatch cache show --json")
 def _cache_show(as_json: Json = False) -> None:
-    """How many scores are kept, and how much disk they take."""
+    """How many scores are cached, and how much disk space they take."""
     path, scores, size = cache_size()
     if as_json:
         show_json({"path": str(path), "scores": scores, "bytes": size})
@@ -46,10 +46,10 @@ def _cache_show(as_json: Json = False) -> None:
 
 @cache_app.command("clear", epilog="Example: crossmatch cache clear")
 def _cache_clear() -> None:
-    """Forget every score; they are computed again when they are needed."""
+    """Delete every cached score; scores are computed again when needed."""
     from core.scoring.scores import ScoreCache  # pandas
 
     cache = ScoreCache()
     before = cache.size()
     cache.clear()
-    print_note(f"forgot {before.scores} scores, {human_bytes(before.bytes)}")
+    print_note(f"deleted {before.scores} scores, {human_bytes(before.bytes)}")

@@ -1,4 +1,4 @@
-"""What was typed on the command line: an option takes effect, or is refused in one sentence."""
+"""What the user gave on the command line: an option takes effect, or is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _running: ContextVar[Any] = ContextVar("running", default=None)  # the context o
 
 
 class _Command(TyperCommand):
-    """A command that knows, while it runs, what of it was typed."""
+    """A command that knows, while it runs, which of its parameters were given."""
 
     def invoke(self, ctx: Any) -> Any:
         before = _running.set(ctx)
@@ -25,7 +25,7 @@ class _Command(TyperCommand):
 
 
 class App(typer.Typer):
-    """Commands that may ask what was typed (`was_given`, `refuse_unused`). No group of them offers to complete: the
+    """Commands that may ask what was given (`was_given`, `refuse_unused`). No group of them offers to complete: the
     shell completes `crossmatch` alone."""
 
     def __init__(self, **options: Any) -> None:
@@ -44,22 +44,17 @@ def was_given(name: str) -> bool:
 
 
 def refuse_unused(why: str, *names: str) -> None:
-    """Raise InputError for the first of these parameters that was typed: it has no effect here.
+    """Raise InputError for the first of these parameters that was given: it has no effect here.
 
     why : ends the sentence `--split has no effect ...`.
     """
-    for name in names:
-        if was_given(name):
-            raise InputError(f"{_flag(name)} has no effect {why}; leave it out.")
-
-
-def _flag(name: str) -> str:
-    """How a parameter is typed: `--split` of `split`."""
-    return next(p.opts[0] for p in _running.get().command.params if p.name == name)
+    for name in filter(was_given, names):
+        flag = next(p.opts[0] for p in _running.get().command.params if p.name == name)
+        raise InputError(f"{flag} has no effect {why}; leave it out.")
 
 
 def benchmark_argument(argument: str | None, option: str | None) -> str | None:
-    """The benchmark that was named, first without a flag (`crossmatch ttm winoground`) or by --benchmark."""
+    """The benchmark, given first without a flag (`crossmatch ttm winoground`) or by --benchmark."""
     if argument is not None and option is not None:
         raise InputError(
             f"The benchmark is named twice, {argument!r} and --benchmark {option}; leave one of them out."
@@ -69,7 +64,7 @@ def benchmark_argument(argument: str | None, option: str | None) -> str | None:
 
 def require_benchmark(argument: str | None, option: str | None) -> str:
     """As `benchmark_argument`, where there must be one."""
-    found = benchmark_argument(argument, option)
-    if found is None:
+    benchmark = benchmark_argument(argument, option)
+    if benchmark is None:
         raise InputError("Name a benchmark first, or with --benchmark (see `crossmatch list benchmarks`).")
-    return found
+    return benchmark

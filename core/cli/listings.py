@@ -122,11 +122,11 @@ _LISTINGS = {
 def list_command(
     what: Annotated[str, typer.Argument(help="models, benchmarks, metrics, presets or tables.")],
     name: Annotated[
-        str | None, typer.Argument(help="One of them: everything about it, such as its next step in full.")
+        str | None, typer.Argument(help="One of them: everything about it, such as what it still needs.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """What is at hand here: one line each, or everything about one."""
+    """Available models, benchmarks, metrics, presets or tables: one line each, or everything about one."""
     if what not in _LISTINGS:
         raise unknown_name("listing", what, _LISTINGS)
     rows = _LISTINGS[what]()
@@ -142,7 +142,7 @@ def list_command(
     else:
         print("\n".join(_table_lines(rows)) or "nothing")
         if any(str(row.get("state", "")).startswith("needs") for row in rows):
-            print_note(f"what is not here, and the next step: `crossmatch list {what} NAME`")
+            print_note(f"what is missing, and the next step: `crossmatch list {what} NAME`")
 
 
 def _table_lines(rows: list[dict[str, Any]]) -> list[str]:

@@ -28,22 +28,26 @@ named: dict[str, Any] = {"callback": _full_names}
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
+RunId = Annotated[str, typer.Argument(help="Run id.")]
 
 # What is measured or adapted. The same benchmark, named first and without a flag: `crossmatch ttm winoground`.
 Positional = Annotated[
     Text, typer.Argument(metavar="[BENCHMARK]", help="The benchmark, instead of --benchmark.")
 ]
 Benchmark = Annotated[Text, typer.Option(help="A benchmark by name, such as scenes/left-right.")]
+RequiredBenchmark = Annotated[str, typer.Option(help="A benchmark by name, such as scenes/left-right.")]
+Benchmarks = Annotated[list[str], typer.Option(help="A benchmark; repeat for more.")]
 Embeddings = Annotated[
     Path | None, typer.Option(help="NPZ with `img` and `cap`, rows in group order, instead of a benchmark.")
 ]
+Scores = Annotated[Path | None, typer.Option(help="Score file: CSV, Parquet, NPZ or JSONL.")]
 Shape = Annotated[
-    Text, typer.Option(help="Groups of this shape alone, images x captions; of --embeddings 2x2 by default.")
+    Text, typer.Option(help="Only groups of this shape, images x captions; of --embeddings 2x2 by default.")
 ]
 Scale = Annotated[
     float, typer.Option(help="Factor on the cosine of --embeddings, as the model's logit scale.")
 ]
-Model = Annotated[
+AdaptedModel = Annotated[
     Text,
     typer.Option(
         help="Model to adapt: a built-in, hub or short name (clip-b32, clip-b16, siglip-b16, siglip-l16), or a folder "
@@ -52,11 +56,18 @@ Model = Annotated[
         **named,
     ),
 ]
+Model = Annotated[
+    str,
+    typer.Option(help="Model: a built-in, hub or short name (such as siglip-l16), or a folder.", **named),
+]
+Models = Annotated[list[str], typer.Option(help="A model; repeat for more.", **named)]
 Split = Annotated[str, typer.Option(help="Split of the benchmark.")]
 Groups = Annotated[Whole, typer.Option(help="Use only the first so many groups.")]
+Images = Annotated[Whole, typer.Option(help="Use only the first so many images.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.", callback=_device)]
 AdaptOn = Annotated[
-    Number, typer.Option(help="Transfer check: adapt on this share of the groups, report the rest apart.")
+    Number,
+    typer.Option(help="Transfer check: adapt on this share of the groups, report the rest separately."),
 ]
 SplitSeed = Annotated[
     Whole, typer.Option(help="Seed that draws the groups of --adapt-on (default: 0).", min=0)
@@ -69,30 +80,32 @@ Background = Annotated[bool, typer.Option(help="Start as a background run and pr
 Preset = Annotated[
     Text,
     typer.Option(
-        help="Settings to start from (`list presets`; default: what suits). One of the paper's brings its model and "
-        "benchmark where none is named; with another model its absolute thresholds are refused, set your own; with "
-        "--variant its counterpart of that variant is taken."
+        help="Settings to start from (`list presets`; default: what suits). A paper's preset brings its model and "
+        "benchmark unless you name others; with another model its absolute thresholds are refused, so set your own; "
+        "--variant selects its counterpart of that variant."
     ),
 ]
 Epochs = Annotated[Whole, typer.Option(help="Epochs per iteration (round).")]
 Rate = Annotated[Number, typer.Option(help="Learning rate of the first iteration.")]
 Batch = Annotated[Whole, typer.Option(help="Groups per batch.")]
-MicroBatch = Annotated[Whole, typer.Option(help="Pairs that pass the model at once; the loss stays.")]
+MicroBatch = Annotated[
+    Whole, typer.Option(help="Pairs that pass the model at once; the loss stays the same.")
+]
 Augmentation = Annotated[Text, typer.Option(help="none, resize-crop or jitter.")]
-Precision = Annotated[Text, typer.Option(help="float32 or bfloat16 (training alone).")]
+Precision = Annotated[Text, typer.Option(help="float32 or bfloat16 (for training only).")]
 LoraRank = Annotated[Whole, typer.Option(help="Train low-rank adapters of this rank, not the whole model.")]
 LoraAlpha = Annotated[Number, typer.Option(help="Their weight is alpha / rank (default: twice the rank).")]
-LoraTargets = Annotated[Text, typer.Option(help="Names of the layers that get one, with commas.")]
+LoraTargets = Annotated[Text, typer.Option(help="Names of the layers that get one, separated by commas.")]
 Iterations = Annotated[Whole, typer.Option(help="Number of iterations T.")]
 Variant = Annotated[
     Text,
     typer.Option(
-        help="group, or global: all images against all captions, with the global preset's thresholds, relative where "
-        "the paper has none."
+        help="group, or global: all images against all captions, with the global preset's thresholds (relative where "
+        "the paper has none)."
     ),
 ]
 Mode = Annotated[
-    Text, typer.Option(help="absolute, or relative: the top 1 - tau pairs (global, and its default).")
+    Text, typer.Option(help="absolute, or relative: the top 1 - tau pairs (global only, its default).")
 ]
 Schedule = Annotated[Text, typer.Option(help="linear, cosine, constant or ascending.")]
 TauFirst = Annotated[
@@ -104,6 +117,8 @@ CoverageLast = Annotated[Number, typer.Option(help="Last threshold as a share se
 KeepOptimizer = Annotated[
     bool | None, typer.Option(help="Carry AdamW's state into the next iteration (default: the preset's).")
 ]
-Oracle = Annotated[bool, typer.Option(help="Skyline: train on exactly the right matchings. READS THE TRUTH.")]
+Oracle = Annotated[
+    bool, typer.Option(help="Upper bound: train on exactly the right matchings. USES THE TRUTH.")
+]
 Rounds = Annotated[Whole, typer.Option(help="Maximum rounds.")]
-Patience = Annotated[Whole, typer.Option(help="Rounds without a rise before it ends.")]
+Patience = Annotated[Whole, typer.Option(help="Rounds without a rise of GroupScore before it ends.")]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,19 @@ def print_note(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def make_folder(folder: Path, flag: str) -> None:
-    """Make the folder of a result, before the work that would be lost without it. Raises InputError, which names the
-    option that gave it."""
+@contextmanager
+def writing(path: Path, flag: str = "--out") -> Iterator[None]:
+    """Raises InputError where a result cannot be written; it names the option that gave the path."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        yield
     except OSError as error:
-        raise InputError(
-            f"The folder {folder} cannot be written ({error.strerror}); choose another {flag}."
-        ) from None
+        raise InputError(f"{path} cannot be written ({error.strerror}); choose another {flag}.") from None
+
+
+def make_folder(folder: Path, flag: str) -> None:
+    """Make the folder of a result before the work that would be lost without it."""
+    with writing(folder, flag):
+        folder.mkdir(parents=True, exist_ok=True)
 
 
 class ProgressPrinter:

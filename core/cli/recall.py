@@ -6,28 +6,23 @@ from typing import Annotated, Any
 
 import typer
 
+from core.cli import options
 from core.cli.given_options import require_benchmark
-from core.cli.options import Json, Positional, Seed, named
 from core.cli.output import count_progress, format_metrics, show_json
 from core.debiasing.retrieval import retrieval_record
 from core.scoring.scores import ScoreCache
 
-Items = Annotated[int | None, typer.Option(help="Only the first so many images.")]
-
 
 def recall(
-    name: Positional = None,
+    name: options.Positional = None,
     benchmark: Annotated[
         str | None, typer.Option(help="A retrieval set: coco, flickr30k, imagenet, scenes/retrieval.")
     ] = None,
-    model: Annotated[
-        str,
-        typer.Option(help="Any model: a built-in, hub or short name (`siglip-l16`), or a folder.", **named),
-    ] = "builtin/clip",
-    split: Annotated[str, typer.Option(help="Split of the benchmark.")] = "test",
-    items: Items = None,
-    seed: Seed = 0,
-    as_json: Json = False,
+    model: options.Model = "builtin/clip",
+    split: options.Split = "test",
+    items: options.Images = None,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
 ) -> None:
     """R@1, R@5 and R@10 both ways, with any number of captions per image; accuracy where captions name classes."""
     benchmark = require_benchmark(name, benchmark)

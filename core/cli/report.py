@@ -8,23 +8,23 @@ from typing import Annotated
 import typer
 
 from core.base.errors import InputError
+from core.cli import options
 from core.cli.given_options import refuse_unused
-from core.cli.options import Device, named
 from core.cli.output import ProgressPrinter, print_note
 from core.exchange.report import evaluate_all, write_report
 
 
 def report(
-    model: Annotated[list[str], typer.Option(help="A model; repeat for more.", **named)],
-    benchmark: Annotated[list[str], typer.Option(help="A benchmark; repeat for more.")],
+    model: options.Models,
+    benchmark: options.Benchmarks,
     out: Annotated[Path, typer.Option(help="The HTML file.")],
-    split: Annotated[str, typer.Option(help="Split of the benchmarks.")] = "test",
+    split: options.Split = "test",
     examples: Annotated[int, typer.Option(help="Groups shown per model and benchmark.")] = 6,
     images: Annotated[
         bool | None,
         typer.Option("--images/--no-images", help="Show images (default: built-in and your own sets only)."),
     ] = None,
-    device: Device = "auto",
+    device: options.Device = "auto",
 ) -> None:
     """Models on benchmarks as one HTML file that opens without network: metrics, charts, tags, groups, sources."""
     if out.suffix.lower() not in (".html", ".htm"):

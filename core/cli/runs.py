@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from core.base.errors import InputError
+from core.cli import options
 from core.cli.given_options import App
-from core.cli.options import Json
-from core.cli.output import format_spread, format_step, print_note, show_json
+from core.cli.output import format_spread, format_step, print_note, show_json, writing
 from core.exchange.model import export_model, push_model
 from core.exchange.runs import import_run
 from core.metrics.groups import GROUP_MATCH
@@ -23,12 +23,8 @@ from core.ttm.explain import summary as change_summary
 from core.ttm.run import load_groups
 from core.ttm.seeds import final_values, group_runs, resume_group, seed_of, summary
 
-runs_app = App(
-    no_args_is_help=True,
-    help="Background runs: list, show, seeds, explain, stop, resume, delete, export, push, import.",
-)
-RunId = Annotated[str, typer.Argument(help="Run id.")]
-Either = Annotated[str, typer.Argument(help="Run id, or the id of a group of seeds (g-...).")]
+runs_app = App(no_args_is_help=True)
+_RunOrGroup = Annotated[str, typer.Argument(help="Run id, or the id of a group of seeds (g-...).")]
 
 
 def _ids(store: RunStore, name: str) -> list[str]:
@@ -37,7 +33,7 @@ def _ids(store: RunStore, name: str) -> list[str]:
 
 
 @runs_app.command("list", epilog="Example: crossmatch runs list --json")
-def runs_list(as_json: Json = False) -> None:
+def _list(as_json: options.Json = False) -> None:
     """All runs, newest first."""
     runs = RunStore().list()
     if as_json:
@@ -50,7 +46,7 @@ def runs_list(as_json: Json = False) -> None:
 
 
 @runs_app.command("show", epilog="Example: crossmatch runs show RUN --json")
-def runs_show(run: RunId, as_json: Json = False) -> None:
+def _show(run: options.RunId, as_json: options.Json = False) -> None:
     """One run with all its iterations."""
     store = RunStore()
     found, steps = store.get(run), store.steps(run)
@@ -66,8 +62,8 @@ def runs_show(run: RunId, as_json: Json = False) -> None:
 
 
 @runs_app.command("seeds", epilog="Example: crossmatch runs seeds GROUP --json")
-def runs_seeds(
-    group: Annotated[str, typer.Argument(help="Group id (g-...).")], as_json: Json = False
+def _seeds(
+    group: Annotated[str, typer.Argument(help="Group id (g-...).")], as_json: options.Json = False
 ) -> None:
     """A group of seeds: every run's state, mean and standard deviation per iteration, and the result."""
     store = RunStore()
@@ -86,21 +82,19 @@ def runs_seeds(
 
 
 @runs_app.command("explain", epilog="Example: crossmatch runs explain RUN --json")
-def runs_explain(
-    run: RunId,
+def _explain(
+    run: options.RunId,
     metric: Annotated[
         str, typer.Option(help="What counts as right: one of `crossmatch list metrics`.")
     ] = GROUP_MATCH,
     out: Annotated[Path | None, typer.Option(help="CSV file for the table, one row per group.")] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Which groups a run fixed and broke, when it trained on them, and with which pseudo-label."""
     table = _explained(run, metric)
     if out is not None:
-        try:
+        with writing(out):
             table.to_csv(out, index=False)
-        except OSError as error:
-            raise InputError(f"{out} cannot be written ({error.strerror}); choose another --out.") from None
         print_note(f"wrote {out}")
     record: dict[str, Any] = {"metric": metric, **change_summary(table)}
     record |= {"fixed_ids": fixed(table), "broken_ids": broken(table)}
@@ -127,7 +121,7 @@ def _explained(run_id: str, metric: str) -> Any:
 
 
 @runs_app.command("stop", epilog="Example: crossmatch runs stop RUN")
-def runs_stop(run: Either) -> None:
+def _stop(run: _RunOrGroup) -> None:
     """Ask a run (or a group's) to stop; it can be resumed."""
     store = RunStore()
     for run_id in _ids(store, run):
@@ -135,8 +129,8 @@ def runs_stop(run: Either) -> None:
 
 
 @runs_app.command("resume", epilog="Example: crossmatch runs resume RUN")
-def runs_resume(run: Either) -> None:
-    """Go on with a stopped, interrupted or failed run after its last finished iteration."""
+def _resume(run: _RunOrGroup) -> None:
+    """Resume a stopped, interrupted or failed run after its last finished iteration."""
     store = RunStore()
     if run.startswith("g-"):
         resume_group(store, run)
@@ -145,7 +139,7 @@ def runs_resume(run: Either) -> None:
 
 
 @runs_app.command("delete", epilog="Example: crossmatch runs delete RUN")
-def runs_delete(run: Either) -> None:
+def _delete(run: _RunOrGroup) -> None:
     """Delete a run (or a group's) and everything it saved."""
     store = RunStore()
     for run_id in _ids(store, run):
@@ -153,16 +147,16 @@ def runs_delete(run: Either) -> None:
 
 
 @runs_app.command("export", epilog="Example: crossmatch runs export RUN adapted.zip")
-def runs_export(
-    run: RunId, out: Annotated[Path, typer.Argument(help="New folder, or a file that ends in .zip.")]
+def _export(
+    run: options.RunId, out: Annotated[Path, typer.Argument(help="New folder, or a file that ends in .zip.")]
 ) -> None:
     """Write a finished run's adapted model, with its card, to a folder or zip."""
     print_note(f"wrote {export_model(RunStore(), run, out)}")
 
 
 @runs_app.command("push", epilog="Example: HF_TOKEN=... crossmatch runs push RUN ada/clip-adapted")
-def runs_push(
-    run: RunId,
+def _push(
+    run: options.RunId,
     repository: Annotated[str, typer.Argument(help="Repository on the Hugging Face hub: USER/NAME.")],
     public: Annotated[bool, typer.Option(help="Make a new repository public (default: private).")] = False,
 ) -> None:
@@ -172,7 +166,7 @@ def runs_push(
 
 
 @runs_app.command("import", epilog="Example: crossmatch runs import run.zip")
-def runs_import(
+def _import(
     source: Annotated[Path, typer.Argument(help="Folder or zip from `crossmatch export run`.")],
 ) -> None:
     """Open a run from another machine: it appears among the runs here, under a new id."""

@@ -47,7 +47,7 @@ def sweep(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Models x benchmarks x seeds x settings; what is finished is never repeated, what was cut short goes on."""
+    """Models x benchmarks x seeds x settings; finished cells are never repeated, interrupted ones resume."""
     if on not in _PLACES:
         raise unknown_name("place for a sweep", on, _PLACES)
     if at_once < 1:
@@ -57,7 +57,7 @@ def sweep(
     elif on == "here":
         refuse_unused("without --on ray", "address")
     else:
-        refuse_unused("with --on ray: the cluster decides how many work", "at_once")
+        refuse_unused("with --on ray: the cluster decides how many run at a time", "at_once")
     plan, store = read_plan(file), RunStore()
     if not table:
         if on == "here":
@@ -78,7 +78,7 @@ def _tell_cluster_keys(plan: SweepPlan) -> None:
     """A file may go to a cluster later, so what only a cluster heeds is said and not refused."""
     idle = [key for key in ("gpus", "cpus", "retries") if key in plan.source]
     if idle:
-        print_note(f"{' and '.join(idle)} of {plan.name} are heeded on a Ray cluster alone (--on ray)")
+        print_note(f"{' and '.join(idle)} of {plan.name} are used only on a Ray cluster (--on ray)")
 
 
 def _run(store: RunStore, plan: SweepPlan, on: str, address: str | None, at_once: int, watch: bool) -> None:
@@ -149,7 +149,7 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 def format_progress(found: SweepProgress) -> str:
     """One line of text: cells, share of the work, time left."""
-    parts = [f"{found.share:.0%}", f"{found.finished} of {found.cells} cells done", f"{found.live} at work"]
+    parts = [f"{found.share:.0%}", f"{found.finished} of {found.cells} cells done", f"{found.live} running"]
     if found.failed:
         parts.append(f"{found.failed} failed")
     if found.finished < found.cells and found.seconds_left is not None:

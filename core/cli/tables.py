@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 _STATES = {
     "done": "done",
     "running": "running",
-    "stopped": "cut short; --run goes on",
+    "stopped": "interrupted; --run resumes it",
     "ready": "ready to run",
     "missing": "cannot run yet",
-    "printed": "printed numbers, no run",
+    "printed": "published numbers only",
 }
 
 
@@ -33,11 +33,11 @@ def reproduce(
     ],
     seeds: Annotated[int, typer.Option(help="Seeds per line that is trained; other lines run once.")] = 4,
     run: Annotated[
-        bool, typer.Option("--run", help="Run what can run, and wait; cut short, it goes on next time.")
+        bool, typer.Option("--run", help="Run what can run, and wait; if interrupted, it resumes next time.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """A table cell by cell: the paper's number and yours, what is missing, and how long the rest will take."""
+    """A paper's table cell by cell: its numbers and yours, what is missing, and how long the rest will take."""
     if seeds < 1:
         raise InputError(f"{seeds} seeds were asked for; ask for 1 or more.")
     if all(line.job is None or line.seeds is not None for line in papers.lines(table)):
@@ -57,7 +57,7 @@ def format_plan(found: TablePlan) -> str:
     left = found.seconds
     end = f"what can run takes about {duration(left)}" if left else "nothing can run now"
     done = all(status.state in ("done", "printed") for status in found.lines)
-    head = f"{found.name}: {found.title}; {found.seeds} seeds a line"
+    head = f"{found.name}: {found.title}; {found.seeds} seeds per line"
     return "\n\n".join([head, *blocks, "all done" if done else end])
 
 
