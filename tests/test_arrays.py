@@ -124,7 +124,7 @@ def test_every_shape_type_and_library_gives_what_brute_force_gives(library, dtyp
     array, own = made(scores, library, dtype), made(truth, library)
     matches, found = match_and_evaluate(array, own)
     check(scores, truth, matches, found)
-    check(scores, truth, match(array), outcomes(array, own, matches=matches))
+    check(scores, truth, match(array), outcomes(array, own))
     group_score = to_numpy(found["group_score"].value)
     np.testing.assert_array_equal(to_numpy(fitted_groups(array, own)), group_score)
 

@@ -230,7 +230,7 @@ def test_a_retrieval_set_is_debiased_on_the_command_line(make, monkeypatch):
 
 
 def test_training_pairs_are_scenes_and_captions_of_the_models_own_training_data(tmp_path):
-    from benchmarks.training_set import training_pairs
+    from benchmarks.results.training_set import training_pairs
     from core.scenes.training_data import DataRecipe, training_data
 
     recipe = DataRecipe(singles=30, twins=0, detail=0.15)
@@ -258,7 +258,7 @@ class Copier:
 
 
 def test_a_model_biased_towards_common_captions_has_a_best_alpha_above_zero_on_its_training_set():
-    from benchmarks.training_set import TrainingPairs, training_retrieval
+    from benchmarks.results.training_set import TrainingPairs, training_retrieval
 
     rng = np.random.default_rng(0)
     n = 120

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.training_set import SIZES, training_pairs, training_retrieval
+from benchmarks.results.training_set import SIZES, training_pairs, training_retrieval
 from core.base.files import write_json
 from core.datasets import load
 from core.debiasing.blind import blind_baseline

@@ -13,12 +13,12 @@ import numpy as np
 
 from core.base.errors import InputError
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import INDIVIDUAL_MATCH, Estimate, outcomes
+from core.metrics.groups import INDIVIDUAL_MATCH, Estimate
 from core.scorers.score_kinds import KINDS
 from core.scoring.load import scorer_kind
 
 # A blind model that gets so much of the way from chance to everything has solved a benchmark.
-SOLVED_SHARE = 0.8
+_SOLVED_SHARE = 0.8
 METRIC = INDIVIDUAL_MATCH  # on 1xk it is TextScore; on every other shape the one that counts single images
 
 VERDICTS = {
@@ -97,7 +97,7 @@ def _verdict(found: Estimate, square: bool) -> str:
         return "against"
     if found.low <= found.chance:
         return "no"
-    return "solved" if _share_above_chance(found)[0] >= SOLVED_SHARE else "partly"
+    return "solved" if _share_above_chance(found)[0] >= _SOLVED_SHARE else "partly"
 
 
 def explain(check: BlindCheck, model: str, shape: tuple[int, int]) -> str:
@@ -121,14 +121,3 @@ def explain(check: BlindCheck, model: str, shape: tuple[int, int]) -> str:
         f"misleads it here.",
     }[check.verdict]
     return f"{VERDICTS[check.verdict]} {what}"
-
-
-def blind_ceiling(shape: tuple[int, int], metric: str) -> float:
-    """The most that a blind model can get on a metric, in percent, by the strict rule about ties.
-
-    With one image nothing limits it. With several, an image's score never beats another's, and the same caption comes
-    first for all of them: it does best where that is a true one, and so are those that follow.
-    """
-    m, k = shape
-    scores = np.tile(np.arange(k, 0, -1.0), (1, m, 1))
-    return 100 * float(outcomes(scores, np.arange(m)[None], [metric])[metric].value.mean())

@@ -17,7 +17,8 @@ import scipy
 from array_api_compat import array_namespace
 
 from core.base.arrays import Array, as_float64, like, to_numpy
-from core.debiasing.debias import centre_of_longest_best, check_prior, grid, split_halves
+from core.base.errors import InputError
+from core.debiasing.debias import check_prior
 from core.groups import check_truth
 from core.matching.groups import check_scores
 from core.metrics.alpha_intervals import AlphaInputs, AlphaIntervals
@@ -82,17 +83,6 @@ class ValidatedAlpha(NamedTuple):
         return {name: (float(x.mean()), float(x.std())) for name, x in self._asdict().items()}
 
 
-def alpha_intervals(scores: Array, prior: Array, truth: Array, metric: str) -> AlphaIntervals:
-    """The intervals of alpha on which each group, or each part of one that counts by itself, is right.
-
-    scores : float (n, m, k), log P(t|i). prior : float (n, k). truth : int (n, m). metric : a name of `METRICS`, whose
-    alpha rule is asked.
-    """
-    array = as_float64(check_scores(scores))
-    rule, own = metric_entry(metric, *array.shape[1:]).alpha, check_truth(truth, *array.shape)
-    return rule.spans(AlphaInputs(array, check_prior(prior, array), like(own, array)))
-
-
 def alpha_curve(scores: Array, prior: Array, truth: Array, metric: str) -> AlphaCurve:
     """The exact curve of a metric over alpha in [0, 1].
 
@@ -109,7 +99,14 @@ def alpha_curve(scores: Array, prior: Array, truth: Array, metric: str) -> Alpha
     >>> curve.edges.round(4).tolist(), curve.values.tolist()  # right once the common caption's lead of 3 counts 1/3
     ([0.0, 0.3333, 1.0], [0.0, 100.0])
     """
-    return _curve(alpha_intervals(scores, prior, truth, metric))
+    return _curve(_intervals(scores, prior, truth, metric))
+
+
+def _intervals(scores: Array, prior: Array, truth: Array, metric: str) -> AlphaIntervals:
+    """The intervals of alpha on which each group, or each part of one that counts by itself, is right."""
+    array = as_float64(check_scores(scores))
+    rule, own = metric_entry(metric, *array.shape[1:]).alpha, check_truth(truth, *array.shape)
+    return rule.spans(AlphaInputs(array, check_prior(prior, array), like(own, array)))
 
 
 def _curve(s: AlphaIntervals) -> AlphaCurve:
@@ -173,14 +170,33 @@ def interval(curve: AlphaCurve, n: int, level: float = 0.95) -> tuple[np.ndarray
 
 def best_alpha(curve: AlphaCurve) -> BestAlpha:
     """The highest value of a curve with every interval that reaches it; a point alone never beats its neighbours."""
-    values, edges = to_numpy(curve.values), to_numpy(curve.edges)
-    best = values.max()
-    reached = np.concatenate([[False], values == best, [False]]).astype(int)
-    starts, stops = np.flatnonzero(np.diff(reached) == 1), np.flatnonzero(np.diff(reached) == -1)
-    intervals = np.column_stack([edges[starts], edges[stops]])
-    width = intervals[:, 1] - intervals[:, 0]
-    low, high = intervals[width.argmax()]
-    return BestAlpha(float(best), float(low), float(high), float((low + high) / 2), intervals)
+    values = to_numpy(curve.values)
+    intervals = to_numpy(curve.edges)[best_runs(values)]
+    low, high = intervals[np.diff(intervals).argmax()].tolist()
+    return BestAlpha(float(values.max()), low, high, (low + high) / 2, intervals)
+
+
+def best_runs(values: np.ndarray) -> np.ndarray:
+    """The runs of the largest value, int (r, 2): where each begins, and where it has ended."""
+    best = np.concatenate([[False], values == values.max(), [False]])
+    return np.flatnonzero(np.diff(best)).reshape(-1, 2)
+
+
+def centre_of_longest_best(values: np.ndarray) -> int:
+    """Index at the centre of the longest run of the largest value; of equally long runs, the one nearest the middle.
+
+    Deterministic and without a preference for small or large alphas, unlike an argmax.
+    """
+    starts, stops = best_runs(values).T
+    centres = (starts + stops - 1) / 2
+    order = np.lexsort((np.abs(centres - (len(values) - 1) / 2), starts - stops))
+    return int(centres[order[0]])
+
+
+def alpha_grid(step: float = 0.001) -> np.ndarray:
+    """Alphas from 0 to 1 inclusive; `step` divides 1 (0.001 in [VGPT])."""
+    count = round(1 / step)
+    return np.arange(count + 1) / count
 
 
 def validate_alpha(
@@ -195,13 +211,16 @@ def validate_alpha(
     """alpha* from a random half of the groups, the metric on the other half, `repeats` times ([VGPT] section 5).
 
     Arguments as in `alpha_curve`; alpha* is searched on the grid 0, step, ..., 1, and of several best grid points the
-    centre of their longest run is taken. Seeded. Raises InputError for fewer than two groups.
+    centre of their longest run is taken. Seeded; an odd group is held out. Raises InputError for fewer than two groups.
     """
-    all_spans = alpha_intervals(scores, prior, truth, metric)
-    alphas = grid(step)
-    rows = []
-    for validation, held_out in split_halves(len(all_spans.low), repeats, seed):
-        chosen = alphas[centre_of_longest_best(to_numpy(_curve(all_spans.select(validation)).value(alphas)))]
-        measured = _curve(all_spans.select(held_out)).value(np.array([chosen, 0.0, 1.0]))
-        rows.append((chosen, *to_numpy(measured)))
+    all_spans = _intervals(scores, prior, truth, metric)
+    alphas, n, rng, rows = alpha_grid(step), len(all_spans.low), np.random.default_rng(seed), []
+    if n < 2:
+        raise InputError(f"{n} group cannot be split into a validation half and a held-out half; use more.")
+    for _ in range(repeats):
+        order = rng.permutation(n)
+        halves = (all_spans.select(np.sort(half)) for half in (order[: n // 2], order[n // 2 :]))
+        validation, held_out = map(_curve, halves)
+        chosen = alphas[centre_of_longest_best(to_numpy(validation.value(alphas)))]
+        rows.append((chosen, *to_numpy(held_out.value(np.array([chosen, 0.0, 1.0])))))
     return ValidatedAlpha(*np.array(rows).T)

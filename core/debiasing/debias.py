@@ -6,8 +6,6 @@ of token log-likelihoods, and a prior is log P_train(t). Numpy arrays or torch t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 import numpy as np
 from array_api_compat import array_namespace
 
@@ -141,80 +139,3 @@ def group_prior(prior: Array, caption_index: Array) -> Array:
             "names."
         )
     return array[like(index, array)]
-
-
-def pmi_exponent(alpha: float) -> float:
-    """The k of PMI^k that alpha-debiasing equals: k = 1/alpha, in [1, inf]; infinite at alpha = 0.
-
-    P(t|i) / P(t)^alpha is a monotone function of P(t,i)^k / (P(i) P(t)) for one image. Source: [VGPT] Eq. 9-11.
-    """
-    return 1 / check_alpha(alpha) if alpha else float("inf")
-
-
-def pmi_alpha(exponent: float) -> float:
-    """The alpha that equals PMI^k: alpha = 1/k, for k >= 1 (k = 1 is plain pointwise mutual information)."""
-    if not exponent >= 1:
-        raise InputError(f"The exponent of PMI^k is {exponent}; it needs a number of 1 or more.")
-    return 1 / exponent
-
-
-def biased_alpha(beta: float, wanted: float = 0.0) -> float:
-    """The alpha to use with a model that overrates common texts by P_train(t)^beta: (wanted + beta) / (1 + beta).
-
-    beta : >= 0, the model's bias towards common texts; P^(t|i) = P(t|i) P_train(t)^beta.
-    wanted : the alpha in [0, 1] that a perfect model would need. With `wanted` = 0, test texts distributed as in
-        training, the best alpha is beta / (1 + beta) and not 0. Source: [VGPT] Eq. 15-20, appendix A.
-
-    >>> biased_alpha(1.0)
-    0.5
-    """
-    if not beta >= 0:
-        raise InputError(f"Beta is {beta}; a bias towards common texts is 0 or more.")
-    return (check_alpha(wanted) + beta) / (1 + beta)
-
-
-def bias_from_alpha(alpha: float) -> float:
-    """The beta that a best alpha in [0, 1) means when test texts are distributed as in training: alpha / (1 - alpha).
-
-    Infinite at alpha = 1. The reading of [VGPT] appendix A for Table 5.
-    """
-    return check_alpha(alpha) / (1 - alpha) if alpha < 1 else float("inf")
-
-
-def split_halves(n: int, repeats: int = 10, seed: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Random halves of n groups, `repeats` times: (validation, held out) indices; an odd group is held out.
-
-    Source: the protocol of [VGPT] section 5 (Winoground and EqBen).
-    """
-    if n < 2:
-        raise InputError(f"{n} group cannot be split into a validation half and a held-out half; use more.")
-    rng = np.random.default_rng(seed)
-    for _ in range(repeats):
-        order = rng.permutation(n)
-        yield np.sort(order[: n // 2]), np.sort(order[n // 2 :])
-
-
-def grid(step: float = 0.001) -> np.ndarray:
-    """Alphas from 0 to 1 inclusive; `step` divides 1 (0.001 in [VGPT])."""
-    count = round(1 / step) if step > 0 else 0
-    if count < 1 or abs(count * step - 1) > 1e-9:
-        raise InputError(
-            f"A step of {step} does not divide the range from 0 to 1; use 0.001, 0.01 or the like."
-        )
-    return np.arange(count + 1) / count
-
-
-def centre_of_longest_best(values: Sequence[float] | np.ndarray) -> int:
-    """Index at the centre of the longest run of the largest value; of equally long runs, the one nearest the middle.
-
-    Deterministic and without a preference for small or large alphas, unlike an argmax.
-    """
-    array = np.asarray(values)
-    best = np.concatenate([[False], array == array.max(), [False]])
-    starts, stops = (
-        np.flatnonzero(np.diff(best.astype(int)) == 1),
-        np.flatnonzero(np.diff(best.astype(int)) == -1),
-    )
-    centres = (starts + stops - 1) / 2
-    order = np.lexsort((np.abs(centres - (len(array) - 1) / 2), -(stops - starts)))
-    return int(centres[order[0]])

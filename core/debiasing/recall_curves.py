@@ -11,7 +11,8 @@ import numpy as np
 
 from core.base.arrays import Array, to_numpy
 from core.base.errors import InputError
-from core.debiasing.debias import centre_of_longest_best, debias_matrix, grid, prior_from_samples
+from core.debiasing.curves import alpha_grid, best_runs, centre_of_longest_best
+from core.debiasing.debias import debias_matrix, prior_from_samples
 from core.metrics.groups import compare
 from core.metrics.recall import recall
 
@@ -33,10 +34,8 @@ class RecallCurve(NamedTuple):
 
     def interval(self) -> tuple[float, float]:
         """The first and the last alpha of the run around `best` that reach the highest value."""
-        short, at = np.flatnonzero(self.values < self.values.max()), self.best
-        low = short[short < at].max(initial=-1) + 1
-        high = short[short > at].min(initial=len(self.values)) - 1
-        return float(self.alphas[low]), float(self.alphas[high])
+        low, end = next((low, end) for low, end in best_runs(self.values) if low <= self.best < end)
+        return float(self.alphas[low]), float(self.alphas[end - 1])
 
 
 def recall_curve(scores: Array, prior: Array, relevant: Array, step: float = 0.001) -> RecallCurve:
@@ -48,7 +47,7 @@ def recall_curve(scores: Array, prior: Array, relevant: Array, step: float = 0.0
     left, a handful of captions per image, is all that is compared.
     """
     ends = [to_numpy(debias_matrix(scores, prior, alpha)) for alpha in (0.0, 1.0)]
-    belongs, alphas = to_numpy(relevant), grid(step)
+    belongs, alphas = to_numpy(relevant), alpha_grid(step)
     images = np.flatnonzero(belongs.any(axis=0))
     if belongs.shape != ends[0].T.shape or not len(images):
         raise InputError(

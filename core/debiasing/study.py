@@ -17,15 +17,9 @@ import numpy as np
 
 from core.base.arrays import as_float64, to_numpy
 from core.base.errors import InputError
-from core.debiasing.curves import (
-    AlphaCurve,
-    BestAlpha,
-    ValidatedAlpha,
-    alpha_curve,
-    best_alpha,
-    validate_alpha,
-)
-from core.debiasing.debias import check_alpha, check_prior, debias, group_prior, pmi_exponent, sampled_priors
+from core.debiasing import curves
+from core.debiasing.curves import AlphaCurve, BestAlpha, ValidatedAlpha
+from core.debiasing.debias import check_alpha, check_prior, debias, group_prior, sampled_priors
 from core.groups import check_truth
 from core.matching.groups import MAX_ENUMERATED, check_scores
 from core.metrics import groups as metrics
@@ -33,7 +27,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, TEXT_SCORE, Estimate
 
 REPEATS, STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
-EVALUATIONS = (
+_EVALUATIONS = (
     16  # of one study that stay in memory: at 0, at 1, at the best alphas, and at those last looked at
 )
 TUNED_ON_TEST = "tuned on test"  # said beside every optimum that was found on the groups it is reported on
@@ -101,7 +95,7 @@ class AlphaStudy:
         self.prior = check_prior(self.prior, self.scores)
         n, m, k = self.scores.shape
         self.truth = check_truth(self.truth, n, m, k, ids=self.ids)
-        self._evaluate = lru_cache(maxsize=EVALUATIONS)(self._evaluation)
+        self._evaluate = lru_cache(maxsize=_EVALUATIONS)(self._evaluation)
         self._curves: dict[str, AlphaCurve] = {}
         self._validated: dict[str, ValidatedAlpha] = {}
 
@@ -111,7 +105,7 @@ class AlphaStudy:
         return self.scores.shape[1], self.scores.shape[2]
 
     def evaluation(self, alpha: float) -> Evaluation:
-        """Everything at one alpha: metrics with intervals, outcomes, matchings. The last `EVALUATIONS` are kept."""
+        """Everything at one alpha: metrics with intervals, outcomes, matchings. The last `_EVALUATIONS` are kept."""
         return self._evaluate(check_alpha(alpha))
 
     def _evaluation(self, alpha: float) -> Evaluation:
@@ -121,17 +115,17 @@ class AlphaStudy:
     def curve(self, metric: str) -> AlphaCurve:
         """The exact curve of a metric, computed once."""
         if metric not in self._curves:
-            self._curves[metric] = alpha_curve(self.scores, self.prior, self.truth, metric)
+            self._curves[metric] = curves.alpha_curve(self.scores, self.prior, self.truth, metric)
         return self._curves[metric]
 
     def best(self, metric: str) -> BestAlpha:
         """Where it is highest: `TUNED_ON_TEST`."""
-        return best_alpha(self.curve(metric))
+        return curves.best_alpha(self.curve(metric))
 
     def validated(self, metric: str) -> ValidatedAlpha:
         """alpha chosen on one half, measured on the other, ten times."""
         if metric not in self._validated:
-            self._validated[metric] = validate_alpha(
+            self._validated[metric] = curves.validate_alpha(
                 self.scores, self.prior, self.truth, metric, REPEATS, STEP, self.seed
             )
         return self._validated[metric]
@@ -244,17 +238,16 @@ def _pair(mean: float, std: float) -> dict[str, float]:
 
 
 def pmi_text(alpha: float) -> str:
-    """What alpha-debiasing equals, in words: `PMI^k with k = 1/alpha` ([VGPT] Eq. 9-11).
+    """What alpha-debiasing equals, in words: `PMI^k with k = 1/alpha`.
+
+    P(t|i) / P(t)^alpha is a monotone function of P(t,i)^k / (P(i) P(t)) for one image. Source: [VGPT] Eq. 9-11.
 
     >>> pmi_text(0.25)
     'PMI^k with k = 4'
     """
-    exponent = pmi_exponent(alpha)
-    if np.isinf(exponent):
+    if not alpha:
         return "the likelihood itself, PMI^k with k → ∞"
-    return f"PMI^k with k = {exponent:.3g}" + (
-        ", plain pointwise mutual information" if exponent == 1 else ""
-    )
+    return f"PMI^k with k = {1 / alpha:.3g}" + ", plain pointwise mutual information" * (alpha == 1)
 
 
 def stability(

@@ -188,7 +188,7 @@ class TrainsetData(NamedTuple):
 
 
 def trainset_data(records: Sequence[Mapping[str, Any]], unit: str = "pairs") -> TrainsetData:
-    """Records of `benchmarks.training_set.training_retrieval`; `unit` is what their sizes count."""
+    """Records of `benchmarks.results.training_set.training_retrieval`; `unit` is what their sizes count."""
     return TrainsetData(
         np.array(records[0]["curve"]["alpha"]),
         {int(r["size"]): np.array(r["curve"]["value"]) for r in records},

@@ -48,8 +48,8 @@ def check_scores(scores: Array, ids: Sequence[str] | None = None) -> Array:
     xp = array_namespace(array)
     if array.dtype not in (xp.float32, xp.float64):
         array = xp.astype(array, xp.float64)
-    if not isfinite(peak(array)):
-        raise not_finite_error(array, ids)
+    if not isfinite(_peak(array)):
+        raise _not_finite_error(array, ids)
     return array
 
 
@@ -73,7 +73,7 @@ def check_form(scores: Array) -> Array:
     return array
 
 
-def not_finite_error(scores: Array, ids: Sequence[str] | None = None) -> InputError:
+def _not_finite_error(scores: Array, ids: Sequence[str] | None = None) -> InputError:
     """The error that names the first group with a score that is not a finite number."""
     row = int((~np.isfinite(to_numpy(scores))).any(axis=(1, 2)).argmax())
     name = ids[row] if ids is not None else row
@@ -126,7 +126,9 @@ def match_block(array: Array, part: slice, columns: Array, found: Matches) -> tu
     not finite.
     """
     xp, block = array_namespace(array), array[part]
-    highest = check_block(array, part)
+    highest = _peak(block)
+    if not isfinite(highest):
+        raise _not_finite_error(array)
     ours = Matches(*(values[part] for values in found))
     place = best_matching(block, columns, *ours[:2])
     # A bound for the whole block first: most blocks hold no tie.
@@ -137,15 +139,7 @@ def match_block(array: Array, part: slice, columns: Array, found: Matches) -> tu
     return ours, place
 
 
-def check_block(scores: Array, part: slice) -> float:
-    """The largest magnitude in a block of groups; raises InputError, naming the group, for one that is not finite."""
-    highest = peak(scores[part])
-    if not isfinite(highest):
-        raise not_finite_error(scores)
-    return highest
-
-
-def peak(block: Array) -> float:
+def _peak(block: Array) -> float:
     """The largest magnitude in a block; nan or infinite where a score is."""
     xp = array_namespace(block)
     return max(abs(float(xp.max(block))), abs(float(xp.min(block))))

@@ -15,7 +15,7 @@ from core.base.lazy import pandas as pd
 from core.base.limits import refusal
 from core.groups import check_truth
 from core.matching.global_match import AllPairs, match_global
-from core.matching.groups import Matches, check_form, check_scores, match
+from core.matching.groups import Matches, check_form, check_scores
 from core.metrics import groups as metrics
 from core.metrics.groups import Estimate
 from core.metrics.recall import Ranks, rank_both_ways
@@ -62,12 +62,16 @@ class Evaluation:
         return self.scores.shape[1], self.scores.shape[2]
 
     @cached_property
-    def matches(self) -> Matches:
-        return match(self.scores)
+    def _solved(self) -> tuple[Matches, dict[str, metrics.Outcome]]:
+        return metrics.match_and_evaluate(self.scores, self.truth)
 
-    @cached_property
+    @property
+    def matches(self) -> Matches:
+        return self._solved[0]
+
+    @property
     def outcomes(self) -> dict[str, metrics.Outcome]:
-        return metrics.outcomes(self.scores, self.truth, matches=self.matches)
+        return self._solved[1]
 
     @cached_property
     def metrics(self) -> dict[str, Estimate]:

@@ -16,9 +16,9 @@ from core.base.arrays import Array, like, to_numpy
 from core.base.errors import InputError
 from core.groups import check_truth
 from core.matching.blocks import map_blocks
-from core.matching.comparisons import View, labels_of, view_of
+from core.matching.comparisons import labels_of, view_of
 from core.matching.global_match import AllPairs, match_global
-from core.matching.groups import Matches, check_block, check_form, empty_matches, match_block
+from core.matching.groups import Matches, check_form, empty_matches, match_block
 from core.metrics.table import (
     GLOBAL,
     GLOBAL_MATCH,
@@ -38,40 +38,7 @@ from core.metrics.table import (
     yes_or_no,
 )
 
-__all__ = [
-    "GLOBAL",
-    "GLOBAL_MATCH",
-    "GROUP_MATCH",
-    "GROUP_SCORE",
-    "IMAGE_SCORE",
-    "IMAGE_TO_TEXT",
-    "INDIVIDUAL_MATCH",
-    "METRICS",
-    "TEXT_SCORE",
-    "TEXT_TO_IMAGE",
-    "Comparison",
-    "Estimate",
-    "Outcome",
-    "ThresholdCurve",
-    "bootstrap",
-    "chance",
-    "compare",
-    "description_of",
-    "estimate",
-    "evaluate",
-    "global_match",
-    "headline_metrics",
-    "match_and_evaluate",
-    "metric_entry",
-    "metrics_of_shape",
-    "oracle_mask",
-    "outcomes",
-    "precision",
-    "threshold_curve",
-    "yes_or_no",
-]
-
-RESAMPLES = 10_000
+_RESAMPLES = 10_000
 
 
 class Outcome(NamedTuple):
@@ -113,24 +80,9 @@ def chance(name: str, m: int, k: int) -> float:
     return metric_entry(name, m, k).chance(m, k)
 
 
-def outcomes(
-    scores: Array,
-    truth: Array,
-    names: Sequence[str] | None = None,
-    matches: Matches | None = None,
-) -> dict[str, Outcome]:
-    """Each metric's outcome for every group.
-
-    Parameters
-    ----------
-    scores : float (n, m, k), a numpy array or a torch tensor. truth : int (n, m), the caption of each image.
-    names : of metrics; by default all that groups of this shape have.
-    matches : the induced matchings of these scores where they are at hand already.
-
-    Raises InputError for a wrong shape, a non-finite score or a wrong truth (naming the group), an unknown metric or
-    one that groups of this shape do not have.
-    """
-    return _solve(scores, truth, names, matches)[1]
+def outcomes(scores: Array, truth: Array, names: Sequence[str] | None = None) -> dict[str, Outcome]:
+    """Each metric's outcome for every group; arguments and errors as of `match_and_evaluate`."""
+    return match_and_evaluate(scores, truth, names)[1]
 
 
 def match_and_evaluate(
@@ -138,14 +90,14 @@ def match_and_evaluate(
 ) -> tuple[Matches, dict[str, Outcome]]:
     """Induced matchings, exact margins and each metric's outcome in one pass over the scores.
 
-    The same as `match` and `outcomes`, which say what goes in and out; a block of groups is read once for both.
+    Parameters
+    ----------
+    scores : float (n, m, k), a numpy array or a torch tensor. truth : int (n, m), the caption of each image.
+    names : of metrics; by default all that groups of this shape have.
+
+    Raises InputError for a wrong shape, a non-finite score or a wrong truth (naming the group), an unknown metric or
+    one that groups of this shape do not have.
     """
-    return _solve(scores, truth, names, None)
-
-
-def _solve(
-    scores: Array, truth: Array, names: Sequence[str] | None, matches: Matches | None
-) -> tuple[Matches, dict[str, Outcome]]:
     array = check_form(scores)
     xp, where, (n, m, k) = array_namespace(array), device(array), array.shape
     truth = like(truth, array)
@@ -154,64 +106,39 @@ def _solve(
     known = metrics_of_shape(m, k)
     rules = {name: metric_entry(name, m, k).rule(m, k) for name in (known if names is None else names)}
     held = {METRICS[name].rule(m, k) for name in yes_or_no(known)}  # or not: no shares
-    found = empty_matches(array) if matches is None else Matches(*(like(each, array) for each in matches))
+    matches, none = empty_matches(array), xp.broadcast_to(xp.asarray(False, device=where), (n,))
     room = {
-        rule: xp.empty(n, dtype=xp.bool if rule in held else xp.float64, device=where)
+        rule: Outcome(xp.empty(n, dtype=xp.bool if rule in held else xp.float64, device=where), none)
         for rule in rules.values()
     }
-    draws: dict[Rule, list[tuple[slice, Array]]] = {rule: [] for rule in room}
+    ties: list[tuple[Rule, slice, Array]] = []  # few blocks hold one
 
     def work(part: slice, columns: Array) -> None:
-        view = _view(array, truth, part, columns, found, matches is None)
-        for rule, values in room.items():
+        found, place = match_block(array, part, columns, matches)
+        own = labels_of(truth[part], k)
+        if own is None:
+            check_truth(truth, n, m, k)  # raises
+        assert own is not None
+        view = view_of(array[part], columns, truth[part], own, found, place)
+        for rule, outcome in room.items():
             value, tied = rule(view)
-            into = values[part]
+            into = outcome.value[part]
             into[...] = value
             if xp.isdtype(value.dtype, "unsigned integer"):
                 into /= m
             if tied is not None:
-                draws[rule].append((part, tied))
+                ties.append((rule, part, tied))
 
     map_blocks(array, work)
-    none = xp.broadcast_to(xp.asarray(False, device=where), (n,))
-    done = {rule: Outcome(values, _tied_groups(draws[rule], none)) for rule, values in room.items()}
-    return found, {name: done[rule] for name, rule in rules.items()}
-
-
-def _tied_groups(draws: list[tuple[slice, Array]], none: Array) -> Array:
-    """Where only a tie made an outcome less, bool (n,), from the blocks that hold one; `none` without any."""
-    if not draws:
-        return none
-    tied = array_namespace(none).zeros_like(none)
-    for part, drawn in draws:
-        tied[part] = drawn
-    return tied
-
-
-def _view(array: Array, truth: Array, part: slice, columns: Array, found: Matches, wanted: bool) -> View:
-    """What metrics compare in one block of groups; their matches into `found` where they are `wanted`.
-
-    Raises InputError, naming the group, for a score that is not finite or a wrong truth.
-    """
-    n, m, k = array.shape
-    if wanted:
-        ours, place = match_block(array, part, columns, found)
-    else:
-        check_block(array, part)
-        ours, place = Matches(*(values[part] for values in found)), None
-    own = labels_of(truth[part], k)
-    if own is None:
-        check_truth(truth, n, m, k)  # raises
-    assert own is not None
-    return view_of(array[part], columns, truth[part], own, ours, place)
+    for rule, part, tied in ties:
+        if room[rule].tied is none:
+            room[rule] = room[rule]._replace(tied=xp.zeros_like(none))
+        room[rule].tied[part] = tied
+    return matches, {name: room[rule] for name, rule in rules.items()}
 
 
 def evaluate(
-    scores: Array,
-    truth: Array,
-    names: Sequence[str] | None = None,
-    matches: Matches | None = None,
-    seed: int = 0,
+    scores: Array, truth: Array, names: Sequence[str] | None = None, seed: int = 0
 ) -> dict[str, Estimate]:
     """Every metric over all groups with interval, chance level and tie count, in percent.
 
@@ -219,7 +146,7 @@ def evaluate(
     100.0
     """
     _, m, k = check_form(scores).shape
-    found = outcomes(scores, truth, names, matches)
+    found = outcomes(scores, truth, names)
     return {
         name: estimate(o.value, 100 * chance(name, m, k), int(o.tied.sum()), seed)
         for name, o in found.items()
@@ -234,7 +161,7 @@ def estimate(values: Array, chance_percent: float, ties: int | None = 0, seed: i
 
 
 def bootstrap(
-    values: Array, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+    values: Array, level: float = 0.95, resamples: int = _RESAMPLES, seed: int = 0
 ) -> tuple[float, float]:
     """Percentile bootstrap interval for the mean of `values` (n,) over groups.
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from core.debiasing.debias import bias_from_alpha, debias_matrix, prior_from_samples
+from core.debiasing.debias import debias_matrix, prior_from_samples
 from core.debiasing.recall_curves import recall_curve
 from core.metrics.groups import IMAGE_TO_TEXT, TEXT_TO_IMAGE, estimate
 from core.metrics.recall import recall
@@ -97,6 +97,6 @@ def _at_size(scores: np.ndarray, relevant: np.ndarray, seed: int) -> dict[str, A
         "alpha": best,
         "alpha_low": low,
         "alpha_high": high,
-        "beta": bias_from_alpha(best) if best < 1 else None,  # without bound
+        "beta": best / (1 - best) if best < 1 else None,  # without bound
         "curve": {"alpha": curve.alphas[shown].tolist(), "value": curve.values[shown].round(4).tolist()},
     }
