@@ -11,7 +11,7 @@ import streamlit as st
 import ui
 from core import figures as plots
 from core import papers
-from core.base.public_mode import is_public
+from core.base.public_mode import is_public, shown
 from core.base.text import duration
 from core.datasets.published import CITATIONS
 from core.figures.text import escape_markdown
@@ -199,9 +199,9 @@ def needs(record: Mapping[str, Any]) -> None:
             lines = f"{item.lines} line{'s' if item.lines > 1 else ''}"
             st.markdown(f"**{escape_markdown(item.what)}**, needed by {lines}")
             if item.step.removeprefix("run ") not in item.commands:
-                st.caption(escape_markdown(item.step))
+                st.caption(escape_markdown(shown(item.step)))
             for command in item.commands:
-                st.code(command, language="bash", wrap_lines=True)
+                st.code(shown(command), language="bash", wrap_lines=True)
     left = "Once data and weights are available, `crossmatch reproduce` or the button above runs the rest."
     st.caption(left)
 
@@ -226,7 +226,7 @@ def printed(paper: str, table: str) -> None:
         st.subheader("Its data", anchor=False)
         for name, found in known.items():
             with st.expander(f"{name}: {'available' if not found.startswith('needs') else 'not available'}"):
-                st.caption(escape_markdown(found))
+                st.caption(escape_markdown(shown(found)))
                 st.code(f"crossmatch evaluate --benchmark {name} --model MODEL", language="bash")
     ui.export_section(f"{paper}-{table}".replace(" ", "-"), frame, {})
 

@@ -1,5 +1,7 @@
 """The papers page, driven from app.py: numbers beside runs, what is missing, and running what can run."""
 
+import os
+
 import pytest
 from adapted import finish, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, html, text
@@ -101,6 +103,14 @@ def test_in_public_mode_nobody_starts_a_table(app, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
     test = app(PAPERS, paper=table_html.WORLD, table="Oracle")
     assert not [b for b in test.button if b.label.startswith("Run")]
+
+
+@pytest.mark.parametrize("table", ["Table 1", "Table 2"])
+def test_a_visitor_reads_what_is_missing_and_no_folder_of_the_server(app, monkeypatch, table):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    test = app(PAPERS, table=table)
+    assert "What is missing" in plain(test) and any("hf download" in c.value for c in test.code)
+    assert os.environ["CROSSMATCH_HOME"] not in plain(test) + "".join(c.value for c in test.code)
 
 
 @pytest.mark.parametrize(

@@ -441,7 +441,7 @@ def test_pages_offer_built_in_models_and_sets_only_and_refuse_others_in_the_addr
     test = open_page("pages/1_Groups.py", set="scenes/left-right", model="/etc")
     shown = next(box for box in test.selectbox if box.key == "model")
     assert all("builtin/" in name or name.startswith("run/") for name in shown.options)
-    assert shown.value != "/etc" or "not available on this server" in test.error[0].value
+    assert shown.value == "builtin/clip" and "Unknown model '/etc'" in test.warning[0].value
 
 
 def test_a_run_that_works_too_long_is_asked_to_stop_and_says_why(opened, monkeypatch):

@@ -11,13 +11,14 @@ import streamlit as st
 
 from core.base.errors import InputError, unknown_name
 from core.base.interrupt import interruptible
-from core.base.public_mode import shown
+from core.base.public_mode import is_public, shown
 from core.figures.text import escape_markdown
 from ui.old_links import read_old_links
 from ui.selection import (
     Selection,
     available_splits,
     benchmarks,
+    model_names,
     pick_selection,
     restore_carried_state,
     restore_selection,
@@ -62,8 +63,12 @@ def open_page(title: str, lead: str = "", pick: bool = True, line: str = "") -> 
         return None
     with show_errors():
         restore_selection(title)
-        for key, kind, known in (("set", "benchmark", benchmarks()), ("split", "split", available_splits())):
-            if (asked := st.query_params.get(key, known[0])) not in known:  # the widget falls back by itself
+        choices = [("set", "benchmark", benchmarks()), ("split", "split", available_splits())]
+        if is_public():  # elsewhere the widget takes any name, and says what is wrong with it
+            choices.append(("model", "model", model_names()))
+        for key, kind, known in choices:
+            asked = st.query_params.get(key)  # the widget falls back by itself
+            if asked is not None and asked not in known:
                 st.warning(escape_markdown(str(unknown_name(kind, asked, known))), icon=":material/link_off:")
         selection = pick_selection()
     st.caption(escape_markdown(line or selection.line))
