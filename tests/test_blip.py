@@ -10,7 +10,7 @@ from tiny_models import everything
 from torch.nn import functional as F
 
 from core.groups import GroupSet
-from core.scorers.base import Trainable, has_two_towers
+from core.scorers.base import Trainable, TwoTower
 from core.scoring.load import load_scorer
 from core.ttm.checkpoint import load_state, save_checkpoint
 from core.ttm.config import TTMConfig
@@ -42,7 +42,8 @@ def weights(model):
 
 def test_the_towers_can_be_had_in_parts_and_the_matching_head_cannot(folder):
     towers, head = load(folder, "itc"), load(folder, "itm")
-    assert has_two_towers(towers) and isinstance(head, Trainable) and not has_two_towers(head)
+    assert isinstance(towers, TwoTower)
+    assert isinstance(head, Trainable) and not isinstance(head, TwoTower)
 
 
 def pair_loss(folder, parts):

@@ -7,7 +7,7 @@ import torch
 from core.base.errors import InputError
 from core.datasets.embeddings import RowImage
 from core.scorers import gradient_caching
-from core.scorers.base import has_two_towers
+from core.scorers.base import TwoTower
 from core.scorers.embedding import EmbeddingModel
 from core.scoring.load import load_scorer
 from core.ttm import train
@@ -51,7 +51,7 @@ def whole_batch(model, data, augment=None):
 @pytest.mark.parametrize("size", [1, 5, 11, 12, 99])
 def test_parts_give_the_loss_and_the_gradients_of_the_whole_batch(prepared, size):
     model, data = prepared
-    assert has_two_towers(model)
+    assert isinstance(model, TwoTower)
     batch = whole_batch(model, data)
     index = torch.arange(12)
     plain = model.loss(data, index, index)
@@ -127,26 +127,18 @@ def test_only_what_is_trained_gets_a_gradient(prepared):
 # Memory
 
 
-class Cramped:
-    """A model with room for so many pairs at a time, and a list of what was tried."""
+def cramp(model, room, error=torch.OutOfMemoryError):
+    """Leave a model room for so many pairs at a time; the list of how many were tried."""
+    tried, embed = [], model.embed
 
-    def __init__(self, model, room, error=torch.OutOfMemoryError):
-        self._model, self._room, self._error, self.tried = model, room, error, []
+    def attempt(batch):
+        tried.append(len(batch))
+        if len(batch) > room:
+            raise error("CUDA out of memory")
+        return embed(batch)
 
-    def __getattr__(self, name):
-        return getattr(self._model, name)
-
-    def embed(self, batch):
-        self.tried.append(len(batch))
-        if len(batch) > self._room:
-            raise self._error("CUDA out of memory")
-        return self._model.embed(batch)
-
-    batch = property(lambda self: self._model.batch)
-    contrast = property(lambda self: self._model.contrast)
-    loss = property(lambda self: self._model.loss)
-    module = property(lambda self: self._model.module)
-    device = property(lambda self: self._model.device)
+    model.embed = attempt
+    return tried
 
 
 def fitted(model, data, **more):
@@ -158,10 +150,10 @@ def fitted(model, data, **more):
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError, MemoryError])
 def test_a_batch_that_does_not_fit_passes_in_halves_with_a_note_and_the_same_result(error):
     (plain, data), (other, _) = embeddings(), embeddings()
-    cramped = Cramped(other, 4, error)
-    expected, found = fitted(plain, data), fitted(cramped, data)
-    assert cramped.tried[:3] == [12, 6, 3]
-    assert cramped.tried.count(12) == 1  # what did not fit is not tried again
+    tried = cramp(other, 4, error)
+    expected, found = fitted(plain, data), fitted(other, data)
+    assert tried[:3] == [12, 6, 3]
+    assert tried.count(12) == 1  # what did not fit is not tried again
     assert found.micro_batch == 3
     assert found.note == "Memory ran out: pairs of a batch pass the model 3 at a time, to the same result."
     assert (expected.micro_batch, expected.note) == (None, "")
@@ -193,27 +185,30 @@ def test_the_second_attempt_sees_the_same_augmented_pixels(tiny_clip_folder, toy
     for room in (99, 4):
         model = load_scorer(str(tiny_clip_folder), device="cpu").copy()
         data = model.prepare(toy_groups.unique_images()[0], toy_groups.unique_captions()[0])
-        losses.append(fitted(Cramped(model, room), data, augmentation="jitter").losses)
+        cramp(model, room)
+        losses.append(fitted(model, data, augmentation="jitter").losses)
     np.testing.assert_allclose(*losses, rtol=1e-4)
 
 
 def test_not_even_one_pair_is_a_sentence():
     model, data = embeddings()
+    cramp(model, 0)
     with pytest.raises(InputError, match=r"Not even one of the pairs .* lora_rank"):
-        fitted(Cramped(model, 0), data)
+        fitted(model, data)
 
 
 def test_other_errors_pass_through():
     model, data = embeddings()
+    cramp(model, 4, RuntimeError)
     with pytest.raises(RuntimeError, match="CUDA out of memory"):  # the words alone are not enough
-        fitted(Cramped(model, 4, RuntimeError), data)
+        fitted(model, data)
 
 
 def test_a_micro_batch_can_be_asked_for():
     model, data = embeddings()
-    cramped = Cramped(model, 99)
-    report = fitted(cramped, data, micro_batch=5)
-    assert set(cramped.tried) == {5, 2}
+    tried = cramp(model, 99)
+    report = fitted(model, data, micro_batch=5)
+    assert set(tried) == {5, 2}
     assert (report.micro_batch, report.note) == (5, "")
 
 

@@ -383,7 +383,7 @@ def test_embeddings_of_other_groups_and_broken_folders_are_one_sentence(tmp_path
         model.prepare([RowImage("stranger")], [])
     with pytest.raises(InputError, match="no pixels"):
         RowImage("image 0").open()
-    with pytest.raises(InputError, match="is no model folder"):
+    with pytest.raises(InputError, match="is not a model folder"):
         load_scorer(str(tmp_path), "cpu")
     model.save(tmp_path)
     (tmp_path / "config.json").write_text('{"model_type": "crossmatch-embedding"}')

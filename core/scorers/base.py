@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeGuard, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import torch
 
 T = TypeVar("T")
+Augment = Callable[["torch.Tensor"], "torch.Tensor"]  # pixels (b, 3, H, W) -> the same shape
 ScoredRows = tuple[np.ndarray, np.ndarray]  # rows of `pairs` int (r,), their scores float32 (r,)
 
 
@@ -81,83 +82,6 @@ class Batch:
             Batch({k: t[p] for k, t in self.images.items()}, {k: t[p] for k, t in self.captions.items()})
             for p in parts
         ]
-
-
-@runtime_checkable
-class Trainable(Scorer, Protocol):
-    """A scorer with weights that can be adapted: what `core/ttm/loop.py` and `core/ttm/train.py` work on."""
-
-    device: torch.device
-
-    @property
-    def module(self) -> torch.nn.Module:
-        """The weights; training changes them in place."""
-        ...
-
-    def prepare(self, images: Sequence[ImageRef], captions: Sequence[str]) -> Prepared:
-        """Decode and preprocess every image, tokenise every caption, once."""
-        ...
-
-    def score_prepared(self, data: Prepared, pairs: np.ndarray, batch: int = 256) -> np.ndarray:
-        """As `score`, on prepared input, in evaluation mode without gradients: float32 (p,).
-
-        Each image and caption is encoded once and multiplied in float32, whatever `pairs` repeats.
-        """
-        ...
-
-    def loss(
-        self,
-        data: Prepared,
-        images: torch.Tensor,
-        captions: torch.Tensor,
-        augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
-    ) -> torch.Tensor:
-        """The model's own contrastive loss over matched pairs (images[b], captions[b]), indices int64 (b,).
-
-        CLIP: symmetric cross-entropy over the batch; SigLIP: pairwise sigmoid. A scalar with gradients.
-        """
-        ...
-
-    def copy(self) -> Self:
-        """An independent copy: a cached model is never trained."""
-        ...
-
-    def save(self, folder: Path) -> None:
-        """Write the model in its own format (weights as safetensors); `load_scorer(folder)` reads it again."""
-        ...
-
-
-class TwoTower(Trainable, Protocol):
-    """A trainable whose loss needs nothing of a pair but its two embeddings: `loss` is the three in a row.
-
-    So the loss of a large batch can be had in parts (`core/scorers/gradient_caching.py`).
-    """
-
-    def batch(
-        self,
-        data: Prepared,
-        images: torch.Tensor,
-        captions: torch.Tensor,
-        augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
-    ) -> Batch:
-        """The inputs of these pairs, augmented once; arguments as for `loss`."""
-        ...
-
-    def embed(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        """Embeddings of a batch's images and captions, (b, d) each, with gradients; no pair looks at another."""
-        ...
-
-    def contrast(self, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
-        """The contrastive loss of embeddings (b, d) and (b, d): a scalar with gradients."""
-        ...
-
-
-def has_two_towers(model: Trainable) -> TypeGuard[TwoTower]:
-    """Whether a trainable is a `TwoTower`, by its class: asked at every step.
-
-    `isinstance` would read every property, up to Python 3.11 also the key, which is a hash of all weights.
-    """
-    return all(hasattr(type(model), name) for name in ("batch", "embed", "contrast"))
 
 
 class StreamingScorer(ABC):
@@ -271,6 +195,72 @@ class ModelScorer(StreamingScorer):
         twin = copy(self)
         twin.module, twin._key = deepcopy(self.module).float(), None  # its weights may change at any time
         return twin
+
+
+class Trainable(ModelScorer):
+    """A model whose weights can be adapted: what `core/ttm/loop.py` and `core/ttm/train.py` work on."""
+
+    @abstractmethod
+    def prepare(self, images: Sequence[ImageRef], captions: Sequence[str]) -> Prepared:
+        """Decode and preprocess every image, tokenise every caption, once, in the order given."""
+
+    @abstractmethod
+    def score_prepared(self, data: Prepared, pairs: np.ndarray, batch: int = 256) -> np.ndarray:
+        """As `score`, on prepared input, in evaluation mode without gradients: float32 (p,).
+
+        Each image and caption is encoded once and multiplied in float32, whatever `pairs` repeats.
+        """
+
+    @abstractmethod
+    def loss(
+        self,
+        data: Prepared,
+        images: torch.Tensor,
+        captions: torch.Tensor,
+        augment: Augment | None = None,
+    ) -> torch.Tensor:
+        """The model's own loss over matched pairs (images[b], captions[b]), int64 (b,): a scalar with gradients.
+
+        Only the batch moves to the device; an image or caption that occurs twice in it is encoded twice.
+        """
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write the model in its own format (weights as safetensors); `load_scorer(folder)` reads it again."""
+
+
+class TwoTower(Trainable):
+    """A trainable whose loss needs nothing of a pair but its two embeddings.
+
+    So the loss of a large batch can be had in parts (`core/scorers/gradient_caching.py`).
+    """
+
+    @abstractmethod
+    def batch(
+        self,
+        data: Prepared,
+        images: torch.Tensor,
+        captions: torch.Tensor,
+        augment: Augment | None = None,
+    ) -> Batch:
+        """The inputs of these pairs on the device, augmented once; arguments as for `loss`."""
+
+    @abstractmethod
+    def embed(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        """Embeddings of a batch's images and captions, (b, d) each, with gradients; no pair looks at another."""
+
+    @abstractmethod
+    def contrast(self, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
+        """The contrastive loss of embeddings (b, d) and (b, d) that belong together row by row: a scalar."""
+
+    def loss(
+        self,
+        data: Prepared,
+        images: torch.Tensor,
+        captions: torch.Tensor,
+        augment: Augment | None = None,
+    ) -> torch.Tensor:
+        return self.contrast(*self.embed(self.batch(data, images, captions, augment)))
 
 
 def collect(parts: Iterable[ScoredRows], count: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy, deepcopy
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 from core.base.errors import InputError
 from core.groups import ImageRef
-from core.scorers.base import ModelScorer, Prepared, used_inputs
+from core.scorers.base import Augment, Prepared, Trainable, used_inputs
 from core.scorers.cola_config import AdaptConfig
 from core.scorers.cola_features import FeatureBase, Features, base_of, concatenate
 from core.scorers.cola_heads import Head, make_head
@@ -40,8 +40,8 @@ class _AdaptedModule(torch.nn.Module):
         self.base, self.head = base, head
 
 
-class AdaptedModel(ModelScorer):
-    """A `Trainable`: score = calibrated score of the strategy's head, float32."""
+class AdaptedModel(Trainable):
+    """A strategy on its base: score = calibrated score of the strategy's head, float32."""
 
     def __init__(
         self, name: str, base: FeatureBase, config: AdaptConfig, base_name: str, base_key: str
@@ -97,7 +97,9 @@ class AdaptedModel(ModelScorer):
 
     # ---- features
 
-    def features(self, data: Prepared, index: torch.Tensor, side: str, augment: Any = None) -> Features:
+    def features(
+        self, data: Prepared, index: torch.Tensor, side: str, augment: Augment | None = None
+    ) -> Features:
         """The base's features of some prepared images or captions (`side`: "image" or "caption"), on the device.
 
         With gradients where the strategy tunes the encoder; captions are cut to the longest of them.
@@ -139,7 +141,6 @@ class AdaptedModel(ModelScorer):
             return self.head.scores(images, captions, pairs).numpy()
 
     def score_prepared(self, data: Prepared, pairs: np.ndarray, batch: int = 256) -> np.ndarray:
-        """As `score`, on prepared input, in evaluation mode without gradients: float32 (p,)."""
         if not len(pairs):
             return np.empty(0, dtype=np.float32)
         first, second, index = used_inputs(pairs)
@@ -152,7 +153,7 @@ class AdaptedModel(ModelScorer):
         data: Prepared,
         images: torch.Tensor,
         captions: torch.Tensor,
-        augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        augment: Augment | None = None,
     ) -> torch.Tensor:
         """Sigmoid cross-entropy over all b x b pairs of a batch of matched ones, int64 (b,): a scalar ([Cola] 11.1).
 

@@ -10,7 +10,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from threading import Lock
 
 import numpy as np
@@ -19,14 +18,14 @@ from PIL import Image
 from torch.nn import functional as F
 
 from core.groups import ImageRef
-from core.scorers.base import Batch, ModelScorer, Prepared, collect, used_inputs
+from core.scorers.base import Augment, Batch, Prepared, TwoTower, collect, used_inputs
 from core.scorers.gradient_caching import ScoringBatchSearch
 from core.scorers.input_loading import Vision, prefetch, prepare
 
 _PAIR_BLOCK = 65_536
 
 
-class ContrastiveModel(ModelScorer):
+class ContrastiveModel(TwoTower):
     """A model with an image tower and a text tower: score = exp(logit_scale) * cosine (+ logit_bias), float32.
 
     A model with a bias was trained with SigLIP's pairwise sigmoid loss, one without with CLIP's softmax loss.
@@ -67,10 +66,6 @@ class ContrastiveModel(ModelScorer):
     @abstractmethod
     def _embed_captions(self, ids: torch.Tensor) -> torch.Tensor:
         """Pooled, projected caption embeddings (b, d), not normalised."""
-
-    @abstractmethod
-    def save(self, folder: Path) -> None:
-        """Write the model in its own format, weights as safetensors; `load_scorer(folder)` reads it again."""
 
     @property
     def scale(self) -> torch.Tensor:
@@ -126,7 +121,6 @@ class ContrastiveModel(ModelScorer):
         return prepare(images, self._open, self.image_batch, self.device, {"input_ids": ids})
 
     def score_prepared(self, data: Prepared, pairs: np.ndarray, batch: int = 256) -> np.ndarray:
-        """As `score`, on prepared input: float32 (p,)."""
         if not len(pairs):
             return np.empty(0, dtype=np.float32)
         first, second, index = used_inputs(pairs)
@@ -136,29 +130,14 @@ class ContrastiveModel(ModelScorer):
         encoded = ((self._image_features(block, batch), len(block["pixel_values"])) for block in blocks)
         return collect(self._scored_blocks(encoded, texts, index), len(index))
 
-    def loss(
-        self,
-        data: Prepared,
-        images: torch.Tensor,
-        captions: torch.Tensor,
-        augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
-    ) -> torch.Tensor:
-        """The model's own contrastive loss over matched pairs (images[b], captions[b]), int64 (b,): a scalar.
-
-        CLIP: mean of the cross-entropies over rows and columns (Radford et al. 2021). SigLIP: sigmoid loss over all
-        b*b pairs, summed and divided by b (Zhai et al. 2023, Algorithm 1). Only the batch moves to the device; an
-        image or caption that occurs twice in a batch is encoded twice and is a negative of its other copy.
-        """
-        return self.contrast(*self.embed(self.batch(data, images, captions, augment)))
-
     def batch(
         self,
         data: Prepared,
         images: torch.Tensor,
         captions: torch.Tensor,
-        augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        augment: Augment | None = None,
     ) -> Batch:
-        """The inputs of these pairs on the device, captions cut to the batch's longest; see `TwoTower.batch`."""
+        """As for any `TwoTower`; captions are cut to the batch's longest."""
         inputs = self._to_device(data.images(images))
         if augment is not None:
             inputs["pixel_values"] = augment(inputs["pixel_values"])
@@ -170,7 +149,9 @@ class ContrastiveModel(ModelScorer):
         return self._embed_images(batch.images), self._embed_captions(batch.captions["input_ids"])
 
     def contrast(self, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
-        """The loss of embeddings (b, d) and (b, d) that belong together row by row: a scalar; see `loss`."""
+        """CLIP: mean of the cross-entropies over rows and columns (Radford et al. 2021). SigLIP: sigmoid loss over all
+        b*b pairs, summed and divided by b (Zhai et al. 2023, Algorithm 1).
+        """
         logits = self._logits(images, captions)  # (b, b)
         if self.bias is None:
             return symmetric_cross_entropy(logits)

@@ -5,7 +5,7 @@ Source: [TTM] section 3.1 (SimpleMatch) applied to features instead of a whole m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from core.base.errors import InputError
 from core.datasets.embeddings import EmbeddingFile
 from core.groups import ImageRef
-from core.scorers.base import Batch, ModelScorer, Prepared
+from core.scorers.base import Augment, Batch, Prepared, TwoTower
 from core.scorers.contrastive import symmetric_cross_entropy
 from core.scorers.devices import pick_device
 from core.scorers.hub import locate
@@ -35,8 +35,8 @@ class LinearMaps(torch.nn.Module):
         self.caption = torch.nn.Parameter(torch.eye(size))
 
 
-class EmbeddingModel(ModelScorer):
-    """A `TwoTower` over given embeddings: score = scale * cosine(image map @ x, caption map @ y).
+class EmbeddingModel(TwoTower):
+    """Two towers over given embeddings: score = scale * cosine(image map @ x, caption map @ y).
 
     Images are looked up by `ImageRef.key`, captions by their text: the reader of an embeddings file gives every row
     a `RowImage(key)` or a caption, and the same names here.
@@ -114,31 +114,19 @@ class EmbeddingModel(ModelScorer):
         found = [(first[p[:, 0]] * second[p[:, 1]]).sum(dim=1) for p in index.split(batch)]
         return (self.scale * torch.cat(found)).cpu().numpy()
 
-    def loss(
-        self,
-        data: Prepared,
-        images: torch.Tensor,
-        captions: torch.Tensor,
-        augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
-    ) -> torch.Tensor:
-        """Symmetric cross-entropy over the matched pairs (images[b], captions[b]), as in CLIP: a scalar."""
-        return self.contrast(*self.embed(self.batch(data, images, captions, augment)))
-
     def batch(
         self,
         data: Prepared,
         images: torch.Tensor,
         captions: torch.Tensor,
-        augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        augment: Augment | None = None,
     ) -> Batch:
-        """The rows of these pairs on the device; see `TwoTower.batch`."""
         features = data.pixels[images]
         chosen = (augment(features) if augment else features).to(self.device)
         texts = data.tokens["features"][captions].to(self.device)
         return Batch({"features": chosen}, {"features": texts})
 
     def embed(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        """Mapped rows of length 1, (b, d) each."""
         images, captions = batch.images["features"], batch.captions["features"]
         return _mapped(images, self.module.image), _mapped(captions, self.module.caption)
 

@@ -6,7 +6,7 @@ and FLAVA, which have plain towers, is in `huggingface.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import exp
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers import huggingface
-from core.scorers.base import Prepared, ScoredRows, Scorer, by_block, collect, used_inputs
+from core.scorers.base import Augment, Prepared, ScoredRows, Scorer, Trainable, by_block, collect, used_inputs
 from core.scorers.contrastive import cosines
 from core.scorers.generative import BLIP_VOCABULARY
 from core.scorers.hub import locate
@@ -60,8 +60,8 @@ def _difference(logits: torch.Tensor) -> torch.Tensor:
     return logits[:, 1] - logits[:, 0]
 
 
-class BlipMatcher(Matcher):
-    """ITM of BlipForImageTextRetrieval, a `Trainable`; its losses are BLIP's own (Li et al. 2022, section 3.2)."""
+class BlipMatcher(Matcher, Trainable):
+    """ITM of BlipForImageTextRetrieval; its losses are BLIP's own (Li et al. 2022, section 3.2)."""
 
     _encode_image = Matcher._vision_states
 
@@ -123,7 +123,7 @@ class BlipMatcher(Matcher):
         data: Prepared,
         images: torch.Tensor,
         captions: torch.Tensor,
-        augment: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        augment: Augment | None = None,
     ) -> torch.Tensor:
         """ITC plus ITM over matched pairs (images[b], captions[b]), int64 (b,): a scalar.
 

@@ -20,7 +20,7 @@ import torch
 from torch.nn import functional as F
 
 from core.base.errors import InputError
-from core.scorers.base import Batch, Prepared, Trainable, TwoTower, has_two_towers
+from core.scorers.base import Batch, Prepared, Trainable, TwoTower
 from core.scorers.gradient_caching import (
     MicroBatchSearch,
     backward,
@@ -197,7 +197,7 @@ def fit(
                     raise TrainingStopped
                 for group in adam.param_groups:
                     group["lr"] = config.learning_rate(iteration, len(losses), steps)
-                if inputs is not None and has_two_towers(model):
+                if inputs is not None and isinstance(model, TwoTower):
                     losses.append(_backward(model, inputs, config, clock, fitting))
                 else:
                     losses.append(_backward_whole(model, data, pairs, clock.around(augment), config, clock))
@@ -281,7 +281,7 @@ def _read(
 ) -> tuple[Pairs, Batch | None]:
     """The pairs of some rows of `index`, and their inputs on the device; none for models that read pairs themselves."""
     images, captions = (torch.from_numpy(part[chosen].ravel()) for part in index)
-    inputs = model.batch(data, images, captions, augment) if has_two_towers(model) else None
+    inputs = model.batch(data, images, captions, augment) if isinstance(model, TwoTower) else None
     return (images, captions), inputs
 
 
