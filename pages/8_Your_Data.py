@@ -12,9 +12,9 @@ import ui
 from core import doctor, figures
 from core.base import public_mode
 from core.base.errors import InputError
+from core.base.tables import READ, open_table
 from core.datasets import load, user_sets
 from core.exchange.import_hub import fetch_parts, list_parts
-from core.exchange.import_tables import ENDINGS, open_parts
 from core.figures.text import escape_markdown
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
@@ -44,7 +44,7 @@ def images() -> None:
     with left:
         upload = st.file_uploader(
             "A zip with images and a manifest, or a Parquet file",
-            type=["zip", *(ending[1:] for ending in ENDINGS)],
+            type=["zip", *(ending[1:] for ending in READ)],
             key="set_upload",
             max_upload_size=UPLOAD_MB,
         )
@@ -138,7 +138,7 @@ def hub() -> None:
         bar = ui.progress_bar(place, "Fetching")
         files = fetch_parts(name, split, progress=lambda what, share: bar(share))
         place.empty()
-        import_workbench.open_source(origin, open_parts([Path(file) for file in files]))
+        import_workbench.open_source(origin, open_table(files))
         here = True
     if here:
         workbench()

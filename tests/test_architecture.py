@@ -16,7 +16,7 @@ PAGES = [ROOT / "app.py", *sorted((ROOT / "ui").rglob("*.py")), *sorted((ROOT / 
 # they get `GroupSet.blind()`.
 READS_TRUTH = {
     *("groups.py", "scenes/sets.py"),  # groups hold it, the built-in world writes it
-    *(f"datasets/score_files/{name}.py" for name in ("__init__", "common", "jsonl", "long_format", "npz")),
+    "datasets/score_files.py",
     *(f"metrics/{name}.py" for name in ("groups", "evaluation", "alpha_intervals", "paired", "table")),
     *(f"debiasing/{name}.py" for name in ("curves", "study", "blind")),
     *("ttm/run.py", "ttm/records.py", "ttm/explain.py"),  # what a run measures beside its training
@@ -28,10 +28,7 @@ READS_TRUTH = {
         "pretrain/loop.py",
     ),
     *("figures/group_html.py", "teaching/lessons.py", "teaching/single_group.py"),
-    *(
-        f"exchange/{name}.py"
-        for name in ("groups", "import_columns", "import_rows", "import_staging", "report")
-    ),
+    *(f"exchange/{name}.py" for name in ("groups", "import_rows", "importing", "report")),
     *(f"cli/{name}.py" for name in ("adapt", "alpha", "evaluate", "export", "runs")),
 }
 # Imports of core inside functions: on the command line and in the worker, which wait for nobody's pandas, and where a

@@ -16,15 +16,14 @@ from PIL import Image
 
 from core.base import files
 from core.base.errors import InputError
+from core.base.tables import write_table
 from core.datasets import user_sets as mine
 from core.datasets.score_files import write_scores
-from core.exchange import import_staging
+from core.exchange import importing
 from core.exchange.groups import export_groups
-from core.exchange.import_staging import save_upload
-from core.exchange.importing import add_benchmark
+from core.exchange.importing import add_benchmark, save_upload
 from core.exchange.model import export_model
 from core.exchange.runs import export_run, import_run
-from core.exchange.tables import write_table
 from core.runs.store import RunStore
 from core.scoring.scores import ScoreCache
 from core.ttm.run import store_embeddings
@@ -84,7 +83,7 @@ def acts(tmp_path, source, store, toy_groups):
     """Everything that writes files for somebody, by name: a function that writes into a folder."""
     rng = np.random.default_rng(1)
     scores = rng.normal(size=(500, 2, 2))
-    groups = mine.read_folder(import_staging.stage_import(source).folder, "mine/x")
+    groups = mine.read_folder(importing.stage_import(source).folder, "mine/x")
     table = toy_frame(scores)
     brought = export_run(store, store.finished, tmp_path / "brought.zip")
     return {
@@ -99,7 +98,7 @@ def acts(tmp_path, source, store, toy_groups):
         "a Parquet table": lambda out: write_table(out / "table.parquet", table),
         "scores": lambda out: write_scores(out / "scores.npz", scores),
         "an import": lambda out: import_run(RunStore(out), brought),
-        "an added set": lambda out: add_benchmark(import_staging.stage_import(source), "added"),
+        "an added set": lambda out: add_benchmark(importing.stage_import(source), "added"),
         "an upload": lambda out: save_upload("x.zip", io.BytesIO(noise())),
         "embeddings": lambda out: store_embeddings("x.npz", noise()),
     }

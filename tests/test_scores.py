@@ -340,6 +340,8 @@ def shuffled(text: str) -> str:
     [
         CSV,
         CSV.replace("\n", "\r\n"),
+        CSV.replace(",", ";"),
+        CSV.replace(",", "\t"),
         "\ufeff" + CSV,
         CSV.replace("\n", " \n", 1).replace("group,image", "group , image"),
         CSV + "\n\n",
@@ -399,7 +401,6 @@ BAD_CSV = {
         CSV.replace("score", "sim"),
         "has no column 'score' among: group, image, caption, sim, kind",
     ),
-    "semicolons": (CSV.replace(",", ";"), "has no column 'group' among: group;image;caption;score;kind"),
     "NaN": (CSV.replace("0.25", "nan"), r"the score in row 4 \(group 'a', image '1', caption '0'\) is 'nan'"),
     "empty score": (CSV.replace("0.25", ""), r"the score in row 4 .* is ''; it must be a finite number"),
     "infinite": (CSV.replace("0.25", "inf"), "'inf'; it must be a finite number"),
@@ -413,10 +414,10 @@ BAD_CSV = {
     ),
     "missing image": (CSV.replace("b,1,", "b,0,")[:-24], "group 'b' has 1 images and group 'a' has 2"),
     "other shape": (CSV + "b,0,2,1,y\nb,1,2,1,y\n", "group 'b' has 3 captions and group 'a' has 2"),
-    "ragged": (CSV + "b,1,1,7,y,9,9\n", "is not a CSV table"),
+    "ragged": (CSV + "b,1,1,7,y,9,9\n", "row 10 has 7 cells, the header 5"),
     "not text": (
         CSV.replace("kind", "größe").encode("latin-1"),
-        r"is not UTF-8 text; save it as CSV \(UTF-8\)",
+        r"is not UTF-8 text \(byte 28\); save it again as UTF-8",
     ),
     "more images": (
         "group,image,caption,score\na,0,0,1\na,1,0,1\n",
@@ -569,7 +570,7 @@ def test_a_bad_jsonl_is_one_sentence(case):
 
 
 def test_a_bad_parquet_is_one_sentence(tmp_path):
-    with pytest.raises(InputError, match="is not a Parquet file"):
+    with pytest.raises(InputError, match="is not a complete Parquet file"):
         read_text(b"PAR1 and no more", "scores.parquet")
     frame = pd.read_csv(io.StringIO(CSV))
     for changed, sentence in (

@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.base import public_mode as public
 from core.base.errors import InputError
-from core.exchange import import_staging
+from core.exchange import importing
 from core.exchange.importing import add_benchmark
 from core.runs.store import RunStore
 from core.ttm.run import ttm_job
@@ -74,7 +74,7 @@ def hostile_home(scored_home, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CROSSMATCH_HOME", str(home))
         add_benchmark(
-            import_staging.stage_import(manifest(home / "source")),
+            importing.stage_import(manifest(home / "source")),
             "hostile",
             title=HOSTILE,
             licence=HOSTILE,

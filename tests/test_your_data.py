@@ -1,7 +1,6 @@
 """Bring your own: every way in, every fault told with its place, and a benchmark that works like any other."""
 
 import csv
-import importlib
 import io
 import json
 import struct
@@ -24,23 +23,12 @@ from core import datasets
 from core.base.errors import InputError
 from core.datasets import user_sets
 from core.exchange import import_images as images
-from core.exchange import import_rows, import_staging
+from core.exchange import import_rows, importing
 from core.exchange.import_hub import fetch_parts, list_parts
-from core.exchange.import_staging import save_upload
-from core.exchange.importing import (
-    ColumnMapping,
-    add_benchmark,
-    discard_staged,
-    guess_columns,
-    open_table,
-    preview,
-    problem_rows,
-)
+from core.exchange.import_rows import ColumnMapping, guess_columns
+from core.exchange.importing import add_benchmark, open_manifest, save_upload
 
 ROOT = Path(__file__).resolve().parent.parent
-stage_module = importlib.import_module(
-    "core.exchange.import_staging"
-)  # the package's `stage` is the function
 
 
 def png(shade: int, size: tuple[int, int] = (8, 6), kind: str = "PNG", **more) -> bytes:
@@ -72,7 +60,7 @@ TWIN = ("b", "images/2.png", "images/3.png", "first", "second", "1 0", "y")
 
 
 def told(staged) -> list[tuple]:
-    return [(row["row"], row["column"], row["what is wrong"]) for row in problem_rows(staged.problems)]
+    return [(row["row"], row["column"], row["what is wrong"]) for row in staged.problem_rows()]
 
 
 def zipped(path: Path, folder: Path, top: str = "") -> Path:
@@ -86,7 +74,7 @@ def zipped(path: Path, folder: Path, top: str = "") -> Path:
 
 
 def test_a_folder_with_a_csv_becomes_a_benchmark_with_captions_answers_tags_and_pixels(tmp_path):
-    staged = import_staging.stage_import(wide(tmp_path / "set", GOOD, TWIN))
+    staged = importing.stage_import(wide(tmp_path / "set", GOOD, TWIN))
     assert (staged.groups, staged.shapes, staged.total) == (2, {"2x2": 2}, 0)
     assert add_benchmark(staged, "dogs", title="Dogs", licence="CC0") == ["mine/dogs"]
     groups = datasets.load("mine/dogs")
@@ -103,7 +91,7 @@ def test_a_folder_with_a_csv_becomes_a_benchmark_with_captions_answers_tags_and_
 
 def test_the_set_stays_when_its_source_goes(tmp_path):
     source = wide(tmp_path / "set", GOOD)
-    add_benchmark(import_staging.stage_import(source), "kept")
+    add_benchmark(importing.stage_import(source), "kept")
     for path in (source / "images").iterdir():
         path.unlink()
     assert datasets.load("mine/kept")[0].images[0].open().size == (8, 6)
@@ -119,7 +107,7 @@ def test_rows_of_one_image_with_its_caption_are_collected_by_group(tmp_path):
         "g2,images/2.png,a lamp,attic",
     ]
     (folder / "pairs.csv").write_text("\n".join(lines))
-    staged = import_staging.stage_import(folder)
+    staged = importing.stage_import(folder)
     assert staged.columns == ColumnMapping(("image",), ("caption",), "", "", "group", ("room",))
     assert staged.shapes == {"1x2": 1, "2x2": 1}
     assert add_benchmark(staged, "rooms") == ["mine/rooms/1x2", "mine/rooms/2x2"]
@@ -144,7 +132,7 @@ def test_json_takes_lists_of_images_and_captions(tmp_path, ending):
     ]
     text = json.dumps(records) if ending == "json" else "\n".join(map(json.dumps, records))
     (folder / f"groups.{ending}").write_text(text)
-    groups = preview(import_staging.stage_import(folder))
+    groups = importing.stage_import(folder).preview()
     assert (groups.ids, groups.shape) == (["7", "8"], (1, 3))
     assert groups[0].truth == (2,)
     assert groups[0].tags == {"t": "1"}
@@ -174,9 +162,10 @@ READ_TABLE = """
 import sys
 from pathlib import Path
 from core.base.errors import InputError
-from core.exchange.import_tables import open_table
+from core.base.tables import open_table
 try:
-    print(len(list(open_table(Path(sys.argv[1])).rows())))
+    path = Path(sys.argv[1])
+    print(len(list(open_table(path, name=path.name).rows())))
 except InputError as error:
     print(error)
 """
@@ -211,14 +200,14 @@ def test_a_parquet_folder_as_hugging_face_lays_it_out_with_chosen_columns_and_sp
     parquet(tmp_path / "set/data/test-00001-of-00002.parquet", hub_rows(2, 3))
     parquet(tmp_path / "set/data/train-00000-of-00001.parquet", hub_rows(1))
     with pytest.raises(InputError, match=r"several tables \(test, train\); say which"):
-        import_staging.stage_import(tmp_path / "set")
+        importing.stage_import(tmp_path / "set")
     with pytest.raises(InputError, match="has no table 'dev'; it has: "):
-        import_staging.stage_import(tmp_path / "set", manifest="dev")
-    staged = import_staging.stage_import(
+        importing.stage_import(tmp_path / "set", manifest="dev")
+    staged = importing.stage_import(
         tmp_path / "set", ColumnMapping(("photo",), ("pos", "foils")), manifest="test"
     )
     assert staged.shapes == {"1x3": 5}
-    groups = preview(staged)
+    groups = staged.preview()
     assert [g.captions for g in groups][3] == ("right 3", "wrong 3", "worse 3")
     assert groups[3].images[0].open().getpixel((0, 0))[0] == 60
     assert groups[3].tags == {"source": "web"}
@@ -233,15 +222,13 @@ def test_what_datasets_saves_to_disk_is_read_too(tmp_path):
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
         stream.write_table(table)
     (tmp_path / "set/dataset_info.json").write_text("{}")
-    assert (
-        import_staging.stage_import(tmp_path / "set", ColumnMapping(("photo",), ("pos", "foils"))).groups == 3
-    )
+    assert importing.stage_import(tmp_path / "set", ColumnMapping(("photo",), ("pos", "foils"))).groups == 3
 
 
 def test_an_image_folder_with_metadata_is_read(tmp_path):
     folder = pictures(tmp_path / "set/test")
     (folder / "metadata.csv").write_text("file_name,caption,negative_caption\nimages/0.png,a cat,a dog\n")
-    groups = preview(import_staging.stage_import(tmp_path / "set"))
+    groups = importing.stage_import(tmp_path / "set").preview()
     assert groups[0].captions == ("a cat", "a dog")
     assert groups[0].truth == (0,)
 
@@ -249,7 +236,7 @@ def test_an_image_folder_with_metadata_is_read(tmp_path):
 @pytest.mark.parametrize("top", ["", "my set/"])
 def test_a_zip_is_unpacked_with_or_without_a_folder_of_its_own(tmp_path, top):
     path = zipped(tmp_path / "set.zip", wide(tmp_path / "set", GOOD, TWIN), top)
-    staged = import_staging.stage_import(path)
+    staged = importing.stage_import(path)
     assert staged.groups == 2
     assert not (staged.folder / "unpacked").exists()
 
@@ -260,7 +247,7 @@ def test_the_litter_of_a_mac_is_passed_over(tmp_path):
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("__MACOSX/set/._manifest.csv", b"\x00\x05")
         archive.writestr("set/.DS_Store", b"\x00")
-    assert import_staging.stage_import(path).groups == 1
+    assert importing.stage_import(path).groups == 1
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------
@@ -302,7 +289,7 @@ def test_columns_that_are_missing_or_have_two_meanings_are_sentences(tmp_path):
     ]
     for columns, message in cases:
         with pytest.raises(InputError, match=message):
-            import_staging.stage_import(folder, columns)
+            importing.stage_import(folder, columns)
 
 
 # --- what is wrong, row by row ---------------------------------------------------------------------------------------
@@ -325,7 +312,7 @@ def test_every_fault_is_told_with_its_row_and_column_and_the_rest_is_kept(tmp_pa
         ("l", "images/0.png", "images/1.png", "", "y", "0 1", ""),
         TWIN,
     )
-    staged = import_staging.stage_import(folder)
+    staged = importing.stage_import(folder)
     assert staged.groups == 2
     assert told(staged) == [
         ("3", "image_1", "there is no image 'images/9.png'"),
@@ -340,7 +327,7 @@ def test_every_fault_is_told_with_its_row_and_column_and_the_rest_is_kept(tmp_pa
         ("12", "image_0", "there is no image"),
         ("13", "caption_0", "there is no caption"),
     ]
-    assert all(row["what to do"] and row["effect"] == "left out" for row in problem_rows(staged.problems))
+    assert all(row["what to do"] and row["effect"] == "left out" for row in staged.problem_rows())
     with pytest.raises(InputError, match="has 11 problems; fix them, or agree"):
         add_benchmark(staged, "half")
     assert add_benchmark(staged, "half", skip_bad=True) == ["mine/half"]
@@ -348,10 +335,10 @@ def test_every_fault_is_told_with_its_row_and_column_and_the_rest_is_kept(tmp_pa
 
 
 def test_captions_that_are_the_same_are_remarked_and_kept(tmp_path):
-    staged = import_staging.stage_import(
+    staged = importing.stage_import(
         wide(tmp_path / "set", ("a", "images/0.png", "images/0.png", "same", "same", "0 1", ""))
     )
-    assert [row["effect"] for row in problem_rows(staged.problems)] == ["kept", "kept"]
+    assert [row["effect"] for row in staged.problem_rows()] == ["kept", "kept"]
     assert (staged.groups, staged.fatal) == (1, 0)
     assert add_benchmark(staged, "ties") == ["mine/ties"]
 
@@ -370,7 +357,7 @@ def test_captions_that_are_the_same_are_remarked_and_kept(tmp_path):
 def test_an_image_that_is_none_is_told(tmp_path, name, data, what):
     folder = wide(tmp_path / "set", GOOD, TWIN)
     (folder / "images" / name).write_bytes(data)
-    staged = import_staging.stage_import(folder)
+    staged = importing.stage_import(folder)
     assert staged.groups == 1
     ((row, column, said),) = told(staged)
     assert (row, column) == ("2", "image_0")
@@ -384,12 +371,12 @@ def test_a_huge_image_is_refused_before_it_is_decoded(tmp_path, monkeypatch):
     data[16:24] = struct.pack(">II", 60_000, 60_000)
     data[29:33] = struct.pack(">I", zlib.crc32(bytes(data[12:29])))
     (folder / "images/0.png").write_bytes(data)
-    assert "too many pixels" in told(import_staging.stage_import(folder))[0][2]
+    assert "too many pixels" in told(importing.stage_import(folder))[0][2]
     monkeypatch.setattr(images, "MAX_PIXELS", 40)
     (folder / "images/0.png").write_bytes(png(1))
-    assert "has 8 x 6 pixels" in told(import_staging.stage_import(folder))[0][2]
+    assert "has 8 x 6 pixels" in told(importing.stage_import(folder))[0][2]
     monkeypatch.setattr(images, "MAX_BYTES", 10)
-    assert "is larger than" in told(import_staging.stage_import(folder))[0][2]
+    assert "is larger than" in told(importing.stage_import(folder))[0][2]
 
 
 def test_a_photograph_that_its_camera_turned_is_stored_upright(tmp_path):
@@ -397,13 +384,13 @@ def test_a_photograph_that_its_camera_turned_is_stored_upright(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6  # turn a quarter
     (folder / "images/0.png").write_bytes(png(1, (40, 20), "JPEG", exif=exif))
-    assert preview(import_staging.stage_import(folder))[0].images[0].open().size == (20, 40)
+    assert importing.stage_import(folder).preview()[0].images[0].open().size == (20, 40)
 
 
 def test_the_same_picture_is_stored_once(tmp_path):
     folder = wide(tmp_path / "set", GOOD, ("b", "images/0.png", "images/1.png", "x", "y", "0 1", ""))
     (folder / "images/1.png").write_bytes(png(0))
-    staged = import_staging.stage_import(folder)
+    staged = importing.stage_import(folder)
     assert len(list((staged.folder / "images").iterdir())) == 1
 
 
@@ -414,7 +401,7 @@ def test_a_name_in_another_unicode_form_or_with_backslashes_finds_its_file(tmp_p
     (folder / "manifest.csv").write_text(
         f"image_0,caption_0,caption_1\nimages\\{name},猫 и 🐶,ein Hündchen\n", encoding="utf-8"
     )
-    groups = preview(import_staging.stage_import(folder))
+    groups = importing.stage_import(folder).preview()
     assert groups[0].captions == ("猫 и 🐶", "ein Hündchen")
 
 
@@ -431,9 +418,9 @@ def test_byte_order_marks_line_ends_and_separators_of_any_spreadsheet_are_fine(t
         "",
     ]
     (folder / "manifest.csv").write_bytes(end.join(lines).replace("|", mark).encode(encoding))
-    staged = import_staging.stage_import(folder)
+    staged = importing.stage_import(folder)
     assert staged.total == 0
-    groups = preview(staged)
+    groups = staged.preview()
     assert groups[0].captions == ("ä, ö; ü", "two")
     assert [g.truth for g in groups] == [(1,), (0,)]
     assert groups.ids == ["2", "4"] or groups.ids == ["2", "3"]
@@ -444,7 +431,7 @@ def test_rows_of_other_lengths_and_a_quotation_mark_that_never_ends_are_told(tmp
     (folder / "manifest.csv").write_text(
         'image_0,caption_0,caption_1\nimages/0.png,a,b\nimages/0.png,a,b,c\nimages/0.png,a\nimages/0.png,"a,b\n'
     )
-    staged = import_staging.stage_import(folder)
+    staged = importing.stage_import(folder)
     assert staged.groups == 1
     assert [what for _, _, what in told(staged)][:2] == [
         "the row has 4 cells, the header 3",
@@ -456,13 +443,13 @@ def test_rows_of_other_lengths_and_a_quotation_mark_that_never_ends_are_told(tmp
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ('{"images": ["images/0.png"], "captions": ["a", NaN]}', "NaN is not JSON"),
+        ('{"images": ["images/0.png"], "captions": ["a", NaN]}', "nan is not text"),
         (
             '{"images": ["images/0.png"], "captions": ["a", "b"], "captions": ["c"]}',
-            "'captions' is there twice",
+            "has the key 'captions' twice",
         ),
         ('{"images": ["images/0.png"], "captions"', "the line is not JSON"),
-        ("[1, 2]", "this is a list, not an object"),
+        ("[1, 2]", "is not a JSON object but [1, 2]"),
         ('{"images": ["images/0.png"], "captions": ["a", 7]}', "7 is not text"),
         ('{"images": ["images/0.png"], "captions": ["a", {"b": 1}]}', "is not text"),
         ('{"images": [3], "captions": ["a", "b"]}', "3 is not an image"),
@@ -491,7 +478,7 @@ def test_hard_json_is_told_line_by_line(tmp_path, line, what):
     folder = pictures(tmp_path / "set")
     good = '{"images": ["images/0.png"], "captions": ["a", "b"], "truth": [1]}'
     (folder / "groups.jsonl").write_bytes(f"\ufeff{good}\r\n{line}\r\n\r\n".encode())
-    staged = import_staging.stage_import(folder)
+    staged = importing.stage_import(folder)
     assert staged.groups == 1
     assert {row for row, _, _ in told(staged)} == {"2"}
     assert any(what in said for _, _, said in told(staged)), told(staged)
@@ -502,7 +489,7 @@ def test_a_group_whose_row_is_wrong_is_left_out_whole(tmp_path):
     (folder / "m.csv").write_text(
         "group,image,caption\ng,images/0.png,a\ng,images/9.png,b\ng,images/1.png,c\n,images/1.png,d\n"
     )
-    staged = import_staging.stage_import(folder)
+    staged = importing.stage_import(folder)
     assert staged.groups == 0
     assert [(row, column) for row, column, _ in told(staged)] == [("3", "image"), ("5", "group")]
     with pytest.raises(InputError, match="holds no usable group"):
@@ -512,13 +499,13 @@ def test_a_group_whose_row_is_wrong_is_left_out_whole(tmp_path):
 def test_problems_are_bounded_and_counted(tmp_path):
     folder = pictures(tmp_path / "set")
     (folder / "m.csv").write_text("image_0,caption_0,caption_1\n" + "images/9.png,a,b\n" * 1500)
-    staged = import_staging.stage_import(folder)
+    staged = importing.stage_import(folder)
     assert (staged.total, len(staged.problems)) == (1500, 1000)
 
 
 def test_too_many_rows_are_told(tmp_path, monkeypatch):
     monkeypatch.setattr(import_rows, "MAX_GROUPS", 1)
-    staged = import_staging.stage_import(wide(tmp_path / "set", GOOD, TWIN))
+    staged = importing.stage_import(wide(tmp_path / "set", GOOD, TWIN))
     assert staged.groups == 1
     assert told(staged) == [("3", "", "the table has more than 1 rows")]
 
@@ -535,7 +522,7 @@ def test_too_many_rows_are_told(tmp_path, monkeypatch):
         ("m.csv", b"image,image,caption\n1,2,3\n", "has the column 'image' twice"),
         ("m.csv", b"what,ever\n1,2\n", "No column holds images among: what, ever"),
         ("m.json", b"[1, 2", "is not complete JSON"),
-        ("m.json", b"[NaN]", "is not complete JSON"),
+        ("m.json", b"[NaN", "is not complete JSON"),
         ("m.json", b"{}", "is not a JSON list"),
         ("m.parquet", b"PAR1nonsensePAR1", "is not a complete Parquet file"),
         ("m.arrow", b"nonsense", "is not a complete Arrow file"),
@@ -545,25 +532,25 @@ def test_a_file_that_is_no_table_is_one_sentence(tmp_path, name, data, message):
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / name).write_bytes(data)
     with pytest.raises(InputError, match=message) as caught:
-        import_staging.stage_import(tmp_path / "set")
+        importing.stage_import(tmp_path / "set")
     assert "\n" not in str(caught.value)
     assert not list(user_sets.root().glob(".staging-*"))
 
 
 def test_folders_without_a_table_or_with_several_and_no_folder_at_all_are_sentences(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
-        import_staging.stage_import(tmp_path / "nowhere")
+        importing.stage_import(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"holds no manifest .* put a manifest.csv beside the images"):
-        import_staging.stage_import(pictures(tmp_path / "a"))
+        importing.stage_import(pictures(tmp_path / "a"))
     folder = pictures(tmp_path / "b")
     for name in ("x.csv", "y.csv"):
         (folder / name).write_text("image,caption_0,caption_1\nimages/0.png,a,b\n")
     with pytest.raises(InputError, match=r"several tables \(x.csv, y.csv\)"):
-        import_staging.stage_import(folder)
-    assert import_staging.stage_import(folder, manifest="y.csv").groups == 1
+        importing.stage_import(folder)
+    assert importing.stage_import(folder, manifest="y.csv").groups == 1
     (tmp_path / "run.py").write_text("print(1)")
     with pytest.raises(InputError, match="is not a table; its name must end in"):
-        import_staging.stage_import(tmp_path / "run.py")
+        importing.stage_import(tmp_path / "run.py")
 
 
 # --- archives --------------------------------------------------------------------------------------------------------
@@ -589,15 +576,15 @@ def test_an_archive_that_leads_out_holds_links_another_archive_or_too_much_is_re
     ]
     for path, message in cases:
         with pytest.raises(InputError, match=message):
-            import_staging.stage_import(path)
+            importing.stage_import(path)
     good = zipped(tmp_path / "good.zip", source)
-    monkeypatch.setattr(stage_module, "MAX_FILES", 3)
+    monkeypatch.setattr(importing, "MAX_FILES", 3)
     with pytest.raises(InputError, match="or 3 files"):
-        import_staging.stage_import(good)
-    monkeypatch.setattr(stage_module, "MAX_FILES", 100)
-    monkeypatch.setattr(stage_module, "MAX_UPLOAD", 200)
+        importing.stage_import(good)
+    monkeypatch.setattr(importing, "MAX_FILES", 100)
+    monkeypatch.setattr(importing, "MAX_UPLOAD", 200)
     with pytest.raises(InputError, match="is larger than"):
-        import_staging.stage_import(good)
+        importing.stage_import(good)
     assert not list(user_sets.root().glob(".staging-*"))
     assert not list(tmp_path.rglob("evil.csv"))
 
@@ -607,7 +594,7 @@ def test_an_upload_gets_a_plain_name_and_is_bounded(tmp_path, monkeypatch):
     assert path.read_bytes() == b"abc"
     assert path.parent.parent == user_sets.root()
     assert path.name == "Mein_Satz_script_.zip"
-    monkeypatch.setattr(stage_module, "MAX_UPLOAD", 2)
+    monkeypatch.setattr(importing, "MAX_UPLOAD", 2)
     with pytest.raises(InputError, match="is larger than"):
         save_upload("a.zip", io.BytesIO(b"abc"))
 
@@ -618,23 +605,23 @@ def test_an_upload_gets_a_plain_name_and_is_bounded(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["", "Upper", "a/b", "../x", "a b", ".hidden", "x" * 65, "mine/"])
 def test_a_name_that_is_none_is_refused(tmp_path, name):
     with pytest.raises(InputError, match="is not a valid name for a set"):
-        add_benchmark(import_staging.stage_import(wide(tmp_path / "set", GOOD)), name)
+        add_benchmark(importing.stage_import(wide(tmp_path / "set", GOOD)), name)
 
 
 def test_a_name_that_is_taken_is_refused_until_the_set_is_removed(tmp_path):
     source = wide(tmp_path / "set", GOOD)
-    add_benchmark(import_staging.stage_import(source), "dogs")
+    add_benchmark(importing.stage_import(source), "dogs")
     with pytest.raises(InputError, match="A set mine/dogs exists already"):
-        add_benchmark(import_staging.stage_import(source), "mine/dogs")
+        add_benchmark(importing.stage_import(source), "mine/dogs")
     user_sets.remove("mine/dogs")
     assert "mine/dogs" not in datasets.names()
-    assert add_benchmark(import_staging.stage_import(source), "dogs") == ["mine/dogs"]
+    assert add_benchmark(importing.stage_import(source), "dogs") == ["mine/dogs"]
     with pytest.raises(InputError, match="Unknown set 'mine/cats'"):
         user_sets.remove("mine/cats")
 
 
 def test_of_many_who_take_a_name_at_once_one_gets_it(tmp_path):
-    staged = [import_staging.stage_import(wide(tmp_path / f"set{i}", GOOD)) for i in range(8)]
+    staged = [importing.stage_import(wide(tmp_path / f"set{i}", GOOD)) for i in range(8)]
     got: list = []
 
     def take(each):
@@ -654,8 +641,8 @@ def test_of_many_who_take_a_name_at_once_one_gets_it(tmp_path):
 
 
 def test_a_set_that_was_damaged_says_so_and_harms_no_other(tmp_path):
-    add_benchmark(import_staging.stage_import(wide(tmp_path / "set", GOOD, TWIN)), "dogs")
-    add_benchmark(import_staging.stage_import(wide(tmp_path / "other", GOOD)), "cats")
+    add_benchmark(importing.stage_import(wide(tmp_path / "set", GOOD, TWIN)), "dogs")
+    add_benchmark(importing.stage_import(wide(tmp_path / "other", GOOD)), "cats")
     path = user_sets.root() / "dogs/groups.jsonl"
     lines = path.read_text().splitlines()
     path.write_text(lines[0] + "\n")
@@ -675,15 +662,15 @@ def test_a_set_that_was_damaged_says_so_and_harms_no_other(tmp_path):
 def test_a_staged_set_can_be_thrown_away_and_yesterdays_are(tmp_path):
     import os
 
-    staged = import_staging.stage_import(wide(tmp_path / "set", GOOD))
+    staged = importing.stage_import(wide(tmp_path / "set", GOOD))
     old = user_sets.root() / ".staging-old"
     old.mkdir()
     os.utime(old, (1, 1))
-    discard_staged(staged)
+    staged.discard()
     assert not staged.folder.exists()
     with pytest.raises(InputError, match="is no longer there; read it again"):
         add_benchmark(staged, "gone")
-    import_staging.stage_import(wide(tmp_path / "set2", GOOD))
+    importing.stage_import(wide(tmp_path / "set2", GOOD))
     assert not old.exists()
 
 
@@ -691,7 +678,7 @@ def test_one_of_your_sets_is_evaluated_like_any_other(tmp_path):
     from core.metrics.evaluation import Evaluation
     from core.scoring.scores import ScoreCache, score_groups
 
-    add_benchmark(import_staging.stage_import(wide(tmp_path / "set", GOOD, TWIN)), "dogs")
+    add_benchmark(importing.stage_import(wide(tmp_path / "set", GOOD, TWIN)), "dogs")
     groups = datasets.load("mine/dogs")
 
     class Red:
@@ -745,7 +732,7 @@ def test_the_splits_of_a_hub_set_come_from_its_parquet_files_and_scripts_are_nev
         ("test", 2, 200),
         ("extra/train", 1, 100),
     ]
-    assert fetch_parts("ada/pets", "test") == ["/x/default/test/0000.parquet", "/x/default/test/0001.parquet"]
+    assert fetch_parts("ada/pets", "test") == [Path(f"/x/default/test/000{i}.parquet") for i in (0, 1)]
     assert {more["revision"] for _, more in fetched} == {"refs/convert/parquet"}
     with pytest.raises(InputError, match="Unknown split 'tset'; did you mean 'test'"):
         fetch_parts("ada/pets", "tset")
@@ -798,7 +785,7 @@ def test_any_bytes_are_read_or_refused_in_one_sentence(tmp_path_factory, ending,
     path = tmp_path_factory.mktemp("any") / f"x.{ending}"
     path.write_bytes(data)
     try:
-        discard_staged(import_staging.stage_import(path))
+        importing.stage_import(path).discard()
     except InputError as error:
         assert "\n" not in str(error)
 
@@ -818,14 +805,14 @@ def test_any_json_lines_give_groups_or_problems(tmp_path_factory, records):
     folder = pictures(tmp_path_factory.mktemp("any"))
     first = {"images": ["images/0.png"], "captions": ["a", "b"], "truth": [0], "id": "sure"}
     (folder / "g.jsonl").write_text("\n".join(map(json.dumps, [first, *records])))
-    staged = import_staging.stage_import(folder)
+    staged = importing.stage_import(folder)
     assert 1 <= staged.groups <= 1 + len(records)
     assert staged.groups + staged.fatal >= 1 + len([r for r in records if r])
-    discard_staged(staged)
+    staged.discard()
 
 
 def test_a_table_can_be_gone_through_twice(tmp_path):
-    table = open_table(wide(tmp_path / "set", GOOD, TWIN))
+    table = open_manifest(wide(tmp_path / "set", GOOD, TWIN))
     assert [row.number for row in table.rows()] == [row.number for row in table.rows()] == [2, 3]
     assert table.columns == WIDE
 

@@ -11,20 +11,18 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from core.base.tables import Table
 from core.datasets import user_sets
-from core.exchange import import_staging
-from core.exchange.import_staging import answer_text, save_upload, unpack_source
-from core.exchange.import_tables import table_choices
+from core.exchange import importing
+from core.exchange.import_rows import ColumnMapping, guess_columns
 from core.exchange.importing import (
-    ColumnMapping,
-    ImportTable,
     Staged,
     add_benchmark,
-    discard_staged,
-    guess_columns,
-    open_table,
-    preview,
-    problem_rows,
+    answer_text,
+    open_manifest,
+    save_upload,
+    table_choices,
+    unpack_source,
 )
 from core.figures import group_html
 from core.figures.text import escape_markdown
@@ -42,7 +40,7 @@ class ImportSession:
 
     origin: str  # what it came from, to notice that something else was brought
     source: Path | None  # folder or file; None for a table of the hub
-    table: ImportTable | None  # None while a folder has several and none is chosen
+    table: Table | None  # None while a folder has several and none is chosen
     place: Path | None = None  # a folder of ours to throw away with it
     staged: Staged | None = None
     meant: ColumnMapping | None = None  # the columns that were checked
@@ -57,18 +55,18 @@ def clear() -> None:
     old = st.session_state.pop("bench", None)
     if old is not None:
         if old.staged is not None:
-            discard_staged(old.staged)
+            old.staged.discard()
         if old.place is not None:
             shutil.rmtree(old.place, ignore_errors=True)
 
 
-def open_source(origin: str, what: Path | ImportTable, place: Path | None = None) -> None:
+def open_source(origin: str, what: Path | Table, place: Path | None = None) -> None:
     """Put something else on the workbench: a folder or file, or a table that is open."""
     clear()
-    if isinstance(what, ImportTable):
+    if isinstance(what, Table):
         st.session_state["bench"] = ImportSession(origin, None, what, place)
         return
-    table = None if len(table_choices(what)) > 1 else open_table(what)
+    table = None if len(table_choices(what)) > 1 else open_manifest(what)
     st.session_state["bench"] = ImportSession(origin, what, table, place)
 
 
@@ -78,14 +76,14 @@ def choices(now: ImportSession) -> list[str]:
     return names if len(names) > 1 else []
 
 
-def choose_table(now: ImportSession) -> ImportTable | None:
+def choose_table(now: ImportSession) -> Table | None:
     """The table; where a folder has several, the one that is chosen."""
     names = choices(now)
     if now.source is None or not names:
         return now.table
     chosen = st.selectbox("Which table or split", names, key="set_table")
     if now.table is None or st.session_state.get("set_opened") != (now.origin, chosen):
-        now.table, now.meant = open_table(now.source, chosen), None
+        now.table, now.meant = open_manifest(now.source, chosen), None
         st.session_state["set_opened"] = (now.origin, chosen)
     return now.table
 
@@ -106,7 +104,7 @@ def open_upload(upload: Any) -> None:
 # --- columns ---------------------------------------------------------------------------------------------------------
 
 
-def choose_columns(table: ImportTable) -> ColumnMapping:
+def choose_columns(table: Table) -> ColumnMapping:
     """What each column means; the first guess goes by the names."""
     first, names = guess_columns(table.columns), list(table.columns)
     st.subheader("What the columns mean", anchor=False)
@@ -141,7 +139,7 @@ def _value(choice: str | None) -> str:
     return "" if choice in (None, NONE) else str(choice)
 
 
-def _sample(table: ImportTable) -> pd.DataFrame:
+def _sample(table: Table) -> pd.DataFrame:
     """The first rows as text; images inside a file are only mentioned."""
     rows = []
     for row, _ in zip(table.rows(), range(3), strict=False):
@@ -163,9 +161,9 @@ def check(now: ImportSession, columns: ColumnMapping) -> None:
     """Read and check everything, with progress."""
     assert now.table is not None
     if now.source is not None:  # somebody may have mended the file meanwhile
-        now.table = open_table(now.source, st.session_state.get("set_table") if choices(now) else None)
+        now.table = open_manifest(now.source, st.session_state.get("set_table") if choices(now) else None)
     if now.staged is not None:
-        discard_staged(now.staged)
+        now.staged.discard()
         now.staged = None
     place = st.empty()
 
@@ -174,7 +172,7 @@ def check(now: ImportSession, columns: ColumnMapping) -> None:
             place.caption(f"{count} groups read …")
 
     with st.spinner("Checking every row and every image …"):
-        now.staged, now.meant = import_staging.stage_import(now.table, columns, progress=tell), columns
+        now.staged, now.meant = importing.stage_import(now.table, columns, progress=tell), columns
     place.empty()
 
 
@@ -195,7 +193,7 @@ def show_result(staged: Staged) -> None:
 
 
 def show_problems(staged: Staged) -> None:
-    table = pd.DataFrame(problem_rows(staged.problems))
+    table = pd.DataFrame(staged.problem_rows())
     st.dataframe(table, hide_index=True, height=min(38 + 35 * len(table), 320), key="problems")
     with st.container(horizontal=True, vertical_alignment="center"):
         data = lambda: table.to_csv(index=False).encode()  # noqa: E731
@@ -205,7 +203,7 @@ def show_problems(staged: Staged) -> None:
 
 
 def show_preview(staged: Staged) -> None:
-    groups = preview(staged, PREVIEWED)
+    groups = staged.preview(PREVIEWED)
     st.subheader(f"The first {len(groups)} group{'s' * (len(groups) != 1)}", anchor=False)
     st.caption("Are the images and captions paired as you intended? The mark shows each image's caption.")
     columns = st.columns(2)

@@ -37,27 +37,28 @@ def _groups() -> tuple[np.ndarray, list[str], np.ndarray]:
 def _score_files(ending: str, place: Path) -> list[bytes]:
     import pandas as pd
 
+    from core.base.tables import READ, table_bytes
     from core.datasets.score_files import write_scores
-    from core.exchange.tables import table_bytes
 
     scores, ids, truth = _groups()
     tags = pd.DataFrame({"topic": ["x", "y", "", "ü"]})
     write_scores(place / f"a{ending}", scores, ids, truth, tags)
     write_scores(place / f"b{ending}", scores[:, :1, :2])
+    files = [(place / name).read_bytes() for name in (f"a{ending}", f"b{ending}")]
     table = pd.DataFrame({"id": ids, "value": [1.5, np.nan, 3.0, 4.0], "count": [1, 2, 3, 4]})
-    return [
-        (place / f"a{ending}").read_bytes(),
-        (place / f"b{ending}").read_bytes(),
-        table_bytes(table, ending),
-    ]
+    return [*files, table_bytes(table, ending)] if ending in READ else files
 
 
 def _read_scores(ending: str, data: bytes, place: Path) -> None:
-    """The three readers of such files; a page may hand any file to any of them."""
+    """The readers of such files; a page may hand any file to any of them."""
+    from core.base.tables import READ, open_table
     from core.datasets.score_files import read_scores
-    from core.exchange.tables import read_table
 
-    all_of(lambda: read_scores(f"x{ending}", data), lambda: read_table(f"x{ending}", data))
+    readers = [lambda: read_scores(f"x{ending}", data)]
+    if ending in READ:
+        readers += [lambda: open_table(f"x{ending}", data).frame()]
+        readers += [lambda: list(open_table(f"x{ending}", data).rows())]
+    all_of(*readers)
 
 
 def _tags(_: Path) -> list[bytes]:
@@ -179,17 +180,16 @@ def _arrow(rows: list[dict[str, Any]]) -> bytes:
 
 
 def _stage(ending: str, data: bytes, place: Path) -> None:
-    from core.exchange import import_staging
-    from core.exchange.importing import discard_staged, preview, problem_rows
+    from core.exchange import importing
 
     path = place / f"manifest{ending}"
     path.write_bytes(data)
-    staged = import_staging.stage_import(path)
-    problem_rows(staged.problems)
-    for group in preview(staged):
+    staged = importing.stage_import(path)
+    staged.problem_rows()
+    for group in staged.preview():
         for image in group.images:
             image.open()
-    discard_staged(staged)
+    staged.discard()
 
 
 def _zips(place: Path) -> list[bytes]:
@@ -209,8 +209,7 @@ def _images(place: Path) -> list[bytes]:
 
 
 def _read_image(data: bytes, place: Path) -> None:
-    from core.exchange.import_images import verify_image
-    from core.exchange.import_problems import RowError
+    from core.exchange.import_images import RowError, verify_image
     from core.groups import BytesImage
 
     def check() -> None:

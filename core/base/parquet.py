@@ -41,15 +41,17 @@ def read_parquet(path: Path | str, content: bytes, most: int) -> pa.Table:
 
 
 @contextmanager
-def parquet_errors(path: Path | str) -> Iterator[None]:
-    """Whatever Arrow says of a damaged file as an InputError."""
+def arrow_errors(path: Path | str, kind: str = "Parquet") -> Iterator[None]:
+    """Whatever Arrow says of a damaged file of a kind (Parquet, Arrow, CSV) as an InputError."""
     try:
         yield
     except (InputError, MemoryError):
         raise
     except Exception as error:  # pyarrow's own family of errors, and Python's where names are no texts
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise InputError(f"{path} is not a Parquet file ({reason}); save or fetch it again.") from None
+        raise InputError(
+            f"{path} is not a complete {kind} file ({reason}); save or fetch it again."
+        ) from None
 
 
 def too_large(path: Path | str) -> InputError:
@@ -80,7 +82,7 @@ def _read_apart(path: Path | str, content: bytes, most: int) -> pa.Table:
 
 
 def _read_here(path: Path | str, content: bytes, most: int) -> pa.Table:
-    with parquet_errors(path):
+    with arrow_errors(path):
         return _decode(path, content, most)
 
 

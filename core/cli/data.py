@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from core.base.errors import InputError
+from core.base.tables import open_table
 from core.cli.options import Json
 from core.cli.output import ProgressPrinter, print_note, show_json
 from core.datasets import user_sets
 from core.exchange.fetch import fetch_benchmark
 from core.exchange.import_hub import fetch_parts, list_parts
-from core.exchange.import_tables import open_parts
 from core.exchange.importing import (
     ColumnMapping,
     add_benchmark,
     check_addable,
-    discard_staged,
-    problem_rows,
     stage_import,
 )
 
@@ -58,7 +56,7 @@ def add(
     facts = {"title": title, "licence": licence, "citation": citation, "source": where or ""}
     try:
         record: dict[str, Any] = {"name": name, "groups": staged.groups, "shapes": staged.shapes, **facts}
-        record |= {"problems": staged.total, "left_out": staged.fatal, "rows": problem_rows(staged.problems)}
+        record |= {"problems": staged.total, "left_out": staged.fatal, "rows": staged.problem_rows()}
         if not as_json:
             _print_problems(staged)
         if check:
@@ -66,7 +64,7 @@ def add(
         else:
             record["benchmarks"] = add_benchmark(staged, name, skip_bad, **facts)
     finally:
-        discard_staged(staged)
+        staged.discard()
     if as_json:
         show_json(record)
     elif check:
@@ -96,7 +94,7 @@ def _table(source: str, manifest: str | None) -> tuple[Any, str | None]:
         raise InputError(f"{name} has the splits {', '.join(known[:12])}; choose one with --manifest.")
     tell = ProgressPrinter()
     files = fetch_parts(name, manifest or known[0], progress=tell)
-    return open_parts([Path(file) for file in files]), f"https://huggingface.co/datasets/{name}"
+    return open_table(files), f"https://huggingface.co/datasets/{name}"
 
 
 def _columns(
@@ -113,7 +111,7 @@ def _columns(
 def _print_problems(staged: Staged) -> None:
     shapes = ", ".join(f"{count} of {shape}" for shape, count in sorted(staged.shapes.items())) or "none"
     print_note(f"{staged.source}: {staged.groups} groups ({shapes}), {staged.total} problems")
-    for row in problem_rows(staged.problems)[:_SHOWN]:
+    for row in staged.problem_rows()[:_SHOWN]:
         place = f"row {row['row']}" if row["row"] else "the file"
         column = f", column {row['column']}" if row["column"] else ""
         print_note(f"  {place}{column}: {row['what is wrong']}; {row['what to do']} ({row['effect']})")

@@ -13,6 +13,7 @@ import typer
 from core import datasets, figures
 from core.base.errors import InputError, unknown_name
 from core.base.files import storage_errors, write_bytes
+from core.base.tables import write_table
 from core.cli import options
 from core.cli.evaluate import check_slices, load_evaluation
 from core.cli.given_options import App, refuse_unused, was_given
@@ -23,7 +24,6 @@ from core.exchange.groups import export_groups
 from core.exchange.layouts import FORMATS, LAYOUTS, Adapted, Result, layout_table, published
 from core.exchange.report import evaluate_all
 from core.exchange.runs import export_run
-from core.exchange.tables import write_table
 from core.metrics.groups import GROUP_MATCH
 from core.runs.store import RunStore
 from core.scoring.scores import write_scores

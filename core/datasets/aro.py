@@ -23,7 +23,7 @@ from core.datasets.file_reading import (
     find_file,
     find_layout,
     read_json,
-    read_parquet,
+    read_rows,
     require,
 )
 from core.groups import Group, GroupSet
@@ -68,7 +68,7 @@ def read_order(folder: Path, split: str, images: bool = True, *, part: str) -> G
     path = parquet or require(folder, f"{part}_order.json | {part}-order/{part}_order.json")
     rows: list[tuple[Any, list[str]]]
     if parquet:
-        table = read_parquet(sorted(path.parent.glob("test-*.parquet")), _TEXTS, ("images",))
+        table = read_rows(path, _TEXTS, ("images",))
         rows = [(row["images"], [row[c] for c in _TEXTS]) for row in table]
     else:
         image = ImageFolder(folder, _ORDER_IMAGES[part], images)

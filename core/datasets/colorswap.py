@@ -18,7 +18,7 @@ from core.datasets.file_reading import (
     find_file,
     find_layout,
     read_json,
-    read_parquet,
+    read_rows,
     require,
 )
 from core.groups import Group, GroupSet
@@ -32,9 +32,7 @@ def read(folder: Path, split: str, images: bool = True) -> GroupSet:
     path = parquet or require(folder, f"data/{split}.json | {split}.json")
     rows: list[Mapping[str, Any]]
     if parquet:
-        rows = list(
-            read_parquet(sorted(path.parent.glob(f"{split}-*.parquet")), _TEXTS, ("image_1", "image_2"))
-        )
+        rows = list(read_rows(path, _TEXTS, ("image_1", "image_2")))
     else:
         image = ImageFolder(path.parent, ".", images)
         with find_layout(path, "ColorSwap's table"):

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from core.datasets.base import Benchmark
-from core.datasets.file_reading import ImageFolder, find_layout, read_csv, require
+from core.datasets.file_reading import ImageFolder, find_layout, read_rows, require
 from core.groups import Group, GroupSet
 
 COMPLEXITIES = range(4, 13)
@@ -60,7 +60,7 @@ def read_systematicity(
 def _groups(path: Path, image: ImageFolder, column: str, prefix: str, **tags: str) -> list[Group]:
     """A file's groups; a row without negatives asks nothing and is left out."""
     groups = []
-    for i, row in enumerate(read_csv(path, (*_COLUMNS, column))):
+    for i, row in enumerate(read_rows(path, (*_COLUMNS, column))):
         with find_layout(path, "a CREPE table"):
             negatives = ast.literal_eval(row[column])  # text, numbers and lists alone: nothing is run
             if not isinstance(negatives, list) or not all(isinstance(n, str) for n in negatives):

@@ -14,7 +14,7 @@ from PIL import Image
 from core.base.errors import InputError
 from core.base.interrupt import between_blocks
 from core.base.limits import check, check_memory, check_shape
-from core.datasets.score_files import load_npz
+from core.base.tables import read_arrays
 from core.groups import Group, GroupSet
 from core.matching.global_match import AllPairs
 
@@ -156,7 +156,7 @@ def read_embeddings(
     Rows are scaled to length 1. Raises InputError for a file that is no NPZ, an array that is missing or of a wrong
     shape, and for a row that is zero or not finite, naming it.
     """
-    arrays = load_npz(path, data)
+    arrays = read_arrays(path, data)
     given = _find(arrays, IMAGE_NAMES, "img", path), _find(arrays, CAPTION_NAMES, "cap", path)
     return embedding_file(*given, shape, path)
 

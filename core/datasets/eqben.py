@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from core.datasets.base import Benchmark
-from core.datasets.file_reading import ImageFolder, caption, find_layout, read_csv, read_json, require
+from core.datasets.file_reading import ImageFolder, caption, find_layout, read_json, read_rows, require
 from core.datasets.images import ArrayImage
 from core.groups import Group, GroupSet, ImageRef
 
@@ -47,7 +47,7 @@ def read(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSe
     path = require(folder, file)
     image = ImageFolder(folder, where, images)
     columns = ("image_0", "caption_0", "image_1", "caption_1")
-    rows: Any = read_csv(path, columns) if path.suffix == ".csv" else read_json(path)
+    rows: Any = read_rows(path, columns) if path.suffix == ".csv" else read_json(path)
     with find_layout(path, "a list of EqBen's pairs"):
         return GroupSet(
             f"eqben/{part}", tuple(_group(f"eqben-{part}-{i}", row, image) for i, row in enumerate(rows))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from core.base.errors import InputError
 from core.base.paths import home, is_file
+from core.base.tables import open_table, parse_json, read_bytes
 from core.datasets.images import CroppedImage, ParquetImage
 from core.groups import FileImage, ImageRef
 
@@ -77,62 +75,23 @@ def find_layout(path: Path, what: str) -> Iterator[None]:
         ) from None
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be read ({error.strerror}); check the file and its permissions."
-        ) from None
-
-
 def read_json(path: Path) -> Any:
     """The value of a JSON file."""
-    with find_layout(path, "a complete JSON file"):
-        return json.loads(_read(path))
+    return parse_json(read_bytes(path), path)
 
 
-def read_jsonl(path: Path) -> list[Any]:
-    """The values of a JSON-lines file; blank lines are skipped."""
-    with find_layout(path, "a complete JSON-lines file"):
-        return [json.loads(line) for line in _read(path).splitlines() if line.strip()]
+def read_rows(path: Path, columns: Sequence[str] = (), images: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The rows of a table that has these columns; those of `images`, of a Parquet file, are read when they are opened.
 
-
-def read_csv(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
-    """The rows of a CSV file with a header; every one of `columns` must be there, in every row."""
-    with find_layout(path, "a CSV file in UTF-8"):
-        reader = csv.DictReader(io.StringIO(_read(path).decode("utf-8-sig"), newline=""))
-        try:
-            rows = list(reader)
-        except csv.Error as error:
-            raise ValueError(str(error)) from None
-        for column in columns:
-            if column not in (reader.fieldnames or ()):
-                raise ValueError(f"no column {column!r}")
-        short = [i for i, row in enumerate(rows) if any(row[column] is None for column in columns)]
-        if short:
-            raise ValueError(f"row {short[0] + 1} has too few cells")
-        return rows
-
-
-def read_parquet(paths: Iterable[Path], texts: Sequence[str], images: Sequence[str]) -> list[dict[str, Any]]:
-    """Rows with the columns `texts` as values and `images` as images that are read when they are opened."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    path : of a Parquet file in parts (`test-00000-of-00002.parquet`), its first: the others beside it follow.
+    """
     rows: list[dict[str, Any]] = []
-    for path in paths:
-        try:
-            with pq.ParquetFile(path) as file:
-                missing = {*texts, *images} - set(file.schema_arrow.names)
-                if missing:
-                    raise InputError(f"{path} has no column {min(missing)!r}; it is another file.")
-                for group in range(file.num_row_groups):
-                    values = file.read_row_group(group, columns=list(texts)).to_pylist()
-                    for i, row in enumerate(values):
-                        rows.append({**row, **{c: ParquetImage(path, c, group, i) for c in images}})
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(f"{path} is not a complete Parquet file ({error}); download it again.") from None
+    parts = sorted(path.parent.glob(f"{path.name.partition('-')[0]}-*.parquet")) if images else [path]
+    for part in parts:
+        table = open_table(part)
+        table.require_columns((*columns, *images))
+        for place, row in enumerate(table.sound_rows(columns)):
+            rows.append({**row.cells, **{name: ParquetImage(part, name, place) for name in images}})
     return rows
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import io
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import numpy as np
 from PIL import Image
 
 from core.base.errors import InputError
+from core.base.parquet import arrow_errors
 from core.groups import BytesImage, FileImage
 
 
@@ -64,8 +67,7 @@ class ParquetImage:
 
     path: Path
     column: str
-    group: int  # row group of the file
-    row: int  # row within that group
+    row: int  # of the file, from 0
 
     @cached_property
     def key(self) -> str:
@@ -75,21 +77,29 @@ class ParquetImage:
         return self._image().open(size)
 
     def _image(self) -> BytesImage:
-        where = f"{self.column!r} of row {self.row} in group {self.group} of {self.path}"
-        cell = _column(self.path, self.column, self.group)[self.row].as_py()
+        where = f"{self.column!r} of row {self.row + 1} of {self.path}"
+        with arrow_errors(self.path):
+            starts = _group_starts(self.path)
+            group = bisect_right(starts, self.row) - 1
+            cell = _column(self.path, self.column, group)[self.row - starts[group]].as_py()
         data = cell.get("bytes") if isinstance(cell, dict) else None
         if not isinstance(data, bytes):
             raise InputError(f"{where} holds no image; download the file again.")
         return BytesImage(data, where)
 
 
-@lru_cache(maxsize=2)  # neighbouring rows are read one after the other; a group holds some 100 images
-def _column(path: Path, column: str, group: int) -> Any:
-    import pyarrow as pa
+@lru_cache(maxsize=32)
+def _group_starts(path: Path) -> list[int]:
+    """The first row of every row group."""
     import pyarrow.parquet as pq
 
-    try:
-        with pq.ParquetFile(path) as file:
-            return file.read_row_group(group, columns=[column]).column(0)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} cannot be read ({error}); download it again.") from None
+    found = pq.read_metadata(path)
+    return [0, *accumulate(found.row_group(i).num_rows for i in range(found.num_row_groups))]
+
+
+@lru_cache(maxsize=2)  # neighbouring rows are read one after the other; a group holds some 100 images
+def _column(path: Path, column: str, group: int) -> Any:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        return file.read_row_group(group, columns=[column]).column(0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.datasets.base import Benchmark
-from core.datasets.file_reading import ImageFolder, find_layout, read_csv, require
+from core.datasets.file_reading import ImageFolder, find_layout, read_rows, require
 from core.groups import Group, GroupSet
 
 _FILE, _IMAGES = "Questions.csv", "MLLM_VLM Images"
@@ -19,7 +19,7 @@ _FILE, _IMAGES = "Questions.csv", "MLLM_VLM Images"
 def read(folder: Path, split: str, images: bool = True) -> GroupSet:
     """135 groups of two images and two statements, 15 of each of nine visual patterns; tag `type`."""
     path = require(folder, _FILE)
-    rows = read_csv(path, ("Question ID", "Type", "Statement"))
+    rows = read_rows(path, ("Question ID", "Type", "Statement"))
     image = ImageFolder(folder, _IMAGES, images)
     with find_layout(path, "MMVP-VLM's question table"):
         if len(rows) % 2:

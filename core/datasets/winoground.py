@@ -17,10 +17,8 @@ from core.datasets.file_reading import (
     caption,
     find_file,
     find_layout,
-    read_csv,
     read_json,
-    read_jsonl,
-    read_parquet,
+    read_rows,
     require,
 )
 from core.groups import Group, GroupSet
@@ -60,12 +58,12 @@ def read(folder: Path, split: str, images: bool = True) -> GroupSet:
 
 
 def _from_parquet(path: Path) -> list[dict[str, Any]]:
-    return read_parquet(sorted(path.parent.glob("test-*.parquet")), _COLUMNS, ("image_0", "image_1"))
+    return read_rows(path, _COLUMNS, ("image_0", "image_1"))
 
 
 def _from_rows(folder: Path, images: bool) -> list[dict[str, Any]]:
     path = require(folder, _ROWS)
-    rows: list[dict[str, Any]] = list(read_csv(path, _COLUMNS) if path.suffix == ".csv" else read_jsonl(path))
+    rows = read_rows(path, _COLUMNS if path.suffix == ".csv" else ())
     image = ImageFolder(folder, "images | data/images", images)
     with find_layout(path, "Winoground's examples"):
         for row in rows:

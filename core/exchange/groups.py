@@ -14,7 +14,7 @@ from typing import Any
 from core.base import files
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.exchange.tables import ENDINGS, write_table
+from core.base.tables import WRITTEN, write_table
 from core.groups import BytesImage, FileImage, Group, GroupSet, ImageRef
 
 MANIFEST, IMAGES = "manifest.jsonl", "images"
@@ -35,11 +35,11 @@ def export_groups(
     suffix = out.suffix.lower()
     if suffix == ".parquet" and images:
         _write_parquet(groups, out, progress)
-    elif suffix in ENDINGS:
+    elif suffix in WRITTEN:
         write_table(out, groups_frame(groups))
     elif not images:
         raise InputError(
-            f"{out} would hold nothing but images; name a file that ends in {', '.join(ENDINGS)}."
+            f"{out} would hold nothing but images; name a file that ends in {', '.join(WRITTEN)}."
         )
     else:
         _write_folder(groups, out, suffix == ".zip", progress)

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from core.base.errors import InputError, unknown_name
-from core.exchange.import_staging import MAX_UPLOAD
-from core.exchange.import_tables import split_of
+from core.exchange.importing import MAX_UPLOAD, split_of
 
 CONVERTED = "refs/convert/parquet"
 
@@ -78,8 +77,8 @@ def fetch_parts(
     split: str,
     token: str | None = None,
     progress: Callable[[str, float], None] | None = None,
-) -> list[str]:
-    """Fetch a split's Parquet files into the hub's own cache; returns their paths, for `open_parts` and `stage`.
+) -> list[Path]:
+    """Fetch a split's Parquet files into the hub's own cache; returns their paths, for `open_table`.
 
     split : a `ParquetPart.name`. Raises InputError as `list_parts` does, for an unknown split, and for more than
     MOST_UPLOAD bytes.
@@ -101,7 +100,7 @@ def fetch_parts(
             if progress is not None:
                 progress(file, done / len(part.files))
             paths.append(
-                hf_hub_download(name, file, repo_type="dataset", revision=part.revision, token=token)
+                Path(hf_hub_download(name, file, repo_type="dataset", revision=part.revision, token=token))
             )
     return paths
 

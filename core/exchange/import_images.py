@@ -14,7 +14,6 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from rapidfuzz import fuzz, process
 
 from core.base.limits import LOCAL
-from core.exchange.import_problems import RowError
 
 MAX_PIXELS = LOCAL.pixels
 MAX_BYTES = 64 << 20  # of one image file
@@ -29,6 +28,14 @@ _FORMATS = {
 }
 _SMALLER = f"make it smaller than {MAX_PIXELS // 10**6} megapixels"
 _ORIENTATION = 0x0112  # EXIF: how the camera was held
+
+
+class RowError(Exception):
+    """A cell of a user's table cannot be used: what is wrong with it, and what to do."""
+
+    def __init__(self, what: str, fix: str) -> None:
+        super().__init__(what)
+        self.what, self.fix = what, fix
 
 
 class ImageFinder:

@@ -1,21 +1,147 @@
-"""From rows to groups: every cell checked, every fault told with its row and column."""
+"""From a user's table to groups: what its columns mean, every cell checked, every fault with its row and column."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
 
-from core.exchange.import_columns import ColumnMapping
-from core.exchange.import_images import ImageFinder, ImageStore
-from core.exchange.import_problems import Problem, Problems, RowError
-from core.exchange.import_tables import ImportRow, ImportTable
+from core.base.errors import InputError, unknown_name
+from core.base.tables import Row, Table
+from core.exchange.import_images import ImageFinder, ImageStore, RowError
 
-MAX_SIDE = 64  # images or captions of a group
-MAX_CAPTION = 2000  # characters
 MAX_GROUPS = 200_000
+MAX_SIDE = 64  # images or captions of a group
+_MAX_CAPTION = 2000  # characters
+_MAX_LISTED = 1000  # problems that are listed word by word; all are counted
+
+# --- columns
+
+_IMAGE = r"(?:image|img|picture|photo|file|path)(?:[_ ]?(?:path|file|name))?"
+_CAPTION = r"(?:caption|text|sentence|statement|description)"
+_NUMBER = r"[_ ]?(\d{1,2})"
+# A second caption that is wrong for the image, under the names data sets give it.
+_NEGATIVE = r"(?:(?:negative|false|wrong|foil|hard_negative|neg)[_ ]?(?:caption|text)s?|foils?|negatives?|distractors?)"
+_POSITIVE = r"(?:(?:positive|true|correct|right|pos)[_ ]?(?:caption|text))"
+_IDS = ("id", "group_id", "key", "index")
+_ANSWERS = ("truth", "answer", "answers", "label", "labels", "correct")
+_GROUPS = ("group", "group_id", "pair", "pair_id", "set")
+
+
+@dataclass(frozen=True)
+class ColumnMapping:
+    """What the columns mean.
+
+    A cell of `images` or `captions` may hold one of them or a list; the group's are all of them, in this order.
+    With `group` a row is one image with its caption (or a caption alone), and rows with the same value are a group.
+    """
+
+    images: tuple[str, ...]
+    captions: tuple[str, ...]
+    truth: str = ""  # caption index of each image, from 0; none: image i belongs to caption i
+    id: str = ""
+    group: str = ""
+    tags: tuple[str, ...] | None = None  # None: every column that has no other meaning
+
+    def checked(self, columns: Sequence[str]) -> ColumnMapping:
+        """These columns, tags spelled out; InputError for a column that is missing or has two meanings."""
+        used = [*self.images, *self.captions, *filter(None, (self.truth, self.id, self.group))]
+        for name in (*used, *(self.tags or ())):
+            if name not in columns:
+                raise unknown_name("column", name, columns)
+        twice = next((name for i, name in enumerate(used) if name in used[:i]), None)
+        if twice is not None:
+            raise InputError(f"The column {twice!r} has two meanings; choose another column for one of them.")
+        if not self.images or not self.captions:
+            missing = "image" if not self.images else "caption"
+            raise InputError(
+                f"No column holds {missing}s among: {', '.join(columns) or 'none'}; name one `{missing}_0`, or "
+                "choose it."
+            )
+        if self.group and (len(self.images), len(self.captions)) != (1, 1):
+            raise InputError(
+                "With a column of groups a row is one image with one caption; choose one column of each."
+            )
+        unused = self.group and (self.truth or self.id)
+        if unused:
+            raise InputError(
+                f"With a column of groups an image belongs to the caption of its row, and the group names itself: the "
+                f"column {unused!r} has no effect as answer or id; leave it out."
+            )
+        tags = tuple(c for c in columns if c not in used) if self.tags is None else self.tags
+        return ColumnMapping(self.images, self.captions, self.truth, self.id, self.group, tags)
+
+
+def guess_columns(columns: Sequence[str]) -> ColumnMapping:
+    """What the columns mean, by their names; `images` or `captions` are empty where no name tells.
+
+    >>> guess_columns(["id", "image_0", "image_1", "caption_0", "caption_1", "topic"]).captions
+    ('caption_0', 'caption_1')
+    """
+    low = {c.strip().lower(): c for c in columns}
+    images = _numbered(low, _IMAGE) or _plain(low, _IMAGE)
+    captions = _numbered(low, _CAPTION) or _plain(low, _POSITIVE) or _plain(low, _CAPTION)
+    if len(captions) == 1:
+        captions += tuple(c for c in _matching(low, f"{_NEGATIVE}(?:{_NUMBER})?") if c not in captions)
+    group = ""
+    if len(images) == 1 and len(captions) == 1:
+        group = next((low[name] for name in _GROUPS if name in low), "")
+    name = next((low[name] for name in _IDS if name in low and low[name] != group), "")
+    truth = "" if group else next((low[name] for name in _ANSWERS if name in low), "")
+    return ColumnMapping(images, captions, truth, name if not group else "", group)
+
+
+def _matching(low: dict[str, str], pattern: str) -> tuple[str, ...]:
+    return tuple(original for name, original in low.items() if re.fullmatch(pattern, name))
+
+
+def _numbered(low: dict[str, str], pattern: str) -> tuple[str, ...]:
+    """`image_0`, `image_1`, ... in the order of their numbers."""
+    hits = [(int(hit[1]), name) for name in low if (hit := re.fullmatch(pattern + _NUMBER, name))]
+    return tuple(low[name] for _, name in sorted(hits))
+
+
+def _plain(low: dict[str, str], pattern: str) -> tuple[str, ...]:
+    """The one column `image` or `images`."""
+    return _matching(low, f"{pattern}s?")[:1]
+
+
+# --- what is wrong
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong."""
+
+    row: int | None  # as a spreadsheet counts: the header is row 1; a line of JSONL; None: the whole file
+    column: str  # "" where it is the whole row
+    what: str
+    fix: str
+    fatal: bool = True  # its group is left out; otherwise the group is kept as it is
+
+
+@dataclass
+class Problems:
+    """A bounded list of problems that knows how many there were."""
+
+    kept: list[Problem] = field(default_factory=list)
+    fatal: int = 0
+    total: int = 0
+
+    def add(self, problem: Problem) -> None:
+        """Count a problem, and keep it while there is room; fatal ones displace remarks."""
+        self.total += 1
+        self.fatal += problem.fatal
+        if len(self.kept) < _MAX_LISTED:
+            self.kept.append(problem)
+        elif problem.fatal:
+            spare = next((i for i in reversed(range(_MAX_LISTED)) if not self.kept[i].fatal), None)
+            if spare is not None:
+                self.kept[spare] = problem
+
+
+# --- groups
 
 
 @dataclass
@@ -26,24 +152,18 @@ class DraftGroup:
     id: str
     images: list[str] = field(default_factory=list)
     captions: list[str] = field(default_factory=list)
-    answer: list[int] = field(default_factory=list)
+    truth: list[int] = field(default_factory=list)
     tags: dict[str, str] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
         """As a line of groups.jsonl."""
-        return {
-            "id": self.id,
-            "images": self.images,
-            "captions": self.captions,
-            "truth": self.answer,
-            "tags": self.tags,
-        }
+        return {name: value for name, value in asdict(self).items() if name != "row"}
 
 
 class RowReader:
     """Goes through a table once and yields the groups that are right; what is not is in `problems`."""
 
-    def __init__(self, table: ImportTable, columns: ColumnMapping, keeper: ImageStore) -> None:
+    def __init__(self, table: Table, columns: ColumnMapping, keeper: ImageStore) -> None:
         self.table, self.columns, self.keeper = table, columns, keeper
         self.finder = ImageFinder(table.folder)
         self.problems = Problems()
@@ -57,14 +177,16 @@ class RowReader:
             if draft is not None and self._sound(draft):
                 yield draft
 
-    def _sound_rows(self) -> Iterator[ImportRow]:
+    def _sound_rows(self) -> Iterator[Row]:
         for count, row in enumerate(self.table.rows()):
             if count >= MAX_GROUPS:
                 what = f"the table has more than {MAX_GROUPS} rows"
                 self.problems.add(Problem(row.number, "", what, "split it into several sets"))
                 return
-            if row.problem is not None:
-                self.problems.add(row.problem)
+            if row.fault:
+                self.problems.add(Problem(row.number, "", f"the {self.table.unit} {row.fault}", row.fix))
+            elif self.table.of_texts:  # spaces beside a comma mean nothing
+                yield row._replace(cells={name: text.strip() for name, text in row.cells.items()})
             else:
                 yield row
 
@@ -73,7 +195,7 @@ class RowReader:
 
     # --- one row, one group
 
-    def _wide(self, row: ImportRow) -> DraftGroup | None:
+    def _wide(self, row: Row) -> DraftGroup | None:
         draft, whole = DraftGroup(row.number, self._id(row)), True
         for names, made, use in (
             (self.columns.images, draft.images, self._image),
@@ -92,13 +214,13 @@ class RowReader:
         if not 1 <= m <= k or k < 2:
             return draft  # told as what it is, before anybody asks for its answer
         try:
-            draft.answer = self._answer(row, m, k)
+            draft.truth = self._answer(row, m, k)
         except RowError as wrong:
             self._tell(row.number, self.columns.truth, wrong)
             return None
         return draft
 
-    def _id(self, row: ImportRow) -> str:
+    def _id(self, row: Row) -> str:
         value = row.cells.get(self.columns.id) if self.columns.id else None
         text = "" if value is None else str(value).strip()
         return text if text and _encodable(text) else f"{row.number}"
@@ -114,12 +236,12 @@ class RowReader:
             raise RowError(what, "name a file")
         return self.keeper.add(self.finder.read(value.strip()), value.strip())
 
-    def _answer(self, row: ImportRow, m: int, k: int) -> list[int]:
+    def _answer(self, row: Row, m: int, k: int) -> list[int]:
         if not self.columns.truth:
             return list(range(m))
         return _indices(row.cells.get(self.columns.truth), m, k)
 
-    def _tags(self, row: ImportRow) -> dict[str, str]:
+    def _tags(self, row: Row) -> dict[str, str]:
         tags: dict[str, str] = {}
         for column in self.columns.tags or ():
             value = row.cells.get(column)
@@ -131,7 +253,7 @@ class RowReader:
 
     # --- one row, one image with its caption
 
-    def _long(self, rows: Iterator[ImportRow]) -> Iterator[DraftGroup | None]:
+    def _long(self, rows: Iterator[Row]) -> Iterator[DraftGroup | None]:
         drafts: dict[str, DraftGroup | None] = {}
         (picture,), (text,) = self.columns.images, self.columns.captions
         for row in rows:
@@ -204,7 +326,7 @@ def _list(value: Any) -> list[Any]:
     return [] if value is None or value == "" else [value]
 
 
-def _cells(row: ImportRow, names: tuple[str, ...]) -> list[tuple[str, list[Any]]]:
+def _cells(row: Row, names: tuple[str, ...]) -> list[tuple[str, list[Any]]]:
     """Columns with what their cells hold, up to the last that holds anything; a gap before it is an empty cell."""
     found = [(name, _list(row.cells.get(name))) for name in names]
     while len(found) > 1 and not found[-1][1]:
@@ -217,8 +339,8 @@ def _caption(value: Any) -> str:
         raise RowError("there is no caption", "write one")
     if not isinstance(value, str):
         raise RowError(f"{value!r} is not text", "write the caption as text")
-    if len(value) > MAX_CAPTION:
-        raise RowError(f"the caption has {len(value)} characters", f"use at most {MAX_CAPTION}")
+    if len(value) > _MAX_CAPTION:
+        raise RowError(f"the caption has {len(value)} characters", f"use at most {_MAX_CAPTION}")
     if any(ord(c) < 32 and c not in "\t\r\n" for c in value) or not _encodable(value):
         raise RowError("the caption holds characters that are not text", "save the table as UTF-8 again")
     return value
@@ -270,7 +392,7 @@ def _join(draft: DraftGroup, image: str | None, caption: str) -> None:
     draft.captions.append(caption)
     if image is not None:
         draft.images.append(image)
-        draft.answer.append(len(draft.captions) - 1)
+        draft.truth.append(len(draft.captions) - 1)
 
 
 def _common(draft: DraftGroup, tags: dict[str, str]) -> dict[str, str]:

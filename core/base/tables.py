@@ -1,0 +1,543 @@
+"""Tables in files, the one reader of them: CSV, JSON lines, JSON, Parquet and Arrow, and the arrays of an NPZ.
+
+`open_table` gives the rows one by one, each with its number and what is wrong with it, or the whole as a frame, within
+the limits of `core.base.limits`; `write_table` writes a frame in every format of `WRITTEN`. A file that cannot be read
+is one sentence with what, where (file, row, column) and what to do. Nothing in a file is ever run.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+import math
+import re
+import zipfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from core.base.errors import InputError
+from core.base.files import storage_errors, write_bytes
+from core.base.limits import check, check_memory, limits
+from core.base.parquet import arrow_errors, read_parquet, too_large
+
+if TYPE_CHECKING:  # doctor and the lists of benchmarks wait for none of them
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+
+SLACK, MOST_RATIO = 64 << 20, 100  # a file may unfold to this much and a hundred times its size
+_BATCH = 32  # rows of a Parquet file in memory at once: they may hold images
+
+
+class Row(NamedTuple):
+    """A row: its number as a spreadsheet or an editor shows it, its cells, and what is wrong with it as a whole."""
+
+    number: (
+        int  # the header of a CSV is row 1; lines of JSON count from 1, and so do rows of the other formats
+    )
+    cells: dict[str, Any]
+    fault: str = ""  # what is wrong with it: "has 3 cells, the header 4"
+    fix: str = ""  # what to do
+
+
+class Table(ABC):
+    """A table that can be gone through any number of times.
+
+    name : as messages call it. folder : where it lies. columns : their names, each once.
+    """
+
+    unit = "row"  # what messages call a row
+    of_texts = False  # whether every cell is a text, spaces around it included
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.name, self.folder = name, path.parent
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]: ...
+
+    @abstractmethod
+    def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
+        """The rows that are not blank. InputError where the file is damaged further on.
+
+        columns : those that are needed; a format that stores them apart leaves the others unread.
+        """
+
+    def sound_rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
+        """As `rows`; InputError for the first with a fault."""
+        for row in self.rows(columns):
+            if row.fault:
+                raise InputError(f"{self.name}: {self.unit} {row.number} {row.fault}; {row.fix}.")
+            yield row
+
+    def frame(self, required: Sequence[str] = ()) -> pd.DataFrame:
+        """The whole table, within the limits, one row at least.
+
+        InputError for the first row with a fault, and for a column that is required and missing.
+        """
+        found = self._frame()
+        self.require_columns(required, list(found.columns))
+        if not len(found):
+            raise InputError(f"{self.name} has no rows; choose another file.")
+        return found
+
+    def _frame(self) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame.from_records([row.cells for row in self.sound_rows()], columns=list(self.columns))
+
+    def require_columns(self, required: Sequence[str], among: Sequence[str] | None = None) -> None:
+        """Raise InputError for the first of these columns that the table does not have."""
+        there = list(self.columns if among is None else among)
+        missing = next((name for name in required if name not in there), None)
+        if missing is not None:
+            raise InputError(
+                f"{self.name} has no column {missing!r} among: {', '.join(there)}; add it, or choose another file."
+            )
+
+    def _check_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
+        seen: set[str] = set()
+        twice = next((name for name in columns if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
+        if twice is not None:
+            raise InputError(
+                f"{self.name} has the column {twice!r} twice; give each column a name of its own."
+            )
+        return tuple(columns)
+
+
+def open_table(
+    source: Path | str | Sequence[Path], data: bytes | None = None, name: str | None = None
+) -> Table:
+    """The table in a file; its name's ending decides the format.
+
+    source : a path, or several Parquet files that follow each other. data : the file's bytes, where it is an upload.
+    name : what messages call it, by default its path.
+    """
+    paths = [Path(source)] if isinstance(source, Path | str) else list(source)
+    if not paths:
+        raise InputError("There are no Parquet files; name at least one.")
+    kind = READ.get(paths[0].suffix.lower())
+    if kind is None:
+        raise InputError(f"{name or source} is not a table; its name must end in {', '.join(READ)}.")
+    return kind(paths, data, name or str(paths[0]))
+
+
+def read_bytes(path: Path | str, data: bytes | None = None, name: str | None = None) -> bytes:
+    """A file's bytes; InputError where it cannot be read, is empty, or is larger than a file may be."""
+    try:
+        if data is None:
+            check(name or path, file=Path(path).stat().st_size)
+        content = Path(path).read_bytes() if data is None else data
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}); check the path.") from None
+    if not content.strip():
+        raise InputError(f"{name or path} is empty; choose another file.")
+    return content
+
+
+def read_text(path: Path | str, data: bytes | None = None, name: str | None = None) -> bytes:
+    """A text file as UTF-8 without a byte order mark; UTF-16 with one, as Excel writes it, is converted."""
+    content = read_bytes(path, data, name)
+    try:
+        if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            content = content.decode("utf-16").encode()
+        content = content.removeprefix(codecs.BOM_UTF8)
+        content.decode()
+    except UnicodeDecodeError as error:
+        where = f"byte {error.start}"
+        raise InputError(f"{name or path} is not UTF-8 text ({where}); save it again as UTF-8.") from None
+    if b"\0" in content:
+        raise InputError(f"{name or path} holds binary data; save it as text (UTF-8).")
+    if not content.strip():
+        raise InputError(f"{name or path} is empty; choose another file.")
+    return content
+
+
+def check_cells(path: Path | str, rows: int, columns: int) -> None:
+    """Raise InputError where a table of texts or numbers is too large, by its rows and columns."""
+    check(path, columns=columns, cells=rows * columns)
+    check_memory(
+        path, 200 * rows * columns
+    )  # a short text in pandas, and copies of it while groups are found
+
+
+# --- CSV
+
+
+class _Csv(Table):
+    """Cells between commas, semicolons or tabs, whichever the header has most of; read by Arrow."""
+
+    of_texts = True
+
+    def __init__(self, paths: Sequence[Path], data: bytes | None, name: str) -> None:
+        super().__init__(paths[0], name)
+        content = read_text(paths[0], data, name)
+        self._content = content if content.endswith((b"\n", b"\r")) else content + b"\n"
+        self._header, self._mark, self._skipped = self._read_header()
+
+    def _read_header(self) -> tuple[tuple[str, ...], str, int]:
+        """The names of the columns, what stands between cells, and the lines up to the header's last."""
+        start = len(self._content) - len(self._content.lstrip())
+        head = re.compile(rb"[^\r\n]*").match(self._content, start)[0]  # type: ignore[index]
+        mark = max(",;\t", key=head.decode().count)
+        lines = max(self._content.count(b"\n"), self._content.count(b"\r"))
+        check(self.name, cells=lines + self._content.count(mark.encode()))
+        reader = csv.reader(io.TextIOWrapper(io.BytesIO(self._content), "utf-8", newline=""), delimiter=mark)
+        try:
+            found = next(cells for cells in reader if len(cells) > 1 or any(map(str.strip, cells)))
+        except (csv.Error, StopIteration) as error:
+            raise InputError(
+                f"{self.name} is not a CSV table ({error}); check its quotation marks."
+            ) from None
+        check_cells(self.name, lines, len(found))
+        return self._check_columns([name.strip() for name in found]), mark, reader.line_num
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self._header
+
+    @cached_property
+    def _read(self) -> tuple[pa.Table, dict[int, str]]:
+        """The rows that have as many cells as the header, and the text of the others by number."""
+        import pyarrow as pa
+        from pyarrow import csv as arrow
+
+        odd: dict[int, str] = {}
+
+        def pass_over(row: Any) -> str:
+            odd[row.number] = row.text
+            return "skip"
+
+        with arrow_errors(self.name, "CSV"):
+            table = arrow.read_csv(
+                io.BytesIO(self._content),
+                arrow.ReadOptions(
+                    use_threads=False,
+                    block_size=len(self._content) + 64,
+                    skip_rows=self._skipped,
+                    column_names=self._header,
+                ),
+                arrow.ParseOptions(
+                    delimiter=self._mark,
+                    newlines_in_values=True,
+                    ignore_empty_lines=False,
+                    invalid_row_handler=pass_over,
+                ),
+                arrow.ConvertOptions(column_types=dict.fromkeys(self._header, pa.string())),
+            )
+        return table, odd
+
+    def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
+        table, odd = self._read
+        number, waiting = self._skipped, dict(odd)
+        for batch in table.to_batches(1000):
+            for cells in batch.to_pylist():
+                number += 1
+                while number in waiting:
+                    yield self._odd_row(number, waiting.pop(number))
+                    number += 1
+                if any(map(str.strip, cells.values())):
+                    yield Row(number, cells)
+        yield from (self._odd_row(number, text) for number, text in waiting.items())
+
+    def _odd_row(self, number: int, text: str) -> Row:
+        """A row with other cells than the header; blank ones behind its last are no fault."""
+        cells = next(csv.reader([text], delimiter=self._mark), [])
+        while len(cells) > len(self._header) and not cells[-1].strip():
+            cells.pop()
+        if len(cells) == len(self._header):
+            return Row(number, dict(zip(self._header, cells, strict=True)))
+        fault = f"has {len(cells)} cells, the header {len(self._header)}"
+        return Row(number, {}, fault, "complete it, and put texts that hold commas between quotation marks")
+
+    def _frame(self) -> pd.DataFrame:
+        """Every cell as text."""
+        table, odd = self._read
+        if odd:
+            return super()._frame()
+        found = table.to_pandas()
+        blank = (found == "").all(axis=1)  # lines with nothing on them
+        return found[~blank].reset_index(drop=True) if blank.any() else found
+
+
+# --- JSON
+
+
+class _Json(Table):
+    """One object per line, or a list of objects."""
+
+    unit = "line"
+
+    def __init__(self, paths: Sequence[Path], data: bytes | None, name: str) -> None:
+        super().__init__(paths[0], name)
+        self._content = read_text(paths[0], data, name)
+        self._whole = parse_json(self._content, name) if paths[0].suffix.lower() == ".json" else None
+        if self._whole is not None and not isinstance(self._whole, list):
+            raise InputError(f"{name} is not a JSON list; write a list with one object per group.")
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The keys of all objects, as they first appear."""
+        return tuple(dict.fromkeys(key for row in self.rows() for key in row.cells))
+
+    def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
+        if self._whole is not None:
+            yield from (_object(number, value) for number, value in enumerate(self._whole, 1))
+            return
+        for number, line in enumerate(io.BytesIO(self._content), 1):
+            check(f"{self.name}: line {number}", line=len(line))
+            if line.strip():
+                yield _line(number, line)
+
+
+def parse_json(content: bytes, name: Path | str) -> Any:
+    """The value of a JSON text. InputError, with the reason, where it is none."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name} is not complete JSON ({error}); save or download it again.") from None
+
+
+class _KeyTwice(ValueError):
+    """An object has a key twice; of JSON's readers some take the first, some the last."""
+
+
+def _line(number: int, line: bytes) -> Row:
+    try:
+        return _object(number, json.loads(line, object_pairs_hook=_unique))
+    except _KeyTwice as error:
+        return Row(number, {}, f"has the key {error} twice", "leave one of them out")
+    except (ValueError, RecursionError) as error:
+        return Row(number, {}, f"is not JSON ({error})", "write one JSON object per line")
+
+
+def _object(number: int, value: Any) -> Row:
+    if isinstance(value, dict):
+        return Row(number, value)
+    fault = f"is not a JSON object but {json.dumps(value)[:60]}"
+    return Row(number, {}, fault, "write one JSON object per group")
+
+
+def _unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(items)
+    if len(row) < len(items):
+        names = [key for key, _ in items]
+        raise _KeyTwice(repr(next(key for key in names if names.count(key) > 1)))
+    return row
+
+
+# --- Parquet and Arrow
+
+
+class _Arrow(Table):
+    """One table from Parquet files that follow each other, or a stream of Arrow's, as `datasets` saves it."""
+
+    def __init__(self, paths: Sequence[Path], data: bytes | None, name: str) -> None:
+        super().__init__(paths[0], name)
+        self._paths, self._data = paths, data
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        import pyarrow.parquet as pq
+
+        path = self._paths[0]
+        with arrow_errors(self.name, _kind(path)):
+            if _kind(path) == "Parquet":
+                return self._check_columns(pq.read_schema(self._opened(path)).names)
+            return self._check_columns(next(self._streamed(path)).schema.names)
+
+    def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
+        number = 0
+        for path in self._paths:
+            name = self.name if len(self._paths) == 1 else path.name
+            batches = self._batches(path, columns)
+            while True:
+                with arrow_errors(name, _kind(path)):
+                    batch = next(batches, None)
+                    cells = None if batch is None else batch.to_pylist()
+                if cells is None:
+                    break
+                yield from (Row(number + i, row) for i, row in enumerate(cells, 1))
+                number += len(cells)
+
+    def _batches(self, path: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        import pyarrow.parquet as pq
+
+        if _kind(path) == "Arrow":
+            yield from self._streamed(path)
+            return
+        with pq.ParquetFile(self._opened(path)) as file:
+            yield from file.iter_batches(_BATCH, columns=columns and list(columns))
+
+    def _streamed(self, path: Path) -> Iterator[pa.RecordBatch]:
+        """The batches of a stream, after an empty one."""
+        import pyarrow as pa
+
+        with pa.input_stream(self._opened(path)) as file, pa.ipc.open_stream(file) as stream:
+            yield pa.RecordBatch.from_pylist([], stream.schema)
+            for batch in stream:
+                batch.validate(full=True)  # offsets point anywhere until somebody follows them
+                yield batch
+
+    def _opened(self, path: Path) -> Any:
+        return path if self._data is None else io.BytesIO(self._data)
+
+    def _frame(self) -> pd.DataFrame:
+        """Cells as Arrow's types have them; decoded in a process apart where strangers bring files."""
+        if _kind(self._paths[0]) == "Arrow":
+            return super()._frame()
+        content = read_bytes(self._paths[0], self._data, self.name)
+        table = read_parquet(self.name, content, _most_bytes(content))
+        check_cells(self.name, len(table), len(table.columns))
+        with arrow_errors(self.name):
+            return table.to_pandas().rename(columns=str)
+
+
+def _kind(path: Path) -> str:
+    return "Parquet" if path.suffix.lower() == ".parquet" else "Arrow"
+
+
+def _most_bytes(content: bytes) -> int:
+    """Bytes that a file may hold once it is decompressed: a small file that claims far more is a trap."""
+    return min(limits().unfolded, SLACK + MOST_RATIO * len(content))
+
+
+# --- NPZ
+
+
+def read_arrays(path: Path | str, data: bytes | None = None) -> dict[str, np.ndarray]:
+    """The arrays of an NPZ file. Pickled content is refused, a truncated file is an error, and so is a bomb."""
+    import numpy as np
+
+    content = read_bytes(path, data)
+    sizes = _array_sizes(content)
+    check(path, columns=len(sizes))
+    if sum(sizes) > _most_bytes(content):
+        raise too_large(path)
+    check_memory(path, 2 * sum(sizes))
+    try:
+        file = np.load(io.BytesIO(content), allow_pickle=False)
+        arrays = None if isinstance(file, np.ndarray) else {name: file[name] for name in file.files}
+    except (
+        Exception
+    ) as error:  # zip, zlib, NumPy and the tokenizer of its headers: each fails in its own ways
+        if "pickle" in str(error):
+            raise InputError(
+                f"{path} holds pickled objects or is not an NPZ file; pickles can run code and are never loaded: save "
+                "plain number arrays with numpy.savez."
+            ) from None
+        raise InputError(f"{path} is damaged or not an NPZ file ({error}); save or fetch it again.") from None
+    if arrays is None:
+        raise InputError(f"{path} is a single array, not an NPZ of named ones; save it with numpy.savez.")
+    return {name: _characters(array) for name, array in arrays.items()}
+
+
+def _array_sizes(content: bytes) -> list[int]:
+    """Bytes of each array, as the file's directory says; no more than that is ever read. [] for no zip."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return [entry.file_size for entry in archive.infolist()]
+    except Exception:  # told where it is read
+        return []
+
+
+def _characters(array: np.ndarray) -> np.ndarray:
+    """Texts with a mark in place of what is no character: NumPy takes any four bytes of a file for one, and fails
+    later."""
+    import numpy as np
+
+    if array.dtype.kind != "U" or not array.dtype.itemsize:
+        return array
+    codes = np.frombuffer(array.tobytes(), array.dtype.str[0] + "u4").copy()
+    wrong = (codes > 0x10FFFF) | ((codes >= 0xD800) & (codes <= 0xDFFF))
+    codes[wrong] = 0xFFFD
+    return codes.view(array.dtype).reshape(array.shape) if wrong.any() else array
+
+
+def arrays_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """A compressed NPZ."""
+    import numpy as np
+
+    out = io.BytesIO()
+    np.savez_compressed(out, **arrays)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+# --- writing
+
+
+def write_table(path: Path, table: pd.DataFrame) -> None:
+    """Write a table, whole or not at all; the path's ending decides the format (`WRITTEN`).
+
+    Yes and no are written as 1 and 0; a missing number is an empty cell, a null, or NaN.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in WRITTEN:
+        raise InputError(f"{path} cannot be written; its name must end in {', '.join(WRITTEN)}.")
+    with storage_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, table_bytes(table, suffix))
+
+
+def table_bytes(table: pd.DataFrame, suffix: str) -> bytes:
+    """A table in the format of an ending of `WRITTEN`."""
+    import pandas as pd
+
+    return WRITTEN[suffix](pd.DataFrame({str(name): _plain(table[name]) for name in table.columns}))
+
+
+def _plain(values: pd.Series) -> pd.Series:
+    """A column as whole numbers, as numbers with NaN where one is missing, or as texts, empty where one is missing."""
+    import pandas as pd
+
+    if values.dtype.kind in "if":
+        return values
+    known = values[values.notna()]
+    kind = pd.api.types.infer_dtype(known.astype(object))
+    if kind in ("boolean", "integer") and len(known) == len(values):
+        return values.astype("int64")
+    if kind in ("boolean", "integer", "floating", "mixed-integer-float") or (kind == "empty" and len(values)):
+        return values.astype(object).where(values.notna(), math.nan).astype("float64")
+    return values.astype(object).where(values.notna(), "").map(str)
+
+
+def _csv_bytes(table: pd.DataFrame) -> bytes:
+    """Texts are quoted and numbers are not, so that an id such as `007` stays a text."""
+    return table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n").encode()
+
+
+def _json_bytes(table: pd.DataFrame) -> bytes:
+    """Every digit of a number, which pandas would round; a missing one is null."""
+    lines = []
+    for row in table.itertuples(index=False, name=None):
+        cells = (None if isinstance(value, float) and math.isnan(value) else value for value in row)
+        record = dict(zip(table.columns, cells, strict=True))
+        lines.append(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+    return "".join(lines).encode()
+
+
+def _npz_bytes(table: pd.DataFrame) -> bytes:
+    kinds = {str(name): None if table[name].dtype.kind in "iuf" else str for name in table}
+    return arrays_bytes({name: table[name].to_numpy(dtype=kind) for name, kind in kinds.items()})
+
+
+# Ending -> how a file is read, and how a table is written: another format is an entry here.
+READ: dict[str, Callable[[Sequence[Path], bytes | None, str], Table]] = {
+    ".csv": _Csv,
+    ".tsv": _Csv,
+    ".jsonl": _Json,
+    ".json": _Json,
+    ".parquet": _Arrow,
+    ".arrow": _Arrow,
+}
+WRITTEN: dict[str, Callable[[pd.DataFrame], bytes]] = {
+    ".csv": _csv_bytes,
+    ".parquet": lambda table: table.to_parquet(index=False),
+    ".jsonl": _json_bytes,
+    ".npz": _npz_bytes,
+}

@@ -1,0 +1,403 @@
+"""Score files in and out: CSV and Parquet in long form, NPZ, JSONL; and tables of tags.
+
+| format | content |
+| --- | --- |
+| .csv, .parquet | one row per cell: `group`, `image`, `caption`, `score`; optional `match`; further columns are tags |
+| .npz | `scores` (n, m, k); optional `truth` (n, m), `ids` (n,), and one text array (n,) `tag_NAME` per tag |
+| .jsonl | one object per group: `c0_i0`, `c1_i0`, ... (caption, image), optional `id` and `truth`; others are tags |
+
+In the long form, images and captions are numbered where a group's labels are 0, 1, ... or 1, 2, ..., and otherwise
+counted as they first appear in the group. `match` is 1 (or true, yes) where the caption belongs to the image and 0
+elsewhere, exactly one 1 per image. A column counts as a tag if it has one value per group.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from core.base.errors import InputError, printable
+from core.base.files import storage_errors, write_bytes
+from core.base.interrupt import between_blocks
+from core.base.limits import check, check_shape
+from core.base.tables import arrays_bytes, check_cells, open_table, read_arrays, read_bytes, table_bytes
+from core.groups import check_truth
+from core.matching.groups import check_scores
+
+_LABELS = ("group", "image", "caption")
+_LONG = (*_LABELS, "score")
+_MATCHES = {
+    **dict.fromkeys(("1", "1.0", "true", "yes"), True),
+    **dict.fromkeys(("0", "0.0", "false", "no"), False),
+}
+_CELL = re.compile(r"c(0|[1-9][0-9]{0,8})_i(0|[1-9][0-9]{0,8})")  # caption, image
+
+
+@dataclass(frozen=True)
+class ScoreFile:
+    """What a score file holds.
+
+    scores : float32 or float64 (n, m, k), finite. truth : int64 (n, m), or None where the file has none.
+    ids : n distinct names. tags : one row per group, text; or None.
+    """
+
+    scores: np.ndarray
+    truth: np.ndarray | None
+    ids: list[str]
+    tags: pd.DataFrame | None = None
+
+
+def read_scores(path: Path | str, data: bytes | None = None) -> ScoreFile:
+    """Scores of groups from a file in one of the formats above; its name's ending decides which.
+
+    `data` : the file's bytes, where it is an upload. Raises InputError, in one sentence, for anything wrong in it.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in _FORMATS:
+        raise InputError(f"{path} is not a score file; its name must end in {', '.join(_FORMATS)}.")
+    found = _FORMATS[suffix][0](path, read_bytes(path, data))
+    repeated = pd.Index(found.ids)[pd.Index(found.ids).duplicated()]
+    if len(repeated):
+        raise InputError(f"{path} has several groups with id {repeated[0]!r}; make ids distinct.")
+    try:
+        scores = check_scores(found.scores, found.ids)
+        n, m, k = scores.shape
+        truth = None if found.truth is None else check_truth(found.truth, n, m, k, ids=found.ids)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return ScoreFile(scores, truth, found.ids, found.tags)
+
+
+def write_scores(
+    path: Path | str,
+    scores: np.ndarray,
+    ids: Sequence[str] | None = None,
+    truth: np.ndarray | None = None,
+    tags: pd.DataFrame | None = None,
+) -> None:
+    """Write scores (n, m, k) so that `read_scores` gives back the same numbers; see there for the formats."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in _FORMATS:
+        raise InputError(f"Scores cannot be written to {path}; its name must end in {', '.join(_FORMATS)}.")
+    array = check_scores(scores)
+    names = [str(i) for i in range(len(array))] if ids is None else [str(name) for name in ids]
+    assert len(names) == len(array) and (tags is None or len(tags) == len(array))
+    file = ScoreFile(array, truth, names, None if tags is None else tags.astype(str))
+    with storage_errors(Path(path)):
+        write_bytes(Path(path), _FORMATS[suffix][1](file))
+
+
+def read_tags(path: Path | str, data: bytes | None = None) -> pd.DataFrame:
+    """A CSV of tags: column `id`, one further column per tag, all text. Raises InputError for a repeated id."""
+    table = open_table(path, read_bytes(path, data)).frame(("id",))
+    repeated = table["id"][table["id"].duplicated()]
+    if len(repeated):
+        raise InputError(
+            f"{path} has several rows with id {repeated.iloc[0]!r}; leave all but one of them out."
+        )
+    return table
+
+
+# --- the long form: CSV and Parquet
+
+Where = Callable[[int], str]  # a row of the table, named for people
+Shape = tuple[int, int, int]  # (n, m, k)
+
+
+def _read_long(path: Path | str, content: bytes) -> ScoreFile:
+    table = open_table(path, content).frame(_LONG)
+    missing = table.isna().any()
+    if missing.any():
+        raise InputError(
+            f"{path} has an empty cell in column {missing.idxmax()!r}; fill it or leave its group out."
+        )
+    labels = {name: table[name].astype(str).str.strip() for name in _LABELS}
+
+    def where(row: int) -> str:
+        # A CSV with line breaks inside its cells has other line numbers; the labels are right in any case.
+        return f"row {row + 2} (" + ", ".join(f"{n} {c.iloc[row]!r}" for n, c in labels.items()) + ")"
+
+    group, ids = pd.factorize(labels["group"])
+    image, m = _numbered(group, labels["image"])
+    caption, k = _numbered(group, labels["caption"])
+    _check_one_shape(path, ids, {"images": m, "captions": k})
+    shape = (len(ids), int(m[0]), int(k[0]))
+    check_shape(path, *shape)
+    cell = (group * shape[1] + image) * shape[2] + caption
+    repeated = pd.Series(cell).duplicated().to_numpy()
+    if repeated.any():
+        raise InputError(f"{path}: {where(int(repeated.argmax()))} is there twice; leave one of them out.")
+    _check_complete(path, np.sort(cell), shape, ids)
+    scores = np.empty(len(cell))
+    scores[cell] = _numbers(path, table["score"], where)
+    match = _matches(path, table["match"], cell, shape, ids, where) if "match" in table else None
+    tags = table[[c for c in table.columns if c not in {*_LONG, "match"}]]
+    return ScoreFile(scores.reshape(shape), match, list(ids), _constant(tags, group))
+
+
+def _numbered(group: np.ndarray, labels: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Each row's label as a number within its group, and how many labels each group has.
+
+    Labels that are 0, 1, ... or 1, 2, ... in every group are those numbers; others count as they first appear.
+    """
+    frame = pd.DataFrame({"group": group, "label": labels.to_numpy()})
+    first = frame.drop_duplicates()
+    groups = first.groupby("group")["label"]
+    counts = groups.size().to_numpy()
+    number = groups.cumcount()
+    if first["label"].str.fullmatch(r"\d{1,6}").all():
+        value = first["label"].astype(int)
+        spread = value.groupby(first["group"]).agg(["min", "max", "nunique"])
+        start = spread["min"].iloc[0]
+        full = (
+            (spread["nunique"] == counts) & (spread["max"] - start + 1 == counts) & (spread["min"] == start)
+        )
+        if start in (0, 1) and full.all():
+            number = value - start
+    whole = frame.merge(first.assign(number=number), on=["group", "label"], how="left")
+    return whole["number"].to_numpy(), counts
+
+
+def _check_one_shape(path: Path | str, ids: pd.Index, sizes: dict[str, np.ndarray]) -> None:
+    for what, counts in sizes.items():
+        odd = np.flatnonzero(counts != counts[0])
+        if len(odd):
+            raise InputError(
+                f"{path}: group {ids[odd[0]]!r} has {counts[odd[0]]} {what} and group {ids[0]!r} has {counts[0]}; "
+                "add what is missing, or put groups of different shapes into separate files."
+            )
+
+
+def _check_complete(path: Path | str, cells: np.ndarray, shape: Shape, ids: pd.Index) -> None:
+    """Raise InputError where the sorted, distinct cell numbers leave one out."""
+    if len(cells) == shape[0] * shape[1] * shape[2]:
+        return
+    gaps = np.flatnonzero(cells != np.arange(len(cells)))
+    first = int(gaps[0]) if len(gaps) else len(cells)
+    group, rest = divmod(first, shape[1] * shape[2])
+    image, caption = divmod(rest, shape[2])
+    raise InputError(
+        f"{path}: group {ids[group]!r} has no score for its image number {image} with its caption number {caption}; "
+        "add the row."
+    )
+
+
+def _numbers(path: Path | str, column: pd.Series, where: Where) -> np.ndarray:
+    bad = ~np.isfinite(pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64))
+    if bad.any():
+        row = int(bad.argmax())
+        raise InputError(
+            f"{path}: the score in {where(row)} is {str(column.iloc[row])!r}; it must be a finite number."
+        )
+    # Python's own conversion: pandas' may be a last digit off, and what was written must come back.
+    return column.astype(object).to_numpy().astype(np.float64)
+
+
+def _matches(
+    path: Path | str, column: pd.Series, cell: np.ndarray, shape: Shape, ids: pd.Index, where: Where
+) -> np.ndarray:
+    """The caption of each image, int64 (n, m), from a column that is 1 where they belong together."""
+    known = column.astype(str).str.strip().str.lower().map(_MATCHES)
+    if known.isna().any():
+        row = int(known.isna().to_numpy().argmax())
+        raise InputError(f"{path}: `match` in {where(row)} is {str(column.iloc[row])!r}; write 1 or 0.")
+    matrix = np.zeros(len(cell), dtype=bool)
+    matrix[cell] = known.to_numpy(dtype=bool)
+    matrix = matrix.reshape(shape)
+    wrong = np.argwhere(matrix.sum(axis=2) != 1)
+    if len(wrong):
+        g, i = wrong[0]
+        raise InputError(
+            f"{path}: image number {i} of group {ids[g]!r} has {matrix[g, i].sum()} captions with match = 1; it needs "
+            "exactly one."
+        )
+    return matrix.argmax(axis=2)
+
+
+def _constant(columns: pd.DataFrame, group: np.ndarray) -> pd.DataFrame | None:
+    """The columns with one value per group, one row per group, as text; None if there are none."""
+    if not len(columns.columns):
+        return None
+    grouped = columns.astype(str).groupby(group)
+    tags = grouped.first().loc[:, (grouped.nunique() == 1).all()].reset_index(drop=True)
+    return tags if len(tags.columns) else None
+
+
+def _to_long(file: ScoreFile) -> pd.DataFrame:
+    g, i, j = (axis.ravel() for axis in np.indices(file.scores.shape))
+    columns = {"group": np.array(file.ids, dtype=object)[g], "image": i, "caption": j}
+    table = pd.DataFrame({**columns, "score": file.scores.ravel().astype(np.float64)})
+    if file.truth is not None:
+        table["match"] = (file.truth[g, i] == j).astype(int)
+    if file.tags is None:
+        return table
+    clash = {*_LONG, "match"} & set(map(str, file.tags.columns))
+    if clash:
+        raise InputError(f"A tag cannot be called {min(clash)!r} in a score table; give it another name.")
+    return pd.concat([table, file.tags.iloc[g].reset_index(drop=True)], axis=1)
+
+
+def _write_long(suffix: str) -> Callable[[ScoreFile], bytes]:
+    return lambda file: table_bytes(_to_long(file), suffix)
+
+
+# --- JSON lines
+
+
+class _Line(NamedTuple):
+    """One group: its scores (m, k), its id, the caption of each image or None, and what else it holds, as text."""
+
+    cells: np.ndarray
+    id: str
+    truth: np.ndarray | None
+    tags: dict[str, str]
+
+
+def _read_lines(path: Path | str, content: bytes) -> ScoreFile:
+    """Line by line: objects take many times their text."""
+    lines: list[_Line] = []
+    names: set[str] = set()
+    for row in open_table(path, content).sound_rows():
+        line = _line(f"{path}: line {row.number}", row.cells, len(lines))
+        lines.append(line)
+        m, k = line.cells.shape
+        if (m, k) != (first := lines[0].cells.shape):
+            raise InputError(
+                f"{path}: line {row.number} has {m} images and {k} captions, the first line {first[0]} and {first[1]}; "
+                "put groups of different shapes into separate files."
+            )
+        names.update(line.tags)
+        if len(lines) % 1000 == 1:
+            between_blocks()
+            check_shape(path, len(lines), m, k)
+            check(path, columns=len(names), cells=len(lines) * len(names))
+    check_shape(path, len(lines), *lines[0].cells.shape)
+    check_cells(path, len(lines), len(names))
+    tags = pd.DataFrame.from_records([line.tags for line in lines]).fillna("") if names else None
+    scores = np.stack([line.cells for line in lines])
+    return ScoreFile(scores, _truth(path, lines), [line.id for line in lines], tags)
+
+
+def _line(where: str, cells: dict[str, Any], index: int) -> _Line:
+    row = {printable(key): printable(v) if isinstance(v, str) else v for key, v in cells.items()}
+    scores = _cells(where, row)
+    name = str(row.pop("id", index))
+    told = row.pop("truth", None)
+    if told is not None and (
+        not isinstance(told, list)
+        or len(told) != len(scores)
+        or any(type(j) is not int or abs(j) > 10**9 for j in told)
+    ):
+        raise _truth_error(where, name, told, len(scores))
+    tags = {key: value if isinstance(value, str) else json.dumps(value) for key, value in row.items()}
+    return _Line(scores, name, None if told is None else np.array(told, dtype=np.int64), tags)
+
+
+def _cells(where: str, row: dict[str, Any]) -> np.ndarray:
+    """Take the scores (m, k) out of an object."""
+    hits = {key: hit for key in row if (hit := _CELL.fullmatch(key))}
+    places = {(int(hit[2]), int(hit[1])): key for key, hit in hits.items()}  # (image, caption)
+    if not places:
+        raise InputError(f"{where} has no scores; name them c0_i0, c1_i0, ... (caption, image).")
+    m, k = (max(place[axis] for place in places) + 1 for axis in (0, 1))
+    check(where, group=len(places))
+    if m * k > len(places):
+        absent = next(f"c{j}_i{i}" for i in range(m) for j in range(k) if (i, j) not in places)
+        raise InputError(f"{where} has no {absent!r}; add it.")
+    cells = np.empty((m, k))
+    for place, key in places.items():
+        value = row.pop(key)
+        # Also false for NaN, and for integers that no float can hold.
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e308:
+            raise InputError(f"{where} has {value!r} for {key!r}; it must be a finite number.")
+        cells[place] = value
+    return cells
+
+
+def _truth_error(where: Path | str, name: str, told: Any, m: int) -> InputError:
+    return InputError(
+        f"{where}: `truth` of group {name!r} is {json.dumps(told)}; list the caption index of each of its {m} images, "
+        "for all groups or for none."
+    )
+
+
+def _truth(path: Path | str, lines: list[_Line]) -> np.ndarray | None:
+    """The caption of each image, (n, m); None where no line tells it, InputError where only some do."""
+    told = [line.truth for line in lines if line.truth is not None]
+    if not told:
+        return None
+    if len(told) < len(lines):
+        without = next(line for line in lines if line.truth is None)
+        raise _truth_error(path, without.id, None, len(without.cells))
+    return np.stack(told)
+
+
+def _write_lines(file: ScoreFile) -> bytes:
+    cells = [f"c{j}_i{i}" for i, j in np.ndindex(file.scores.shape[1:])]
+    tags = [] if file.tags is None else list(map(str, file.tags.columns))
+    wrong = next((name for name in tags if name in ("id", "truth") or _CELL.fullmatch(name)), None)
+    if wrong is not None:
+        raise InputError(f"A tag cannot be called {wrong!r} in a score file; give it another name.")
+    lines = []
+    for g, name in enumerate(file.ids):
+        row: dict[str, Any] = {"id": name}
+        row |= zip(cells, file.scores[g].ravel().tolist(), strict=True)
+        if file.truth is not None:
+            row["truth"] = file.truth[g].tolist()
+        lines.append(row)
+    if file.tags is not None:
+        for row, values in zip(lines, file.tags.itertuples(index=False, name=None), strict=True):
+            row |= zip(tags, map(str, values), strict=True)
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in lines).encode()
+
+
+# --- NPZ
+
+
+def _read_npz(path: Path | str, content: bytes) -> ScoreFile:
+    arrays = read_arrays(path, content)
+    if "scores" not in arrays:
+        raise InputError(f"{path} has no array 'scores' among: {', '.join(arrays) or 'no arrays'}; add it.")
+    scores = arrays["scores"]
+    if scores.ndim != 3:
+        raise InputError(f"{path}: scores have shape {scores.shape}; they need (groups, images, captions).")
+    n = len(scores)
+    check_shape(path, *scores.shape)
+    texts = {name: arrays[name] for name in arrays if name == "ids" or name.startswith("tag_")}
+    check_cells(path, n, len(texts))
+    for name, values in texts.items():
+        if values.shape != (n,):
+            raise InputError(
+                f"{path}: {name!r} has shape {values.shape}; it needs one entry per group, ({n},)."
+            )
+        if values.dtype.kind not in "USiufb":
+            raise InputError(f"{path}: {name!r} is {values.dtype}; it needs texts or numbers.")
+        texts[name] = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
+    ids = [str(name) for name in texts.pop("ids", np.arange(n))]
+    tags = pd.DataFrame({name.removeprefix("tag_"): values.astype(str) for name, values in texts.items()})
+    return ScoreFile(scores, arrays.get("truth"), ids, tags if len(tags.columns) else None)
+
+
+def _write_npz(file: ScoreFile) -> bytes:
+    arrays: dict[str, Any] = {"scores": file.scores, "ids": np.array(file.ids, dtype=str)}
+    if file.truth is not None:
+        arrays["truth"] = file.truth
+    for name, values in {} if file.tags is None else file.tags.items():
+        arrays[f"tag_{name}"] = values.to_numpy(dtype=str)
+    return arrays_bytes(arrays)
+
+
+# Ending -> reader of (path, bytes), writer to bytes
+_FORMATS: dict[str, tuple[Callable[[Path | str, bytes], ScoreFile], Callable[[ScoreFile], bytes]]] = {
+    ".csv": (_read_long, _write_long(".csv")),
+    ".parquet": (_read_long, _write_long(".parquet")),
+    ".npz": (_read_npz, _write_npz),
+    ".jsonl": (_read_lines, _write_lines),
+}
