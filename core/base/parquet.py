@@ -45,8 +45,10 @@ def arrow_errors(path: Path | str, kind: str = "Parquet") -> Iterator[None]:
     """Whatever Arrow says of a damaged file of a kind (Parquet, Arrow, CSV) as an InputError."""
     try:
         yield
-    except (InputError, MemoryError):
+    except InputError:
         raise
+    except MemoryError:
+        raise too_large(path) from None
     except Exception as error:  # pyarrow's own family of errors, and Python's where names are no texts
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_bytes
+from core.base.lazy import pandas as pd
 from core.base.limits import check, check_memory, limits
 from core.base.parquet import arrow_errors, read_parquet, too_large
 
 if TYPE_CHECKING:  # doctor and the lists of benchmarks wait for none of them
     import numpy as np
-    import pandas as pd
     import pyarrow as pa
 
 SLACK, MOST_RATIO = 64 << 20, 100  # a file may unfold to this much and a hundred times its size
@@ -87,8 +87,6 @@ class Table(ABC):
         return found
 
     def _frame(self) -> pd.DataFrame:
-        import pandas as pd
-
         return pd.DataFrame.from_records([row.cells for row in self.sound_rows()], columns=list(self.columns))
 
     def require_columns(self, required: Sequence[str], among: Sequence[str] | None = None) -> None:
@@ -486,15 +484,11 @@ def write_table(path: Path, table: pd.DataFrame) -> None:
 
 def table_bytes(table: pd.DataFrame, suffix: str) -> bytes:
     """A table in the format of an ending of `WRITTEN`."""
-    import pandas as pd
-
     return WRITTEN[suffix](pd.DataFrame({str(name): _plain(table[name]) for name in table.columns}))
 
 
 def _plain(values: pd.Series) -> pd.Series:
     """A column as whole numbers, as numbers with NaN where one is missing, or as texts, empty where one is missing."""
-    import pandas as pd
-
     if values.dtype.kind in "if":
         return values
     known = values[values.notna()]

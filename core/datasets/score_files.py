@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from core.base.errors import InputError, printable
 from core.base.files import storage_errors, write_bytes
 from core.base.interrupt import between_blocks
+from core.base.lazy import pandas as pd
 from core.base.limits import check, check_shape
 from core.base.tables import arrays_bytes, check_cells, open_table, read_arrays, read_bytes, table_bytes
 from core.groups import check_truth
