@@ -347,7 +347,7 @@ def shuffled(text: str) -> str:
         CSV + "\n\n",
         CSV.rstrip(),
     ],
-    ids=["plain", "CRLF", "BOM", "blanks", "blank lines", "no last newline"],
+    ids=["plain", "CRLF", "semicolons", "tabs", "BOM", "blanks", "blank lines", "no last newline"],
 )
 def test_csv_in_long_form(content):
     found = read_text(content)
