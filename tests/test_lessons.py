@@ -70,6 +70,14 @@ def test_a_lesson_asks_first_then_answers_and_ends_with_a_question(app, name):
     assert said == {"Right."}
 
 
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_visitor_of_a_public_server_takes_every_lesson(app, monkeypatch, name):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    test = app(PAGE, lesson=name)
+    fine(test.radio[0].set_value(test.radio[0].options[0]).run())
+    assert "A question to end with" in text(test)
+
+
 def test_the_first_lesson_judges_the_numbers_of_the_matrix(app):
     test = app(PAGE, lesson="matrix")
     fine(test.radio[0].set_value(test.radio[0].options[0]).run())

@@ -14,7 +14,7 @@ from ui.export import chart
 from ui.lessons import elements
 from ui.lessons.evaluations import evaluate
 
-MODEL = "vgpt:builtin/blip-caption"
+MODEL = "builtin/blip-caption"  # its own kind: VisualGPTScore
 BLIND = "blind:builtin/blip-caption"
 SET = "scenes/attribute-swap"
 SHOWN = (TEXT_SCORE, GROUP_SCORE, IMAGE_SCORE, GROUP_MATCH)
