@@ -235,7 +235,7 @@ def curves(sweep: SeedGroup, store: RunStore) -> plots.TTMData:
     total = max(run.total for run in sweep.runs) or 1
     if len(steps) == 1:
         return plots.ttm_data(steps[0], total)
-    return plots.mean_curves(plots.spread_data(summary(steps), total))
+    return plots.spread_data(summary(steps), total)
 
 
 def compare(first: SeedGroup, second: SeedGroup, store: RunStore) -> dict[str, Any]:

@@ -183,7 +183,10 @@ def test_curves_over_alpha():
 def test_curves_over_iterations(run):
     steps = RunStore().steps(run)
     data = plots.ttm_data(steps, 2)
-    figures = [plots.ttm_metrics_figure(data), plots.spread_figure(plots.spread_data(summary([steps]), 2))]
+    figures = [
+        plots.ttm_metrics_figure(data),
+        plots.ttm_metrics_figure(plots.spread_data(summary([steps]), 2)),
+    ]
     for figure in figures:
         look = {trace.name: (trace.line.color, trace.marker.symbol) for trace in figure.data}
         assert [look[metric.label] for metric in NEW.values()] == [

@@ -65,8 +65,8 @@ def test_without_false_captions_there_is_one_histogram():
 
 def test_stability_has_one_line_per_kind_of_image_with_its_deviation():
     rows = [PriorStability(s, (80.0 + s, 2.0 / s), (0.5, 0.1 / s), (70.0, 0.0), 0.3) for s in (1, 10)]
-    found = alpha.stability_data({"noise": rows, "training": rows})
-    assert found.value["noise"].tolist() == [81, 90] and found.alpha_std["noise"].tolist() == [0.1, 0.01]
+    found = {"noise": rows, "training": rows}
+    assert list(alpha.stability_figure(found).data[0].y) == [81, 90]
     figure = alpha.stability_figure(found, "alpha")
     assert [trace.name for trace in figure.data] == ["noise", "training"]
     assert figure.data[0].line.dash != figure.data[1].line.dash

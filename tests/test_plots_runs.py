@@ -49,26 +49,24 @@ def test_fitted_pseudo_labels_have_their_panel_in_percent():
 
 def test_a_step_s_margins_are_split_into_right_and_wrong():
     margins = {"edges": [0.0, 1.0, 2.0], "counts": [5, 3], "right": [2, 3], "tied": 4}
-    data = figures.step_margins(step(1, 50, margins=margins))
-    assert data.right.tolist() == [2, 3] and data.wrong.tolist() == [3, 0] and data.tied == 4
+    right, wrong, tied = figures.step_margins_figure(step(1, 50, margins=margins)).data
+    assert [list(bars.y) for bars in (right, wrong, tied)] == [[2, 3], [3, 0], [4]]
     blind = step(1, 50, margins={**margins, "right": None})
-    assert figures.step_margins(blind) is None and figures.step_margins({"margins": None}) is None
     assert figures.step_margins_figure(blind).data[0].y == (5, 3)
-    assert len(figures.step_margins_figure(step(1, 50, margins=margins)).data) == 3
 
 
 def test_a_sweep_s_bands_are_one_standard_deviation():
     rows = summary([[step(0, 50), step(1, 60)], [step(0, 50), step(1, 70)]])
     data = figures.spread_data(rows, 4)
-    mean, std, chance = data.metrics["group_match"][1]
+    mean, low, high, chance = data.metrics["group_match"][1]
     assert (mean, chance, data.seeds.tolist()) == (65, 50, [2, 2])
-    assert std == pytest.approx(np.sqrt(50), abs=1e-3)
-    band, line = figures.spread_figure(data).data[2:4]
+    std = np.sqrt(50)
+    assert (mean - low, high - mean) == (pytest.approx(std, abs=1e-3), pytest.approx(std, abs=1e-3))
+    band, line = figures.ttm_metrics_figure(data).data[2:4]
     assert line.name == "GroupMatch" and list(line.y) == [50, 65]
-    assert band.y[1] == pytest.approx(65 + std) and band.y[2] == pytest.approx(65 - std)
-    means = figures.mean_curves(data)
-    assert means.metrics["group_match"][1].tolist() == pytest.approx([65, 65 - std, 65 + std, 50])
-    table = figures.spread_table(data)
+    assert (band.y[1], band.y[2]) == (high, low)
+    table = figures.ttm_table(data)
+    assert table["group_match_sd"].tolist() == pytest.approx([0, std], abs=1e-3)
     assert table["group_match_mean"].tolist() == [50, 65] and table["seeds"].tolist() == [2, 2]
 
 
@@ -76,7 +74,7 @@ def test_one_seed_has_no_band_and_parts_have_their_own_means():
     rows = summary([[step(0, 50, parts=parts(60, 40))]])
     assert np.isnan(figures.spread_data(rows, 1).metrics["group_match"][0, 1])
     assert figures.spread_data(rows, 1, "untouched").metrics["group_match"][0, 0] == 40
-    assert len(figures.spread_figure(figures.spread_data(rows, 1)).data) == 4
+    assert len(figures.ttm_metrics_figure(figures.spread_data(rows, 1)).data) == 4
 
 
 def cell(method, metric, paper=None, yours=None, **more):

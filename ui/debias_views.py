@@ -190,19 +190,14 @@ SAMPLED = {"gaussian": "Gaussian noise", "train": "training images", "test": "th
 
 
 def draw_stability(rows: dict, key: str) -> None:
-    data = alpha.stability_data(rows)
     left, right = st.columns(2, gap="large")
     for column, what in ((left, "value"), (right, "alpha")):
         with column:
             told = "; ".join(
-                f"{name}: "
-                + ", ".join(
-                    f"{s} images {v:.2f}"
-                    for s, v in zip(data.size[name], getattr(data, what)[name], strict=True)
-                )
-                for name in data.size
+                f"{name}: " + ", ".join(f"{row.size} images {getattr(row, what)[0]:.2f}" for row in found)
+                for name, found in rows.items()
             )
-            chart(alpha.stability_figure(data, what), told, f"stability-{key}-{what}")
+            chart(alpha.stability_figure(rows, what), told, f"stability-{key}-{what}")
 
 
 # --- the training set --------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ def view(store: RunStore, group: str) -> None:
     if rows:
         data = figures.spread_data(rows, max(run.total for run in runs) or 1)
         export_section(
-            f"seeds-{group}", figures.spread_table(data), {"accuracy": figures.spread_figure(data)}
+            f"seeds-{group}", figures.ttm_table(data), {"accuracy": figures.ttm_metrics_figure(data)}
         )
 
 
@@ -95,7 +95,7 @@ def curves(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> None:
             f"{label_and_meaning(n)[0]} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for n, v in data.metrics.items()
         )
         st.caption(f"Mean over seeds{where}; bands are one standard deviation, dotted lines chance levels")
-        chart(figures.spread_figure(data), f"Means over seeds{where}: {told}.", f"sweep-{side}")
+        chart(figures.ttm_metrics_figure(data), f"Means over seeds{where}: {told}.", f"sweep-{side}")
 
 
 def table(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:

@@ -15,14 +15,9 @@ from core.figures.margins import (
 from core.figures.papers import PapersData, papers_data, papers_figure, result_name
 from core.figures.style import OUTCOME_COLOURS, OUTCOME_SYMBOLS, SERIES, score_colour
 from core.figures.ttm import (
-    SpreadData,
     TTMData,
-    mean_curves,
     schedule_data,
     spread_data,
-    spread_figure,
-    spread_table,
-    step_margins,
     step_margins_figure,
     transfer_data,
     ttm_compare_figure,

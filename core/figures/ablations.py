@@ -16,9 +16,9 @@ import plotly.graph_objects as go
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.paths import assets
-from core.figures.style import MARKS, OUTCOME_COLOURS, SERIES, layout
+from core.figures.style import MARKS, OUTCOME_COLOURS, SERIES, band, layout, line, rows_axis
 from core.figures.text import label_and_meaning
-from core.figures.ttm import band, steps_axis
+from core.figures.ttm import steps_axis
 from core.metrics.groups import GROUP_MATCH, description_of, headline_metrics
 
 # Settings as the file names them -> words.
@@ -27,13 +27,6 @@ SCHEDULE_NAMES = {
     "schedule=cosine": "cosine",
     "schedule=constant": "constant",
     "schedule=ascending": "ascending",
-}
-VARIANT_NAMES = {
-    "preset": "preset (groups)",
-    "variant=global threshold_mode=absolute": "global, absolute",
-    "variant=global threshold_mode=relative": "global, relative",
-    "keep_optimizer=1": "optimizer kept",
-    "augmentation=none": "no augmentation",
 }
 ORACLE, PRESET = "oracle=1", "preset"
 PRESET_COVERAGE, PRESET_ITERATIONS = (
@@ -111,16 +104,12 @@ def curves_figure(data: CurvesData, height: int = 360) -> go.Figure:
         mean, std = data.mean[i], np.nan_to_num(data.std[i])
         known = ~np.isnan(mean)
         band(figure, x[known], (mean - std)[known], (mean + std)[known], colour)
-        figure.add_scatter(
-            x=x[known],
-            y=mean[known],
-            name=name,
-            mode="lines+markers",
-            line={"color": colour, "width": 3, "dash": dash},
-            customdata=np.column_stack([std, data.coverage[i], data.precision[i]])[known],
-            hovertemplate=f"%{{y:.1f}} ± %{{customdata[0]:.1f}} % ({data.seeds[i]} seeds), selected "
-            "%{customdata[1]:.0f} %, of them right %{customdata[2]:.0f} %",
+        hover = (
+            f"%{{y:.1f}} ± %{{customdata[0]:.1f}} % ({data.seeds[i]} seeds), selected "
+            "%{customdata[1]:.0f} %, of them right %{customdata[2]:.0f} %"
         )
+        more = np.column_stack([std, data.coverage[i], data.precision[i]])[known]
+        line(figure, x[known], mean[known], name, colour, hover, dash=dash, marker={}, customdata=more)
     figure.add_hline(y=data.chance, line={"color": OUTCOME_COLOURS["tie"], "width": 1.5, "dash": "dot"})
     steps_axis(figure, len(x) - 1, height, label_and_meaning(data.metric)[0], percent=True)
     return _zoom(
@@ -185,29 +174,19 @@ def ends_figure(data: FinalResultsData, height: int = 360) -> go.Figure:
     figure = go.Figure()
     for name, values in data.metrics.items():
         colour, label = description_of(name).colour, description_of(name).label
-        figure.add_scatter(
-            x=data.x,
-            y=values[:, 0],
-            error_y={"array": np.nan_to_num(values[:, 1]), "thickness": 1.6, "width": 5, "color": colour},
-            name=label,
-            mode="lines+markers",
-            line={"color": colour, "width": 3},
-            marker={"symbol": description_of(name).marker, "size": 10},
-            customdata=np.column_stack([np.nan_to_num(values[:, 1]), data.seeds]),
-            hovertemplate="%{y:.1f} ± %{customdata[0]:.1f} % (%{customdata[1]:.0f} seeds)",
-        )
+        std = np.nan_to_num(values[:, 1])
+        line(
+            figure, data.x, values[:, 0], label, colour,
+            "%{y:.1f} ± %{customdata[0]:.1f} % (%{customdata[1]:.0f} seeds)",
+            marker={"symbol": description_of(name).marker, "size": 10}, error=std,
+            customdata=np.column_stack([std, data.seeds]),
+        )  # fmt: skip
         lines = [("before", data.before[name], "dash")]
         if name in data.skyline:
             lines.append(("oracle (uses the truth)", data.skyline[name][0], "dashdot"))
         for what, level, dash in lines:
-            figure.add_scatter(
-                x=data.x,
-                y=np.full(len(data.x), level),
-                name=f"{label}, {what}",
-                mode="lines",
-                line={"color": colour, "width": 1.6, "dash": dash},
-                hovertemplate=f"{what} %{{y:.1f}} %",
-            )
+            y, hover = np.full(len(data.x), level), f"{what} %{{y:.1f}} %"
+            line(figure, data.x, y, f"{label}, {what}", colour, hover, dash=dash, width=1.6)
     figure.add_hline(y=data.chance, line={"color": OUTCOME_COLOURS["tie"], "width": 1.5, "dash": "dot"})
     layout(figure, height, data.label, "", percent=True)
     figure.update_xaxes(tickvals=data.x)
@@ -291,29 +270,7 @@ def gains_figure(data: GainsData, height: int | None = None) -> go.Figure:
     figure.add_vline(x=0, line={"color": OUTCOME_COLOURS["tie"], "width": 2})
     label = f"change of {label_and_meaning(data.metric)[0]}, points"
     layout(figure, height or 110 + 38 * len(data.sets), label, "")
-    figure.update_layout(hovermode="closest")
-    figure.update_yaxes(
-        tickvals=y,
-        ticktext=[name.removeprefix("scenes/") for name in data.sets],
-        range=[len(y) - 0.5, -0.5],
-        rangemode="normal",
-    )
-    return figure
-
-
-def gains_table(data: GainsData) -> pd.DataFrame:
-    """The figure's numbers, one row per model and set."""
-    rows = [(i, j) for i in range(len(data.models)) for j in range(len(data.sets)) if data.seeds[i, j] > 0]
-    columns = [
-        *("model", "set", "before", "low", "high", "after", "sd", "gain", "chance"),
-        *("precision of the first selection", "seeds"),
-    ]
-    values = [
-        (data.models[i], data.sets[j], *data.before[i, j], data.after[i, j], data.std[i, j])
-        + (data.gain[i, j], data.chance[i, j], data.precision[i, j], int(data.seeds[i, j]))
-        for i, j in rows
-    ]
-    return pd.DataFrame(values, columns=columns)
+    return rows_axis(figure, data.sets)
 
 
 _MUCH = 7.0  # points of gain or loss from which a set is named

@@ -9,8 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.debiasing.curves import AlphaCurve, best_alpha, interval
+from core.debiasing.study import PriorStability
 from core.figures.margins import with_threshold_line
-from core.figures.style import MAX_STEPS, OUTCOME_COLOURS, SERIES, layout
+from core.figures.style import MAX_STEPS, OUTCOME_COLOURS, SERIES, faint, hatched, layout, line
 from core.metrics.groups import METRICS
 
 
@@ -55,10 +56,12 @@ def alpha_figure(data: AlphaData, alpha: float | None = None, height: int = 380)
     name = data.shaded
     low, high = data.bands[name]
     for edge, fill in ((low, None), (high, "tonexty")):
+        x, y = _steps(data.x[name], edge)
         figure.add_scatter(
-            **_steps(data.x[name], edge),
+            x=x,
+            y=y,
             fill=fill,
-            fillcolor=_faint(METRICS[name].colour, 0.14),
+            fillcolor=faint(METRICS[name].colour, 0.14),
             line={"width": 0, "shape": "hv"},
             mode="lines",
             hoverinfo="skip",
@@ -66,18 +69,13 @@ def alpha_figure(data: AlphaData, alpha: float | None = None, height: int = 380)
             name=f"95 % interval of {METRICS[name].label}",
         )
     for metric, values in data.y.items():
-        line = {"color": METRICS[metric].colour, "dash": METRICS[metric].dash, "shape": "hv"}
-        figure.add_scatter(
-            **_steps(data.x[metric], values),
-            name=METRICS[metric].label,
-            mode="lines",
-            line={**line, "width": 3.2 if metric == name else 1.8},
-            hovertemplate="%{y:.1f} %",
-        )
+        entry, width = METRICS[metric], 3.2 if metric == name else 1.8
+        x, y = _steps(data.x[metric], values)
+        line(figure, x, y, entry.label, entry.colour, dash=entry.dash, width=width, shape="hv")
     figure.add_hline(
         y=data.chance[name], line={"color": OUTCOME_COLOURS["tie"], "width": 2, "dash": "2px,3px"}
     )
-    figure.add_vrect(*data.best, fillcolor=_faint(METRICS[name].colour, 0.22), line_width=0)
+    figure.add_vrect(*data.best, fillcolor=faint(METRICS[name].colour, 0.22), line_width=0)
     layout(figure, height, "alpha: how much of the language prior is removed", "", percent=True)
     lowest = min([data.chance[name], *(float(v.min()) for v in data.y.values()), float(low.min())])
     figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25)
@@ -85,9 +83,9 @@ def alpha_figure(data: AlphaData, alpha: float | None = None, height: int = 380)
     return figure if alpha is None else with_threshold_line(figure, alpha)
 
 
-def _steps(edges: np.ndarray, values: np.ndarray) -> dict[str, np.ndarray]:
+def _steps(edges: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """x and y of a line of shape `hv`, in the precision of a screen: half as much to send."""
-    return {"x": edges.astype(np.float32), "y": np.append(values, values[-1]).astype(np.float32)}
+    return edges.astype(np.float32), np.append(values, values[-1]).astype(np.float32)
 
 
 class FrequencyData(NamedTuple):
@@ -117,13 +115,12 @@ def frequency_figure(data: FrequencyData, height: int = 300) -> go.Figure:
     ):
         if not len(shares):
             continue
-        pattern = {"shape": shape, "fillmode": "overlay", "fgcolor": "rgba(255,255,255,0.6)", "size": 7}
         figure.add_bar(
             x=centres,
             y=shares,
             width=width,
             name=name,
-            marker={"color": OUTCOME_COLOURS[kind], "line": {"width": 0}, "pattern": pattern},
+            marker=hatched(OUTCOME_COLOURS[kind], shape),
             opacity=0.62,
             hovertemplate="%{y:.1f} %",
         )
@@ -131,50 +128,23 @@ def frequency_figure(data: FrequencyData, height: int = 300) -> go.Figure:
     return figure.update_layout(barmode="overlay")
 
 
-class StabilityData(NamedTuple):
-    """Mean and standard deviation over draws, arrays (sizes,) each, per kind of image."""
+def stability_figure(
+    rows: Mapping[str, Sequence[PriorStability]], what: str = "value", height: int = 280
+) -> go.Figure:
+    """A metric at its best alpha (`what` "value"), or that alpha ("alpha"), over the number of images.
 
-    size: dict[str, np.ndarray]
-    value: dict[str, np.ndarray]
-    value_std: dict[str, np.ndarray]
-    alpha: dict[str, np.ndarray]
-    alpha_std: dict[str, np.ndarray]
-
-
-def stability_data(rows: Mapping[str, Sequence[Any]]) -> StabilityData:
-    """`core.debiasing.study.PriorStability` rows by the name of the images they were drawn from."""
-    columns = {
-        "size": lambda row: row.size,
-        "value": lambda row: row.value[0],
-        "value_std": lambda row: row.value[1],
-        "alpha": lambda row: row.alpha[0],
-        "alpha_std": lambda row: row.alpha[1],
-    }
-    return StabilityData(
-        **{
-            field: {name: np.array([get(row) for row in found]) for name, found in rows.items()}
-            for field, get in columns.items()
-        }
-    )
-
-
-def stability_figure(data: StabilityData, what: str = "value", height: int = 280) -> go.Figure:
-    """A metric at its best alpha (`what` "value"), or that alpha ("alpha"), over the number of images."""
+    rows : by the name of the images that priors were drawn from. Bars: one standard deviation over draws.
+    """
     figure = go.Figure()
-    for (name, size), (colour, dash) in zip(data.size.items(), SERIES, strict=False):
-        figure.add_scatter(
-            x=size,
-            y=getattr(data, what)[name],
-            error_y={"array": getattr(data, f"{what}_std")[name], "thickness": 1.6, "width": 5},
-            name=name,
-            mode="lines+markers",
-            line={"color": colour, "dash": dash, "width": 2.4},
-            marker={"size": 8},
-            hovertemplate="%{y:.2f}",
-        )
+    for (name, found), (colour, dash) in zip(rows.items(), SERIES, strict=False):
+        mean, std = np.array([getattr(row, what) for row in found]).T
+        line(
+            figure, [row.size for row in found], mean, name, colour, "%{y:.2f}",
+            dash=dash, width=2.4, marker={"size": 8}, error=std,
+        )  # fmt: skip
     title = {"value": "TextScore at its best alpha, %", "alpha": "best alpha"}[what]
     layout(figure, height, "images that the prior is sampled from", title)
-    figure.update_xaxes(type="log", tickvals=sorted({int(s) for v in data.size.values() for s in v}))
+    figure.update_xaxes(type="log", tickvals=sorted({row.size for found in rows.values() for row in found}))
     return figure.update_yaxes(rangemode="normal")
 
 
@@ -201,14 +171,7 @@ def trainset_figure(data: TrainsetData, height: int = 340) -> go.Figure:
     """One curve per size, its best alpha marked."""
     figure = go.Figure()
     for (size, values), (colour, dash) in zip(data.values.items(), SERIES, strict=False):
-        figure.add_scatter(
-            x=data.alpha,
-            y=values,
-            name=f"{size} {data.unit}",
-            mode="lines",
-            line={"color": colour, "dash": dash, "width": 2.4},
-            hovertemplate="%{y:.1f} %",
-        )
+        line(figure, data.alpha, values, f"{size} {data.unit}", colour, dash=dash, width=2.4)
         x, y = data.best[size]
         figure.add_scatter(
             x=[x],
@@ -227,8 +190,3 @@ def trainset_figure(data: TrainsetData, height: int = 340) -> go.Figure:
 def _floor(lowest: float) -> float:
     """Where a percent axis begins, so that small steps can be seen; the axis says so by its numbers."""
     return max(0.0, 5 * (lowest // 5) - 5)
-
-
-def _faint(colour: str, opacity: float) -> str:
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{opacity})"

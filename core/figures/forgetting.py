@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.base.lazy import pandas as pd
-from core.figures.style import MARK_COLOUR, MARKS, OUTCOME_COLOURS, layout
+from core.figures.style import MARK_COLOUR, MARKS, OUTCOME_COLOURS, layout, rows_axis
 from core.metrics.groups import TEXT_SCORE
 
 
@@ -77,8 +77,5 @@ def cost_figure(data: CostData, height: int | None = None) -> go.Figure:
             hovertemplate="%{text}: %{x:+.1f} points (%{customdata[0]:+.1f} to %{customdata[1]:+.1f})",
         )
     layout(figure, height or 70 + (30 if len(data.models) == 1 else 58) * len(y), "points", "")
-    figure.update_layout(hovermode="closest")
     figure.add_vline(x=0, line={"color": OUTCOME_COLOURS["tie"], "width": 2})
-    names = [name.removeprefix("scenes/") for name in data.sets]
-    figure.update_yaxes(tickvals=y, ticktext=names, range=[len(y) - 0.5, -0.5], rangemode="normal")
-    return figure
+    return rows_axis(figure, data.sets)

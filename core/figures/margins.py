@@ -14,7 +14,9 @@ from core.figures.style import (
     OUTCOME_SYMBOLS,
     PRECISION_COLOUR,
     THRESHOLD_LINE,
+    hatched,
     layout,
+    line,
 )
 from core.matching.groups import Matches
 from core.metrics.groups import Outcome, ThresholdCurve
@@ -49,16 +51,7 @@ def margins_figure(data: MarginsData, threshold: float | None = None, height: in
             y=counts,
             width=width,
             name=f"{OUTCOME_SYMBOLS[name]} matching {name}",
-            marker={
-                "color": OUTCOME_COLOURS[name],
-                "line": {"width": 0},
-                "pattern": {
-                    "shape": shape,
-                    "fillmode": "overlay",
-                    "fgcolor": "rgba(255,255,255,0.6)",
-                    "size": 7,
-                },
-            },
+            marker=hatched(OUTCOME_COLOURS[name], shape),
             hovertemplate="%{y} groups",
         )
     if data.tied:
@@ -121,8 +114,7 @@ def threshold_figure(data: ThresholdData, threshold: float | None = None, height
     )
     for name, values, colour, dash in lines:
         y = np.r_[values[:1], values].astype(np.float32)
-        line = {"color": colour, "width": 2.5, "dash": dash, "shape": "vh"}
-        figure.add_scatter(x=x, y=y, name=name, mode="lines", line=line, hovertemplate="%{y:.1f} %")
+        line(figure, x, y, name, colour, dash=dash, width=2.5, shape="vh")
     layout(figure, height, "threshold τ on the margin", "", percent=True)
     figure.update_xaxes(range=[0, 1.01 * float(x.max()) or 1.0])
     return figure if threshold is None else with_threshold_line(figure, threshold)

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.datasets.published import UNITS
-from core.figures.style import MARK_COLOUR, layout
+from core.figures.style import MARK_COLOUR, layout, rows_axis
 from core.figures.text import label_and_meaning
 from core.metrics.groups import METRICS
 
@@ -96,11 +96,8 @@ def papers_figure(data: PapersData) -> go.Figure:
                 hovertemplate="%{text}: %{x:.2f} %",
             )
     layout(figure, 90 + 46 * len(data.lines), "", "")
-    figure.update_layout(hovermode="closest")
     figure.update_xaxes(range=[0, 104], ticksuffix=" %", dtick=25)
-    labels = [line.replace(", ", "<br>", 1) for line in data.lines]
-    figure.update_yaxes(tickvals=y, ticktext=labels, range=[len(y) - 0.5, -0.5], rangemode="normal")
-    return figure
+    return rows_axis(figure, [line.replace(", ", "<br>", 1) for line in data.lines])
 
 
 def _marker_style(data: PapersData, j: int) -> tuple[str, str]:

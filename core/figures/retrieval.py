@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from core.base.lazy import pandas as pd
 from core.datasets.published import reference
-from core.figures.style import OUTCOME_COLOURS, SERIES, layout
+from core.figures.style import OUTCOME_COLOURS, SERIES, layout, line
 from core.metrics.groups import IMAGE_SCORE, TEXT_SCORE
 from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
 from core.scorers.cola_config import STRATEGIES
@@ -71,39 +71,26 @@ def curve_figure(data: CurveData, height: int = 320) -> go.Figure:
     """Validation mAP per epoch, seen and unseen; the dotted line is the chance level of all queries."""
     figure = go.Figure()
     for (colour, dash), (part, values) in zip(SERIES, data.parts.items(), strict=False):
-        figure.add_scatter(
-            x=data.epoch,
-            y=values[:, 0],
-            name=part,
-            mode="lines+markers",
-            line={"color": colour, "dash": dash, "width": 3},
-            customdata=values[:, 1:],
-            hovertemplate="%{y:.1f} % (%{customdata[0]:.1f}–%{customdata[1]:.1f}), chance %{customdata[2]:.1f}",
-        )
+        hover = "%{y:.1f} % (%{customdata[0]:.1f}–%{customdata[1]:.1f}), chance %{customdata[2]:.1f}"
+        more = values[:, 1:]
+        line(figure, data.epoch, values[:, 0], part, colour, hover, dash=dash, marker={}, customdata=more)
     if "all" in data.parts:
         figure.add_hline(
             y=data.parts["all"][0, 3], line={"color": OUTCOME_COLOURS["tie"], "width": 2, "dash": "dot"}
         )
-    layout(figure, height, "epoch", "")
-    figure.update_xaxes(range=[-0.2, data.total + 0.2], dtick=max(1, round(data.total / 8)))
-    figure.update_yaxes(ticksuffix=" %")
-    return figure
+    return _epochs(figure, data, height).update_yaxes(ticksuffix=" %")
 
 
 def loss_figure(data: CurveData, height: int = 320) -> go.Figure:
     """Mean training loss per epoch."""
     figure = go.Figure()
-    figure.add_scatter(
-        x=data.epoch[1:],
-        y=data.loss[1:],
-        mode="lines+markers",
-        name="loss",
-        line={"color": SERIES[1][0], "width": 3},
-        hovertemplate="%{y:.4f}",
-    )
+    line(figure, data.epoch[1:], data.loss[1:], "loss", SERIES[1][0], "%{y:.4f}", marker={})
+    return _epochs(figure, data, height)
+
+
+def _epochs(figure: go.Figure, data: CurveData, height: int) -> go.Figure:
     layout(figure, height, "epoch", "")
-    figure.update_xaxes(range=[-0.2, data.total + 0.2], dtick=max(1, round(data.total / 8)))
-    return figure
+    return figure.update_xaxes(range=[-0.2, data.total + 0.2], dtick=max(1, round(data.total / 8)))
 
 
 class StrategiesData(NamedTuple):

@@ -6,6 +6,7 @@ contrast of 3:1 or better on the light and on the dark page. Right, wrong and ti
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,71 @@ def score_colour(level: float) -> str:
     steps = np.linspace(0, 1, len(SHADES))
     return "#" + "".join(
         f"{round(np.interp(level, steps, channel)):02x}" for channel in zip(*SHADES, strict=True)
+    )
+
+
+def faint(colour: str, opacity: float) -> str:
+    """A colour "#rrggbb" that lets through what lies behind it."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
+
+
+def line(
+    figure: go.Figure,
+    x: Any,
+    y: Any,
+    name: str,
+    colour: str,
+    hover: str = "%{y:.1f} %",
+    *,
+    dash: str = "solid",
+    width: float = 3,
+    shape: str | None = None,
+    marker: dict[str, Any] | None = None,
+    error: np.ndarray | None = None,
+    **more: Any,
+) -> None:
+    """A curve; with markers where `marker` says which, and with bars of one standard deviation, `error` (n,).
+
+    shape : of its steps, as Plotly names them. more : what else Plotly's scatter takes.
+    """
+    look = {"color": colour, "width": width, "dash": dash, **({"shape": shape} if shape else {})}
+    more = {"mode": "lines" if marker is None else "lines+markers", "line": look, **more}
+    if marker:
+        more["marker"] = marker
+    if error is not None:
+        more["error_y"] = {"array": np.nan_to_num(error), "thickness": 1.6, "width": 5, "color": colour}
+    figure.add_scatter(x=x, y=y, name=name, hovertemplate=hover, **more)
+
+
+def band(figure: go.Figure, x: np.ndarray, low: np.ndarray, high: np.ndarray, colour: str) -> None:
+    """The area between two curves: an interval, or one standard deviation to either side."""
+    figure.add_scatter(
+        x=np.r_[x, x[::-1]],
+        y=np.r_[high, low[::-1]],
+        fill="toself",
+        fillcolor=faint(colour, 0.16),
+        line={"width": 0},
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def hatched(colour: str, shape: str) -> dict[str, Any]:
+    """The look of bars, with Plotly's pattern `shape` or none (""): right and wrong differ by more than colour."""
+    pattern = {"shape": shape, "fillmode": "overlay", "fgcolor": "rgba(255,255,255,0.6)", "size": 7}
+    return {"color": colour, "line": {"width": 0}, "pattern": pattern}
+
+
+def rows_axis(figure: go.Figure, names: Sequence[str]) -> go.Figure:
+    """Names down the left side, the first on top: of marks at the heights 0, 1, ..."""
+    figure.update_layout(hovermode="closest")
+    return figure.update_yaxes(
+        tickvals=np.arange(len(names), dtype=float),
+        ticktext=[name.removeprefix("scenes/") for name in names],
+        range=[len(names) - 0.5, -0.5],
+        rangemode="normal",
     )
 
 
