@@ -22,7 +22,7 @@ from core.pretrain.tokens import EOS, PAD, questions, token_ids, word_tokenizer 
 from core.scenes.captions import Phrase, Statement  # noqa: E402
 from core.scenes.sampler import training_scenes  # noqa: E402
 from core.scenes.sets import SETS, build  # noqa: E402
-from core.scenes.training_data import DataRecipe, claim_table, object_table, training_data  # noqa: E402
+from core.scenes.training_data import DataRecipe, object_table, statement_table, training_data  # noqa: E402
 from core.scenes.world import COLOURS  # noqa: E402
 
 SHIPPED = sorted(p.parent for p in (paths.assets() / "models").glob("*/config.json"))
@@ -190,12 +190,12 @@ def test_early_captions_tell_no_relation() -> None:
 
 
 def test_claim_table_by_hand() -> None:
-    table = claim_table(Statement((Phrase("red", "cube"), Phrase("blue", "sphere")), "left of"))
+    table = statement_table(Statement((Phrase("red", "cube"), Phrase("blue", "sphere")), "left of"))
     colours = list(COLOURS)
     assert table[colours.index("red")].tolist() == [1, 1, 0, 0, -1, 0]
     assert table[colours.index("blue")].tolist() == [1, 0, 1, 0, 1, 0]
     assert table.sum() == 4
-    behind = claim_table(Statement((Phrase("red", "cube"), Phrase("red", "sphere")), "behind"))
+    behind = statement_table(Statement((Phrase("red", "cube"), Phrase("red", "sphere")), "behind"))
     assert behind[colours.index("red")].tolist() == [1, 0, 0, 0, 0, 0]  # which red one would be unclear
 
 
@@ -213,16 +213,16 @@ def test_agreement_by_hand() -> None:
         (Statement((Phrase("red", "sphere"), ball)), [(red, 0, 0), (blue, 0, 1)]),
         (Statement((cube, Phrase("green", "cube")), "behind"), [(red, 0, 1)]),
     ]
-    for claim, expected in cases:
-        told = torch.from_numpy(claim_table(claim)).float()[None]
+    for statement, expected in cases:
+        told = torch.from_numpy(statement_table(statement)).float()[None]
         wanted, known = (x[0] for x in agreement(torch.from_numpy(objects)[None], told))
         found = [(colour, what, int(wanted[colour, what])) for colour, what in known.nonzero().tolist()]
-        assert found == sorted(expected), claim
+        assert found == sorted(expected), statement
 
 
 def test_agreement_holds_for_true_captions_of_training_scenes_and_fails_for_twins() -> None:
     data = training_data(DataRecipe(singles=40, twins=20), 4, pictures=False)
-    objects, told = torch.from_numpy(data.objects), torch.from_numpy(data.told[:, 2]).float()
+    objects, told = torch.from_numpy(data.objects), torch.from_numpy(data.caption_objects[:, 2]).float()
     wanted, known = agreement(objects, told)
     assert known[..., 0].sum() > 60 and known[..., 1].sum() > 30
     assert wanted[known].all()

@@ -171,9 +171,12 @@ def test_picture_boxes_hold_the_drawn_object():
 # Captions
 
 
+KINDS = {"pair": 0.4, "relation": 0.4, "single": 0.2}
+
+
 def random_caption(scene, rng):
-    claim = statement_about(scene, rng)
-    return caption_text(claim, CaptionTemplate.draw(rng, definite=is_unambiguous(claim, scene)))
+    statement = statement_about(scene, rng, KINDS, detail=0.2, omit=0.15)
+    return caption_text(statement, CaptionTemplate.draw(rng, definite=is_unambiguous(statement, scene)))
 
 
 def test_captions_read_as_plain_english():
@@ -221,7 +224,7 @@ def test_random_captions_are_true_and_use_the_small_vocabulary(scenes):
     assert len(VOCABULARY) < 150
     seen = set()
     for scene in scenes:
-        assert is_true_of(statement_about(scene, rng), scene) is True
+        assert is_true_of(statement_about(scene, rng, KINDS, 0.2, 0.15), scene) is True
         caption = random_caption(scene, rng)
         assert caption == caption.lower() and re.fullmatch(r"[a-z]+(,? [a-z]+)*", caption)
         assert not re.search(r"\ba [aeiou]|\ban [^aeiou]", caption)
@@ -244,7 +247,7 @@ def test_captions_follow_the_generator_and_the_asked_kinds(scenes):
 def test_a_twin_exchanges_one_property_and_its_captions_tell_the_scenes_apart(kind):
     rng = np.random.default_rng(0)
     for found in training_minimal_pairs(25, (kind,), seed=1):
-        first, second = found.claims()
+        first, second = found.statements()
         assert [is_true_of(c, s) for s in (found.first, found.second) for c in (first, second)] == [
             True,
             False,
@@ -252,8 +255,8 @@ def test_a_twin_exchanges_one_property_and_its_captions_tell_the_scenes_apart(ki
             True,
         ]
         wording = CaptionTemplate.draw(rng, definite=False)
-        claims = found.claims(draw_mentioned_attributes(rng, 0.3), int(rng.integers(4)))
-        captions = [caption_text(claim, wording) for claim in claims]
+        statements = found.statements(draw_mentioned_attributes(rng, 0.3), int(rng.integers(4)))
+        captions = [caption_text(statement, wording) for statement in statements]
         assert captions[0] != captions[1] and sorted(words(captions[0])) == sorted(words(captions[1]))
         assert found.second.seen and found.second.split == "train"
         _check_exchange(found)

@@ -302,7 +302,7 @@ def test_drafts_without_conflicts_are_chosen_and_no_further_one_fits_in():
     kept = independent(drafts).tolist()
 
     def clash(a, b):
-        return any(is_true_of(c, s) is not False for c in a.claims for s in b.scenes)
+        return any(is_true_of(c, s) is not False for c in a.statements for s in b.scenes)
 
     for i in range(len(drafts)):
         rivals = [j for j in kept if j != i and (clash(drafts[i], drafts[j]) or clash(drafts[j], drafts[i]))]

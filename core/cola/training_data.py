@@ -147,14 +147,14 @@ def builtin_training_queries(mix: str, seed: int = 0) -> TrainingQueries:
                 texts.add(Query(text, (combination_of(phrase),)), "single")
     for kind, shares in (("multi", {"pair": 1.0}), ("region", {"pair": 0.4, "relation": 0.4, "single": 0.2})):
         for place in rng.permutation(len(graphs))[:TEXTS].tolist() if kind in kinds else ():
-            claim = statement_about(drawn.images[place].scene, rng, shares, detail=0.2, omit=0.0)
-            phrases = tuple(map(combination_of, claim.phrases))
-            query = Query(caption_text(claim, CaptionTemplate.draw(rng)), phrases, claim.relation)
-            if claim.count is None:
+            statement = statement_about(drawn.images[place].scene, rng, shares, detail=0.2, omit=0.0)
+            phrases = tuple(map(combination_of, statement.phrases))
+            query = Query(caption_text(statement, CaptionTemplate.draw(rng)), phrases, statement.relation)
+            if statement.count is None:
                 texts.add(query, kind, place if kind == "region" else -1)
     if "swap" in kinds:
         for twin in training_minimal_pairs(TWINS, ("attribute",), seed):
-            wording, both = CaptionTemplate.draw(rng), twin.claims(turn=int(rng.integers(4)))
+            wording, both = CaptionTemplate.draw(rng), twin.statements(order=int(rng.integers(4)))
             graphs += [graph_of(SceneImage(scene)) for scene in (twin.first, twin.second)]
             told = [Query(caption_text(c, wording), tuple(map(combination_of, c.phrases))) for c in both]
             texts.swap(told[0], told[1])

@@ -94,6 +94,6 @@ def present_and_missing_words(
     scene = getattr(source, "scene", None)
     if phrases is None or scene is None:
         return (), ()
-    said = [(name, value) for name, value in phrases[query].said() if value]
+    said = [(name, value) for name, value in phrases[query].attributes() if value]
     here = {(name, getattr(o, name)) for o in scene.objects for name, _ in said}
     return tuple(v for n, v in said if (n, v) in here), tuple(v for n, v in said if (n, v) not in here)

@@ -159,15 +159,15 @@ def _decoded(module: Any, tokens: torch.Tensor, ids: torch.Tensor) -> torch.Tens
 
 def _captioner_loss(module: BlipForConditionalGeneration, batch: Batch) -> ForwardResult:
     """Cross-entropy of the caption's tokens."""
-    seen = module.vision_model(pixel_values=batch.pixels)
+    vision = module.vision_model(pixel_values=batch.pixels)
     ids = trimmed(batch.ids)
-    read = _decoded(module, seen.last_hidden_state, ids)
+    read = _decoded(module, vision.last_hidden_state, ids)
     loss = next_word_loss(module.text_decoder.cls(read), ids)
     own = torch.arange(len(ids), device=ids.device)
     words = TextStates(
         read, ids, own, own
     )  # a word is read before those after it, so they cannot give it away
-    return ForwardResult(loss, seen.pooler_output, seen.last_hidden_state[:, 1:], words=words)
+    return ForwardResult(loss, vision.pooler_output, vision.last_hidden_state[:, 1:], words=words)
 
 
 def _captioner_scores(
@@ -205,20 +205,20 @@ def _answered(
 
 def _vqa_loss(module: BlipForQuestionAnswering, batch: Batch) -> ForwardResult:
     """Cross-entropy of the answer: "yes" for a picture's own caption, "no" for its twin's or another scene's."""
-    seen = module.vision_model(pixel_values=batch.pixels)
+    vision = module.vision_model(pixel_values=batch.pixels)
     own = torch.arange(len(batch.ids), device=batch.ids.device)
     other = _others(len(own), batch.pairs).to(own.device)
     images, captions = torch.cat([own, own]), torch.cat([own, other])
-    tokens, asked = _paired(seen.last_hidden_state, questions(batch.ids), images, captions)
+    tokens, asked = _paired(vision.last_hidden_state, questions(batch.ids), images, captions)
     layers = _layers(module, tokens, asked)
     read = layers[-1]
     answers = torch.cat([torch.full_like(own, YES), torch.full_like(own, NO)])
     labels = torch.stack([torch.full_like(answers, BOS), answers, torch.full_like(answers, EOS)], dim=1)
     loss = next_word_loss(_answered(module, read, asked, labels), labels)
     # What a caption tells is asked of the reading beside a wrong picture, which cannot give it away.
-    told = read[len(own) :, 0][other.argsort()]
+    caption = read[len(own) :, 0][other.argsort()]
     words = TextStates(layers[-2], asked, images, captions)
-    return ForwardResult(loss, seen.pooler_output, seen.last_hidden_state[:, 1:], told, words)
+    return ForwardResult(loss, vision.pooler_output, vision.last_hidden_state[:, 1:], caption, words)
 
 
 def _others(rows: int, pairs: int) -> torch.Tensor:

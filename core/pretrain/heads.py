@@ -26,7 +26,7 @@ class SceneHeads(nn.Module):
     def __init__(self, pooled: int, patches: int, words: int) -> None:
         super().__init__()
         self.table = nn.Linear(pooled, len(COLOURS) * (3 + len(SHAPES)))
-        self.told = nn.Linear(pooled, len(COLOURS) * (3 + len(SHAPES)))
+        self.caption_objects = nn.Linear(pooled, len(COLOURS) * (3 + len(SHAPES)))
         self.cells = nn.Linear(patches, len(LABELS))
         self.words = nn.Linear(words, 2 + len(SHAPES))
         self.agrees = nn.Linear(words, 2)
@@ -40,9 +40,11 @@ class SceneHeads(nn.Module):
         scale = objects.new_tensor([1.0] * (objects.shape[-1] - 2) + [_SPREAD, _SPREAD])
         return _table_loss(self.table, pooled, objects / scale, once.expand(*once.shape[:-1], 2))
 
-    def told_loss(self, pooled: torch.Tensor, told: torch.Tensor) -> torch.Tensor:
-        """The same of what the caption tells: (b, d) and (b, colours, 6) as `claim_table` makes them."""
-        return _table_loss(self.told, pooled, told, (told[..., -2:] != 0).float())
+    def caption_object_loss(self, pooled: torch.Tensor, caption_objects: torch.Tensor) -> torch.Tensor:
+        """The same of what the caption tells: (b, d) and (b, colours, 6) as `statement_table` makes them."""
+        return _table_loss(
+            self.caption_objects, pooled, caption_objects, (caption_objects[..., -2:] != 0).float()
+        )
 
     def cell_loss(self, patches: torch.Tensor, maps: torch.Tensor) -> torch.Tensor:
         """Which attributes have an object centred in each patch: (b, patches, d) and (b, patches, labels)."""
@@ -60,13 +62,15 @@ class SceneHeads(nn.Module):
         error = (found[:, -2:] - wanted[:, -2:] / _SPREAD).square().sum(dim=-1)
         return (shape + error).sum() / max(1, len(row))
 
-    def agrees_loss(self, words: TextStates, objects: torch.Tensor, told: torch.Tensor) -> torch.Tensor:
+    def agrees_loss(
+        self, words: TextStates, objects: torch.Tensor, caption_objects: torch.Tensor
+    ) -> torch.Tensor:
         """Whether shape and relation told of a colour hold in the picture, asked of that colour's word.
 
-        objects, told : (b, colours, 6) of the batch's pictures and captions. A matching head has to find what is
-        wrong anywhere in a caption; it does not learn to from one bit a pair.
+        objects, caption_objects : (b, colours, 6) of the batch's images and captions. A matching head has to find what
+        is wrong anywhere in a caption; it does not learn to from one bit a pair.
         """
-        wanted, known = agreement(objects[words.images], told[words.captions])
+        wanted, known = agreement(objects[words.images], caption_objects[words.captions])
         row, place, colour = _named(words.ids, known.any(dim=-1))
         found = self.agrees(words.states[row, place])
         known = known[row, colour].float()
@@ -74,19 +78,19 @@ class SceneHeads(nn.Module):
         return ((loss * known).sum(dim=0) / known.sum(dim=0).clamp(min=1)).sum()
 
 
-def agreement(objects: torch.Tensor, told: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def agreement(objects: torch.Tensor, caption_objects: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Whether what a caption tells of each colour holds: of its shape, of its side; and where that can be said.
 
-    objects, told : (p, colours, 6) as `object_table` and `claim_table` make them. Returns bool (p, colours, 2) twice.
-    It can be said of colours that the picture holds once; of a side only where that is so for both objects.
+    objects, caption_objects : (p, colours, 6) as `object_table` and `statement_table` make them. Returns bool
+    (p, colours, 2) twice. It can be said of colours that the image holds once, of a side where that is so for both.
     """
     once = objects[..., 1:-2].sum(dim=-1) > 0
-    shape = (objects[..., 1:-2] * told[..., 1:-2]).sum(dim=-1) > 0
-    placed = (told[..., -2:] != 0).any(dim=-1)
+    shape = (objects[..., 1:-2] * caption_objects[..., 1:-2]).sum(dim=-1) > 0
+    placed = (caption_objects[..., -2:] != 0).any(dim=-1)
     clear = (once | ~placed).all(dim=-1, keepdim=True)
-    # Told sides are -1 and 1 along one axis: the sum is the second place minus the first, signed as told.
-    side = ((objects[..., -2:] * told[..., -2:]).sum(dim=(-2, -1)) > 0)[:, None].expand_as(shape)
-    known = torch.stack([once & (told[..., 1:-2].sum(dim=-1) > 0), placed & clear], dim=-1)
+    # Told sides are -1 and 1 along one axis: the sum is the second place minus the first, signed as the caption tells.
+    side = ((objects[..., -2:] * caption_objects[..., -2:]).sum(dim=(-2, -1)) > 0)[:, None].expand_as(shape)
+    known = torch.stack([once & (caption_objects[..., 1:-2].sum(dim=-1) > 0), placed & clear], dim=-1)
     return torch.stack([shape, side], dim=-1), known
 
 

@@ -37,7 +37,7 @@ class ForwardResult(NamedTuple):
     loss: torch.Tensor  # scalar
     pooled: torch.Tensor | None = None  # (b, d), the vision tower's summary
     patches: torch.Tensor | None = None  # (b, patches, d), its tokens
-    told: torch.Tensor | None = None  # (b, d), the text tower's summary
+    caption: torch.Tensor | None = None  # (b, d), the text tower's summary
     words: TextStates | None = None
 
 

@@ -98,10 +98,10 @@ def train(
         for group in adam.param_groups:
             group["lr"] = _learning_rate(recipe, step) * group["times"]
         batch, labels = batches.draw(step >= recipe.relations_from)
-        passed = FAMILIES[recipe.family].loss(module, batch)
-        losses.append(passed.loss.item())
+        forward = FAMILIES[recipe.family].loss(module, batch)
+        losses.append(forward.loss.item())
         adam.zero_grad(set_to_none=True)
-        (passed.loss + _auxiliary(recipe, heads, passed, labels)).backward()
+        (forward.loss + _auxiliary(recipe, heads, forward, labels)).backward()
         torch.nn.utils.clip_grad_norm_(parameters, recipe.clip_norm)
         adam.step()
         _limit_scale(module)
@@ -122,7 +122,7 @@ class _Labels(NamedTuple):
     """What the auxiliary losses want to know of a batch, float32."""
 
     objects: torch.Tensor  # (b, colours, 6)
-    told: torch.Tensor  # (b, colours, 6)
+    caption_objects: torch.Tensor  # (b, colours, 6)
     cells: torch.Tensor  # (b, patches, labels)
 
 
@@ -162,7 +162,9 @@ class _Batches:
         side, cell = self.fold
         maps = self.data.maps[rows].reshape(len(rows), side, cell, side, cell, -1).max(axis=(2, 4))
         cells = maps.reshape(len(rows), side * side, -1)
-        labels = _Labels(*map(self._floats, (self.data.objects[rows], self.data.told[rows, variant], cells)))
+        labels = _Labels(
+            *map(self._floats, (self.data.objects[rows], self.data.caption_objects[rows, variant], cells))
+        )
         ids = torch.from_numpy(self.ids[rows, variant]).to(self.device)
         return Batch(pixels(self.data.images[rows]).to(self.device), ids, self.pairs), labels
 
@@ -171,19 +173,21 @@ class _Batches:
 
 
 def _auxiliary(
-    recipe: Recipe, heads: SceneHeads, passed: ForwardResult, labels: _Labels
+    recipe: Recipe, heads: SceneHeads, forward: ForwardResult, labels: _Labels
 ) -> torch.Tensor | float:
     loss: torch.Tensor | float = 0.0
-    if recipe.table_loss and passed.pooled is not None:
-        loss = loss + recipe.table_loss * heads.table_loss(passed.pooled, labels.objects)
-    if recipe.told_loss and passed.told is not None:
-        loss = loss + recipe.told_loss * heads.told_loss(passed.told, labels.told)
-    if recipe.cell_loss and passed.patches is not None:
-        loss = loss + recipe.cell_loss * heads.cell_loss(passed.patches, labels.cells)
-    if recipe.words_loss and passed.words is not None:
-        loss = loss + recipe.words_loss * heads.words_loss(passed.words, labels.objects)
-    if recipe.agrees_loss and passed.words is not None:
-        loss = loss + recipe.agrees_loss * heads.agrees_loss(passed.words, labels.objects, labels.told)
+    if recipe.table_loss and forward.pooled is not None:
+        loss = loss + recipe.table_loss * heads.table_loss(forward.pooled, labels.objects)
+    if recipe.told_loss and forward.caption is not None:
+        loss = loss + recipe.told_loss * heads.caption_object_loss(forward.caption, labels.caption_objects)
+    if recipe.cell_loss and forward.patches is not None:
+        loss = loss + recipe.cell_loss * heads.cell_loss(forward.patches, labels.cells)
+    if recipe.words_loss and forward.words is not None:
+        loss = loss + recipe.words_loss * heads.words_loss(forward.words, labels.objects)
+    if recipe.agrees_loss and forward.words is not None:
+        loss = loss + recipe.agrees_loss * heads.agrees_loss(
+            forward.words, labels.objects, labels.caption_objects
+        )
     return loss
 
 

@@ -52,15 +52,15 @@ class DraftGroup:
     """A group before it is checked: caption i is true of scene i, further captions of no scene."""
 
     scenes: tuple[Scene, ...]
-    claims: tuple[Statement, ...]  # fewer than captions where the rest are no sentences
+    statements: tuple[Statement, ...]  # fewer than captions where the rest are no sentences
     wording: CaptionTemplate
     tags: Mapping[str, str] = field(default_factory=dict)
     extra: tuple[str, ...] = ()  # captions without a meaning
 
     @property
     def captions(self) -> tuple[str, ...]:
-        """One for each claim, then the extra ones."""
-        return (*(caption_text(claim, self.wording) for claim in self.claims), *self.extra)
+        """One for each statement, then the extra ones."""
+        return (*(caption_text(statement, self.wording) for statement in self.statements), *self.extra)
 
 
 _Builder = Callable[[np.random.Generator, str, bool], DraftGroup | None]
@@ -86,12 +86,12 @@ def _swap_pair(kind: str) -> _Builder:
     """Twins of one kind with the two captions that tell them apart."""
 
     def build(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
-        found = minimal_pair(_scene(rng, split, seen), kind, rng, seen)
-        if found is None:
+        pair = minimal_pair(_scene(rng, split, seen), kind, rng, seen)
+        if pair is None:
             return None
-        claims = found.claims(_mentioned(rng, kind), int(rng.integers(4)))
+        statements = pair.statements(_mentioned(rng, kind), int(rng.integers(4)))
         return DraftGroup(
-            (found.first, found.second), claims, CaptionTemplate.draw(rng), _pair_tags(found, claims)
+            (pair.first, pair.second), statements, CaptionTemplate.draw(rng), _pair_tags(pair, statements)
         )
 
     return build
@@ -104,10 +104,10 @@ def _mentioned(rng: np.random.Generator, kind: str) -> tuple[str, ...]:
     return draw_mentioned_attributes(rng, 0.15)
 
 
-def _pair_tags(found: MinimalPair, claims: Sequence[Statement]) -> dict[str, str]:
-    if found.kind in RELATIVE:
-        return {"kind": "relation", "relation": str(claims[0].relation)}
-    return {"kind": "attribute", "attribute": SWAPPED[found.kind]}
+def _pair_tags(pair: MinimalPair, statements: Sequence[Statement]) -> dict[str, str]:
+    if pair.kind in RELATIVE:
+        return {"kind": "relation", "relation": str(statements[0].relation)}
+    return {"kind": "attribute", "attribute": SWAPPED[pair.kind]}
 
 
 # 1x4: one scene, four relations between the same two objects, one of which holds
@@ -129,19 +129,21 @@ def _relations(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup |
     placed = jitter(replace(scene, objects=objects), rng, amount=0.0)
     if placed is None:
         return None
-    claims = [Statement((phrase_of(a), phrase_of(b)), name) for name in RELATIONS]
-    claims.sort(key=lambda claim: is_true_of(claim, placed) is not True)
-    tags = {"kind": "relation", "relation": str(claims[0].relation)}
-    return DraftGroup((placed,), tuple(claims), CaptionTemplate.draw(rng), tags)
+    statements = [Statement((phrase_of(a), phrase_of(b)), name) for name in RELATIONS]
+    statements.sort(key=lambda statement: is_true_of(statement, placed) is not True)
+    tags = {"kind": "relation", "relation": str(statements[0].relation)}
+    return DraftGroup((placed,), tuple(statements), CaptionTemplate.draw(rng), tags)
 
 
 # 1x2: one scene, a true caption and a false one that is just as good a sentence
 
 
-def _positive(rng: np.random.Generator, scene: Scene, kind: str, said: Sequence[str]) -> Statement | None:
-    """A true claim about two objects: a pair, or a relation between them."""
+def _positive(
+    rng: np.random.Generator, scene: Scene, kind: str, mentioned: Sequence[str]
+) -> Statement | None:
+    """A true statement about two objects: a pair, or a relation between them."""
     i, j = _two(rng, scene)
-    phrases = (phrase_of(scene.objects[i], *said), phrase_of(scene.objects[j], *said))
+    phrases = (phrase_of(scene.objects[i], *mentioned), phrase_of(scene.objects[j], *mentioned))
     if phrases[0] == phrases[1]:
         return None
     if kind != "relation":
@@ -153,26 +155,26 @@ def _positive(rng: np.random.Generator, scene: Scene, kind: str, said: Sequence[
 def _opening(
     rng: np.random.Generator, split: str, seen: bool, kinds: Sequence[str]
 ) -> tuple[str, Scene, Statement] | None:
-    """What to change, a scene, and a true claim in which that can be changed."""
+    """What to change, a scene, and a true statement in which that can be changed."""
     kind = _pick(rng, kinds)
     scene = _scene(rng, split, seen)
-    said = ("colour", "shape", kind) if kind in ("size", "material") else ("colour", "shape")
-    positive = _positive(rng, scene, kind if rng.random() < 0.6 else "relation", said)
+    mentioned = ("colour", "shape", kind) if kind in ("size", "material") else ("colour", "shape")
+    positive = _positive(rng, scene, kind if rng.random() < 0.6 else "relation", mentioned)
     return (kind, scene, positive) if positive else None
 
 
 def _draft(
-    rng: np.random.Generator, scene: Scene, change: str, kind: str, claims: tuple[Statement, Statement]
+    rng: np.random.Generator, scene: Scene, change: str, kind: str, statements: tuple[Statement, Statement]
 ) -> DraftGroup | None:
     """The two captions of a 1x2 group; None where the false one would name one thing twice."""
-    if len(set(claims[1].phrases)) < len(claims[1].phrases):
+    if len(set(statements[1].phrases)) < len(statements[1].phrases):
         return None
     tags = {"kind": "attribute" if kind in ATTRIBUTES else kind, "change": f"{change} {kind}"}
     if kind in ATTRIBUTES:
         tags["attribute"] = kind
-    if claims[0].relation:
-        tags["relation"] = claims[0].relation
-    return DraftGroup((scene,), claims, CaptionTemplate.draw(rng), tags)
+    if statements[0].relation:
+        tags["relation"] = statements[0].relation
+    return DraftGroup((scene,), statements, CaptionTemplate.draw(rng), tags)
 
 
 def _replaced(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
@@ -260,8 +262,10 @@ def _triples(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | N
     if turned is None or back is None:
         return None
     scenes, order = (first, turned, back), rng.permutation(3).tolist()
-    claims = tuple(Statement(tuple(phrase_of(scene.objects[i]) for i in order)) for scene in scenes)
-    return DraftGroup(scenes, claims, CaptionTemplate.draw(rng), {"kind": "attribute", "attribute": "colour"})
+    statements = tuple(Statement(tuple(phrase_of(scene.objects[i]) for i in order)) for scene in scenes)
+    return DraftGroup(
+        scenes, statements, CaptionTemplate.draw(rng), {"kind": "attribute", "attribute": "colour"}
+    )
 
 
 def _three(rng: np.random.Generator, seen: bool) -> list[SceneObject] | None:
@@ -270,8 +274,10 @@ def _three(rng: np.random.Generator, seen: bool) -> list[SceneObject] | None:
     items = [replace(item, shape=shape) for item, shape in zip(items, SHAPES, strict=True)]
     colours = [item.colour for item in items]
     turns = [zip(colours[k:] + colours[:k], SHAPES, strict=True) for k in range(3)]
-    claims = [Statement(tuple(Phrase(colour, shape) for colour, shape in turn)) for turn in turns]
-    if len(set(colours)) < 3 or any(bool(held_out_kinds(claim.phrases)) is seen for claim in claims):
+    statements = [Statement(tuple(Phrase(colour, shape) for colour, shape in turn)) for turn in turns]
+    if len(set(colours)) < 3 or any(
+        bool(held_out_kinds(statement.phrases)) is seen for statement in statements
+    ):
         return None
     return [items[int(i)] for i in rng.permutation(3)]
 
@@ -279,33 +285,36 @@ def _three(rng: np.random.Generator, seen: bool) -> list[SceneObject] | None:
 def _two_of_four(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | None:
     """Twins with their two captions, and two captions as good as those that fit neither scene."""
     kind = _pick(rng, ("attribute", "left-right", "front-behind"))
-    found = minimal_pair(_scene(rng, split, seen), kind, rng, seen)
-    if found is None:
+    pair = minimal_pair(_scene(rng, split, seen), kind, rng, seen)
+    if pair is None:
         return None
-    claims = found.claims(turn=int(rng.integers(4)))
-    wrong = _fit_neither(rng, found, claims)
+    statements = pair.statements(order=int(rng.integers(4)))
+    wrong = _fit_neither(rng, pair, statements)
     return DraftGroup(
-        (found.first, found.second), (*claims, *wrong), CaptionTemplate.draw(rng), _pair_tags(found, claims)
+        (pair.first, pair.second),
+        (*statements, *wrong),
+        CaptionTemplate.draw(rng),
+        _pair_tags(pair, statements),
     )
 
 
 def _fit_neither(
-    rng: np.random.Generator, found: MinimalPair, claims: tuple[Statement, Statement]
+    rng: np.random.Generator, pair: MinimalPair, statements: tuple[Statement, Statement]
 ) -> tuple[Statement, Statement]:
-    a, b = claims[0].phrases
-    if found.kind == "attribute":
+    a, b = statements[0].phrases
+    if pair.kind == "attribute":
         # Where the second colour was, a third one is said, in either caption.
         other = _pick(rng, [value for value in COLOURS if value not in (a.colour, b.colour)])
-        return _recolour(claims[0], b.colour, other), _recolour(claims[1], b.colour, other)
+        return _recolour(statements[0], b.colour, other), _recolour(statements[1], b.colour, other)
     # Along the other axis nothing was exchanged: what is false of one scene there is false of both.
-    names = RELATIVE["front-behind" if found.kind == "left-right" else "left-right"]
-    name = names[0] if is_true_of(Statement((a, b), names[0]), found.first) is False else names[1]
+    names = RELATIVE["front-behind" if pair.kind == "left-right" else "left-right"]
+    name = names[0] if is_true_of(Statement((a, b), names[0]), pair.first) is False else names[1]
     return Statement((a, b), name), Statement((a, b), name).inverse()
 
 
-def _recolour(claim: Statement, old: str | None, new: str) -> Statement:
+def _recolour(statement: Statement, old: str | None, new: str) -> Statement:
     return replace(
-        claim, phrases=tuple(replace(p, colour=new) if p.colour == old else p for p in claim.phrases)
+        statement, phrases=tuple(replace(p, colour=new) if p.colour == old else p for p in statement.phrases)
     )
 
 

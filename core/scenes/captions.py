@@ -1,13 +1,13 @@
-"""Claims about scenes, whether they hold, and how they are said in small, plain English.
+"""Statements about scenes, whether they hold, and how they are said in small, plain English.
 
 A `Statement` is the meaning; a `CaptionTemplate` picks synonyms and the sentence around it; `caption_text` puts both
-into lower-case words. Truth is always decided on claims, never on text.
+into lower-case words. Truth is always decided on statements, never on text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import permutations
@@ -57,9 +57,9 @@ class Phrase:
 
     def fits(self, item: SceneObject | Phrase) -> bool:
         """Whether everything that is said is true of this object, or of every object that fits this other phrase."""
-        return all(said is None or said == getattr(item, name) for name, said in self.said())
+        return all(said is None or said == getattr(item, name) for name, said in self.attributes())
 
-    def said(self) -> tuple[tuple[str, str | None], ...]:
+    def attributes(self) -> tuple[tuple[str, str | None], ...]:
         """(attribute, value or None) in a fixed order."""
         return tuple((name, getattr(self, name)) for name in ATTRIBUTES)
 
@@ -88,20 +88,22 @@ def phrase_of(item: SceneObject, *attributes: str) -> Phrase:
     return Phrase(**{name: getattr(item, name) for name in attributes or ("colour", "shape")})
 
 
-def is_true_of(claim: Statement, scene: Scene) -> bool | None:
-    """Whether the claim is true of the scene; None where the eye could argue about a relation."""
-    if claim.count is not None:
-        return sum(claim.phrases[0].fits(o) for o in scene.objects) == claim.count
-    fitting = [[o for o in scene.objects if phrase.fits(o)] for phrase in claim.phrases]
-    if claim.relation is None:
+def is_true_of(statement: Statement, scene: Scene) -> bool | None:
+    """Whether the statement is true of the scene; None where the eye could argue about a relation."""
+    if statement.count is not None:
+        return sum(statement.phrases[0].fits(o) for o in scene.objects) == statement.count
+    fitting = [[o for o in scene.objects if phrase.fits(o)] for phrase in statement.phrases]
+    if statement.relation is None:
         return _distinct(fitting, ())
-    verdicts = [relation(scene, claim.relation, a, b) for a in fitting[0] for b in fitting[1] if a is not b]
+    verdicts = [
+        relation(scene, statement.relation, a, b) for a in fitting[0] for b in fitting[1] if a is not b
+    ]
     return True if True in verdicts else None if None in verdicts else False
 
 
-def is_unambiguous(claim: Statement, scene: Scene) -> bool:
+def is_unambiguous(statement: Statement, scene: Scene) -> bool:
     """Whether every phrase fits one object of the scene alone, so that "the" can be said."""
-    return all(sum(phrase.fits(o) for o in scene.objects) == 1 for phrase in claim.phrases)
+    return all(sum(phrase.fits(o) for o in scene.objects) == 1 for phrase in statement.phrases)
 
 
 def _distinct(fitting: list[list[SceneObject]], taken: tuple[int, ...]) -> bool:
@@ -136,19 +138,19 @@ class CaptionTemplate:
         return cls(words, frame)
 
 
-def caption_text(claim: Statement, wording: CaptionTemplate | None = None) -> str:
-    """The claim as a lower-case caption."""
+def caption_text(statement: Statement, wording: CaptionTemplate | None = None) -> str:
+    """The statement as a lower-case caption."""
     wording = wording or CaptionTemplate()
-    if claim.count is not None:
+    if statement.count is not None:
         return _frame(
-            f"{_NUMBERS[claim.count - 1]} {_noun(claim.phrases[0], wording, claim.count)}",
+            f"{_NUMBERS[statement.count - 1]} {_noun(statement.phrases[0], wording, statement.count)}",
             wording,
-            claim.count,
+            statement.count,
         )
-    if claim.relation is None:
-        return _frame(_enumerate([_with_article(_noun(p, wording)) for p in claim.phrases]), wording)
-    first, second = (_noun(p, wording) for p in claim.phrases)
-    where = wording.words[claim.relation]
+    if statement.relation is None:
+        return _frame(_enumerate([_with_article(_noun(p, wording)) for p in statement.phrases]), wording)
+    first, second = (_noun(p, wording) for p in statement.phrases)
+    where = wording.words[statement.relation]
     if wording.definite:
         return f"the {first} is {where} the {second}"
     return _frame(f"{_with_article(first)} {where} {_with_article(second)}", wording)
@@ -191,29 +193,26 @@ def _vocabulary() -> tuple[str, ...]:
 
 VOCABULARY = _vocabulary()  # every word (and the comma) that a caption can hold
 
-_KINDS = {"pair": 0.35, "relation": 0.4, "list": 0.1, "count": 0.1, "single": 0.05}
+_SIZES = {"single": 1, "pair": 2}  # of what names several objects without a relation
 
 
 def statement_about(
-    scene: Scene,
-    rng: np.random.Generator,
-    kinds: Mapping[str, float] | None = None,
-    detail: float = 0.2,
-    omit: float = 0.15,
+    scene: Scene, rng: np.random.Generator, kinds: Mapping[str, float], detail: float, omit: float
 ) -> Statement:
-    """A random true claim about the scene.
+    """A random true statement about the scene.
 
-    `kinds` weighs pair, relation, list (three objects or all), count and single; a kind the scene cannot give
-    falls back to a pair, then to a count. `detail` is the chance that size, and that material, is said of an
-    object; `omit` the chance that its colour or its shape is left out (0: two full objects in every pair).
+    `kinds` weighs single, pair and relation; a kind the scene cannot give falls back to a pair, then to a count.
+    `detail` is the chance that size, and that material, is said of an object; `omit` the chance that its colour or its
+    shape is left out (0: two full objects in every pair).
     """
-    weights = dict(kinds or _KINDS)
-    kind = str(rng.choice(list(weights), p=np.array(list(weights.values())) / sum(weights.values())))
-    claim = (
-        _MAKERS[kind](scene, rng, detail, omit) or _several(2, scene, rng, detail, omit) or _count(scene, rng)
-    )
-    assert is_true_of(claim, scene)
-    return claim
+    kind = str(rng.choice(list(kinds), p=np.array(list(kinds.values())) / sum(kinds.values())))
+    if kind == "relation":
+        statement = _relation(scene, rng, detail, omit)
+    else:
+        statement = _several(_SIZES[kind], scene, rng, detail, omit)
+    statement = statement or _several(2, scene, rng, detail, omit) or _count(scene, rng)
+    assert is_true_of(statement, scene)
+    return statement
 
 
 def _phrase(item: SceneObject, rng: np.random.Generator, detail: float, omit: float) -> Phrase:
@@ -258,20 +257,11 @@ def _relation(scene: Scene, rng: np.random.Generator, detail: float, omit: float
     return Statement(phrases, name) if phrases else None
 
 
-def _count(scene: Scene, rng: np.random.Generator, detail: float = 0.0, omit: float = 0.0) -> Statement:
+def _count(scene: Scene, rng: np.random.Generator) -> Statement:
     item = scene.objects[int(rng.integers(len(scene.objects)))]
-    said = (("shape",), ("colour",), ("colour", "shape"))[int(rng.integers(3))]
-    phrase = phrase_of(item, *said)
+    mentioned = (("shape",), ("colour",), ("colour", "shape"))[int(rng.integers(3))]
+    phrase = phrase_of(item, *mentioned)
     return Statement((phrase,), count=sum(phrase.fits(o) for o in scene.objects))
-
-
-_MAKERS: dict[str, Callable[..., Statement | None]] = {
-    "pair": partial(_several, 2),
-    "relation": _relation,
-    "list": partial(_several, 3),
-    "count": _count,
-    "single": partial(_several, 1),
-}
 
 
 # Word orders that are no English: the negatives of the 1x5 set
@@ -297,16 +287,16 @@ def shuffled(caption: str, rng: np.random.Generator, tries: int = 30) -> list[st
     words = caption.split()
     content = [i for i, word in enumerate(words) if word in _CONTENT]
     rest = [i for i, word in enumerate(words) if word not in _CONTENT]
-    found = [caption]
+    orders = [caption]
     for shuffle in (partial(_among, content), partial(_among, rest), _within_triples, _triples):
         for _ in range(tries):
             attempt = " ".join(words[i] for i in shuffle(len(words), rng))
-            if attempt not in found and not _SENTENCE.fullmatch(attempt):
-                found.append(attempt)
+            if attempt not in orders and not _SENTENCE.fullmatch(attempt):
+                orders.append(attempt)
                 break
         else:
             return None
-    return found[1:]
+    return orders[1:]
 
 
 def _among(places: list[int], n: int, rng: np.random.Generator) -> list[int]:

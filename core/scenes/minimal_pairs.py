@@ -33,16 +33,16 @@ class MinimalPair:
     kind: str
     pair: tuple[int, int]  # indices into the objects of both scenes
 
-    def claims(self, said: Sequence[str] = (), turn: int = 0) -> tuple[Statement, Statement]:
-        """A claim true of the first scene alone and one true of the second alone, made of the same words.
+    def statements(self, mentioned: Sequence[str] = (), order: int = 0) -> tuple[Statement, Statement]:
+        """A statement true of the first scene alone and one true of the second alone, made of the same words.
 
-        `said` names the attributes to say of both objects (default: colour and shape, and what was exchanged);
-        `turn` 0 to 3 changes the order of mention (of the second claim as well) or the side a relation is told from.
+        `mentioned` names the attributes to say of both objects (default: colour and shape, and what was exchanged);
+        `order` 0 to 3 changes the order of mention (of the second statement too) or the side a relation is told from.
         """
-        names = tuple(said) or ("colour", "shape")
+        names = tuple(mentioned) or ("colour", "shape")
         i, j = self.pair
         if self.kind in RELATIVE:
-            name = RELATIVE[self.kind][turn % 2]
+            name = RELATIVE[self.kind][order % 2]
             a, b = (phrase_of(self.first.objects[k], *names) for k in (i, j))
             ahead = Statement((a, b), name)
             return (
@@ -53,7 +53,7 @@ class MinimalPair:
         names = (*names, SWAPPED[self.kind]) if SWAPPED[self.kind] not in names else names
         phrases = [tuple(phrase_of(s.objects[k], *names) for k in (i, j)) for s in (self.first, self.second)]
         step = (1, -1)
-        return Statement(phrases[0][:: step[turn % 2]]), Statement(phrases[1][:: step[turn // 2 % 2]])
+        return Statement(phrases[0][:: step[order % 2]]), Statement(phrases[1][:: step[order // 2 % 2]])
 
 
 def minimal_pair(
@@ -61,7 +61,7 @@ def minimal_pair(
 ) -> MinimalPair | None:
     """The scene with a random fitting pair of objects exchanged; None where no pair fits.
 
-    A pair fits when its two claims (colour and shape of both) are each clearly true of one scene and clearly false
+    A pair fits when its two statements (colour and shape of both) are each clearly true of one scene and clearly false
     of the other, and the second scene is as well placed as any. With `seen` (default: whether the first scene is)
     the second scene holds no composition kept out of training either.
     """
@@ -76,9 +76,9 @@ def minimal_pair(
         other = jitter(exchange(scene, i, j, SWAPPED[kind]), rng)
         if other is None or (seen and not other.seen):
             continue
-        found = MinimalPair(scene, other, kind, (i, j))
-        if _distinguish(found.claims(), (scene, other)):
-            return found
+        pair = MinimalPair(scene, other, kind, (i, j))
+        if _distinguish(pair.statements(), (scene, other)):
+            return pair
     return None
 
 
@@ -90,9 +90,9 @@ def exchange(scene: Scene, i: int, j: int, name: str) -> Scene:
     return replace(scene, objects=tuple(objects))
 
 
-def _distinguish(claims: Sequence[Statement], scenes: Sequence[Scene]) -> bool:
-    """Whether claim i is clearly true of scene i and every claim clearly false of every other scene."""
-    return all(is_true_of(c, s) is (i == j) for i, s in enumerate(scenes) for j, c in enumerate(claims))
+def _distinguish(statements: Sequence[Statement], scenes: Sequence[Scene]) -> bool:
+    """Whether statement i is clearly true of scene i and every statement clearly false of every other scene."""
+    return all(is_true_of(c, s) is (i == j) for i, s in enumerate(scenes) for j, c in enumerate(statements))
 
 
 def _differ(a: SceneObject, b: SceneObject, kind: str) -> bool:
@@ -115,7 +115,7 @@ def training_minimal_pairs(
     seed: int = 0,
     counts: Sequence[int] = (2, 2, 3, 4),
 ) -> list[MinimalPair]:
-    """`n` twins of the train split, kinds in turn, object counts drawn evenly from `counts`."""
+    """`n` twins of the train split, kinds in order, object counts drawn evenly from `counts`."""
     rng = np.random.default_rng([seed, SPLITS.index("train"), n, 2])
     pairs: list[MinimalPair] = []
     while len(pairs) < n:

@@ -69,12 +69,12 @@ def _visible(scene: Scene, direction: _Triple, side: int) -> tuple[np.ndarray, n
 
 
 def _normals(scene: Scene, which: np.ndarray, point: _Triple) -> _Triple:
-    found = np.empty_like(point[0]), np.empty_like(point[0]), np.empty_like(point[0])
+    normals = np.empty_like(point[0]), np.empty_like(point[0]), np.empty_like(point[0])
     for number, item in enumerate(scene.objects):
         mine = np.flatnonzero(which == number)
-        for target, values in zip(found, _surface_normal(item, _pick(point, mine)), strict=True):
+        for target, values in zip(normals, _surface_normal(item, _pick(point, mine)), strict=True):
             target[mine] = values
-    return found
+    return normals
 
 
 def render_many(scenes: Sequence[Scene], size: int = MODEL_SIZE, processes: int = 1) -> np.ndarray:
@@ -394,12 +394,12 @@ def _object_colour(scene: Scene, which: np.ndarray, point: _Triple, n: _Triple, 
     colour = albedo * diffuse + lamp_rgb * (0.05 * lit * gloss**6)
     shiny = np.flatnonzero(metal)
     if shiny.size:
-        seen = _mirrored(scene, which[shiny], _pick(point, shiny), _pick(mirror, shiny), lamp)
+        reflection = _mirrored(scene, which[shiny], _pick(point, shiny), _pick(mirror, shiny), lamp)
         rim = np.clip(1.0 + 0.5 * back[shiny], 0, 1) ** 4  # `back` is minus twice the cosine to the viewer
         bare = albedo[:, shiny]
         tint = bare + (1.0 - bare) * (0.04 + 0.35 * rim)
         glow, spark = gloss[shiny] ** 12, gloss[shiny] ** 70
-        colour[:, shiny] = 0.22 * tint * diffuse[:, shiny] + tint * seen
+        colour[:, shiny] = 0.22 * tint * diffuse[:, shiny] + tint * reflection
         colour[:, shiny] += lamp_rgb * lit[shiny] * (2.2 * spark + 0.35 * tint * glow)
     return colour
 

@@ -48,15 +48,15 @@ class RetrievalSet:
         matches = np.zeros((len(ATTRIBUTES), len(self.phrases), len(objects), most), dtype=bool)
         for a, name in enumerate(ATTRIBUTES):
             values = np.array([[getattr(o, name) for o in row] + [""] * (most - len(row)) for row in objects])
-            said = np.array([getattr(phrase, name) or "*" for phrase in self.phrases])[:, None, None]
-            matches[a] = ((said == "*") | (said == values[None])) & (values != "")[None]
+            mentioned = np.array([getattr(phrase, name) or "*" for phrase in self.phrases])[:, None, None]
+            matches[a] = ((mentioned == "*") | (mentioned == values[None])) & (values != "")[None]
         return matches
 
     @cached_property
-    def _said(self) -> np.ndarray:
+    def _mentioned(self) -> np.ndarray:
         """bool (a, q, 1, 1): whether the query says anything of attribute a."""
-        said = [[getattr(phrase, name) is not None for phrase in self.phrases] for name in ATTRIBUTES]
-        return np.array(said)[:, :, None, None]
+        mentioned = [[getattr(phrase, name) is not None for phrase in self.phrases] for name in ATTRIBUTES]
+        return np.array(mentioned)[:, :, None, None]
 
     @cached_property
     def relevant(self) -> np.ndarray:
@@ -66,7 +66,7 @@ class RetrievalSet:
     @cached_property
     def any_word(self) -> np.ndarray:
         """bool (q, n): some object has something the query says. Cola's hard list; holds every relevant image."""
-        return np.asarray((self._matches & self._said).any(axis=(0, -1)))
+        return np.asarray((self._matches & self._mentioned).any(axis=(0, -1)))
 
     @cached_property
     def all_words(self) -> np.ndarray:
@@ -86,7 +86,7 @@ class RetrievalSet:
     @cached_property
     def attributes(self) -> np.ndarray:
         """int (q,): how many attributes are said besides the noun."""
-        return self._said.sum(axis=0).ravel() - 1
+        return self._mentioned.sum(axis=0).ravel() - 1
 
 
 def build_retrieval(split: str, n: int | None = None, seed: int = 0) -> RetrievalSet:
@@ -126,7 +126,7 @@ def load_retrieval(split: str = "test") -> RetrievalSet:
 def retrieval_rows(split: str) -> list[dict[str, Any]]:
     """A shipped split as plain data: what the queries ask, how they say it, then one scene a row."""
     drawn = build_retrieval(split)
-    phrases = [[value for _, value in phrase.said()] for phrase in drawn.phrases]
+    phrases = [[value for _, value in phrase.attributes()] for phrase in drawn.phrases]
     return [
         {"phrases": phrases},
         {"queries": list(drawn.queries)},

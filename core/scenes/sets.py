@@ -129,7 +129,9 @@ def independent(drafts: Sequence[DraftGroup]) -> np.ndarray:
 def _fits(captions_of: DraftGroup, images_of: DraftGroup) -> bool:
     """Whether some caption of the one draft is true, or arguable, of some image of the other."""
     return any(
-        is_true_of(claim, scene) is not False for claim in captions_of.claims for scene in images_of.scenes
+        is_true_of(statement, scene) is not False
+        for statement in captions_of.statements
+        for scene in images_of.scenes
     ) or bool(set(captions_of.captions) & set(images_of.captions))
 
 
@@ -190,17 +192,17 @@ def _is_valid(draft: DraftGroup, seen: bool) -> bool:
 
     Were only the true captions seen, a model that knows the training captions could tell without an image.
     """
-    if any(bool(held_out_kinds(claim.phrases)) is seen for claim in draft.claims):
+    if any(bool(held_out_kinds(statement.phrases)) is seen for statement in draft.statements):
         return False
-    own = list(zip(draft.claims, draft.scenes, strict=False))
-    if draft.wording.definite and not all(is_unambiguous(claim, scene) for claim, scene in own):
+    own = list(zip(draft.statements, draft.scenes, strict=False))
+    if draft.wording.definite and not all(is_unambiguous(statement, scene) for statement, scene in own):
         return False
     if len(set(draft.captions)) < len(draft.captions):
         return False
     return all(
-        is_true_of(claim, scene) is (i == j)
+        is_true_of(statement, scene) is (i == j)
         for i, scene in enumerate(draft.scenes)
-        for j, claim in enumerate(draft.claims)
+        for j, statement in enumerate(draft.statements)
     )
 
 
@@ -218,12 +220,12 @@ def _group(name: str, draft: DraftGroup, rng: np.random.Generator) -> Group:
 
 
 def _common_tags(draft: DraftGroup) -> dict[str, str]:
-    said = {p for claim in draft.claims[: len(draft.scenes)] for p in claim.phrases}
-    kept_out = sorted({kind for claim in draft.claims for kind in held_out_kinds(claim.phrases)})
+    mentioned = {p for statement in draft.statements[: len(draft.scenes)] for p in statement.phrases}
+    kept_out = sorted({kind for statement in draft.statements for kind in held_out_kinds(statement.phrases)})
     return {
         "objects": str(len(draft.scenes[0].objects)),
-        "colours": "+".join(sorted({p.colour for p in said if p.colour})) or "none",
-        "shapes": "+".join(sorted({p.shape for p in said if p.shape})) or "none",
+        "colours": "+".join(sorted({p.colour for p in mentioned if p.colour})) or "none",
+        "shapes": "+".join(sorted({p.shape for p in mentioned if p.shape})) or "none",
         "unseen": "yes" if kept_out else "no",
         "held_out": "+".join(kept_out) or "none",
     }

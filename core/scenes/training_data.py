@@ -21,7 +21,7 @@ from core.scenes.world import COLOURS, MATERIALS, SHAPES, SIZES, Scene
 # What a relation says of its first object: the table's column and the sign; of the second object the opposite.
 _SIDES = {"left of": (-2, -1), "right of": (-2, 1), "in front of": (-1, -1), "behind": (-1, 1)}
 Progress = Callable[[str, float], None]  # (what is being done, share done in [0, 1])
-_Caption = tuple[str, np.ndarray]  # a text, and its `claim_table`
+_Caption = tuple[str, np.ndarray]  # a text, and its `statement_table`
 
 _CHUNK = 8192  # pictures between two progress reports
 _PROCESSES = min(8, os.cpu_count() or 1)
@@ -50,14 +50,14 @@ class TrainingData(NamedTuple):
     captions : one list of `captions` texts per image; those of a twin's two images correspond.
     maps : uint8 (images, _GRID, _GRID, len(LABELS)), 1 where an object with that attribute has its centre.
     objects : float32 (images, colours, 6), see `object_table`.
-    told : int8 (images, captions, colours, 6), the same of what each caption tells, see `claim_table`.
+    caption_objects : int8 (images, captions, colours, 6), the same of what each caption tells, see `statement_table`.
     singles : how many images are no twin.
     """
 
     images: np.ndarray
     maps: np.ndarray
     objects: np.ndarray
-    told: np.ndarray
+    caption_objects: np.ndarray
     captions: list[list[str]]
     singles: int
 
@@ -88,7 +88,7 @@ def training_data(
         images=images,
         maps=np.stack([_label_map(scene) for scene in scenes]),
         objects=np.stack([object_table(scene) for scene in scenes]),
-        told=np.stack([[table for _, table in variants] for variants in drawn]),
+        caption_objects=np.stack([[table for _, table in variants] for variants in drawn]),
         captions=[[text for text, _ in variants] for variants in drawn],
         singles=recipe.singles,
     )
@@ -120,33 +120,33 @@ def object_table(scene: Scene) -> np.ndarray:
     """
     table = np.zeros((len(COLOURS), 1 + len(SHAPES) + 2), dtype=np.float32)
     for row, colour in zip(table, COLOURS, strict=True):
-        found = [item for item in scene.objects if item.colour == colour]
-        row[0] = bool(found)
-        if len(found) == 1:
-            row[1 + SHAPES.index(found[0].shape)] = 1
-            row[-2:] = found[0].x, found[0].y
+        items = [item for item in scene.objects if item.colour == colour]
+        row[0] = bool(items)
+        if len(items) == 1:
+            row[1 + SHAPES.index(items[0].shape)] = 1
+            row[-2:] = items[0].x, items[0].y
     return table
 
 
 def _label_map(scene: Scene) -> np.ndarray:
     """Attributes of the objects whose centres lie in each cell of the picture: uint8 (_GRID, _GRID, len(LABELS))."""
-    found = np.zeros((_GRID, _GRID, len(LABELS)), dtype=np.uint8)
+    labels = np.zeros((_GRID, _GRID, len(LABELS)), dtype=np.uint8)
     for item in scene.objects:
         u, v, _ = scene.camera.project(item.x, item.y, item.height / 2)
         row, column = (min(_GRID - 1, max(0, int((x + 1) / 2 * _GRID))) for x in (-v, u))
-        for said in (item.colour, item.shape, item.size, item.material):
-            found[row, column, LABELS.index(said)] = 1
-    return found
+        for value in (item.colour, item.shape, item.size, item.material):
+            labels[row, column, LABELS.index(value)] = 1
+    return labels
 
 
-def claim_table(claim: Statement) -> np.ndarray:
-    """What a claim tells, in the form of `object_table`: int8 (colours, 6), places as -1, 1 or 0 for unsaid.
+def statement_table(statement: Statement) -> np.ndarray:
+    """What a statement tells, in the form of `object_table`: int8 (colours, 6), places as -1, 1 or 0 for unsaid.
 
     A place is relative to the other object: left -1, right 1 in x; in front -1, behind 1 in y.
     """
     table = np.zeros((len(COLOURS), 1 + len(SHAPES) + 2), dtype=np.int8)
-    colours = [phrase.colour for phrase in claim.phrases]
-    for index, phrase in enumerate(claim.phrases):
+    colours = [phrase.colour for phrase in statement.phrases]
+    for index, phrase in enumerate(statement.phrases):
         if phrase.colour is None:
             continue
         row = table[list(COLOURS).index(phrase.colour)]
@@ -155,8 +155,8 @@ def claim_table(claim: Statement) -> np.ndarray:
             continue
         if phrase.shape is not None:
             row[1 + SHAPES.index(phrase.shape)] = 1
-        if claim.relation is not None:
-            axis, first = _SIDES[claim.relation]
+        if statement.relation is not None:
+            axis, first = _SIDES[statement.relation]
             row[axis] = -first if index else first
     return table
 
@@ -178,12 +178,12 @@ def _drawn(recipe: DataRecipe, seed: int) -> tuple[list[Scene], list[list[_Capti
 
 def _caption_of(scene: Scene, rng: np.random.Generator, recipe: DataRecipe, variant: int) -> _Caption:
     kind = "pair" if variant < recipe.captions // 2 else "relation"
-    claim = statement_about(scene, rng, {kind: 1.0}, recipe.detail, recipe.omit)
-    wording = CaptionTemplate.draw(rng, definite=is_unambiguous(claim, scene))
-    return caption_text(claim, wording), claim_table(claim)
+    statement = statement_about(scene, rng, {kind: 1.0}, recipe.detail, recipe.omit)
+    wording = CaptionTemplate.draw(rng, definite=is_unambiguous(statement, scene))
+    return caption_text(statement, wording), statement_table(statement)
 
 
 def _captions_of(pair: MinimalPair, rng: np.random.Generator, recipe: DataRecipe) -> tuple[_Caption, ...]:
-    claims = pair.claims(draw_mentioned_attributes(rng, recipe.detail), int(rng.integers(4)))
+    statements = pair.statements(draw_mentioned_attributes(rng, recipe.detail), int(rng.integers(4)))
     wording = CaptionTemplate.draw(rng)
-    return tuple((caption_text(claim, wording), claim_table(claim)) for claim in claims)
+    return tuple((caption_text(statement, wording), statement_table(statement)) for statement in statements)

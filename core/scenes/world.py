@@ -232,11 +232,11 @@ def held_out_kinds(items: Iterable[_Composed]) -> tuple[str, ...]:
     """Kinds of held-out composition that these solids, or phrases, use: "colour-shape", "colour-pair"."""
     items = tuple(items)
     colours = {item.colour for item in items}
-    found = {
+    used = {
         "colour-shape": any((item.colour, item.shape) in HELD_OUT_COMBINATIONS for item in items),
         "colour-pair": any(pair <= colours for pair in HELD_OUT_PAIRS),
     }
-    return tuple(kind for kind, is_used in found.items() if is_used)
+    return tuple(kind for kind, is_used in used.items() if is_used)
 
 
 def relation(scene: Scene, name: str, first: SceneObject, second: SceneObject) -> bool | None:
@@ -249,8 +249,8 @@ def relation(scene: Scene, name: str, first: SceneObject, second: SceneObject) -
         return relation(scene, INVERSE[name], second, first)
     if name == "left of":
         camera = scene.camera
-        seen = [camera.project(o.x, o.y, o.height / 2)[0] / camera.unit for o in (first, second)]
-        gaps, axis = [second.x - first.x, seen[1] - seen[0]], 0
+        shown = [camera.project(o.x, o.y, o.height / 2)[0] / camera.unit for o in (first, second)]
+        gaps, axis = [second.x - first.x, shown[1] - shown[0]], 0
     else:
         gaps, axis = [second.y - first.y], 1
     if min(gaps) >= _CLEAR_GAP[axis]:
