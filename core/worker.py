@@ -1,4 +1,4 @@
-"""The process of one run, `python -m core.worker ROOT RUN ATTEMPT`, and which function does which kind of run."""
+"""The process of one run, `python -m core.worker ROOT RUN ATTEMPT`, and the table of all kinds of run."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 
 from core.base import processes
 from core.base.errors import InputError, unknown_name
@@ -17,52 +18,28 @@ from core.runs.store import AttemptSuperseded, RunStore
 
 log = logging.getLogger("crossmatch.worker")
 
-
-# Numpy, torch and the rest are imported once a run's turn has come: a worker that waits in the queue is 20 MB, not 400.
-
-
-def _ttm(job: RunAttempt) -> bool:
-    from core.ttm.background import run_job  # numpy, then torch
-
-    return run_job(job)
-
-
-def _adapt(job: RunAttempt) -> bool:
-    from core.cola.background import run_adapt  # numpy, then torch
-
-    return run_adapt(job)
-
-
-def _evaluate(job: RunAttempt) -> bool:
-    from core.sweeps.evaluate import run_evaluate  # numpy, then torch
-
-    return run_evaluate(job)
-
-
-def _measure(job: RunAttempt) -> bool:
-    from core.papers.evaluation_run import run_measure  # numpy, then torch
-
-    return run_measure(job)
-
-
-# What a run can be. A function gets its Job and returns whether it came to its end (False: it was stopped).
-KINDS: dict[str, Callable[[RunAttempt], bool]] = {
-    "ttm": _ttm,
-    "simplematch": _ttm,
-    "adapt": _adapt,
-    "evaluate": _evaluate,
-    "measure": _measure,
+# What a run can be, each a `core.runs.description.RunDescription`. With numpy, torch and the rest it is imported once a
+# run's turn has come: a worker that waits in the queue is 20 MB, not 400.
+KINDS = {
+    "ttm": "core.ttm.run:TTMRun",
+    "simplematch": "core.ttm.run:SimpleMatchRun",
+    "adapt": "core.cola.run:StrategyRun",
+    "evaluate": "core.sweeps.evaluate:EvaluationRun",
+    "measure": "core.papers.evaluation_run:MeasurementRun",
 }
 
 
 def work(job: RunAttempt) -> tuple[str, str | None]:
-    """Wait for a slot, then do what the run's kind does; the final status, and the sentence if it failed."""
+    """Wait for a slot, then do what the run describes; the final status, and the sentence if it failed."""
     try:
         if job.run.kind not in KINDS:
             raise unknown_name("kind of run", job.run.kind, KINDS)
         if not job.wait_for_turn():
             return "stopped", None
-        return ("finished" if KINDS[job.run.kind](job) else "stopped"), None
+        from core.runs.checkpoints import carry_out  # pydantic
+
+        run = resolve_name(KINDS[job.run.kind]).read(job.run.config)
+        return ("finished" if carry_out(job, run) else "stopped"), None
     except AttemptSuperseded:
         raise
     except InputError as error:

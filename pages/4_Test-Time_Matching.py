@@ -6,8 +6,8 @@ import streamlit as st
 
 import ui
 from core.base.text import duration
-from core.runs.store import RunStore, launch
-from core.ttm.run import kind_of
+from core.runs.engine import start
+from core.runs.store import RunStore
 from core.ttm.seeds import launch_seeds
 from core.ttm.time_left import expected_seconds
 from ui import runs, ttm_form, ttm_preview, ttm_run, ttm_sweep
@@ -37,9 +37,7 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
         told = f"{duration(seconds)} at most, {duration(seconds * seeds)} for {seeds} seeds"
         st.caption(f"About {told} (based on {source}).")
     if one:
-        run = store.create(kind_of(planned.job), planned.title, planned.job)
-        launch(store, run.id)
-        runs.open_run(run.id)
+        runs.open_run(start(store, planned.title, planned.job).id)
         st.rerun()
     if several:
         runs.open_run(launch_seeds(store, planned.title, planned.job, seeds)[0])

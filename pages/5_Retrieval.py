@@ -9,14 +9,14 @@ import streamlit as st
 
 import ui
 from core.base.public_mode import is_public, shown
-from core.cola.background import launch_adaptation
-from core.cola.run import adapt_job
+from core.cola.run import StrategyRun
 from core.cola.tasks import BENCHMARKS
 from core.datasets.published import CITATIONS
 from core.figures.shared_words import ranked_images
 from core.figures.text import escape_markdown
 from core.metrics.retrieval import METRICS
 from core.papers.runs import missing_data
+from core.runs.engine import start
 from core.runs.store import Run, resume
 from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES
 from core.scoring.load import builtin_models
@@ -255,7 +255,8 @@ def form(store: ui.VisitorStore) -> None:
     ):
         options = {"strategy": strategy, "mix": mix, "epochs": epochs, "seed": seed}
         options |= {"fusion": fusion} if joint else {}
-        run = launch_adaptation(store, adapt_job(benchmark, ui.model_source(base), options=options))
+        job = StrategyRun.of(benchmark, ui.model_source(base), options=options)
+        run = start(store, job.title, job)
         open_run(run.id)
         st.rerun()
 

@@ -21,7 +21,7 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.retrieval import COLA_MAP
 from core.runs.store import Run, RunStore, resume
-from core.ttm.run import load_groups
+from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
 from ui.sweep import draw_sweeps
@@ -272,7 +272,7 @@ def compare(first: SeedGroup, second: SeedGroup, store: RunStore) -> dict[str, A
 
 def difference(first: Run, second: Run, metric: str, store: RunStore) -> None:
     """The paired test on the last iterations of two runs."""
-    truth = load_groups(first.config).truth
+    truth = adaptation(first.config).load_groups().truth
     ends = [Evaluation.of(store.scores(run.id, run.done), truth) for run in (first, second)]
     found = metrics.compare(*(e.outcomes[metric].value for e in ends))
     st.markdown(

@@ -8,8 +8,8 @@ import pytest
 from core import worker
 from core.runs.attempt import RunAttempt
 from core.runs.store import RunStore
-from core.ttm.run import embeddings_job, kind_of, simplematch_job, ttm_job
-from core.ttm.seeds import seed_jobs
+from core.ttm.run import SimpleMatchRun, TTMRun
+from core.ttm.seeds import seeded
 
 SET, MODEL, GROUPS = "scenes/left-right", "builtin/clip", 24
 SMALL = {"iterations": 2, "epochs": 1}
@@ -29,11 +29,11 @@ class Made:
 
 def finish(store, title, job):
     """A run from its creation to its end, in this process."""
-    run = store.create(kind_of(job), title, job)
-    attempt = store.queue_up(run.id)
-    store.try_start(run.id, attempt, 1)
-    assert worker.KINDS[run.kind](RunAttempt(store, run.id, attempt))
-    store.conclude(run.id, attempt, "finished")
+    run = store.create(job.kind, title, job.written())
+    attempt = RunAttempt(store, run.id, store.queue_up(run.id))
+    status, error = worker.work(attempt)
+    assert error is None
+    store.conclude(run.id, attempt.attempt, status)
     return run.id
 
 
@@ -51,17 +51,17 @@ def make(home):
     import numpy as np
 
     store, group = RunStore(), "g-0123abcd"
-    jobs = seed_jobs(ttm_job(SET, MODEL, groups=GROUPS, options=SMALL), 2, group)
+    jobs = seeded(TTMRun.of(SET, MODEL, groups=GROUPS, options=SMALL), 2, group)
     seeds = [finish(store, f"{SET} · *{MODEL}* <b>x</b> · seed {i}", job) for i, job in enumerate(jobs)]
     quick = {"rounds": 2, "epochs": 1}
-    one = simplematch_job(SET, MODEL, groups=GROUPS, options=quick)
-    half = ttm_job(SET, MODEL, groups=GROUPS, adapt_on=0.5, options=SMALL)
+    one = SimpleMatchRun.of(SET, MODEL, groups=GROUPS, options=quick)
+    half = TTMRun.of(SET, MODEL, groups=GROUPS, adapt_on=0.5, options=SMALL)
     wide = {"variant": "global", "threshold_mode": "relative", "tau_first": 0.5, "tau_last": 0.0}
-    everything = ttm_job(SET, MODEL, groups=GROUPS, options={**SMALL, **wide})
+    everything = TTMRun.of(SET, MODEL, groups=GROUPS, options={**SMALL, **wide})
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(24, 6))
     np.savez(home / "mine.npz", img=rows, cap=rows + 0.5 * rng.normal(size=rows.shape))
-    file = embeddings_job("ttm", home / "mine.npz", options=SMALL)
+    file = TTMRun.of_file(home / "mine.npz", options=SMALL)
     return Made(
         group,
         seeds,

@@ -38,7 +38,7 @@ from core.scoring.load import load_scorer
 from core.sweeps.local import run_locally
 from core.sweeps.ray import run_on_ray
 from core.ttm import run as ttm_run
-from core.ttm.seeds import seed_jobs
+from core.ttm.seeds import seeded
 
 SPLITS = ("test", "validation")
 CAPTIONS, MANY = 8, 40  # queries of a retrieval set; with many, intervals differ from seed to seed
@@ -215,11 +215,9 @@ class World:
             assert done.exit_code == 0, done.output
         store = runs.RunStore()
         small = {"iterations": 1, "epochs": 1, "coverage_first": 0.9, "lr": 0.05, "batch": 4}
-        job = ttm_run.ttm_job("toy/pairs", self.names["clip"], device="cpu", options=small)
-        finished = [finish(store, f"run {i}", each) for i, each in enumerate(seed_jobs(job, 2, "g-0123abcd"))]
-        file = finish(
-            store, "of a file", ttm_run.embeddings_job("ttm", self.names["embeddings"], options=small)
-        )
+        job = ttm_run.TTMRun.of("toy/pairs", self.names["clip"], device="cpu", options=small)
+        finished = [finish(store, f"run {i}", each) for i, each in enumerate(seeded(job, 2, "g-0123abcd"))]
+        file = finish(store, "of a file", ttm_run.TTMRun.of_file(self.names["embeddings"], options=small))
         live, stopped = (store.create("ttm", title, job).id for title in ("waits", "stopped"))
         store.queue_up(live)
         store.conclude(stopped, store.queue_up(stopped), "stopped")
@@ -229,8 +227,8 @@ class World:
         self.names |= {"run": finished[0], "run_2": finished[1], "file_run": file, "live": live}
         self.names |= {"stopped": stopped, "group": "g-0123abcd"}
         for kind, own in (("ttm", {"iterations": 1}), ("simplematch", {"rounds": 1})):
-            made = ttm_run.embeddings_job(kind, self.names["embeddings"], options={**own, "epochs": 1})
-            self.canned[kind] = list(ttm_run.execute(made))
+            made = ttm_run.RUNS[kind].of_file(self.names["embeddings"], options={**own, "epochs": 1})
+            self.canned[kind] = list(made.execute())
 
     def run(self, arguments: list[str], monkeypatch: pytest.MonkeyPatch, trains: bool) -> Outcome:
         """One command in this process, on a copy of the home and in an empty working directory."""
@@ -348,23 +346,24 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
     monkeypatch.setattr(
         runs, "HEARTBEAT_TIMEOUT", 1e9
     )  # a run that waits has no worker here, and is not dead for that
-    real = ttm_run.execute
+    real = ttm_run.AdaptationRun.execute
 
-    def execute(config: Any, *given: Any, **more: Any) -> Iterator[Any]:
-        world.calls.append(json.dumps(config, sort_keys=True))
-        return real(config, *given, **more) if world.trains else iter(world.canned[ttm_run.kind_of(config)])
+    def execute(job: Any, *given: Any, **more: Any) -> Iterator[Any]:
+        world.calls.append(json.dumps(job.written(), sort_keys=True))
+        return real(job, *given, **more) if world.trains else iter(world.canned[job.kind])
 
     def planned(store: Any, table: str, seeds: int, **_: Any) -> Any:
         return papers.table_plan(store, table, seeds)
 
-    def epochs(*_: Any, **__: Any) -> Iterator[Any]:
+    def epochs(job: Any, **_: Any) -> Iterator[Any]:
+        world.calls.append(json.dumps(job.written(), sort_keys=True))
         return iter([epoch(0), epoch(1)])
 
-    everywhere(monkeypatch, real, execute)
+    monkeypatch.setattr(ttm_run.AdaptationRun, "execute", execute)
+    monkeypatch.setattr(cola_run.StrategyRun, "execute", epochs)
     everywhere(monkeypatch, forgetting.unadapted_sets, lambda benchmark: ["toy/others"])
     for original, answer in (
         (processes.start_module, processes.ProcessIdentity(1, 0.0, "of no machine")),
-        (cola_run.execute, epochs),
         (cola_table.run_jobs, pd.DataFrame({"strategy": []})),
         (load_scorer, load_scorer),
         (papers.run_table, planned),

@@ -17,7 +17,7 @@ from core.figures.svg import bars_svg
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from core.runs.store import RunStore
-from core.ttm.run import embeddings_job
+from core.ttm.run import TTMRun
 from core.ttm.seeds import summary
 from ui.formatting import metric_grid
 
@@ -33,7 +33,7 @@ def run(open_page, tmp_path):
     rng = np.random.default_rng(0)
     shared = rng.normal(size=(32, 8))
     np.savez(tmp_path / "small.npz", img=shared + 0.9 * rng.normal(size=(32, 8)), cap=shared)
-    job = embeddings_job("ttm", tmp_path / "small.npz", options={"iterations": 2, "epochs": 1}, adapt_on=0.5)
+    job = TTMRun.of_file(tmp_path / "small.npz", options={"iterations": 2, "epochs": 1}, adapt_on=0.5)
     return finish(RunStore(), "small", job)
 
 

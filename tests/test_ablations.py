@@ -9,7 +9,6 @@ import pytest
 from benchmarks.results import ablations as study
 from core.base.errors import InputError
 from core.figures import ablations
-from core.ttm.run import execute
 
 CELL = study.Cell("ttm", "builtin/clip", study.LEFT_RIGHT, "preset", 0)
 
@@ -55,16 +54,16 @@ def test_every_cell_of_every_study_is_a_valid_description_and_differs_from_the_p
         assert len(set(cells)) == len(cells)
         for cell in cells:
             job = study.job_of(cell)
-            assert job[cell.kind]["seed"] == cell.seed
+            assert job.seed == cell.seed
     first = study.job_of(CELL._replace(setting="coverage_first=0.3"))
-    assert first["ttm"]["coverage_first"] == 0.3 and not first["oracle"]
-    assert study.job_of(CELL._replace(setting="oracle=1"))["oracle"] is True
-    assert study.job_of(CELL._replace(setting="adapt_on=0.5"))["adapt_on"] == 0.5
-    assert study.job_of(CELL._replace(setting="iterations=3"))["ttm"]["iterations"] == 3
-    wide = study.job_of(CELL._replace(setting="variant=global threshold_mode=relative"))["ttm"]
-    assert (wide["variant"], wide["threshold_mode"], wide["coverage_first"]) == ("global", "relative", None)
-    kept = study.job_of(CELL._replace(setting="keep_optimizer=1"))["ttm"]
-    assert kept["keep_optimizer"] is True and not study.job_of(CELL)["ttm"]["keep_optimizer"]
+    assert first.settings.coverage_first == 0.3 and not first.oracle
+    assert study.job_of(CELL._replace(setting="oracle=1")).oracle is True
+    assert study.job_of(CELL._replace(setting="adapt_on=0.5")).adapt_on == 0.5
+    assert study.job_of(CELL._replace(setting="iterations=3")).total == 3
+    wide = study.job_of(CELL._replace(setting="variant=global threshold_mode=relative")).settings
+    assert (wide.variant, wide.threshold_mode, wide.coverage_first) == ("global", "relative", None)
+    kept = study.job_of(CELL._replace(setting="keep_optimizer=1")).settings
+    assert kept.keep_optimizer is True and not study.job_of(CELL).settings.keep_optimizer
 
 
 def test_studies_cover_what_the_paper_ablates_with_four_seeds():
@@ -82,10 +81,10 @@ def test_studies_cover_what_the_paper_ablates_with_four_seeds():
 
 def small(cell):
     """The run on eight groups, one epoch, two iterations or rounds at most: its records."""
-    job = study.job_of(cell) | {"groups": 8}
-    short = {"epochs": 1, "batch": 4}
-    short |= {"rounds": 2} if cell.kind == "simplematch" else {"iterations": min(2, job["ttm"]["iterations"])}
-    return [done.record for done in execute(job | {cell.kind: job[cell.kind] | short})]
+    job, short = study.job_of(cell), {"epochs": 1, "batch": 4}
+    short |= {"rounds": 2} if cell.kind == "simplematch" else {"iterations": min(2, job.total)}
+    job = job.model_copy(update={"groups": 8, "settings": job.settings.updated(short)})
+    return [done.record for done in job.execute()]
 
 
 @pytest.mark.parametrize("setting", sorted({c.setting for cells in study.STUDIES.values() for c in cells}))
@@ -175,7 +174,7 @@ def test_the_shipped_rows_are_whole_runs_of_known_cells():
         assert rows.iteration.tolist() == list(range(len(rows))), run
         cell = study.Cell(*run)
         if cell.kind == "ttm":
-            assert len(rows) == 1 + study.job_of(cell)["ttm"]["iterations"], run
+            assert len(rows) == 1 + study.job_of(cell).total, run
     assert (found.group_match_low <= found.group_match).all() and (
         found.group_match <= found.group_match_high
     ).all()

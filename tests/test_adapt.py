@@ -11,12 +11,15 @@ from gates import until
 from tiny_models import build_flava
 
 from core.base.errors import InputError
-from core.cola import background, forgetting, table
+from core.cola import forgetting, table
+from core.cola import run as runs
 from core.cola.queries import scene_graphs
-from core.cola.run import adapt_job, execute
+from core.cola.run import StrategyRun
 from core.cola.training import EncoderInputs, schedule, train
 from core.cola.training_data import TrainingQueries, builtin_training_queries, graph_training_queries
 from core.runs.attempt import RunAttempt
+from core.runs.checkpoints import carry_out
+from core.runs.engine import start
 from core.runs.store import RunStore
 from core.scenes.retrieval import build_retrieval
 from core.scorers.cola_adapted import AdaptedModel, load
@@ -201,9 +204,9 @@ def test_a_run_that_goes_on_from_a_checkpoint_ends_where_an_uninterrupted_one_do
     _, state = next(steps)
     steps.close()
     first.save(tmp_path / "model")
-    background.save_state(tmp_path, state)
+    runs.save_state(tmp_path, state)
     again = load("again", str(tmp_path / "model"), "cpu", load_base=load_base)
-    rest = [r.losses for r, _ in train(again, material, again.config, state=background.load_state(tmp_path))]
+    rest = [r.losses for r, _ in train(again, material, again.config, state=runs.load_state(tmp_path))]
     assert len(rest) == 1
     np.testing.assert_array_equal(rest[0], losses[1])
     assert all(v.equal(whole.module.state_dict()[k]) for k, v in again.module.state_dict().items())
@@ -386,9 +389,9 @@ def test_a_setting_out_of_range_is_one_sentence():
         with pytest.raises(InputError):
             AdaptConfig(**wrong)
     with pytest.raises(InputError, match="scenes/retrieval"):
-        adapt_job("scenes/retrieva")
-    with pytest.raises(InputError, match="test images"):
-        adapt_job(images=1)
+        StrategyRun.of("scenes/retrieva")
+    with pytest.raises(InputError, match="images is 1"):
+        StrategyRun.of(images=1)
 
 
 def test_learning_rates_are_the_papers_for_large_bases():
@@ -413,11 +416,11 @@ def quick(monkeypatch):
 
 
 def job(strategy="linear", **more):
-    return adapt_job(images=12, device="cpu", options={**SMALL, "strategy": strategy, **more})
+    return StrategyRun.of(images=12, device="cpu", options={**SMALL, "strategy": strategy, **more})
 
 
 def test_a_run_measures_its_base_before_and_itself_after(quick):
-    records = [epoch.record for epoch in execute(job())]
+    records = [epoch.record for epoch in job().execute()]
     assert [r["iteration"] for r in records] == [0, 1, 2]
     json.dumps(records, allow_nan=False)
     for record in (records[0], records[-1]):
@@ -445,7 +448,7 @@ def in_process(store, run):
 
 def test_a_background_run_stops_resumes_and_ends_with_a_model_that_loads(quick, tmp_path):
     store = RunStore(tmp_path / "runs")
-    run = store.create("adapt", "linear", job(epochs=3))
+    run = store.create("adapt", "linear", job(epochs=3).written())
     work = in_process(store, run)
     real = work.append
 
@@ -455,16 +458,16 @@ def test_a_background_run_stops_resumes_and_ends_with_a_model_that_loads(quick, 
             work.asked = True
 
     work.append = append
-    assert background.run_adapt(work) is False
+    assert carry_out(work, job(epochs=3)) is False
     assert [s["iteration"] for s in store.steps(run.id)] == [0, 1]
     store.conclude(run.id, work.attempt, "stopped")
-    assert background.run_adapt(in_process(store, run)) is True
+    assert carry_out(in_process(store, run), job(epochs=3)) is True
     steps = store.steps(run.id)
     assert [s["iteration"] for s in steps] == [0, 1, 2, 3]
     assert not list(store.folder(run.id).glob("checkpoint-*"))
     model = load_scorer(str(store.folder(run.id) / "model"), "cpu")
     assert model.config.epochs == 3
-    whole = [epoch.record for epoch in execute(job(epochs=3))]
+    whole = [epoch.record for epoch in job(epochs=3).execute()]
     assert steps[-1]["loss"] == pytest.approx(whole[-1]["loss"])
     assert steps[-1]["test"]["retrieval"] == whole[-1]["test"]["retrieval"]
     assert "base model: `builtin/clip`" in (store.folder(run.id) / "model/README.md").read_text()
@@ -473,9 +476,8 @@ def test_a_background_run_stops_resumes_and_ends_with_a_model_that_loads(quick, 
 def test_a_run_is_a_process_of_its_own(quick, tmp_path, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
     store = RunStore()
-    run = background.launch_adaptation(
-        store, job("linear", epochs=1_000_000)
-    )  # no machine comes to its end before it is told
+    endless = job("linear", epochs=1_000_000)  # no machine comes to its end before it is told
+    run = start(store, endless.title, endless)
     assert run.pid not in (None, os.getpid())
     store.request_stop(run.id)
     until(lambda: not store.get(run.id).live)
@@ -498,7 +500,9 @@ def test_the_table_keeps_results_and_compares_by_queries(quick, tmp_path, monkey
     )
     assert found.loc["linear", "cola_map all"] == pytest.approx(mine.mean(), abs=0.01)
     assert found.loc["linear", "cola_map all sd"] == pytest.approx(mine.std(ddof=1), abs=0.01)
-    monkeypatch.setattr(table, "execute", lambda *a, **k: pytest.fail("a finished run is not run again"))
+    monkeypatch.setattr(
+        StrategyRun, "execute", lambda *a, **k: pytest.fail("a finished run is not run again")
+    )
     claims = table.paired_differences(asked, tmp_path).set_index(["versus", "measure"])
     for name, other in (("linear", mine), ("base", base)):
         row = claims.loc[(name, "cola_map all")]
@@ -652,10 +656,10 @@ def gqa(tmp_path, monkeypatch):
 
 
 def test_a_strategy_trains_and_is_measured_on_scene_graphs_of_gqas_layout(gqa):
-    wanted = adapt_job(
+    wanted = StrategyRun.of(
         "gqa", folder=gqa, device="cpu", options={**SMALL, "strategy": "mm-adapter", "mix": "hard"}
     )
-    first, *_, last = (epoch.record for epoch in execute(wanted))
+    first, *_, last = (epoch.record for epoch in wanted.execute())
     assert first["validation"] == {} and first["metrics"] == {}
     found = last["test"]["retrieval"]
     assert set(found["cola_map"]) == {"all", "seen", "unseen", "attributes-2"}
@@ -667,7 +671,7 @@ def test_a_strategy_trains_and_is_measured_on_scene_graphs_of_gqas_layout(gqa):
 def test_training_graphs_hold_nothing_of_an_unseen_query(gqa):
     from core.cola.tasks import load_task
 
-    task = load_task(adapt_job("gqa", folder=gqa), AdaptConfig(mix="single"))
+    task = load_task("gqa", AdaptConfig(mix="single"), folder=gqa)
     hidden = {q for q, u in zip(task.test.queries, task.test.unseen, strict=True) if u}
     assert hidden and not hidden & set(task.material.captions)
 
@@ -689,7 +693,7 @@ def test_a_published_cola_file_says_which_queries_training_never_held(gqa, tmp_p
     (folder / "COLA_singleobjects_benchmark_GQA.json").write_text(
         json.dumps({"labels": labels, "data": rows})
     )
-    task = load_task(adapt_job(name, folder=folder), AdaptConfig(mix="single"))
+    task = load_task(name, AdaptConfig(mix="single"), folder=folder)
     assert task.test.unseen.tolist() == [False, True]
     assert len(task.material.images) == 40
     made = task.multi_object.groups[0].captions
@@ -698,7 +702,7 @@ def test_a_published_cola_file_says_which_queries_training_never_held(gqa, tmp_p
     monkeypatch.setitem(source, several, replace(source[several], counts={}))
     pair = [["0.jpg", "red cup, blue plate", "1.jpg", "blue cup, red plate"]]
     (folder / "COLA_multiobjects_matching_benchmark.json").write_text(json.dumps(pair))
-    published = load_task(adapt_job(name, folder=folder), AdaptConfig(mix="single")).multi_object
+    published = load_task(name, AdaptConfig(mix="single"), folder=folder).multi_object
     assert published.groups[0].captions == ("red cup, blue plate", "blue cup, red plate")
     assert published.groups[0].captions != made and published.shape == (2, 2)
 
@@ -706,4 +710,4 @@ def test_a_published_cola_file_says_which_queries_training_never_held(gqa, tmp_p
 def test_a_benchmark_whose_files_are_not_here_says_what_it_needs(monkeypatch, tmp_path):
     monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path))
     with pytest.raises(InputError, match="needs: download"):
-        next(iter(execute(adapt_job("clevr", options=SMALL))))
+        next(StrategyRun.of("clevr", options=SMALL).execute())

@@ -10,12 +10,14 @@ from tiny_models import everything
 from torch.nn import functional as F
 
 from core.groups import GroupSet
+from core.runs.checkpoints import write_checkpoint
+from core.runs.description import Remains
 from core.scorers.base import Trainable, TwoTower
 from core.scoring.load import load_scorer
-from core.ttm.checkpoint import load_state, save_checkpoint
+from core.ttm.checkpoint import load_state
 from core.ttm.config import TTMConfig
 from core.ttm.loop import run_ttm
-from core.ttm.run import execute, ttm_job
+from core.ttm.run import TTMRun
 from core.ttm.train import fit
 
 KINDS = ["itc", "itm"]
@@ -99,16 +101,16 @@ def test_the_order_of_captions_reaches_no_weight(folder, kind, toy_groups):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(kind, tmp_path):
     options = {"iterations": 2, "epochs": 1, "batch": 4, "seed": 3}
-    job = ttm_job("scenes/left-right", f"{kind}:builtin/blip-itm", groups=8, device="cpu", options=options)
-    assert job["preset"] == "builtin"
+    job = TTMRun.of("scenes/left-right", f"{kind}:builtin/blip-itm", groups=8, device="cpu", options=options)
+    assert job.preset == "builtin"
     whole = []
-    for done in execute(job):
+    for done in job.execute():
         whole.append(done.record["metrics"])
-        scores = done.step.scores
-        if done.step.iteration == 1:
-            save_checkpoint(tmp_path, done.step, done.record)
+        scores = done.arrays["scores"]
+        if done.record["iteration"] == 1:
+            write_checkpoint(tmp_path, done)
     (checkpoint,) = tmp_path.glob("checkpoint-*")
-    (rest,) = list(execute(job, checkpoint))
-    assert rest.step.iteration == 2 and rest.record["metrics"] == whole[2]
-    assert np.array_equal(rest.step.scores, scores)
+    (rest,) = list(job.execute(Remains(tmp_path, checkpoint)))
+    assert rest.record["metrics"] == whole[2]
+    assert np.array_equal(rest.arrays["scores"], scores)
     assert load_state(checkpoint).iteration == 1

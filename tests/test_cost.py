@@ -2,14 +2,13 @@
 
 import pandas as pd
 import pytest
+from adapted import finish
 
 from core.base.paths import assets
 from core.cola import forgetting
 from core.runs import models
-from core.runs.attempt import RunAttempt
 from core.runs.store import RunStore
-from core.ttm.run import ttm_job
-from core.worker import KINDS as WORKERS
+from core.ttm.run import TTMRun
 
 CLIP = "builtin/clip"
 
@@ -18,7 +17,7 @@ def test_cost_compares_the_kind_of_score_that_was_adapted(tmp_path, monkeypatch)
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / "home"))
     store = RunStore()
     for name, prefix in (("itc:builtin/blip-itm", "itc:"), ("builtin/blip-itm", ""), ("builtin/clip", "")):
-        run = store.create("ttm", "t", ttm_job("scenes/swap", name, options={"iterations": 1}))
+        run = store.create("ttm", "t", TTMRun.of("scenes/swap", name, options={"iterations": 1}).written())
         monkeypatch.setattr("core.cola.run.adapted_model", lambda store, run_id: tmp_path / run_id)
         found = forgetting.origin(f"run/{run.id}")
         assert found == (f"{prefix}{tmp_path / run.id}", name, "scenes/swap")
@@ -30,13 +29,10 @@ def test_what_an_adaptation_of_either_kind_costs_is_kept_in_its_run(tmp_path, mo
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / "home"))
     monkeypatch.setattr("core.cola.forgetting.unadapted_sets", lambda benchmark: ["scenes/swap"])
     store = RunStore()
-    job = ttm_job("scenes/left-right", CLIP, groups=12, device="cpu", options={"iterations": 1, "epochs": 1})
-    run = store.create("ttm", "t", job)
-    attempt = store.queue_up(run.id)
-    work = RunAttempt(store, run.id, attempt)
-    work.wait_for_turn()
-    assert WORKERS["ttm"](work)
-    store.conclude(run.id, attempt, "finished")
+    job = TTMRun.of(
+        "scenes/left-right", CLIP, groups=12, device="cpu", options={"iterations": 1, "epochs": 1}
+    )
+    run = store.get(finish(store, "t", job))
     assert forgetting.cached_table(store.folder(run.id)) is None
     shares: list[float] = []
     table = forgetting.run_table(run.id, progress=shares.append, device="cpu")
@@ -82,7 +78,7 @@ def test_a_run_s_model_goes_by_its_name_wherever_a_model_is_named(tmp_path, monk
 
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / "home"))
     store = RunStore()
-    run = store.create("ttm", "t", ttm_job("scenes/swap", "itc:builtin/blip-itm"))
+    run = store.create("ttm", "t", TTMRun.of("scenes/swap", "itc:builtin/blip-itm").written())
     shutil.copytree(builtin_models()["builtin/blip-itm"], store.folder(run.id) / "model")
     name = models.run_model(run.id, run.config)
     assert scorer_key(name) == scorer_key("itc:builtin/blip-itm") and scorer_kind(name) == "itc"

@@ -5,6 +5,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from adapted import finish
 
 from core.base import files
 from core.base.errors import InputError
@@ -13,9 +14,8 @@ from core.runs import models
 from core.runs.store import RunStore
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
-from core.ttm import checkpoint, model_card
-from core.ttm.records import step_arrays
-from core.ttm.run import embeddings_job, execute, load_groups, ttm_job
+from core.ttm import model_card
+from core.ttm.run import TTMRun
 
 
 @pytest.fixture
@@ -24,23 +24,15 @@ def finished(tmp_path):
     rng = np.random.default_rng(0)
     shared = rng.normal(size=(24, 8))
     np.savez(tmp_path / "small.npz", img=shared + 0.9 * rng.normal(size=(24, 8)), cap=shared)
-    job = embeddings_job("ttm", tmp_path / "small.npz", options={"iterations": 2, "epochs": 1}, adapt_on=0.5)
+    job = TTMRun.of_file(tmp_path / "small.npz", options={"iterations": 2, "epochs": 1}, adapt_on=0.5)
     store = RunStore(tmp_path / "runs")
-    run = store.create("ttm", "small", job)
-    attempt = store.queue_up(run.id)
-    for item in execute(job):
-        files.write_arrays(store.arrays_path(run.id, item.step.iteration), step_arrays(item.step))
-        checkpoint.save_checkpoint(store.folder(run.id), item.step, item.record)
-        store.append_step(run.id, item.record, attempt)
-    checkpoint.publish_model(store.folder(run.id), job, store.steps(run.id))
-    store.conclude(run.id, attempt, "finished")
-    return store, run.id, job
+    return store, finish(store, "small", job), job
 
 
 def test_a_folder_loads_as_the_adapted_model(finished, tmp_path):
     store, run, job = finished
     out = model_files.export_model(store, run, tmp_path / "taken" / "model")
-    found = score_groups(load_scorer(str(out)), load_groups(job).blind())
+    found = score_groups(load_scorer(str(out)), job.load_groups().blind())
     np.testing.assert_array_equal(found, store.scores(run, 2))
     assert files.verify_manifest(out)["benchmark"] == "small.npz"
 
@@ -69,7 +61,7 @@ def test_nothing_is_overwritten(finished, tmp_path):
 
 def test_a_run_without_a_final_model_says_what_to_do(finished, tmp_path):
     store, run, job = finished
-    other = store.create("ttm", "not started", job)
+    other = store.create("ttm", "not started", job.written())
     with pytest.raises(InputError, match="has no final model yet; wait until it finishes"):
         model_files.export_model(store, other.id, tmp_path / "x")
     weights = store.folder(run) / "model" / "model.safetensors"
@@ -192,7 +184,7 @@ def test_settings_in_the_card_are_the_run_s(finished):
     store, run, job = finished
     text = (store.folder(run) / "model" / "README.md").read_text()
     shown = json.loads(text.split("```json")[1].split("```")[0])
-    assert shown["ttm"] == job["ttm"]
+    assert shown["ttm"] == job.settings.to_dict()
 
 
 def test_a_run_on_a_runs_model_starts_from_the_preset_that_suits_where_it_all_began(tmp_path, monkeypatch):
@@ -201,7 +193,7 @@ def test_a_run_on_a_runs_model_starts_from_the_preset_that_suits_where_it_all_be
     first = store.create("adapt", "a strategy", {"model": "builtin/siglip"})
     second = store.create("ttm", "on top", {"model": f"run/{first.id}"})
     assert models.origin(f"itc:run/{second.id}") == "builtin/siglip"
-    assert ttm_job("scenes/left-right", f"run/{second.id}")["preset"] == "builtin"
+    assert TTMRun.of("scenes/left-right", f"run/{second.id}").preset == "builtin"
     # A name of no run, and of a run that is gone, stays what it is.
     assert [models.origin(n) for n in ("openai/clip", "run/20200101-000000000-000000")] == [
         "openai/clip",

@@ -235,7 +235,7 @@ def test_a_name_that_no_disk_could_hold_is_a_sentence(name, tmp_path):
     from core.exchange.runs import import_run
     from core.runs.store import RunStore
     from core.scoring.load import load_scorer
-    from core.ttm.run import ttm_job
+    from core.ttm.run import TTMRun
 
     store = RunStore(tmp_path / "runs")
     for act in (
@@ -245,7 +245,7 @@ def test_a_name_that_no_disk_could_hold_is_a_sentence(name, tmp_path):
     ):
         with pytest.raises(InputError):
             act(name)
-    assert ttm_job("scenes/swap", name)["model"] == name  # refused when it is loaded
+    assert TTMRun.of("scenes/swap", name).model == name  # refused when it is loaded
 
 
 def test_a_tag_file_with_dirt_keeps_what_it_can():

@@ -96,15 +96,15 @@ def test_what_shapes_the_run_s_form_changes_the_run(key, app, planned):
 def test_every_field_of_a_strategy_s_form_changes_its_run(strategy, app, monkeypatch):
     jobs = []
 
-    def start(store, job):
+    def start(store, title, job):
         jobs.append(job)
         raise InputError("This test starts nothing.")
 
-    monkeypatch.setattr("core.cola.background.launch_adaptation", start)
+    monkeypatch.setattr("core.runs.engine.start", start)
     test = app(RETRIEVAL, view="train")
     test.selectbox(key="strategy").set_value(strategy).run()
     button(test, "Start the run").click().run()
-    assert jobs[-1]["adapt"]["strategy"] == strategy
+    assert jobs[-1].settings.strategy == strategy
     keys = [
         key for key in fields(test) if key not in ("arun", "trainon")
     ]  # of other sets the data are not here
@@ -192,7 +192,7 @@ def test_a_key_of_another_kind_of_sweep_is_refused(kind, key):
 @pytest.mark.parametrize(
     ("lines", "says"),
     [
-        (["oracle: 'no'"], "must be true or false"),
+        (["oracle: 'no'"], "must be a valid boolean"),
         (["oracle: true", "settings: {tau_first: 1.0}"], "tau_first has no effect"),
         (["settings: {schedule: constant, tau_last: 0.5}"], "tau_last has no effect"),
         (["device: gpu"], "Unknown device"),
@@ -206,5 +206,5 @@ def test_what_would_have_no_effect_in_a_sweep_is_one_sentence(lines, says):
 
 def test_a_short_name_in_a_sweep_is_the_hub_s_model():
     cells = plan("ttm", "models: [siglip-b16]", "benchmarks: [winoground]")[1]
-    assert [c.job["model"] for c in cells] == ["google/siglip-base-patch16-224"]
-    assert cells[0].job["preset"] == "winoground/siglip-b16"
+    assert [c.job.model for c in cells] == ["google/siglip-base-patch16-224"]
+    assert cells[0].job.preset == "winoground/siglip-b16"

@@ -50,7 +50,7 @@ def test_your_runs_stand_below_the_shipped_numbers(app, monkeypatch):
     assert "not" not in html(test) and html(test).count("cm-none") == sum(
         len(each.cells) for each in lines("world/iterations")
     )
-    small = {**line.job, "groups": None}
+    small = line.job.written()
     store = RunStore()
     run = store.create("ttm", "mine", small)
     attempt = store.queue_up(run.id)
@@ -83,12 +83,10 @@ def test_what_can_run_is_started_once_and_stopped(app, monkeypatch):
 
 
 def test_one_line_can_be_run_by_itself(app, monkeypatch):
-    from core.ttm import seeds
+    from core.runs import engine
 
     launched = []
-    monkeypatch.setattr(
-        seeds, "launch", lambda store, run_id, module="": launched.append(run_id) or store.get(run_id)
-    )
+    monkeypatch.setattr(engine, "launch", lambda store, run_id: launched.append(run_id) or store.get(run_id))
     test = app(PAPERS, paper=table_html.WORLD, table="Schedules", seeds="2")
     fine(test.selectbox(key="line").set_value("scenes/left-right, cosine").run())
     fine(button(test, "Run this line").click().run())
@@ -167,7 +165,7 @@ def test_the_shipped_measurements_are_read_by_the_cells_of_their_lines(tmp_path)
     found = dict(zip([(c.method, c.metric) for c in status.line.cells], status.shipped, strict=True))
     assert found["TTM", "group_match"].mean == pytest.approx(last.mean(), abs=1e-3)
     assert found["TTM", "group_match"].seeds == len(last)
-    adapted = [m for m in measured() if {"ttm", "simplematch"} & m.job.keys()]
+    adapted = [m for m in measured() if m.job.kind in ("ttm", "simplematch")]
     assert len(adapted) == table.groupby(["kind", "model", "benchmark", "setting"]).ngroups
 
 

@@ -5,12 +5,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from adapted import finish
 from driving import button, fine, html, text
 
-from core.cola import background
-from core.cola.run import adapt_job
+from core.cola.run import StrategyRun
 from core.figures.shared_words import present_and_missing_words, ranked_images, shared_word_counts
-from core.runs.attempt import RunAttempt
 from core.runs.store import RunStore
 from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import STRATEGIES
@@ -44,14 +43,8 @@ def quick(monkeypatch):
 
 def finished(strategy="linear"):
     options = {"epochs": 2, "steps": 2, "batch": 4, "strategy": strategy}
-    store, wanted = RunStore(), adapt_job(images=12, device="cpu", options=options)
-    run = store.create("adapt", f"{strategy} for a test", wanted)
-    attempt = store.queue_up(run.id)
-    work = RunAttempt(store, run.id, attempt)
-    work.wait_for_turn()
-    assert background.run_adapt(work)
-    store.conclude(run.id, attempt, "finished")
-    return run.id
+    wanted = StrategyRun.of(images=12, device="cpu", options=options)
+    return finish(RunStore(), f"{strategy} for a test", wanted)
 
 
 def test_a_query_shows_ranked_images_with_verdicts_and_shared_words(app):
@@ -180,7 +173,7 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
 
 
 def test_a_run_starts_from_the_form_and_is_described_in_the_store(app, monkeypatch):
-    monkeypatch.setattr("core.cola.background.launch", lambda store, run_id: store.get(run_id))
+    monkeypatch.setattr("core.runs.engine.launch", lambda store, run_id: store.get(run_id))
     test = app(PAGE, view="train", strategy="FT late")
     assert test.selectbox(key="fusion").disabled
     fine(button(test, "Start the run").click().run())
@@ -221,7 +214,7 @@ def test_the_list_of_runs_opens_a_strategys_run_here(app, quick):
 
 def test_a_failed_run_says_why(open_page):
     store = RunStore()
-    run = store.create("adapt", "broken", adapt_job(options={"strategy": "linear"}))
+    run = store.create("adapt", "broken", StrategyRun.of(options={"strategy": "linear"}).written())
     attempt = store.queue_up(run.id)
     store.conclude(run.id, attempt, "failed", "The disk is full; make room.")
     test = open_page(PAGE, view="train", run=run.id)
@@ -292,8 +285,7 @@ def test_a_trained_strategy_is_adapted_further_from_the_page_of_test_time_matchi
     from core.ttm import run as jobs
 
     run = finished("mm-adapter")
-    monkeypatch.setattr("core.runs.store.launch", lambda store, run_id, module="": store.get(run_id))
-    monkeypatch.setattr("core.ttm.seeds.launch", lambda store, run_id, module="": store.get(run_id))
+    monkeypatch.setattr("core.runs.engine.launch", lambda store, run_id: store.get(run_id))
     test = app(
         "pages/4_Test-Time_Matching.py",
         set="scenes/left-right",
@@ -304,5 +296,5 @@ def test_a_trained_strategy_is_adapted_further_from_the_page_of_test_time_matchi
     )
     fine(button(test, "Run 4 seeds").click().run())
     made = RunStore().list("ttm")[0]
-    records = [item.record for item in jobs.execute({**made.config, "device": "cpu"})]
+    records = [item.record for item in jobs.adaptation({**made.config, "device": "cpu"}).execute()]
     assert len(records) == 2 and records[1]["n_groups"] == 12

@@ -8,10 +8,10 @@ from adapted import MODEL, SET, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, html, text
 
 from core.metrics.groups import METRICS, headline_metrics
+from core.runs import engine
 from core.runs import store as runs
 from core.runs.store import RunStore
 from core.ttm import seeds
-from core.ttm.run import kind_of
 
 TTM, GROUPS = "pages/4_Test-Time_Matching.py", "pages/1_Groups.py"
 
@@ -26,7 +26,7 @@ def started(monkeypatch):
         return store.get(run_id)
 
     monkeypatch.setattr(runs, "launch", launch)
-    monkeypatch.setattr(seeds, "launch", launch)
+    monkeypatch.setattr(engine, "launch", launch)
     return found
 
 
@@ -152,7 +152,7 @@ def test_simplematch_is_a_method_of_the_form(app, started):
     fine(test.run())
     fine(button(test, "Start the run").click().run())
     run = RunStore().get(started[0])
-    assert kind_of(run.config) == "simplematch" and run.config["simplematch"]["rounds"] == 3
+    assert run.kind == "simplematch" and run.config["simplematch"]["rounds"] == 3
 
 
 def test_a_transfer_check_says_what_it_adapts_on(app, started):

@@ -8,7 +8,7 @@ from core.base import gate, public_mode
 from core.base.errors import InputError
 from core.runs.store import RunStore
 from core.scoring.scores import ScoreCache
-from core.ttm.run import ttm_job
+from core.ttm.run import TTMRun
 from ui import visitor
 
 JOB = {
@@ -494,7 +494,7 @@ def failed(open_page, monkeypatch):
     def run():
         monkeypatch.setattr(visitor, "owner", lambda: "ann")
         store = RunStore()
-        made = store.create("ttm", "t", ttm_job("scenes/left-right", "builtin/clip"), "ann")
+        made = store.create("ttm", "t", TTMRun.of("scenes/left-right", "builtin/clip").written(), "ann")
         with monkeypatch.context() as patch:
             patch.setitem(worker.KINDS, "ttm", broken)
             job = worker.RunAttempt(store, made.id, store.queue_up(made.id))

@@ -9,10 +9,11 @@ from core.base.errors import InputError
 from core.datasets.published import reference
 from core.papers import background
 from core.papers.tables import SEEDS, TABLES, lines
+from core.runs import engine
 from core.runs.store import RunStore
-from core.ttm import seeds, time_left
+from core.ttm import time_left
 from core.ttm.config import PRESETS
-from core.ttm.run import kind_of, simplematch_job, ttm_job
+from core.ttm.run import SimpleMatchRun, TTMRun
 
 
 def estimate(value):
@@ -45,14 +46,14 @@ def quick(monkeypatch):
         finish(store, run_id, attempt)
         return store.get(run_id)
 
-    monkeypatch.setattr(seeds, "launch", launch)
+    monkeypatch.setattr(engine, "launch", launch)
     monkeypatch.setattr(papers, "resume", launch)
 
 
 def finish(store, run_id, attempt=None, first=(10.0, 60.0), last=(70.0, 80.0), upto=None):
     run = store.get(run_id)
     attempt = store.queue_up(run_id) if attempt is None else attempt
-    kind = kind_of(run.config)
+    kind = run.kind
     total = run.config[kind]["iterations"] if kind == "ttm" else 1
     seed = run.config[kind]["seed"]
     for i in range(total + 1 if upto is None else upto + 1):
@@ -62,8 +63,7 @@ def finish(store, run_id, attempt=None, first=(10.0, 60.0), last=(70.0, 80.0), u
 
 
 def run_of(store, job, seed=0, **more):
-    kind = kind_of(job)
-    run = store.create(kind, "t", {**job, kind: {**job[kind], "seed": seed}})
+    run = store.create(job.kind, "t", job.with_seed(seed).written())
     finish(store, run.id, **more)
     return run
 
@@ -86,42 +86,38 @@ def test_every_line_of_the_paper_s_tables_is_its_preset_on_a_benchmark_that_exis
             if line.job is None:
                 assert "GPT-4.1" in line.label
                 continue
-            assert line.job["benchmark"] in datasets.names()
-            preset = PRESETS[line.job["preset"]]
-            assert (preset.dataset, preset.model) == (line.job["benchmark"], line.job["model"])
-            changed = {k for k, v in preset.config.to_dict().items() if line.job["ttm"][k] != v}
+            assert line.job.benchmark in datasets.names()
+            preset = PRESETS[line.job.preset]
+            assert (preset.dataset, preset.model) == (line.job.benchmark, line.job.model)
+            changed = {k for k, v in preset.config.to_dict().items() if line.job.settings.to_dict()[k] != v}
             assert changed <= ({"iterations"} if name == "ttm/9" else set())
 
 
 def test_every_preset_of_the_paper_is_used_by_a_table():
-    used = {
-        line.job["preset"] for name in TABLES if name.startswith("ttm/") for line in lines(name) if line.job
-    }
+    used = {line.job.preset for name in TABLES if name.startswith("ttm/") for line in lines(name) if line.job}
     assert used == {name for name, preset in PRESETS.items() if "Table" in preset.source}
 
 
 def test_table_2_is_the_global_variant_and_table_9_varies_the_iterations():
-    assert all(line.job["ttm"]["variant"] == "global" for line in lines("ttm/2"))
-    assert [line.job["ttm"]["iterations"] for line in lines("ttm/9")] == [3, 5, 10] * 3
+    assert all(line.job.settings.variant == "global" for line in lines("ttm/2"))
+    assert [line.job.settings.iterations for line in lines("ttm/9")] == [3, 5, 10] * 3
 
 
 def test_the_world_s_tables_cover_every_set_and_every_model_that_can_be_adapted():
     built_in = [name for name in datasets.names() if name.startswith("scenes/")]
     sets = [name for name in built_in if not name.endswith("@global")]
-    jobs = [line.job for line in lines("world") if line.job["model"] == "builtin/clip"]
-    assert [(j["benchmark"], kind_of(j)) for j in jobs] == [
-        (s, k) for s in sets for k in ("ttm", "simplematch")
-    ]
+    jobs = [line.job for line in lines("world") if line.job.model == "builtin/clip"]
+    assert [(j.benchmark, j.kind) for j in jobs] == [(s, k) for s in sets for k in ("ttm", "simplematch")]
     assert not any("blind" in line.label for line in lines("world"))
-    assert [line.job["ttm"]["schedule"] for line in lines("world/schedules")] == [
+    assert [line.job.settings.schedule for line in lines("world/schedules")] == [
         "linear", "cosine", "constant", "ascending",
     ]  # fmt: skip
-    assert [line.job["ttm"]["iterations"] for line in lines("world/iterations")] == [1, 3, 5, 10]
-    assert [line.job["oracle"] for line in lines("world/oracle")] == [False, True]
-    assert all(line.job["adapt_on"] == 0.5 for line in lines("world/transfer"))
+    assert [line.job.settings.iterations for line in lines("world/iterations")] == [1, 3, 5, 10]
+    assert [line.job.oracle for line in lines("world/oracle")] == [False, True]
+    assert all(line.job.adapt_on == 0.5 for line in lines("world/transfer"))
     wide = [line.job for line in lines("world/global")]
-    assert all(job["ttm"]["threshold_mode"] == "relative" for job in wide)
-    assert {job["benchmark"] for job in wide} == set(built_in) - set(sets)
+    assert all(job.settings.threshold_mode == "relative" for job in wide)
+    assert {job.benchmark for job in wide} == set(built_in) - set(sets)
 
 
 def test_an_unknown_table_suggests_the_nearest(store):
@@ -205,17 +201,18 @@ def test_a_plan_sets_yours_beside_the_paper_s_and_says_what_is_missing(store):
     "change",
     [
         {"oracle": True}, {"groups": 100}, {"adapt_on": 0.5}, {"model": "builtin/other"}, {"split": "validation"},
-        {"ttm": {"lr": 1.0}}, {"ttm": {"iterations": 3}}, {"ttm": {"lora_rank": 4}},
+        {"settings": {"lr": 1.0}}, {"settings": {"iterations": 3}}, {"settings": {"lora_rank": 4}},
     ],
 )  # fmt: skip
 def test_runs_with_other_settings_do_not_count(store, change):
-    job = ttm_job("scenes/left-right", "builtin/clip")
-    other = {**job, **change, "ttm": {**job["ttm"], **change.get("ttm", {})}}
+    job = TTMRun.of("scenes/left-right", "builtin/clip")
+    other = job.model_copy(update={**change, "settings": job.settings.updated(change.get("settings", {}))})
     run_of(store, other)
     assert papers.table_plan(store, "world/oracle").lines[0].complete == ()
-    assert not papers.matches(other, job)
-    same = {**job, "group": "g-1", "device": "cpu", "ttm": {**job["ttm"], "seed": 9, "micro_batch": 10}}
-    assert papers.matches(same, job)
+    assert not job.same(other.written())
+    settings = job.settings.updated({"seed": 9, "micro_batch": 10})
+    same = job.model_copy(update={"group": "g-1", "device": "cpu", "settings": settings})
+    assert job.same(same.written())
 
 
 def test_a_stopped_run_counts_for_nothing_yet_and_a_line_is_done_with_all_seeds(store):
@@ -257,13 +254,13 @@ def test_what_is_missing_is_not_started(store, quick):
 
 
 def test_time_comes_from_the_most_similar_finished_run(store):
-    job = ttm_job("scenes/left-right", "builtin/clip", options={"iterations": 2, "epochs": 3})
+    job = TTMRun.of("scenes/left-right", "builtin/clip", options={"iterations": 2, "epochs": 3})
     assert time_left.seconds_per_iteration(store, job).source == "a rough estimate"
-    assert time_left.expected_seconds(store, ttm_job("b", "openai/nothing-here"), 10) == (
+    assert time_left.expected_seconds(store, TTMRun.of("b", "openai/nothing-here"), 10) == (
         None,
         "no earlier run to go by",
     )
-    other = ttm_job("scenes/add", "builtin/clip", options={"iterations": 2, "epochs": 1})
+    other = TTMRun.of("scenes/add", "builtin/clip", options={"iterations": 2, "epochs": 1})
     run_of(store, other)
     # 2 iterations of 6 s, 300 groups, 1 epoch: 0.02 s for a group and epoch.
     assert time_left.seconds_per_iteration(store, job) == (pytest.approx(0.02), "this model")
@@ -271,7 +268,7 @@ def test_time_comes_from_the_most_similar_finished_run(store):
     assert time_left.seconds_per_iteration(store, job) == (pytest.approx(0.02 / 3), "this model and set")
     assert time_left.expected_seconds(store, job, 150) == (pytest.approx(6.0), "this model and set")
     assert (
-        time_left.seconds_per_iteration(store, simplematch_job("scenes/add", "builtin/clip")).source
+        time_left.seconds_per_iteration(store, SimpleMatchRun.of("scenes/add", "builtin/clip")).source
         == "a rough estimate"
     )
 
@@ -281,7 +278,7 @@ def test_another_model_s_pace_is_scaled_by_the_size_of_the_weights(store, tmp_pa
         (tmp_path / name).mkdir()
         (tmp_path / name / "model.safetensors").write_bytes(b"0" * size)
     small, large = (
-        ttm_job("b", str(tmp_path / n), options={"iterations": 2, "epochs": 1}) for n in ("small", "large")
+        TTMRun.of("b", str(tmp_path / n), options={"iterations": 2, "epochs": 1}) for n in ("small", "large")
     )
     run_of(store, small)
     assert time_left.seconds_per_iteration(store, large) == (pytest.approx(0.1), "another model, by size")
@@ -314,7 +311,7 @@ def test_stopping_a_table_stops_its_runs_and_launches_no_more(store, monkeypatch
     path.parent.mkdir()
     path.write_text('{"pid": 1, "created": 0.0, "host": "h"}')
     job = lines("world/schedules")[0].job
-    waiting = store.create("ttm", "t", job)
+    waiting = store.create("ttm", "t", job.written())
     store.queue_up(waiting.id)
     background.stop_table(store, "world/schedules", 4)
     assert store.get(waiting.id).status == "stopped" and nudged[0].pid == 1

@@ -5,22 +5,24 @@ import sys
 import numpy as np
 import pytest
 import test_readers
+from adapted import finish
 from tiny_models import build_blip
 
 from core import papers
-from core.cola.run import adapt_job
+from core.cola.run import StrategyRun
 from core.datasets.published import UNITS, reference
-from core.papers import cola, evaluation_run, table_html, vgpt
-from core.papers.runs import matches, missing_of
+from core.papers import cola, table_html, vgpt
+from core.papers.evaluation_run import MeasurementRun
+from core.papers.runs import missing_of
 from core.papers.shipped_results import measured
 from core.papers.tables import lines
 from core.runs.attempt import RunAttempt
+from core.runs.checkpoints import carry_out
 from core.runs.store import RunStore
 from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES
 from core.scorers.null_images import NULL_COUNTS
 from core.scorers.score_kinds import KINDS
-from core.sweeps.evaluate import evaluate_job
-from core.worker import KINDS as WORKERS
+from core.sweeps.evaluate import EvaluationRun
 
 PAPERS = [("VGPT", vgpt, "vgpt"), ("Cola", cola, "cola")]
 
@@ -87,7 +89,7 @@ def test_means_over_subsets_weigh_kinds_alike_and_subsets_within_a_kind():
     line = next(each for each in lines("vgpt/13") if each.label == "BLIP, ITM")
     average = next(cell for cell in line.cells if "Average" in cell.head)
     assert sum(weight for _, weight in average.source) == pytest.approx(1)
-    names = {line.jobs[index]["benchmark"]: weight for index, weight in average.source}
+    names = {line.jobs[index].benchmark: weight for index, weight in average.source}
     assert names["sugarcrepe/replace_rel"] == pytest.approx(1 / 9)
     assert names["sugarcrepe/swap_obj"] == pytest.approx(1 / 6)
     # The paper's own average is that mean of its kinds.
@@ -134,27 +136,21 @@ def test_a_strategy_s_cell_reads_the_test_results_before_or_after():
 
 
 def test_runs_of_other_kinds_and_settings_do_not_count():
-    mine = adapt_job(options={"strategy": "linear", "seed": 3})
-    assert matches(mine, adapt_job(options={"strategy": "linear"}))
-    assert not matches(mine, adapt_job(options={"strategy": "linear", "mix": "hard"}))
-    assert not matches(
-        adapt_job(images=20, options={"strategy": "linear"}), adapt_job(options={"strategy": "linear"})
-    )
-    assert matches(evaluate_job("winoground", "a", shard=5), evaluate_job("winoground", "a"))
-    assert not matches(evaluate_job("winoground", "a"), evaluation_run.measure_job("winoground", "a"))
+    mine = StrategyRun.of(options={"strategy": "linear", "seed": 3})
+    plain = StrategyRun.of(options={"strategy": "linear"})
+    assert plain.same(mine.written())
+    assert not StrategyRun.of(options={"strategy": "linear", "mix": "hard"}).same(mine.written())
+    assert not plain.same(StrategyRun.of(images=20, options={"strategy": "linear"}).written())
+    scored = EvaluationRun.of("winoground", "a")
+    assert scored.same(EvaluationRun.of("winoground", "a", shard=5).written())
+    assert not MeasurementRun.of("winoground", "a").same(scored.written())
 
 
 # --- measuring
 
 
 def run(store, job):
-    made = store.create(evaluation_run.KIND, "t", job)
-    attempt = store.queue_up(made.id)
-    work = RunAttempt(store, made.id, attempt)
-    work.wait_for_turn()
-    assert WORKERS[evaluation_run.KIND](work)
-    store.conclude(made.id, attempt, "finished")
-    return store.steps(made.id)
+    return store.steps(finish(store, "t", job))
 
 
 def test_a_line_of_the_paper_is_measured_on_its_data_and_stands_beside_the_printed_number(
@@ -186,9 +182,7 @@ def test_parts_by_tag_are_measured_apart(store, tmp_path, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path / "data"))
     test_readers.winoground(tmp_path / "data" / "winoground")
     monkeypatch.setattr("core.datasets.base.Benchmark._check", lambda *a: None)
-    steps = run(
-        store, evaluation_run.measure_job("winoground", "builtin/clip", tags=["UnusualText", "NoTag"])
-    )
+    steps = run(store, MeasurementRun.of("winoground", "builtin/clip", tags=["UnusualText", "NoTag"]))
     parts = steps[-1]["parts"]
     assert {name: part["n_groups"] for name, part in parts.items()} == {"UnusualText": 1, "NoTag": 1}
     assert "alpha" not in parts["NoTag"] and "text_score" in parts["NoTag"]["metrics"]
@@ -201,7 +195,7 @@ def test_a_retrieval_set_is_measured_with_and_without_its_prior(store, monkeypat
 
     small = first_images(load_retrieval("test"), 8, 30)
     monkeypatch.setattr(retrieval, "load_retrieval", lambda name, split="test": small)
-    steps = run(store, evaluation_run.measure_job("scenes/retrieval", "builtin/blip-caption", prior="test"))
+    steps = run(store, MeasurementRun.of("scenes/retrieval", "builtin/blip-caption", prior="test"))
     record = steps[-1]
     assert (
         record["alpha"]["image_to_text_r1"]["alpha_0"]["value"]
@@ -215,12 +209,11 @@ def test_a_retrieval_set_is_measured_with_and_without_its_prior(store, monkeypat
 
 
 def test_a_measurement_stops_when_it_is_asked_to(store):
-    made = store.create(
-        evaluation_run.KIND, "t", evaluation_run.measure_job("scenes/swap", "builtin/blind-lm")
-    )
+    job = MeasurementRun.of("scenes/swap", "builtin/blind-lm")
+    made = store.create(job.kind, "t", job.written())
     work = RunAttempt(store, made.id, store.queue_up(made.id))
     work.ask_to_stop()
-    assert evaluation_run.run_measure(work) is False and store.steps(made.id) == []
+    assert not carry_out(work, job) and store.steps(made.id) == []
 
 
 # --- the built-in world
@@ -276,7 +269,7 @@ def test_lines_that_share_a_run_launch_it_once(store, monkeypatch):
         attempt = store.queue_up(run_id)
         launched.append(store.get(run_id).config["adapt"]["strategy"])
         test = {"retrieval": {"cola_map": {"all": {"value": 1.0}}}}
-        for i in (0, 1):
+        for i in range(store.get(run_id).config["adapt"]["epochs"] + 1):
             record = {
                 "iteration": i,
                 "metrics": {},
@@ -288,7 +281,7 @@ def test_lines_that_share_a_run_launch_it_once(store, monkeypatch):
         store.conclude(run_id, attempt, "finished")
         return store.get(run_id)
 
-    monkeypatch.setattr("core.ttm.seeds.launch", launch)
+    monkeypatch.setattr("core.runs.engine.launch", launch)
     found = papers.run_table(store, "world/cola", seeds=1, pause=0.01)
     assert sorted(launched) == sorted(STRATEGIES)  # `before` is Linear's
     assert {s.state for s in found.lines} == {"done"}

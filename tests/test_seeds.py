@@ -5,9 +5,10 @@ import json
 import pytest
 
 from core.base.errors import InputError
+from core.runs import engine
 from core.runs.store import RunStore
 from core.ttm import seeds
-from core.ttm.run import simplematch_job, ttm_job
+from core.ttm.run import SimpleMatchRun, TTMRun
 
 
 def record(iteration, value, part=None, **more):
@@ -30,12 +31,12 @@ def store(tmp_path, monkeypatch):
         store.queue_up(run_id)
         return store.get(run_id)
 
-    monkeypatch.setattr(seeds, "launch", launch)
+    monkeypatch.setattr(engine, "launch", launch)
     monkeypatch.setattr(seeds, "resume", launch)
     return store
 
 
-JOB = ttm_job("scenes/add", "builtin/clip", options={"iterations": 2, "seed": 5})
+JOB = TTMRun.of("scenes/add", "builtin/clip", options={"iterations": 2, "seed": 5})
 
 
 def test_mean_and_deviation_by_hand():
@@ -67,18 +68,18 @@ def test_parts_of_a_transfer_check_are_summed_up_apart():
 def test_the_result_is_the_last_iteration_of_complete_seeds_not_the_best():
     falling = [record(0, 50), record(1, 99), record(2, 60)]
     half = [record(0, 50), record(1, 90)]
-    found = seeds.final_values([falling, half], [JOB, JOB])
+    found = seeds.final_values([falling, half], [JOB.written()] * 2)
     assert (found["iteration"], found["seeds"], found["metrics"]["group_match"]["mean"]) == (2, 1, 60.0)
-    assert seeds.final_values([half], [JOB]) is None
+    assert seeds.final_values([half], [JOB.written()]) is None
 
 
 def test_simple_match_seeds_may_end_after_different_rounds():
-    job = simplematch_job("scenes/add", "builtin/clip", options={"rounds": 5})
+    job = SimpleMatchRun.of("scenes/add", "builtin/clip", options={"rounds": 5})
     runs = [
         [record(0, 50), record(1, 70, fitted=1.0)],
         [record(0, 50), record(1, 60, fitted=0.9), record(2, 80, fitted=1.0)],
     ]
-    assert seeds.final_values(runs, [job, job])["metrics"]["group_match"]["mean"] == 75.0
+    assert seeds.final_values(runs, [job.written()] * 2)["metrics"]["group_match"]["mean"] == 75.0
 
 
 def test_one_action_starts_consecutive_seeds_that_know_their_group(store):
@@ -87,10 +88,10 @@ def test_one_action_starts_consecutive_seeds_that_know_their_group(store):
     assert {run.config["group"] for run in runs} == {group}
     assert all(run.status == "queued" for run in runs)
     assert runs[0].title == "t · seed 5"
-    store.create("ttm", "another", JOB)
+    store.create("ttm", "another", JOB.written())
     assert [run.id for run in seeds.group_runs(store, group)] == [run.id for run in runs]
     same = {k: v for k, v in runs[1].config.items() if k != "group"}
-    assert same == {**JOB, "ttm": {**JOB["ttm"], "seed": 6}}
+    assert same == JOB.with_seed(6).written()
 
 
 def test_a_group_goes_on_where_its_runs_were_cut_short(store):
@@ -105,16 +106,16 @@ def test_an_unknown_group_and_a_senseless_number_are_one_sentence(store):
         seeds.group_runs(store, "g-none")
     for count in (0, seeds.MAX_SEEDS + 1):
         with pytest.raises(InputError, match="seeds were asked for"):
-            seeds.seed_jobs(JOB, count)
+            seeds.seeded(JOB, count)
 
 
 # What is shown as one
 
 
 def test_seeds_of_a_group_are_one_sweep_and_other_runs_stay_alone(store):
-    alone = store.create("ttm", "alone", JOB)
+    alone = store.create("ttm", "alone", JOB.written())
     group, runs = seeds.launch_seeds(store, "many", JOB, 3)
-    last = store.create("ttm", "last", JOB)
+    last = store.create("ttm", "last", JOB.written())
     found = seeds.sweeps(store.list())
     assert [sweep.id for sweep in found] == [last.id, group, alone.id]
     assert [run.id for run in found[1].runs] == [run.id for run in runs]

@@ -26,20 +26,20 @@ def mixed(tmp_path, monkeypatch):
 
 
 def test_the_description_of_a_run_names_the_shapes_before_anything_is_launched(mixed):
-    for make in (jobs.ttm_job, jobs.simplematch_job):
+    for run in jobs.RUNS.values():
         with pytest.raises(
             InputError, match=rf"mixes groups of {mixed[0]} \(\d+\).*such as shape {mixed[0]}"
         ):
-            make(NAME, "builtin/clip")
+            run.of(NAME, "builtin/clip")
 
 
 def test_a_run_of_one_shape_takes_its_groups_alone(mixed):
-    job = jobs.ttm_job(NAME, "builtin/clip", shape=mixed[0], options={"iterations": 1, "epochs": 1})
-    groups = jobs.load_groups(job)
+    job = jobs.TTMRun.of(NAME, "builtin/clip", shape=mixed[0], options={"iterations": 1, "epochs": 1})
+    groups = job.load_groups()
     assert set(groups.shapes) == {tuple(map(int, mixed[0].split("x")))}
-    records = [item.record for item in jobs.execute(job)]
+    records = [item.record for item in job.execute()]
     assert len(records) == 2 and records[0]["n_groups"] == len(groups)
-    assert f"groups of {mixed[0]}" in jobs.describe(job)
+    assert f"groups of {mixed[0]}" in job.describe()
 
 
 def test_a_shape_that_no_group_has_lists_those_there_are(mixed, toy_groups_mixed):
@@ -54,7 +54,7 @@ def test_a_shape_that_no_group_has_lists_those_there_are(mixed, toy_groups_mixed
 def test_what_has_one_shape_or_is_not_here_needs_no_name():
     for name in ("scenes/left-right", "winoground", "nobody/knows"):
         check_one_shape(name)
-    assert "shape" not in jobs.ttm_job("scenes/left-right", "builtin/clip")
+    assert "shape" not in jobs.TTMRun.of("scenes/left-right", "builtin/clip")
 
 
 def test_the_command_line_says_so_and_takes_a_shape(mixed, capsys, monkeypatch):
@@ -77,10 +77,7 @@ def test_the_command_line_says_so_and_takes_a_shape(mixed, capsys, monkeypatch):
 def test_the_page_s_run_is_of_the_shape_that_was_picked(mixed, app, monkeypatch):
     from driving import button, fine, text
 
-    from core.runs import store as runs
-
-    monkeypatch.setattr(runs, "launch", lambda store, run_id, module="": store.get(run_id))
-    monkeypatch.setattr("core.ttm.seeds.launch", lambda store, run_id, module="": store.get(run_id))
+    monkeypatch.setattr("core.runs.engine.launch", lambda store, run_id: store.get(run_id))
     test = app("pages/4_Test-Time_Matching.py", set=NAME, model="builtin/clip", shape=mixed[-1])
     assert "This set mixes shapes" in text(test)
     button(test, "Run 4 seeds").click().run()

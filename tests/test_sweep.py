@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+from adapted import finish as finished
 
 from core import worker
 from core.base import files
@@ -15,14 +16,14 @@ from core.runs.store import AttemptSuperseded, Run, RunStore
 from core.scoring.scores import ScoreCache
 from core.sweeps import local, read_plan, remote_store
 from core.sweeps.driver_store import DriverStore, enqueue
-from core.sweeps.evaluate import evaluate_job, score_shard, shards
+from core.sweeps.evaluate import EvaluationRun, score_shard, shard_path
 from core.sweeps.local import run_locally
 from core.sweeps.node import run_cell, score_part
-from core.sweeps.plan import cell_key, parse_plan
+from core.sweeps.plan import parse_plan
 from core.sweeps.remote_store import RemoteStore
 from core.sweeps.store import new_run, save_plan, saved_plans, states
 from core.sweeps.table import cells_table, progress_of, summary_table
-from core.ttm.run import embeddings_job, ttm_job
+from core.ttm.run import TTMRun
 
 SMALL = """
 kind: ttm
@@ -42,9 +43,9 @@ gpus: 0.5
 def test_a_sweep_is_every_model_with_every_benchmark_seed_and_setting():
     plan = parse_plan(SMALL, "small")
     assert len(plan.cells) == 2 * 2 * 2 * 2 and plan.gpus == 0.5
-    found = {(c.model, c.benchmark, c.seed, c.job["ttm"]["lr"]) for c in plan.cells}
+    found = {(c.model, c.benchmark, c.seed, c.job.settings.lr) for c in plan.cells}
     assert len(found) == 16 and {lr for *_, lr in found} == {1e-5, 1e-4}
-    assert all(c.job["ttm"]["iterations"] == 2 and c.job["groups"] == 12 for c in plan.cells)
+    assert all(c.job.total == 2 and c.job.groups == 12 for c in plan.cells)
     assert len({c.key for c in plan.cells}) == 16
     assert len({c.group for c in plan.cells}) == 8  # the seeds of one thing belong together
 
@@ -104,15 +105,14 @@ def test_a_file_that_is_missing_or_huge_is_refused(tmp_path):
 
 
 def test_a_key_is_of_what_decides_the_result(tmp_path):
-    job = ttm_job("scenes/left-right", "builtin/clip", options={"epochs": 3})
-    key = cell_key("ttm", job)
+    job = TTMRun.of("scenes/left-right", "builtin/clip", options={"epochs": 3})
     for same in ({"device": "cuda"}, {"preset": "other"}, {"group": "g-1"}):
-        assert cell_key("ttm", {**job, **same}) == key
+        assert job.model_copy(update=same).key == job.key
     for other in ({"groups": 5}, {"oracle": True}, {"benchmark": "scenes/swap"}, {"adapt_on": 0.5}):
-        assert cell_key("ttm", {**job, **other}) != key
-    assert cell_key("ttm", {**job, "ttm": {**job["ttm"], "seed": 1}}) != key
-    one, other = (evaluate_job("scenes/swap", "builtin/clip", shard=n) for n in (5, 7))
-    assert cell_key("evaluate", one) == cell_key("evaluate", other)
+        assert job.model_copy(update=other).key != job.key
+    assert job.with_seed(1).key != job.key
+    one, other = (EvaluationRun.of("scenes/swap", "builtin/clip", shard=n) for n in (5, 7))
+    assert one.key == other.key
 
 
 def test_a_model_folder_counts_by_its_content(tmp_path):
@@ -120,10 +120,10 @@ def test_a_model_folder_counts_by_its_content(tmp_path):
     for folder in folders:
         folder.mkdir(parents=True)
         (folder / "weights.bin").write_bytes(b"one")
-    keys = [cell_key("evaluate", evaluate_job("scenes/swap", str(folder))) for folder in folders]
+    keys = [EvaluationRun.of("scenes/swap", str(folder)).key for folder in folders]
     assert keys[0] == keys[1]
     (folders[0] / "weights.bin").write_bytes(b"other")
-    assert cell_key("evaluate", evaluate_job("scenes/swap", str(folders[0]))) != keys[1]
+    assert EvaluationRun.of("scenes/swap", str(folders[0])).key != keys[1]
 
 
 # ---- the store
@@ -175,12 +175,12 @@ def test_a_finished_cell_is_never_repeated_and_the_others_go_on(store, monkeypat
 def test_a_run_that_was_started_elsewhere_counts_for_its_cell(store):
     plan = parse_plan(SMALL, "small")
     cell = plan.cells[3]
-    plain = {k: v for k, v in cell.job.items() if k not in ("cell", "group")}
+    plain = cell.job.model_copy(update={"cell": None, "group": None}).written()
     run = store.create("ttm", "by hand", plain)
     assert [s.run.id for s in states(store, plan) if s.run] == [run.id]
     assert next(s for s in states(store, plan) if s.run).cell.key == cell.key
     store.create("ttm", "another", {**plain, "groups": 13})
-    store.create("ttm", "embeddings", embeddings_job("ttm", "x.npz"))
+    store.create("ttm", "embeddings", TTMRun.of_file("x.npz").written())
     assert sum(s.run is not None for s in states(store, plan)) == 1
 
 
@@ -219,20 +219,14 @@ def test_a_sweep_without_results_has_a_table_and_no_guess_of_the_time(store):
 # ---- scoring in shards
 
 
-def plain_run(store, kind, config):
+def plain_run(store, job):
     """The run as a local worker leaves it, in this process."""
-    run = store.create(kind, "plain", config)
-    attempt = store.queue_up(run.id)
-    job = RunAttempt(store, run.id, attempt)
-    status, error = worker.work(job)
-    store.conclude(run.id, attempt, status, error)
-    assert error is None
-    return store.get(run.id)
+    return store.get(finished(store, "plain", job))
 
 
 def test_shards_cover_every_group_once():
-    assert shards(evaluate_job("scenes/swap", "m", shard=4), 10) == [(0, 4), (4, 8), (8, 10)]
-    assert shards(evaluate_job("scenes/swap@global", "m", shard=4), 10) == [(0, 10)]
+    assert EvaluationRun.of("scenes/swap", "m", shard=4).shards(10) == [(0, 4), (4, 8), (8, 10)]
+    assert EvaluationRun.of("scenes/swap@global", "m", shard=4).shards(10) == [(0, 10)]
 
 
 @pytest.fixture(scope="module")
@@ -254,8 +248,8 @@ def test_scoring_in_shards_equals_plain_scoring(store, unshipped, tmp_path, monk
     found = []
     for i, shard in enumerate((100, 5)):
         monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / f"home-{i}"))
-        config = evaluate_job("scenes/left-right", "builtin/clip", groups=12, shard=shard, device="cpu")
-        run = plain_run(store, "evaluate", config)
+        config = EvaluationRun.of("scenes/left-right", "builtin/clip", groups=12, shard=shard, device="cpu")
+        run = plain_run(store, config)
         assert not (store.folder(run.id) / "shards").exists()
         found.append((store.scores(run.id, 0), store.steps(run.id)[0]["metrics"]))
     np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-5)
@@ -263,12 +257,10 @@ def test_scoring_in_shards_equals_plain_scoring(store, unshipped, tmp_path, monk
 
 
 def test_a_shard_that_is_there_is_not_scored_again(store, clip, monkeypatch):
-    config = evaluate_job("scenes/left-right", "builtin/clip", groups=8, shard=5, device="cpu")
-    run = store.create("evaluate", "cut short", config)
-    from core.sweeps.evaluate import load_blind, shard_path
-
+    config = EvaluationRun.of("scenes/left-right", "builtin/clip", groups=8, shard=5, device="cpu")
+    run = store.create("evaluate", "cut short", config.written())
     path = shard_path(store.folder(run.id), 0, 5)
-    assert score_shard(clip, load_blind(config), 0, 5, path)
+    assert score_shard(clip, config.load_groups().blind(), 0, 5, path)
     with np.load(path) as made:
         kept = {name: made[name] for name in made.files}
     files.write_arrays(path, {**kept, "scores": kept["scores"] + 1000})  # to be recognised by
@@ -297,7 +289,7 @@ def embeddings(tmp_path):
 @pytest.fixture
 def job(embeddings):
     options = {"iterations": 4, "epochs": 2, "lr": 1e-2, "seed": 3}
-    return {**embeddings_job("ttm", embeddings, options=options), "device": "cpu"}
+    return TTMRun.of_file(embeddings, options=options, device="cpu")
 
 
 class Lost(BaseException):
@@ -318,8 +310,8 @@ def asker(keeper, run_id, after=None):
     return call
 
 
-def handed_over(store, kind, config):
-    run = store.create(kind, "far away", config)
+def handed_over(store, job):
+    run = store.create(job.kind, "far away", job.written())
     enqueue(store, run.id)
     return run.id
 
@@ -328,8 +320,8 @@ def test_a_run_whose_node_is_lost_goes_on_elsewhere_and_ends_bit_equal_to_one_at
     store, job, monkeypatch
 ):
     monkeypatch.setattr(remote_store, "CHUNK", 1000)  # many pieces
-    home = plain_run(store, "ttm", job)
-    run_id = handed_over(store, "ttm", job)
+    home = plain_run(store, job)
+    run_id = handed_over(store, job)
     keeper = DriverStore(str(store.root), "1")
     monkeypatch.setattr("core.sweeps.node.code_version", lambda: "1")
     with pytest.raises(Lost):  # two records are in, and the third one's files
@@ -360,7 +352,7 @@ def test_a_run_whose_node_is_lost_goes_on_elsewhere_and_ends_bit_equal_to_one_at
 
 
 def test_a_node_that_was_given_up_can_write_no_more(store, job, tmp_path):
-    run_id = handed_over(store, "ttm", job)
+    run_id = handed_over(store, job)
     keeper = DriverStore(str(store.root), "1")
     first, record = keeper.begin(run_id, "one", "1")
     second, _ = keeper.begin(run_id, "two", "1")
@@ -377,7 +369,7 @@ def test_a_node_that_was_given_up_can_write_no_more(store, job, tmp_path):
 
 
 def test_what_does_not_arrive_whole_is_not_there(store, job, tmp_path):
-    run_id = handed_over(store, "ttm", job)
+    run_id = handed_over(store, job)
     keeper = DriverStore(str(store.root), "1")
     attempt, _ = keeper.begin(run_id, "one", "1")
     keeper.receive(run_id, "00000001", "steps/0000.npz", 0, b"half")
@@ -391,7 +383,7 @@ def test_what_does_not_arrive_whole_is_not_there(store, job, tmp_path):
 
 
 def test_names_from_a_node_stay_inside_the_run(store, job, tmp_path):
-    run_id = handed_over(store, "ttm", job)
+    run_id = handed_over(store, job)
     keeper = DriverStore(str(store.root), "1")
     attempt, _ = keeper.begin(run_id, "one", "1")
     for name in ("../evil", "/evil", "a/../../evil", ""):
@@ -414,7 +406,9 @@ def test_stopping_reaches_a_node_and_a_stopped_run_is_not_begun(store, job, monk
     monkeypatch.setattr(attempts, "HEARTBEAT_SECONDS", 0.01)
     monkeypatch.setattr("core.sweeps.node.code_version", lambda: "1")
     keeper = DriverStore(str(store.root), "1")
-    run_id = handed_over(store, "ttm", {**job, "ttm": {**job["ttm"], "iterations": 500}})
+    run_id = handed_over(
+        store, job.model_copy(update={"settings": job.settings.updated({"iterations": 500})})
+    )
 
     def call(method, *arguments):
         answer = getattr(keeper, method)(*arguments)
@@ -433,10 +427,10 @@ def test_stopping_reaches_a_node_and_a_stopped_run_is_not_begun(store, job, monk
 def test_a_failure_on_a_node_is_a_sentence_in_the_store(store, job, monkeypatch):
     monkeypatch.setattr("core.sweeps.node.code_version", lambda: "1")
     keeper = DriverStore(str(store.root), "1")
-    run_id = handed_over(store, "ttm", {**job, "groups": 31})
+    run_id = handed_over(store, job.model_copy(update={"groups": 31}))
     assert run_cell(asker(keeper, run_id), run_id, "one", worker.work)[0] == "failed"
     assert "31 groups were asked for" in store.get(run_id).error
-    run_id = handed_over(store, "ttm", job)
+    run_id = handed_over(store, job)
     keeper = DriverStore(str(store.root), "2")
     status, error = run_cell(asker(keeper, run_id), run_id, "one", worker.work)
     assert status == "failed" and "one has Crossmatch 1 and the driver 2" in error
@@ -447,18 +441,18 @@ def test_a_model_folder_travels_to_the_node(store, tiny_clip_folder, monkeypatch
     monkeypatch.setattr("core.sweeps.node.code_version", lambda: "1")
     folder = store.root.parent / "mine" / "clip"
     shutil.copytree(tiny_clip_folder, folder)
-    config = evaluate_job("scenes/left-right", str(folder), groups=4, device="cpu")
-    home = plain_run(store, "evaluate", config)
+    config = EvaluationRun.of("scenes/left-right", str(folder), groups=4, device="cpu")
+    home = plain_run(store, config)
     keeper = DriverStore(str(store.root), "1", [str(folder)], str(store.root.parent / "cache.sqlite"))
-    run_id = handed_over(store, "evaluate", config)
+    run_id = handed_over(store, config)
     assert run_cell(asker(keeper, run_id), run_id, "far", worker.work) == ("finished", None)
     assert store.scores(run_id, 0).tobytes() == store.scores(home.id, 0).tobytes()
 
 
 def test_a_shard_that_is_handed_in_fills_the_cache_and_is_used(store, tmp_path, monkeypatch, unshipped):
     monkeypatch.setattr("core.sweeps.node.code_version", lambda: "1")
-    config = evaluate_job("scenes/left-right", "builtin/clip", groups=6, shard=3, device="cpu")
-    run_id = handed_over(store, "evaluate", config)
+    config = EvaluationRun.of("scenes/left-right", "builtin/clip", groups=6, shard=3, device="cpu")
+    run_id = handed_over(store, config)
     cache = tmp_path / "elsewhere.sqlite"
     keeper = DriverStore(str(store.root), "1", [], str(cache))
     run, attempt = store.get(run_id), store.get(run_id).attempt
@@ -469,6 +463,6 @@ def test_a_shard_that_is_handed_in_fills_the_cache_and_is_used(store, tmp_path, 
     monkeypatch.setattr("core.sweeps.evaluate.score_shard", None)  # nothing is left to score
     assert run_cell(asker(keeper, run_id), run_id, "far", worker.work) == ("finished", None)
     monkeypatch.undo()
-    home = plain_run(store, "evaluate", config)
+    home = plain_run(store, config)
     assert store.steps(run_id)[0]["metrics"] == store.steps(home.id)[0]["metrics"]
     assert not (store.folder(run_id) / "shards").exists()

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from adapted import finish
 from gates import VARIABLE, Gate, until
 from packages import WORD_COUNT, install
 
 from core import worker
 from core.base import files
 from core.base.errors import InputError
-from core.runs import attempt
 from core.runs.store import RunStore
 from core.scenes.sets import load
 from core.scorers.embedding import EmbeddingModel
@@ -103,14 +103,7 @@ def model(tmp_path):
 
 def at_home(store, cell):
     """The cell as a local worker leaves it, in this process."""
-    run = store.create(
-        cell.kind, "at home", {k: v for k, v in cell.job.items() if k != "cell"} | {"cell": "-"}
-    )
-    job = attempt.RunAttempt(store, run.id, store.queue_up(run.id))
-    status, error = worker.work(job)
-    assert error is None
-    store.conclude(run.id, job.attempt, status)
-    return run.id
+    return finish(store, "at home", cell.job)
 
 
 def node_of(cluster, store, run_id):

@@ -21,7 +21,7 @@ from core.base.errors import InputError
 from core.exchange import importing
 from core.exchange.importing import add_benchmark
 from core.runs.store import RunStore
-from core.ttm.run import ttm_job
+from core.ttm.run import TTMRun
 
 HOSTILE = (
     '<canary onload="x">**canary** [canary](http://canary.example) $canary$ `canary` :red[canary] '
@@ -80,7 +80,7 @@ def hostile_home(scored_home, tmp_path_factory):
             licence=HOSTILE,
             citation=HOSTILE,
         )
-        job = ttm_job(SET, str(model), options={"iterations": 1, "epochs": 1})
+        job = TTMRun.of(SET, str(model), options={"iterations": 1, "epochs": 1})
         run = finish(RunStore(), HOSTILE, job)
     return home, str(model), run
 
@@ -383,7 +383,7 @@ def test_a_key_reaches_no_page_address_store_or_export(open_page, monkeypatch, t
             assert KEY not in json.dumps([text for _, text in shown(test)])
             assert KEY not in json.dumps(dict(test.query_params))
         store = RunStore()
-        run = store.create("ttm", "t", ttm_job("scenes/swap", "builtin/clip"))
+        run = store.create("ttm", "t", TTMRun.of("scenes/swap", "builtin/clip").written())
         store.conclude(run.id, store.queue_up(run.id), "failed", "It broke.")
         out = export_run(store, run.id, tmp_path / "out")
     assert KEY not in caplog.text

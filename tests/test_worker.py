@@ -12,17 +12,19 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+from counting_worker import Counting, CountRun
 from gates import VARIABLE, Gate, until
+from worlds import varied
 
 from core import worker
 from core.base import files, processes
 from core.base.errors import InputError
-from core.runs import attempt
+from core.runs import attempt, checkpoints
 from core.runs import store as runs
+from core.runs.checkpoints import carry_out
 from core.runs.store import RunStore, launch, resume
-from core.ttm import background
 from core.ttm import run as jobs
-from core.ttm.records import BINS
+from core.ttm.records import BINS, ProgressPlan
 
 TESTS = Path(__file__).resolve().parent
 COUNTING = "counting_worker"  # tests/counting_worker.py
@@ -61,7 +63,7 @@ def ended(run):
 
 
 def counting(store, total=6, **config):
-    return store.create("count", "counting", {"total": total, **config})
+    return store.create("count", "counting", CountRun(settings=Counting(total=total, **config)).written())
 
 
 def expected(total):
@@ -299,13 +301,13 @@ def test_a_worker_that_waits_has_imported_neither_torch_nor_numpy():
 def job(tiny_clip_folder):
     """Three short iterations; AdamW's moments are kept, so that they too must survive a restart."""
     options = {"iterations": 3, "epochs": 2, "lr": 1e-3, "keep_optimizer": True}
-    return jobs.ttm_job("scenes/left-right", str(tiny_clip_folder), groups=12, options=options)
+    return jobs.TTMRun.of("scenes/left-right", str(tiny_clip_folder), groups=12, options=options)
 
 
 @pytest.fixture(scope="module")
 def uninterrupted(job):
     """The records of the loop itself, as the command line prints them."""
-    return [timeless(item.record) for item in jobs.execute(job)]
+    return [timeless(item.record) for item in job.execute()]
 
 
 def timeless(record):
@@ -333,8 +335,8 @@ def begin(store, run_id):
 
 
 def test_ttm_as_a_run_has_the_records_of_the_foreground_and_keeps_arrays_and_model(store, job, uninterrupted):
-    run = store.create("ttm", "t", job)
-    assert background.run_job(begin(store, run.id))
+    run = store.create("ttm", "t", job.written())
+    assert carry_out(begin(store, run.id), job)
     assert records(store, run.id) == uninterrupted and [step["iteration"] for step in uninterrupted] == [
         0,
         1,
@@ -362,7 +364,7 @@ def scored(folder, job):
     from core.scoring.load import load_scorer
     from core.scoring.scores import score_groups
 
-    return score_groups(load_scorer(str(folder)), jobs.load_groups(job).blind())
+    return score_groups(load_scorer(str(folder)), job.load_groups().blind())
 
 
 def test_a_record_says_what_the_command_line_promises(uninterrupted):
@@ -386,27 +388,27 @@ def test_a_record_says_what_the_command_line_promises(uninterrupted):
 @pytest.mark.parametrize("crash", ["checkpoint", "record", "model", "last word"])
 def test_a_crash_between_any_two_writes_changes_nothing(store, job, uninterrupted, monkeypatch, crash):
     """Before the checkpoint of iteration 2, between it and its record, before the final model, and after it."""
-    run = store.create("ttm", "t", job)
+    run = store.create("ttm", "t", job.written())
     with monkeypatch.context() as patch:
         if crash == "checkpoint":
             patch.setattr(
-                background,
-                "save_checkpoint",
-                fail_at(2, background.save_checkpoint, lambda _, step, record: step),
+                checkpoints,
+                "write_checkpoint",
+                fail_at(2, checkpoints.write_checkpoint, lambda _, now: now.record),
             )
         elif crash == "record":
             patch.setattr(
                 attempt.RunAttempt, "append", fail_at(2, attempt.RunAttempt.append, lambda _, record: record)
             )
         elif crash == "model":
-            patch.setattr(background, "publish_model", fail_at(3, background.publish_model, lambda *_: 3))
+            patch.setattr(checkpoints, "_publish", fail_at(3, checkpoints._publish, lambda *_: 3))
         with pytest.raises(KeyboardInterrupt):
-            background.run_job(begin(store, run.id))
+            carry_out(begin(store, run.id), job)
             raise KeyboardInterrupt
     if crash in ("model", "last word"):  # nothing is trained again
         monkeypatch.setattr("core.ttm.loop.fit", None)
     write_dead(store, run.id)
-    assert background.run_job(begin(store, run.id))
+    assert carry_out(begin(store, run.id), job)
     assert records(store, run.id) == uninterrupted
 
 
@@ -427,7 +429,7 @@ def write_dead(store, run_id):
 
 
 def test_a_stop_in_the_middle_of_an_iteration_drops_that_iteration_only(store, job, uninterrupted):
-    run = store.create("ttm", "t", job)
+    run = store.create("ttm", "t", job.written())
     first = begin(store, run.id)
     tell = first.progress
 
@@ -436,24 +438,24 @@ def test_a_stop_in_the_middle_of_an_iteration_drops_that_iteration_only(store, j
         tell(fraction, message)
 
     first.progress = progress
-    assert not background.run_job(first)
+    assert not carry_out(first, job)
     assert records(store, run.id) == uninterrupted[:2]
     store.conclude(run.id, first.attempt, "stopped")
-    assert background.run_job(begin(store, run.id))
+    assert carry_out(begin(store, run.id), job)
     assert records(store, run.id) == uninterrupted
 
 
 def test_a_damaged_checkpoint_is_noticed_and_the_run_starts_again_with_a_note(store, job, uninterrupted):
-    run = store.create("ttm", "t", job)
+    run = store.create("ttm", "t", job.written())
     first = begin(store, run.id)
     first.stopping = lambda: store.get(run.id).done >= 2
-    assert not background.run_job(first)
+    assert not carry_out(first, job)
     store.conclude(run.id, first.attempt, "stopped")
     weights = store.folder(run.id) / "checkpoint-0002" / "model" / "model.safetensors"
     data = bytearray(weights.read_bytes())
     data[-1] ^= 1
     weights.write_bytes(data)
-    assert background.run_job(begin(store, run.id))
+    assert carry_out(begin(store, run.id), job)
     found = records(store, run.id)
     assert found[0].pop("note") == "The checkpoint of iteration 2 was damaged; the run started again."
     assert found[0] == {name: value for name, value in uninterrupted[0].items() if name != "note"}
@@ -473,10 +475,10 @@ def sort_of_job(sort, folder):
     """A short run of every sort there is."""
     options = SORTS[sort]
     if sort == "simplematch":
-        return jobs.simplematch_job("scenes/left-right", str(folder), groups=12, options=options)
+        return jobs.SimpleMatchRun.of("scenes/left-right", str(folder), groups=12, options=options)
     options = {"iterations": 3, "epochs": 2, "lr": 1e-3, **options}
     share = 0.5 if sort == "transfer" else None
-    return jobs.ttm_job("scenes/left-right", str(folder), groups=12, options=options, adapt_on=share)
+    return jobs.TTMRun.of("scenes/left-right", str(folder), groups=12, options=options, adapt_on=share)
 
 
 @pytest.mark.parametrize("sort", SORTS)
@@ -484,33 +486,31 @@ def test_every_sort_of_run_killed_at_any_iteration_ends_as_if_it_had_not_been(
     store, tiny_clip_folder, monkeypatch, sort
 ):
     job = sort_of_job(sort, tiny_clip_folder)
-    whole = [timeless(item.record) for item in jobs.execute(job)]
+    whole = [timeless(item.record) for item in job.execute()]
     assert len(whole) > 2
-    run = store.create(jobs.kind_of(job), "t", job)
+    run = store.create(job.kind, "t", job.written())
     for iteration in range(1, len(whole)):  # before each checkpoint, then before each record
-        for name, at in (("save_checkpoint", background), ("append", attempt.RunAttempt)):
-            which = (
-                (lambda _, step, record: step) if name == "save_checkpoint" else (lambda _, record: record)
-            )
+        for name, at in (("write_checkpoint", checkpoints), ("append", attempt.RunAttempt)):
+            which = (lambda _, now: now.record) if name == "write_checkpoint" else (lambda _, record: record)
             with monkeypatch.context() as patch:
                 patch.setattr(at, name, fail_at(iteration, getattr(at, name), which))
                 with pytest.raises(KeyboardInterrupt):
-                    worker.KINDS[run.kind](begin(store, run.id))
+                    carry_out(begin(store, run.id), job)
             write_dead(store, run.id)
-    assert worker.KINDS[run.kind](begin(store, run.id))
+    assert carry_out(begin(store, run.id), job)
     assert records(store, run.id) == whole
     arrays = store.arrays(run.id, len(whole) - 1)
     np.testing.assert_allclose(scored(store.folder(run.id) / "model", job), arrays["scores"], atol=1e-4)
 
 
 def test_simple_match_as_a_run_ends_when_it_is_over_and_not_before(store, tiny_clip_folder):
-    job = jobs.simplematch_job(
+    job = jobs.SimpleMatchRun.of(
         "scenes/left-right",
         str(tiny_clip_folder),
         groups=12,
         options={"rounds": 9, "patience": 1, "lr": 1e-9},
     )
-    run = store.create("simplematch", "t", job)
+    run = store.create("simplematch", "t", job.written())
     assert worker.work(queued_job(store, run.id)) == ("finished", None)
     assert [step["iteration"] for step in store.steps(run.id)] == [0, 1, 2]
     assert store.get(run.id).total == 9
@@ -521,8 +521,8 @@ def test_a_real_run_killed_at_work_goes_on_to_the_same_end(store, gate, tmp_path
     path, rng = tmp_path / "embeddings.npz", np.random.default_rng(0)
     np.savez(path, img=rng.normal(size=(24, 8)), cap=rng.normal(size=(24, 8)))
     options = {"iterations": 3, "epochs": 2, "lr": 1e-3, "keep_optimizer": True}
-    job = jobs.embeddings_job("ttm", path, options=options)
-    run = store.create("ttm", "t", job)
+    job = jobs.TTMRun.of_file(path, options=options)
+    run = store.create("ttm", "t", job.written())
     launch(store, run.id, GATED)
     gate.let(1)
     pid = wait(store, run.id, lambda run: run.done == 1).pid
@@ -531,13 +531,13 @@ def test_a_real_run_killed_at_work_goes_on_to_the_same_end(store, gate, tmp_path
     resume(store, run.id)
     run = wait(store, run.id, ended)
     assert (run.status, run.error, run.total) == ("finished", None, 3)
-    assert records(store, run.id) == [timeless(item.record) for item in jobs.execute(job)]
+    assert records(store, run.id) == [timeless(item.record) for item in job.execute()]
 
 
 def test_a_full_disk_fails_the_run_with_one_sentence_and_the_run_goes_on_when_there_is_room(
     store, job, uninterrupted, monkeypatch
 ):
-    run = store.create("ttm", "t", job)
+    run = store.create("ttm", "t", job.written())
 
     def full(path, arrays):
         raise OSError(28, "No space left on device")
@@ -547,12 +547,16 @@ def test_a_full_disk_fails_the_run_with_one_sentence_and_the_run_goes_on_when_th
         status, error = worker.work(queued_job(store, run.id))
     assert status == "failed" and "No space left on device" in error and "free some space" in error
     store.conclude(run.id, 1, status, error)
-    assert background.run_job(begin(store, run.id))
+    assert carry_out(begin(store, run.id), job)
     assert records(store, run.id) == uninterrupted
 
 
+def changed(job, **settings):
+    return job.model_copy(update={"settings": varied(job.settings, **settings)})
+
+
 def test_the_oracle_trains_on_exactly_the_right_groups(job):
-    steps = list(jobs.execute({**job, "oracle": True}))
+    steps = list(job.model_copy(update={"oracle": True}).execute())
     assert [item.record["threshold"] for item in steps] == [None] * 4
     assert all(item.record["precision"] in (1.0, None) for item in steps)
     assert steps[1].record["selected"] == round(12 * steps[0].record["metrics"]["group_match"]["value"] / 100)
@@ -560,9 +564,9 @@ def test_the_oracle_trains_on_exactly_the_right_groups(job):
 
 def test_the_global_variant_is_recorded_with_its_own_metrics_and_precision(job):
     options = {"variant": "global", "iterations": 1, "coverage_first": 1.0}
-    item = list(jobs.execute({**job, "ttm": {**job["ttm"], "tau_last": None, **options}}))[-1]
-    truth = jobs.load_groups(job).truth
-    right = item.step.matching == truth + 2 * np.arange(12)[:, None]
+    item = list(changed(job, **options, tau_last=None).execute())[-1]
+    truth = job.load_groups().truth
+    right = item.arrays["matching"] == truth + 2 * np.arange(12)[:, None]
     assert item.record["selected"] == 24 and item.record["precision"] == right.mean()
     assert {"global_match", "image_to_text_r1", "text_to_image_r1"} <= set(item.record["metrics"])
 
@@ -572,10 +576,12 @@ def test_a_job_names_its_settings_its_model_folder_for_good_and_refuses_what_mak
 ):
     (tmp_path / "models" / "mine").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
-    made = jobs.ttm_job("scenes/left-right", "models/mine", options={"tau_first": 2.0, "lr": None, "seed": 3})
-    assert made["model"] == str(tmp_path / "models" / "mine") and json.loads(json.dumps(made)) == made
-    assert (made["ttm"]["tau_first"], made["ttm"]["coverage_first"], made["ttm"]["seed"]) == (2.0, None, 3)
-    assert jobs.ttm_job("b", "openai/clip")["model"] == "openai/clip"
+    made = jobs.TTMRun.of(
+        "scenes/left-right", "models/mine", options={"tau_first": 2.0, "lr": None, "seed": 3}
+    )
+    assert made.model == str(tmp_path / "models" / "mine")
+    assert (made.settings.tau_first, made.settings.coverage_first, made.seed) == (2.0, None, 3)
+    assert jobs.TTMRun.of("b", "openai/clip").model == "openai/clip"
     for wrong, sentence in [
         ({"preset": "builtim"}, "did you mean 'builtin'"),
         ({"preset": "simplematch/builtin"}, "not one of test-time matching"),
@@ -583,7 +589,7 @@ def test_a_job_names_its_settings_its_model_folder_for_good_and_refuses_what_mak
         ({"options": {"lr": -1.0}}, "lr"),
     ]:
         with pytest.raises(InputError, match=sentence):
-            jobs.ttm_job("b", "m", **wrong)
+            jobs.TTMRun.of("b", "m", **wrong)
 
 
 @pytest.mark.parametrize(
@@ -597,16 +603,16 @@ def test_a_job_names_its_settings_its_model_folder_for_good_and_refuses_what_mak
 )
 def test_what_cannot_be_loaded_is_one_sentence(job, change, sentence):
     with pytest.raises(InputError, match=sentence):
-        next(iter(jobs.execute({**job, **change})))
+        next(job.model_copy(update=change).execute())
 
 
 def test_the_plan_knows_that_late_iterations_take_longer():
-    plan = background.ProgressPlan(4)
+    plan = ProgressPlan(4)
     assert [plan.fraction(share) for share in (0.0, 0.25, 0.5, 1.0)] == [0.0, 0.25, 0.5, 1.0]
-    plan = background.ProgressPlan(4)
+    plan = ProgressPlan(4)
     # One of four groups was trained on; the next thresholds take two, three and four of them.
-    plan.update([0.25], [0.5, 0.75, 1.0])
-    scoring = background.ProgressPlan.SCORING
+    plan.update(0.25, [0.5, 0.75, 1.0])
+    scoring = ProgressPlan.SCORING
     assert plan.fraction(0.25) == pytest.approx((scoring + 0.25) / (4 * scoring + 2.5))
     assert plan.fraction(0.5) == pytest.approx((2 * scoring + 0.75) / (4 * scoring + 2.5))
     assert plan.fraction(0.1) == plan.fraction(0.5)  # a bar never goes back

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from core.datasets.embeddings import RowImage
 from core.groups import Group, GroupSet
 from core.metrics import groups as metrics
+from core.runs.checkpoints import write_checkpoint
+from core.runs.description import Iteration
 from core.scorers.embedding import EmbeddingModel
+from core.ttm import checkpoint
 
 
 def world(n=60, m=2, k=2, seed=0, size=12, useful=4, signal=0.6):
@@ -42,6 +47,12 @@ def percent(step, groups, name="group_match"):
 
 def weights(model):
     return b"".join(t.detach().cpu().numpy().tobytes() for t in model.module.state_dict().values())
+
+
+def checkpointed(folder, step):
+    """The checkpoint of a step of `run_ttm` in a run's folder."""
+    save = partial(checkpoint.save_state, state=step.state)
+    return write_checkpoint(folder, Iteration({"iteration": step.iteration}, {}, step.model, save))
 
 
 def varied(config, **changes):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, Estimate, headline_metrics
 from core.runs.store import Run, RunStore, resume
-from core.ttm.run import KINDS, describe, load_groups
+from core.ttm.run import RUNS, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, sweeps
 from ui.page import show_errors
 
@@ -34,7 +34,7 @@ STATUS: dict[str, tuple[str, Colour]] = {
 }
 
 
-def all_sweeps(store: RunStore, kinds: Sequence[str] | None = KINDS) -> list[SeedGroup]:
+def all_sweeps(store: RunStore, kinds: Collection[str] | None = RUNS.keys()) -> list[SeedGroup]:
     """Every run of these kinds (None: of all), the newest first, the seeds of one group together."""
     return sweeps([run for run in store.list() if kinds is None or run.kind in kinds])
 
@@ -55,7 +55,7 @@ def runs_of(store: RunStore, name: str) -> list[Run]:
         found = group_runs(store, name) if name.startswith("g-") else [store.get(name)]
     except InputError:
         return []
-    return [run for run in found if run.kind in KINDS]
+    return [run for run in found if run.kind in RUNS]
 
 
 def open_run(name: str) -> None:
@@ -72,7 +72,7 @@ def settings_line(store: RunStore, name: str) -> str:
     found = runs_of(store, name) if name != NEW else []
     if not found:
         return ""
-    line = describe(found[0].config)
+    line = adaptation(found[0].config).describe()
     return line if len(found) == 1 else f"{line.rpartition(' · ')[0]} · {len(found)} seeds"
 
 
@@ -215,7 +215,7 @@ def _simplematch_cards(config: Mapping[str, Any], first: Any, last: Any, part: s
 @st.cache_resource(max_entries=16, show_spinner="Loading groups …")
 def run_groups(run_id: str, _config: Mapping[str, Any]) -> GroupSet:
     """The groups of a run, with their truth."""
-    return load_groups(_config)
+    return adaptation(_config).load_groups()
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

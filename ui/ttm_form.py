@@ -14,7 +14,7 @@ from core.metrics.evaluation import Evaluation
 from core.scoring.weights import weights_bytes
 from core.ttm.config import AUGMENTATIONS, PRECISIONS, SCHEDULES, THRESHOLD_MODES, TrainConfig
 from core.ttm.defaults import absolute_name
-from core.ttm.run import embeddings_job, simplematch_job, store_embeddings, ttm_job
+from core.ttm.run import RUNS, AdaptationRun, store_embeddings
 from core.ttm.transfer import adapted_pool
 from ui.fields import number
 from ui.loaders import evaluate, load_groups, model_source
@@ -46,7 +46,7 @@ HELP = {
 class PlannedRun(NamedTuple):
     """What the form describes: a run of its first seed, and what it is of."""
 
-    job: dict[str, Any]  # core.ttm.run
+    job: AdaptationRun
     title: str
     groups: int
 
@@ -60,7 +60,7 @@ class AdaptationInput(NamedTuple):
     model: str
     groups: GroupSet
     evaluation: Evaluation  # before adaptation, all groups
-    file: dict[str, Any]  # arguments of `embeddings_job`
+    file: dict[str, Any]  # arguments of `AdaptationRun.of_file`
     shape: str | None = None  # of the groups, where the benchmark mixes several
 
 
@@ -333,11 +333,10 @@ def plan(selection: Selection) -> tuple[PlannedRun, Evaluation] | None:
 
 def _job(
     kind: str, found: AdaptationInput, options: dict[str, Any], common: dict[str, Any], oracle: bool
-) -> dict[str, Any]:
+) -> AdaptationRun:
     more = {**common, "preset": st.session_state["preset"], "options": options}
     if kind == "ttm":
         more["oracle"] = oracle
     if found.benchmark is None:
-        return embeddings_job(kind, **found.file, **more)
-    make = ttm_job if kind == "ttm" else simplematch_job
-    return make(found.benchmark, found.model, split=found.split, shape=found.shape, **more)
+        return RUNS[kind].of_file(**found.file, **more)
+    return RUNS[kind].of(found.benchmark, found.model, split=found.split, shape=found.shape, **more)

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import streamlit as st
 
 from core import figures
 from core.figures.text import escape_markdown
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
-from core.ttm.config import TTMConfig, thresholds
+from core.ttm.config import thresholds
+from core.ttm.run import AdaptationRun, SimpleMatchRun
 from ui.export import chart
 
 
-def preview(job: Mapping[str, Any], evaluation: Evaluation) -> None:
+def preview(job: AdaptationRun, evaluation: Evaluation) -> None:
     """The thresholds that the first scores resolve to, and what they would select today."""
     total = len(evaluation.ids)
-    if "simplematch" in job:
+    if isinstance(job, SimpleMatchRun):
         tied = int(evaluation.matches.tied.sum())
         st.markdown(
             f"Overfits to the induced matchings of **{total - tied}** groups; {tied} are tied and left out."
         )
         return
-    config = TTMConfig(**job["ttm"])
-    if job["oracle"]:
+    config = job.settings
+    if job.oracle:
         hits = int((evaluation.outcomes[metrics.GROUP_MATCH].value == 1).sum())
         st.markdown(
             f"The oracle **uses the truth**: it trains on the {hits} of {total} groups that are matched correctly now."

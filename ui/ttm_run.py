@@ -20,7 +20,7 @@ from core.runs.models import public as publishable
 from core.runs.models import run_model
 from core.runs.store import Run, RunStore
 from core.ttm.explain import GLOBAL, explain, group_history_text
-from core.ttm.run import adaptation_pool
+from core.ttm.run import adaptation
 from ui.export import chart, export_section
 from ui.images import draw_group
 from ui.runs import before_and_after, controls, evaluation_at, run_groups
@@ -160,7 +160,7 @@ def changes(store: RunStore, run: Run) -> None:
         return
     st.subheader("What changed", anchor=False)
     before, after = (evaluation_at(run.id, i, run.attempt, run) for i in (0, run.done))
-    pool = adaptation_pool(run.config, groups.blind())
+    pool = adaptation(run.config).pool(groups.blind())
     sides = {"": np.ones(len(groups), bool)} if pool is None else {"adapted": pool, "untouched": ~pool}
     for side, mask in sides.items():
         for name in metrics.headline_metrics(after.outcomes):

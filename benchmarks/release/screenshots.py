@@ -96,12 +96,12 @@ def runs(home: Path) -> list[str]:
     """Two finished runs with different seeds."""
     os.environ["CROSSMATCH_HOME"] = str(home)
     from core.runs.store import RunStore, launch
-    from core.ttm.run import ttm_job
+    from core.ttm.run import TTMRun
 
     store, ids = RunStore(), []
     for seed in (0, 1):
-        job = ttm_job(SET, "builtin/clip", options={"seed": seed})
-        ids.append(store.create("ttm", f"{SET} · builtin/clip · seed {seed}", job).id)
+        job = TTMRun.of(SET, "builtin/clip", options={"seed": seed})
+        ids.append(store.create("ttm", f"{SET} · builtin/clip · seed {seed}", job.written()).id)
         launch(store, ids[-1])
     while any(store.get(i).live for i in ids):
         time.sleep(1)

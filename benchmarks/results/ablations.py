@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from core.ttm.run import execute, simplematch_job, ttm_job
+from core.ttm.run import RUNS, AdaptationRun
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "assets" / "results" / "ttm_ablations.csv"
@@ -84,15 +84,14 @@ STUDIES: dict[str, list[Cell]] = {
 }
 
 
-def job_of(cell: Cell) -> dict[str, Any]:
-    """The description that `core.ttm.run.execute` takes."""
+def job_of(cell: Cell) -> AdaptationRun:
+    """The run of a cell."""
     options: dict[str, Any] = {"seed": cell.seed}
     for part in () if cell.setting == "preset" else cell.setting.split():
         name, _, value = part.partition("=")
         options[name] = _value(name, value)
     own = {name: options.pop(name) for name in ("oracle", "adapt_on") if name in options}
-    make = ttm_job if cell.kind == "ttm" else simplematch_job
-    return make(cell.benchmark, cell.model, options=options, **own)
+    return RUNS[cell.kind].of(cell.benchmark, cell.model, options=options, **own)
 
 
 def _value(name: str, text: str) -> object:
@@ -105,7 +104,7 @@ def _value(name: str, text: str) -> object:
 
 def measure(cell: Cell) -> list[dict[str, object]]:
     """The rows of one run."""
-    return [row for done in execute(job_of(cell)) for row in rows_of(cell, done.record)]
+    return [row for done in job_of(cell).execute() for row in rows_of(cell, done.record)]
 
 
 def rows_of(cell: Cell, record: dict[str, Any]) -> Iterator[dict[str, object]]:

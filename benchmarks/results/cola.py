@@ -22,8 +22,8 @@ import pandas as pd
 from core.base.paths import assets
 from core.cola import table
 from core.cola.forgetting import cost_table, unadapted_sets
-from core.cola.run import adapt_job, evaluation, execute
-from core.scorers.cola_config import KIND, STRATEGIES
+from core.cola.run import StrategyRun, evaluation
+from core.scorers.cola_config import STRATEGIES
 from core.scoring.retrieval import first_images, score_retrieval
 
 RESULTS = assets() / "results"
@@ -53,15 +53,15 @@ def tune(strategies: list[str], options: dict[str, Any], say: Any) -> pd.DataFra
                 and ((known["strategy"] == strategy) & (known["lr"] == lr) & (known["base_key"] == key)).any()
             ):
                 continue
-            job = adapt_job(options={**options, "strategy": strategy, "lr": lr, "seed": TUNE_SEED})
+            job = StrategyRun.of(options={**options, "strategy": strategy, "lr": lr, "seed": TUNE_SEED})
             started = time.perf_counter()
-            *_, last = execute(job, final=False)
+            *_, last = job.execute(final=False)
             found = evaluation(validation, score_retrieval(last.model, validation)).record()["cola_map"]
             row = {
                 "strategy": strategy,
                 "lr": lr,
                 "base_key": key,
-                "steps": job[KIND]["steps"] * job[KIND]["epochs"],
+                "steps": job.settings.steps * job.settings.epochs,
             }
             for part in ("all", "seen", "unseen"):
                 row |= {
@@ -114,9 +114,9 @@ def costs(say: Any, options: Mapping[str, Any] | None = None) -> pd.DataFrame:
     """What each strategy (first seed) costs on the built-in group sets, none of which it was trained on."""
     parts = []
     for job in wanted(list(STRATEGIES), table.SEEDS[:1], options):
-        name = job[KIND]["strategy"]
+        name = job.settings.strategy
         say(f"cost of {name}")
-        sets = [s for s in unadapted_sets(job["benchmark"]) if s.startswith("scenes/")]
+        sets = [s for s in unadapted_sets(job.benchmark) if s.startswith("scenes/")]
         parts.append(cost_table(table.cached_result(job)["model"], sets=sets).assign(strategy=name))
     found = pd.concat(parts, ignore_index=True)
     found.round(3).to_csv(RESULTS / "cola_cost.csv", index=False)
@@ -146,7 +146,7 @@ def main(arguments: list[str]) -> None:
             started = time.perf_counter()
             after = table.cached_result(job)["after"]["retrieval"]["cola_map"]["all"]["value"]
             say(
-                f"{job[KIND]['strategy']} seed {job[KIND]['seed']}: {after:.1f}, {time.perf_counter() - started:.0f} s"
+                f"{job.settings.strategy} seed {job.seed}: {after:.1f}, {time.perf_counter() - started:.0f} s"
             )
     else:
         write(say, options)

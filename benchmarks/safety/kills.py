@@ -21,7 +21,7 @@ from typing import Any
 import psutil
 
 from core.runs.store import HEARTBEAT_TIMEOUT, Run, RunStore, launch, resume
-from core.ttm.run import execute, ttm_job
+from core.ttm.run import TTMRun
 
 JOB = {"iterations": 5, "epochs": 2, "seed": 0}
 WITHIN = 8.0  # seconds until a kill, at most; the process needs some of them to import
@@ -63,12 +63,12 @@ def main() -> int:
     runs = leftovers = (
         0  # files of writes that were cut short: nobody reads them, deleting the run removes them
     )
-    job = ttm_job("scenes/left-right", "builtin/clip", groups=24, options=JOB, device="cpu")
-    expected = [timeless(item.record) for item in execute(job)]
+    job = TTMRun.of("scenes/left-right", "builtin/clip", groups=24, options=JOB, device="cpu")
+    expected = [timeless(item.record) for item in job.execute()]
     with tempfile.TemporaryDirectory(prefix="crossmatch-kills-") as place:
         store = RunStore(Path(place) / "runs")
         while len(noticed) < args.kills:
-            run = launch(store, store.create("ttm", "killed", job).id)
+            run = launch(store, store.create("ttm", "killed", job.written()).id)
             runs += 1
             while run.status != "finished":
                 took = killed(store, run, dice, args.within) if len(noticed) < args.kills else None

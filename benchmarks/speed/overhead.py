@@ -16,7 +16,7 @@ import torch
 from core.groups import ImageRef
 from core.scorers.huggingface import TransformersModel
 from core.scoring.load import load_scorer
-from core.ttm.run import execute, load_groups, ttm_job
+from core.ttm.run import TTMRun
 
 # Together they are forward, backward and optimizer step; none of them calls another.
 MODEL = (
@@ -32,9 +32,9 @@ def measure(
 
     The last row says what was done once per run: `opened` images, `_tokenize` calls, and a scoring pass per iteration.
     """
-    job = ttm_job(benchmark, "builtin/clip", options={"iterations": iterations, **options})
-    images = load_groups(job).unique_images()[0]
-    load_scorer(job["model"])  # kept from now on; to check its tokenizer it reads a caption of its own
+    job = TTMRun.of(benchmark, "builtin/clip", options={"iterations": iterations, **options})
+    images = job.load_groups().unique_images()[0]
+    load_scorer(job.model)  # kept from now on; to check its tokenizer it reads a caption of its own
     with (
         counted(TransformersModel, "_tokenize") as tokenized,
         counted(TransformersModel, "score_prepared") as passes,
@@ -42,7 +42,7 @@ def measure(
         timed(*MODEL) as inside,
     ):
         began, before = perf_counter(), 0.0
-        for done in execute(job):
+        for done in job.execute():
             seconds, own = perf_counter() - began, inside["seconds"] - before
             row = {"seconds": round(seconds, 3), "outside": round(seconds - own, 3)}
             # Before iteration 1 images are decoded and captions tokenised for the whole run.

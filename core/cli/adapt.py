@@ -10,10 +10,11 @@ from core.base.errors import InputError
 from core.cli import options
 from core.cli.given_options import benchmark_argument, refuse_unused
 from core.cli.output import format_metrics, format_spread, format_step, make_folder, print_note, show_json
-from core.runs.store import RunStore, launch
+from core.runs.engine import start
+from core.runs.store import RunStore
 from core.ttm.defaults import preset_target
-from core.ttm.run import embeddings_job, execute, kind_of, simplematch_job, ttm_job
-from core.ttm.seeds import final_values, launch_seeds, seed_jobs, summary
+from core.ttm.run import RUNS, AdaptationRun
+from core.ttm.seeds import final_values, launch_seeds, seeded, summary
 
 _HOW = ("groups", "preset", "adapt_on", "split_seed", "device")
 _TRAINING = ("epochs", "lr", "batch", "micro_batch", "augmentation", "precision", "seed")
@@ -126,7 +127,7 @@ def simplematch(
 
 def _job(
     kind: str, given: Mapping[str, Any], names: tuple[str, ...], more: Mapping[str, Any]
-) -> dict[str, Any]:
+) -> AdaptationRun:
     """The description of a run from a command's arguments."""
     if given["background"]:
         refuse_unused("with --background: get the model with `runs export` when the run has finished", "save")
@@ -139,11 +140,10 @@ def _job(
             raise InputError("Give exactly one of --benchmark NAME or --embeddings FILE.")
         refuse_unused("with --embeddings", "model", "split")
         file, shape = given["embeddings"], given["shape"] or "2x2"
-        return embeddings_job(kind, file, shape, scale=given["scale"], **common)
+        return RUNS[kind].of_file(file, shape, scale=given["scale"], **common)
     refuse_unused("without --embeddings", "scale")
     benchmark, model = _subject(given)
-    make = ttm_job if kind == "ttm" else simplematch_job
-    return make(benchmark, model, split=given["split"], shape=given["shape"], **common)
+    return RUNS[kind].of(benchmark, model, split=given["split"], shape=given["shape"], **common)
 
 
 def _subject(given: Mapping[str, Any]) -> tuple[str, str]:
@@ -158,21 +158,19 @@ def _subject(given: Mapping[str, Any]) -> tuple[str, str]:
     return benchmark, given["model"] or (home and home.model) or "builtin/clip"
 
 
-def _seeded(
-    job: dict[str, Any], seeds: int, save: Path | None
-) -> Iterator[tuple[dict[str, Any], Path | None]]:
+def _seeded(job: AdaptationRun, seeds: int, save: Path | None) -> Iterator[tuple[AdaptationRun, Path | None]]:
     """The description for every seed, and the folder for its model."""
     if save is not None:
         make_folder(save, "--save")
-    for each in seed_jobs(job, seeds):
-        folder = save and (save if seeds == 1 else save / f"seed-{each[kind_of(each)]['seed']}")
+    for each in seeded(job, seeds):
+        folder = save and (save if seeds == 1 else save / f"seed-{each.seed}")
         yield each, folder
 
 
-def _run(job: dict[str, Any], save: Path | None, several: bool, as_json: bool) -> list[dict[str, Any]]:
+def _run(job: AdaptationRun, save: Path | None, several: bool, as_json: bool) -> list[dict[str, Any]]:
     """One foreground run of test-time matching; its records."""
-    records, last, seed = [], None, job["ttm"]["seed"]
-    for last in execute(job):
+    records, last, seed = [], None, job.seed
+    for last in job.execute():
         records.append(last.record)
         shown = {**last.record, "seed": seed} if several else last.record
         head = f"seed {seed}  " if several else ""
@@ -188,20 +186,20 @@ def _save(last: Any, folder: Path | None) -> None:
         print_note(f"wrote the adapted model to {folder}")
 
 
-def _show_summary(done: list[list[dict[str, Any]]], job: dict[str, Any], as_json: bool) -> None:
+def _show_summary(done: list[list[dict[str, Any]]], job: AdaptationRun, as_json: bool) -> None:
     rows = summary(done)
     if as_json:
-        show_json({"summary": rows, "final": final_values(done, [job] * len(done))})
+        show_json({"summary": rows, "final": final_values(done, [job.written()] * len(done))})
         return
     print(f"\nmean and standard deviation over {len(done)} seeds; the last iteration is the result")
     for row in rows:
         print(format_spread(row))
 
 
-def _before_and_after(job: dict[str, Any], save: Path | None) -> dict[str, Any]:
+def _before_and_after(job: AdaptationRun, save: Path | None) -> dict[str, Any]:
     """One foreground SimpleMatch."""
     records, last = [], None
-    for last in execute(job):
+    for last in job.execute():
         print_note(f"round {last.record['iteration']}: {last.record['seconds']:.1f} s")
         records.append(last.record)
     _save(last, save)
@@ -212,7 +210,7 @@ def _before_and_after(job: dict[str, Any], save: Path | None) -> dict[str, Any]:
         "rounds": records[-1]["iteration"],
         "fitted": records[-1]["fitted"],
         "seconds": round(sum(record["seconds"] for record in records), 2),
-        "seed": job["simplematch"]["seed"],
+        "seed": job.seed,
         "note": " ".join(dict.fromkeys(r["note"] for r in records if r["note"])),
     }
 
@@ -223,18 +221,17 @@ def _metrics_record(record: Mapping[str, Any], told: str) -> dict[str, Any]:
     return {"truth": told, **{name: record[name] for name in names}}
 
 
-def _truth(job: Mapping[str, Any], record: Mapping[str, Any]) -> str:
-    if job.get("embeddings"):
+def _truth(job: AdaptationRun, record: Mapping[str, Any]) -> str:
+    if job.embeddings:
         return "identity (the file names none: image i belongs to caption i)"
     return "given" if record["metrics"] else "unknown"
 
 
-def _start(job: dict[str, Any], seeds: int, as_json: bool) -> None:
+def _start(job: AdaptationRun, seeds: int, as_json: bool) -> None:
     """One background run, or a group of them."""
-    store, title = RunStore(), f"{job['model']} on {job['benchmark']}"
+    store, title = RunStore(), f"{job.model} on {job.benchmark}"
     if seeds == 1:
-        run = store.create(kind_of(job), title, job)
-        launch(store, run.id)
+        run = start(store, title, job)
         text = f"started run {run.id}; see `crossmatch runs show {run.id}`"
         show_json({"id": run.id}) if as_json else print(text)
         return

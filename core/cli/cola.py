@@ -12,12 +12,12 @@ import typer
 from core.base.errors import InputError
 from core.cli import options as o
 from core.cli.given_options import benchmark_argument, refuse_unused
-from core.cli.output import ProgressPrinter, make_folder, print_note, show_json, writing
-from core.cola.background import launch_adaptation
+from core.cli.output import ProgressPrinter, print_note, show_json, writing
 from core.cola.forgetting import cost_table, run_table
-from core.cola.run import adapt_job, execute
+from core.cola.run import StrategyRun
 from core.cola.table import jobs, run_jobs, summary
 from core.metrics.retrieval import COLA_MAP
+from core.runs.engine import start
 from core.runs.store import RunStore
 
 Strategy = Annotated[str, typer.Option(help="linear, prompt-tune, ft-all, ft-late, mm-pred or mm-adapter.")]
@@ -85,28 +85,27 @@ def adapt(
         refuse_unused("with --all, whose results are cached and not saved elsewhere", "save", "background")
         _table(where, model, options, source, as_json)
         return
-    job = adapt_job(where, model, **source, options={**options, "strategy": strategy, "seed": seed})
+    job = StrategyRun.of(where, model, **source, options={**options, "strategy": strategy, "seed": seed})
     if background:
         refuse_unused("with --background: get the model with `runs export` when the run has finished", "save")
-
-        run = launch_adaptation(RunStore(), job)
+        run = start(RunStore(), job.title, job)
         text = f"started run {run.id}; see `crossmatch runs show {run.id}`"
         show_json({"id": run.id}) if as_json else print(text)
         return
     _run(job, save, as_json)
 
 
-def _run(job: dict[str, Any], save: Path | None, as_json: bool) -> None:
+def _run(job: StrategyRun, save: Path | None, as_json: bool) -> None:
     if save is not None:
         make_folder(save, "--save")
     announce, last, first = ProgressPrinter(), None, None
-    for last in execute(job, progress=lambda share, text: announce(text, share)):
+    for last in job.execute(progress=lambda share, text: announce(text, share)):
         first = first or last.record
         if as_json:
             show_json(last.record)
         else:
             print(format_epoch(last.record), flush=True)
-    if save is not None and last is not None:
+    if save is not None and last is not None and last.model is not None:
         last.model.save(save)
         print_note(f"wrote the adapted model to {save}")
     if not as_json and first is not None and last is not None:

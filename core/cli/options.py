@@ -7,7 +7,8 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from core.ttm.defaults import check_device, full_name
+from core.runs.description import check_device
+from core.ttm.defaults import full_name
 
 Text: TypeAlias = str | None
 Number: TypeAlias = float | None

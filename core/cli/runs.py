@@ -20,7 +20,7 @@ from core.runs.store import RunStore, resume
 from core.ttm.explain import broken, explain, fixed
 from core.ttm.explain import rows as group_rows
 from core.ttm.explain import summary as change_summary
-from core.ttm.run import load_groups
+from core.ttm.run import adaptation
 from core.ttm.seeds import final_values, group_runs, resume_group, seed_of, summary
 
 runs_app = App(no_args_is_help=True)
@@ -113,7 +113,7 @@ def _explained(run_id: str, metric: str) -> Any:
     run = store.get(run_id)
     if not store.steps(run_id):
         raise InputError(f"Run {run_id} has not finished an iteration yet; wait for one.")
-    groups = load_groups(run.config)
+    groups = adaptation(run.config).load_groups()
     if groups.truth is None:
         raise InputError(f"{groups.name} has no ground truth, so no group can be called fixed or broken.")
     arrays = [store.arrays(run_id, i) for i in range(run.done + 1)]

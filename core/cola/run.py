@@ -1,4 +1,4 @@
-"""A run of a strategy as a JSON-safe description, and its execution: trains, and measures before and after.
+"""A run of a strategy: what describes it; trains, and measures before and after.
 
 What is right on validation and test queries is read here, to measure, and never passed on to training. Free of torch at
 import, as `core/ttm/run.py`.
@@ -6,23 +6,31 @@ import, as `core/ttm/run.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-from core.base.errors import InputError, unknown_name
+from pydantic import Field, model_validator
+
+from core.base import files
+from core.base.errors import InputError
+from core.base.settings import one_of
 from core.cola.tasks import BENCHMARKS, BUILTIN, load_task
 from core.metrics import groups as metrics
 from core.metrics.groups import IMAGE_SCORE, TEXT_SCORE
 from core.metrics.retrieval import COLA_MAP, RetrievalEvaluation
-from core.runs.models import adapted_model
+from core.runs.checkpoints import load_moments, save_moments
+from core.runs.description import Iteration, Progress, Remains, RunDescription, Stop
+from core.runs.models import adapted_model, public
 from core.runs.store import RunStore
 from core.scorers.cola_config import KIND, STRATEGIES, AdaptConfig
 from core.scoring.load import load_base
 from core.scoring.retrieval import score_retrieval
 from core.scoring.scores import score_groups
-from core.ttm.defaults import absolute_name, check_device
+from core.ttm.defaults import absolute_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,102 +41,172 @@ if TYPE_CHECKING:
     from core.scorers.cola_adapted import AdaptedModel
 
 
-class FinishedEpoch(NamedTuple):
-    """One finished epoch: its JSON-safe record, arrays for the run's folder, model and state."""
+class StrategyRun(RunDescription):
+    """One of Cola's strategies on one of its benchmarks; `of` makes one from what people choose."""
 
-    record: dict[str, Any]
-    arrays: dict[str, np.ndarray]
-    model: AdaptedModel
-    state: TrainingState
+    kind: ClassVar[str] = KIND
+
+    benchmark: Annotated[str, one_of("benchmark to adapt to", BENCHMARKS)] = BUILTIN
+    # Measure on the first so many test images; None: 500 of the built-in ones, all of any other set.
+    images: Annotated[int, Field(ge=2)] | None = None
+    folder: str | None = None  # where the benchmark's files lie, if not in the usual place
+    settings: AdaptConfig = Field(default_factory=AdaptConfig)
+
+    @classmethod
+    def of(
+        cls,
+        benchmark: str = BUILTIN,
+        model: str = "builtin/clip",
+        *,
+        images: int | None = None,
+        folder: Path | str | None = None,
+        device: str = "auto",
+        options: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """The description, checked as far as that needs no model.
+
+        options : settings of `AdaptConfig`; None leaves one as it is.
+        """
+        settings = AdaptConfig().updated(options or {})
+        if (options or {}).get("fusion") is not None and not STRATEGIES[settings.strategy].joint:
+            raise InputError(
+                f"{STRATEGIES[settings.strategy].label} lets image and query meet in no fusion; leave it out, or "
+                "choose MM-Pred or MM-Adapter."
+            )
+        place = None if folder is None else str(Path(folder).resolve())
+        source: dict[str, Any] = {"benchmark": benchmark, "model": absolute_name(model), "device": device}
+        return cls(**source, images=images, folder=place, settings=settings)
+
+    @model_validator(mode="after")
+    def _check_folder(self) -> Self:
+        if self.folder is not None and self.benchmark == BUILTIN:
+            raise InputError(f"{BUILTIN} is built in and has no files; leave the folder out.")
+        return self
+
+    @property
+    def title(self) -> str:
+        return f"{self.settings.strategy} on {self.model}, {self.benchmark}"
+
+    @property
+    def total(self) -> int:
+        return self.settings.epochs
+
+    def execute(
+        self,
+        remains: Remains | None = None,
+        stop: Stop | None = None,
+        progress: Progress | None = None,
+        final: bool = True,
+        before: bool = True,
+    ) -> Iterator[Iteration]:
+        """Train, one item per epoch, from 0, the state before, on; as `RunDescription.execute`.
+
+        final : measure on the test set before and after; without it the curve on validation queries is all there is.
+        before : False leaves the base unmeasured.
+        """
+        from core.cola.training import train  # torch
+        from core.scorers.cola_adapted import AdaptedModel, load  # torch
+
+        settings, tell = self.settings, progress or (lambda share, text: None)
+        tell(0.0, "collecting scenes and queries")
+        task = load_task(self.benchmark, settings, self.images, self.folder)
+        checkpoint, state = None if remains is None else remains.checkpoint, None
+        if checkpoint is None:
+            source = base_source(self.model)
+            model = AdaptedModel.of(load_base(source, self.device), settings, source)
+        else:
+            state = load_state(checkpoint)
+            model = load("checkpoint", str(checkpoint / "model"), self.device, load_base=load_base)
+        for report, now in train(model, task.material, settings, state=state, stop=stop, progress=progress):
+            record: dict[str, Any] = {
+                "iteration": report.epoch,
+                "loss": float(report.losses.mean()) if len(report.losses) else None,
+                "lr": report.lr,
+                "seconds": report.seconds,
+                **dict.fromkeys(("threshold", "coverage", "precision")),
+                "note": "",
+                "metrics": {},
+                "parameters": model.parameters,
+                "validation": _validation(model, task),
+            }
+            if record["validation"]:
+                record["metrics"] = {COLA_MAP: record["validation"][COLA_MAP]["all"]}
+            arrays = {"losses": report.losses}
+            if final and report.epoch in ((0, settings.epochs) if before else (settings.epochs,)):
+                tell(report.epoch / settings.epochs, "measuring on test queries")
+                scorer = load_base(model.base_name, self.device) if report.epoch == 0 else model
+                started = perf_counter()
+                record["test"], found = measure(scorer, task)
+                record["measured_in"] = perf_counter() - started
+                arrays |= found
+            yield Iteration(record, arrays, model, partial(save_state, state=now))
+
+    def card(self, model: Path, records: Sequence[Mapping[str, Any]]) -> str:
+        """Which strategy on which base, how many weights, what it measured before and after."""
+        shown, settings, last = public(self.written()), self.settings, records[-1]
+        rows = ["| metric | part | before | after | chance |", "| --- | --- | --- | --- | --- |"]
+        before, after = (step.get("test") for step in (records[0], last))
+        if before and after:
+            for name, part, first, now in _pairs(before, after):
+                cells = [f"{e['value']:.2f} [{e['low']:.2f}, {e['high']:.2f}]" for e in (first, now)]
+                rows.append(f"| {name} | {part} | {cells[0]} | {cells[1]} | {now['chance']:.2f} |")
+        table = "\n".join(rows)
+        return f"""---
+library_name: crossmatch
+pipeline_tag: zero-shot-image-classification
+tags: [crossmatch, cola]
+---
+
+# {shown["model"]} adapted by {settings.strategy}
+
+- base model: `{shown["model"]}`; this folder holds the strategy's weights alone and names the base
+- trained on the training scene graphs of `{shown["benchmark"]}`, mix {settings.mix}, seed {settings.seed}
+- weights trained: {last["parameters"]["trained"]}
+- source: Ray et al., Cola, sections 4 and 11
+
+Test queries, 95 % bootstrap intervals over queries:
+
+{table}
+
+```json
+{json.dumps(shown, indent=1, ensure_ascii=False)}
+```
+"""
 
 
-def adapt_job(
-    benchmark: str = "scenes/retrieval",
-    model: str = "builtin/clip",
-    *,
-    images: int | None = None,
-    folder: Path | str | None = None,
-    device: str = "auto",
-    options: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """The description that `execute` takes, checked as far as that needs no model.
-
-    images : measure on the first so many test images (None: 500 of the built-in ones, all of any other set). folder :
-    where the benchmark's files lie, if not in the usual place. options : settings of `AdaptConfig`; None leaves one
-    as it is.
-    """
-    if benchmark not in BENCHMARKS:
-        raise unknown_name("benchmark to adapt to", benchmark, BENCHMARKS)
-    if folder is not None and benchmark == BUILTIN:
-        raise InputError(f"{BUILTIN} is built in and has no files; leave the folder out.")
-    if images is not None and images < 2:
-        raise InputError(f"{images} test images cannot be ranked; ask for 2 or more.")
-    config = AdaptConfig().updated(options or {})
-    if (options or {}).get("fusion") is not None and not STRATEGIES[config.strategy].joint:
-        raise InputError(
-            f"{STRATEGIES[config.strategy].label} lets image and query meet in no fusion; leave it out, or choose "
-            "MM-Pred or MM-Adapter."
-        )
-    place = str(Path(folder).resolve()) if folder else None
-    source: dict[str, Any] = {"benchmark": benchmark, "split": "test", "model": absolute_name(model)}
-    source |= {"images": images, "folder": place}
-    return {**source, "device": check_device(device), KIND: config.to_dict()}
+def _pairs(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, str, Any, Any]]:
+    found = [
+        (name, part, before["retrieval"][name][part], now)
+        for name, parts in after["retrieval"].items()
+        for part, now in parts.items()
+        if part in ("all", "seen", "unseen")
+    ]
+    found += [
+        (n, "all", before[n], after[n]) for n in ("multi_object", "crepe") if n in after and n in before
+    ]
+    return found
 
 
-def settings_of(config: Mapping[str, Any]) -> AdaptConfig:
-    """The settings in a description."""
-    return AdaptConfig(**config[KIND])
+def save_state(folder: Path, state: TrainingState) -> None:
+    """The optimizer's moments as safetensors, its settings and the losses as JSON: no pickle."""
+    kept = state.optimizer
+    if kept is not None:
+        save_moments(folder, kept)
+    groups = None if kept is None else kept["param_groups"]
+    files.write_json(
+        folder / "training.json", {"epoch": state.epoch, "losses": state.losses, "groups": groups}
+    )
 
 
-def execute(
-    config: Mapping[str, Any],
-    checkpoint: Path | None = None,
-    state: TrainingState | None = None,
-    stop: Callable[[], bool] | None = None,
-    progress: Callable[[float, str], None] | None = None,
-    final: bool = True,
-    before: bool = True,
-) -> Iterator[FinishedEpoch]:
-    """Train what a description names; one item per epoch, from 0, the state before, on.
+def load_state(folder: Path) -> TrainingState:
+    """What `save_state` wrote."""
+    from core.cola.training import TrainingState  # torch
 
-    checkpoint : a model folder to go on from, with its `state`. final : measure on the test set before and after;
-    without it the curve on validation queries is all there is. before : False leaves the base unmeasured.
-    """
-    from core.cola.training import train  # torch
-    from core.scorers.cola_adapted import AdaptedModel, load  # torch
-
-    settings, device = settings_of(config), config.get("device") or "auto"
-    tell = progress or (lambda share, text: None)
-    tell(0.0, "collecting scenes and queries")
-    task = load_task(dict(config), settings)
-    if checkpoint is None:
-        source = base_source(config["model"])
-        model = AdaptedModel.of(load_base(source, device), settings, source)
-    else:
-        model = load("checkpoint", str(checkpoint), device, load_base=load_base)
-    for report, now in train(model, task.material, settings, state=state, stop=stop, progress=progress):
-        record: dict[str, Any] = {
-            "iteration": report.epoch,
-            "loss": float(report.losses.mean()) if len(report.losses) else None,
-            "lr": report.lr,
-            "seconds": report.seconds,
-            **dict.fromkeys(("threshold", "coverage", "precision")),
-            "note": "",
-            "metrics": {},
-            "parameters": model.parameters,
-            "validation": _validation(model, task),
-        }
-        if record["validation"]:
-            record["metrics"] = {COLA_MAP: record["validation"][COLA_MAP]["all"]}
-        arrays = {"losses": report.losses}
-        if final and report.epoch in ((0, settings.epochs) if before else (settings.epochs,)):
-            tell(report.epoch / settings.epochs, "measuring on test queries")
-            scorer = load_base(model.base_name, device) if report.epoch == 0 else model
-            started = perf_counter()
-            record["test"], found = measure(scorer, task)
-            record["measured_in"] = perf_counter() - started
-            arrays |= found
-        yield FinishedEpoch(record, arrays, model, now)
+    found = json.loads((folder / "training.json").read_text())
+    optimizer = None
+    if found["groups"] is not None:
+        optimizer = {"state": load_moments(folder), "param_groups": found["groups"]}
+    return TrainingState(found["epoch"], optimizer, found["losses"])
 
 
 def base_source(name: str) -> str:
@@ -136,7 +214,6 @@ def base_source(name: str) -> str:
     prefix, found, run_id = name.rpartition("run/")
     if not found or (prefix and not prefix.endswith(":")):
         return name
-
     return f"{prefix}{adapted_model(RunStore(), run_id)}"
 
 
@@ -144,7 +221,6 @@ def _validation(model: AdaptedModel, task: AdaptationTask) -> dict[str, Any]:
     """Cola mAP on the small validation set; {} where a task has none."""
     if task.validation is None:
         return {}
-
     found = evaluation(task.validation, score_retrieval(model, task.validation))
     return {COLA_MAP: {n: p.record() for n, p in found.metrics()[COLA_MAP].items()}}
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.base import files, paths
-from core.cola.run import adapt_job, base_source, evaluation, execute, settings_of
+from core.cola.run import StrategyRun, base_source, evaluation
 from core.cola.tasks import builtin_test
 from core.metrics.groups import bootstrap
 from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP
@@ -44,7 +44,7 @@ HEADLINES = (
 COMPARED = ("mm-adapter", ("linear", "prompt-tune", "ft-all", "ft-late", "mm-pred", BASE))
 
 
-def cached_result(job: Mapping[str, Any], cache: Path | None = None, progress: Any = None) -> dict[str, Any]:
+def cached_result(job: StrategyRun, cache: Path | None = None, progress: Any = None) -> dict[str, Any]:
     """One run's record: settings, curve, test results before and after, and per-query outcomes, from cache if there."""
     root = paths.home() / "cache" / "adapt" if cache is None else cache
     folder, base = root / _address(job), root / _base_address(job)
@@ -53,14 +53,15 @@ def cached_result(job: Mapping[str, Any], cache: Path | None = None, progress: A
         folder.mkdir(parents=True, exist_ok=True)
         base.mkdir(parents=True, exist_ok=True)
         curve: list[dict[str, Any]] = []
-        for last in execute(job, progress=progress, before=not known.is_file()):
+        for last in job.execute(progress=progress, before=not known.is_file()):
             curve.append({k: last.record[k] for k in ("iteration", "loss", "seconds", "validation")})
             if "test" in last.record and not curve[-1]["iteration"]:
                 files.write_arrays(base / "arrays.npz", last.arrays)
                 files.write_json(known, last.record["test"])
         files.write_arrays(folder / "arrays.npz", last.arrays)
+        assert last.model is not None
         last.model.save(folder / "model")
-        record = {"job": dict(job), "curve": curve, "parameters": last.record["parameters"]}
+        record = {"job": job.written(), "curve": curve, "parameters": last.record["parameters"]}
         files.write_json(path, {**record, "lr": last.record["lr"], "after": last.record["test"]})
     found = json.loads(path.read_text(encoding="utf-8"))
     before = json.loads(known.read_text(encoding="utf-8"))
@@ -68,17 +69,18 @@ def cached_result(job: Mapping[str, Any], cache: Path | None = None, progress: A
     return {**found, "before": before, "model": str(folder / "model"), "arrays": arrays}
 
 
-def _address(job: Mapping[str, Any]) -> str:
+def _address(job: StrategyRun) -> str:
     """What a run's results depend on, as a folder's name."""
-    settings = settings_of(job)
-    named = {k: v for k, v in job.items() if k != "device"} | {"base": base_key(job["model"])}
+    settings = job.settings
+    named = {k: v for k, v in job.written().items() if k != "device"} | {"base": base_key(job.model)}
     named[KIND] = {**settings.to_dict(), "lr": settings.lr or STRATEGIES[settings.strategy].lr}
     return f"{settings.strategy}-{settings.seed}-{_digest(named)}"
 
 
-def _base_address(job: Mapping[str, Any]) -> str:
+def _base_address(job: StrategyRun) -> str:
     """What a base's results depend on."""
-    named = {k: v for k, v in job.items() if k not in ("device", KIND)} | {"base": base_key(job["model"])}
+    named = {k: v for k, v in job.written().items() if k not in ("device", KIND)}
+    named["base"] = base_key(job.model)
     return f"base-{_digest(named)}"
 
 
@@ -99,14 +101,14 @@ def jobs(
     seeds: Sequence[int] = SEEDS,
     options: Mapping[str, Any] | None = None,
     **source: Any,
-) -> list[dict[str, Any]]:
+) -> list[StrategyRun]:
     """The descriptions of every strategy (None: all six) with every seed.
 
     options : settings of all; a fusion is that of the strategies that have one. source : folder and device, as in
-    `adapt_job`.
+    `StrategyRun.of`.
     """
     return [
-        adapt_job(
+        StrategyRun.of(
             benchmark, model, images=images, **source, options={**_options_of(name, options), "seed": seed}
         )
         for name in strategies or STRATEGIES
@@ -121,7 +123,7 @@ def _options_of(strategy: str, options: Mapping[str, Any] | None) -> dict[str, A
 
 
 def run_jobs(
-    asked: Sequence[Mapping[str, Any]], say: Callable[[str], None] | None = None, cache: Path | None = None
+    asked: Sequence[StrategyRun], say: Callable[[str], None] | None = None, cache: Path | None = None
 ) -> pd.DataFrame:
     """The runs of these descriptions: one row per run, metric and part (columns of `rows_of`), the base's once."""
     import pandas as pd
@@ -129,7 +131,7 @@ def run_jobs(
     rows: list[dict[str, Any]] = []
     for job in asked:
         if say is not None:
-            say(f"{job[KIND]['strategy']}, seed {job[KIND]['seed']}")
+            say(f"{job.settings.strategy}, seed {job.seed}")
         rows += rows_of(cached_result(job, cache))
     return pd.DataFrame(rows).drop_duplicates([*_FACTS[:4], "metric", "part"], ignore_index=True)
 
@@ -178,7 +180,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def paired_differences(asked: Sequence[Mapping[str, Any]], cache: Path | None = None) -> pd.DataFrame:
+def paired_differences(asked: Sequence[StrategyRun], cache: Path | None = None) -> pd.DataFrame:
     """The adapter minus every other strategy: mean difference over seeds, with its paired 95 % bootstrap interval.
 
     asked : descriptions of runs on the built-in world, of the adapter and whatever it is compared with. Outcomes of a
@@ -189,9 +191,9 @@ def paired_differences(asked: Sequence[Mapping[str, Any]], cache: Path | None = 
     import pandas as pd
 
     first, others = COMPARED
-    by_name: dict[str, list[Mapping[str, Any]]] = {}
+    by_name: dict[str, list[StrategyRun]] = {}
     for job in asked:
-        by_name.setdefault(job[KIND]["strategy"], []).append(job)
+        by_name.setdefault(job.settings.strategy, []).append(job)
     outcomes = {name: _outcomes(some, cache) for name, some in by_name.items()}
     outcomes[BASE] = _outcomes(by_name[first][:1], cache, "before")
     rows = []
@@ -205,9 +207,7 @@ def paired_differences(asked: Sequence[Mapping[str, Any]], cache: Path | None = 
     return pd.DataFrame(rows)
 
 
-def _outcomes(
-    asked: Sequence[Mapping[str, Any]], cache: Path | None, when: str = "after"
-) -> dict[str, np.ndarray]:
+def _outcomes(asked: Sequence[StrategyRun], cache: Path | None, when: str = "after") -> dict[str, np.ndarray]:
     """Per-query and per-group outcomes, averaged over runs: measure -> (q,), NaN where not measured."""
     found: dict[str, list[np.ndarray]] = {}
     for job in asked:

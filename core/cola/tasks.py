@@ -56,14 +56,14 @@ class AdaptationTask(NamedTuple):
     crepe: GroupSet | None
 
 
-def load_task(config: dict[str, Any], settings: AdaptConfig) -> AdaptationTask:
-    """The task that a run's description names (`core.cola.run`)."""
-    name, images = config["benchmark"], config.get("images")
+def load_task(
+    name: str, settings: AdaptConfig, images: int | None = None, folder: Path | str | None = None
+) -> AdaptationTask:
+    """The task of a benchmark; arguments as the fields of `core.cola.run.StrategyRun`."""
     if name == BUILTIN:
         return _builtin(settings, images)
     if name in GRAPH_BENCHMARKS or name in PUBLISHED:
-        folder = Path(config["folder"]) if config.get("folder") else None
-        return _from_graphs(name, settings, images, folder)
+        return _from_graphs(name, settings, images, None if folder is None else Path(folder))
     raise unknown_name("benchmark to adapt to", name, BENCHMARKS)
 
 

@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from core.papers.runs import expected_time, matches, missing_of, new_run, records_of
+from core.papers.runs import expected_time, missing_of, records_of
 from core.papers.shipped_results import measured
 from core.papers.table_rows import Records
 from core.papers.tables import SEEDS, TABLES, TableCell, TableLine, lines
+from core.runs.description import RunDescription
+from core.runs.engine import start
 from core.runs.store import Run, RunStore, resume
 from core.ttm.seeds import SeedSpread, new_group, seed_of, spread
 
@@ -129,11 +131,13 @@ def _status(
     lacks: Callable[[str, str, bool], tuple[str, ...]],
 ) -> LineStatus:
     wanted = line.seeds or seeds
-    mine = [[run for run in runs if matches(run.config, job)] for job in line.jobs]
-    found = [records_of(store, own) for own in mine]  # per job: seed -> records
+    mine = [[run for run in runs if job.same(run.config)] for job in line.jobs]
+    found = [
+        records_of(store, own, job) for own, job in zip(mine, line.jobs, strict=True)
+    ]  # per job: seed -> records
     complete = set.intersection(*map(set, found)) if found else set()
     every = {run.id: run for own in mine for run in own}
-    needs = [lacks(job["benchmark"], job["model"], "adapt" in job) for job in line.jobs]
+    needs = [lacks(job.benchmark, job.model, job.kind == "adapt") for job in line.jobs]
     missing = tuple(dict.fromkeys(what for own in needs for what in own))
     if not line.jobs and line.why:
         missing = (line.why,)
@@ -172,7 +176,7 @@ def _state(line: TableLine, complete: bool, missing: bool, runs: Sequence[Run]) 
 
 def _shipped(line: TableLine) -> tuple[SeedSpread | None, ...]:
     """The shipped numbers of a line's cells."""
-    own = () if line.job is None else [m for m in measured() if matches(m.job, line.job)]
+    own = () if line.job is None else [m for m in measured() if line.job.same(m.job.written())]
     return tuple(
         next((found for m in own if (found := m.read(cell)) is not None), None) for cell in line.cells
     )
@@ -210,14 +214,14 @@ def _launches(
     runs = [store.get(run_id) for run_id in status.runs]
     found: list[tuple[str, Callable[[], Run]]] = []
     for job in status.line.jobs:
-        found += _launches_of(store, status, job, [run for run in runs if matches(run.config, job)], owner)
+        found += _launches_of(store, status, job, [run for run in runs if job.same(run.config)], owner)
     return found
 
 
 def _launches_of(
-    store: RunStore, status: LineStatus, job: Mapping[str, Any], runs: Sequence[Run], owner: str | None
+    store: RunStore, status: LineStatus, job: RunDescription, runs: Sequence[Run], owner: str | None
 ) -> list[tuple[str, Callable[[], Run]]]:
-    taken = set(records_of(store, runs)) | {seed_of(run) for run in runs if run.live}
+    taken = set(records_of(store, runs, job)) | {seed_of(run) for run in runs if run.live}
     again: dict[int, Run] = {}
     for run in runs:
         if run.resumable and seed_of(run) not in taken:
@@ -230,18 +234,18 @@ def _launches_of(
         return resume(store, run.id)
 
     def begin(seed: int) -> Run:
-        return new_run(store, title, job, seed, group, owner)
+        return start(store, f"{title} · seed {seed}", job.with_seed(seed, group), owner)
 
-    key = json.dumps(job, sort_keys=True)
+    key = json.dumps(job.written(), sort_keys=True)
     return [
         *((run.id, partial(go_on, run)) for run in again.values()),
         *((f"{key} {seed}", partial(begin, seed)) for seed in left),
     ]
 
 
-def _title(line: TableLine, job: Mapping[str, Any]) -> str:
+def _title(line: TableLine, job: RunDescription) -> str:
     """A run's title: its line's label, with the set where the line has several."""
-    return line.label if len(line.jobs) == 1 else f"{line.label}, {job['benchmark']}"
+    return line.label if len(line.jobs) == 1 else f"{line.label}, {job.benchmark}"
 
 
 def run_table(

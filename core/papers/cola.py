@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from core.base.lazy import pandas as pd
-from core.cola.run import adapt_job
+from core.cola.run import StrategyRun
 from core.datasets.published import reference
 from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
 from core.papers.table_rows import TableCell, TableLine
@@ -76,7 +76,7 @@ def _line(model: str, method: str, rows: pd.DataFrame) -> TableLine:
     if model not in _BASES or options is None:  # people and chance: printed numbers
         return TableLine(label, tuple(_cell(row, []) for _, row in rows.iterrows()), None)
     benchmarks = list(dict.fromkeys(_SETS[name] for name in rows["dataset"]))
-    jobs = tuple(adapt_job(name, _BASES[model], options=options) for name in benchmarks)
+    jobs = tuple(StrategyRun.of(name, _BASES[model], options=options) for name in benchmarks)
     cells = tuple(_cell(row, benchmarks) for _, row in rows.iterrows())
     return TableLine(label, cells, jobs[0], "", jobs[1:])
 
@@ -142,5 +142,5 @@ def _builtin_line(label: str, when: str, strategy: str) -> TableLine:
         TestCell(label, name, when, name, part=part, head=f"{_HEADS[name]}{f', {part}' if part else ''}")
         for name, part in _WORLD_CELLS
     )
-    job = adapt_job("scenes/retrieval", _WORLD_MODEL, options={"strategy": strategy})
+    job = StrategyRun.of("scenes/retrieval", _WORLD_MODEL, options={"strategy": strategy})
     return TableLine(f"{label}, {_WORLD_MODEL}", cells, job, seeds=1 if when == "before" else None)

@@ -8,12 +8,14 @@ run that was cut short goes on where it was. Truth is read here, to measure. Sou
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from pydantic import Field
 
 from core import datasets
-from core.base import files
 from core.base.errors import InputError
+from core.base.settings import Count, Names, Seed, Settings
 from core.datasets.base import RETRIEVAL
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import check_log_prob, estimate_prior, null_sample
@@ -21,77 +23,129 @@ from core.debiasing.recall_curves import alpha_record, transferred_alpha_record
 from core.debiasing.retrieval import retrieval_record, score_table
 from core.debiasing.study import AlphaStudy
 from core.metrics.evaluation import Evaluation
+from core.runs.description import Iteration, Progress, Remains, RunDescription, Stop
 from core.scoring.load import lazy_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
+from core.sweeps.evaluate import EvaluationStopped, measurement_record
 from core.ttm.defaults import absolute_name
-from core.ttm.run import load_groups
+from core.ttm.run import first_groups
 
-if TYPE_CHECKING:  # a queued worker waits without numpy
+if TYPE_CHECKING:
     import numpy as np
 
     from core.groups import GroupSet
-    from core.runs.attempt import RunAttempt
 
-KIND = "measure"
-
-
-class MeasurementStopped(Exception):
-    """Raised from a scorer's progress to end it."""
+# What is done, its share of the run before it and its own -> a progress function that also notices a stop.
+_Reporter = Callable[[str, float, float], Callable[[int, int], None]]
 
 
-def measure_job(
-    benchmark: str,
-    model: str,
-    *,
-    split: str = "test",
-    prior: str | None = None,
-    images: int | None = None,
-    tags: Sequence[str] = (),
-    device: str = "auto",
-    seed: int = 0,
-) -> dict[str, Any]:
-    """The description of a measurement.
+class MeasurementSettings(Settings):
+    """What is measured besides the scores as they are."""
 
-    prior : a kind of `core.debiasing.priors.PRIORS`, of a captioner; None measures the scores as they are. images :
-    how many the
-    prior is sampled from (None: the paper's number), with `seed`. tags : parts to measure besides, the groups that have
-    `yes` in that column.
-    """
-    own = {"seed": seed, "prior": prior, "images": images, "tags": list(tags)}
-    return {
-        "benchmark": benchmark,
-        "split": split,
-        "model": absolute_name(model),
-        "groups": None,
-        "device": device,
-        KIND: own,
-    }
+    seed: Seed = 0  # of the prior's images
+    prior: str | None = None  # of `core.debiasing.priors.PRIORS`, of a captioner
+    images: Count | None = None  # that the prior is sampled from; None: the paper's number
+    tags: Names = ()  # parts to measure besides: the groups that have `yes` in that column
 
 
-def run_measure(job: RunAttempt) -> bool:
-    """What `core.worker` calls for a run of this kind; True when everything is measured."""
-    started, config = time.perf_counter(), job.run.config
-    wide = config["benchmark"] in datasets.names(RETRIEVAL)
-    try:
-        record = (_retrieval if wide else _groups)(config, _progress_reporter(job))
-    except MeasurementStopped:
-        return False
-    nothing = dict.fromkeys(("threshold", "coverage", "precision", "loss"))
-    with files.storage_errors(job.folder):
-        files.write_arrays(job.store.arrays_path(job.run.id, 0), {})
-    seconds = time.perf_counter() - started
-    job.append({"iteration": 0, **nothing, "seconds": seconds, "note": "", **record})
-    return True
+class MeasurementRun(RunDescription):
+    """A scorer on groups or a retrieval set, with and without its prior; `of` makes one from what people choose."""
+
+    kind: ClassVar[str] = "measure"
+
+    groups: int | None = None  # only so many, the first ones
+    settings: MeasurementSettings = Field(default_factory=MeasurementSettings)
+
+    @classmethod
+    def of(
+        cls, benchmark: str, model: str, *, split: str = "test", device: str = "auto", **settings: Any
+    ) -> Self:
+        """The description. settings : those of `MeasurementSettings`."""
+        source: dict[str, Any] = {"benchmark": benchmark, "split": split, "model": absolute_name(model)}
+        return cls(**source, device=device, settings=MeasurementSettings(**settings))
+
+    def execute(
+        self, remains: Remains | None = None, stop: Stop | None = None, progress: Progress | None = None
+    ) -> Iterator[Iteration]:
+        """Score and measure."""
+        started = time.perf_counter()
+        measure = self._retrieval if self.benchmark in datasets.names(RETRIEVAL) else self._groups
+        try:
+            found = measure(_reporter(stop, progress))
+        except EvaluationStopped:
+            return
+        count, shape, metrics = (found.pop(name) for name in ("n_groups", "shape", "metrics"))
+        seconds = time.perf_counter() - started
+        yield Iteration({**measurement_record(metrics, count, shape, seconds), **found}, {})
+
+    def _groups(self, tell: _Reporter) -> dict[str, Any]:
+        """A set of groups: metrics, parts by tag, and alpha where a prior is asked for."""
+        own = self.settings
+        groups = first_groups(datasets.load(self.benchmark, self.split), self.groups)
+        if groups.truth is None:
+            raise InputError(f"{self.benchmark} has no ground truth, so no model can be evaluated on it.")
+        scorer, cache, blind = lazy_scorer(self.model), ScoreCache(), groups.blind()
+        scores = score_groups(scorer, blind, cache, tell("scoring", 0.0, 0.7))
+        prior = None
+        if own.prior is not None:
+            check_log_prob(self.model)
+            told, how = tell("sampling the prior", 0.7, 0.3), (own.prior, own.images, own.seed)
+            prior = estimate_prior(scorer, blind, *how, cache=cache, progress=told).values
+        parts = {
+            tag: [i for i, g in enumerate(groups.groups) if g.tags.get(tag) == "yes"] for tag in own.tags
+        }
+        found = {tag: _measured(groups, scores, prior, rows) for tag, rows in parts.items() if rows}
+        m, k = groups.shape
+        record = {"shape": f"{m}x{k}", **_measured(groups, scores, prior, range(len(groups)))}
+        return {**record, "parts": found} if found else record
+
+    def _retrieval(self, tell: _Reporter) -> dict[str, Any]:
+        """A retrieval set: recall both ways, accuracy where captions name classes, and alpha with a prior."""
+        of_set, cache = (self.benchmark, self.split, self.model), ScoreCache()
+        told = tell("scoring", 0.0, 0.7)
+        found = retrieval_record(*of_set, cache=cache, progress=told)
+        shape = f"{found['images']} images, {found['captions']} captions"
+        record = {"n_groups": found["images"], "shape": shape, "metrics": found["metrics"]}
+        if self.settings.prior is not None:
+            table = score_table(*of_set, cache=cache, progress=told)
+            record["alpha"] = self._retrieval_alpha(*table, cache, tell)
+        return record
+
+    def _retrieval_alpha(
+        self,
+        scores: np.ndarray,
+        relevant: np.ndarray,
+        captions: list[str],
+        cache: ScoreCache,
+        tell: _Reporter,
+    ) -> dict[str, Any]:
+        """metric -> alpha_0, alpha_1, best and, where the set has a validation split, `validated` on it ([VGPT] 5)."""
+        own, prior = self.settings, None
+        check_log_prob(self.model)
+        if own.prior == "gaussian":
+            nulls = null_sample(self.model, self.benchmark, own.images, own.seed)
+            told = tell("sampling the prior", 0.7, 0.1)
+            prior = prior_from_samples(score_matrix(lazy_scorer(self.model), nulls, captions, cache, told))
+        found = alpha_record(scores, relevant, own.seed, prior)
+        entry = datasets.benchmark_entry(self.benchmark)
+        if prior is None and entry is not None and "validation" in entry.splits:
+            told = tell("scoring the validation split", 0.8, 0.2)
+            other = score_table(self.benchmark, "validation", self.model, cache=cache, progress=told)
+            found["validated"] = transferred_alpha_record(other[:2], scores, relevant, own.seed)
+        names = found["alpha_0"]["metrics"]
+        return {
+            name: {at: {**part["metrics"][name], "alpha": part["alpha"]} for at, part in found.items()}
+            for name in names
+        }
 
 
-def _progress_reporter(job: RunAttempt) -> Callable[[str, float, float], Callable[[int, int], None]]:
-    """what, share before, share of it -> a progress function that also notices a stop."""
-
+def _reporter(stop: Stop | None, progress: Progress | None) -> _Reporter:
     def make(what: str, start: float, size: float) -> Callable[[int, int], None]:
         def told(done: int, total: int) -> None:
-            if job.stopping():
-                raise MeasurementStopped
-            job.progress(start + size * done / max(total, 1), what)
+            if stop is not None and stop():
+                raise EvaluationStopped
+            if progress is not None:
+                progress(start + size * done / max(total, 1), what)
 
         told(0, 1)
         return told
@@ -99,83 +153,17 @@ def _progress_reporter(job: RunAttempt) -> Callable[[str, float, float], Callabl
     return make
 
 
-def _groups(config: Mapping[str, Any], tell: Any) -> dict[str, Any]:
-    """A set of groups: metrics, parts by tag, and alpha where a prior is asked for."""
-    own, groups = config[KIND], load_groups(config)
-    if groups.truth is None:
-        raise InputError(f"{config['benchmark']} has no ground truth, so no model can be evaluated on it.")
-    scorer, cache = lazy_scorer(config["model"]), ScoreCache()
-    scores = score_groups(scorer, groups.blind(), cache, tell("scoring", 0.0, 0.7))
-    prior = None
-    if own["prior"] is not None:
-        check_log_prob(config["model"])
-        told, how = tell("sampling the prior", 0.7, 0.3), (own["prior"], own["images"], own["seed"])
-        prior = estimate_prior(scorer, groups.blind(), *how, cache=cache, progress=told).values
-    parts = {tag: [i for i, g in enumerate(groups.groups) if g.tags.get(tag) == "yes"] for tag in own["tags"]}
-    found = {tag: _measured(groups, scores, prior, rows) for tag, rows in parts.items() if rows}
-    m, k = groups.shape
-    record = {"n_groups": len(groups), "shape": f"{m}x{k}", **_measured(groups, scores, prior)}
-    return {**record, "parts": found} if found else record
-
-
 def _measured(
-    groups: GroupSet, scores: np.ndarray, prior: np.ndarray | None, rows: list[int] | None = None
+    groups: GroupSet, scores: np.ndarray, prior: np.ndarray | None, rows: Sequence[int]
 ) -> dict[str, Any]:
     """`metrics`, `n_groups` and, with a prior, `alpha` (metric -> alpha_0, alpha_1, best, validated) of some groups."""
-    chosen = slice(None) if rows is None else rows
-    truth = groups.truth
-    assert truth is not None
-    ids = list(groups.ids) if rows is None else [groups.ids[i] for i in rows]
-    found = Evaluation.of(scores[chosen], truth[chosen], ids)
-    record = {
-        "n_groups": len(ids),
-        "metrics": {name: estimate.record() for name, estimate in found.metrics.items()},
-    }
-    if prior is None:
-        return record
-    return {
-        **record,
-        "alpha": AlphaStudy(scores[chosen], prior[chosen], truth[chosen], ids).record()["metrics"],
-    }
-
-
-def _retrieval(config: Mapping[str, Any], tell: Any) -> dict[str, Any]:
-    """A retrieval set: recall both ways, accuracy where captions name classes, and alpha where a prior is asked for."""
-    of_set, cache = (config["benchmark"], config["split"], config["model"]), ScoreCache()
-    told = tell("scoring", 0.0, 0.7)
-    found = retrieval_record(*of_set, cache=cache, progress=told)
-    shape = f"{found['images']} images, {found['captions']} captions"
-    record = {"n_groups": found["images"], "shape": shape, "metrics": found["metrics"]}
-    if config[KIND]["prior"] is not None:
-        table = score_table(*of_set, cache=cache, progress=told)
-        record["alpha"] = _retrieval_alpha(config, *table, cache, tell)
+    assert groups.truth is not None
+    chosen, ids = list(rows), [groups.ids[i] for i in rows]
+    found = Evaluation.of(scores[chosen], groups.truth[chosen], ids)
+    metrics = {name: estimate.record() for name, estimate in found.metrics.items()}
+    record = {"n_groups": len(ids), "metrics": metrics}
+    if prior is not None:
+        record["alpha"] = AlphaStudy(scores[chosen], prior[chosen], groups.truth[chosen], ids).record()[
+            "metrics"
+        ]
     return record
-
-
-def _retrieval_alpha(
-    config: Mapping[str, Any],
-    scores: np.ndarray,
-    relevant: np.ndarray,
-    captions: list[str],
-    cache: Any,
-    tell: Any,
-) -> dict[str, Any]:
-    """metric -> alpha_0, alpha_1, best and, where the set has a validation split, `validated` on it ([VGPT] 5)."""
-    own, model, benchmark = config[KIND], config["model"], config["benchmark"]
-    check_log_prob(model)
-    prior = None
-    if own["prior"] == "gaussian":
-        nulls = null_sample(model, benchmark, own["images"], own["seed"])
-        told = tell("sampling the prior", 0.7, 0.1)
-        prior = prior_from_samples(score_matrix(lazy_scorer(model), nulls, captions, cache, told))
-    found = alpha_record(scores, relevant, own["seed"], prior)
-    entry = datasets.benchmark_entry(benchmark)
-    if prior is None and entry is not None and "validation" in entry.splits:
-        told = tell("scoring the validation split", 0.8, 0.2)
-        other = score_table(benchmark, "validation", model, cache=cache, progress=told)
-        found["validated"] = transferred_alpha_record(other[:2], scores, relevant, own["seed"])
-    names = found["alpha_0"]["metrics"]
-    return {
-        name: {at: {**part["metrics"][name], "alpha": part["alpha"]} for at, part in found.items()}
-        for name in names
-    }

@@ -9,12 +9,13 @@ from typing import Any
 
 from core.base.lazy import pandas as pd
 from core.base.paths import assets
-from core.cola.run import adapt_job
+from core.cola.run import StrategyRun
 from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE
-from core.papers.evaluation_run import measure_job
+from core.papers.evaluation_run import MeasurementRun
 from core.papers.table_rows import TableCell
+from core.runs.description import RunDescription
 from core.scorers.cola_config import STRATEGIES
-from core.ttm.run import simplematch_job, ttm_job
+from core.ttm.run import RUNS
 from core.ttm.seeds import SeedSpread, spread
 
 # Settings of alpha.csv -> where a measurement's record has them.
@@ -33,7 +34,7 @@ _OWN: dict[str, Callable[[str], Any]] = {"adapt_on": float, "oracle": lambda tex
 class ShippedRuns:
     """The shipped runs of one description: the job that they are of, and the records of every seed."""
 
-    def __init__(self, job: dict[str, Any], seeds: Sequence[Sequence[Mapping[str, Any]]]) -> None:
+    def __init__(self, job: RunDescription, seeds: Sequence[Sequence[Mapping[str, Any]]]) -> None:
         self.job, self.seeds = job, seeds
 
     def read(self, cell: TableCell) -> SeedSpread | None:
@@ -79,7 +80,7 @@ def _strategies(table: pd.DataFrame) -> list[ShippedRuns]:
         rate = None if isclose(lr, STRATEGIES[str(strategy)].lr) else lr
         meets = {"fusion": fusion} if STRATEGIES[str(strategy)].joint else {}
         options = {"strategy": strategy, **meets, "mix": mix, "lr": rate}
-        job = adapt_job("scenes/retrieval", str(model), options=options)
+        job = StrategyRun.of("scenes/retrieval", str(model), options=options)
         found.append(ShippedRuns(job, [[*base, _tests(own)] for _, own in rows.groupby("seed")]))
     return found
 
@@ -105,18 +106,17 @@ def _captioner(table: pd.DataFrame) -> list[ShippedRuns]:
         for _, row in own[own["setting"].isin(_SETTINGS)].iterrows():
             value = {"value": float(row["value"]), "alpha": row["alpha"]}
             alpha.setdefault(str(row["metric"]), {})[_SETTINGS[str(row["setting"])]] = value
-        job = measure_job(str(benchmark), str(model), prior="gaussian")
+        job = MeasurementRun.of(str(benchmark), str(model), prior="gaussian")
         found.append(ShippedRuns(job, [[{"metrics": {}, "alpha": alpha}]]))
     return found
 
 
-def _job(kind: str, model: str, benchmark: str, setting: str) -> dict[str, Any]:
+def _job(kind: str, model: str, benchmark: str, setting: str) -> RunDescription:
     """The description of a row: `setting` holds options as `name=value` with spaces, or `preset` for none."""
     given = dict(part.split("=", 1) for part in setting.split() if "=" in part)
     more = {name: parse(given.pop(name)) for name, parse in _OWN.items() if name in given}
-    make = ttm_job if kind == "ttm" else simplematch_job
     options = {name: _value(name, text) for name, text in given.items()}
-    return make(benchmark, model, options=options, **more)
+    return RUNS[kind].of(benchmark, model, options=options, **more)
 
 
 def _value(name: str, text: str) -> Any:

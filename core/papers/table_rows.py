@@ -9,6 +9,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from core import datasets
+from core.runs.description import RunDescription
 
 if TYPE_CHECKING:  # the help of `reproduce` waits for no tables
     import pandas as pd
@@ -64,13 +65,13 @@ class TableLine:
 
     label: str  # "Winoground, SigLIP-B16"
     cells: tuple[TableCell, ...]
-    job: dict[str, Any] | None  # of the first seed; None where nothing here can run it
+    job: RunDescription | None  # of the first seed; None where nothing here can run it
     why: str = ""  # the next step where `job` is None; "" for what is printed and no run at all
-    more: tuple[dict[str, Any], ...] = ()  # further runs: a row that holds several data sets
+    more: tuple[RunDescription, ...] = ()  # further runs: a row that holds several data sets
     seeds: int | None = None  # of a measurement that trains nothing: 1; None: as many as asked for
 
     @property
-    def jobs(self) -> tuple[dict[str, Any], ...]:
+    def jobs(self) -> tuple[RunDescription, ...]:
         """Every run that the line needs, of its first seed."""
         return () if self.job is None else (self.job, *self.more)
 

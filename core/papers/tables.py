@@ -20,7 +20,7 @@ from core.papers import cola, vgpt
 from core.papers.table_rows import GAINS, TableCell, TableLine, benchmarks_of_papers
 from core.scorers.hub import builtin_models
 from core.ttm.config import MODELS, PRESETS
-from core.ttm.run import simplematch_job, ttm_job
+from core.ttm.run import SimpleMatchRun, TTMRun
 
 SEEDS = 4  # [TTM] 4.1
 
@@ -55,7 +55,7 @@ def _paper_line(dataset: str, subset: str, model: str, length: str, rows: pd.Dat
         return TableLine(label, cells, None, f"scores of {model}: {step}; this is not an adaptation run")
     options = {"iterations": int(length.removeprefix("TTM T="))} if length else {}
     return TableLine(
-        label, cells, ttm_job(benchmark, MODELS[model.lower()], preset=preset, options=options), ""
+        label, cells, TTMRun.of(benchmark, MODELS[model.lower()], preset=preset, options=options), ""
     )
 
 
@@ -106,9 +106,9 @@ def _world() -> list[TableLine]:
     found = []
     for model in _models():
         for name in _sets():
-            found.append(TableLine(f"{name}, {model}", _measured(), ttm_job(name, model)))
+            found.append(TableLine(f"{name}, {model}", _measured(), TTMRun.of(name, model)))
             cells = TableCell("SimpleMatch", GROUP_SCORE, "after", GROUP_SCORE)
-            found.append(TableLine(f"{name}, {model}, SimpleMatch", (cells,), simplematch_job(name, model)))
+            found.append(TableLine(f"{name}, {model}, SimpleMatch", (cells,), SimpleMatchRun.of(name, model)))
     return found
 
 
@@ -116,7 +116,7 @@ def _varied(rows: Mapping[str, Mapping[str, Any]]) -> Callable[[], list[TableLin
     """Lines that differ in settings, on one set and the built-in CLIP; keys are labels."""
     return lambda: [
         TableLine(
-            f"{_ABLATION}, {label}", _measured(), ttm_job(_ABLATION, "builtin/clip", options=dict(options))
+            f"{_ABLATION}, {label}", _measured(), TTMRun.of(_ABLATION, "builtin/clip", options=dict(options))
         )
         for label, options in rows.items()
     ]
@@ -125,7 +125,7 @@ def _varied(rows: Mapping[str, Mapping[str, Any]]) -> Callable[[], list[TableLin
 def _oracle() -> list[TableLine]:
     jobs = {"without": False, "oracle: uses the truth": True}
     return [
-        TableLine(f"{_ABLATION}, {label}", _measured(), ttm_job(_ABLATION, "builtin/clip", oracle=oracle))
+        TableLine(f"{_ABLATION}, {label}", _measured(), TTMRun.of(_ABLATION, "builtin/clip", oracle=oracle))
         for label, oracle in jobs.items()
     ]
 
@@ -138,7 +138,7 @@ def _global() -> list[TableLine]:
         TableCell("TTM", GLOBAL_MATCH, "after", GLOBAL_MATCH),
     )
     return [
-        TableLine(f"{name}, builtin/clip", cells, ttm_job(name, "builtin/clip", options=options))
+        TableLine(f"{name}, builtin/clip", cells, TTMRun.of(name, "builtin/clip", options=options))
         for name in _sets(flat=True)
     ]
 
@@ -146,7 +146,7 @@ def _global() -> list[TableLine]:
 def _transfer() -> list[TableLine]:
     cells = (*_measured(part="adapted"), *_measured(part="untouched"))
     return [
-        TableLine(f"{name}, builtin/clip", cells, ttm_job(name, "builtin/clip", adapt_on=0.5))
+        TableLine(f"{name}, builtin/clip", cells, TTMRun.of(name, "builtin/clip", adapt_on=0.5))
         for name in _sets()
     ]
 

@@ -17,9 +17,10 @@ from core.datasets.base import RETRIEVAL
 from core.datasets.published import reference
 from core.figures.text import label_and_meaning
 from core.metrics.groups import TEXT_SCORE
-from core.papers.evaluation_run import measure_job
+from core.papers.evaluation_run import MeasurementRun
 from core.papers.table_rows import TableCell, TableLine, benchmarks_of_papers
-from core.sweeps.evaluate import evaluate_job
+from core.runs.description import RunDescription
+from core.sweeps.evaluate import EvaluationRun
 
 _SUBSTITUTE_NOTE = "the paper's BLIP is the pre-trained ViT-L; this one is its nearest published relative"
 _CAPTIONER = "Salesforce/blip-image-captioning-large"
@@ -175,18 +176,18 @@ def _weights(row: pd.Series) -> list[float]:
     return [1 / len(kinds) / len(names) for names in kinds for _ in names]
 
 
-def _job(benchmark: str, model: str, how: str, score: str, tags: Sequence[str]) -> dict[str, Any]:
+def _job(benchmark: str, model: str, how: str, score: str, tags: Sequence[str]) -> RunDescription:
     entry = datasets.benchmark_entry(benchmark)
     wide = entry is not None and entry.kind == RETRIEVAL
     if score == "VisualGPTScore":
         prior = "test" if "test images" in how or (wide and not how) else "gaussian"
         count = re.match(r"(\d+) ", how)
-        return measure_job(
+        return MeasurementRun.of(
             benchmark, model, prior=prior, images=None if count is None else int(count[1]), tags=tags
         )
     if wide or tags:
-        return measure_job(benchmark, model, tags=tags)
-    return evaluate_job(benchmark, model)
+        return MeasurementRun.of(benchmark, model, tags=tags)
+    return EvaluationRun.of(benchmark, model)
 
 
 def _cell(
@@ -246,5 +247,5 @@ def builtin_lines() -> list[TableLine]:
         for at, title in _HEADS.items()
     )
     names = [name for name in datasets.names() if name.startswith("scenes/") and "@" not in name]
-    jobs = {name: measure_job(name, _WORLD_MODEL, prior="gaussian") for name in names}
+    jobs = {name: MeasurementRun.of(name, _WORLD_MODEL, prior="gaussian") for name in names}
     return [TableLine(f"{name}, {_WORLD_MODEL}", cells, job, seeds=1) for name, job in jobs.items()]

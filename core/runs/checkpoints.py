@@ -1,4 +1,4 @@
-"""Checkpoints of a run and its final model: complete and checked, or not there.
+"""A run carried out, or gone on with: checkpoints and the final model are complete and checked, or not there.
 
 A checkpoint is a folder with the model in its own format, what its kind of run needs besides, the record of the
 iteration and, written last, a manifest of checksums. Knows no kind of run.
@@ -15,36 +15,70 @@ from typing import TYPE_CHECKING, Any
 
 from core.base import files
 from core.base.errors import InputError
+from core.runs.description import Iteration, Remains, RunDescription
 from core.runs.models import public
 
-if TYPE_CHECKING:  # a queued worker waits without numpy and torch
-    from core.scorers.base import Trainable
+if TYPE_CHECKING:
+    from core.runs.attempt import RunAttempt
 
 _MOMENTS = "optimizer.safetensors"
 
 log = logging.getLogger("crossmatch.worker")
 
 
-def write_checkpoint(
-    folder: Path, record: Mapping[str, Any], model: Trainable, save_state: Callable[[Path], None]
-) -> Path:
-    """The checkpoint of any kind of run: the model, what `save_state` writes beside it, the record, the checksums."""
-    final = folder / f"checkpoint-{record['iteration']:04d}"
+def carry_out(job: RunAttempt, run: RunDescription) -> bool:
+    """Compute what is described, or what is left of it; True when it came to its end, False when it was stopped.
+
+    Every iteration is written before its record, with a checkpoint where something is trained: a run that dies at any
+    instant goes on after the newest checkpoint and ends as if it had not.
+    """
+    folder, steps = job.folder, lambda: job.store.steps(job.run.id)
+    job.plan(run.total)
+    if is_published(folder):  # killed between the model and its last word
+        return True
+    checkpoint, note = newest_checkpoint(folder)
+    if checkpoint is not None:  # written before its record: that one may be missing
+        job.append(json.loads((checkpoint / "step.json").read_text()))
+    records = steps() if checkpoint is not None or not run.total else []
+    if not run.is_over(records):
+        for each in run.execute(Remains(folder, checkpoint, tuple(records)), job.stopping, job.progress):
+            each.record["note"], note = " ".join(filter(None, (note, each.record["note"]))), ""
+            with files.storage_errors(folder):
+                files.write_arrays(job.store.arrays_path(job.run.id, each.record["iteration"]), each.arrays)
+                if each.model is not None:
+                    write_checkpoint(folder, each)
+            job.append(each.record)
+            records.append(each.record)
+    if not run.is_over(records):
+        return False
+    if run.total:
+        with files.storage_errors(folder):
+            _publish(folder, job.run.config, lambda model: run.card(model, steps()))
+    drop_checkpoints(folder)
+    return True
+
+
+def write_checkpoint(folder: Path, now: Iteration) -> Path:
+    """Write `checkpoint-NNNN` into a run's folder, then drop every other one, whole or half."""
+    assert now.model is not None and now.save_state is not None
+    final = folder / f"checkpoint-{now.record['iteration']:04d}"
     aside = folder / f".{final.name}.new"
     files.remove(aside)
     aside.mkdir()
-    model.save(aside / "model")
-    save_state(aside)
-    files.write_json(aside / "step.json", dict(record))
-    files.write_manifest(aside, iteration=record["iteration"])
+    now.model.save(aside / "model")
+    now.save_state(aside)
+    files.write_json(aside / "step.json", now.record)
+    files.write_manifest(aside, iteration=now.record["iteration"])
     files.publish(aside, final)
     drop_checkpoints(folder, but=final)
     return final
 
 
 def drop_checkpoints(folder: Path, but: Path | None = None) -> None:
-    """Remove all checkpoints but one from a run's folder, and whatever a killed worker left half written."""
-    for path in [*folder.glob("checkpoint-*"), *folder.glob(".*"), *folder.glob("steps/.*")]:
+    """Remove all checkpoints but one from a run's folder, what else it went on from, and whatever a killed worker left
+    half written."""
+    rest = [] if but else [*folder.glob("shards")]
+    for path in [*rest, *folder.glob("checkpoint-*"), *folder.glob(".*"), *folder.glob("steps/.*")]:
         if path.is_file():
             path.unlink()
         elif path != but:
@@ -71,11 +105,6 @@ def load_moments(folder: Path) -> dict[int, dict[str, Any]]:
     return moments
 
 
-def load_record(folder: Path) -> dict[str, Any]:
-    """The record of a checkpoint's iteration."""
-    return json.loads((folder / "step.json").read_text())
-
-
 def newest_checkpoint(folder: Path) -> tuple[Path | None, str]:
     """The newest checkpoint that passes its checksums, if any, and a note if one had to be passed over."""
     note = ""
@@ -89,21 +118,20 @@ def newest_checkpoint(folder: Path) -> tuple[Path | None, str]:
     return None, note
 
 
-def publish_with(folder: Path, config: Mapping[str, Any], told: Callable[[Path], str]) -> Path:
+def _publish(folder: Path, config: Mapping[str, Any], card: Callable[[Path], str]) -> None:
     """Put the newest checkpoint's model, with a card and a manifest, at `model` in the run's folder.
 
-    told : gets the folder of the model and gives the card's text.
+    card : gets the folder of the model and gives the card's text.
     """
     checkpoint, _ = newest_checkpoint(folder)
     assert checkpoint is not None
-    aside, final = folder / ".model.new", folder / "model"
+    aside = folder / ".model.new"
     files.remove(aside)
     shutil.copytree(checkpoint / "model", aside)
-    (aside / "README.md").write_text(told(aside), encoding="utf-8")
+    (aside / "README.md").write_text(card(aside), encoding="utf-8")
     shown = public(config)
     files.write_manifest(aside, base=shown["model"], benchmark=shown["benchmark"], config=shown)
-    files.publish(aside, final)
-    return final
+    files.publish(aside, folder / "model")
 
 
 def is_published(folder: Path) -> bool:

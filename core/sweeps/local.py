@@ -56,7 +56,7 @@ def _start(store: RunStore, state: CellState, sweep: str, say: Callable[[str], N
         say(f"started {run.id}  {run.title}")
     else:
         # It may have been on a cluster: here it waits for its device, as every run.
-        set_queue(store, state.run.id, str(state.cell.job["device"]))
+        set_queue(store, state.run.id, state.cell.job.device)
         run = resume(store, state.run.id)
         say(f"resumed {run.id}  {run.title}")
     return run.id

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from core.base.errors import InputError
 from core.runs.attempt import RunAttempt, heartbeats
 from core.runs.store import AttemptSuperseded, Run, RunStore
-from core.sweeps.evaluate import load_blind, load_model, score_shard, shard_path
+from core.sweeps.evaluate import EvaluationRun, score_shard, shard_path
 from core.sweeps.remote_store import HEARTBEAT_SECONDS, Call, RemoteStore, local_model
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def run_cell(call: Call, run_id: str, where: str, work: Work) -> Outcome:
 def count_groups(config: Mapping[str, Any]) -> tuple[int, str | None]:
     """How many groups a description names, read where the data are; and the sentence where they cannot be read."""
     try:
-        return len(_groups(*_source(config))), None
+        return len(_groups(EvaluationRun.read(config))), None
     except InputError as error:
         return 0, str(error)
 
@@ -85,7 +85,7 @@ def score_part(call: Call, run: dict[str, Any], attempt: int, first: int, end: i
     try:
         with tempfile.TemporaryDirectory(prefix="crossmatch-") as scratch:
             store = RemoteStore(call, Run(**run), attempt, Path(scratch))
-            groups = _groups(*_source(run["config"]))
+            groups = _groups(EvaluationRun.read(run["config"]))
             scorer = _scorer(call, run["config"], store)
             path = shard_path(store.folder(run["id"]), first, end)
             if not score_shard(scorer, groups, first, end, path, stop):
@@ -98,14 +98,10 @@ def score_part(call: Call, run: dict[str, Any], attempt: int, first: int, end: i
         return "failed", str(error)
 
 
-def _source(config: Mapping[str, Any]) -> tuple[str, str, int | None]:
-    return config["benchmark"], config.get("split") or "test", config.get("groups")
-
-
 @lru_cache(maxsize=1)
-def _groups(benchmark: str, split: str, groups: int | None) -> GroupSet:
-    """Ray gives a process many shards of one set: it is read once."""
-    return load_blind({"benchmark": benchmark, "split": split, "groups": groups})
+def _groups(run: EvaluationRun) -> GroupSet:
+    """Ray gives a process many shards of one run: its set is read once."""
+    return run.load_groups().blind()
 
 
 _loaded: dict[tuple[str, str], Scorer] = {}
@@ -116,5 +112,5 @@ def _scorer(call: Call, config: Mapping[str, Any], store: RemoteStore) -> Scorer
     key = (config["model"], config.get("device") or "auto")
     if key not in _loaded:
         _loaded.clear()
-        _loaded[key] = load_model(local_model(call, dict(config), store.scratch))
+        _loaded[key] = EvaluationRun.read(local_model(call, dict(config), store.scratch)).load_scorer()
     return _loaded[key]

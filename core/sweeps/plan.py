@@ -6,26 +6,22 @@ a result is left out of it: device, preset name (its settings are spelled out), 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from core.base import files
 from core.base.errors import InputError, unknown_name
 from core.datasets import names
-from core.sweeps.evaluate import SHARD, evaluate_job
+from core.runs.description import RunDescription
+from core.sweeps.evaluate import SHARD, EvaluationRun
 from core.sweeps.yaml_file import check_keys, number, parse_mapping, read_mapping, text, texts
-from core.ttm.run import simplematch_job, ttm_job
+from core.ttm.run import RUNS
 
-KINDS = ("evaluate", "ttm", "simplematch")
+KINDS: dict[str, type[RunDescription]] = {EvaluationRun.kind: EvaluationRun, **RUNS}
 MAX_CELLS = 10_000  # cells
-_FREE = ("device", "preset", "group", "cell", "sweep")  # of a job: what its result does not depend on
 _COMMON = ("name", "kind", "models", "benchmarks", "split", "groups", "device", "gpus", "cpus", "retries")
 _ADAPT = ("seeds", "settings", "grid", "preset", "adapt_on", "split_seed")
 _KEYS = {
@@ -43,7 +39,7 @@ class SweepCell(NamedTuple):
     benchmark: str
     setting: str
     seed: int
-    job: dict[str, Any]  # as `core.ttm.run` makes it, with `group` and `cell`
+    job: RunDescription  # with `group` and `cell`
     key: str
     group: str
 
@@ -105,7 +101,7 @@ def plan_of(found: Mapping[str, Any], where: str, name: str) -> SweepPlan:
         raise InputError(f"{where}: gpus is {asked['gpus']}; above 1 it must be a whole number.")
     retries = int(number(found.get("retries", 8), "retries", where, 0, whole=True))
     title = text(found["name"], "name", where) if "name" in found else name
-    source = {**found, "name": title, "models": list(dict.fromkeys(cell.job["model"] for cell in cells))}
+    source = {**found, "name": title, "models": list(dict.fromkeys(cell.job.model for cell in cells))}
     return SweepPlan(title, tuple(cells), **asked, retries=retries, source=source)
 
 
@@ -170,30 +166,21 @@ def _cell(
         groups = int(number(groups, "groups", where, 1, whole=True))
     source: dict[str, Any] = {"split": found.get("split") or "test", "groups": groups}
     source["device"] = found.get("device") or "auto"
+    run: RunDescription
     try:
-        if kind == "evaluate":
+        if kind == EvaluationRun.kind:
             shard = int(number(found.get("shard", SHARD), "shard", where, 1, whole=True))
-            job = evaluate_job(benchmark, model, **source, shard=shard)
+            run = EvaluationRun.of(benchmark, model, **source, shard=shard)
         else:
             if "seed" in options:
                 raise InputError("the seed is not a setting; give seeds.")
-            more = {k: found[k] for k in ("preset", "adapt_on", "split_seed") if found.get(k) is not None}
-            if kind == "ttm":
-                more["oracle"] = _yes_or_no(found.get("oracle", False))
-            make = ttm_job if kind == "ttm" else simplematch_job
-            job = make(benchmark, model, **source, **more, options={**options, "seed": seed})
+            more = {k: found[k] for k in ("preset", "adapt_on", "split_seed", "oracle") if k in found}
+            run = RUNS[kind].of(benchmark, model, **source, **more, options={**options, "seed": seed})
     except (InputError, TypeError) as error:
         raise InputError(f"{where}: {error}") from None
-    key = cell_key(kind, job)
-    group = "g-" + cell_key(kind, {**job, kind: {**job[kind], "seed": 0}})[:8]
-    return SweepCell(kind, model, benchmark, label, seed, {**job, "group": group, "cell": key}, key, group)
-
-
-def _yes_or_no(value: Any) -> bool:
-    """YAML's true or false; a text such as "no" would count as true."""
-    if not isinstance(value, bool):
-        raise InputError(f"oracle is {value!r}; it must be true or false.")
-    return value
+    group, key = "g-" + run.with_seed(0).key[:8], run.key
+    job = run.model_copy(update={"group": group, "cell": key})
+    return SweepCell(kind, model, benchmark, label, seed, job, key, group)
 
 
 def _check_twice(cells: list[SweepCell], where: str) -> None:
@@ -202,30 +189,3 @@ def _check_twice(cells: list[SweepCell], where: str) -> None:
         other = seen.setdefault(cell.key, cell)
         if other is not cell:
             raise InputError(f"{where} has a cell twice ({cell.title}): two of its settings are equivalent.")
-
-
-def cell_key(kind: str, config: Mapping[str, Any]) -> str:
-    """sha256 (hex) of what decides a job's result: equal keys mean the same computation.
-
-    A model that is a folder counts by the content of its files, so that training it anew makes other cells.
-    """
-    job = {k: v for k, v in config.items() if k not in _FREE and v is not None and v is not False}
-    job[kind] = {k: v for k, v in config[kind].items() if k != "shard"}
-    folder = Path(str(config["model"]))
-    if folder.is_absolute() and folder.is_dir():
-        job["model"] = _content(folder, _stamp(folder))
-    written = json.dumps({"kind": kind, **job}, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(written.encode()).hexdigest()
-
-
-def _stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    """Names, sizes and times of the files: what tells that they changed."""
-    found = sorted(p for p in folder.rglob("*") if p.is_file())
-    return tuple((p.relative_to(folder).as_posix(), p.stat().st_size, p.stat().st_mtime_ns) for p in found)
-
-
-@lru_cache(maxsize=256)
-def _content(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> str:
-    """A hash of a folder's files by name and content."""
-    sums = {name: files.checksum(folder / name) for name, _, _ in stamp}
-    return hashlib.sha256(json.dumps(sums, sort_keys=True).encode()).hexdigest()

@@ -19,7 +19,7 @@ from core.base.errors import InputError
 from core.runs.store import AttemptSuperseded, RunStore
 from core.sweeps import node as tasks
 from core.sweeps.driver_store import SLOTS, DriverStore, enqueue
-from core.sweeps.evaluate import KIND, shard_path, shards
+from core.sweeps.evaluate import EvaluationRun, shard_path
 from core.sweeps.plan import SweepPlan
 from core.sweeps.store import CellState, is_active, new_run, save_plan, states
 
@@ -142,7 +142,7 @@ class _Driver:
         self.pending: dict[str, int] = {}  # of a run: shards still out
         self.beaten = 0.0
         here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-        models = [m for m in {cell.job["model"] for cell in plan.cells} if os.path.isabs(m)]
+        models = [m for m in {cell.job.model for cell in plan.cells} if os.path.isabs(m)]
         cache = str(paths.home() / "cache" / "scores.sqlite")
         where = here(ray.get_runtime_context().get_node_id(), soft=False)
         made = ray.remote(DriverStore).options(**_STORE_ACTOR, scheduling_strategy=where)
@@ -188,7 +188,7 @@ class _Driver:
         run = state.run or new_run(self.store, state.cell, self.plan.name)
         self.held[run.id] = enqueue(self.store, run.id)
         self.say(f"submitted {run.id}  {run.title}")
-        if run.kind == KIND:
+        if run.kind == EvaluationRun.kind:
             self._submit(run.id, "count", tasks.count_groups, run.config, gpus=0)
         else:
             self._submit_cell(run.id)
@@ -243,7 +243,7 @@ class _Driver:
             self._cell_is_back(run_id, "failed", error)
             return
         run = self.store.get(run_id)
-        parts = shards(run.config, n)
+        parts = EvaluationRun.read(run.config).shards(n)
         todo = [p for p in parts if not shard_path(self.store.folder(run_id), *p).is_file()]
         if len(parts) == 1 or not todo:
             self._submit_cell(run_id)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from core.base import files
 from core.base.errors import InputError
 from core.runs.store import Run, RunStore
-from core.sweeps.plan import KINDS, SweepCell, SweepPlan, cell_key, plan_of
+from core.sweeps.plan import KINDS, SweepCell, SweepPlan, plan_of
 
 MISSING = "missing"  # the state of a cell that has no run
 
@@ -47,11 +47,13 @@ def states(store: RunStore, plan: SweepPlan) -> list[CellState]:
 
 def key_of(run: Run) -> str | None:
     """The key of the cell that a run is; None where it is none, or where nobody knows what its model's folder held."""
-    if "cell" in run.config:
-        return run.config["cell"]
-    if run.kind not in KINDS or run.config.get("embeddings") or Path(run.config["model"]).is_absolute():
+    if run.kind not in KINDS or run.config.get("embeddings"):
         return None
-    return cell_key(run.kind, run.config)
+    if Path(run.config["model"]).is_absolute():
+        return run.config.get("cell")
+    with suppress(InputError):  # of another version, or imported
+        return KINDS[run.kind].read(run.config).key
+    return None
 
 
 def _rank(run: Run) -> int:
@@ -60,7 +62,7 @@ def _rank(run: Run) -> int:
 
 def new_run(store: RunStore, cell: SweepCell, sweep: str) -> Run:
     """Write a cell's run down; nothing starts it yet."""
-    return store.create(cell.kind, cell.title, {**cell.job, "sweep": sweep})
+    return store.create(cell.kind, cell.title, {**cell.job.written(), "sweep": sweep})
 
 
 def is_active(store: RunStore, run_id: str) -> bool:

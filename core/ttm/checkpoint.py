@@ -1,30 +1,25 @@
-"""Checkpoints of test-time matching: the model and what `run_ttm` needs besides, and the final model with its card."""
+"""What `run_ttm` needs to go on, beside the model of a checkpoint: NPZ and safetensors, nothing in which can run."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from core.base import files
-from core.runs.checkpoints import load_moments, publish_with, save_moments, write_checkpoint
-from core.ttm.model_card import card
+from core.runs.checkpoints import load_moments, save_moments
 
-if TYPE_CHECKING:  # a queued worker waits without numpy and torch
-    from core.ttm.loop import TTMState, TTMStep
+if TYPE_CHECKING:
+    from core.ttm.loop import TTMState
 
 _ADAPTER = "adapter.safetensors"
 _STATE_PREFIX = "kept."  # before the names of `TTMState.kept`
 
 
-def save_checkpoint(folder: Path, step: TTMStep, record: Mapping[str, Any]) -> Path:
-    """Write `checkpoint-NNNN` into a run's folder, then drop every other one, whole or half."""
-    return write_checkpoint(folder, record, step.model, lambda aside: _save_state(aside, step.state))
-
-
-def _save_state(folder: Path, state: TTMState) -> None:
-    """TTMState as NPZ and, for AdamW's moments, safetensors: no pickle, so nothing in a folder can run."""
+def save_state(folder: Path, state: TTMState) -> None:
+    """Write a state into the folder of a checkpoint."""
     arrays = {"thresholds": state.thresholds, "scores": state.scores}
     if state.global_scores is not None:
         arrays["global_scores"] = state.global_scores
@@ -40,9 +35,7 @@ def _save_state(folder: Path, state: TTMState) -> None:
 
 
 def load_state(folder: Path) -> TTMState:
-    """What `save_checkpoint` wrote beside the model."""
-    import numpy as np
-
+    """What `save_state` wrote, once the checkpoint is complete."""
     from core.ttm.loop import TTMState  # torch
 
     optimizer, adapter = None, None
@@ -62,16 +55,3 @@ def load_state(folder: Path) -> TTMState:
         if name.startswith(_STATE_PREFIX)
     }
     return TTMState(iteration, **arrays, optimizer=optimizer, adapter=adapter, kept=kept)
-
-
-def publish_model(folder: Path, config: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> Path:
-    """Put the newest checkpoint's model, with a card and a manifest, at `model` in the run's folder."""
-    return publish_with(folder, config, lambda model: card(config, steps, _library(model)))
-
-
-def _library(folder: Path) -> str:
-    """What loads a model folder without Crossmatch; Crossmatch where nothing does."""
-    if (folder / "open_clip_config.json").is_file():
-        return "open_clip"
-    known = ("processor_config.json", "preprocessor_config.json")
-    return "transformers" if any((folder / name).is_file() for name in known) else "crossmatch"

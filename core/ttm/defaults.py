@@ -5,7 +5,6 @@ A choice takes effect or is refused in one sentence: nothing that somebody set i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,13 +35,6 @@ def full_name(model: str) -> str:
 def absolute_name(model: str) -> str:
     """As `full_name`, and a folder with its whole path: a run may be resumed from another working directory."""
     return str(Path(model).resolve()) if is_folder(model) else full_name(model)
-
-
-def check_device(name: str) -> str:
-    """The name itself; InputError for what can be no device, before anybody waits for one. Imports no torch."""
-    if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", name):
-        raise InputError(f"Unknown device {name!r}; use auto, cpu, cuda, cuda:1 or mps.")
-    return name
 
 
 class PresetTarget(NamedTuple):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from core.runs.models import public
-
-if TYPE_CHECKING:
-    pass
 
 _METHODS = {"ttm": "test-time matching", "simplematch": "SimpleMatch"}
 
@@ -68,3 +66,11 @@ def _table(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
         ties = "–" if now["ties"] is None else now["ties"]
         rows.append(f"| {name} | {cells[0]} | {cells[1]} | {now['chance']:.2f} | {ties} |")
     return "\n".join(rows)
+
+
+def library_of(folder: Path) -> str:
+    """What loads a model folder without Crossmatch; Crossmatch where nothing does."""
+    if (folder / "open_clip_config.json").is_file():
+        return "open_clip"
+    known = ("processor_config.json", "preprocessor_config.json")
+    return "transformers" if any((folder / name).is_file() for name in known) else "crossmatch"

@@ -1,20 +1,18 @@
-"""The records and arrays of an iteration: what a run writes down, and what command line and pages show.
-
-Free of numpy at import, as `jobs.py`, for workers that wait in the queue.
-"""
+"""The records and arrays of an iteration: what a run writes down, and what command line and pages show."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
+from core.ttm.config import TrainConfig, TTMConfig
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from core.ttm.loop import TTMStep
 
 BINS = 24  # of a margin histogram
@@ -56,8 +54,6 @@ def _metrics(scores: np.ndarray, truth: np.ndarray, everything: np.ndarray | Non
 
 
 def _precision(step: TTMStep, truth: np.ndarray) -> float | None:
-    import numpy as np
-
     if step.selected.ndim == 1:
         return metrics.precision(step.matching, step.selected, truth)
     # As the global pseudo-labels count captions.
@@ -67,8 +63,6 @@ def _precision(step: TTMStep, truth: np.ndarray) -> float | None:
 
 def _histogram(step: TTMStep, truth: np.ndarray | None) -> dict[str, Any]:
     """Margins after the step: counts per bin, those of groups matched right (None without truth), and the ties."""
-    import numpy as np
-
     margin, tied = step.matches.margin, step.matches.tied
     edges = np.linspace(0, float(margin.max()) or 1.0, BINS + 1)
     right = None if truth is None else ~tied & (step.matches.matching == truth).all(axis=1)
@@ -93,16 +87,44 @@ def step_arrays(step: TTMStep) -> dict[str, np.ndarray]:
     }
 
 
-def projected_coverage(config: Mapping[str, Any], step: TTMStep) -> list[float]:
+def projected_coverage(settings: TrainConfig, step: TTMStep) -> list[float]:
     """Shares that the iterations still to come would select by the scores after this one; [] where nobody can say."""
-    import numpy as np
-
     if step.threshold is None:
         return []
     taus = step.thresholds[step.iteration :]
-    if config["ttm"]["threshold_mode"] == "relative":
+    if isinstance(settings, TTMConfig) and settings.threshold_mode == "relative":
         return [float(1 - tau) for tau in taus]
     confidence = step.matches.margin
     if step.global_scores is not None:
         confidence = step.global_scores[np.arange(len(step.global_scores)), step.labels.ravel()]
     return [float((confidence >= tau).mean()) for tau in taus]
+
+
+class ProgressPlan:
+    """How the work spreads over the iterations: training takes time in proportion to what is selected.
+
+    The first iterations of a falling threshold are the short ones; a plain share of iterations would promise an end
+    several times too early.
+    """
+
+    SCORING = 0.05  # of the time that training on every group takes
+
+    def __init__(self, total: int, records: Sequence[Mapping[str, Any]] = ()) -> None:
+        """records : of iterations that are done, from 0 on."""
+        self.work = [1.0] * total
+        self.past = [record["coverage"] for record in records[1:]]
+        self.shown = 0.0
+
+    def update(self, coverage: float | None, ahead: Sequence[float]) -> None:
+        """coverage : of the iteration that is done; None of iteration 0. ahead : what the others would select by
+        today's scores; [] where nobody can say."""
+        self.past += [] if coverage is None else [coverage]
+        if ahead:
+            self.work = [self.SCORING + share for share in (*self.past, *ahead)]
+
+    def fraction(self, share: float) -> float:
+        """Share of the work that is done when `share` of the iterations is; never falls."""
+        whole = min(int(share * len(self.work)), len(self.work) - 1)
+        part = (share * len(self.work) - whole) * self.work[whole]
+        self.shown = max(self.shown, (sum(self.work[:whole]) + part) / sum(self.work))
+        return self.shown

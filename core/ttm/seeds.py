@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from core.base.errors import InputError
-from core.runs.store import RESUMABLE_STATUSES, Run, RunStore, launch, resume
-from core.ttm.run import is_over, kind_of
+from core.runs.description import RunDescription
+from core.runs.engine import start
+from core.runs.store import RESUMABLE_STATUSES, Run, RunStore, resume
+from core.ttm.run import adaptation
 
 if TYPE_CHECKING:
     import numpy as np
 
 MAX_SEEDS = 64  # seeds of a group
+Described = TypeVar("Described", bound=RunDescription)
 # Columns of a record that are numbers of the run itself, besides the metrics.
 _PER_SEED = ("threshold", "coverage", "precision", "fitted", "loss", "seconds")
 
@@ -30,21 +33,17 @@ class SeedSpread(NamedTuple):
     seeds: int
 
 
-def seed_jobs(job: Mapping[str, Any], count: int, group: str | None = None) -> list[dict[str, Any]]:
-    """`count` copies of a description (`core.ttm.run`), with the seeds that follow its own; `group` is noted
-    in each."""
+def seeded(run: Described, count: int, group: str | None = None) -> list[Described]:
+    """A description with its own seed and those that follow, `count` in all; `group` is noted in each."""
     if not 1 <= count <= MAX_SEEDS:
         raise InputError(f"{count} seeds were asked for; choose 1 to {MAX_SEEDS}.")
-    kind = kind_of(job)
-    first = job[kind]["seed"]
-    marked = dict(job) if group is None else {**job, "group": group}
-    return [{**marked, kind: {**job[kind], "seed": first + i}} for i in range(count)]
+    return [run.with_seed(run.seed + i, group) for i in range(count)]
 
 
 def launch_seeds(
     store: RunStore,
     title: str,
-    job: Mapping[str, Any],
+    run: RunDescription,
     count: int = 4,
     owner: str | None = None,
     group: str | None = None,
@@ -54,12 +53,9 @@ def launch_seeds(
     group : the id of a group to add these seeds to; None makes one.
     """
     group = group or new_group()
-    runs = []
-    for each in seed_jobs(job, count, group):
-        kind = kind_of(each)
-        run = store.create(kind, f"{title} · seed {each[kind]['seed']}", each, owner)
-        runs.append(launch(store, run.id))
-    return group, runs
+    return group, [
+        start(store, f"{title} · seed {each.seed}", each, owner) for each in seeded(run, count, group)
+    ]
 
 
 def new_group() -> str:
@@ -146,9 +142,9 @@ def final_values(
 ) -> dict[str, Any] | None:
     """`summary`'s row for the results: every complete seed's last iteration; None while no seed is complete.
 
-    configs : the runs' descriptions, which say when a run is complete.
+    configs : the runs' written descriptions, which say when a run is complete.
     """
-    ended = [steps[-1] for steps, config in zip(records, configs, strict=True) if is_over(config, steps)]
+    ended = [s[-1] for s, config in zip(records, configs, strict=True) if adaptation(config).is_over(s)]
     return _row(ended) if ended else None
 
 

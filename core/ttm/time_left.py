@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from core.runs.store import Run, RunStore
 from core.scoring.weights import weights_bytes
-from core.ttm.run import kind_of, total_of
+from core.ttm.run import AdaptationRun
 
 # Seconds per group and epoch where no earlier run says better, on two cores; a run trains on 60 % of its groups on
 # average while its threshold falls.
@@ -21,21 +21,19 @@ class TimeEstimate(NamedTuple):
     source: str  # "this model and set", "this model", "another model, by size" or "a rough estimate"
 
 
-def seconds_per_iteration(store: RunStore, config: Mapping[str, Any]) -> TimeEstimate | None:
-    """The pace of the newest finished run that is most like this description (`core.ttm.run`); None where none is.
+def seconds_per_iteration(store: RunStore, wanted: AdaptationRun) -> TimeEstimate | None:
+    """The pace of the newest finished run that is most like this description; None where none is.
 
     Of runs of the same kind on the same device: of this model on this set, of this model, of another one whose weights
     are here too, scaled by their sizes. For what is built in, a guess.
     """
-    kind, model = kind_of(config), config["model"]
+    model = wanted.model
     done = [
-        run
-        for run in store.list(kind)
-        if run.status == "finished" and run.device == (config.get("device") or "auto")
+        run for run in store.list(wanted.kind) if run.status == "finished" and run.device == wanted.device
     ]
     same = {
         "this model and set": lambda run: (
-            (run.config["benchmark"], run.config["model"]) == (config["benchmark"], model)
+            (run.config["benchmark"], run.config["model"]) == (wanted.benchmark, model)
         ),
         "this model": lambda run: run.config["model"] == model,
     }
@@ -61,15 +59,14 @@ def _by_size(store: RunStore, done: Sequence[Run], model: str) -> TimeEstimate |
 
 def _measured(run: Run, steps: Sequence[Mapping[str, Any]]) -> float:
     """Seconds per group and epoch over a run's iterations, whatever their coverage was."""
-    epochs = run.config[kind_of(run.config)]["epochs"]
+    epochs = run.config[run.kind]["epochs"]
     work = sum(step["n_groups"] * epochs for step in steps[1:])
     return sum(step["seconds"] for step in steps[1:]) / work if work else 0.0
 
 
-def expected_seconds(store: RunStore, config: Mapping[str, Any], groups: int) -> tuple[float | None, str]:
+def expected_seconds(store: RunStore, run: AdaptationRun, groups: int) -> tuple[float | None, str]:
     """Seconds that a run of this description on so many groups will take at most, and where that is known from."""
-    found = seconds_per_iteration(store, config)
+    found = seconds_per_iteration(store, run)
     if found is None:
         return None, "no earlier run to go by"
-    epochs = config[kind_of(config)]["epochs"]
-    return found.seconds * groups * epochs * total_of(config), found.source
+    return found.seconds * groups * run.settings.epochs * run.total, found.source
