@@ -34,6 +34,7 @@ from core import datasets
 from core.base.errors import InputError
 from core.datasets import base, file_reading
 from core.datasets.published import CITATIONS, UNITS, load_results
+from core.groups import Group, GroupSet
 
 
 @pytest.fixture(autouse=True)
@@ -513,3 +514,42 @@ def test_reading_a_cell_too_few_is_told(tmp_path):
     path.write_text("a,b\n1,2\n3\n")
     with pytest.raises(InputError, match="row 3 has 1 cells, the header 2"):
         file_reading.read_rows(path, ("a", "b"))
+
+
+def test_a_new_benchmark_needs_a_reader_and_a_line_alone(tmp_path, monkeypatch):
+    """Neither the list of downloads nor that of citations knows it."""
+    from core.exchange.fetch import fetch_benchmark
+
+    def read_pairs(folder: Path, split: str, images: bool) -> GroupSet:
+        image = file_reading.ImageFolder(folder, "images", images)
+        rows = file_reading.read_rows(folder / "pairs.csv", ("name", "right", "wrong"))
+        groups = (Group(r["name"], (image(r["name"]),), (r["right"], r["wrong"]), (0,)) for r in rows)
+        return GroupSet("newcomer", tuple(groups))
+
+    new = base.Benchmark(
+        name="newcomer",
+        title="Newcomer",
+        source="https://example.org/newcomer",
+        licence="CC0",
+        citation="@misc{newcomer}",
+        metric="text_score",
+        read=read_pairs,
+        layout=("pairs.csv", "images"),
+        shape=(1, 2),
+    )
+    monkeypatch.setitem(datasets.DATASETS, "newcomer", base.BenchmarkFamily([new]))
+    monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path))
+    place = tmp_path / "newcomer"
+    asked = f"needs: get it from https://example.org/newcomer, and put it into {place}"
+    assert datasets.state("newcomer") == asked
+    with pytest.raises(InputError, match="cannot be fetched from here; it needs: get it from"):
+        fetch_benchmark("newcomer")
+    (place / "images").mkdir(parents=True)
+    (place / "images" / "a.png").write_bytes(b"")
+    assert datasets.state("newcomer").startswith("needs: pairs.csv; get it from")
+    write_csv(place / "pairs.csv", [{"name": "a.png", "right": "a cat ", "wrong": "a dog"}])
+    found = datasets.load("newcomer")
+    assert found[0].captions == ("a cat ", "a dog") and found.citation == "@misc{newcomer}"
+    write_csv(place / "pairs.csv", [{"name": "a.png", "right": "a cat"}])
+    with pytest.raises(InputError, match="has no column 'wrong' among: name, right"):
+        datasets.load("newcomer")

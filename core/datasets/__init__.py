@@ -60,26 +60,30 @@ class Source(Protocol):
     ) -> Any: ...
 
 
+# Where benchmarks from outside are described and read, in the order of every list: a new source is a line here.
+_READERS = (
+    winoground,
+    mmvp,
+    colorswap,
+    sugarcrepe,
+    whatsup,
+    cola,
+    crepe,
+    aro,
+    vlchecklist,
+    eqben,
+    captions,
+    imagenet,
+    graphs,
+    clevr,
+)
+_OUTSIDE = [benchmark for reader in _READERS for benchmark in reader.BENCHMARKS]
+_FAMILIES = dict.fromkeys(benchmark.family for benchmark in _OUTSIDE)
+
 # First part of a benchmark's name (`scenes/left-right`) -> its source.
 DATASETS: dict[str, Source] = {
     "scenes": builtin,
-    "winoground": BenchmarkFamily(winoground.BENCHMARKS),
-    "mmvp-vlm": BenchmarkFamily(mmvp.BENCHMARKS),
-    "colorswap": BenchmarkFamily(colorswap.BENCHMARKS),
-    "sugarcrepe": BenchmarkFamily(sugarcrepe.BENCHMARKS),
-    "whatsup": BenchmarkFamily(whatsup.BENCHMARKS),
-    "cola": BenchmarkFamily(cola.BENCHMARKS),
-    "crepe": BenchmarkFamily(crepe.BENCHMARKS),
-    "aro": BenchmarkFamily(aro.BENCHMARKS),
-    "vl-checklist": BenchmarkFamily(vlchecklist.BENCHMARKS),
-    "eqben": BenchmarkFamily(eqben.BENCHMARKS),
-    "coco": BenchmarkFamily(captions.COCO),
-    "flickr30k": BenchmarkFamily(captions.FLICKR30K),
-    "imagenet": BenchmarkFamily(imagenet.BENCHMARKS),
-    "gqa": BenchmarkFamily(graphs.GQA),
-    "visual-genome": BenchmarkFamily(graphs.VISUAL_GENOME),
-    "clevr": BenchmarkFamily(clevr.CLEVR),
-    "paco": BenchmarkFamily(clevr.PACO),
+    **{key: BenchmarkFamily([b for b in _OUTSIDE if b.family == key]) for key in _FAMILIES},
     "mine": user_sets,
 }
 

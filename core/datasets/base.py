@@ -29,7 +29,7 @@ class Benchmark:
     title: str
     source: str  # where upstream describes it
     licence: str
-    citation: str  # a key of core.datasets.published.CITATIONS
+    citation: str  # a key of core.datasets.published.CITATIONS, or BibTeX itself
     metric: str  # the official one: a key of core.datasets.published.UNITS; "" for scene graphs
     read: Read
     layout: tuple[
@@ -43,7 +43,7 @@ class Benchmark:
     splits: tuple[str, ...] = ("test",)
     reference: tuple[str, str] | None = None  # dataset and subset in core.datasets.published' tables
     kind: str = GROUPS
-    download: str = ""  # key in the manifest of core.datasets.downloads; "" is the family's
+    download: str = ""  # key in the manifest of core.datasets.downloads, where it has one; "" is the family's
 
     @property
     def family(self) -> str:
@@ -68,7 +68,9 @@ class Benchmark:
         target = folder or data_roots()[0] / self.family
         what = f"{' and '.join(part.partition('|')[0].strip() for part in missing)}; " if missing else ""
         key = self.download or self.family
-        source = sources()[key]
+        source = sources().get(key)
+        if source is None:
+            return f"needs: {what}get it from {self.source}, and put it into {target}"
         ours = f"run `crossmatch fetch {key}`, or " if source.items or source.hub else ""
         return f"needs: {what}{ours}{next_step(key, target)}"
 
@@ -116,7 +118,7 @@ class Benchmark:
             "description": self.note,
             "source": self.source,
             "licence": self.licence,
-            "citation": CITATIONS[self.citation],
+            "citation": CITATIONS.get(self.citation, self.citation),
         }
         return replace(found, **facts)
 

@@ -76,7 +76,7 @@ def _benchmark(
     )
 
 
-COCO = (
+BENCHMARKS = (
     _benchmark(
         "coco",
         "COCO",
@@ -85,8 +85,6 @@ COCO = (
         "https://cocodataset.org",
         "Karpathy's 5000 test images (25010 captions) and 5000 validation images, all from val2014.",
     ),
-)
-FLICKR30K = (
     _benchmark(
         "flickr30k",
         "Flickr30k",

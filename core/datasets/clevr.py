@@ -82,7 +82,7 @@ def read_paco(folder: Path, split: str, images: bool = True) -> GraphSet:
     return GraphSet("paco", split, graphs)
 
 
-CLEVR = (
+BENCHMARKS = (
     graph_benchmark(
         name="clevr",
         title="CLEVR scenes",
@@ -95,8 +95,6 @@ CLEVR = (
         note="Material for Cola's queries and swaps.",
         splits=("validation", "train"),
     ),
-)
-PACO = (
     graph_benchmark(
         name="paco",
         title="PACO objects with attributes",

@@ -110,7 +110,7 @@ def _box(o: Mapping[str, Any]) -> tuple[int, int, int, int]:
     return int(o["x"]), int(o["y"]), int(o["w"]), int(o["h"])
 
 
-GQA = (
+BENCHMARKS = (
     graph_benchmark(
         name="gqa",
         title="GQA scene graphs",
@@ -126,8 +126,6 @@ GQA = (
         note="Material for Cola's queries and swaps; the test images have no graphs.",
         splits=("validation", "train"),
     ),
-)
-VISUAL_GENOME = (
     graph_benchmark(
         name="visual-genome",
         title="Visual Genome scene graphs",

@@ -18,7 +18,10 @@ def download_keys(name: str) -> list[str]:
     """
     found = datasets.benchmark_entry(name) if name in datasets.names(None) else None
     if found is not None:
-        return [found.download or found.family]
+        key = found.download or found.family
+        if key not in sources():
+            raise InputError(f"{name} cannot be fetched from here; it {found.state()}.")
+        return [key]
     family = [key for key in sources() if key == name or key.partition("/")[0] == name]
     if family:
         return family
