@@ -18,7 +18,7 @@ from core.figures.style import MARK_COLOUR, OUTCOME_COLOURS
 from core.matching import comparisons
 from core.matching.comparisons import Found
 from core.metrics import table
-from core.metrics.alpha_intervals import all_of, concatenate_units
+from core.metrics.alpha_intervals import AlphaIntervals, all_of
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GLOBAL, GROUP_MATCH, METRICS, TEXT_SCORE, evaluate, outcomes
 from core.metrics.retrieval import METRICS as RETRIEVAL
@@ -109,6 +109,12 @@ def half(view):
     return Found(value, np.logical_or.reduce(tied) if tied else None)
 
 
+def half_spans(view):
+    """Each of the two counts by itself, with the same weight."""
+    parts = zip(all_of(view.rows).parts, all_of(view.columns).parts, strict=True)
+    return AlphaIntervals(*(np.concatenate(pair, axis=1) for pair in parts))
+
+
 HALF = Metric(
     label="HalfScore",
     short="Half",
@@ -123,7 +129,7 @@ HALF = Metric(
     applies=lambda m, k: True,
     rule=lambda m, k: half,
     chance=lambda m, k: (k**-m + m**-m) / 2,
-    alpha=AlphaRule(lambda v: concatenate_units(all_of(v.rows), all_of(v.columns))),
+    alpha=AlphaRule(half_spans),
     verdict=lambda data: f"half of {len(data.truth)} rows and columns each",
 )
 SQUARE = replace(

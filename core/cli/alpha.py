@@ -36,16 +36,16 @@ Model = Annotated[
     ),
 ]
 Split = Annotated[str, typer.Option(help="Split of the benchmark.")]
-PriorName = Annotated[
+_PriorName = Annotated[
     str | None,
     typer.Option(help="log P(t) from: gaussian (default), test (default of retrieval sets), train or lm."),
 ]
 Images = Annotated[
     int | None, typer.Option(help="Images that the prior is sampled from (default: the paper's).")
 ]
-PriorModel = Annotated[str, typer.Option(help="Language model of --prior lm.", **named)]
+_PriorModel = Annotated[str, typer.Option(help="Language model of --prior lm.", **named)]
 Folder = Annotated[Path | None, typer.Option("--images", help="Folder of training images for --prior train.")]
-TuneOn = Annotated[
+_TuneOn = Annotated[
     str | None,
     typer.Option(help="Also choose alpha on another split, such as validation, and measure it on --split."),
 ]
@@ -59,11 +59,11 @@ def alpha(
     benchmark: Benchmark = None,
     model: Model = "builtin/blip-caption",
     split: Split = "test",
-    prior: PriorName = None,
+    prior: _PriorName = None,
     samples: Images = None,
-    prior_model: PriorModel = "builtin/blind-lm",
+    prior_model: _PriorModel = "builtin/blind-lm",
     images: Folder = None,
-    tune_on: TuneOn = None,
+    tune_on: _TuneOn = None,
     items: Count = None,
     seed: Seed = 0,
     as_json: Json = False,
@@ -80,14 +80,14 @@ def alpha(
         (datasets.load_retrieval if wide else datasets.load)(benchmark, tune_on, images=False)
     if wide:
         record = _retrieval(benchmark, split, model, how, items, tune_on)
-        show_json(record) if as_json else print(format_retrieval(record))
+        show_json(record) if as_json else print(_format_retrieval(record))
         return
     refuse_unused("on a set of groups", "items")
     study, found = _study(benchmark, split, model, how)
     record = {**_head(benchmark, split, model, found), **study.record()}
     if tune_on is not None:
         record["tuned_on"] = {"split": tune_on, "metrics": _carried(benchmark, tune_on, model, how, study)}
-    show_json(record) if as_json else print(format_alpha(record))
+    show_json(record) if as_json else print(_format_alpha(record))
 
 
 def _check_prior(kind: str, wide: bool) -> None:
@@ -130,7 +130,7 @@ def _carried(
     return {name: transfer_alpha(other, study, name) for name in METRICS if study.depends(name)}
 
 
-def format_alpha(record: dict[str, Any]) -> str:
+def _format_alpha(record: dict[str, Any]) -> str:
     """A study as an aligned text table."""
     lines = [
         f"{record['n_groups']} groups of {record['shape']}; {record['model']}; log P(t): {record['prior']['line']}",
@@ -206,7 +206,7 @@ def _with_prior(
     return scores, relevant, prior, f"{len(nulls)} Gaussian noise images"
 
 
-def format_retrieval(record: dict[str, Any]) -> str:
+def _format_retrieval(record: dict[str, Any]) -> str:
     """Recall both ways as text."""
     lines = [f"{record['images']} images, {record['captions']} captions; {record['model']}"]
     lines.append(f"log P(t): {record['prior']['line']}")

@@ -48,10 +48,10 @@ def reproduce(
         if run
         else papers.table_plan(store, table, seeds)
     )
-    show_json(found.record()) if as_json else print(format_plan(found))
+    show_json(found.record()) if as_json else print(_format_plan(found))
 
 
-def format_plan(found: TablePlan) -> str:
+def _format_plan(found: TablePlan) -> str:
     """A plan as text, one block a line of the table."""
     blocks = [_format_line(status) for status in found.lines]
     left = found.seconds

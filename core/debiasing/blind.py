@@ -31,7 +31,7 @@ VERDICTS = {
 }
 
 
-class BlindCheck(NamedTuple):
+class _BlindCheck(NamedTuple):
     """A blind model's result on a set.
 
     verdict : a key of `VERDICTS`. metrics : every metric. found : share of single images whose caption it finds.
@@ -54,7 +54,7 @@ class BlindCheck(NamedTuple):
         }
 
 
-def blind_baseline(scores: np.ndarray, truth: np.ndarray, seed: int = 0) -> BlindCheck:
+def blind_baseline(scores: np.ndarray, truth: np.ndarray, seed: int = 0) -> _BlindCheck:
     """What a blind model's scores make of a set.
 
     scores : float (n, m, k), equal for all images of a group, as of any model that sees none. truth : int (n, m).
@@ -70,7 +70,7 @@ def blind_baseline(scores: np.ndarray, truth: np.ndarray, seed: int = 0) -> Blin
     evaluation = Evaluation.of(array, truth, seed=seed)
     found = evaluation.metrics
     single, (m, k) = found[METRIC], evaluation.shape
-    return BlindCheck(_verdict(single, m == k), found, single, _share_above_chance(single))
+    return _BlindCheck(_verdict(single, m == k), found, single, _share_above_chance(single))
 
 
 def check_blind(name: str) -> None:
@@ -100,7 +100,7 @@ def _verdict(found: Estimate, square: bool) -> str:
     return "solved" if _share_above_chance(found)[0] >= _SOLVED_SHARE else "partly"
 
 
-def explain(check: BlindCheck, model: str, shape: tuple[int, int]) -> str:
+def explain(check: _BlindCheck, model: str, shape: tuple[int, int]) -> str:
     """The verdict in plain language, with interval and chance level."""
     e = check.found
     numbers = (

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 # Real images per prior where nobody says. [VGPT] Table 6 takes 3 to 1000 of them; 3 of noise do as well.
-REAL_IMAGES = 30
+_REAL_IMAGES = 30
 LANGUAGE_MODEL = "builtin/blind-lm"
 _ENDINGS = {".jpg", ".jpeg", ".png", ".webp", ".bmp"}
 
 
 @dataclass(frozen=True)
-class PriorKind:
+class _PriorKind:
     """One way to estimate log P_train(t)."""
 
     label: str
@@ -46,17 +46,17 @@ class PriorKind:
     sampled: bool = True  # from images, so that it can be had from more or fewer of them
 
 
-PRIORS: dict[str, PriorKind] = {
-    "gaussian": PriorKind(
+PRIORS: dict[str, _PriorKind] = {
+    "gaussian": _PriorKind(
         "Gaussian noise images",
         "The captioner is shown noise images: log of the mean of P(t | noise) over them.",
     ),
-    "test": PriorKind(
+    "test": _PriorKind(
         "images of the set itself",
         "The mean over images of this set, whatever their captions, of P(t | image).",
     ),
-    "train": PriorKind("training images", "The mean over images of the training data of P(t | image)."),
-    "lm": PriorKind(
+    "train": _PriorKind("training images", "The mean over images of the training data of P(t | image)."),
+    "lm": _PriorKind(
         "a blind language model",
         "The likelihood of the caption under another model, which sees no image.",
         sampled=False,
@@ -106,7 +106,7 @@ def estimate_prior(
     ----------
     scorer : its scores are log P(t|i); for `lm` it plays no part. groups : of one shape.
     kind : gaussian, test, train or lm (`PRIORS`). count : images sampled; by default the paper's for noise (100
-        Winoground, 30 EqBen, 1 ImageNet, 3 elsewhere) and `REAL_IMAGES` for others, or all there are.
+        Winoground, 30 EqBen, 1 ImageNet, 3 elsewhere) and `_REAL_IMAGES` for others, or all there are.
     seed : draws the images. model : the language model of `lm`. folder : training images, where they are the user's.
 
     Raises InputError for an unknown kind, a count below 1, or training images that are not at hand.
@@ -115,7 +115,8 @@ def estimate_prior(
     captions, index = groups.blind().unique_captions()
     if kind == "lm":
         blind = load_scorer(model)
-        samples = score_matrix(blind, [placeholder_image()], captions, cache, progress)
+        never_seen = NullImage(0.0, 0.25)
+        samples = score_matrix(blind, [never_seen], captions, cache, progress)
         line = f"log P(t) of {model}, {KINDS[scorer_kind(model)].label.lower()}"
         return Prior(group_prior(samples[0].astype(np.float64), index), kind, line, None, index)
     images = sample_images(scorer.name, groups, kind, count, seed, folder)
@@ -124,16 +125,11 @@ def estimate_prior(
     return Prior(group_prior(prior_from_samples(samples), index), kind, line, samples, index)
 
 
-def check_kind(kind: str) -> PriorKind:
+def check_kind(kind: str) -> _PriorKind:
     """Validate the name of a kind of prior."""
     if kind not in PRIORS:
         raise unknown_name("prior", kind, PRIORS)
     return PRIORS[kind]
-
-
-def placeholder_image() -> ImageRef:
-    """An image for models that never look at one."""
-    return NullImage(0.0, 0.25)
 
 
 def sample_images(
@@ -171,7 +167,7 @@ def _check_positive(wanted: int) -> int:
 
 def default_count(kind: str, benchmark: str) -> int:
     """How many images a prior takes where nobody says."""
-    return null_count(benchmark) if kind == "gaussian" else REAL_IMAGES
+    return null_count(benchmark) if kind == "gaussian" else _REAL_IMAGES
 
 
 def _training_images(benchmark: str, count: int, seed: int, folder: Path | None) -> Sequence[ImageRef]:

@@ -17,7 +17,7 @@ from core.metrics.groups import compare
 from core.metrics.recall import recall
 
 
-class RecallCurve(NamedTuple):
+class _RecallCurve(NamedTuple):
     """R@1 from image to text over a grid of alphas, percent.
 
     alphas, values : float64 (a,). hits : bool (a, images), who is right where; images without a caption are left out.
@@ -38,7 +38,7 @@ class RecallCurve(NamedTuple):
         return float(self.alphas[low]), float(self.alphas[end - 1])
 
 
-def recall_curve(scores: Array, prior: Array, relevant: Array, step: float = 0.001) -> RecallCurve:
+def recall_curve(scores: Array, prior: Array, relevant: Array, step: float = 0.001) -> _RecallCurve:
     """R@1 from image to text at every alpha of a grid ([VGPT] section 5: step 0.001).
 
     scores : float (N, M), log P(t|i). prior : float (M,). relevant : bool (M, N). Numpy arrays or torch tensors; the
@@ -61,7 +61,7 @@ def recall_curve(scores: Array, prior: Array, relevant: Array, step: float = 0.0
             for mask in (belongs[:, image], ~belongs[:, image])
         )
         hits[:, place] = true > other
-    return RecallCurve(alphas, 100 * hits.mean(axis=1), hits)
+    return _RecallCurve(alphas, 100 * hits.mean(axis=1), hits)
 
 
 def _highest(alphas: np.ndarray, zero: np.ndarray, one: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ Progress = Callable[[int, int], None]
 MAX_TABLE_SCORES = 20_000_000
 
 
-class ScoreTable(NamedTuple):
+class _ScoreTable(NamedTuple):
     """scores : float32 (images, captions). relevant : bool (captions, images). captions : those of any image."""
 
     scores: np.ndarray
@@ -38,7 +38,7 @@ def score_table(
     items: int | None = None,
     cache: ScoreCache | None = None,
     progress: Progress | None = None,
-) -> ScoreTable:
+) -> _ScoreTable:
     """Scores of the first `items` images of a set (None: all) with every caption that belongs to one of them.
 
     Raises InputError for fewer than one image.
@@ -88,7 +88,7 @@ def _first(benchmark: str, split: str, items: int | None) -> RetrievalSet:
 
 def _table(
     found: RetrievalSet, model: str, cache: ScoreCache | None, progress: Progress | None
-) -> ScoreTable:
+) -> _ScoreTable:
     captions = list(found.queries)
     scores = score_matrix(lazy_scorer(model), list(found.images), captions, cache, progress)
-    return ScoreTable(scores, found.relevant, captions)
+    return _ScoreTable(scores, found.relevant, captions)

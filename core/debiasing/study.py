@@ -33,7 +33,7 @@ _EVALUATIONS = (
 TUNED_ON_TEST = "tuned on test"  # said beside every optimum that was found on the groups it is reported on
 
 
-class CaptionLikelihoods(NamedTuple):
+class _CaptionLikelihoods(NamedTuple):
     """log P(t) of captions that belong to an image of their group and of those that belong to none ([VGPT] Table 2).
 
     true, false : float64, one per caption of a group. likelier : percent of (true, false) pairs within a group where
@@ -55,7 +55,7 @@ class CaptionLikelihoods(NamedTuple):
         return 1 if self.likelier.low > 50 else 2
 
 
-class ChangedGroups(NamedTuple):
+class _ChangedGroups(NamedTuple):
     """Groups that alpha changes, bool (n,) each: right at alpha and wrong at 0; wrong at alpha and right at 0."""
 
     fixed: np.ndarray
@@ -134,24 +134,24 @@ class AlphaStudy:
         """Whether alpha can change a metric at all: not ImageScore, and not GroupMatch on square groups."""
         return METRICS[metric].alpha.moves(*self.shape)
 
-    def flips(self, alpha: float, metric: str) -> ChangedGroups:
+    def flips(self, alpha: float, metric: str) -> _ChangedGroups:
         """Which groups alpha mends and which it breaks."""
         before, after = (self.evaluation(a).outcomes[metric].value == 1 for a in (0.0, alpha))
-        return ChangedGroups(after & ~before, before & ~after)
+        return _ChangedGroups(after & ~before, before & ~after)
 
     @cached_property
-    def frequency(self) -> CaptionLikelihoods:
+    def frequency(self) -> _CaptionLikelihoods:
         """log P(t) of true and of false captions."""
         n, m, k = self.scores.shape
         belongs = np.zeros((n, k), dtype=bool)
         belongs[np.arange(n)[:, None], self.truth] = True
         if m == k:
-            return CaptionLikelihoods(self.prior[belongs], self.prior[~belongs], None)
+            return _CaptionLikelihoods(self.prior[belongs], self.prior[~belongs], None)
         true, false = self.prior[belongs].reshape(n, m, 1), self.prior[~belongs].reshape(n, 1, k - m)
         ahead, level = true > false, true == false
         share = (ahead + level / 2).mean(axis=(1, 2))
         ties = int(level.any(axis=(1, 2)).sum())
-        return CaptionLikelihoods(
+        return _CaptionLikelihoods(
             self.prior[belongs], self.prior[~belongs], metrics.estimate(share, 50.0, ties, self.seed)
         )
 
@@ -191,7 +191,7 @@ class AlphaStudy:
         return {"label": "held out", "repeats": REPEATS, "step": STEP, "alpha": alpha, **rest}
 
 
-class MatchingTotal(NamedTuple):
+class _MatchingTotal(NamedTuple):
     """One matching's total score at alpha 0 and at another alpha."""
 
     matching: tuple[int, ...]
@@ -199,7 +199,7 @@ class MatchingTotal(NamedTuple):
     after: float
 
 
-def matching_totals(study: AlphaStudy, index: int, alpha: float) -> list[MatchingTotal]:
+def matching_totals(study: AlphaStudy, index: int, alpha: float) -> list[_MatchingTotal]:
     """Totals of all matchings of one group, the best at alpha 0 first.
 
     On square groups every matching uses every caption, so that all totals move by the same amount and their order
@@ -211,7 +211,7 @@ def matching_totals(study: AlphaStudy, index: int, alpha: float) -> list[Matchin
         raise InputError(f"A group of {m}x{k} has too many matchings to list; choose a smaller one.")
     rows = np.arange(m)
     found = [
-        MatchingTotal(
+        _MatchingTotal(
             option,
             float(scores[rows, option].sum()),
             float((scores[rows, option] - alpha * prior[list(option)]).sum()),

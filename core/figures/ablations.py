@@ -22,7 +22,7 @@ from core.figures.ttm import steps_axis
 from core.metrics.groups import GROUP_MATCH, description_of, headline_metrics
 
 # Settings as the file names them -> words.
-SCHEDULE_NAMES = {
+_SCHEDULE_NAMES = {
     "preset": "linear",
     "schedule=cosine": "cosine",
     "schedule=constant": "constant",
@@ -56,7 +56,7 @@ def ablations(path: Path | None = None) -> pd.DataFrame:
     return pd.read_csv(file, keep_default_na=False, na_values=[""])
 
 
-class CurvesData(NamedTuple):
+class _CurvesData(NamedTuple):
     """A metric over iterations in percent by setting; arrays are (settings, iterations), NaN past a run's end."""
 
     names: list[str]
@@ -71,11 +71,11 @@ class CurvesData(NamedTuple):
 
 def curves_data(
     table: pd.DataFrame,
-    names: Mapping[str, str] = SCHEDULE_NAMES,
+    names: Mapping[str, str] = _SCHEDULE_NAMES,
     metric: str = GROUP_MATCH,
     where: Mapping[str, str] = _WHERE,
     part: str = "all",
-) -> CurvesData:
+) -> _CurvesData:
     """Means over seeds of each setting (as the file names it -> in words) that was measured."""
     own = _pick(table, where, part)
     found = {name: own[own.setting == setting] for setting, name in names.items()}
@@ -91,10 +91,10 @@ def curves_data(
     spreads = over_seeds(metric, "mean"), over_seeds(metric, "std")
     shares = over_seeds("coverage", "mean", 100.0), over_seeds("precision", "mean", 100.0)
     seeds = [rows.seed.nunique() for rows in found.values()]
-    return CurvesData(list(found), metric, *spreads, *shares, seeds, _chance(own))
+    return _CurvesData(list(found), metric, *spreads, *shares, seeds, _chance(own))
 
 
-def curves_figure(data: CurvesData, height: int = 360) -> go.Figure:
+def curves_figure(data: _CurvesData, height: int = 360) -> go.Figure:
     """One line per setting, bands of one standard deviation over seeds, the chance level dotted."""
     figure = go.Figure()
     x = np.arange(data.mean.shape[1])

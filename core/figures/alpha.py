@@ -15,7 +15,7 @@ from core.figures.style import MAX_STEPS, OUTCOME_COLOURS, SERIES, faint, hatche
 from core.metrics.groups import METRICS
 
 
-class AlphaData(NamedTuple):
+class _AlphaData(NamedTuple):
     """Metrics over alpha as steps: `x` the edges of the pieces (e,), `y` percent on each piece (e - 1,), per metric.
 
     bands : 95 % interval on each piece, (e - 1,) twice. best : the widest best interval of `shaded`, (low, high).
@@ -31,7 +31,7 @@ class AlphaData(NamedTuple):
 
 def alpha_data(
     curves: Mapping[str, AlphaCurve], n: int, chance: Mapping[str, float], shaded: str
-) -> AlphaData:
+) -> _AlphaData:
     """Exact curves of n groups for `alpha_figure`; `shaded` names the metric whose best interval is shown.
 
     A curve of more than MAX_STEPS pieces keeps the first one that begins in each pixel; numbers beside the figure come
@@ -47,10 +47,10 @@ def alpha_data(
         y[name] = curve.values[keep]
         bands[name] = low[keep], high[keep]
     best = best_alpha(curves[shaded])
-    return AlphaData(x, y, bands, dict(chance), shaded, (best.low, best.high))
+    return _AlphaData(x, y, bands, dict(chance), shaded, (best.low, best.high))
 
 
-def alpha_figure(data: AlphaData, alpha: float | None = None, height: int = 380) -> go.Figure:
+def alpha_figure(data: _AlphaData, alpha: float | None = None, height: int = 380) -> go.Figure:
     """Steps of every metric; the best interval of one is shaded, with its 95 % band and its chance level."""
     figure = go.Figure()
     name = data.shaded
@@ -88,7 +88,7 @@ def _steps(edges: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return edges.astype(np.float32), np.append(values, values[-1]).astype(np.float32)
 
 
-class FrequencyData(NamedTuple):
+class _FrequencyData(NamedTuple):
     """Histograms of log P(t): percent of the true and of the false captions per bin; `false` is empty without any."""
 
     edges: np.ndarray
@@ -96,16 +96,16 @@ class FrequencyData(NamedTuple):
     false: np.ndarray
 
 
-def frequency_data(true: np.ndarray, false: np.ndarray, bins: int = 30) -> FrequencyData:
+def frequency_data(true: np.ndarray, false: np.ndarray, bins: int = 30) -> _FrequencyData:
     """log P(t) of captions that belong to an image and of those that do not, over common bins."""
     both = np.concatenate([true, false])
     low, high = float(both.min()), float(both.max())
     edges = np.linspace(low, high if high > low else low + 1, bins + 1)
     shares = [100 * np.histogram(v, edges)[0] / len(v) if len(v) else np.zeros(0) for v in (true, false)]
-    return FrequencyData(edges, *shares)
+    return _FrequencyData(edges, *shares)
 
 
-def frequency_figure(data: FrequencyData, height: int = 300) -> go.Figure:
+def frequency_figure(data: _FrequencyData, height: int = 300) -> go.Figure:
     """The two histograms over each other."""
     figure = go.Figure()
     centres, width = (data.edges[:-1] + data.edges[1:]) / 2, np.diff(data.edges)
@@ -148,7 +148,7 @@ def stability_figure(
     return figure.update_yaxes(rangemode="normal")
 
 
-class TrainsetData(NamedTuple):
+class _TrainsetData(NamedTuple):
     """R@1 from image to text over alpha for every size of the set, percent; and the best alphas."""
 
     alpha: np.ndarray
@@ -157,9 +157,9 @@ class TrainsetData(NamedTuple):
     unit: str = "pairs"
 
 
-def trainset_data(records: Sequence[Mapping[str, Any]], unit: str = "pairs") -> TrainsetData:
+def trainset_data(records: Sequence[Mapping[str, Any]], unit: str = "pairs") -> _TrainsetData:
     """Records of `benchmarks.results.training_set.training_retrieval`; `unit` is what their sizes count."""
-    return TrainsetData(
+    return _TrainsetData(
         np.array(records[0]["curve"]["alpha"]),
         {int(r["size"]): np.array(r["curve"]["value"]) for r in records},
         {int(r["size"]): (float(r["alpha"]), float(r["best"]["value"])) for r in records},
@@ -167,7 +167,7 @@ def trainset_data(records: Sequence[Mapping[str, Any]], unit: str = "pairs") -> 
     )
 
 
-def trainset_figure(data: TrainsetData, height: int = 340) -> go.Figure:
+def trainset_figure(data: _TrainsetData, height: int = 340) -> go.Figure:
     """One curve per size, its best alpha marked."""
     figure = go.Figure()
     for (size, values), (colour, dash) in zip(data.values.items(), SERIES, strict=False):

@@ -31,7 +31,7 @@ COLUMNS = (
     ("crepe", "all", "CREPE accuracy"),
 )
 # Where the paper's numbers of the same kind stand: heading -> dataset, subset, metric.
-PAPER = {
+_PAPER = {
     "GQA, all": ("Cola GQA", "all", COLA_MAP),
     "GQA, seen": ("Cola GQA", "seen", COLA_MAP),
     "GQA, unseen": ("Cola GQA", "unseen", COLA_MAP),
@@ -44,7 +44,7 @@ PAPER = {
 }
 
 
-class CurveData(NamedTuple):
+class _CurveData(NamedTuple):
     """A run over its epochs: arrays over epochs 0..t."""
 
     epoch: np.ndarray
@@ -53,7 +53,7 @@ class CurveData(NamedTuple):
     total: int
 
 
-def curve_data(steps: Sequence[Mapping[str, Any]], total: int) -> CurveData:
+def curve_data(steps: Sequence[Mapping[str, Any]], total: int) -> _CurveData:
     """From the records of a run of kind `adapt` (`core.cola.run.execute`)."""
     fields = ("value", "low", "high", "chance")
     known = [s for s in steps if s["validation"]]
@@ -64,10 +64,10 @@ def curve_data(steps: Sequence[Mapping[str, Any]], total: int) -> CurveData:
         if part in found
     }
     loss = np.array([np.nan if s["loss"] is None else s["loss"] for s in steps], dtype=float)
-    return CurveData(np.array([s["iteration"] for s in steps], dtype=int), parts, loss, total)
+    return _CurveData(np.array([s["iteration"] for s in steps], dtype=int), parts, loss, total)
 
 
-def curve_figure(data: CurveData, height: int = 320) -> go.Figure:
+def curve_figure(data: _CurveData, height: int = 320) -> go.Figure:
     """Validation mAP per epoch, seen and unseen; the dotted line is the chance level of all queries."""
     figure = go.Figure()
     for (colour, dash), (part, values) in zip(SERIES, data.parts.items(), strict=False):
@@ -81,14 +81,14 @@ def curve_figure(data: CurveData, height: int = 320) -> go.Figure:
     return _epochs(figure, data, height).update_yaxes(ticksuffix=" %")
 
 
-def loss_figure(data: CurveData, height: int = 320) -> go.Figure:
+def loss_figure(data: _CurveData, height: int = 320) -> go.Figure:
     """Mean training loss per epoch."""
     figure = go.Figure()
     line(figure, data.epoch[1:], data.loss[1:], "loss", SERIES[1][0], "%{y:.4f}", marker={})
     return _epochs(figure, data, height)
 
 
-def _epochs(figure: go.Figure, data: CurveData, height: int) -> go.Figure:
+def _epochs(figure: go.Figure, data: _CurveData, height: int) -> go.Figure:
     layout(figure, height, "epoch", "")
     return figure.update_xaxes(range=[-0.2, data.total + 0.2], dtick=max(1, round(data.total / 8)))
 
@@ -267,7 +267,7 @@ def paper_table(model: str = "CLIP") -> pd.DataFrame:
     for name in ("zero-shot", *(s.row for s in STRATEGIES.values())):
         found = reference("Cola", model=model, method=name)
         cells: dict[str, Any] = {"strategy": "before" if name == "zero-shot" else name}
-        for title, (dataset, subset, metric) in PAPER.items():
+        for title, (dataset, subset, metric) in _PAPER.items():
             hit = found[
                 (found["dataset"] == dataset)
                 & (found["subset"] == subset)

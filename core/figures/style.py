@@ -27,7 +27,7 @@ MARKS = [
     ("star", "#5b7fd6"),
     ("hexagon", "#93801c"),
 ]
-SHADES = (
+_SHADES = (
     (233, 231, 251),
     (143, 135, 230),
     (47, 40, 128),
@@ -37,9 +37,9 @@ MAX_STEPS = 1200  # a step curve with more points than this has several in one p
 
 def score_colour(level: float) -> str:
     """The colour of a score at `level` in [0, 1] between the lowest and the highest of its matrix."""
-    steps = np.linspace(0, 1, len(SHADES))
+    steps = np.linspace(0, 1, len(_SHADES))
     return "#" + "".join(
-        f"{round(np.interp(level, steps, channel)):02x}" for channel in zip(*SHADES, strict=True)
+        f"{round(np.interp(level, steps, channel)):02x}" for channel in zip(*_SHADES, strict=True)
     )
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from core.figures import OUTCOME_COLOURS
 from core.groups import ImageRef
 
-NO_CHANGE_NATS = 0.05  # nats; a smaller difference is called none
-FULL_COLOUR_NATS = 3.0  # nats; the deepest colour
+_NO_CHANGE_NATS = 0.05  # nats; a smaller difference is called none
+_FULL_COLOUR_NATS = 3.0  # nats; the deepest colour
 
 
 class TokenView(NamedTuple):
@@ -63,12 +63,12 @@ _NUMBER = "font-size:.72rem;font-variant-numeric:tabular-nums"
 def _word(token: str, seeing: float, blind: float) -> str:
     gain = seeing - blind
     sign, kind, said = "=", "tie", "the image changes little"
-    if gain > NO_CHANGE_NATS:
+    if gain > _NO_CHANGE_NATS:
         sign, kind, said = "▲", "right", "the image makes it likelier"
-    elif gain < -NO_CHANGE_NATS:
+    elif gain < -_NO_CHANGE_NATS:
         sign, kind, said = "▼", "wrong", "the image makes it less likely"
     red, green, blue = (int(OUTCOME_COLOURS[kind][i : i + 2], 16) for i in (1, 3, 5))
-    depth = 0.10 + 0.35 * min(abs(gain) / FULL_COLOUR_NATS, 1.0)
+    depth = 0.10 + 0.35 * min(abs(gain) / _FULL_COLOUR_NATS, 1.0)
     style = f"{_WORD};background:rgba({red},{green},{blue},{depth:.2f});border-bottom:3px solid {OUTCOME_COLOURS[kind]}"
     text = escape(token.strip()) or "␣"
     title = f"log P {seeing:.2f} with the image, {blind:.2f} without: {said}"

@@ -106,11 +106,6 @@ def match(scores: Array) -> Matches:
     return found
 
 
-def needs_assignment(shape: tuple[int, ...]) -> bool:
-    """Whether groups of this shape (n, m, k) have too many matchings to try them all."""
-    return perm(shape[2], shape[1]) > MAX_ENUMERATED
-
-
 def empty_matches(scores: Array) -> Matches:
     """Room for the matches of scores (n, m, k), in their library and on their device; no group is tied yet."""
     xp, where, (n, m, _) = array_namespace(scores), device(scores), scores.shape
@@ -122,7 +117,7 @@ def empty_matches(scores: Array) -> Matches:
 def match_block(array: Array, part: slice, columns: Array, found: Matches) -> tuple[Matches, Array | None]:
     """`match` for one block of the groups of `array` (n, m, k), with its columns, into `found`.
 
-    Returns that part of it, and what `best_matching` returns. Raises InputError, naming the group, for a score that is
+    Returns that part of it, and what `_best_matching` returns. Raises InputError, naming the group, for a score that is
     not finite.
     """
     xp, block = array_namespace(array), array[part]
@@ -130,10 +125,10 @@ def match_block(array: Array, part: slice, columns: Array, found: Matches) -> tu
     if not isfinite(highest):
         raise _not_finite_error(array)
     ours = Matches(*(values[part] for values in found))
-    place = best_matching(block, columns, *ours[:2])
+    place = _best_matching(block, columns, *ours[:2])
     # A bound for the whole block first: most blocks hold no tie.
     if xp.min(ours.margin) <= _rounding(block.shape[1], highest):
-        ours.tied[...] = tied = ours.margin <= rounding_bound(columns)
+        ours.tied[...] = tied = ours.margin <= _rounding_bound(columns)
         ours.margin[...] = xp.where(tied, 0.0, ours.margin)
         ours.matching[...] = xp.where(tied[:, None], -1, ours.matching)
     return ours, place
@@ -145,7 +140,7 @@ def _peak(block: Array) -> float:
     return max(abs(float(xp.max(block))), abs(float(xp.min(block))))
 
 
-def rounding_bound(columns: Array) -> Array:
+def _rounding_bound(columns: Array) -> Array:
     """How far two equal totals of a group may differ by float64 rounding alone, (b,); columns : (m, k, b)."""
     xp = array_namespace(columns)
     return _rounding(len(columns), as_float64(xp.max(xp.abs(columns), axis=(0, 1))))
@@ -158,8 +153,8 @@ def _rounding(m: int, highest: Any) -> Any:
 def among_best(scores: Array, labels: Array) -> Array:
     """Where no matching has a higher total than the labels int (n, m) have, but for rounding; bool (n,)."""
     (matching, margin, _), columns = empty_matches(scores), columns_of(scores)
-    best_matching(scores, columns, matching, margin)
-    return _total(scores, labels) >= _total(scores, matching) - rounding_bound(columns)
+    _best_matching(scores, columns, matching, margin)
+    return _total(scores, labels) >= _total(scores, matching) - _rounding_bound(columns)
 
 
 def _total(scores: Array, matching: Array) -> Array:
@@ -168,13 +163,13 @@ def _total(scores: Array, matching: Array) -> Array:
     return xp.sum(as_float64(pairs), axis=(1, 2))
 
 
-def best_matching(scores: Array, columns: Array, matching: Array, margin: Array) -> Array | None:
+def _best_matching(scores: Array, columns: Array, matching: Array, margin: Array) -> Array | None:
     """A matching with the highest total into `matching` int64 (n, m), its margin over all others into `margin` (n,).
 
     Returns its place among `blocks.matchings`, int (n,), where all were tried.
     """
     (_, m, k), xp = scores.shape, array_namespace(scores)
-    if needs_assignment(scores.shape):
+    if perm(k, m) > MAX_ENUMERATED:  # too many matchings to try them all
         found = _assign(to_numpy(scores).astype(np.float64))
         matching[...], margin[...] = (like(values, scores) for values in found)
         return None
@@ -199,7 +194,7 @@ def _assign(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for start in range(0, n, size):
         part = slice(start, start + size)
         loss = _exchanges(scores[part], matching[part])
-        margin[part] = _lightest_cycle(loss, rounding_bound(scores[part].transpose(1, 2, 0)) / len(loss))
+        margin[part] = _lightest_cycle(loss, _rounding_bound(scores[part].transpose(1, 2, 0)) / len(loss))
     return matching, margin
 
 

@@ -1,8 +1,7 @@
 """Intervals of alpha on which the parts of a metric are right: what the alpha rule of a metric is made of.
 
 A member of the metrics family: it reads truth. A metric's rule (`Metric.alpha` in `core.metrics.table`) takes an
-`AlphaInputs` of many groups and combines its parts with `all_of` and `concatenate_units`; `core.debiasing.curves`
-makes the curve of it.
+`AlphaInputs` of many groups and combines its parts with `all_of`; `core.debiasing.curves` makes the curve of it.
 """
 
 from __future__ import annotations
@@ -66,12 +65,6 @@ def all_of(*spans: AlphaIntervals) -> AlphaIntervals:
     return reduce(_both, units)
 
 
-def concatenate_units(*spans: AlphaIntervals) -> AlphaIntervals:
-    """Each unit counts by itself, with the same weight: (n, u) each -> (n, sum of u)."""
-    xp = array_namespace(spans[0].low)
-    return AlphaIntervals(*(xp.concat(part, axis=1) for part in zip(*(s.parts for s in spans), strict=True)))
-
-
 def constant(right: Array, loose: Array) -> AlphaIntervals:
     """Spans of units that alpha cannot change. right, loose : bool (n, u), the unit is right, it is right or ties."""
     xp = array_namespace(right)
@@ -79,7 +72,7 @@ def constant(right: Array, loose: Array) -> AlphaIntervals:
     return AlphaIntervals(low, -low, tied_low, -tied_low)
 
 
-def intersect_half_lines(d: Array, q: Array) -> AlphaIntervals:
+def _intersect_half_lines(d: Array, q: Array) -> AlphaIntervals:
     """Where all differences are positive, over the last axis: the intersection of { alpha : d > alpha * q }.
 
     d : lead of the true side at alpha = 0. q : what alpha = 1 takes from that lead.
@@ -123,7 +116,7 @@ class AlphaInputs:
         d = xp.take_along_axis(self.scores, own, axis=2) - self.scores  # (n, m, k)
         q = xp.take_along_axis(self.prior, self.truth, axis=1)[:, :, None] - self.prior[:, None, :]
         rival = own != like(np.arange(self.shape[1]), own)
-        return intersect_half_lines(xp.where(rival, d, inf), xp.where(rival, q, 0.0))
+        return _intersect_half_lines(xp.where(rival, d, inf), xp.where(rival, q, 0.0))
 
     @cached_property
     def columns(self) -> AlphaIntervals:
@@ -169,7 +162,7 @@ def _rivals(scores: Array, prior: Array, truth: Array) -> Iterator[AlphaInterval
         d = sum(true_score[:, i] - scores[:, i, j] for i, j in enumerate(option))
         q = sum(true_prior[:, i] - prior[:, j] for i, j in enumerate(option))
         same = reduce(and_, [truth[:, i] == j for i, j in enumerate(option)])
-        yield intersect_half_lines(xp.where(same, inf, d)[:, None, None], q[:, None, None])
+        yield _intersect_half_lines(xp.where(same, inf, d)[:, None, None], q[:, None, None])
 
 
 def _crossings(scores: np.ndarray, prior: np.ndarray, truth: np.ndarray) -> tuple[float, float, float, float]:

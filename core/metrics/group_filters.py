@@ -13,7 +13,7 @@ from core.groups import GroupSet
 from core.metrics.evaluation import MAX_SLICES, Evaluation, tags_frame
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 
-NEAR_TIE_SHARE = 0.1  # share of the untied groups that count as near ties: those with the smallest margins
+_NEAR_TIE_SHARE = 0.1  # share of the untied groups that count as near ties: those with the smallest margins
 ORDERS = {"as in the set": 0, "margin, smallest first": 1, "margin, largest first": -1}
 
 
@@ -69,7 +69,7 @@ def notable_groups(evaluation: Evaluation) -> dict[str, np.ndarray]:
     """Kinds of groups worth a look, bool (n,) each."""
     margin, tied = evaluation.matches.margin, evaluation.matches.tied
     right, strict = (evaluation.outcomes[name].value == 1 for name in (GROUP_MATCH, GROUP_SCORE))
-    limit = float(np.quantile(margin[~tied], NEAR_TIE_SHARE)) if (~tied).any() else 0.0
+    limit = float(np.quantile(margin[~tied], _NEAR_TIE_SHARE)) if (~tied).any() else 0.0
     return {"match right, score wrong": right & ~strict, "near tie": ~tied & (margin <= limit), "tie": tied}
 
 

@@ -107,7 +107,7 @@ def _expected_precision(relevant: Array, size: Array) -> Array:
     return xp.where(relevant > 0, (harmonic + more * (size - harmonic)) / xp.clip(size, 1), xp.nan)
 
 
-class RetrievalMetric(NamedTuple):
+class _RetrievalMetric(NamedTuple):
     """A metric over queries that can explain itself on a page."""
 
     label: str
@@ -123,27 +123,27 @@ class RetrievalMetric(NamedTuple):
 COLA_MAP, QUERY_ALL_MAP, STANDARD_MAP = "cola_map", "query_all_map", "standard_map"
 F1, RANK_RELEVANT, RANK_DISTRACTOR = "f1", "mean_rank_relevant", "mean_rank_distractor"
 
-METRICS: dict[str, RetrievalMetric] = {
-    COLA_MAP: RetrievalMetric(
+METRICS: dict[str, _RetrievalMetric] = {
+    COLA_MAP: _RetrievalMetric(
         "Cola mAP", "Mean average precision among the images with any of the query's words.",
         "percent", "higher", "any_word", "precision", "expected",
     ),
-    QUERY_ALL_MAP: RetrievalMetric(
+    QUERY_ALL_MAP: _RetrievalMetric(
         "QueryAll mAP", "The same among the images with all of the words, on one object or on several.",
         "percent", "higher", "all_words", "precision", "expected",
     ),
-    STANDARD_MAP: RetrievalMetric(
+    STANDARD_MAP: _RetrievalMetric(
         "Standard mAP", "The same among all images.", "percent", "higher", "everything", "precision", "expected"
     ),
-    F1: RetrievalMetric(
+    F1: _RetrievalMetric(
         "F1", "F1 of calling the first R images of Cola's list relevant, where R images are; needs no threshold.",
         "percent", "higher", "any_word", "f1", "share",
     ),
-    RANK_RELEVANT: RetrievalMetric(
+    RANK_RELEVANT: _RetrievalMetric(
         "Rank of relevant images", "Mean rank among the images with all of the words.",
         "rank", "lower", "all_words", "relevant", "middle",
     ),
-    RANK_DISTRACTOR: RetrievalMetric(
+    RANK_DISTRACTOR: _RetrievalMetric(
         "Rank of distractors", "Mean rank of the images that have all of the words, but not on one object.",
         "rank", "higher", "all_words", "distractor", "middle",
     ),
