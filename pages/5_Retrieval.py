@@ -290,11 +290,11 @@ def live(run_id: str, polled: bool) -> None:
 def controls(store: ui.VisitorStore, run: Run) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge(run.status)
-        if run.status in ("queued", "running"):
+        if run.status in ("queued", "running") and store.owns(run):
             st.button(
                 "Stop", icon=":material/stop:", on_click=act, args=(partial(store.request_stop, run.id),)
             )
-        if run.resumable:
+        if run.resumable and store.owns(run):
             st.button(
                 "Resume", icon=":material/play_arrow:", on_click=act, args=(partial(resume, store, run.id),)
             )

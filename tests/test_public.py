@@ -528,6 +528,17 @@ def test_a_run_that_fails_shows_a_visitor_one_sentence_and_no_traceback(failed, 
         assert [e.value.translate(BARE) for e in test.error] == [sentence]
 
 
+@pytest.mark.parametrize(("who", "may"), [("ann", True), ("bob", False)])
+def test_whoever_opens_the_run_of_another_is_offered_no_way_to_change_it(
+    failed, open_page, monkeypatch, who, may
+):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    name = failed()
+    monkeypatch.setattr(visitor, "owner", lambda: who)
+    test = open_page("pages/4_Test-Time_Matching.py", run=name)
+    assert ("Resume" in [button.label for button in test.button]) is may
+
+
 def test_whoever_runs_the_server_reads_what_went_wrong(failed, open_page):
     test = open_page("pages/4_Test-Time_Matching.py", run=failed())
     assert "libcuda" in test.error[0].value and "Traceback" in everything_shown(test)

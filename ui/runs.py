@@ -19,6 +19,7 @@ from core.runs.store import Run, RunStore, resume
 from core.ttm.run import RUNS, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, sweeps
 from ui.page import show_errors
+from ui.visitor import VisitorStore
 
 TTM_PAGE = "pages/4_Test-Time_Matching.py"
 NEW = "new"  # in place of a run's id: none is open
@@ -104,7 +105,7 @@ def run_action(action: Callable[[], Any]) -> None:
         action()
 
 
-def controls(store: RunStore, runs: Sequence[Run]) -> None:
+def controls(store: VisitorStore, runs: Sequence[Run]) -> None:
     """Status, stop, resume and progress of a run or of several seeds."""
     with st.container(horizontal=True, vertical_alignment="center"):
         for status in STATUS:
@@ -115,8 +116,9 @@ def controls(store: RunStore, runs: Sequence[Run]) -> None:
                 icon, colour = STATUS[status]
                 st.badge(f"{count} {status}", icon=icon, color=colour)
         kind_badges(runs[0].config)
-        stoppable = [run for run in runs if run.status in ("queued", "running")]
-        again = [run for run in runs if run.resumable]
+        own = [run for run in runs if store.owns(run)]
+        stoppable = [run for run in own if run.status in ("queued", "running")]
+        again = [run for run in own if run.resumable]
         if stoppable:
             stop = lambda: [store.request_stop(run.id) for run in stoppable]  # noqa: E731
             st.button("Stop", icon=":material/stop:", on_click=run_action, args=(stop,))

@@ -97,6 +97,10 @@ class VisitorStore(RunStore):
         self._check_mine(run_id)
         super().delete(run_id)
 
+    def owns(self, run: Run) -> bool:
+        """Whether this visitor may change the run: stop, resume, rename or delete it."""
+        return not is_public() or run.owner == self._owner
+
     def _check_mine(self, run_id: str) -> None:
-        if is_public() and self.get(run_id).owner != self._owner:
+        if not self.owns(self.get(run_id)):
             raise InputError("This run was started in another browser; here you can only view it.")
