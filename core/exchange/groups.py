@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import shutil
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +13,10 @@ from core.base import files
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.tables import WRITTEN, write_table
+from core.exchange.packing import packed
 from core.groups import BytesImage, FileImage, Group, GroupSet, ImageRef
 
 MANIFEST, IMAGES = "manifest.jsonl", "images"
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # a zip's files carry no time of writing: the same groups, the same bytes
 
 
 def export_groups(
@@ -42,7 +40,10 @@ def export_groups(
             f"{out} would hold nothing but images; name a file that ends in {', '.join(WRITTEN)}."
         )
     else:
-        _write_folder(groups, out, suffix == ".zip", progress)
+        with packed(out) as folder:
+            (folder / IMAGES).mkdir()
+            lines = "".join(_lines(groups, folder / IMAGES, progress))
+            (folder / MANIFEST).write_text(lines, encoding="utf-8", newline="\n")
     return out
 
 
@@ -129,25 +130,6 @@ def _parquet_row(group: Group, tags: list[str]) -> dict[str, Any]:
     return row | {tag: group.tags.get(tag) for tag in tags}
 
 
-def _write_folder(
-    groups: GroupSet, out: Path, zipped: bool, progress: Callable[[int, int], None] | None
-) -> None:
-    aside = out.with_name(f".{out.name}.{os.getpid()}")
-    with files.storage_errors(out):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            (aside / IMAGES).mkdir(parents=True)
-            lines = list(_lines(groups, aside / IMAGES, progress))
-            (aside / MANIFEST).write_text("".join(lines), encoding="utf-8", newline="\n")
-            if zipped:
-                _zip(aside, out)
-            else:
-                files.sync_tree(aside)
-                os.replace(aside, out)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
-
-
 def _lines(groups: GroupSet, folder: Path, progress: Callable[[int, int], None] | None) -> Iterator[str]:
     """The manifest line by line, images written as they are met."""
     written: dict[str, str] = {}
@@ -168,16 +150,3 @@ def _lines(groups: GroupSet, folder: Path, progress: Callable[[int, int], None] 
         yield json.dumps({**record, "tags": dict(group.tags)}, ensure_ascii=False) + "\n"
         if progress is not None:
             progress(done, len(groups))
-
-
-def _zip(folder: Path, out: Path) -> None:
-    packed = folder.with_name(f"{folder.name}.zip")
-    try:
-        with zipfile.ZipFile(packed, "w") as archive:
-            for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-                entry = zipfile.ZipInfo(f"{out.stem}/{path.relative_to(folder).as_posix()}", _EPOCH)
-                entry.external_attr = 0o644 << 16
-                archive.writestr(entry, path.read_bytes())
-        files.rename(packed, out)
-    finally:
-        packed.unlink(missing_ok=True)

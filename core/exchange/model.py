@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.base import files
 from core.base.errors import InputError
+from core.exchange.packing import packed
 from core.runs.models import adapted_model
 
 if TYPE_CHECKING:
     from core.runs.store import RunStore
-
-# A zip's files carry no time of writing: the same model, the same bytes.
-_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def export_model(store: RunStore, run_id: str, out: Path) -> Path:
@@ -26,32 +21,11 @@ def export_model(store: RunStore, run_id: str, out: Path) -> Path:
     Raises InputError for a run without a final model, and where something is at `out` already.
     """
     model = adapted_model(store, run_id)
-    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise InputError(f"{out} exists already; choose another path, nothing is overwritten.")
-    with files.storage_errors(out):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        aside = out.with_name(f".{out.name}.{os.getpid()}")
-        try:
-            if out.suffix == ".zip":
-                _zip(model, aside, out.stem)
-                files.rename(aside, out)
-            else:
-                shutil.copytree(model, aside)
-                files.sync_tree(aside)
-                files.publish(aside, out)
-        finally:
-            aside.unlink() if aside.is_file() else shutil.rmtree(aside, ignore_errors=True)
+    if out.is_dir() and not any(out.iterdir()):
+        out.rmdir()
+    with packed(out) as folder:
+        shutil.copytree(model, folder, dirs_exist_ok=True)
     return out
-
-
-def _zip(folder: Path, target: Path, top: str) -> None:
-    with zipfile.ZipFile(target, "w") as archive:
-        for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-            entry = zipfile.ZipInfo(f"{top}/{path.relative_to(folder).as_posix()}", _EPOCH)
-            entry.external_attr = 0o644 << 16
-            # Weights do not compress; the rest is small.
-            with path.open("rb") as source, archive.open(entry, "w", force_zip64=True) as sink:
-                shutil.copyfileobj(source, sink, 1 << 20)
 
 
 def push_model(folder: Path, repository: str, token: str | None, private: bool = True) -> str:

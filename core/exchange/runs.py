@@ -8,7 +8,6 @@ part goes along. Nothing that comes in is run; what its manifest does not vouch 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import tempfile
@@ -20,6 +19,7 @@ from core.base import files
 from core.base.errors import InputError
 from core.base.paths import is_file, is_folder
 from core.datasets.downloads import unpack
+from core.exchange.packing import packed
 from core.runs.models import public
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ FORMAT = 1
 MOST_BYTES, MOST_FILES = 8 << 30, 10_000
 _STATUS = ("finished", "stopped", "failed", "interrupted")
 _LARGEST = 1e12  # seconds since the epoch, or iterations
-_EPOCH = (1980, 1, 1, 0, 0, 0)
 _ARRAYS = re.compile(r"[0-9]{4}\.npz")
 
 
@@ -42,18 +41,9 @@ def export_run(store: RunStore, run_id: str, out: Path, model: bool = True) -> P
     run = store.get(run_id)
     if run.live:
         raise InputError(f"Run {run_id} is {run.status}; wait until it finishes, or stop it.")
-    if out.exists():
-        raise InputError(f"{out} exists already; choose another path, nothing is overwritten.")
-    aside = out.with_name(f".{out.name}.{os.getpid()}")
-    with files.storage_errors(out):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            aside.mkdir()
-            _write_archive(store, run, aside, model)
-            files.write_manifest(aside, kind="crossmatch run", format=FORMAT)
-            _zip(aside, out) if out.suffix.lower() == ".zip" else files.publish(aside, out)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
+    with packed(out) as folder:
+        _write_archive(store, run, folder, model)
+        files.write_manifest(folder, kind="crossmatch run", format=FORMAT)
     return out
 
 
@@ -188,17 +178,3 @@ def _archive_members(name: str) -> bool:
     return (parts[0] == "steps" and len(parts) == 2 and bool(_ARRAYS.fullmatch(parts[1]))) or (
         parts[0] == "model" and len(parts) > 1
     )
-
-
-def _zip(folder: Path, out: Path) -> None:
-    packed = folder.with_name(f"{folder.name}.zip")
-    try:
-        with zipfile.ZipFile(packed, "w") as archive:
-            for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-                entry = zipfile.ZipInfo(f"{out.stem}/{path.relative_to(folder).as_posix()}", _EPOCH)
-                entry.external_attr = 0o644 << 16
-                with path.open("rb") as source, archive.open(entry, "w", force_zip64=True) as sink:
-                    shutil.copyfileobj(source, sink, 1 << 20)
-        files.rename(packed, out)
-    finally:
-        packed.unlink(missing_ok=True)
