@@ -1,8 +1,8 @@
 """A figure as SVG, PNG, HTML or JSON, without network.
 
 Plotly draws in a browser, so SVG and PNG are drawn by the Chromium, Chrome or Edge of this machine, headless, with the
-plotly.js that the library ships (`kaleido_render.py`): nothing is fetched. `$CROSSMATCH_BROWSER` names another. Without a
-browser HTML and JSON still work, and the camera of every figure in the app saves SVG.
+plotly.js that the library ships (`kaleido_render.py`): nothing is fetched. `$CROSSMATCH_BROWSER` names another. Without
+a browser HTML and JSON still work, and the camera of every figure in the app saves SVG.
 """
 
 from __future__ import annotations

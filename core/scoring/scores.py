@@ -1,6 +1,6 @@
 """From a scorer and groups to scores (n, m, k), with a cache on disk. Imports no torch.
 
-Files of scores and embeddings are read in `core.datasets` (`score_files.py`, `embeddings.py`); their names are here too.
+Files of scores and embeddings are read in `core.datasets`; their names are here too.
 """
 
 from __future__ import annotations
