@@ -218,7 +218,7 @@ class World:
         job = ttm_run.TTMRun.of("toy/pairs", self.names["clip"], device="cpu", options=small)
         finished = [finish(store, f"run {i}", each) for i, each in enumerate(seeded(job, 2, "g-0123abcd"))]
         file = finish(store, "of a file", ttm_run.TTMRun.of_file(self.names["embeddings"], options=small))
-        live, stopped = (store.create("ttm", title, job).id for title in ("waits", "stopped"))
+        live, stopped = (store.create("ttm", title, job.written()).id for title in ("waits", "stopped"))
         store.queue_up(live)
         store.conclude(stopped, store.queue_up(stopped), "stopped")
         archive = export_run(store, file, self.root / "archive.zip")
@@ -295,7 +295,7 @@ class Saver:
     """A model that writes itself down."""
 
     def save(self, folder: Path) -> None:
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / "config.json").write_text("{}")
 
 
