@@ -86,7 +86,7 @@ def score_group(
         image_b: the image that belongs to caption 2.
         caption_1: text that describes image A and not image B.
         caption_2: text that describes image B and not image A.
-        model: a built-in scorer, such as builtin/clip or vgpt:builtin/blip-caption.
+        model: a built-in scorer, such as builtin/clip or itc:builtin/blip-itm.
 
     Returns:
         scores (2 rows of 2), matching (caption index per image, null for a tie), margin, verdict of every metric

@@ -320,3 +320,8 @@ def test_no_file_of_the_server_is_read_for_a_visitor(address, pair, path):
     except HTTPError as error:
         told = f"event: error {error.code}"
     assert "event: error" in told and "root:" not in told and "import" not in told
+
+
+def test_the_models_that_the_tool_names_are_models_that_it_takes():
+    named = re.findall(r"[\w:-]*builtin/[\w-]+", gradio_app.score_group.__doc__)
+    assert len(named) == 2 and set(named) <= set(gradio_app.list_models())
