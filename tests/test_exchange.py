@@ -18,6 +18,7 @@ from core.base import files
 from core.base.errors import InputError
 from core.base.tables import READ, WRITTEN, open_table, write_table
 from core.cli import app
+from core.datasets.score_files import read_scores, write_scores
 from core.exchange import importing
 from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
 from core.exchange.groups import export_groups, groups_frame
@@ -27,7 +28,7 @@ from core.exchange.runs import export_run, import_run
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.runs.store import RunStore
-from core.scoring.scores import ScoreCache, read_scores, score_groups, write_scores
+from core.scoring.scores import ScoreCache, score_groups
 
 NAMES = ["007", "b,c", 'with "quotes"', "ünïcode 猫", "", "=1+1"]
 

@@ -5,8 +5,8 @@ from driving import whole_app
 from test_api_scorer import CANARY, endpoint  # noqa: F401
 
 from core.datasets import load
-from core.scorers.api import ApiScorer, planned_calls
-from core.scoring.scores import ScoreCache, score_groups
+from core.scorers.api import ApiScorer
+from core.scoring.scores import ScoreCache, planned_calls, score_groups
 
 MODEL = "api:model-1"
 

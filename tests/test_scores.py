@@ -16,19 +16,12 @@ from hypothesis import strategies as st
 
 from core.base import paths
 from core.base.errors import InputError
+from core.datasets.embeddings import parse_shape, read_embeddings
+from core.datasets.score_files import read_scores, read_tags, write_scores
 from core.groups import GroupSet
 from core.scoring import scores
 from core.scoring.load import load_scorer
-from core.scoring.scores import (
-    ScoreCache,
-    parse_shape,
-    read_embeddings,
-    read_scores,
-    read_tags,
-    score_groups,
-    score_matrix,
-    write_scores,
-)
+from core.scoring.scores import ScoreCache, score_groups, score_matrix
 
 
 class Letters:

@@ -8,8 +8,8 @@ from core.base.errors import InputError
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
-from core.scorers.api import PUBLIC, ApiScorer, CallEstimate, address_from_environment, planned_calls
-from core.scoring.scores import ScoreCache, score_groups
+from core.scorers.api import PUBLIC, ApiScorer, CallEstimate, address_from_environment
+from core.scoring.scores import ScoreCache, planned_calls, score_groups
 from ui.formatting import progress_bar
 
 PREFIX = "api:"

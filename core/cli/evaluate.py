@@ -14,19 +14,13 @@ from core.base.errors import InputError
 from core.cli import options
 from core.cli.given_options import benchmark_argument, refuse_unused
 from core.cli.output import format_metrics, print_note, show_json, writing
+from core.datasets.embeddings import parse_shape, read_embeddings
+from core.datasets.score_files import read_scores, read_tags
 from core.datasets.shapes import of_shape
 from core.metrics.evaluation import Evaluation, align_tags, tags_frame
-from core.scorers.api import ApiScorer, planned_calls
+from core.scorers.api import ApiScorer
 from core.scoring.load import lazy_scorer
-from core.scoring.scores import (
-    ScoreCache,
-    parse_shape,
-    read_embeddings,
-    read_scores,
-    read_tags,
-    score_all,
-    score_groups,
-)
+from core.scoring.scores import ScoreCache, planned_calls, score_all, score_groups
 
 if TYPE_CHECKING:
     from core.groups import GroupSet

@@ -18,6 +18,7 @@ from core.cli import options
 from core.cli.evaluate import check_slices, load_evaluation
 from core.cli.given_options import App, refuse_unused, was_given
 from core.cli.output import ProgressPrinter, print_note
+from core.datasets.score_files import write_scores
 from core.exchange.figures import write_figure
 from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
 from core.exchange.groups import export_groups
@@ -26,7 +27,6 @@ from core.exchange.report import evaluate_all
 from core.exchange.runs import export_run
 from core.metrics.groups import GROUP_MATCH
 from core.runs.store import RunStore
-from core.scoring.scores import write_scores
 from core.ttm.seeds import final_values, group_runs
 
 if TYPE_CHECKING:

@@ -14,19 +14,16 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
 from PIL import Image
 
 from core.base.errors import InputError
-from core.groups import GroupSet, ImageRef
+from core.groups import ImageRef
 from core.scorers.base import ScoredRows, StreamingScorer
 from core.scorers.score_kinds import QUESTION
-
-if TYPE_CHECKING:
-    from core.scoring.scores import ScoreCache
 
 PUBLIC = "https://api.openai.com/v1"
 # Read where no argument is given: first Crossmatch's own name, then the official client's.
@@ -209,28 +206,6 @@ class ApiScorer(StreamingScorer):
         if status is None:
             return f"{where} cannot be reached ({type(error).__name__}); check {BASE_VARIABLES[0]} and the connection."
         return f"{where} answered with error {status} ({self._safe(str(error))}); see the endpoint's documentation."
-
-
-def planned_calls(
-    scorer: ApiScorer,
-    groups: GroupSet,
-    cache: ScoreCache | None = None,
-    price_in: float | None = None,
-    price_out: float | None = None,
-) -> CallEstimate:
-    """What scoring a set will take, without the pairs that the cache holds already: asked before a run starts.
-
-    groups : of one shape. Prices are per million tokens; without both there is no cost.
-    """
-    hidden = groups.blind()
-    images, image_index = hidden.unique_images()
-    captions, caption_index = hidden.unique_captions()
-    codes = np.unique(image_index[:, :, None] * len(captions) + caption_index[:, None, :])
-    pairs = np.column_stack(np.divmod(codes, len(captions)))
-    if cache is not None:
-        known = cache.get(scorer.key, [(images[i].key, captions[j]) for i, j in pairs])
-        pairs = pairs[np.isnan(known)]
-    return scorer.estimate(images, captions, pairs, price_in, price_out)
 
 
 def yes_probability(listed: dict[str, float]) -> tuple[float, bool]:

@@ -36,7 +36,9 @@ def read_prefix(module: Any, inputs: dict[str, torch.Tensor]) -> Prefix:
     """Read inputs of batch size one and keep what later tokens attend to."""
     last = {"logits_to_keep": 1} if "logits_to_keep" in inspect.signature(module.forward).parameters else {}
     out = module(**inputs, use_cache=True, **last)
-    return Prefix(out.past_key_values, out.logits[:, -1].float(), _positions(module), inputs)
+    # Qwen-VL and its kin keep in the module how far the last image moved the positions of the text after it.
+    positions = getattr(getattr(module, "model", None), "rope_deltas", None)
+    return Prefix(out.past_key_values, out.logits[:, -1].float(), positions, inputs)
 
 
 def next_logits(module: Any, prefix: Prefix, ids: torch.Tensor) -> torch.Tensor:
@@ -46,7 +48,8 @@ def next_logits(module: Any, prefix: Prefix, ids: torch.Tensor) -> torch.Tensor:
     """
     cache = deepcopy(prefix.cache)
     cache.batch_repeat_interleave(len(ids))
-    _set_positions(module, prefix.positions)
+    if prefix.positions is not None:
+        module.model.rope_deltas = prefix.positions
     return module(input_ids=ids, past_key_values=cache, use_cache=True).logits
 
 
@@ -82,16 +85,6 @@ def _longer(name: str, tensor: torch.Tensor, start: int, row: torch.Tensor) -> t
     return torch.cat([tensor, more[None].to(tensor.dtype)], dim=1)
 
 
-def _positions(module: Any) -> torch.Tensor | None:
-    """Qwen-VL and its kin keep in the module how far the last image moved the positions of the text after it."""
-    return getattr(getattr(module, "model", None), "rope_deltas", None)
-
-
-def _set_positions(module: Any, positions: torch.Tensor | None) -> None:
-    if positions is not None:
-        module.model.rope_deltas = positions
-
-
 def _cache_bytes(cache: Any) -> int:
     """Bytes of the keys and values of a cache."""
     layers = getattr(cache, "layers", ())
@@ -99,23 +92,37 @@ def _cache_bytes(cache: Any) -> int:
     return sum(t.numel() * t.element_size() for t in tensors if isinstance(t, torch.Tensor))
 
 
-class PrefixScorer(PairScorer):
-    """A scorer of a decoder-only model that reads an image once and then any number of texts."""
+class ChatScorer(PairScorer):
+    """A model of transformers that reads an image inside a text with a placeholder, mostly from a chat template.
+
+    The text up to the captions is read once for an image, then any number of continuations.
+    """
 
     cached: bool | None = None  # may the kept prefix be used? None until it was compared with plain scoring
+
+    def __init__(self, parts: ModelParts) -> None:
+        super().__init__(parts)
+        found = (
+            getattr(holder, field, None)
+            for holder in (self.config, self.processor)
+            for field in ("image_token_id", "image_token_index")
+        )
+        self.placeholder = next((token for token in found if token is not None), None)
 
     def _room(self, encoded: Prefix) -> int:
         return max(1, min(self.caption_batch, _CACHE_BUDGET // max(1, _cache_bytes(encoded.cache))))
 
-    def _follow(self, module: Any, seen: Prefix, ids: torch.Tensor) -> torch.Tensor:
+    def _follow(self, module: Any, encoded: Prefix, ids: torch.Tensor) -> torch.Tensor:
         """`next_logits`, or `plain_logits` for a model that does not continue a cache as it should."""
         if self.cached is None:
-            self.cached = self._agrees(seen, ids[:1])
-        return (next_logits if self.cached else plain_logits)(module, seen, ids)
+            self.cached = self._agrees(encoded, ids[:1])
+        return (next_logits if self.cached else plain_logits)(module, encoded, ids)
 
-    def _agrees(self, seen: Prefix, ids: torch.Tensor) -> bool:
+    def _agrees(self, encoded: Prefix, ids: torch.Tensor) -> bool:
         """Compare the two, once per model, on one text."""
-        one, other = (f(self.module, seen, ids).float().log_softmax(-1) for f in (next_logits, plain_logits))
+        one, other = (
+            f(self.module, encoded, ids).float().log_softmax(-1) for f in (next_logits, plain_logits)
+        )
         chosen = other.argmax(dim=-1, keepdim=True)
         if (one - other).gather(-1, chosen).abs().max() <= _TOLERANCE.get(self.module.dtype, 1e-3):
             return True
@@ -124,22 +131,6 @@ class PrefixScorer(PairScorer):
             stacklevel=2,
         )
         return False
-
-
-class ChatScorer(PrefixScorer):
-    """A model of transformers that reads an image inside a text with a placeholder, mostly from a chat template."""
-
-    def __init__(self, parts: ModelParts) -> None:
-        super().__init__(parts)
-        self.placeholder = next(
-            (
-                int(found)
-                for holder in (self.config, self.processor)
-                for field in ("image_token_id", "image_token_index")
-                if (found := getattr(holder, field, None)) is not None
-            ),
-            None,
-        )
 
     def prompt(self, question: str | None = None) -> str:
         """The text around the image: the model's chat template, or the image alone for a model without one.
@@ -150,8 +141,7 @@ class ChatScorer(PrefixScorer):
         if question is not None:
             content.append({"type": "text", "text": question})
         messages: list[dict[str, Any]] = [{"role": "user", "content": content}]
-        system = SYSTEMS.get(self.config.model_type)
-        if system:
+        if system := _SYSTEMS.get(self.config.model_type):
             messages.insert(0, {"role": "system", "content": [{"type": "text", "text": system}]})
         if getattr(self.processor, "chat_template", None):
             return self.processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
@@ -193,7 +183,7 @@ class ChatScorer(PrefixScorer):
 
 
 # What the model was told before every conversation of its training; [VGPT] appendix D keeps LLaVA's.
-SYSTEMS = {
+_SYSTEMS = {
     "llava": (
         "A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, "
         "detailed, and polite answers to the user's questions."

@@ -50,7 +50,7 @@ class CaptionScorer(PairScorer):
     """VisualGPTScore of any family: `_token_log_probs` is what a family adds."""
 
     @abstractmethod
-    def _token_log_probs(self, seen: Any, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    def _token_log_probs(self, encoded: Any, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """log P of each token given the image, and the mask of those that count, (b, length) each."""
 
     def _score_pairs(self, encoded: Any, captions: list[list[int]]) -> torch.Tensor:
@@ -84,9 +84,7 @@ class CaptionScorer(PairScorer):
 
         Each null image is encoded once for all captions.
         """
-        pairs = np.stack(np.meshgrid(range(count), range(len(captions)), indexing="ij"), axis=-1).reshape(
-            -1, 2
-        )
+        pairs = np.indices((count, len(captions))).reshape(2, -1).T
         return self.score(self.nulls(count, seed), captions, pairs).reshape(count, len(captions))
 
     def prior(self, captions: Sequence[str], count: int = DEFAULT_NULL_COUNT, seed: int = 0) -> np.ndarray:
@@ -101,38 +99,57 @@ class BlipCaptioner(CaptionScorer):
         super().__init__(parts)
         text = self.config.text_config
         self.prompt = BLIP_PROMPT if text.vocab_size == BLIP_VOCABULARY else ""
-        prompt = self._plain(self.prompt)[1:-1] if self.prompt else []
+        prompt = self.tokenizer(self.prompt)["input_ids"][1:-1] if self.prompt else []
         # The decoder was trained to begin with its own token, which transformers' `generate` puts in place, too.
         self.start = [text.bos_token_id, *prompt]
         self.context = text.max_position_embeddings - len(self.start)
-
-    def _plain(self, text: str) -> list[int]:
-        return self.tokenizer(text)["input_ids"]
 
     def _tokenize(self, captions: list[str]) -> list[list[int]]:
         """Tokens after the begin token; the end token is one of them."""
         special = set(self.tokenizer.all_special_ids)
         return [ids[1:] if ids[0] in special and len(ids) > 1 else ids for ids in self._ids(captions)]
 
-    def _encode_image(self, image: ImageInput) -> torch.Tensor:
-        return self.module.vision_model(**self._pixels(image)).last_hidden_state  # (1, patches, d)
-
-    def _token_log_probs(self, seen: torch.Tensor, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    def _token_log_probs(
+        self, encoded: torch.Tensor, ids: list[list[int]]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         rows, mask = self._padded(ids)
         inputs = torch.cat([torch.tensor([self.start] * len(ids), device=self.device), rows[:, :-1]], dim=1)
         # A batch of one image: its keys and values are computed once and broadcast over the captions.
-        out = self.module.text_decoder(input_ids=inputs, encoder_hidden_states=seen, use_cache=False)
+        out = self.module.text_decoder(input_ids=inputs, encoder_hidden_states=encoded, use_cache=False)
         return token_log_probs(out.logits[:, len(self.start) - 1 :], rows), mask
 
 
-class Blip2Captioner(CaptionScorer):
-    """Blip2ForConditionalGeneration and InstructBlipForConditionalGeneration: query features, then a language model."""
+class QueryScorer(PairScorer):
+    """BLIP-2 and InstructBLIP: query features of an image, which a language model reads."""
 
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
         self.language = self.module.language_model
         self.decoder_only = self.config.use_decoder_only_language_model
         self.instructed = self.config.model_type == "instructblip"
+
+    def _query_features(self, states: torch.Tensor, instructions: list[str]) -> torch.Tensor:
+        """The Q-Former's queries, projected for the language model, (b, queries, d): one row per instruction.
+
+        BLIP-2's Q-Former reads no instruction: one row for all of them.
+        """
+        b, inputs = len(instructions) if self.instructed else 1, {}
+        queries = self.module.query_tokens.expand(b, -1, -1)
+        if self.instructed:
+            ids, mask = self._padded(self.processor.qformer_tokenizer(instructions)["input_ids"])
+            ones = torch.ones(queries.shape[:2], dtype=mask.dtype, device=mask.device)
+            inputs = {"input_ids": ids, "attention_mask": torch.cat([ones, mask], dim=1)}
+        states = states.expand(b, -1, -1)
+        out = self.module.qformer(query_embeds=queries, encoder_hidden_states=states, **inputs)
+        found = out.last_hidden_state[:, : queries.shape[1]]
+        return self.module.language_projection(found.to(self.module.language_projection.weight.dtype))
+
+
+class Blip2Captioner(QueryScorer, CaptionScorer):
+    """Blip2ForConditionalGeneration and InstructBlipForConditionalGeneration."""
+
+    def __init__(self, parts: ModelParts) -> None:
+        super().__init__(parts)
         self.prompt = INSTRUCT_PROMPT if self.instructed else ""
         limit = getattr(self.language.config, "max_position_embeddings", None)
         self.context = limit - self.config.num_query_tokens - 32 if limit else None
@@ -142,10 +159,9 @@ class Blip2Captioner(CaptionScorer):
         return self._ids(captions, add_special_tokens=not self.decoder_only)
 
     def _encode_image(self, image: ImageInput) -> Any:
-        features = query_features(self, image_states(self, image), [self.prompt])
-        prompt = torch.tensor(
-            [self.tokenizer(self.prompt)["input_ids"]], dtype=torch.long, device=self.device
-        )
+        features = self._query_features(super()._encode_image(image), [self.prompt])
+        ids = self.tokenizer(self.prompt)["input_ids"]
+        prompt = torch.tensor([ids], dtype=torch.long, device=self.device)
         words = self.language.get_input_embeddings()(prompt)
         embeds = torch.cat([features.to(words.dtype), words], dim=1)
         if not self.decoder_only:
@@ -153,11 +169,11 @@ class Blip2Captioner(CaptionScorer):
         out = self.language(inputs_embeds=embeds, use_cache=True)
         return Prefix(out.past_key_values, out.logits[:, -1].float(), None, {})
 
-    def _token_log_probs(self, seen: Any, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    def _token_log_probs(self, encoded: Any, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         rows, mask = self._padded(ids)
         if self.decoder_only:
-            return text_log_probs(self.language, seen, rows), mask
-        return seq2seq_log_probs(self.language, seen, rows), mask
+            return text_log_probs(self.language, encoded, rows), mask
+        return seq2seq_log_probs(self.language, encoded, rows), mask
 
 
 class ChatCaptioner(ChatScorer, CaptionScorer):
@@ -179,46 +195,17 @@ class ChatCaptioner(ChatScorer, CaptionScorer):
     def _encode_image(self, image: ImageInput) -> Prefix:
         return self._head(image, self.prompt(), 0)
 
-    def _token_log_probs(self, seen: Prefix, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    def _token_log_probs(self, encoded: Prefix, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         rows, mask = self._padded(ids)
-        return text_log_probs(self.module, seen, rows, self._follow), mask
+        return text_log_probs(self.module, encoded, rows, self._follow), mask
 
 
-def image_states(scorer: PairScorer, image: ImageInput) -> torch.Tensor:
-    """The vision tower's states of BLIP-2 and InstructBLIP, (1, patches, d)."""
-    return scorer.module.vision_model(**scorer._pixels(image)).last_hidden_state
-
-
-def query_features(scorer: PairScorer, states: torch.Tensor, instructions: list[str]) -> torch.Tensor:
-    """The Q-Former's queries, projected for the language model, (b, queries, d): one row per instruction.
-
-    BLIP-2's Q-Former reads no instruction: one row for all of them.
-    """
-    module = scorer.module
-    if scorer.config.model_type != "instructblip":
-        instructions = instructions[:1]
-    b, queries = len(instructions), module.query_tokens.expand(len(instructions), -1, -1)
-    inputs: dict[str, torch.Tensor] = {}
-    if scorer.config.model_type == "instructblip":
-        ids, mask = scorer._padded(scorer.processor.qformer_tokenizer(instructions)["input_ids"])
-        ones = torch.ones(queries.shape[:2], dtype=mask.dtype, device=mask.device)
-        inputs = {"input_ids": ids, "attention_mask": torch.cat([ones, mask], dim=1)}
-    out = module.qformer(query_embeds=queries, encoder_hidden_states=states.expand(b, -1, -1), **inputs)
-    found = out.last_hidden_state[:, : queries.shape[1]].to(module.language_projection.weight.dtype)
-    return module.language_projection(found)
-
-
-def seq2seq_log_probs(
-    language: Any, states: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor | None = None
-) -> torch.Tensor:
-    """log P of each token of `ids` (b, length) by a decoder over encoder states (1 or b, source, d): (b, length).
-
-    mask : of the encoder's states where they differ in length, int (b, source).
-    """
+def seq2seq_log_probs(language: Any, states: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """log P of each token of `ids` (b, length) by a decoder over encoder states (1, source, d): (b, length)."""
     start = language.config.decoder_start_token_id
     inputs = torch.cat([torch.full_like(ids[:, :1], start), ids[:, :-1]], dim=1)
     source = BaseModelOutput(last_hidden_state=states.expand(len(ids), -1, -1))
-    out = language(encoder_outputs=source, attention_mask=mask, decoder_input_ids=inputs, use_cache=False)
+    out = language(encoder_outputs=source, decoder_input_ids=inputs, use_cache=False)
     return token_log_probs(out.logits, ids)
 
 

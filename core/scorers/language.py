@@ -71,9 +71,8 @@ class CausalScorer(LanguageScorer):
 
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
-        begin = next(
-            (t for t in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id) if t is not None), None
-        )
+        tokens = (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id)
+        begin = next((token for token in tokens if token is not None), None)
         if begin is None:
             raise InputError(
                 f"{self.name} has no begin token, so its first word has no probability; use another."
@@ -89,9 +88,9 @@ class CausalScorer(LanguageScorer):
     def _begin(self) -> Prefix:
         return read_prefix(self.module, {"input_ids": torch.tensor([[self.begin]], device=self.device)})
 
-    def _token_log_probs(self, seen: Prefix, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    def _token_log_probs(self, encoded: Prefix, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         rows, mask = self._padded(ids)
-        return text_log_probs(self.module, seen, rows), mask
+        return text_log_probs(self.module, encoded, rows), mask
 
 
 class Seq2SeqScorer(LanguageScorer):
@@ -105,9 +104,11 @@ class Seq2SeqScorer(LanguageScorer):
         source = torch.tensor([empty], dtype=torch.long, device=self.device)
         return self.module.get_encoder()(input_ids=source).last_hidden_state
 
-    def _token_log_probs(self, seen: torch.Tensor, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    def _token_log_probs(
+        self, encoded: torch.Tensor, ids: list[list[int]]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         rows, mask = self._padded(ids)
-        return seq2seq_log_probs(self.module, seen, rows), mask
+        return seq2seq_log_probs(self.module, encoded, rows), mask
 
 
 def load(name: str, source: str, device: str = "auto", kind: str = "lm") -> LanguageScorer:

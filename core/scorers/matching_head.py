@@ -50,10 +50,6 @@ class Matcher(PairScorer):
     def _tokenize(self, captions: list[str]) -> Sequence[Any]:
         return self._ids(captions)
 
-    def _vision_states(self, image: ImageInput) -> torch.Tensor:
-        """BLIP's and BLIP-2's states of an image, (1, patches, d)."""
-        return self.module.vision_model(**self._pixels(image)).last_hidden_state
-
 
 def _difference(logits: torch.Tensor) -> torch.Tensor:
     """Logits (b, 2) of no match and match -> their difference (b,)."""
@@ -62,8 +58,6 @@ def _difference(logits: torch.Tensor) -> torch.Tensor:
 
 class BlipMatcher(Matcher, Trainable):
     """ITM of BlipForImageTextRetrieval; its losses are BLIP's own (Li et al. 2022, section 3.2)."""
-
-    _encode_image = Matcher._vision_states
 
     def _score_pairs(self, encoded: torch.Tensor, captions: list[list[int]]) -> torch.Tensor:
         # One image, many captions: its keys and values are computed once and broadcast.
@@ -158,8 +152,6 @@ def _draw(logits: torch.Tensor) -> torch.Tensor:
 class Blip2Matcher(Matcher):
     """Blip2ForImageTextRetrieval with its matching head: queries and caption in one Q-Former, logits averaged."""
 
-    _encode_image = Matcher._vision_states
-
     def _score_pairs(self, encoded: torch.Tensor, captions: list[list[int]]) -> torch.Tensor:
         ids, mask = self._padded(captions)
         queries = self.module.query_tokens.expand(len(ids), -1, -1)
@@ -188,7 +180,7 @@ class Blip2Contrast(Matcher):
         return found
 
     def _encode_image(self, image: ImageInput) -> torch.Tensor:
-        states = self._vision_states(image)
+        states = super()._encode_image(image)
         out = self.module.qformer(query_embeds=self.module.query_tokens, encoder_hidden_states=states)
         return F.normalize(self.module.vision_projection(out.last_hidden_state)[0], dim=-1)  # (queries, d)
 

@@ -47,9 +47,9 @@ class PairScorer(ModelScorer):
     def _tokenize(self, captions: list[str]) -> Sequence[Any]:
         """What the model needs of each caption, in order; called once for all of them."""
 
-    @abstractmethod
     def _encode_image(self, image: ImageInput) -> Any:
-        """The image's encoding, whatever the captions."""
+        """The image's encoding, whatever the captions; here the vision tower's states (1, patches, d)."""
+        return self.module.vision_model(**self._pixels(image)).last_hidden_state
 
     @abstractmethod
     def _score_pairs(self, encoded: Any, captions: list[Any]) -> torch.Tensor:

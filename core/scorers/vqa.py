@@ -15,15 +15,13 @@ from torch.nn import functional as F
 
 from core.base.errors import InputError
 from core.scorers.decoding import ChatScorer, Prefix
-from core.scorers.generative import image_states, query_features
+from core.scorers.generative import QueryScorer
 from core.scorers.hub import locate
 from core.scorers.matching_head import with_first_token
 from core.scorers.model_folder import read_config
 from core.scorers.pairwise import ImageInput, PairScorer, joining_space
 from core.scorers.pretrained import ModelParts, load_parts
 from core.scorers.score_kinds import QUESTION
-
-ANSWER = "Yes"
 
 
 def question(caption: str) -> str:
@@ -34,7 +32,7 @@ def question(caption: str) -> str:
 class Answerer(PairScorer):
     """VQAScore of any family: `_answer_logits` is what a family adds."""
 
-    answer = ANSWER
+    answer = "Yes"
 
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
@@ -44,26 +42,23 @@ class Answerer(PairScorer):
         """The first token of the answer where it follows a text: byte-level tokenizers tell " Yes" from "Yes"."""
         plain: dict[str, Any] = {"add_special_tokens": False}
         known = self.tokenizer(before, **plain)["input_ids"] if before else []
-        whole = self.tokenizer(f"{before}{joining_space(before, self.tokenizer)}{self.answer}", **plain)[
-            "input_ids"
-        ]
-        alone = self.tokenizer(self.answer, **plain)["input_ids"]
+        text = f"{before}{joining_space(before, self.tokenizer)}{self.answer}"
+        whole, alone = (self.tokenizer(t, **plain)["input_ids"] for t in (text, self.answer))
         found = whole[len(known) :] if whole[: len(known)] == known and len(whole) > len(known) else alone
         if not found or found[0] == self.tokenizer.unk_token_id:
             raise InputError(f"{self.name} has no token for {self.answer!r}; it cannot answer the question.")
         return int(found[0])
 
     @abstractmethod
-    def _answer_logits(self, seen: Any, read: list[Any]) -> torch.Tensor:
+    def _answer_logits(self, encoded: Any, captions: list[Any]) -> torch.Tensor:
         """Logits of the answer's first token, (b, vocabulary)."""
 
     def _score_pairs(self, encoded: Any, captions: list[Any]) -> torch.Tensor:
         logits = self._answer_logits(encoded, captions).double()
         others = logits.clone()
         others[:, self.yes] = -torch.inf
-        odds = logits[:, self.yes] - others.logsumexp(
-            dim=-1
-        )  # log P / (1 - P): exact however close P is to 1
+        # log P / (1 - P): exact however close P is to 1
+        odds = logits[:, self.yes] - others.logsumexp(dim=-1)
         return F.logsigmoid(odds) if self.kind == "vqa-log" else torch.sigmoid(odds)
 
 
@@ -79,14 +74,11 @@ class BlipAnswerer(Answerer):
     def _tokenize(self, captions: list[str]) -> Sequence[list[int]]:
         return with_first_token(self._ids([question(caption) for caption in captions]), self.config)
 
-    def _encode_image(self, image: ImageInput) -> torch.Tensor:
-        return image_states(self, image)
-
-    def _answer_logits(self, seen: torch.Tensor, read: list[list[int]]) -> torch.Tensor:
-        ids, mask = self._padded(read)
-        asked = self.module.text_encoder(input_ids=ids, attention_mask=mask, encoder_hidden_states=seen)
+    def _answer_logits(self, encoded: torch.Tensor, captions: list[list[int]]) -> torch.Tensor:
+        ids, mask = self._padded(captions)
+        asked = self.module.text_encoder(input_ids=ids, attention_mask=mask, encoder_hidden_states=encoded)
         lengths = mask.sum(dim=1)
-        logits = torch.empty((len(read), self.config.text_config.vocab_size), device=self.device)
+        logits = torch.empty((len(captions), self.config.text_config.vocab_size), device=self.device)
         # transformers loses the mask of BLIP's cross-attention, so its decoder would attend to the padding: it gets
         # questions of one length at a time, cut there.
         for length in lengths.unique():
@@ -98,31 +90,27 @@ class BlipAnswerer(Answerer):
         return logits
 
 
-class Blip2Answerer(Answerer):
+class Blip2Answerer(QueryScorer, Answerer):
     """InstructBLIP, whose Q-Former reads the question too, and BLIP-2, asked in its papers' form."""
 
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
-        self.language = self.module.language_model
-        self.form = "{}" if self.config.model_type == "instructblip" else "Question: {} Answer:"
-        if self.config.use_decoder_only_language_model:
+        self.form = "{}" if self.instructed else "Question: {} Answer:"
+        if self.decoder_only:
             self.yes = self._answer_token(self.form.format(question("a")))
 
     def _tokenize(self, captions: list[str]) -> Sequence[str]:
         return [self.form.format(question(caption)) for caption in captions]
 
-    def _encode_image(self, image: ImageInput) -> torch.Tensor:
-        return image_states(self, image)
-
-    def _answer_logits(self, seen: torch.Tensor, read: list[str]) -> torch.Tensor:
-        ids, mask = self._padded(self.tokenizer(read)["input_ids"])
+    def _answer_logits(self, encoded: torch.Tensor, captions: list[str]) -> torch.Tensor:
+        ids, mask = self._padded(self.tokenizer(captions)["input_ids"])
         words = self.language.get_input_embeddings()(ids)
-        features = query_features(self, seen, read).to(words.dtype).expand(len(read), -1, -1)
+        features = self._query_features(encoded, captions).to(words.dtype).expand(len(captions), -1, -1)
         embeds = torch.cat([features, words], dim=1)
         mask = torch.cat([torch.ones_like(mask[:, :1]).expand(-1, features.shape[1]), mask], dim=1)
-        if self.config.use_decoder_only_language_model:
+        if self.decoder_only:
             logits = self.language(inputs_embeds=embeds, attention_mask=mask, use_cache=False).logits
-            return logits[torch.arange(len(read)), mask.sum(dim=1) - 1]
+            return logits[torch.arange(len(captions)), mask.sum(dim=1) - 1]
         begin = torch.full_like(ids[:, :1], self.language.config.decoder_start_token_id)
         out = self.language(
             inputs_embeds=embeds, attention_mask=mask, decoder_input_ids=begin, use_cache=False
@@ -144,9 +132,9 @@ class ChatAnswerer(ChatScorer, Answerer):
         prompt = self.prompt(question("a"))
         return self._head(image, prompt, len(self._tail([prompt])[0]))
 
-    def _answer_logits(self, seen: Prefix, read: list[list[int]]) -> torch.Tensor:
-        ids, mask = self._padded(read)
-        return self._follow(self.module, seen, ids)[torch.arange(len(read)), mask.sum(dim=1) - 1]
+    def _answer_logits(self, encoded: Prefix, captions: list[list[int]]) -> torch.Tensor:
+        ids, mask = self._padded(captions)
+        return self._follow(self.module, encoded, ids)[torch.arange(len(captions)), mask.sum(dim=1) - 1]
 
 
 _CLASSES: dict[str, tuple[type[Answerer], str]] = {

@@ -1,7 +1,4 @@
-"""From a scorer and groups to scores (n, m, k), with a cache on disk. Imports no torch.
-
-Files of scores and embeddings are read in `core.datasets`; their names are here too.
-"""
+"""From a scorer and groups to scores (n, m, k), with a cache on disk. Imports no torch."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,41 +18,21 @@ from core.base import paths, public_mode
 from core.base.errors import InputError
 from core.base.files import private_file, private_folder
 from core.base.limits import check_memory
-from core.datasets.embeddings import EmbeddingFile, parse_shape, read_embeddings
-from core.datasets.score_files import ScoreFile, read_scores, read_tags, write_scores
 from core.groups import GroupSet, ImageRef
 from core.matching.groups import check_scores
+from core.scorers.api import ApiScorer, CallEstimate
+from core.scorers.base import ScoredRows, Scorer, used_inputs
 from core.scoring import shipped
 from core.scoring.shipped import Key
 
-if TYPE_CHECKING:
-    from core.scorers.base import Scorer
-
-__all__ = [
-    "CacheSize",
-    "EmbeddingFile",
-    "ScoreCache",
-    "ScoreFile",
-    "parse_shape",
-    "read_embeddings",
-    "read_scores",
-    "read_tags",
-    "score_all",
-    "score_groups",
-    "score_matrix",
-    "write_scores",
-]
-
 T = TypeVar("T")
+Progress = Callable[[int, int], None]
 # Scores of a table that are asked for at once: a pair's key takes some hundred bytes, its score four.
 _BLOCK = 4_000_000
 
 
 def score_groups(
-    scorer: Scorer,
-    groups: GroupSet,
-    cache: ScoreCache | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    scorer: Scorer, groups: GroupSet, cache: ScoreCache | None = None, progress: Progress | None = None
 ) -> np.ndarray:
     """Scores of every image with every caption of its own group, float32 (n, m, k).
 
@@ -68,32 +45,31 @@ def score_groups(
     The scorer sees images, captions and pairs only: no groups and no truth.
     Raises InputError for mixed shapes, an image that does not open, or a score that is not finite (naming the group).
     """
-    hidden = groups.blind()
-    images, image_index = hidden.unique_images()  # (n, m)
-    captions, caption_index = hidden.unique_captions()  # (n, k)
-    codes = image_index[:, :, None] * len(captions) + caption_index[:, None, :]  # (n, m, k)
+    images, captions, pairs, place = _distinct_pairs(groups)
+    values = _pair_scores(scorer, images, captions, pairs, cache, progress)
+    return check_scores(values[place], groups.ids)
+
+
+def _distinct_pairs(groups: GroupSet) -> tuple[list[ImageRef], list[str], np.ndarray, np.ndarray]:
+    """Distinct images and captions of groups, the distinct pairs (p, 2) within groups, and their place (n, m, k)."""
+    blind = groups.blind()
+    (images, first), (captions, second) = blind.unique_images(), blind.unique_captions()
+    codes = first[:, :, None] * len(captions) + second[:, None, :]  # (n, m, k)
     distinct, place = np.unique(codes, return_inverse=True)
-    pairs = np.column_stack(np.divmod(distinct, len(captions)))  # (p, 2)
-    values = _scores_of(scorer, images, captions, pairs, cache, progress)
-    return check_scores(values[place].reshape(codes.shape), hidden.ids)
+    return images, captions, np.column_stack(np.divmod(distinct, len(captions))), place.reshape(codes.shape)
 
 
 def score_all(
-    scorer: Scorer,
-    groups: GroupSet,
-    cache: ScoreCache | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    scorer: Scorer, groups: GroupSet, cache: ScoreCache | None = None, progress: Progress | None = None
 ) -> np.ndarray:
     """Scores of all images with all captions, float32 (n m, n k): row g m + i is image i of group g, columns likewise.
 
     Arguments and errors as for `score_groups`. What the global variant matches ([TTM] 3.2.1).
     """
-    hidden = groups.blind()
-    images, image_index = hidden.unique_images()
-    captions, caption_index = hidden.unique_captions()
-    table = _table(scorer, images, captions, cache, progress)
-    scores = table[image_index.ravel()][:, caption_index.ravel()]
-    check_scores(scores.reshape(len(groups), -1, scores.shape[1]), hidden.ids)
+    blind = groups.blind()
+    (images, first), (captions, second) = blind.unique_images(), blind.unique_captions()
+    scores = _table(scorer, images, captions, cache, progress)[first.ravel()][:, second.ravel()]
+    check_scores(scores.reshape(len(groups), -1, scores.shape[1]), groups.ids)
     return scores
 
 
@@ -102,7 +78,7 @@ def score_matrix(
     images: Sequence[ImageRef],
     captions: Sequence[str],
     cache: ScoreCache | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> np.ndarray:
     """Scores of every image with every caption, float32 (images, captions): for priors and retrieval.
 
@@ -123,7 +99,7 @@ def _table(
     images: Sequence[ImageRef],
     captions: Sequence[str],
     cache: ScoreCache | None,
-    progress: Callable[[int, int], None] | None,
+    progress: Progress | None,
 ) -> np.ndarray:
     """Scores (images, captions), some images at a time: the keys of all pairs are many times as large as the scores."""
     what = f"A table of {len(images):,} images and {len(captions):,} captions"
@@ -133,77 +109,76 @@ def _table(
     for start in range(0, len(images), step):
         block = images[start : start + step]
         pairs = np.indices((len(block), len(captions))).reshape(2, -1).T  # (block * captions, 2)
-        tell = None if progress is None else _after(progress, table[:start].size + len(pairs), table.size)
-        values = _scores_of(scorer, block, captions, pairs, cache, tell)
+        tell = progress and _progress_of_block(progress, table[:start].size + len(pairs), table.size)
+        values = _pair_scores(scorer, block, captions, pairs, cache, tell)
         table[start : start + step] = values.reshape(len(block), len(captions))
     return table
 
 
-def _after(progress: Callable[[int, int], None], end: int, total: int) -> Callable[[int, int], None]:
+def _progress_of_block(progress: Progress, end: int, total: int) -> Progress:
     """`progress` of one block as that of the whole, where the block ends at `end`; what a cache knew is done."""
     return lambda done, missing: progress(end - missing + done, total)
 
 
-def _scores_of(
+def _pair_scores(
     scorer: Scorer,
     images: Sequence[ImageRef],
     captions: Sequence[str],
     pairs: np.ndarray,
     cache: ScoreCache | None,
-    progress: Callable[[int, int], None] | None,
+    progress: Progress | None,
 ) -> np.ndarray:
-    """Scores float32 (p,) of pairs (p, 2), from the cache where it knows them."""
+    """Scores float32 (p,) of pairs (p, 2): from the cache where it knows them, else scored, and stored as they come."""
     keys: list[Key] = []
     values = np.full(len(pairs), np.nan, dtype=np.float32)
     if cache is not None:
         image_keys = [image.key for image in images]
         keys = [(image_keys[i], captions[j]) for i, j in zip(*pairs.T, strict=True)]
         values = cache.get(scorer.key, keys)
-    _score_missing(scorer, images, captions, pairs, values, keys, cache, progress)
-    return values
-
-
-def _score_missing(
-    scorer: Scorer,
-    images: Sequence[ImageRef],
-    captions: Sequence[str],
-    pairs: np.ndarray,
-    values: np.ndarray,
-    keys: list[Key],
-    cache: ScoreCache | None,
-    progress: Callable[[int, int], None] | None,
-) -> None:
-    """Fill in the values (p,) that are NaN, block by block."""
-    missing = np.flatnonzero(np.isnan(values))
-    done = 0
-    for rows, scores in _scored(scorer, images, captions, pairs[missing]) if len(missing) else ():
+    missing, done = np.flatnonzero(np.isnan(values)), 0
+    for rows, scores in _streamed(scorer, images, captions, pairs[missing]) if len(missing) else ():
         values[missing[rows]] = scores
         if cache is not None:
             cache.put(scorer.key, [keys[i] for i in missing[rows]], scores)
         done += len(rows)
         if progress is not None:
             progress(done, len(missing))
+    return values
 
 
-def _scored(
+def _streamed(
     scorer: Scorer, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+) -> Iterator[ScoredRows]:
     """Rows of `pairs` with their scores, as they come from a scorer with `stream`, at once from any other."""
-    wanted, first = np.unique(pairs[:, 0], return_inverse=True)
-    texts, second = np.unique(pairs[:, 1], return_inverse=True)
-    index = np.column_stack([first, second])
-    some_images, some_captions = [images[i] for i in wanted], [captions[j] for j in texts]
+    first, second, index = used_inputs(pairs)
+    some = [images[i] for i in first], [captions[j] for j in second], index
     stream = getattr(scorer, "stream", None)
     if stream is not None:
-        yield from stream(some_images, some_captions, index)
+        yield from stream(*some)
         return
-    scores = np.asarray(scorer.score(some_images, some_captions, index), dtype=np.float32)
+    scores = np.asarray(scorer.score(*some), dtype=np.float32)
     if scores.shape != (len(index),):
         raise InputError(
             f"The scorer {scorer.name!r} gave scores of shape {scores.shape} for {len(index)} pairs; "
             "its `score` must return one number per pair."
         )
     yield np.arange(len(index)), scores
+
+
+def planned_calls(
+    scorer: ApiScorer,
+    groups: GroupSet,
+    cache: ScoreCache,
+    price_in: float | None = None,
+    price_out: float | None = None,
+) -> CallEstimate:
+    """What scoring groups of one shape with a served model will take, without the pairs that the cache holds already.
+
+    Asked before a run starts. Prices are per million tokens; without both there is no cost.
+    """
+    images, captions, pairs, _ = _distinct_pairs(groups)
+    known = cache.get(scorer.key, [(images[i].key, captions[j]) for i, j in pairs])
+    return scorer.estimate(images, captions, pairs[np.isnan(known)], price_in, price_out)
 
 
 class CacheSize(NamedTuple):
@@ -258,12 +233,8 @@ class ScoreCache:
 
         In public mode a cache that has grown too large begins anew: every model that a visitor adapts adds to it.
         """
-        kept = np.isfinite(values)
-        rows = [
-            (row, float(value))
-            for row, value, keep in zip(_digests(scorer, keys), values, kept, strict=True)
-            if keep
-        ]
+        digests = zip(_digests(scorer, keys), values, strict=True)
+        rows = [(digest, float(value)) for digest, value in digests if np.isfinite(value)]
 
         def write(db: sqlite3.Connection) -> None:
             with db:
@@ -305,7 +276,7 @@ class ScoreCache:
                 return self._warn(str(error), otherwise)
             except sqlite3.DatabaseError as error:  # not a database, or a damaged one
                 if attempt == 0:
-                    self._move_aside(str(error))
+                    self._quarantine(str(error))
             except OSError as error:
                 return self._warn(error.strerror or str(error), otherwise)
         return self._warn("it is damaged", otherwise)
@@ -337,7 +308,7 @@ class ScoreCache:
     def _files(self) -> list[Path]:
         return [self.path.with_name(self.path.name + end) for end in ("", "-wal", "-shm")]
 
-    def _move_aside(self, reason: str) -> None:
+    def _quarantine(self, reason: str) -> None:
         aside = f".damaged-{time.time_ns()}-{os.getpid()}"
         for file in self._files():
             with suppress(FileNotFoundError):  # another process may have moved it already

@@ -10,10 +10,12 @@ import numpy as np
 from PIL import Image
 
 from core.base.limits import check
+from core.datasets.embeddings import read_embeddings
+from core.datasets.score_files import read_scores
 from core.groups import BytesImage, Group, GroupSet
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, chance
-from core.scoring.scores import read_embeddings, read_scores, score_groups
+from core.scoring.scores import score_groups
 
 MAX_SIDE = 2048  # pixels a side; larger pictures are shrunk before they are kept
 
