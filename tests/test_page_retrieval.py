@@ -231,7 +231,9 @@ def test_records_are_json(quick):
 def test_what_the_distractors_share_is_counted_over_the_whole_list():
     found = first_images(load_retrieval("test"), 80)
     query = next(
-        i for i in range(len(found.queries)) if len(found.phrases[i].said()) > 1 and found.relevant[i].any()
+        i
+        for i in range(len(found.queries))
+        if len(found.phrases[i].attributes()) > 1 and found.relevant[i].any()
     )
     scores = np.arange(80, 0, -1.0)  # image n has place n + 1 among all
     shares = shared_word_counts(found, query, scores, "everything", 10)
