@@ -59,6 +59,12 @@ def test_the_scorer_is_made_from_a_name_and_the_environment(endpoint):
     assert made.score(IMAGES, CAPTIONS, PAIRS[:1])[0] == pytest.approx(expected(IMAGES[0], CAPTIONS[0]))
 
 
+def test_a_served_model_goes_by_the_environment_of_the_moment(endpoint, monkeypatch):
+    first = load_scorer("api:model-1")
+    monkeypatch.setenv("CROSSMATCH_API_BASE", "http://localhost:1/v1")
+    assert load_scorer("api:model-1").host == "localhost:1" != first.host
+
+
 def test_order_changes_nothing(endpoint):
     order = np.array([5, 0, 3, 2, 4, 1])
     plain = scorer().score(IMAGES, CAPTIONS, PAIRS)

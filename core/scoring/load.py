@@ -50,6 +50,8 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
     if modes:
         return converted_copy(load_scorer(plain, device), modes, name)
     chosen, source = _resolve(name)
+    if chosen == "api":  # no weights to cache, and its address is the environment's of this moment
+        return _load(chosen, name, source, device)
     files = sorted(filter(Path.is_file, Path(source).iterdir())) if is_folder(source) else []
     state = (name, chosen, device, file_states(files))
     with _lock:
