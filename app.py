@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import streamlit as st
 
 import ui
 from core import figures
 from core.figures import group_html
+from core.groups import GroupSet
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, yes_or_no
@@ -22,10 +22,10 @@ of: **test-time matching**.
 """
 
 
-def insight(group: tuple[str, str | None], pick: dict[str, object]) -> None:
-    """The first way in: a group on which the two metrics disagree."""
+def disagreement_button(group: tuple[str, str | None], selection: dict[str, object]) -> None:
+    """The first insight: a group on which the two metrics disagree."""
     label = "See a group where GroupScore says no and GroupMatch says yes"
-    state = {**pick, "set": group[0], "group": group[1]}
+    state = {**selection, "set": group[0], "group": group[1]}
     ui.page_button(
         label,
         "pages/1_Groups.py",
@@ -38,9 +38,9 @@ def insight(group: tuple[str, str | None], pick: dict[str, object]) -> None:
     st.caption("The matching is right, although not every single comparison is.")
 
 
-def more_insights(pick: dict[str, object]) -> None:
-    """The others, which wait for no scores."""
-    state = {**pick, "set": "scenes/left-right"}
+def more_buttons(selection: dict[str, object]) -> None:
+    """The others, which need no scores."""
+    state = {**selection, "set": "scenes/left-right"}
     ui.page_button(
         "Take a lesson", "pages/0_Lessons.py", {"lesson": "matrix"}, icon=":material/school:", width="stretch"
     )
@@ -54,21 +54,23 @@ def more_insights(pick: dict[str, object]) -> None:
     st.caption("About a minute: watch accuracy change while the model learns from its own matchings.")
 
 
-def surprising(found: dict[str, Evaluation]) -> tuple[str, str | None]:
+def clearest_disagreement(evaluations: dict[str, Evaluation]) -> tuple[str, str | None]:
     """The set and group where the two metrics disagree most clearly."""
-    clearest = {name: group_filters.clearest_disagreement(evaluation) for name, evaluation in found.items()}
+    clearest = {name: group_filters.clearest_disagreement(each) for name, each in evaluations.items()}
     name = max(clearest, key=lambda n: clearest[n][1])
     index = clearest[name][0]
-    return name, None if index is None else found[name].ids[index]
+    return name, None if index is None else evaluations[name].ids[index]
 
 
-def numbers(found: dict[str, Evaluation]) -> None:
-    rows = {name.removeprefix("scenes/"): evaluation.metrics for name, evaluation in found.items()}
+def numbers(evaluations: dict[str, Evaluation]) -> None:
+    rows = {name.removeprefix("scenes/"): each.metrics for name, each in evaluations.items()}
     data = figures.bars_data(rows, (GROUP_SCORE, GROUP_MATCH))
-    told = (f"{row}: {data.value[0, i]:.1f} and {data.value[1, i]:.1f} %" for i, row in enumerate(data.rows))
-    alt = f"Bars of GroupScore and GroupMatch with 95 % intervals and chance levels. {'; '.join(told)}."
-    first = next(iter(found.values()))
-    figure = ui.cached_on(first, f"bars of {', '.join(found)}", lambda: figures.bars_figure(data))
+    values = (
+        f"{row}: {data.value[0, i]:.1f} and {data.value[1, i]:.1f} %" for i, row in enumerate(data.rows)
+    )
+    alt = f"Bars of GroupScore and GroupMatch with 95 % intervals and chance levels. {'; '.join(values)}."
+    first = next(iter(evaluations.values()))
+    figure = ui.cached_on(first, f"bars of {', '.join(evaluations)}", lambda: figures.bars_figure(data))
     ui.chart(figure, alt, key="home-numbers")
     st.caption(
         "Percent of test groups that count as right; thin lines are 95 % intervals, dotted lines chance levels. On "
@@ -85,32 +87,25 @@ def page() -> None:
             icon=":material/model_training:",
         )
         return
-    pick: dict[str, object] = {"split": "test", "model": models[0], "tag": []}
+    selection: dict[str, object] = {"split": "test", "model": models[0], "tag": []}
     left, right = st.columns([3, 2], gap="large")
     with right:
         st.subheader("Start here", anchor=False)
         first = st.container()
-        more_insights(pick)
+        more_buttons(selection)
     with left:
         st.subheader(f"The built-in model, `{models[0]}`", anchor=False)
-        found = {name: ui.evaluate(everything(name, models[0])) for name in SETS}
-        numbers(found)
+        evaluations = {name: ui.evaluate(ui.whole_test_set(name, models[0])) for name in SETS}
+        numbers(evaluations)
+    name, group = clearest_disagreement(evaluations)
     with first:
-        insight(surprising(found), pick)
-    tour(found)
+        disagreement_button((name, group), selection)
+    if group:
+        one_group(evaluations[name], ui.load_groups(name, "test"), group)
 
 
-def everything(name: str, model: str) -> ui.Selection:
-    groups = ui.load_groups(name, "test")
-    return ui.Selection(name, "test", model, (), groups, np.ones(len(groups), bool))
-
-
-def tour(found: dict[str, Evaluation]) -> None:
+def one_group(evaluation: Evaluation, groups: GroupSet, group: str) -> None:
     """One group, drawn: why the two metrics disagree."""
-    name, group = surprising(found)
-    if not group:
-        return
-    evaluation, groups = found[name], ui.load_groups(name, "test")
     index = evaluation.ids.index(group)
     st.subheader("One group, two verdicts", anchor=False)
     data = evaluation.group(index)

@@ -33,21 +33,16 @@ def filters(evaluation: Evaluation, groups: GroupSet) -> np.ndarray:
     return group_filters.filter_groups(groups, evaluation, words, verdicts, order)
 
 
-def show(group: str | None) -> None:
-    """Open a group (from a callback)."""
-    st.session_state["group"] = group
-
-
-def surprise_me(selection: ui.Selection, evaluation: Evaluation) -> None:
+def notable_group_buttons(selection: ui.Selection, evaluation: Evaluation) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown("**Surprise me**", width="content")
         for label, mask in notable_groups(selection, evaluation).items():
-            found = [evaluation.ids[i] for i in np.flatnonzero(mask)]
+            ids = [evaluation.ids[i] for i in np.flatnonzero(mask)]
             # Drawn when the button is pressed, not now.
             st.button(
-                f"{label} ({len(found)})",
-                on_click=lambda ids=found: show(str(np.random.default_rng().choice(ids))),
-                disabled=not found,
+                f"{label} ({len(ids)})",
+                on_click=lambda ids=ids: ui.open_group(str(np.random.default_rng().choice(ids))),
+                disabled=not ids,
                 key=f"surprise-{label}",
             )
 
@@ -74,19 +69,10 @@ def gallery(evaluation: Evaluation, groups: GroupSet) -> None:
 
 
 def card(evaluation: Evaluation, group: Group, index: int) -> None:
-    known = evaluation.outcomes
-    kinds = {n: known[n].kind(index) for n in metrics.headline_metrics(known)}
-    marks = [(kind, METRICS[name].label) for name, kind in kinds.items()]
-    st.html(group_html.card_html(ui.image_tags(group, 200), group.captions, marks))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.button(
-            "Open",
-            key=f"open-{group.id}",
-            on_click=show,
-            args=(group.id,),
-            help=f"Open group {escape_markdown(group.id)}",
-        )
-        st.caption(f"margin {evaluation.matches.margin[index]:.2f}")
+    names = metrics.headline_metrics(evaluation.outcomes)
+    marks = [(evaluation.outcomes[name].kind(index), METRICS[name].label) for name in names]
+    ui.group_card(group, marks, "Open", "open")
+    st.caption(f"margin {evaluation.matches.margin[index]:.2f}")
 
 
 # --- one group ---------------------------------------------------------------------------------------------------
@@ -96,9 +82,9 @@ def toolbar(ids: list[str], index: int) -> bool:
     """Previous, next, close, and whether to predict first."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         before, after = ids[index - 1], ids[(index + 1) % len(ids)]
-        st.button("Gallery", on_click=show, args=(None,), icon=":material/grid_view:")
-        st.button("Previous", on_click=show, args=(before,), icon=":material/chevron_left:")
-        st.button("Next", on_click=show, args=(after,), icon=":material/chevron_right:")
+        st.button("Gallery", on_click=ui.open_group, args=(None,), icon=":material/grid_view:")
+        st.button("Previous", on_click=ui.open_group, args=(before,), icon=":material/chevron_left:")
+        st.button("Next", on_click=ui.open_group, args=(after,), icon=":material/chevron_right:")
         state = {"group": ids[index], "other": st.session_state.get("model")}
         ui.page_button(
             "Pin and compare", "pages/6_Compare.py", state, icon=":material/push_pin:",
@@ -145,18 +131,18 @@ def detail(evaluation: Evaluation, groups: GroupSet, index: int) -> None:
 def guess(group: Group, revealed: bool) -> list[int | None]:
     """The student's own matching, one caption number per image."""
     numbers = [str(j + 1) for j in range(len(group.captions))]
-    found = []
+    chosen = []
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for i in range(len(group.images)):
             label, key = f"Image {group_html.image_name(i)} belongs to caption", f"guess-{group.id}-{i}"
-            found.append(st.segmented_control(label, numbers, key=key, disabled=revealed, width="content"))
+            chosen.append(st.segmented_control(label, numbers, key=key, disabled=revealed, width="content"))
         if not revealed:
-            ready = None not in found and len(set(found)) == len(found)
-            why = None if ready else "Give every image a different caption first."
+            complete = None not in chosen and len(set(chosen)) == len(chosen)
+            hint = None if complete else "Give every image a different caption first."
             st.button(
-                "Reveal", type="primary", disabled=not ready, help=why, on_click=reveal, args=(group.id,)
+                "Reveal", type="primary", disabled=not complete, help=hint, on_click=reveal, args=(group.id,)
             )
-    return [None if value is None else int(value) - 1 for value in found]
+    return [None if value is None else int(value) - 1 for value in chosen]
 
 
 def reveal(group: str) -> None:
@@ -165,8 +151,8 @@ def reveal(group: str) -> None:
 
 def judge(student: list[int | None], data: GroupData) -> None:
     """The student beside the model."""
-    own = np.array([[-1 if j is None else j for j in student]])
-    right = metrics.precision(own, np.ones(1, bool), np.array([data.truth])) == 1
+    matching = np.array([[-1 if j is None else j for j in student]])
+    right = metrics.precision(matching, np.ones(1, bool), np.array([data.truth])) == 1
     kind = "right" if right else "wrong"
     st.markdown(f"**You:** {figures.OUTCOME_SYMBOLS[kind]} {kind} (the wide pink lines)")
 
@@ -246,14 +232,9 @@ def heatmap(data: GroupData) -> alt.Chart:
 
 def page(selection: ui.Selection) -> None:
     evaluation = ui.evaluate(selection)
-    groups = selection.picked
-    if st.session_state.get("group") not in (None, *evaluation.ids):
-        st.session_state["group"] = None
-    surprise_me(selection, evaluation)
-    ids = list(evaluation.ids)
-    chosen = st.selectbox(
-        "Group", ids, index=None, key="group", bind="query-params", placeholder="open a group by its id"
-    )
+    groups, ids = selection.selected_groups, list(evaluation.ids)
+    notable_group_buttons(selection, evaluation)
+    chosen = ui.pick_group(ids)
     if chosen is None:
         gallery(evaluation, groups)
     else:
@@ -262,8 +243,8 @@ def page(selection: ui.Selection) -> None:
     ui.cite(groups)
 
 
-picked = ui.open_page(
+selection = ui.open_page(
     "Groups", "Every group of the set: the model's scores, its matching, and which metrics count it as right."
 )
 with ui.show_errors():
-    page(picked)
+    page(selection)

@@ -1,4 +1,4 @@
-"""Matching: GroupScore against GroupMatch over a set, margins and thresholds, slices by tag, files of one's own."""
+"""Matching: GroupScore against GroupMatch over a set, margins and thresholds, slices by tag, uploaded files."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def upload() -> Upload | None:
             embeddings = holds_embeddings(file.name, file.getvalue())
             label = "Shape, images × captions"
             evaluate_upload(file, right.text_input(label, "2x2", key="upload_shape") if embeddings else "")
-        found: Upload | None = st.session_state.get("upload")
-        if found is not None:
-            st.button("Back to the benchmark", on_click=forget, icon=":material/undo:")
-    return found
+        uploaded: Upload | None = st.session_state.get("upload")
+        if uploaded is not None:
+            st.button("Back to the benchmark", on_click=remove_upload, icon=":material/undo:")
+    return uploaded
 
 
-def forget() -> None:
+def remove_upload() -> None:
     for key in ("upload", "file"):
         st.session_state.pop(key, None)
 
@@ -176,33 +176,33 @@ def slices(evaluation: Evaluation) -> None:
     if st.session_state.get("by") not in names:
         st.session_state.pop("by", None)
     tag = st.selectbox("Tag", names, key="by", bind="query-params", width=320)
-    rows, looks = [], {}
-    for value, part in ui.cached_on(evaluation, f"by {tag}", lambda: evaluation.slices(tag)[tag]).items():
-        row: dict[str, object] = {tag: value, "groups": len(part.ids)}
-        for name in metrics.headline_metrics(part.outcomes):
-            e, label = part.metrics[name], METRICS[name].label
+    rows, columns = [], {}
+    for value, subset in ui.cached_on(evaluation, f"by {tag}", lambda: evaluation.slices(tag)[tag]).items():
+        row: dict[str, object] = {tag: value, "groups": len(subset.ids)}
+        for name in metrics.headline_metrics(subset.outcomes):
+            e, label = subset.metrics[name], METRICS[name].label
             row |= {label: e.value, f"{name} interval": f"{e.low:.1f}–{e.high:.1f}"}
             row |= {f"{name} chance": e.chance, f"{name} ties": e.ties}
-            looks[label] = st.column_config.ProgressColumn(
+            columns[label] = st.column_config.ProgressColumn(
                 format="%.1f %%", min_value=0, max_value=100, width="small"
             )
-            looks[f"{name} interval"] = st.column_config.TextColumn("95 %", width="small")
-            looks[f"{name} chance"] = st.column_config.NumberColumn("chance", format="%.1f", width="small")
-            looks[f"{name} ties"] = st.column_config.NumberColumn("tied", width="small")
+            columns[f"{name} interval"] = st.column_config.TextColumn("95 %", width="small")
+            columns[f"{name} chance"] = st.column_config.NumberColumn("chance", format="%.1f", width="small")
+            columns[f"{name} ties"] = st.column_config.NumberColumn("tied", width="small")
         rows.append(row)
-    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=looks)
+    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=columns)
 
 
 def page(selection: ui.Selection) -> None:
     try:
-        own = upload()
+        uploaded = upload()
     except InputError as error:
         st.error(escape_markdown(public_mode.shown(str(error))), icon=":material/error:")
-        own = st.session_state.get("upload")
-    if own is None:
+        uploaded = st.session_state.get("upload")
+    if uploaded is None:
         evaluation, name = ui.evaluate(selection), selection.benchmark.replace("/", "-")
     else:
-        evaluation, name = own.evaluation, "upload"
+        evaluation, name = uploaded.evaluation, "upload"
         m, k = evaluation.shape
         truth = (
             "with ground truth"
@@ -210,14 +210,14 @@ def page(selection: ui.Selection) -> None:
             else "**no ground truth in the file: image i is assumed to belong to caption i**"
         )
         st.info(
-            f"Showing {escape_markdown(own.name)}: {len(evaluation.ids)} groups of {m}×{k}, {truth}.",
+            f"Showing {escape_markdown(uploaded.name)}: {len(evaluation.ids)} groups of {m}×{k}, {truth}.",
             icon=":material/upload_file:",
         )
     show_left_out(evaluation)
     cards(evaluation)
     left, right = st.columns(2, gap="large")
     with left:
-        contingency(evaluation, own is None)
+        contingency(evaluation, uploaded is None)
     with right:
         data = figures.bars_data({name: evaluation.metrics}, list(evaluation.outcomes))
         bars = ui.cached_on(evaluation, f"bars of {name}", lambda: figures.bars_figure(data, 320))
@@ -234,9 +234,9 @@ def page(selection: ui.Selection) -> None:
             on_click="ignore", icon=":material/table:", help="One row per group: verdicts, induced matching, margin.",
         )  # fmt: skip
         ui.export_section(f"matching-{name}", None, {"metrics": bars})
-    ui.cite(None if own else selection.groups)
+    ui.cite(None if uploaded else selection.groups)
 
 
-picked = ui.open_page("Matching", LEAD)
+selection = ui.open_page("Matching", LEAD)
 with ui.show_errors():
-    page(picked)
+    page(selection)

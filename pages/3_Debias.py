@@ -1,4 +1,4 @@
-"""Debias: the language prior in a captioner's scores, alpha that takes it out, and what a blind model knows."""
+"""Debias: the language prior in a captioner's scores, alpha that takes it out, and text-only baselines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LEAD = (
     "A captioner scores a caption by how likely it is to write it: log P(t | image). Part of that is how common the "
     "words are, whatever the image shows. **Alpha** removes that part: log P(t | image) − α · log P(t)."
 )
-# As the reader sees them and as they stand in the address.
+# As the page shows them and as the address has them.
 ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = (
     "alpha",
     "language prior",
@@ -33,7 +33,7 @@ def page(selection: ui.Selection) -> None:
         required=True,
         label_visibility="collapsed",
     )
-    groups = selection.picked
+    groups = selection.selected_groups
     if view in (TRAINSET, RETRIEVAL):
         st.caption("These results are shipped with Crossmatch; the sidebar's selection does not change them.")
     if view == TRAINSET:
@@ -49,20 +49,20 @@ def page(selection: ui.Selection) -> None:
 
 def debiased(selection: ui.Selection, view: str) -> None:
     """The views that need a captioner and its prior."""
-    model, groups = debias.captioner(selection), selection.picked
+    model, groups = debias.captioner(selection), selection.selected_groups
     if view == WORDS:
         debias_views.tokens_view(model, groups)
         return
-    picked = debias.debias_inputs(selection, model, *debias.pick_prior(selection.benchmark))
+    inputs = debias.debias_inputs(selection, model, *debias.pick_prior(selection.benchmark))
     if view == PRIOR:
-        debias_views.prior_view(picked)
+        debias_views.prior_view(inputs)
     elif view == SAMPLES:
-        debias_views.samples_view(picked)
+        debias_views.samples_view(inputs)
     else:
-        debias_alpha.alpha_section(picked.study, groups)
-        debias_alpha.protocol(picked.study)
+        debias_alpha.alpha_section(inputs.study, groups)
+        debias_alpha.protocol(inputs.study)
 
 
-chosen = ui.open_page("Debias", LEAD)
+selection = ui.open_page("Debias", LEAD)
 with ui.show_errors():
-    page(chosen)
+    page(selection)

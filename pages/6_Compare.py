@@ -19,9 +19,7 @@ LEAD = (
     "A is the model in the sidebar, B the one you choose here. Both see the same groups, so the difference is "
     "paired: what counts are the groups on which they differ."
 )
-
-
-USUAL = ("builtin/siglip", "builtin/clip")  # B where nobody chose one: two towers, quick on any data
+DEFAULT_MODELS = ("builtin/siglip", "builtin/clip")  # B by default: two towers, quick on any data
 
 
 def other_model(first: str) -> str:
@@ -29,7 +27,7 @@ def other_model(first: str) -> str:
     names = ui.model_names()
     if "other" not in st.session_state and "other" not in st.query_params:
         st.session_state["other"] = next(
-            (name for name in (*USUAL, *names) if name != first and name in names), first
+            (name for name in (*DEFAULT_MODELS, *names) if name != first and name in names), first
         )
     return st.selectbox(
         "Model B", names, key="other", bind="query-params", accept_new_options=True,
@@ -42,32 +40,30 @@ def overview(a: Evaluation, b: Evaluation) -> None:
     names = yes_or_no(a.outcomes)
     data = figures.bars_data({"A": a.metrics, "B": b.metrics}, names)
     figure = figures.bars_figure(data)
-    told = "; ".join(
+    values = "; ".join(
         f"{METRICS[name].label}: A {a.metrics[name].value:.1f}, B {b.metrics[name].value:.1f} %"
         for name in names
     )
-    ui.chart(figure, f"Bars of A and B with intervals and chance levels. {told}.", "compare-models")
+    ui.chart(figure, f"Bars of A and B with intervals and chance levels. {values}.", "compare-models")
     table = paired.comparison_table(a, b, ("A", "B"))
-    number, points = (
+    number, points, p_value = (
         st.column_config.NumberColumn(format="%.1f"),
         st.column_config.NumberColumn(format="%+.1f"),
+        st.column_config.NumberColumn(
+            format="%.2g", help="Exact McNemar test on the groups where they differ."
+        ),
     )
-    p_value = st.column_config.NumberColumn(
-        format="%.2g", help="Exact McNemar test on the groups where they differ."
-    )
-    looks = {"A": number, "B": number, "chance": number, "B − A": points, "McNemar p": p_value}
-    order = [
-        "metric",
-        "A",
-        "B",
-        "chance",
-        "B − A",
-        "B − A: 95 %",
-        "only B right",
-        "only A right",
-        "McNemar p",
-    ]
-    st.dataframe(table, hide_index=True, column_config=looks, column_order=order)
+    columns = {
+        "metric": None,
+        "A": number,
+        "B": number,
+        "chance": number,
+        "B − A": points,
+        "B − A: 95 %": None,
+    }
+    columns |= {"only B right": None, "only A right": None, "McNemar p": p_value}
+    formats = {name: column for name, column in columns.items() if column is not None}
+    st.dataframe(table, hide_index=True, column_config=formats, column_order=list(columns))
     st.caption(
         "Percent of groups; B − A in percentage points with its paired 95 % interval. The download below has the "
         "intervals and tie counts of A and B as well."
@@ -76,7 +72,7 @@ def overview(a: Evaluation, b: Evaluation) -> None:
 
 
 def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
-    """The groups on one side of the comparison, widest margin of B first."""
+    """The groups in one class of the comparison, widest margin first."""
     st.subheader("Where they differ", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         names = yes_or_no(a.outcomes)
@@ -88,14 +84,14 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
             key="by_metric",
             width=200,
         )
-        found = paired.groups_by_winner(a, b, metric)
-        fuller = max(("only B right", "only A right"), key=lambda name: int(found[name].sum()))
-        side = st.segmented_control(
-            "Groups", list(found), default=fuller, key="side", bind="query-params", width="content"
+        classes = paired.groups_by_winner(a, b, metric)
+        larger = max(("only B right", "only A right"), key=lambda name: int(classes[name].sum()))
+        chosen = st.segmented_control(
+            "Groups", list(classes), default=larger, key="side", bind="query-params", width="content"
         )
-    if side is None:
+    if chosen is None:
         return
-    indices = np.flatnonzero(found[side])
+    indices = np.flatnonzero(classes[chosen])
     if not len(indices):
         st.info("No group falls into this class; choose another one.", icon=":material/filter_alt_off:")
         return
@@ -108,19 +104,7 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
                 (e.outcomes[metric].kind(index), f"{letter}: {METRICS[metric].label}")
                 for letter, e in (("A", a), ("B", b))
             ]
-            group = groups[index]
-            st.html(group_html.card_html(ui.image_tags(group, 200), group.captions, marks))
-            st.button(
-                "Compare",
-                key=f"side-{group.id}",
-                on_click=show,
-                args=(group.id,),
-                help=escape_markdown(group.id),
-            )
-
-
-def show(group: str | None) -> None:
-    st.session_state["group"] = group
+            ui.group_card(groups[index], marks, "Compare", "side")
 
 
 def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, names: tuple[str, str]) -> None:
@@ -128,7 +112,7 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, names:
     group = groups[index]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader(escape_markdown(group.id), anchor=False, width="content")
-        st.button("Close", on_click=show, args=(None,), icon=":material/close:")
+        st.button("Close", on_click=ui.open_group, args=(None,), icon=":material/close:")
         ui.page_button(
             "Open in Groups", "pages/1_Groups.py", {"group": group.id}, icon=":material/grid_view:"
         )
@@ -143,23 +127,19 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, names:
 def page(selection: ui.Selection) -> None:
     other = other_model(selection.model)
     a, b = ui.evaluate(selection), ui.evaluate(selection, other)
-    groups = selection.picked
+    groups = selection.selected_groups
     paired.check_same_groups(a, b)
     if other == selection.model:
         st.info("A and B are the same model: choose another one for B.", icon=":material/difference:")
     overview(a, b)
     ids = list(a.ids)
-    if st.session_state.get("group") not in (None, *ids):
-        st.session_state["group"] = None
-    chosen = st.selectbox(
-        "Group", ids, index=None, key="group", bind="query-params", placeholder="open a group by its id"
-    )
+    chosen = ui.pick_group(ids)
     if chosen is not None:
         one_group(a, b, groups, ids.index(chosen), (selection.model, other))
     differing(a, b, groups)
     ui.cite(groups)
 
 
-picked = ui.open_page("Compare", LEAD)
+selection = ui.open_page("Compare", LEAD)
 with ui.show_errors():
-    page(picked)
+    page(selection)

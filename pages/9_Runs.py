@@ -115,7 +115,7 @@ def choose(found: dict[str, SeedGroup]) -> list[str]:
         chosen = st.multiselect(
             "Choose one to open, two to compare, any number to stop, resume, export or delete",
             list(found),
-            format_func=lambda name: shared.sweep_label(found[name]),
+            format_func=lambda name: shared.group_label(found[name]),
             key="chosen_runs",
             placeholder="choose runs",
         )
@@ -243,7 +243,7 @@ def compare(first: SeedGroup, second: SeedGroup, store: RunStore) -> dict[str, A
     st.subheader("Compared", anchor=False)
     both = dict(zip("AB", (first, second), strict=True))
     for letter, sweep in both.items():
-        st.text(f"{letter}: {shared.sweep_label(sweep)}")
+        st.text(f"{letter}: {shared.group_label(sweep)}")
     data = {letter: curves(sweep, store) for letter, sweep in both.items()}
     known = [name for name in data["A"].metrics if name in data["B"].metrics]
     if not known:
@@ -302,7 +302,7 @@ def means(both: dict[str, SeedGroup], metric: str, store: RunStore) -> None:
 
 def page() -> None:
     store = ui.VisitorStore()
-    sweeps = shared.all_sweeps(store, None)
+    sweeps = shared.all_groups(store, None)
     if not sweeps:
         st.info(
             "No runs yet. Start one: it takes about a minute with the built-in model.",

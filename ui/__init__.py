@@ -4,11 +4,19 @@ from ui.cached import cached_on
 from ui.export import chart, cite, export_section, link
 from ui.fields import number
 from ui.formatting import metric_card, metric_grid, progress_bar, run_label
-from ui.images import draw_group, image_tags, image_uri
+from ui.images import draw_group, group_card, image_tags, image_uri
 from ui.loaders import evaluate, load_groups, model_source
 from ui.moving_line import axis_position, moving_lines
 from ui.page import PAGES, open_page, show_errors
-from ui.selection import Selection, benchmarks, model_names, page_button
+from ui.selection import (
+    Selection,
+    benchmarks,
+    model_names,
+    open_group,
+    page_button,
+    pick_group,
+    whole_test_set,
+)
 from ui.visitor import VisitorStore
 
 __all__ = [
@@ -23,6 +31,7 @@ __all__ = [
     "draw_group",
     "evaluate",
     "export_section",
+    "group_card",
     "image_tags",
     "image_uri",
     "link",
@@ -33,9 +42,12 @@ __all__ = [
     "model_source",
     "moving_lines",
     "number",
+    "open_group",
     "open_page",
     "page_button",
+    "pick_group",
     "progress_bar",
     "run_label",
     "show_errors",
+    "whole_test_set",
 ]

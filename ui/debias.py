@@ -16,7 +16,7 @@ from core.scorers.score_kinds import KINDS
 from core.scoring.load import scorer_key, scorer_kind, scorer_names
 from core.scoring.scores import ScoreCache
 from ui.fields import number
-from ui.formatting import progress_bar
+from ui.formatting import progress
 from ui.loaders import LazyScorer, evaluate, model_source
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _MAX_IMAGES_PUBLIC = 5  # ... and for a visitor of a public instance
 
 
 class DebiasInputs(NamedTuple):
-    """A captioner's scores on the picked groups, and its prior there."""
+    """A captioner's scores on the selected groups, and its prior there."""
 
     model: str
     study: AlphaStudy
@@ -37,7 +37,7 @@ class DebiasInputs(NamedTuple):
 
 
 def captioner(selection: Selection) -> str:
-    """The picked model where it gives log P(t | image), else the built-in captioner, and the page says so."""
+    """The selected model where it gives log P(t | image), else the built-in captioner, and the page says so."""
     kind = KINDS[scorer_kind(model_source(selection.model))]
     if kind.log_prob and kind.reads_image:
         return selection.model
@@ -84,36 +84,31 @@ def pick_prior(benchmark: str) -> tuple[str, int | None]:
 
 
 def _default_images(kind: str, benchmark: str) -> int:
-    """How many images a prior takes if nobody says; in public mode no more than a visitor may ask for."""
-    usual = default_count(kind, benchmark)
-    return min(usual, _MAX_IMAGES_PUBLIC) if public_mode.is_public() else usual
+    """How many images a prior is sampled from by default; in public mode no more than a visitor may use."""
+    count = default_count(kind, benchmark)
+    return min(count, _MAX_IMAGES_PUBLIC) if public_mode.is_public() else count
 
 
 def debias_inputs(selection: Selection, model: str, kind: str, count: int | None) -> DebiasInputs:
-    """Scores and prior of the picked groups: from memory, the score cache, or the model itself."""
+    """Scores and prior of the selected groups: from memory, the score cache, or the model itself."""
     evaluation, source = evaluate(selection, model), model_source(model)
-    address = (selection.benchmark, selection.split, selection.groups.shape, model, scorer_key(source))
-    prior = _prior((*address, kind, count), selection.groups, source, kind, count)
+    key = (selection.benchmark, selection.split, selection.groups.shape, model, scorer_key(source))
+    prior = _prior((*key, kind, count), selection.groups, source, kind, count)
     prior = prior._replace(
         values=prior.values[selection.mask], caption_index=prior.caption_index[selection.mask]
     )
-    return DebiasInputs(model, _study((*address, kind, count, selection.tags), evaluation, prior), prior)
+    return DebiasInputs(model, _study((*key, kind, count, selection.tags), evaluation, prior), prior)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
-def _prior(address: tuple, _groups: Any, _source: str, kind: str, count: int | None) -> Prior:
-    place = st.empty()
-    bar = progress_bar(place, "Sampling the prior")
-    scorer = LazyScorer(_source, place)
-    found = estimate_prior(
-        scorer, _groups, kind, count, cache=ScoreCache(), progress=lambda done, total: bar(done / total)
-    )
-    place.empty()
-    return found
+def _prior(key: tuple, _groups: Any, _source: str, kind: str, count: int | None) -> Prior:
+    with progress("Sampling the prior") as (container, bar):
+        scorer, report = LazyScorer(_source, container), lambda done, total: bar(done / total)
+        return estimate_prior(scorer, _groups, kind, count, cache=ScoreCache(), progress=report)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
-def _study(address: tuple, _evaluation: Any, _prior: Prior) -> AlphaStudy:
+def _study(key: tuple, _evaluation: Any, _prior: Prior) -> AlphaStudy:
     return AlphaStudy(_evaluation.scores, _prior.values, _evaluation.truth, list(_evaluation.ids))
 
 
@@ -130,5 +125,5 @@ def tokens(model: str, image: ImageRef, caption: str) -> TokenView:
 
 
 @st.cache_data(max_entries=500, show_spinner=False)
-def _tokens(address: tuple, _source: str, _image: ImageRef, _caption: str) -> TokenView:
+def _tokens(key: tuple, _source: str, _image: ImageRef, _caption: str) -> TokenView:
     return token_view(LazyScorer(_source, st.empty()), _image, _caption)

@@ -12,21 +12,21 @@ from core import figures as plots
 from core.debiasing.study import TUNED_ON_TEST, AlphaStudy, matching_totals, pmi_text
 from core.figures import alpha as figures
 from core.figures import group_html
-from core.figures.text import tie_text
 from core.groups import GroupSet
-from core.metrics.groups import METRICS, Estimate, chance, metrics_of_shape
+from core.metrics.groups import METRICS, chance, metrics_of_shape
 from ui.cached import cached_on
 from ui.export import chart, export_section
-from ui.formatting import metric_grid
+from ui.formatting import interval_text, metric_card, metric_grid
 from ui.images import draw_group
 from ui.moving_line import axis_position, moving_lines
 from ui.page import show_errors
+from ui.selection import open_group, pick_group
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-# Said under the curve; the view of the language prior says more.
-SCENARIOS = {
+# Shown under the curve; the view of the language prior explains more.
+_SCENARIOS = {
     1: "**Scenario 1:** the false captions of this set are less likely as text than the true ones, so the prior "
     "itself helps. The curve falls where alpha removes more of that help than it corrects.",
     2: "**Scenario 2, as far as these groups show:** there is no evidence that the true captions are likelier as "
@@ -35,7 +35,7 @@ SCENARIOS = {
 }
 
 
-def set_alpha(value: float) -> None:
+def _set_alpha(value: float) -> None:
     """Move the slider (from a callback)."""
     st.session_state["alpha"] = round(value, 3)
 
@@ -48,23 +48,23 @@ def alpha_section(study: AlphaStudy, groups: GroupSet) -> None:
 
 
 def _draw_at_alpha(study: AlphaStudy, groups: GroupSet) -> None:
-    alpha, metric = controls(study)
+    alpha, metric = _controls(study)
     numbers, curves = st.container(), st.container()
-    figure = curve_figure(study, metric)
+    figure = _curve_figure(study, metric)
     with curves:  # filled first: the eye is on the figure while the slider moves
-        curve_section(study, figure, alpha, metric)
+        _curve_section(study, figure, alpha, metric)
     with numbers:
-        cards(study, alpha)
-    one_group(study, groups, alpha, metric)
-    invariance(study, alpha, metric)
+        _cards(study, alpha)
+    index = _one_group(study, groups, alpha, metric)
+    _invariance(study, alpha, index)
     export_section(
         "alpha",
-        lambda: curve_table(study, metric),
+        lambda: _curve_table(study, metric),
         {"alpha": lambda: plots.with_threshold_line(figure, alpha)},
     )
 
 
-def curve_figure(study: AlphaStudy, metric: str) -> go.Figure:
+def _curve_figure(study: AlphaStudy, metric: str) -> go.Figure:
     """Every metric over alpha, without the line at alpha: drawn once for all visitors."""
 
     def draw() -> go.Figure:
@@ -75,7 +75,7 @@ def curve_figure(study: AlphaStudy, metric: str) -> go.Figure:
     return cached_on(study, f"figure of {metric}", draw)
 
 
-def curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: str) -> None:
+def _curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: str) -> None:
     """The figure with a line at alpha, and what it shows."""
     moving_lines("alpha-line", {"alpha-curve": axis_position(alpha, figure.layout.xaxis.range)})
     st.subheader("Every metric over alpha, exact", anchor=False)
@@ -91,10 +91,10 @@ def curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: st
         "No grid: a metric changes only where two scores cross, and all crossings are computed. Dotted: chance."
     )
     if study.frequency.scenario:
-        st.markdown(SCENARIOS[study.frequency.scenario])
+        st.markdown(_SCENARIOS[study.frequency.scenario])
 
 
-def controls(study: AlphaStudy) -> tuple[float, str]:
+def _controls(study: AlphaStudy) -> tuple[float, str]:
     """The slider, its shortcuts, and the metric whose best interval is shown."""
     movable = {METRICS[name].label: name for name in metrics_of_shape(*study.shape) if study.depends(name)}
     left, right = st.columns([3, 1], gap="large", vertical_alignment="bottom")
@@ -106,89 +106,64 @@ def controls(study: AlphaStudy) -> tuple[float, str]:
     best = study.best(metric).alpha
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for label, value in (("0", 0.0), (f"best, {best:.3f}", best), ("1", 1.0)):
-            st.button(f"α = {label}", on_click=set_alpha, args=(value,), key=f"at-{label[:4]}")
+            st.button(f"α = {label}", on_click=_set_alpha, args=(value,), key=f"at-{label[:4]}")
         st.caption(f"{pmi_text(alpha)} · the best one is {TUNED_ON_TEST}")
     return alpha, metric
 
 
-def cards(study: AlphaStudy, alpha: float) -> None:
-    """Every metric at alpha, and what it was at 0."""
+def _cards(study: AlphaStudy, alpha: float) -> None:
+    """Every metric at alpha, and its change from alpha = 0."""
     now, before = study.evaluation(alpha).metrics, study.evaluation(0.0).metrics
     grid = metric_grid(len(now))
     for name, estimate in now.items():
+        difference = estimate.value - before[name].value
         with grid.cell():
-            card(name, estimate, before[name].value, study.depends(name))
+            change = f"{difference:+.1f} against α = 0" if study.depends(name) else "the same at every α"
+            metric_card(name, estimate, change=change)
 
 
-def card(name: str, now: Estimate, before: float, moves: bool) -> None:
-    metric = METRICS[name]
-    with st.container(border=True, gap="xxsmall"):
-        st.metric(
-            metric.label,
-            f"{now.value:.1f} %",
-            f"{now.value - before:+.1f} against α = 0" if moves else "the same at every α",
-            delta_color="off",
-            delta_arrow="off",
-            help=f"{metric.meaning}\n\n$${metric.formula}$$\n\n{metric.reference}.",
-        )
-        st.caption(f"95 %: {now.low:.1f}–{now.high:.1f}  \nchance {now.chance:.1f} · {tie_text(now)}")
-
-
-def one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -> None:
-    """The group in view, at alpha 0 and at alpha."""
+def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -> int:
+    """The shown group, at alpha 0 and at alpha; returns its index."""
     st.subheader("One group, before and after", anchor=False)
     flips, ids = study.flips(alpha, metric), list(study.ids)
-    if st.session_state.get("group") not in (None, *ids):
-        st.session_state["group"] = None
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown("**Show a group that alpha**", width="content")
         for label, mask in (("fixes", flips.fixed), ("breaks", flips.broken)):
-            found = [ids[i] for i in np.flatnonzero(mask)]
+            flipped = [ids[i] for i in np.flatnonzero(mask)]
             st.button(
-                f"{label} ({len(found)})",
-                on_click=show_one,
-                args=(found,),
-                disabled=not found,
+                f"{label} ({len(flipped)})",
+                on_click=lambda flipped=flipped: open_group(str(np.random.default_rng().choice(flipped))),
+                disabled=not flipped,
                 key=f"flip-{label}",
             )
-    st.selectbox("Group", ids, index=None, key="group", bind="query-params", placeholder="a group by its id")
-    index = _shown_group(study, metric)
+    chosen = pick_group(ids)
+    if chosen is not None:
+        index = ids.index(chosen)
+    else:  # the first that the best alpha changes, whatever alpha is now
+        best = study.flips(study.best(metric).alpha, metric)
+        index = int((best.fixed | best.broken).argmax())
     group = groups[index]
-    columns = st.columns(2, gap="large")
-    for column, at in zip(columns, (0.0, alpha), strict=True):
-        data = study.evaluation(at).group(index)
+    for column, value in zip(st.columns(2, gap="large"), (0.0, alpha), strict=True):
+        data = study.evaluation(value).group(index)
         with column:
-            st.markdown(f"##### α = {at:.3f}")
+            st.markdown(f"##### α = {value:.3f}")
             draw_group(group, data, size=220)
-            st.html(group_html.matrix_html(data, f"Debiased log scores at alpha {at:.3f}"))
-            signs = "  \n".join(
+            st.html(group_html.matrix_html(data, f"Debiased log scores at alpha {value:.3f}"))
+            outcomes = (
                 f"{plots.OUTCOME_SYMBOLS[kind]} {METRICS[name].label} {kind}"
                 for name, kind in data.kinds.items()
             )
-            st.markdown(signs)
+            st.markdown("  \n".join(outcomes))
     prior = " · ".join(f"caption {j + 1}: {p:.2f}" for j, p in enumerate(study.prior[index]))
     st.caption(
         f"● outlined: the model's matching. ✓: the true pairs. log P(t) of this group's captions: {prior}. Alpha "
         "subtracts the same number from a whole column."
     )
+    return index
 
 
-def _shown_group(study: AlphaStudy, metric: str) -> int:
-    """The chosen group; without one the first that the best alpha changes, whatever alpha is now."""
-    ids, chosen = list(study.ids), st.session_state.get("group")
-    if chosen in ids:
-        return ids.index(chosen)
-    flips = study.flips(study.best(metric).alpha, metric)
-    return int((flips.fixed | flips.broken).argmax())
-
-
-def show_one(ids: list[str]) -> None:
-    """Open one of these groups (from a callback)."""
-    st.session_state["group"] = str(np.random.default_rng().choice(ids))
-
-
-def invariance(study: AlphaStudy, alpha: float, metric: str) -> None:
-    """Why some metrics do not move, with the numbers of the group in view."""
+def _invariance(study: AlphaStudy, alpha: float, index: int) -> None:
+    """Why some metrics do not change, with the numbers of the shown group."""
     m, k = study.shape
     with st.expander("Why do some metrics not change?", icon=":material/lock:"):
         st.markdown(
@@ -201,7 +176,6 @@ def invariance(study: AlphaStudy, alpha: float, metric: str) -> None:
                 "which ones depends on alpha."
             )
             return
-        index = _shown_group(study, metric)
         st.markdown(
             f"On square groups every matching uses all {k} captions, so every total loses α · Σ log P(t), here "
             f"{alpha * study.prior[index].sum():.3f}: **GroupMatch does not change either.** That holds for log "
@@ -222,7 +196,7 @@ def invariance(study: AlphaStudy, alpha: float, metric: str) -> None:
         st.dataframe(pd.DataFrame(table).round(4), hide_index=True)
 
 
-def curve_table(study: AlphaStudy, metric: str) -> pd.DataFrame:
+def _curve_table(study: AlphaStudy, metric: str) -> pd.DataFrame:
     curve = study.curve(metric)
     return pd.DataFrame(
         {"alpha_from": curve.edges[:-1], "alpha_to": curve.edges[1:], f"{metric}_percent": curve.values}
@@ -237,15 +211,17 @@ def protocol(study: AlphaStudy) -> None:
     for name, row in record.items():
         if not row["depends_on_alpha"]:
             continue
-        best, held = row["best"], row["validated"]
+        best, held_out = row["best"], row["validated"]
         rows.append(
             {
                 "metric": METRICS[name].label,
-                "α = 0": interval(row["alpha_0"]),
-                "α = 1": interval(row["alpha_1"]),
-                f"best ({TUNED_ON_TEST})": f"{interval(best)} at {best['alpha_low']:.3f}–{best['alpha_high']:.3f}",
-                "held out": f"{spread(held['value'], 1)} at {spread(held['alpha'], 2)}" if held else "–",
-                "held out, α = 0": spread(held["alpha_0"], 1) if held else "–",
+                "α = 0": interval_text(row["alpha_0"]),
+                "α = 1": interval_text(row["alpha_1"]),
+                f"best ({TUNED_ON_TEST})": f"{interval_text(best)} at {best['alpha_low']:.3f}–{best['alpha_high']:.3f}",
+                "held out": f"{_spread(held_out['value'], 1)} at {_spread(held_out['alpha'], 2)}"
+                if held_out
+                else "–",
+                "held out, α = 0": _spread(held_out["alpha_0"], 1) if held_out else "–",
                 "chance": f"{row['alpha_0']['chance']:.1f}",
             }
         )
@@ -259,9 +235,5 @@ def protocol(study: AlphaStudy) -> None:
     export_section("alpha-protocol", table)
 
 
-def interval(e: dict) -> str:
-    return f"{e['value']:.1f} ({e['low']:.1f}–{e['high']:.1f})"
-
-
-def spread(e: dict, digits: int) -> str:
-    return f"{e['mean']:.{digits}f} ± {e['std']:.{digits}f}"
+def _spread(row: dict, digits: int) -> str:
+    return f"{row['mean']:.{digits}f} ± {row['std']:.{digits}f}"

@@ -20,25 +20,27 @@ from core.groups import GroupSet
 from core.metrics.groups import IMAGE_TO_TEXT, TEXT_SCORE, TEXT_TO_IMAGE, headline_metrics
 from ui.debias import DebiasInputs, blind_models, tokens
 from ui.export import chart, export_section
+from ui.formatting import interval_text
 from ui.images import image_tags
 from ui.loaders import evaluate
+from ui.selection import pick_group
 
 if TYPE_CHECKING:
     from ui.selection import Selection
 
 
-def prior_view(picked: DebiasInputs) -> None:
+def prior_view(inputs: DebiasInputs) -> None:
     """log P(t) of true and false captions, and which of the two cases this is."""
-    found = picked.study.frequency
+    likelihoods = inputs.study.frequency
     st.subheader("How likely the captions are as text", anchor=False)
-    figure = alpha.frequency_figure(alpha.frequency_data(found.true, found.false))
+    figure = alpha.frequency_figure(alpha.frequency_data(likelihoods.true, likelihoods.false))
     chart(
         figure,
         "Histograms of log P(t) of true and of false captions; the text below says how they lie.",
         "prior-histogram",
     )
-    st.caption(f"log P(t) from {escape_markdown(picked.prior.line)}.")
-    if found.likelier is None:
+    st.caption(f"log P(t) from {escape_markdown(inputs.prior.line)}.")
+    if likelihoods.likelier is None:
         st.markdown(
             "**Neither case.** Every caption of a square group is true of one of its images, so there are no false "
             "ones, and words alone decide nothing. Alpha still has an effect: it keeps one of the two captions from "
@@ -46,18 +48,19 @@ def prior_view(picked: DebiasInputs) -> None:
         )
     else:
         st.markdown(
-            f"Pairs of a true and a false caption, the true one being likelier as text: {metric_line(found.likelier)}."
+            f"Pairs of a true and a false caption, the true one being likelier as text: "
+            f"{metric_line(likelihoods.likelier)}."
         )
-        scenarios(found.scenario, picked.study)
+        _scenarios(likelihoods.scenario, inputs.study)
     export_section("language-prior", None, {"log P(t)": figure})
 
 
-def scenarios(which: int, study: AlphaStudy) -> None:
-    """Both cases, this one marked, with what alpha does here."""
+def _scenarios(scenario: int, study: AlphaStudy) -> None:
+    """Both cases, this one marked, with the effect of alpha on this set."""
     zero, one = (float(study.curve(TEXT_SCORE).value(a)) for a in (0.0, 1.0))
     best = study.best(TEXT_SCORE)
-    here = (
-        f"TextScore here: {zero:.1f} % at α = 0, {one:.1f} % at α = 1, highest ({best.value:.1f} %, "
+    effect = (
+        f"TextScore: {zero:.1f} % at α = 0, {one:.1f} % at α = 1, highest ({best.value:.1f} %, "
         f"{TUNED_ON_TEST}) between "
         f"{best.low:.3f} and {best.high:.3f}.{_held_out_text(study)}"
     )
@@ -72,22 +75,23 @@ def scenarios(which: int, study: AlphaStudy) -> None:
     for column, (number, text) in zip(columns, texts.items(), strict=True):
         with column.container(border=True):
             st.markdown(text)
-            if number == which:
+            if number == scenario:
                 likelier = study.frequency.likelier
                 unsure = likelier is not None and likelier.low <= 50 <= likelier.high
-                told = ", as far as these groups show: the interval above contains 50 %" if unsure else ""
-                st.success(f"This set{told}. {here}", icon=":material/check:")
+                caveat = ", as far as these groups show: the interval above contains 50 %" if unsure else ""
+                st.success(f"This set{caveat}. {effect}", icon=":material/check:")
 
 
 def _held_out_text(study: AlphaStudy) -> str:
     """What an alpha chosen on one half gives on the other; nothing for a single group."""
     if len(study.scores) < 2:
         return ""
-    found = study.validated(TEXT_SCORE).summary
-    parts = {name: f"{mean:.1f} ± {std:.1f}" for name, (mean, std) in found.items()}
+    summary = study.validated(TEXT_SCORE).summary
+    texts = {name: f"{mean:.1f} ± {std:.1f}" for name, (mean, std) in summary.items()}
     return (
-        f" Chosen on one half (α = {found['alphas'][0]:.2f} ± {found['alphas'][1]:.2f}) it gives {parts['values']} % "
-        f"on the other, where α = 0 gives {parts['zero']} %."
+        f" Chosen on one half (α = {summary['alphas'][0]:.2f} ± {summary['alphas'][1]:.2f}) it gives "
+        f"{texts['values']} % "
+        f"on the other, where α = 0 gives {texts['zero']} %."
     )
 
 
@@ -95,23 +99,23 @@ def _held_out_text(study: AlphaStudy) -> str:
 
 
 def blind_view(selection: Selection) -> None:
-    """How far a blind model gets, beside the picked model."""
+    """How far a text-only model gets, beside the selected model."""
     st.subheader("Can this benchmark be solved without the image?", anchor=False)
     models = blind_models()
-    model = st.selectbox("Blind model", models, key="blind", bind="query-params")
+    model = st.selectbox("Text-only model", models, key="blind", bind="query-params")
     if model is None:
         st.info("No text-only model is built in; train one with `crossmatch pretrain blind-lm`.")
         return
     blind = evaluate(selection, model)
     check = blind_baseline(blind.scores, blind.truth)
-    look = {"solved": st.error, "partly": st.warning}.get(check.verdict, st.success)
-    look(escape_markdown(explain(check, model, selection.groups.shape)), icon=":material/visibility_off:")
+    show = {"solved": st.error, "partly": st.warning}.get(check.verdict, st.success)
+    show(escape_markdown(explain(check, model, selection.groups.shape)), icon=":material/visibility_off:")
     rows = {model: check.metrics, selection.model: evaluate(selection).metrics}
     data = plots.bars_data(rows, (METRIC, TEXT_SCORE, *headline_metrics(check.metrics)))
-    told = "; ".join(f"{row}: {data.value[0, i]:.1f} %" for i, row in enumerate(data.rows))
+    values = "; ".join(f"{row}: {data.value[0, i]:.1f} %" for i, row in enumerate(data.rows))
     figure = plots.bars_figure(data)
     chart(
-        figure, f"Metrics of the text-only and of the selected model; IndividualMatch {told}.", "blind-bars"
+        figure, f"Metrics of the text-only and of the selected model; IndividualMatch {values}.", "blind-bars"
     )
     st.caption(
         "Bars: percent with 95 % intervals; dotted lines are chance levels. With several images in a group a "
@@ -127,13 +131,8 @@ def tokens_view(model: str, groups: GroupSet) -> None:
     """Each word's log P with and without the image."""
     st.subheader("What does the image add to each word?", anchor=False)
     ids = list(groups.ids)
-    if st.session_state.get("group") not in (None, *ids):
-        st.session_state["group"] = None
-    chosen = st.selectbox(
-        "Group", ids, index=None, key="group", bind="query-params", placeholder="a group by its id"
-    )
-    index = ids.index(chosen) if chosen else 0
-    group = groups[index]
+    chosen = pick_group(ids)
+    group = groups[ids.index(chosen) if chosen else 0]
     names = [group_html.image_name(i) for i in range(len(group.images))]
     i = 0
     if len(names) > 1:
@@ -160,8 +159,8 @@ def tokens_view(model: str, groups: GroupSet) -> None:
 # --- samples -----------------------------------------------------------------------------------------------------
 
 
-def samples_view(picked: DebiasInputs) -> None:
-    """How many images a prior takes."""
+def samples_view(inputs: DebiasInputs) -> None:
+    """How many images a prior needs."""
     st.subheader("How many images does a prior need?", anchor=False)
     path = assets() / "results" / "alpha_stability.json"
     if path.is_file():
@@ -171,13 +170,13 @@ def samples_view(picked: DebiasInputs) -> None:
             f"best alpha ({TUNED_ON_TEST}) with "
             f"priors from {stored['draws']} draws out of {stored['drawn_from']} images (mean ± standard deviation)."
         )
-        rows = {name: [PriorStability(**row) for row in found] for name, found in stored["rows"].items()}
-        draw_stability({SAMPLED[name]: found for name, found in rows.items()}, "stored")
-    samples = picked.prior.samples
+        rows = {kind: [PriorStability(**row) for row in sizes] for kind, sizes in stored["rows"].items()}
+        _draw_stability({_SAMPLED_FROM[kind]: sizes for kind, sizes in rows.items()}, "stored")
+    samples = inputs.prior.samples
     if samples is not None and len(samples) >= 10:
-        st.markdown(f"**This prior**: {escape_markdown(picked.prior.line)}, five draws of each size.")
-        found = stability(picked.study, samples, picked.prior.caption_index)
-        draw_stability({SAMPLED[picked.prior.kind]: found}, "live")
+        st.markdown(f"**This prior**: {escape_markdown(inputs.prior.line)}, five draws of each size.")
+        sizes = stability(inputs.study, samples, inputs.prior.caption_index)
+        _draw_stability({_SAMPLED_FROM[inputs.prior.kind]: sizes}, "live")
     else:
         st.caption("To see this figure for this set, choose 10 or more images above, such as 30.")
     paper = reference("VGPT", "Table 6")
@@ -185,19 +184,19 @@ def samples_view(picked: DebiasInputs) -> None:
         st.dataframe(paper[["method", "metric", "value", "std"]], hide_index=True)
 
 
-# How the images of a prior are called in a figure.
-SAMPLED = {"gaussian": "Gaussian noise", "train": "training images", "test": "the set's own images"}
+# The images of a prior, in a figure's legend.
+_SAMPLED_FROM = {"gaussian": "Gaussian noise", "train": "training images", "test": "the set's own images"}
 
 
-def draw_stability(rows: dict, key: str) -> None:
+def _draw_stability(rows: dict, key: str) -> None:
     left, right = st.columns(2, gap="large")
     for column, what in ((left, "value"), (right, "alpha")):
         with column:
-            told = "; ".join(
+            values = "; ".join(
                 f"{name}: " + ", ".join(f"{row.size} images {getattr(row, what)[0]:.2f}" for row in found)
                 for name, found in rows.items()
             )
-            chart(alpha.stability_figure(rows, what), told, f"stability-{key}-{what}")
+            chart(alpha.stability_figure(rows, what), values, f"stability-{key}-{what}")
 
 
 # --- the training set --------------------------------------------------------------------------------------------
@@ -223,7 +222,7 @@ def trainset_view() -> None:
     )
     best = "; ".join(f"{size} pairs: best alpha {a:.3f}, {v:.1f} %" for size, (a, v) in data.best.items())
     chart(alpha.trainset_figure(data), f"R@1 over alpha by size of the set. {best}.", "trainset-curve")
-    table = trainset_table(stored["rows"])
+    table = _trainset_table(stored["rows"])
     st.dataframe(table, hide_index=True)
     st.caption(
         f"Stars: the best alpha ({TUNED_ON_TEST}, step 0.001). From text to image alpha changes nothing: it "
@@ -240,13 +239,13 @@ def _bias_interpretation(rows: list[dict]) -> None:
     """The biased-estimator reading, with these numbers."""
     last = rows[-1]
     gain = last["gain"]
-    sure = "larger than its resampling error" if gain["low"] > 0 else "not distinguishable from zero"
-    reach = (
+    size = "larger than its resampling error" if gain["low"] > 0 else "not distinguishable from zero"
+    interval = (
         f"{gain['value']:+.1f} points, 95 % interval {gain['low']:.1f} to {gain['high']:.1f}, {TUNED_ON_TEST}"
     )
     verdict = (
-        f"With {last['size']} pairs the best alpha is **{last['alpha']:.3f}**; its gain over alpha 0 is {sure} "
-        f"({reach})."
+        f"With {last['size']} pairs the best alpha is **{last['alpha']:.3f}**; its gain over alpha 0 is {size} "
+        f"({interval})."
     )
     beta = "" if last["beta"] is None else f" Here β = {last['beta']:.2f}."
     st.markdown(
@@ -256,27 +255,23 @@ def _bias_interpretation(rows: list[dict]) -> None:
     )
 
 
-def trainset_table(rows: list[dict]) -> pd.DataFrame:
+def _trainset_table(rows: list[dict]) -> pd.DataFrame:
     """One row per size, as in the paper's table."""
     return pd.DataFrame(
         [
             {
                 "pairs": row["size"],
-                "α = 0": interval(row["alpha_0"]),
-                "α = 1": interval(row["alpha_1"]),
-                f"best ({TUNED_ON_TEST})": interval(row["best"]),
+                "α = 0": interval_text(row["alpha_0"]),
+                "α = 1": interval_text(row["alpha_1"]),
+                f"best ({TUNED_ON_TEST})": interval_text(row["best"]),
                 "best α": f"{row['alpha']:.3f} ({row['alpha_low']:.3f}–{row['alpha_high']:.3f})",
                 "β": "∞" if row["beta"] is None else f"{row['beta']:.2f}",
                 "chance": f"{row['alpha_0']['chance']:.1f}",
-                "text to image": interval(row["text_to_image"]),
+                "text to image": interval_text(row["text_to_image"]),
             }
             for row in rows
         ]
     )
-
-
-def interval(e: dict) -> str:
-    return f"{e['value']:.1f} ({e['low']:.1f}–{e['high']:.1f})"
 
 
 # --- retrieval ---------------------------------------------------------------------------------------------------
@@ -307,13 +302,13 @@ def retrieval_view() -> None:
         f"R@1 from image to text over alpha; best {r1['value']:.1f} % at {best['alpha']:.3f}.",
         "retrieval-curve",
     )
-    table = retrieval_table(stored)
+    table = _retrieval_table(stored)
     st.dataframe(table, hide_index=True)
     gain = stored["from_validation"]["gain"]
-    reach = f"95 % interval {gain['low']:.1f} to {gain['high']:.1f}, McNemar p = {gain['p_value']:.2g}"
+    interval = f"95 % interval {gain['low']:.1f} to {gain['high']:.1f}, McNemar p = {gain['p_value']:.2g}"
     st.caption(
         f"Percent with 95 % intervals. The alpha from the validation split gains {gain['difference']:+.1f} points of "
-        f"R@1 over alpha 0 ({reach}). From text to image nothing changes. For another set, run `crossmatch alpha "
+        f"R@1 over alpha 0 ({interval}). From text to image nothing changes. For another set, run `crossmatch alpha "
         "--benchmark coco`; for any model, `crossmatch recall`."
     )
     with st.expander("The paper's numbers (Table 7, BLIP on COCO and Flickr30k)"):
@@ -321,8 +316,8 @@ def retrieval_view() -> None:
     export_section("retrieval", table, {"retrieval": figure})
 
 
-def retrieval_table(stored: dict) -> pd.DataFrame:
-    """One row per way to set alpha, and per prior."""
+def _retrieval_table(stored: dict) -> pd.DataFrame:
+    """One row per choice of alpha and of prior."""
     rows = {
         "α = 0": stored["alpha_0"],
         "α = 1, prior: the set's own images": stored["alpha_1"],
@@ -337,7 +332,7 @@ def retrieval_table(stored: dict) -> pd.DataFrame:
                 "": name,
                 "α": f"{row['alpha']:.3f}",
                 **{
-                    label: interval(row["metrics"][metric])
+                    label: interval_text(row["metrics"][metric])
                     for metric, label in (
                         (IMAGE_TO_TEXT, "image to text R@1"),
                         ("image_to_text_r5", "R@5"),

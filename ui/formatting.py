@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +18,28 @@ if TYPE_CHECKING:
     from core.runs.store import Run
 
 
-def metric_card(name: str, estimate: Estimate) -> None:
-    """An accuracy as a card; the tooltip is the glossary."""
-    label, meaning = label_and_meaning(name)
-    more = f"\n\n$${METRICS[name].formula}$$\n\n{METRICS[name].reference}." if name in METRICS else ""
+def metric_card(
+    name: str, estimate: Estimate, label: str = "", change: str | None = None, caption: str = ""
+) -> None:
+    """An accuracy as a card; the tooltip is the glossary.
+
+    label : in place of the metric's own. change : below the value. caption : in place of interval, chance and ties.
+    """
+    own_label, meaning = label_and_meaning(name)
+    if name in METRICS:
+        meaning += f"\n\n$${METRICS[name].formula}$$\n\n{METRICS[name].reference}."
+    note = "Below: 95 % interval over groups, chance level, tied groups (a tie counts as wrong)."
+    interval = f"95 %: {estimate.low:.1f}–{estimate.high:.1f}"
     with st.container(border=True, gap="xxsmall"):
-        note = "Below: 95 % interval over groups, chance level, tied groups (a tie counts as wrong)."
-        st.metric(label, f"{estimate.value:.1f} %", help=f"{meaning}{more}\n\n{note}")
-        st.caption(
-            f"95 %: {estimate.low:.1f}–{estimate.high:.1f}  \nchance {estimate.chance:.1f} · {tie_text(estimate)}"
+        st.metric(
+            label or own_label,
+            f"{estimate.value:.1f} %",
+            change,
+            delta_color="off",
+            delta_arrow="off",
+            help=f"{meaning}\n\n{note}",
         )
+        st.caption(caption or f"{interval}  \nchance {estimate.chance:.1f} · {tie_text(estimate)}")
 
 
 def metric_grid(count: int) -> Any:
@@ -35,17 +48,44 @@ def metric_grid(count: int) -> Any:
     return st.grid(-(-count // rows), min_column_width=150)
 
 
+def interval_text(record: Mapping[str, Any]) -> str:
+    """`66.7 (61.3–72.0)` of a stored estimate."""
+    return f"{record['value']:.1f} ({record['low']:.1f}–{record['high']:.1f})"
+
+
+def accuracy_text(record: Mapping[str, Any] | None) -> str:
+    """`66.7 % (61.3–72.0, 2 tied)` of a stored estimate; a dash for None."""
+    if record is None:
+        return "–"
+    tied = f", {record['ties']} tied" if record["ties"] else ""
+    return f"{record['value']:.1f} % ({record['low']:.1f}–{record['high']:.1f}{tied})"
+
+
+def spread_text(row: Mapping[str, Any]) -> str:
+    """`79.6 ± 1.5 %` of a mean over seeds."""
+    std = "" if row["std"] is None else f" ± {row['std']:.1f}"
+    return f"{row['mean']:.1f}{std} %"
+
+
 def run_label(run: Run) -> str:
     return f"{run.title} · {datetime.fromtimestamp(run.created):%d %b %H:%M:%S} · {run.status}"
 
 
-def progress_bar(place: Any, what: str) -> Callable[[float], None]:
-    """A progress callback (fraction done) that draws into `place` and says how long is left."""
+def progress_bar(container: Any, what: str) -> Callable[[float], None]:
+    """A progress callback (fraction done) that draws into `container` and says how much time is left."""
     started = time.monotonic()
 
     def show(fraction: float) -> None:
         spent = time.monotonic() - started
         left = f", {duration(spent / fraction * (1 - fraction))} left" if fraction > 0.02 else ""
-        place.progress(min(fraction, 1.0), text=f"{what}: {fraction:.0%}{left}")
+        container.progress(min(fraction, 1.0), text=f"{what}: {fraction:.0%}{left}")
 
     return show
+
+
+@contextmanager
+def progress(what: str) -> Iterator[tuple[Any, Callable[[float], None]]]:
+    """A place on the page and a `progress_bar` in it, which is empty again at the end."""
+    container = st.empty()
+    yield container, progress_bar(container, what)
+    container.empty()  # not after an error or a stop: the page ends there

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.figures import group_html
+from core.figures.text import escape_markdown
 from core.groups import Group, ImageRef
 from core.metrics.table import GroupData
+from ui.selection import open_group
 
 
 @st.cache_data(max_entries=4000, show_spinner=False)
@@ -35,3 +37,15 @@ def draw_group(
 ) -> None:
     """Images, captions and the lines between them."""
     st.html(group_html.matching_html(image_tags(group, size), group.captions, data, revealed, student))
+
+
+def group_card(group: Group, marks: Sequence[tuple[str, str]], button: str, key: str) -> None:
+    """A group as a card with (outcome, text) marks, and the button that opens it."""
+    st.html(group_html.card_html(image_tags(group, 200), group.captions, list(marks)))
+    st.button(
+        button,
+        key=f"{key}-{group.id}",
+        on_click=open_group,
+        args=(group.id,),
+        help=f"Open group {escape_markdown(group.id)}",
+    )

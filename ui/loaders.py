@@ -1,4 +1,4 @@
-"""Groups, scores and models, loaded once and kept."""
+"""Groups, scores and models, loaded once and cached."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from core.scoring.scores import ScoreCache, score_all, score_groups
 from core.ttm.defaults import full_name
 from ui import endpoint
 from ui.compute_queue import queued
-from ui.formatting import progress_bar
+from ui.formatting import progress
 
 if TYPE_CHECKING:
     from ui.selection import Selection
@@ -35,7 +35,7 @@ def load_groups(benchmark: str, split: str) -> GroupSet:
 
 
 def model_source(name: str) -> str:
-    """What loads a picked model: the folder of a run's model, the hub's name of a short one; else the name itself."""
+    """What loads a selected model: the folder of a run's model, the hub's name of a short one; else the name itself."""
     return full_name(run_source(name))
 
 
@@ -46,36 +46,36 @@ def scorer_list() -> dict[str, str]:
 
 
 def evaluate(selection: Selection, model: str | None = None) -> Evaluation:
-    """The picked model's (or another one's) evaluation on the picked groups: from memory, the score cache, or the
+    """The selected model's (or another one's) evaluation on the selected groups: from memory, the score cache, or the
     model itself."""
     name = public_mode.check_model(model or selection.model, scorer_list())
-    if name.startswith(endpoint.PREFIX):
-        whole = endpoint.served_evaluation(name, selection.groups)
-        return whole if selection.mask.all() else whole.select(selection.mask)
-    groups, source = selection.groups, model_source(name)
-    address = (selection.benchmark, selection.split, groups.shape, name, scorer_key(source))
-    found = _score(address, groups, source)
-    if selection.mask.all():
-        return found
     if not selection.mask.any():
         raise InputError("No group has all of these tags; remove one from the sidebar's filter.")
-    return _filter((*address, selection.tags), found, selection.mask)
+    if name.startswith(endpoint.PREFIX):
+        evaluation = endpoint.served_evaluation(name, selection.groups)
+        return evaluation if selection.mask.all() else evaluation.select(selection.mask)
+    groups, source = selection.groups, model_source(name)
+    key = (selection.benchmark, selection.split, groups.shape, name, scorer_key(source))
+    evaluation = _score(key, groups, source)
+    if selection.mask.all():
+        return evaluation
+    return _filter((*key, selection.tags), evaluation, selection.mask)
 
 
 class LazyScorer(scorers.LazyScorer):
-    """A lazy scorer that says at `place` that it loads, and scores for one visitor at a time."""
+    """A lazy scorer that says in `container` that it loads, and scores for one visitor at a time."""
 
-    def __init__(self, source: str, place: Any) -> None:
-        super().__init__(source, lambda: _loading(source, place))
+    def __init__(self, source: str, container: Any) -> None:
+        super().__init__(source, lambda: _loading(source, container))
 
     def __getattr__(self, name: str) -> Any:
-        found = super().__getattr__(name)
-        return queued(found) if callable(found) else found
+        attribute = super().__getattr__(name)
+        return queued(attribute) if callable(attribute) else attribute
 
 
 @contextmanager
-def _loading(source: str, place: Any) -> Iterator[None]:
-    with place, st.spinner(f"Loading {escape_markdown(source)} …"):
+def _loading(source: str, container: Any) -> Iterator[None]:
+    with container, st.spinner(f"Loading {escape_markdown(source)} …"):
         yield
     if public_mode.is_public():
         _limit_threads()
@@ -89,20 +89,18 @@ def _limit_threads() -> None:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _score(address: tuple, _groups: GroupSet, _source: str) -> Evaluation:
-    place = st.empty()
-    bar = progress_bar(place, "Scoring")
-    scorer, cache = LazyScorer(_source, place), ScoreCache()
-    found = score_groups(scorer, _groups, cache, lambda done, total: bar(done / total))
-    wide = None
-    # All images with all captions: seconds for two towers, many minutes for a model that reads pair by pair.
-    if _groups.name.endswith("@global") and scorer_kind(_source) == "itc":
-        wide = score_all(scorer, _groups, cache, lambda done, total: bar(done / total))
-    place.empty()
+def _score(key: tuple, _groups: GroupSet, _source: str) -> Evaluation:
+    global_scores = None
+    with progress("Scoring") as (container, bar):
+        scorer, cache = LazyScorer(_source, container), ScoreCache()
+        scores = score_groups(scorer, _groups, cache, lambda done, total: bar(done / total))
+        # All images with all captions: seconds for two towers, many minutes for a model that reads pair by pair.
+        if _groups.name.endswith("@global") and scorer_kind(_source) == "itc":
+            global_scores = score_all(scorer, _groups, cache, lambda done, total: bar(done / total))
     tags = tags_frame([g.tags for g in _groups])
-    return Evaluation.of(found, _groups.truth, _groups.ids, tags=tags, global_scores=wide)
+    return Evaluation.of(scores, _groups.truth, _groups.ids, tags=tags, global_scores=global_scores)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _filter(address: tuple, _evaluation: Evaluation, _mask: np.ndarray) -> Evaluation:
+def _filter(key: tuple, _evaluation: Evaluation, _mask: np.ndarray) -> Evaluation:
     return _evaluation.select(_mask)

@@ -71,7 +71,7 @@ def open_page(title: str, lead: str = "", pick: bool = True, line: str = "") -> 
             if asked is not None and asked not in known:
                 st.warning(escape_markdown(str(unknown_name(kind, asked, known))), icon=":material/link_off:")
         selection = pick_selection()
-    st.caption(escape_markdown(line or selection.line))
+    st.caption(escape_markdown(line or selection.description))
     return selection
 
 

@@ -22,7 +22,7 @@ from core.scoring.load import scorer_names
 from core.scoring.retrieval import RetrievalSubset, first_images, one_query, score_retrieval
 from core.scoring.scores import ScoreCache
 from ui.export import chart
-from ui.formatting import progress_bar
+from ui.formatting import progress
 from ui.images import image_uri
 from ui.loaders import LazyScorer, model_source
 
@@ -60,12 +60,9 @@ def whole_scores(found: RetrievalSubset, model: str) -> np.ndarray:
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
-def _scores(address: tuple, _found: RetrievalSubset, _source: str) -> np.ndarray:
-    place = st.empty()
-    bar = progress_bar(place, "Scoring")
-    scores = score_retrieval(LazyScorer(_source, place), _found, ScoreCache(), bar)
-    place.empty()
-    return scores
+def _scores(key: tuple, _subset: RetrievalSubset, _source: str) -> np.ndarray:
+    with progress("Scoring") as (container, bar):
+        return score_retrieval(LazyScorer(_source, container), _subset, ScoreCache(), bar)
 
 
 def evaluation(found: RetrievalSubset, scores: np.ndarray) -> RetrievalEvaluation:

@@ -35,7 +35,7 @@ STATUS: dict[str, tuple[str, Colour]] = {
 }
 
 
-def all_sweeps(store: RunStore, kinds: Collection[str] | None = RUNS.keys()) -> list[SeedGroup]:
+def all_groups(store: RunStore, kinds: Collection[str] | None = RUNS.keys()) -> list[SeedGroup]:
     """Every run of these kinds (None: of all), the newest first, the seeds of one group together."""
     return sweeps([run for run in store.list() if kinds is None or run.kind in kinds])
 
@@ -77,7 +77,7 @@ def settings_line(store: RunStore, name: str) -> str:
     return line if len(found) == 1 else f"{line.rpartition(' · ')[0]} · {len(found)} seeds"
 
 
-def sweep_label(sweep: SeedGroup) -> str:
+def group_label(sweep: SeedGroup) -> str:
     """A run, or the seeds of one, in a list."""
     return f"{sweep.title} · {datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S} · {sweep.status}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -23,13 +23,13 @@ from ui.cached import cached_on
 from ui.loaders import load_groups, scorer_list
 from ui.visitor import VisitorStore
 
-SPLITS = ("test", "validation", "train")  # scores of the built-in models ship for the first
-# What the sidebar picks; bound to the address, so every link carries it.
-SHARED = ("set", "split", "shape", "model", "tag")
+_SPLITS = ("test", "validation", "train")  # scores of the built-in models ship for the first
+# The sidebar's parameters; bound to the address, so every link carries them.
+_SHARED = ("set", "split", "shape", "model", "tag")
 
 
 class Selection(NamedTuple):
-    """What the sidebar has picked; `groups` are the picked groups, of one shape, with images."""
+    """What the sidebar has selected; `groups` are of one shape, with images."""
 
     benchmark: str
     split: str
@@ -39,12 +39,12 @@ class Selection(NamedTuple):
     mask: np.ndarray  # bool (n,), the tag filter
 
     @property
-    def picked(self) -> GroupSet:
+    def selected_groups(self) -> GroupSet:
         """The groups that pass the tag filter."""
         return self.groups if self.mask.all() else self.groups.select(self.mask)
 
     @property
-    def line(self) -> str:
+    def description(self) -> str:
         """The selection in one line."""
         m, k = self.groups.shape
         tags = f" · only {', '.join(self.tags)}" if self.tags else ""
@@ -52,44 +52,68 @@ class Selection(NamedTuple):
         model = f"{self.model} ({KINDS[kind].label})" if kind else self.model
         return f"{self.benchmark} · {self.split} · {int(self.mask.sum())} groups of {m}×{k} · {model}{tags}"
 
+    def without_tags(self) -> Selection:
+        """The same with all groups."""
+        return self._replace(mask=np.ones(len(self.groups), bool), tags=())
 
-def page_button(label: str, page: str, state: Mapping[str, Any], **look: Any) -> None:
+
+def whole_test_set(benchmark: str, model: str) -> Selection:
+    """All test groups of a set of one shape, with a model."""
+    groups = load_groups(benchmark, "test")
+    return Selection(benchmark, "test", model, (), groups, np.ones(len(groups), bool))
+
+
+def page_button(label: str, page: str, state: Mapping[str, Any], **button: Any) -> None:
     """A button that opens a page with these widget values set (also those that the address holds)."""
-    if st.button(label, on_click=_set_state, args=(state,), **look):
+    if st.button(label, on_click=_set_state, args=(state,), **button):
         # Never query_params=None: that clears the sidebar's parameters too, which Streamlit refuses.
-        own = {k: v if isinstance(v, list) else str(v) for k, v in state.items() if k not in SHARED and v}
-        st.session_state["carried"] = {k: state[k] for k in own}
+        parameters = {
+            k: v if isinstance(v, list) else str(v) for k, v in state.items() if k not in _SHARED and v
+        }
+        st.session_state["carried"] = {k: state[k] for k in parameters}
         try:
-            st.switch_page(page, query_params=own)
-        except (
-            StreamlitAPIException
-        ):  # this page has a widget of one of these names; the other page gets it carried
+            st.switch_page(page, query_params=parameters)
+        except StreamlitAPIException:  # this page has a widget of one of these names; its value is carried
             st.switch_page(page, query_params={})
 
 
 def restore_carried_state() -> None:
-    """On the page that a jump opened: the values of widgets that both pages have."""
+    """On the page that a `page_button` opened: the values of widgets that both pages have."""
     for key, value in st.session_state.pop("carried", {}).items():
         st.session_state[key] = value
 
 
 def _set_state(state: Mapping[str, Any]) -> None:
     st.session_state.update(state)
-    st.session_state.setdefault("kept", {}).update({k: v for k, v in state.items() if k in SHARED})
+    st.session_state.setdefault("kept", {}).update({k: v for k, v in state.items() if k in _SHARED})
 
 
 def restore_selection(page: str) -> None:
-    """On another page than before: picks come along, into widgets and address.
+    """On another page than before: the selection comes along, into widgets and address.
 
-    Streamlit does so by itself for bound widgets, but not from a page that was left before it was done.
+    Streamlit does so by itself for bound widgets, but not from a page that was left before its script had ended.
     """
-    kept = st.session_state.setdefault("kept", {})
+    selected = st.session_state.setdefault("kept", {})
     if st.session_state.get("picked_on") != page:
-        for key in kept.keys() - st.query_params.keys():
+        for key in selected.keys() - st.query_params.keys():
             with suppress(StreamlitAPIException):  # a parameter that a widget holds already
-                st.query_params[key] = kept[key]
-            st.session_state[key] = kept[key]
+                st.query_params[key] = selected[key]
+            st.session_state[key] = selected[key]
     st.session_state["picked_on"] = page
+
+
+def open_group(group: str | None) -> None:
+    """Show a group, or none, in the page's list of groups (from a callback)."""
+    st.session_state["group"] = group
+
+
+def pick_group(ids: Sequence[str]) -> str | None:
+    """The group that is open on this page, if any: chosen from a list, by a button or by the address."""
+    if st.session_state.get("group") not in (None, *ids):
+        open_group(None)
+    return st.selectbox(
+        "Group", ids, index=None, key="group", bind="query-params", placeholder="open a group by its id"
+    )
 
 
 def pick_selection() -> Selection:
@@ -101,10 +125,9 @@ def pick_selection() -> Selection:
         groups = load_groups(benchmark, split)
         if len(groups.shapes) > 1:
             buckets = cached_on(groups, "shapes", groups.buckets)
-            shapes = {f"{m}x{k}": part for (m, k), part in buckets.items()}
-            groups = shapes[
-                st.selectbox("Shape (images x captions)", list(shapes), key="shape", bind="query-params")
-            ]
+            by_shape = {f"{m}x{k}": bucket for (m, k), bucket in buckets.items()}
+            label = "Shape (images x captions)"
+            groups = by_shape[st.selectbox(label, list(by_shape), key="shape", bind="query-params")]
         model = st.selectbox(
             "Model",
             model_names(),
@@ -121,7 +144,7 @@ def pick_selection() -> Selection:
             st.multiselect(
                 "Only groups with", list(options), key="tag", bind="query-params", placeholder="all groups"
             )
-        st.session_state["kept"] |= {key: st.session_state[key] for key in SHARED if key in st.session_state}
+        st.session_state["kept"] |= {key: st.session_state[key] for key in _SHARED if key in st.session_state}
         st.button("Reset selection", on_click=_reset, icon=":material/restart_alt:", type="tertiary")
     if model is None:
         raise InputError(
@@ -134,11 +157,11 @@ def pick_selection() -> Selection:
 
 
 def _reset() -> None:
-    """Every pick at its default; the widgets want to be told, not only forgotten."""
+    """Every widget at its default; removing its value is not enough."""
     _set_state(
         {
             "set": datasets.names()[0],
-            "split": SPLITS[0],
+            "split": _SPLITS[0],
             "model": next(iter(builtin_models()), None),
             "tag": [],
         }
@@ -149,20 +172,20 @@ def _reset() -> None:
 
 @st.cache_data(ttl=30, max_entries=1, show_spinner=False)
 def benchmarks() -> list[str]:
-    """All of them; those whose data are here first. Choosing another says what it needs."""
+    """All of them, the available ones first. Choosing another one says what it needs."""
     names = [name for name in datasets.names() if name.startswith("scenes/") or not is_public()]
     return sorted(names, key=lambda name: datasets.state(name).startswith("needs"))
 
 
 def available_splits() -> tuple[str, ...]:
-    """Those on offer; in public mode the one whose scores ship, or visitors would wait for each other's models."""
-    return SPLITS[:1] if is_public() else SPLITS
+    """In public mode only the split whose scores ship, or visitors would wait for each other's models."""
+    return _SPLITS[:1] if is_public() else _SPLITS
 
 
 def model_names(strategies: bool = True) -> list[str]:
     """Every score that the built-in models give, and the models that finished runs have adapted.
 
-    strategies : also what Cola's strategies (runs of kind `adapt`) made: they score, but are no base to adapt again.
+    strategies : also those that Cola's strategies (runs of kind `adapt`) made: they score, but cannot be adapted again.
     """
     store = VisitorStore()
     adapted = [
@@ -172,11 +195,10 @@ def model_names(strategies: bool = True) -> list[str]:
         and (strategies or run.kind != "adapt")
         and (store.folder(run.id) / "model").is_dir()
     ]
-    own = [] if is_public() else _plugin_scorers()
-    return [*scorer_list(), *adapted[:12], *own]
+    return [*scorer_list(), *adapted[:12], *([] if is_public() else _plugin_scorers())]
 
 
 @st.cache_resource(ttl=60, max_entries=1, show_spinner=False)
 def _plugin_scorers() -> list[str]:
-    """Scorers of installed packages; looking for them reads every package's facts."""
+    """Scorers of installed packages; finding them reads every package's metadata."""
     return [f"python:{name}" for name in plugins()]

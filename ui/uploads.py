@@ -1,4 +1,4 @@
-"""A file of scores or embeddings that a visitor brought: measured once, one file at a time, kept for the session."""
+"""An uploaded file of scores or embeddings: evaluated once, one file at a time, cached for the session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ui.compute_queue import compute_slot
 
 
 class Upload(NamedTuple):
-    """A file that takes the benchmark's place until it is taken away; kept across pages."""
+    """A file that takes the benchmark's place until it is removed; cached across pages."""
 
     name: str
     key: str  # content hash
@@ -22,7 +22,7 @@ class Upload(NamedTuple):
 
 
 def evaluate_upload(file: Any, shape: str) -> Upload:
-    """What an uploaded file holds, measured; from memory where it is the one that was measured last.
+    """The evaluation of an uploaded file; from memory where it is the last one that was evaluated.
 
     shape : of the groups, for embeddings. Raises InputError as `core.teaching.single_group.evaluate_file` does.
     """
@@ -34,15 +34,14 @@ def evaluate_upload(file: Any, shape: str) -> Upload:
     with compute_slot():  # several at once would not be faster, and would need the memory of all of them
         evaluation = evaluate_file(file.name, content, shape)
         assert evaluation.metrics  # all that is long is done here
-    found = Upload(file.name, key, evaluation)
-    st.session_state["upload"] = found
-    return found
+    upload = st.session_state["upload"] = Upload(file.name, key, evaluation)
+    return upload
 
 
 def show_left_out(evaluation: Evaluation) -> None:
     """Why a metric over all images is missing, where one is."""
-    for why in dict.fromkeys(evaluation.left_out.values()):
+    for reason in dict.fromkeys(evaluation.left_out.values()):
         st.info(
-            escape_markdown(f"Recall or GlobalMatch was not computed. {why}"),
+            escape_markdown(f"Recall or GlobalMatch was not computed. {reason}"),
             icon=":material/hourglass_disabled:",
         )

@@ -12,7 +12,6 @@ from core.figures.alpha import alpha_data, alpha_figure
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE
 from ui.export import chart
 from ui.lessons import elements
-from ui.lessons.evaluations import evaluate
 
 MODEL = "builtin/blip-caption"  # its own kind: VisualGPTScore
 BLIND = "blind:builtin/blip-caption"
@@ -23,7 +22,7 @@ SHOWN = (TEXT_SCORE, GROUP_SCORE, IMAGE_SCORE, GROUP_MATCH)
 @st.cache_resource(max_entries=2, show_spinner=False)
 def study(benchmark: str) -> AlphaStudy:
     """The captioner's scores with its own blind ones, for noise instead of the image, as the prior."""
-    found, blind = evaluate(benchmark, MODEL), evaluate(benchmark, BLIND)
+    found, blind = elements.evaluate(benchmark, MODEL), elements.evaluate(benchmark, BLIND)
     return AlphaStudy(found.scores, prior_from_scores(blind.scores), found.truth, found.ids)
 
 

@@ -13,7 +13,6 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import TEXT_SCORE
 from ui.export import chart
 from ui.lessons import elements
-from ui.lessons.evaluations import evaluate
 
 # What changed in the wrong caption -> the set whose groups are sliced by it.
 CHANGES = {
@@ -107,4 +106,4 @@ def measured() -> None:
 
 def sliced(change: str) -> Evaluation:
     """The groups whose wrong caption has this change."""
-    return evaluate(CHANGES[change], elements.MODEL).slices("change")["change"][change]
+    return elements.evaluate(CHANGES[change], elements.MODEL).slices("change")["change"][change]

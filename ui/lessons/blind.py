@@ -10,7 +10,6 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import TEXT_SCORE
 from ui.export import chart
 from ui.lessons import elements
-from ui.lessons.evaluations import evaluate
 
 BLIND = "builtin/blind-lm"
 ORDER, SWAP = "scenes/word-order", "scenes/swap"
@@ -22,7 +21,7 @@ def show() -> None:
         "Some benchmarks ask for the right caption among wrong ones. If the wrong ones are not even English, a "
         "model can succeed without the image. The **blind language model** here has never seen one."
     )
-    found = {name: evaluate(name, BLIND) for name in SETS}
+    found = {name: elements.evaluate(name, BLIND) for name in SETS}
     choice = elements.predict(
         "blind",
         "on which set does a text-only model choose the true caption far more often than chance?",

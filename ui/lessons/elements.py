@@ -7,9 +7,16 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from ui.selection import page_button
+from core.metrics.evaluation import Evaluation
+from ui import loaders
+from ui.selection import page_button, whole_test_set
 
 MODEL, SET = "builtin/clip", "scenes/left-right"
+
+
+def evaluate(benchmark: str, model: str) -> Evaluation:
+    """A model's evaluation on a whole test set: computed now, or cached."""
+    return loaders.evaluate(whole_test_set(benchmark, model))
 
 
 class Lesson(NamedTuple):

@@ -9,7 +9,6 @@ from core import figures
 from core.metrics import groups as metrics
 from ui.export import chart
 from ui.lessons import elements
-from ui.lessons.evaluations import evaluate
 
 
 def show() -> None:
@@ -17,7 +16,7 @@ def show() -> None:
         "Test-time matching trains a model on its own matchings. Some of them are wrong. It trusts a matching only if "
         "its **margin** over the next best one reaches a threshold τ: fewer labels, but better ones. Is that so?"
     )
-    found = evaluate(elements.SET, elements.MODEL)
+    found = elements.evaluate(elements.SET, elements.MODEL)
     choice = elements.predict(
         "pseudo",
         "of the 20 % of matchings with the widest margins, how many are right, compared with all of them?",
