@@ -17,7 +17,9 @@ from typer.testing import CliRunner
 from core.base.errors import InputError
 from core.cli import COMMANDS, app
 from core.cli.output import format_metrics, format_step
+from core.cola.run import StrategyRun
 from core.runs.store import RunStore
+from core.ttm.run import RUNS
 
 NAMES = ["text_score", "image_score", "group_score", "group_match", "individual_match"]
 
@@ -148,7 +150,7 @@ def test_no_runs_yet_is_an_empty_list():
         (["ttm", "--benchmark", "scenes/left-right", "--schedule", "liner"], "linear"),
         (["ttm", "--benchmark", "scenes/left-right", "--preset", "bultin"], "did you mean 'builtin'"),
         (["ttm"], "exactly one of --benchmark NAME or --embeddings FILE"),
-        (["ttm", "--benchmark", "scenes/add", "--adapt-on", "1.5"], "between 0 and 1"),
+        (["ttm", "--benchmark", "scenes/add", "--adapt-on", "1.5"], "less than 1"),
         (["ttm", "--benchmark", "scenes/add", "--seeds", "0"], "0 seeds"),
         (["simplematch", "--embeddings", "absent.npz"], "absent.npz"),
         (["simplematch", "--benchmark", "scenes/add", "--preset", "builtin"], "not one of SimpleMatch"),
@@ -378,8 +380,8 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_work_that_would_be_l
     def work(*_, **__):
         pytest.fail("the work began")
 
-    for module in ("adapt", "cola"):
-        monkeypatch.setattr(f"core.cli.{module}.execute", work)
+    for kind in (*RUNS.values(), StrategyRun):
+        monkeypatch.setattr(kind, "execute", work)
     monkeypatch.setattr("core.pretrain.model_folder.train", work)
     file = tmp_path / "taken"
     file.write_text("a file")

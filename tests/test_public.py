@@ -488,15 +488,15 @@ def failed(open_page, monkeypatch):
     """A visitor's run that failed because of an internal error, and what its pages show."""
     from core import worker
 
-    def broken(job):
-        raise RuntimeError(f"cannot map {job.folder}/steps/0001.npz: /usr/lib/libcuda.so is missing")
+    def broken(attempt, run):
+        raise RuntimeError(f"cannot map {attempt.folder}/steps/0001.npz: /usr/lib/libcuda.so is missing")
 
     def run():
         monkeypatch.setattr(visitor, "owner", lambda: "ann")
         store = RunStore()
         made = store.create("ttm", "t", TTMRun.of("scenes/left-right", "builtin/clip").written(), "ann")
         with monkeypatch.context() as patch:
-            patch.setitem(worker.KINDS, "ttm", broken)
+            patch.setattr("core.runs.checkpoints.carry_out", broken)
             job = worker.RunAttempt(store, made.id, store.queue_up(made.id))
             store.conclude(made.id, job.attempt, *worker.work(job))
         (store.folder(made.id) / "log.txt").write_text('Traceback\n  File "/srv/app/core/worker.py", line 1')
