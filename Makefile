@@ -24,12 +24,13 @@ $(STAMP): requirements.lock pyproject.toml | $(UV)
 app: install
 	$(BIN)/streamlit run app.py --server.port $(PORT)
 
+# Three workers on two cores: a quarter of the time tests wait for a process or a browser.
 test: install
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 # The same in an order of its own each time (the seed is printed): no test may need another one before it.
 test-shuffled: install
-	$(BIN)/python -m pytest -n 2 --dist worksteal -o addopts="-q --strict-markers"
+	$(BIN)/python -m pytest -n 3 --dist worksteal -o addopts="-q --strict-markers"
 
 check: install
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -56,6 +57,13 @@ def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs and caches of a test go to its own folder; subprocesses inherit this and stay offline."""
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    if (
+        "ui" in sys.modules
+    ):  # its lists of what there is last half a minute: they were made for another test's home
+        from ui import loaders, selection
+
+        selection.benchmarks.clear()
+        loaders.scorer_list.clear()
 
 
 def draw(left: tuple[str, str], right: tuple[str, str], size: tuple[int, int] = (48, 40)) -> BytesImage:
