@@ -96,7 +96,7 @@ def look() -> None:
     )
     most = columns[1].selectbox("Show", SHOWN, key="most", bind="query-params")
     hidden = columns[2].toggle("Predict first", key="rpredict", bind="query-params")
-    revealed = not hidden or st.session_state.get("revealed") == (name, query)
+    revealed = not hidden or st.session_state.get("revealed_query") == (name, query)
     count = int(
         (found.relevant[query] & (found.any_word[query] if found.any_word is not None else True)).sum()
     )
@@ -159,7 +159,7 @@ def predict(name: str, query: int, models: list[str]) -> None:
     if st.button(
         "Reveal", type="primary", disabled=st.session_state.get("rguess") is None, help="Guess first."
     ):
-        st.session_state["revealed"] = (name, query)
+        st.session_state["revealed_query"] = (name, query)
         st.rerun()
 
 

@@ -102,6 +102,15 @@ def test_predict_first_hides_the_verdicts_until_revealed(app):
     fine(test.run())
     fine(button(test, "Reveal").click().run())
     assert "right</span>" in html(test) or "wrong</span>" in html(test)
+    group = "left-right/test/0003"  # and where other answers are revealed
+    for name, value in {"set": "scenes/left-right", "group": group, "predict": "true"}.items():
+        test.query_params[name] = value
+    fine(test.switch_page("pages/1_Groups.py").run())
+    for i, choice in enumerate("21"):
+        test.segmented_control(key=f"guess-{group}-{i}").set_value(choice)
+    fine(test.run())
+    fine(button(test, "Reveal").click().run())
+    assert "**You:**" in text(test)
 
 
 def test_queries_narrow_to_what_was_unseen_and_to_words(app):
