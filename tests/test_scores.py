@@ -736,3 +736,11 @@ def test_a_table_is_scored_some_images_at_a_time(toy_groups, tmp_path, monkeypat
     np.testing.assert_array_equal(table, expected)
     assert len(scorer.asked) == 16 and not known & set(scorer.asked)
     assert told == sorted(told) and told[-1] == (20, 20)
+
+
+def test_a_log_that_sqlite_removes_meanwhile_is_no_error(tmp_path, monkeypatch):
+    """Another connection closes between the look and the question: seen with fifty visitors."""
+    cache = ScoreCache(tmp_path / "scores.sqlite")
+    cache.put("m", [("i", "c")], np.ones(1, np.float32))
+    monkeypatch.setattr(type(tmp_path), "exists", lambda self: True)
+    assert cache.size().bytes > 0

@@ -252,7 +252,11 @@ class ScoreCache:
         return CacheSize(count, self._bytes())
 
     def _bytes(self) -> int:
-        return sum(path.stat().st_size for path in self._files() if path.exists())
+        total = 0
+        for path in self._files():
+            with suppress(FileNotFoundError):  # SQLite removes its log when the last connection closes
+                total += path.stat().st_size
+        return total
 
     def clear(self) -> None:
         """Forget every score and give the disk space back."""
