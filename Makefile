@@ -24,7 +24,7 @@ $(STAMP): requirements.lock pyproject.toml | $(UV)
 app: install
 	$(BIN)/streamlit run app.py --server.port $(PORT)
 
-# Three workers on two cores: a quarter of the time tests wait for a process or a browser.
+# Three workers on two cores: tests often wait for a process or a browser.
 test: install
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 

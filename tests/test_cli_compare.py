@@ -100,3 +100,18 @@ def test_an_outcome_in_parts_is_better_worse_or_equal():
 def test_the_version_is_printed():
     found = CliRunner().invoke(app, ["--version"])
     assert found.exit_code == 0 and found.stdout.startswith("crossmatch ")
+
+
+def test_both_sides_are_shown_with_interval_chance_ties_and_where_their_truth_is_from(files):
+    shown = run(*files)
+    assert shown.count("95 % interval") == 3 and shown.count("chance") == shown.count("ties") == 2
+    assert shown.count("truth: identity") == 2 and "exact p" in shown
+
+
+def test_sides_that_differ_in_what_is_right_are_refused(files, tmp_path):
+    """The same scores, with the truth turned round for the group `b`."""
+    table = pd.read_csv(files[0])
+    table["match"] = [int((row.caption == row.image) != (row.group == "b")) for row in table.itertuples()]
+    table.to_csv(tmp_path / "turned.csv", index=False)
+    with pytest.raises(InputError, match="differ in what is right for the group 'b'"):
+        run(files[0], tmp_path / "turned.csv")

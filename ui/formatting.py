@@ -53,20 +53,6 @@ def interval_text(record: Mapping[str, Any]) -> str:
     return f"{record['value']:.1f} ({record['low']:.1f}–{record['high']:.1f})"
 
 
-def accuracy_text(record: Mapping[str, Any] | None) -> str:
-    """`66.7 % (61.3–72.0, 2 tied)` of a stored estimate; a dash for None."""
-    if record is None:
-        return "–"
-    tied = f", {record['ties']} tied" if record["ties"] else ""
-    return f"{record['value']:.1f} % ({record['low']:.1f}–{record['high']:.1f}{tied})"
-
-
-def spread_text(row: Mapping[str, Any]) -> str:
-    """`79.6 ± 1.5 %` of a mean over seeds."""
-    std = "" if row["std"] is None else f" ± {row['std']:.1f}"
-    return f"{row['mean']:.1f}{std} %"
-
-
 def run_label(run: Run) -> str:
     return f"{run.title} · {datetime.fromtimestamp(run.created):%d %b %H:%M:%S} · {run.status}"
 

@@ -11,7 +11,7 @@ from core.base.errors import InputError
 from core.cli import options
 from core.cli.evaluate import load_evaluation
 from core.cli.given_options import refuse_unused
-from core.cli.output import print_note, show_json, writing
+from core.cli.output import format_metrics, print_note, show_json, writing
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from core.metrics.paired import comparison_table, differences, in_order_of
@@ -39,7 +39,10 @@ def compare(
     as_json: options.Json = False,
 ) -> None:
     """Two models, two files, or a file and a model on the same groups: every metric, and the difference paired."""
-    models = [side for side in (a, b) if not _is_file(side)]
+    models, embedded = (
+        [side for side in (a, b) if not _is_file(side)],
+        [_is_embeddings(side) for side in (a, b)],
+    )
     if models and benchmark is None:
         raise InputError(
             f"{models[0]!r} is not a file of scores or embeddings, so it is taken for a model; "
@@ -47,9 +50,12 @@ def compare(
         )
     if not models:
         refuse_unused("with two files", "benchmark", "split")
-    if not models and not any(map(_is_embeddings, (a, b))):
+    if not models and not any(embedded):
         refuse_unused("with two files of scores", "shape")
-    first, second = (_evaluate(side, benchmark, split, shape, seed) for side in (a, b))
+    first, second = (
+        _evaluate(side, is_embedded, benchmark, split, shape, seed)
+        for side, is_embedded in zip((a, b), embedded, strict=True)
+    )
     second = in_order_of(second, first.ids)
     if out is not None:
         with writing(out):
@@ -58,8 +64,13 @@ def compare(
     if as_json:
         show_json(_record(a, b, first, second))
         return
-    m, k = first.shape
-    print(f"A: {a}\nB: {b}\n{len(first.ids)} groups of {m}x{k}\n{_text(first, second)}")
+    for name, source, side in (("A", a, first), ("B", b, second)):
+        record = side.record()
+        print(
+            f"{name}: {source}; {record['n_groups']} groups of {record['shape']}; truth: {record['truth']}\n"
+            f"{format_metrics(record)}\n"
+        )
+    print(_text(first, second))
 
 
 def _is_file(side: str) -> bool:
@@ -71,13 +82,14 @@ def _is_embeddings(side: str) -> bool:
     return path.is_file() and holds_embeddings(path.name, path.read_bytes())
 
 
-def _evaluate(side: str, benchmark: str | None, split: str, shape: str | None, seed: int) -> Evaluation:
+def _evaluate(
+    side: str, is_embedded: bool, benchmark: str | None, split: str, shape: str | None, seed: int
+) -> Evaluation:
     if not _is_file(side):
         return load_evaluation(None, None, benchmark, full_name(side), split, shape, seed)
-    path = Path(side)
-    if _is_embeddings(side):
-        return load_evaluation(path, None, None, "", split, shape, seed)
-    return load_evaluation(None, path, None, "", split, None, seed)
+    if is_embedded:
+        return load_evaluation(Path(side), None, None, "", split, shape, seed)
+    return load_evaluation(None, Path(side), None, "", split, None, seed)
 
 
 def _record(name_a: str, name_b: str, a: Evaluation, b: Evaluation) -> dict[str, Any]:
@@ -98,14 +110,15 @@ def _record(name_a: str, name_b: str, a: Evaluation, b: Evaluation) -> dict[str,
 
 
 def _text(a: Evaluation, b: Evaluation) -> str:
-    """The table as aligned text: both values, chance, the paired difference with its interval, both counts and p."""
-    head = f"{'metric':<18}{'A':>8}{'B':>8}{'chance':>9}{'B - A':>8}{'95 % interval':>18}"
-    lines = [head + f"{'only A':>8}{'only B':>8}{'McNemar p':>11}"]
+    """B minus A as aligned text: points with their interval, the groups where either is better, the exact p."""
+    head = (
+        f"{'B minus A':<18}{'points':>8}{'95 % interval':>18}{'A better':>10}{'B better':>10}{'exact p':>9}"
+    )
+    lines = [head]
     for name, found in differences(a, b).items():
         interval = f"[{found.low:+.2f}, {found.high:+.2f}]"
         lines.append(
-            f"{METRICS[name].label:<18}{a.metrics[name].value:>8.2f}{b.metrics[name].value:>8.2f}"
-            f"{a.metrics[name].chance:>9.2f}{found.difference:>+8.2f}{interval:>18}"
-            f"{found.broken:>8}{found.fixed:>8}{found.p_value:>11.2g}"
+            f"{METRICS[name].label:<18}{found.difference:>+8.2f}{interval:>18}"
+            f"{found.broken:>10}{found.fixed:>10}{found.p_value:>9.2g}"
         )
     return "\n".join(lines)

@@ -21,9 +21,15 @@ SIDES = {
 
 
 def check_same_groups(a: Evaluation, b: Evaluation) -> None:
-    """Raises InputError unless both evaluations measure the same groups in the same order."""
+    """Raises InputError unless both evaluations measure the same groups in the same order by the same truth."""
     if list(a.ids) != list(b.ids) or a.shape != b.shape:
         raise InputError("A and B measure different groups; choose two models on one set, split and filter.")
+    other = np.flatnonzero((a.truth != b.truth).any(axis=1))
+    if len(other):
+        raise InputError(
+            f"A and B differ in what is right for the group {a.ids[other[0]]!r}; a score file without truth takes "
+            "image i to belong to caption i: name its truth."
+        )
 
 
 def in_order_of(evaluation: Evaluation, ids: Sequence[str]) -> Evaluation:

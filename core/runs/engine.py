@@ -1,4 +1,4 @@
-"""Runs that are planned together: which of the store's count, what is to be started, and waiting for all of them."""
+"""A described run as a process of its own, for pages, commands, seeds and the papers' tables."""
 
 from __future__ import annotations
 
