@@ -155,8 +155,9 @@ def test_group_match_on_square_groups_and_image_score_do_not_depend_on_alpha(see
         before, after = (outcomes(s, truth, [metric])[metric].value for s in (scores, moved))
         assert before.tolist() == after.tolist()
         assert len(alpha_curve(scores, prior, truth, metric).values) == 1
-    image = [outcomes(s[:, :1], truth[:, :1], ["image_score"])["image_score"].value for s in (scores, moved)]
-    assert image[0].tolist() == image[1].tolist()  # m < k as well
+    if k > 2:
+        image = [outcomes(s[:, :2], truth[:, :2], ["image_score"])["image_score"].value for s in (scores, moved)]
+        assert image[0].tolist() == image[1].tolist()  # m < k as well
 
 
 def test_group_match_with_fewer_images_than_captions_does_depend_on_alpha():

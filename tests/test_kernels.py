@@ -67,7 +67,8 @@ def test_one_pass_equals_the_plain_loop(shape, kind, small_blocks):
     for g, (matching, margin, *outcome) in enumerate(loop(scores, truth)):
         assert tuple(matches.matching[g]) == matching
         assert matches.margin[g] == pytest.approx(margin, abs=1e-12)
-        assert [found[name].value[g] for name in LOOPED] == outcome
+        expected = dict(zip(LOOPED, outcome, strict=True))
+        assert {name: result.value[g] for name, result in found.items()} == {n: expected[n] for n in found}
     assert not matches.tied.any() and not any(o.tied.any() for o in found.values())
 
 

@@ -54,8 +54,10 @@ def test_every_metric_equals_its_definition(shape, coarse):
     truth = np.array([rng.permutation(shape[1])[: shape[0]] for _ in range(40)])
     found = outcomes(scores, truth)
     for g in range(40):
-        for name, value in by_definition(scores[g], truth[g]).items():
-            assert found[name].value[g] == value, (name, scores[g], truth[g])
+        expected = by_definition(scores[g], truth[g])
+        assert {*expected} - {*found} == ({"image_score"} if shape[0] == 1 else set())
+        for name, outcome in found.items():
+            assert outcome.value[g] == expected[name], (name, scores[g], truth[g])
 
 
 def test_a_group_that_group_score_rejects_and_group_match_accepts():
@@ -79,8 +81,6 @@ def test_a_tie_is_wrong_and_is_counted():
 def test_a_constant_scorer_scores_zero_everywhere_with_every_group_tied(shape):
     result = evaluate(np.ones((7, *shape)), identity(7, shape[0]))
     for name, value in result.items():
-        if name == "image_score" and shape[0] == 1:
-            continue  # one image has no rival in its column
         assert (value.value, value.ties) == (0, 7), name
 
 
@@ -151,11 +151,15 @@ def test_chance_levels_of_two_by_two_are_those_of_the_paper():
     assert chance("group_score", 2, 4) == 1 / 16
 
 
-def test_on_one_image_groups_all_metrics_but_image_score_coincide():
-    scores = np.random.default_rng(6).normal(size=(200, 1, 4))
-    found = outcomes(scores, np.zeros((200, 1), dtype=int))
+def test_on_one_image_groups_all_metrics_coincide_and_image_score_is_none_of_them():
+    """One image has no rival in its column: ImageScore would be 100 % of a chance level of 100."""
+    scores, truth = np.random.default_rng(6).normal(size=(200, 1, 4)), np.zeros((200, 1), dtype=int)
+    found = outcomes(scores, truth)
+    assert list(found) == ["text_score", "group_score", "group_match", "individual_match"]
     for name in ("group_score", "group_match", "individual_match"):
         np.testing.assert_array_equal(found[name].value, found["text_score"].value)
+    with pytest.raises(InputError, match="Groups of 1x4 have no ImageScore; choose one of text_score, group"):
+        outcomes(scores, truth, ["image_score"])
 
 
 def test_the_bootstrap_interval_is_that_of_resampled_groups():

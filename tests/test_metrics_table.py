@@ -160,13 +160,14 @@ def added(fresh_pages, monkeypatch):
 def test_a_new_metric_is_measured_beside_the_others(added, shape):
     scores, _, truth = case(200, *shape, seed=3)
     found = outcomes(scores, truth)
-    text, image = found[TEXT_SCORE].value, found["image_score"].value
+    text = found[TEXT_SCORE].value
+    image = found["image_score"].value if shape[0] > 1 else np.ones(200)
     assert found["half_score"].value.tolist() == ((text + 1.0 * image) / 2).tolist()
     if shape[0] == shape[1]:
         assert found["square_score"].value.tolist() == found["group_score"].value.tolist()
     else:
         assert "square_score" not in found
-        with pytest.raises(InputError, match="have no SquareScore; choose one of text_score, image_score"):
+        with pytest.raises(InputError, match="have no SquareScore; choose one of text_score, "):
             evaluate(scores, truth, ["square_score"])
 
 

@@ -68,7 +68,7 @@ def test_comparisons_keep_under_increasing_transforms_and_matchings_under_scalin
     scores, truth, _ = case(shape, kind, seed)
     plain = outcomes(scores, truth)
     cubed = outcomes(np.asarray(scores, dtype=float) ** 3 + 2 * np.asarray(scores, dtype=float), truth)
-    assert_same(plain, cubed, ["text_score", "image_score", "group_score", "individual_match"])
+    assert_same(plain, cubed, plain.keys() - {"group_match"})
     assert_same(plain, outcomes(4 * np.asarray(scores, dtype=float), truth))
     np.testing.assert_array_equal(match(4 * np.asarray(scores, dtype=float)).margin, 4 * match(scores).margin)
 
@@ -87,7 +87,8 @@ def test_what_is_added_to_an_image_or_a_caption_moves_only_what_it_may(shape, ki
     if kind == "constant":  # 0.1 plus an integer rounds
         same -= {"group_match"}
     assert_same(plain, outcomes(scores + to_image, truth), same)
-    assert_same(plain, outcomes(scores + to_caption, truth), {"image_score"})
+    if shape[0] > 1:
+        assert_same(plain, outcomes(scores + to_caption, truth), {"image_score"})
     if shape[0] == shape[1] and kind != "constant":
         assert_same(plain, outcomes(scores + to_caption, truth), {"group_match"})
 
@@ -97,11 +98,11 @@ def test_what_is_added_to_an_image_or_a_caption_moves_only_what_it_may(shape, ki
 def test_metrics_imply_each_other_as_their_definitions_do(shape, kind, seed):
     scores, truth, _ = case(shape, kind, seed)
     found = outcomes(scores, truth)
-    names = ("text_score", "image_score", "group_score", "group_match", "individual_match")
-    text, image, group, matched, single = (found[name].value for name in names)
+    names = ("text_score", "group_score", "group_match", "individual_match")
+    text, group, matched, single = (found[name].value for name in names)
     assert (group <= text).all() and (text == (single == 1)).all()
     if shape[0] == shape[1]:
-        np.testing.assert_array_equal(group, text & image)
+        np.testing.assert_array_equal(group, text & found["image_score"].value)
     assert not (
         text & ~matched
     ).any()  # the best of every row: no matching has a higher total, nor as high a one

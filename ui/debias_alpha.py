@@ -165,6 +165,8 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
 def _invariance(study: AlphaStudy, alpha: float, index: int) -> None:
     """Why some metrics do not change, with the numbers of the shown group."""
     m, k = study.shape
+    if m == 1:  # there alpha can change every metric
+        return
     with st.expander("Why do some metrics not change?", icon=":material/lock:"):
         st.markdown(
             "Alpha subtracts the same number from a whole column, so the images of one caption keep their order: "

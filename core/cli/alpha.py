@@ -18,7 +18,7 @@ from core.debiasing.priors import check_kind, check_log_prob, estimate_prior, nu
 from core.debiasing.recall_curves import alpha_record, transferred_alpha_record
 from core.debiasing.retrieval import score_table
 from core.debiasing.study import AlphaStudy, transfer_alpha
-from core.metrics.groups import METRICS
+from core.metrics.groups import metrics_of_shape
 from core.scoring.load import lazy_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
 
@@ -127,7 +127,8 @@ def _carried(
 ) -> dict[str, Any]:
     """alpha of another split, measured here."""
     other, _ = _study(benchmark, split, model, how)
-    return {name: transfer_alpha(other, study, name) for name in METRICS if study.depends(name)}
+    names = filter(study.depends, metrics_of_shape(*study.shape))
+    return {name: transfer_alpha(other, study, name) for name in names}
 
 
 def _format_alpha(record: dict[str, Any]) -> str:

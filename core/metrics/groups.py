@@ -45,7 +45,7 @@ class Outcome(NamedTuple):
     """A metric's outcome per group, and bool (n,) where only a tie made it less.
 
     value : bool (n,) where a metric holds or not, float64 (n,) in [0, 1] where it is a share. Metrics that coincide on
-    a shape (all but ImageScore on one image) may share their arrays: read them, do not write to them.
+    a shape (all of them on groups of one image) may share their arrays: read them, do not write to them.
     """
 
     value: Array

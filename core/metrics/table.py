@@ -50,6 +50,11 @@ def _always(m: int, k: int) -> bool:
     return True
 
 
+def _several_images(m: int, k: int) -> bool:
+    """One image alone has no rival in its column: such a test would hold whatever the scores are."""
+    return m > 1
+
+
 @dataclass(frozen=True, kw_only=True)
 class MetricDescription:
     """What a reader needs of any accuracy: names, meaning, its look in figures."""
@@ -138,8 +143,6 @@ def _text_verdict(data: GroupData) -> str:
 
 
 def _image_verdict(data: GroupData) -> str:
-    if len(data.truth) == 1:
-        return "one image alone: nothing to compare"
     return f"true image against the best other: {_all_compared(data, data.column_rival)}"
 
 
@@ -190,13 +193,13 @@ METRICS: dict[str, Metric] = {
         short="Image",
         formula=r"\forall i:\; s_{i\pi^*(i)} > \max_{l\neq i} s_{l\pi^*(i)}",
         meaning="For every true caption, its true image scores strictly highest.",
-        reference="Winoground image score = Cola multi-object accuracy; an extension for m < k",
+        reference="Winoground image score = Cola multi-object accuracy; an extension for 1 < m < k",
         colour="#93801c",
         marker="triangle-down",
         dash="dot",
         headline=False,
         share=False,
-        applies=_always,
+        applies=_several_images,
         rule=lambda m, k: comparisons.columns,
         chance=lambda m, k: m**-m,
         alpha=AlphaRule(lambda v: all_of(v.columns), moves=lambda m, k: False),
@@ -206,8 +209,8 @@ METRICS: dict[str, Metric] = {
         label="GroupScore",
         short="Group",
         formula=r"\text{TextScore} \wedge \text{ImageScore}",
-        meaning="Both at once: each true score is strictly the largest of its row and of its column; with fewer images "
-        "than captions, of its row.",
+        meaning="Each true score is strictly the largest of its row and of its column; with fewer images than captions, "
+        "of its row.",
         reference="[TTM] Eq. 1; Winoground group score",
         colour="#1a9382",
         marker="square",
