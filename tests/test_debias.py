@@ -156,7 +156,9 @@ def test_group_match_on_square_groups_and_image_score_do_not_depend_on_alpha(see
         assert before.tolist() == after.tolist()
         assert len(alpha_curve(scores, prior, truth, metric).values) == 1
     if k > 2:
-        image = [outcomes(s[:, :2], truth[:, :2], ["image_score"])["image_score"].value for s in (scores, moved)]
+        image = [
+            outcomes(s[:, :2], truth[:, :2], ["image_score"])["image_score"].value for s in (scores, moved)
+        ]
         assert image[0].tolist() == image[1].tolist()  # m < k as well
 
 
