@@ -209,8 +209,8 @@ METRICS: dict[str, Metric] = {
         label="GroupScore",
         short="Group",
         formula=r"\text{TextScore} \wedge \text{ImageScore}",
-        meaning="Each true score is strictly the largest of its row and of its column; with fewer images than captions, "
-        "of its row.",
+        meaning="Each true score is strictly the largest of its row and of its column; with fewer images than "
+        "captions, of its row.",
         reference="[TTM] Eq. 1; Winoground group score",
         colour="#1a9382",
         marker="square",
