@@ -13,19 +13,19 @@ from tiny_models import build_flava
 from core.base.errors import InputError
 from core.cola import forgetting, table
 from core.cola import run as runs
-from core.cola.queries import scene_graphs
+from core.cola._queries import scene_graphs
+from core.cola._training import EncoderInputs, schedule, train
+from core.cola._training_data import TrainingQueries, builtin_training_queries, graph_training_queries
 from core.cola.run import StrategyRun
-from core.cola.training import EncoderInputs, schedule, train
-from core.cola.training_data import TrainingQueries, builtin_training_queries, graph_training_queries
 from core.runs.attempt import RunAttempt
 from core.runs.checkpoints import carry_out
 from core.runs.engine import start
 from core.runs.store import RunStore
 from core.scenes.retrieval import build_retrieval
+from core.scorers._cola_heads import make_fusion
 from core.scorers.cola_adapted import AdaptedModel, load
 from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES, AdaptConfig
 from core.scorers.cola_features import base_of
-from core.scorers.cola_heads import make_fusion
 from core.scoring.load import load_base, load_scorer
 from core.scoring.retrieval import first_images, score_retrieval
 from core.ttm.loop import run_ttm
@@ -43,7 +43,7 @@ def material():
 def small_material(mix):
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("IMAGES", 30), ("TWINS", 6), ("WORDINGS", 1), ("TEXTS", 12)):
-            patch.setattr(f"core.cola.training_data.{name}", value)
+            patch.setattr(f"core.cola._training_data.{name}", value)
         return builtin_training_queries.__wrapped__(mix)
 
 
@@ -409,7 +409,7 @@ def quick(monkeypatch):
     """Small material, small sets: a whole run in a second."""
     monkeypatch.setattr("core.cola.tasks.builtin_training_queries", builtin_training_queries.__wrapped__)
     for name, value in (("IMAGES", 30), ("TWINS", 6), ("WORDINGS", 1), ("TEXTS", 12)):
-        monkeypatch.setattr(f"core.cola.training_data.{name}", value)
+        monkeypatch.setattr(f"core.cola._training_data.{name}", value)
     monkeypatch.setattr("core.cola.tasks._CURVE_IMAGES", 10)
     monkeypatch.setattr("core.cola.tasks._CURVE_STEP", 40)
     monkeypatch.setattr("core.cola.tasks._PAIRS", 10)

@@ -25,7 +25,7 @@ READS_TRUTH = {
         "cola/forgetting.py",
         "sweeps/evaluate.py",
         "papers/evaluation_run.py",
-        "pretrain/loop.py",
+        "pretrain/_loop.py",
     ),
     *("figures/group_html.py", "teaching/lessons.py", "teaching/single_group.py"),
     *(f"exchange/{name}.py" for name in ("groups", "import_rows", "importing", "report")),

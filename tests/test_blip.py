@@ -14,11 +14,11 @@ from core.runs.checkpoints import write_checkpoint
 from core.runs.description import Remains
 from core.scorers.base import Trainable, TwoTower
 from core.scoring.load import load_scorer
-from core.ttm.checkpoint import load_state
+from core.ttm._checkpoint import load_state
+from core.ttm._train import fit
 from core.ttm.config import TTMConfig
 from core.ttm.loop import run_ttm
 from core.ttm.run import TTMRun
-from core.ttm.train import fit
 
 KINDS = ["itc", "itm"]
 SETTINGS = TTMConfig(iterations=2, epochs=2, lr=1e-3, batch=3, coverage_first=0.5)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from core.base.errors import InputError
 from core.cli import COMMANDS, app
-from core.cli.output import format_metrics, format_step
+from core.cli._output import format_metrics, format_step
 from core.cola.run import StrategyRun
 from core.runs.store import RunStore
 from core.ttm.run import RUNS

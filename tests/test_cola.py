@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.base.errors import InputError
-from core.cola.queries import (
+from core.cola._queries import (
     AttributedNoun,
     Query,
     SceneGraphIndex,

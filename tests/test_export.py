@@ -14,7 +14,7 @@ from core.runs import models
 from core.runs.store import RunStore
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
-from core.ttm import model_card
+from core.ttm import _model_card
 from core.ttm.run import TTMRun
 
 
@@ -97,7 +97,7 @@ def record(**more):
     ],
 )
 def test_the_front_matter_names_a_base_only_where_the_hub_has_it(model, line):
-    text = model_card.card(
+    text = _model_card.card(
         {"model": model, "benchmark": "b", "ttm": {}}, [record(), record()], "transformers"
     )
     head = text.split("---")[1]
@@ -107,7 +107,7 @@ def test_the_front_matter_names_a_base_only_where_the_hub_has_it(model, line):
 
 def test_the_card_of_an_oracle_says_so_and_that_of_others_says_no_label_was_used():
     made = {"model": "m", "benchmark": "b", "simplematch": {}}
-    plain, oracle = (model_card.card({**made, "oracle": o}, [record(), record()]) for o in (False, True))
+    plain, oracle = (_model_card.card({**made, "oracle": o}, [record(), record()]) for o in (False, True))
     assert "no label was used\n" in plain and "by SimpleMatch" in plain and "rounds: 3" in plain
     assert "**Oracle run: it was trained with knowledge of the truth.**" in oracle
 

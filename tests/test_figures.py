@@ -23,7 +23,7 @@ from PIL import Image
 
 from core import figures as plots
 from core.base.errors import InputError
-from core.exchange import figures, kaleido_render
+from core.exchange import _kaleido_render, figures
 from core.exchange.figures import browser, write_figure, write_figures
 from core.metrics.evaluation import Evaluation
 
@@ -99,8 +99,8 @@ def test_a_browser_that_never_answers_is_given_up_and_ended(tmp_path, aside, mon
     program.write_text(f"#!{sys.executable}\nimport time\ntime.sleep(600)\n")
     program.chmod(0o755)
     monkeypatch.setenv(figures.VARIABLE, str(program))
-    monkeypatch.setattr(kaleido_render, "START_TIMEOUT", 0.5)
-    monkeypatch.setattr(kaleido_render, "STOP_TIMEOUT", 0.1)
+    monkeypatch.setattr(_kaleido_render, "START_TIMEOUT", 0.5)
+    monkeypatch.setattr(_kaleido_render, "STOP_TIMEOUT", 0.1)
     with pytest.raises(InputError, match="does not start"):
         write_figure(bars(), tmp_path / "f.svg")
     assert not running(aside)

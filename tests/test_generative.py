@@ -100,12 +100,12 @@ def test_a_kept_prefix_gives_the_scores_of_plain_reading(make, images, name):
 
 
 def test_a_model_that_continues_a_cache_wrongly_is_read_plainly_with_a_warning(make, images, monkeypatch):
-    from core.scorers import decoding
+    from core.scorers import _decoding
 
     scorer = load(make, "llava")
     right = scorer.score(images, CAPTIONS, everything(images, CAPTIONS))
-    wrong = decoding.next_logits
-    monkeypatch.setattr(decoding, "next_logits", lambda *args: wrong(*args).flip(-1))
+    wrong = _decoding.next_logits
+    monkeypatch.setattr(_decoding, "next_logits", lambda *args: wrong(*args).flip(-1))
     scorer.cached = None
     with pytest.warns(UserWarning, match="without a kept prefix|with a kept prefix"):
         assert scorer.score(images, CAPTIONS, everything(images, CAPTIONS)) == pytest.approx(right, abs=1e-5)

@@ -13,7 +13,7 @@ from core.runs.description import Remains
 from core.scorers import lora
 from core.scoring.load import load_scorer
 from core.ttm import run as jobs
-from core.ttm.checkpoint import load_state
+from core.ttm._checkpoint import load_state
 from core.ttm.config import PRESETS, TTMConfig, default_preset, thresholds
 from core.ttm.defaults import full_name
 from core.ttm.loop import run_ttm

@@ -89,8 +89,8 @@ def test_language_models_are_known_by_their_type(make):
 
 
 def test_a_model_without_a_begin_token_is_refused(make):
-    from core.scorers.language import CausalScorer
-    from core.scorers.pairwise import ModelParts
+    from core.scorers._language import CausalScorer
+    from core.scorers._pairwise import ModelParts
 
     scorer = load(make, "gpt2")
     words = SimpleNamespace(bos_token_id=None, eos_token_id=None)

@@ -8,9 +8,9 @@ from tiny_models import build_blip, build_flava
 from core.base.errors import InputError
 from core.scorers import lora
 from core.scoring.load import load_base, load_scorer
+from core.ttm._train import fit
 from core.ttm.config import TrainConfig, TTMConfig
 from core.ttm.loop import run_ttm
-from core.ttm.train import fit
 
 FAMILIES = ["clip", "siglip", "open_clip"]
 

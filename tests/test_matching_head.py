@@ -82,13 +82,13 @@ def test_each_caption_is_encoded_once_where_the_image_does_not_matter(make, imag
 
 
 def test_released_blip_models_read_captions_with_their_own_first_token(make, images, monkeypatch):
-    from core.scorers import matching_head
+    from core.scorers import _matching_head
 
     scorer = load(make, "blip-itm", "itm")
     plain = scorer.score(images, CAPTIONS, everything(images, CAPTIONS))
     token = scorer.tokenizer.convert_tokens_to_ids("<begin>")
-    monkeypatch.setattr(matching_head, "BLIP_VOCABULARY", scorer.config.text_config.vocab_size)
-    monkeypatch.setattr(matching_head, "BLIP_ENC", token)
+    monkeypatch.setattr(_matching_head, "BLIP_VOCABULARY", scorer.config.text_config.vocab_size)
+    monkeypatch.setattr(_matching_head, "BLIP_ENC", token)
     found = scorer.score(images[:1], CAPTIONS[:1], np.array([[0, 0]]))
     ids = scorer.tokenizer(CAPTIONS[0], return_tensors="pt")["input_ids"]
     ids[:, 0] = token

@@ -224,7 +224,7 @@ def test_global_match_by_hand():
 
 def test_ties_of_a_global_assignment_are_said_to_be_uncounted_and_never_to_be_none():
     from core.base.text import tie_count
-    from core.cli.output import format_metrics
+    from core.cli._output import format_metrics
     from core.figures.text import metric_line
 
     found = global_match(np.ones((4, 4)), np.arange(4))  # everything ties

@@ -10,7 +10,7 @@ from core.scorers import gradient_caching
 from core.scorers.base import TwoTower
 from core.scorers.embedding import EmbeddingModel
 from core.scoring.load import load_scorer
-from core.ttm import train
+from core.ttm import _train
 from core.ttm.config import TrainConfig
 
 CONTRASTIVE = ["clip", "siglip", "open_clip"]
@@ -144,7 +144,7 @@ def cramp(model, room, error=torch.OutOfMemoryError):
 def fitted(model, data, **more):
     index = np.arange(12).reshape(6, 2)
     config = TrainConfig(lr=0.01, epochs=2, **more)
-    return train.fit(model, data, index, index, config, batch=6)
+    return _train.fit(model, data, index, index, config, batch=6)
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError, MemoryError])
@@ -164,16 +164,16 @@ def test_a_batch_that_does_not_fit_passes_in_halves_with_a_note_and_the_same_res
 
 def test_batches_made_ahead_for_a_gpu_leave_the_same_weights(tiny_clip_folder, toy_groups, monkeypatch):
     """The thread of a GPU's batches, on the CPU's tensors."""
-    ahead, found = train._prefetched, []
+    ahead, found = _train._prefetched, []
     for device in ("cpu", "cuda"):
         monkeypatch.setattr(
-            train, "_prefetched", lambda make, items, _, d=device: ahead(make, items, torch.device(d))
+            _train, "_prefetched", lambda make, items, _, d=device: ahead(make, items, torch.device(d))
         )
         model = load_scorer(str(tiny_clip_folder), device="cpu").copy()
         data = model.prepare(toy_groups.unique_images()[0], toy_groups.unique_captions()[0])
         index = np.arange(12).reshape(6, 2)
         config = TrainConfig(lr=0.01, epochs=2, augmentation="jitter")
-        report = train.fit(model, data, index, index, config, batch=2)
+        report = _train.fit(model, data, index, index, config, batch=2)
         found.append((report.losses.tolist(), [p.detach().clone() for p in model.module.parameters()]))
     (losses, weights), (others_losses, others) = found
     assert losses == others_losses and len(losses) == 6

@@ -31,11 +31,11 @@ def some_query():
 @pytest.fixture
 def quick(monkeypatch):
     """Small material, small sets: a whole run in a second."""
-    from core.cola.training_data import builtin_training_queries
+    from core.cola._training_data import builtin_training_queries
 
     monkeypatch.setattr("core.cola.tasks.builtin_training_queries", builtin_training_queries.__wrapped__)
     for name, value in (("IMAGES", 30), ("TWINS", 6), ("WORDINGS", 1), ("TEXTS", 12)):
-        monkeypatch.setattr(f"core.cola.training_data.{name}", value)
+        monkeypatch.setattr(f"core.cola._training_data.{name}", value)
     monkeypatch.setattr("core.cola.tasks._CURVE_IMAGES", 10)
     monkeypatch.setattr("core.cola.tasks._CURVE_STEP", 40)
     monkeypatch.setattr("core.cola.tasks._PAIRS", 10)

@@ -15,10 +15,10 @@ from safetensors.torch import load_file  # noqa: E402
 
 from core.base import paths  # noqa: E402
 from core.base.errors import InputError  # noqa: E402
-from core.pretrain.heads import agreement  # noqa: E402
+from core.pretrain._heads import agreement  # noqa: E402
+from core.pretrain._tokens import EOS, PAD, questions, token_ids, word_tokenizer  # noqa: E402
 from core.pretrain.model_folder import pretrain  # noqa: E402
 from core.pretrain.recipes import RECIPES, Recipe, TowerSize  # noqa: E402
-from core.pretrain.tokens import EOS, PAD, questions, token_ids, word_tokenizer  # noqa: E402
 from core.scenes.captions import Phrase, Statement  # noqa: E402
 from core.scenes.sampler import training_scenes  # noqa: E402
 from core.scenes.sets import SETS, build  # noqa: E402

@@ -15,7 +15,7 @@ from core.datasets import load, load_retrieval
 from core.debiasing.priors import estimate_prior
 from core.groups import GroupSet
 from core.scenes.sets import FLAT, SETS
-from core.scoring import shipped as ready
+from core.scoring import _shipped as ready
 from core.scoring.load import load_scorer, scorer_key, scorer_names
 from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieval
 from core.scoring.scores import ScoreCache, score_groups

@@ -12,10 +12,10 @@ from scene_graphs import scene_graph
 
 from core.base.errors import InputError
 from core.scenes import sets
+from core.scenes._shipped_files import asset_path, read_rows
 from core.scenes.captions import VOCABULARY, is_true_of, words
 from core.scenes.retrieval import build_retrieval, load_retrieval
 from core.scenes.sets import FLAT, SETS, build, draw_groups, independent, load, write_assets
-from core.scenes.shipped_files import asset_path, read_rows
 from core.scoring.scores import score_all, score_groups
 
 SHAPES = {

@@ -1,4 +1,4 @@
-"""What every family of `core/scoring/families.py` promises, on tiny random models of the real classes.
+"""What every family of `core/scorers/families.py` promises, on tiny random models of the real classes.
 
 A new family is tested as soon as it has a tiny model: one line in `EXAMPLES` (and how to build it in `tiny_models.py`).
 """
@@ -25,8 +25,8 @@ from core.scorers.base import ModelScorer, Scorer, Trainable
 from core.scorers.cola_adapted import AdaptedModel
 from core.scorers.cola_config import STRATEGIES, AdaptConfig
 from core.scorers.embedding import EmbeddingModel
+from core.scorers.families import FAMILIES, kind_by_family
 from core.scorers.score_kinds import KINDS
-from core.scoring.families import FAMILIES, kind_by_family
 from core.scoring.load import load_base, load_scorer, scorer_key, scorer_kind
 from core.scoring.scores import ScoreCache, score_groups
 

@@ -15,7 +15,7 @@ from worlds import weights
 
 from core.base.errors import InputError
 from core.matching.groups import match
-from core.scorers import inference_modes, input_loading
+from core.scorers import _input_loading, inference_modes
 from core.scorers.base import Trainable
 from core.scoring.load import load_scorer, scorer_key, scorer_kind
 from core.scoring.scores import score_groups
@@ -70,7 +70,7 @@ class Counted:
 def test_images_read_in_parts_are_those_read_at_once(model):
     whole = model._preprocess([image.open(model.side) for image in IMAGES])
     for size in (1, 5, 64):
-        blocks = list(input_loading.prefetch(IMAGES, model._open, size, model.device))
+        blocks = list(_input_loading.prefetch(IMAGES, model._open, size, model.device))
         assert [len(b["pixel_values"]) for b in blocks][:-1] == [size] * (len(blocks) - 1)
         for name, expected in whole.items():
             assert torch.equal(torch.cat([block[name] for block in blocks]), expected)
@@ -79,9 +79,9 @@ def test_images_read_in_parts_are_those_read_at_once(model):
 def test_a_set_without_room_is_read_when_needed_to_the_same_bytes(model, monkeypatch):
     kept = model.prepare(IMAGES, CAPTIONS)
     log: list = []
-    monkeypatch.setattr(input_loading, "_SHARE", 0.0)
+    monkeypatch.setattr(_input_loading, "_SHARE", 0.0)
     streamed = model.prepare([Counted(image, log) for image in IMAGES], CAPTIONS)
-    assert isinstance(streamed, input_loading.StreamedInputs)
+    assert isinstance(streamed, _input_loading.StreamedInputs)
     assert streamed.pixels.numel() == 0
     assert len(streamed.pixels) == len(IMAGES)
     log.clear()
@@ -94,7 +94,7 @@ def test_a_set_without_room_is_read_when_needed_to_the_same_bytes(model, monkeyp
 def test_a_run_over_a_streamed_set_is_the_run_over_a_kept_one(toy_groups, tiny_clip_folder, monkeypatch):
     source = load_scorer(str(tiny_clip_folder), "cpu")
     kept = list(run_ttm(source, toy_groups, FAST))[-1]
-    monkeypatch.setattr(input_loading, "_SHARE", 0.0)
+    monkeypatch.setattr(_input_loading, "_SHARE", 0.0)
     streamed = list(run_ttm(source, toy_groups, FAST))[-1]
     np.testing.assert_array_equal(kept.scores, streamed.scores)
     assert weights(kept.model) == weights(streamed.model)

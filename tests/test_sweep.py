@@ -240,7 +240,7 @@ def clip():
 def unshipped(monkeypatch):
     """As if no scores shipped with Crossmatch: everything is scored."""
     monkeypatch.setattr(
-        "core.scoring.shipped.find_scores", lambda scorer, keys: np.full(len(keys), np.nan, dtype=np.float32)
+        "core.scoring._shipped.find_scores", lambda scorer, keys: np.full(len(keys), np.nan, dtype=np.float32)
     )
 
 

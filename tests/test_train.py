@@ -11,7 +11,7 @@ from core.datasets.embeddings import RowImage
 from core.scorers.base import Prepared, Trainable
 from core.scorers.embedding import EmbeddingModel
 from core.scoring.load import load_scorer
-from core.ttm import train
+from core.ttm import _train
 from core.ttm.config import AUGMENTATIONS, PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig
 
 SIZE = 6
@@ -35,7 +35,7 @@ def weights(model):
 
 def fitted(config, batch=8, **more):
     model, data = toy_model()
-    report = train.fit(model, data, *toy_pairs(), config, batch=batch, **more)
+    report = _train.fit(model, data, *toy_pairs(), config, batch=batch, **more)
     return model, report
 
 
@@ -49,12 +49,12 @@ def test_no_step_hashes_the_weights(monkeypatch):
 
 def test_a_gpu_gets_the_next_batch_ready_and_never_more():
     made = []
-    items = train._prefetched(lambda item: made.append(item) or -item, range(4), torch.device("cuda"))
+    items = _train._prefetched(lambda item: made.append(item) or -item, range(4), torch.device("cuda"))
     assert next(items) == 0
     assert 2 not in made  # the second is under way or done, the third waits for the first to be used
     assert list(items) == [-1, -2, -3] and made == [0, 1, 2, 3]
-    assert list(train._prefetched(str, [], torch.device("cuda"))) == []
-    failing = train._prefetched(lambda item: 1 // item, [1, 0, 1], torch.device("cuda"))
+    assert list(_train._prefetched(str, [], torch.device("cuda"))) == []
+    failing = _train._prefetched(lambda item: 1 // item, [1, 0, 1], torch.device("cuda"))
     assert next(failing) == 1
     with pytest.raises(ZeroDivisionError):
         next(failing)
@@ -168,16 +168,16 @@ def test_the_learning_rate_falls_to_a_tenth_and_restarts_lower():
     ],
 )
 def test_a_batch_grows_by_a_tenth_at_most_to_spare_a_small_last_one(count, batch, size):
-    assert train.batch_size(count, batch) == size
+    assert _train.batch_size(count, batch) == size
 
 
 def test_batches_hold_every_index_once_and_depend_on_seed_iteration_and_epoch():
     indices = np.arange(100, 202)
 
     def order(*key):
-        return np.concatenate(train.batches(indices, 50, train.generator_for(*key)))
+        return np.concatenate(_train.batches(indices, 50, _train.generator_for(*key)))
 
-    assert [len(b) for b in train.batches(indices, 50, train.generator_for(0, 1, 0))] == [51, 51]
+    assert [len(b) for b in _train.batches(indices, 50, _train.generator_for(0, 1, 0))] == [51, 51]
     assert sorted(order(0, 1, 0)) == indices.tolist()
     assert (order(0, 1, 0) == order(0, 1, 0)).all()
     for other in [(1, 1, 0), (0, 2, 0), (0, 1, 1)]:
@@ -189,10 +189,10 @@ def test_batches_hold_every_index_once_and_depend_on_seed_iteration_and_epoch():
 
 def test_resize_crop_takes_another_window_of_the_enlarged_image_each_time():
     picture = torch.arange(20 * 20, dtype=torch.float32).reshape(1, 1, 20, 20).expand(8, 3, 20, 20) / 400
-    crops = train.resize_crop(picture, train.generator_for(0, 1, 0))
+    crops = _train.resize_crop(picture, _train.generator_for(0, 1, 0))
     assert crops.shape == picture.shape
     assert len({crop.numpy().tobytes() for crop in crops}) > 1
-    again = train.resize_crop(picture, train.generator_for(0, 1, 0))
+    again = _train.resize_crop(picture, _train.generator_for(0, 1, 0))
     assert torch.equal(crops, again)
     larger = torch.nn.functional.interpolate(picture[:1], (22, 22), mode="bicubic", align_corners=False)[0]
     windows = {larger[:, y : y + 20, x : x + 20].numpy().tobytes() for y in range(3) for x in range(3)}
@@ -203,8 +203,8 @@ def test_jitter_moves_little_and_keeps_left_right_and_colour():
     picture = torch.zeros(16, 3, 64, 64)
     picture[:, 0, 20:30, 4:14] = 3.0  # red, on the left
     picture[:, 2, 20:30, 50:60] = 3.0  # blue, on the right
-    result = train.jitter(picture, train.generator_for(0, 1, 0))
-    assert torch.equal(result, train.jitter(picture, train.generator_for(0, 1, 0)))
+    result = _train.jitter(picture, _train.generator_for(0, 1, 0))
+    assert torch.equal(result, _train.jitter(picture, _train.generator_for(0, 1, 0)))
     assert len({r.numpy().tobytes() for r in result}) == 16
     red, blue = (result[:, c].amax(dim=1).argmax(dim=1) for c in (0, 2))
     assert ((red >= 1) & (red < 17)).all()
@@ -215,7 +215,7 @@ def test_jitter_moves_little_and_keeps_left_right_and_colour():
 
 
 def test_every_named_augmentation_exists():
-    assert tuple(train._AUGMENT) == AUGMENTATIONS
+    assert tuple(_train._AUGMENT) == AUGMENTATIONS
 
 
 def test_augmentation_of_a_model_without_pixels_is_refused():
@@ -241,7 +241,7 @@ def test_training_lowers_the_loss_and_reports_it():
 def test_training_leaves_the_module_in_the_mode_it_found(mode):
     model, data = toy_model()
     model.module.train(mode)
-    train.fit(model, data, *toy_pairs(), TrainConfig(epochs=1), batch=8)
+    _train.fit(model, data, *toy_pairs(), TrainConfig(epochs=1), batch=8)
     assert model.module.training is mode
 
 
@@ -271,7 +271,7 @@ def test_a_group_s_pairs_share_a_batch_in_image_order():
     model = Recorder()
     images = np.arange(21).reshape(7, 3)
     captions = images + 100
-    train.fit(model, Prepared(torch.zeros(0), {}), images, captions, TrainConfig(epochs=2), batch=2)
+    _train.fit(model, Prepared(torch.zeros(0), {}), images, captions, TrainConfig(epochs=2), batch=2)
     assert [len(seen) for seen, _ in model.seen] == [6, 6, 6, 3] * 2
     for seen, read in model.seen:
         assert [i + 100 for i in seen] == read
@@ -301,12 +301,12 @@ def test_a_loss_that_is_not_finite_stops_with_a_sentence():
     model, data = toy_model()
     data.pixels[3] = float("nan")
     with pytest.raises(InputError, match="no longer a finite number at a learning rate of 1e-05; lower lr"):
-        train.fit(model, data, *toy_pairs(), TrainConfig(), batch=8)
+        _train.fit(model, data, *toy_pairs(), TrainConfig(), batch=8)
 
 
 def test_stop_ends_before_the_next_step():
     asked = []
-    with pytest.raises(train.TrainingStopped):
+    with pytest.raises(_train.TrainingStopped):
         fitted(TrainConfig(), stop=lambda: asked.append(1) or len(asked) > 3)
     assert len(asked) == 4
 
@@ -344,7 +344,7 @@ def test_an_embedding_model_is_trainable_scores_cosines_and_survives_saving(tmp_
     expected = [7.0 * float(unit[0][i] @ unit[1][j]) for i, j in pairs]
     np.testing.assert_allclose(model.score_prepared(data, pairs), expected, rtol=1e-5)
     key = model.key
-    train.fit(
+    _train.fit(
         model, data, np.arange(5)[:, None], np.arange(5)[:, None], TrainConfig(lr=0.1, epochs=2), batch=5
     )
     assert model.key != key
@@ -357,7 +357,7 @@ def test_an_embedding_model_is_trainable_scores_cosines_and_survives_saving(tmp_
 def test_a_copy_of_an_embedding_model_is_independent():
     model, data = toy_model()
     before = weights(model)
-    train.fit(model.copy(), data, *toy_pairs(), TrainConfig(lr=0.1, epochs=1), batch=8)
+    _train.fit(model.copy(), data, *toy_pairs(), TrainConfig(lr=0.1, epochs=1), batch=8)
     assert weights(model) == before
 
 

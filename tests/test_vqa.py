@@ -9,7 +9,7 @@ from conftest import COLOURS, draw
 from tiny_models import counted, everything
 
 from core.base.errors import InputError
-from core.scorers.vqa import Answerer, question
+from core.scorers._vqa import Answerer, question
 from core.scoring.load import load_scorer
 
 CAPTIONS = [

@@ -22,7 +22,7 @@ from PIL import Image
 from core import datasets
 from core.base.errors import InputError
 from core.datasets import user_sets
-from core.exchange import import_images as images
+from core.exchange import _import_images as images
 from core.exchange import import_rows, importing
 from core.exchange.import_hub import fetch_parts, list_parts
 from core.exchange.import_rows import ColumnMapping, guess_columns

@@ -12,7 +12,7 @@ from core.metrics import groups as metrics
 from core.runs.checkpoints import write_checkpoint
 from core.runs.description import Iteration
 from core.scorers.embedding import EmbeddingModel
-from core.ttm import checkpoint
+from core.ttm import _checkpoint
 
 
 def world(n=60, m=2, k=2, seed=0, size=12, useful=4, signal=0.6):
@@ -51,7 +51,7 @@ def weights(model):
 
 def checkpointed(folder, step):
     """The checkpoint of a step of `run_ttm` in a run's folder."""
-    save = partial(checkpoint.save_state, state=step.state)
+    save = partial(_checkpoint.save_state, state=step.state)
     return write_checkpoint(folder, Iteration({"iteration": step.iteration}, {}, step.model, save))
 
 

@@ -21,7 +21,7 @@ from core.debiasing.priors import null_sample
 from core.groups import GroupSet
 from core.scenes.sets import SETS
 from core.scorers.score_kinds import KINDS
-from core.scoring import shipped
+from core.scoring import _shipped
 from core.scoring.load import load_scorer, scorer_key, scorer_kind, scorer_names
 from core.scoring.scores import score_groups, score_matrix
 
@@ -34,12 +34,12 @@ def sets() -> dict[str, GroupSet]:
     return {name: load(name, "test").blind() for name in names() if name in SETS}
 
 
-def keys_of(groups: GroupSet) -> list[shipped.Key]:
+def keys_of(groups: GroupSet) -> list[_shipped.Key]:
     """(image key, caption) of every score in (n, m, k), in order."""
     return [(image.key, caption) for g in groups for image in g.images for caption in g.captions]
 
 
-def noise_keys(name: str, tests: dict[str, GroupSet]) -> list[shipped.Key]:
+def noise_keys(name: str, tests: dict[str, GroupSet]) -> list[_shipped.Key]:
     """(image key, caption) of a scorer's noise images and all captions, image by image; none without a prior."""
     kind = KINDS[scorer_kind(name)]
     if not (kind.log_prob and kind.reads_image):
@@ -48,7 +48,7 @@ def noise_keys(name: str, tests: dict[str, GroupSet]) -> list[shipped.Key]:
     return [(image.key, caption) for image in images for caption in captions_of(tests)]
 
 
-def search_keys(name: str) -> list[shipped.Key]:
+def search_keys(name: str) -> list[_shipped.Key]:
     """(image key, query) of the built-in retrieval set's first images and all queries; for one model alone."""
     if name != SEARCHED:
         return []
@@ -67,31 +67,31 @@ def main() -> None:
     tests = sets()
     keys = [key for groups in tests.values() for key in keys_of(groups)]
     noise = [key for name in scorer_names() for key in noise_keys(name, tests)]
-    pairs = shipped.ShippedPairs.of([*keys, *noise, *search_keys(SEARCHED)])
-    shipped.folder().mkdir(parents=True, exist_ok=True)
+    pairs = _shipped.ShippedPairs.of([*keys, *noise, *search_keys(SEARCHED)])
+    _shipped.folder().mkdir(parents=True, exist_ok=True)
     kept = [write_pairs(pairs)]
     for name in scorer_names():
         known = scorer_key(name)
-        if known is None or not shipped.is_current(known, pairs):
+        if known is None or not _shipped.is_current(known, pairs):
             known = measure(name, tests, keys, pairs)
-        kept.append(shipped.score_path(known))
-    for path in set(shipped.folder().glob("*.npz")) - set(kept):
+        kept.append(_shipped.score_path(known))
+    for path in set(_shipped.folder().glob("*.npz")) - set(kept):
         path.unlink()
         print(f"removed {path.name}")
     print(f"{len(kept) - 1} scorers, {sum(path.stat().st_size for path in kept) / 1e6:.2f} MB")
 
 
-def write_pairs(pairs: shipped.ShippedPairs) -> Path:
+def write_pairs(pairs: _shipped.ShippedPairs) -> Path:
     """The file with the pairs, written only where it changes."""
-    path = shipped.folder() / shipped.PAIRS
-    found = shipped.read_pairs(path, (0, time.time_ns())) if path.is_file() else None
+    path = _shipped.folder() / _shipped.PAIRS
+    found = _shipped.read_pairs(path, (0, time.time_ns())) if path.is_file() else None
     if found is None or found.key != pairs.key:
         pairs.write(path)
     return path
 
 
 def measure(
-    name: str, tests: dict[str, GroupSet], keys: list[shipped.Key], pairs: shipped.ShippedPairs
+    name: str, tests: dict[str, GroupSet], keys: list[_shipped.Key], pairs: _shipped.ShippedPairs
 ) -> str:
     """Score all sets without any cache and write the file; the scorer's key."""
     started = time.perf_counter()
@@ -107,7 +107,7 @@ def measure(
     if searched:
         found = load_retrieval(RETRIEVAL)
         values[pairs.places(searched)] = score_matrix(scorer, found.images[:IMAGES], found.queries).ravel()
-    shipped.write_scores(scorer.key, name, pairs, values)
+    _shipped.write_scores(scorer.key, name, pairs, values)
     print(f"{name}: {len(values)} scores in {time.perf_counter() - started:.0f} s", flush=True)
     return scorer.key
 

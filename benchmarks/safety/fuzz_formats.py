@@ -209,7 +209,7 @@ def _images(place: Path) -> list[bytes]:
 
 
 def _read_image(data: bytes, place: Path) -> None:
-    from core.exchange.import_images import RowError, verify_image
+    from core.exchange._import_images import RowError, verify_image
     from core.groups import BytesImage
 
     def check() -> None:

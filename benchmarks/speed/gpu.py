@@ -18,8 +18,8 @@ from benchmarks.speed.scoring import throughput
 from benchmarks.speed.sized import JPEG, on_disk, siglip_b16
 from benchmarks.speed.ttm import compare
 from core.scorers import gradient_caching
+from core.ttm._train import _adamw
 from core.ttm.config import TTMConfig
-from core.ttm.train import _adamw
 
 PAIRS = 100  # of a step, as in [TTM] C.1
 NONE = "This machine has no CUDA GPU, so nothing was measured."

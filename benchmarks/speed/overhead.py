@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from core.groups import ImageRef
-from core.scorers.huggingface import TransformersModel
+from core.scorers._huggingface import TransformersModel
 from core.scoring.load import load_scorer
 from core.ttm.run import TTMRun
 

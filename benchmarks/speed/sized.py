@@ -14,9 +14,9 @@ from PIL import Image
 
 from core.datasets import load
 from core.groups import FileImage, GroupSet
+from core.scorers._huggingface import SiglipTowers, TransformersModel
+from core.scorers._pretrained import ModelParts
 from core.scorers.devices import pick_device
-from core.scorers.huggingface import SiglipTowers, TransformersModel
-from core.scorers.pretrained import ModelParts
 from core.scoring.load import load_scorer
 
 PNG, JPEG = ".png", ".jpg"

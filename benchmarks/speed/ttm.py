@@ -22,11 +22,11 @@ from core.datasets import load
 from core.groups import GroupSet
 from core.matching.groups import Matches, match
 from core.metrics import groups as metrics
-from core.scorers.huggingface import TransformersModel
+from core.scorers._huggingface import TransformersModel
 from core.scoring.load import load_scorer
+from core.ttm._train import batch_size, batches, generator_for, jitter
 from core.ttm.config import PRESETS, TTMConfig, thresholds
 from core.ttm.loop import run_ttm
-from core.ttm.train import batch_size, batches, generator_for, jitter
 
 _FOLD = 16  # images or captions that the baseline scores at once
 

@@ -9,9 +9,9 @@ import typer
 
 from core import datasets
 from core.base.errors import InputError
+from core.cli._output import count_progress, format_metrics, show_json
 from core.cli.given_options import refuse_unused, require_benchmark
 from core.cli.options import Json, Positional, Seed, named
-from core.cli.output import count_progress, format_metrics, show_json
 from core.debiasing.blind import blind_baseline, check_blind, explain
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import check_kind, check_log_prob, estimate_prior, null_sample

@@ -10,8 +10,8 @@ import typer
 
 from core.base.errors import InputError
 from core.base.tables import open_table
+from core.cli._output import ProgressPrinter, print_note, show_json
 from core.cli.options import Json
-from core.cli.output import ProgressPrinter, print_note, show_json
 from core.datasets import user_sets
 from core.exchange.fetch import fetch_benchmark
 from core.exchange.import_hub import fetch_parts, list_parts

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from core.cli._output import print_note, show_json
 from core.cli.given_options import App
 from core.cli.options import Json
-from core.cli.output import print_note, show_json
 from core.doctor import PROBLEM, cache_size, diagnose, human_bytes
 
 cache_app = App(no_args_is_help=True)

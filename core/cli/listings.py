@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from core.base.errors import unknown_name
+from core.cli._output import ProgressPrinter, print_note, show_json
 from core.cli.options import Device, Json, Seed
-from core.cli.output import ProgressPrinter, print_note, show_json
 from core.datasets import DATASETS, benchmark_entry, state
 from core.datasets.base import GRAPHS, GROUPS, RETRIEVAL
 from core.scenes.sets import GLOBAL_SUFFIX, SETS

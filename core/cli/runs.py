@@ -10,8 +10,8 @@ import typer
 
 from core.base.errors import InputError
 from core.cli import options
+from core.cli._output import format_spread, format_step, print_note, show_json, writing
 from core.cli.given_options import App
-from core.cli.output import format_spread, format_step, print_note, show_json, writing
 from core.exchange.model import export_model, push_model
 from core.exchange.runs import import_run
 from core.metrics.groups import GROUP_MATCH

@@ -35,8 +35,8 @@ from core.ttm.defaults import absolute_name
 if TYPE_CHECKING:
     import numpy as np
 
+    from core.cola._training import TrainingState
     from core.cola.tasks import AdaptationTask
-    from core.cola.training import TrainingState
     from core.datasets.sets import Retrieval
     from core.scorers.cola_adapted import AdaptedModel
 
@@ -104,7 +104,7 @@ class StrategyRun(RunDescription):
         final : measure on the test set before and after; without it the curve on validation queries is all there is.
         before : False leaves the base unmeasured.
         """
-        from core.cola.training import train  # torch
+        from core.cola._training import train  # torch
         from core.scorers.cola_adapted import AdaptedModel, load  # torch
 
         settings, tell = self.settings, progress or (lambda share, text: None)
@@ -200,7 +200,7 @@ def save_state(folder: Path, state: TrainingState) -> None:
 
 def load_state(folder: Path) -> TrainingState:
     """What `save_state` wrote."""
-    from core.cola.training import TrainingState  # torch
+    from core.cola._training import TrainingState  # torch
 
     found = json.loads((folder / "training.json").read_text())
     optimizer = None

@@ -11,7 +11,7 @@ import numpy as np
 
 from core import datasets
 from core.base.errors import InputError, unknown_name
-from core.cola.queries import (
+from core.cola._queries import (
     Query,
     SceneGraphIndex,
     crepe_set,
@@ -23,7 +23,7 @@ from core.cola.queries import (
     single_queries,
     unseen_mask,
 )
-from core.cola.training_data import TrainingQueries, builtin_training_queries, graph_training_queries
+from core.cola._training_data import TrainingQueries, builtin_training_queries, graph_training_queries
 from core.datasets.graphs import read_regions
 from core.datasets.sets import GraphSet, Retrieval, RetrievalSet
 from core.groups import GroupSet

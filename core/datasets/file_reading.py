@@ -11,7 +11,7 @@ from typing import Any
 from core.base.errors import InputError
 from core.base.paths import home, is_file
 from core.base.tables import open_table, parse_json, read_bytes
-from core.datasets.images import CroppedImage, ParquetImage
+from core.datasets._images import CroppedImage, ParquetImage
 from core.groups import FileImage, ImageRef
 
 VARIABLE = "CROSSMATCH_DATA"

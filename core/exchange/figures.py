@@ -1,8 +1,8 @@
 """A figure as SVG, PNG, HTML or JSON, without network.
 
 Plotly draws in a browser, so SVG and PNG are drawn by the Chromium, Chrome or Edge of this machine, headless, with the
-plotly.js that the library ships (`kaleido_render.py`): nothing is fetched. `$CROSSMATCH_BROWSER` names another. Without
-a browser HTML and JSON still work, and the camera of every figure in the app saves SVG.
+plotly.js that the library ships (`_kaleido_render.py`): nothing is fetched. `$CROSSMATCH_BROWSER` names another.
+Without a browser HTML and JSON still work, and the camera of every figure in the app saves SVG.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _pictures(figures: Mapping[Path, dict[str, Any]], scale: float) -> dict[Path
             "SVG and PNG are drawn by a browser, and no Chromium, Chrome or Edge is installed; install one, set "
             f"{VARIABLE} to its path, or write .html."
         )
-    from core.exchange.kaleido_render import render_figures  # plotly
+    from core.exchange._kaleido_render import render_figures  # plotly
 
     pictures = render_figures(program, [(figures[path], kind) for path, kind in wanted.items()], scale)
     return dict(zip(wanted, pictures, strict=True))

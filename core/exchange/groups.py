@@ -13,7 +13,7 @@ from core.base import files
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.tables import WRITTEN, write_table
-from core.exchange.packing import packed
+from core.exchange._packing import packed
 from core.groups import BytesImage, FileImage, Group, GroupSet, ImageRef
 
 MANIFEST, IMAGES = "manifest.jsonl", "images"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from core.base.errors import InputError, unknown_name
 from core.base.tables import Row, Table
-from core.exchange.import_images import ImageFinder, ImageStore, RowError
+from core.exchange._import_images import ImageFinder, ImageStore, RowError
 
 MAX_GROUPS = 200_000
 MAX_SIDE = 64  # images or captions of a group

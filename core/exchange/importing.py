@@ -34,7 +34,7 @@ from core.base.paths import is_file, is_folder
 from core.base.tables import READ, Table, open_table
 from core.datasets import user_sets
 from core.datasets.downloads import unpack
-from core.exchange.import_images import ImageStore
+from core.exchange._import_images import ImageStore
 from core.exchange.import_rows import ColumnMapping, DraftGroup, Problem, RowReader, guess_columns
 from core.groups import Group, GroupSet, image_name
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.base.errors import InputError
-from core.exchange.packing import packed
+from core.exchange._packing import packed
 from core.runs.models import adapted_model
 
 if TYPE_CHECKING:

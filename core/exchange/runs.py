@@ -19,7 +19,7 @@ from core.base import files
 from core.base.errors import InputError
 from core.base.paths import is_file, is_folder
 from core.datasets.downloads import unpack
-from core.exchange.packing import packed
+from core.exchange._packing import packed
 from core.runs.models import public
 
 if TYPE_CHECKING:

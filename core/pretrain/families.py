@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from core.pretrain import blip, contrastive, language
+from core.pretrain import _blip, _contrastive, _language
 
-FAMILIES = {**contrastive.FAMILIES, **blip.FAMILIES, **language.FAMILIES}
+FAMILIES = {**_contrastive.FAMILIES, **_blip.FAMILIES, **_language.FAMILIES}

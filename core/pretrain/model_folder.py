@@ -13,11 +13,11 @@ from safetensors.torch import load_file
 from core.base import paths
 from core.base.errors import InputError, unknown_name
 from core.base.files import storage_errors
+from core.pretrain._loop import Progress, Validation, seeded, train
+from core.pretrain._model_card import LOG, write_card
+from core.pretrain._tokens import word_tokenizer
 from core.pretrain.families import FAMILIES
-from core.pretrain.loop import Progress, Validation, seeded, train
-from core.pretrain.model_card import LOG, write_card
 from core.pretrain.recipes import RECIPES, Recipe
-from core.pretrain.tokens import word_tokenizer
 from core.scenes.training_data import training_data
 
 # A text tower that looks at the picture is the same thing as an encoder and as a decoder, the mask aside.

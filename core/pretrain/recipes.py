@@ -42,7 +42,7 @@ class Recipe:
     betas: tuple[float, float] = (0.9, 0.98)
     clip_norm: float = 1.0
     scale_lr: float = 10.0  # the temperature learns this many times faster than the weights
-    table_loss: float = 1.0  # weights of the auxiliary losses (core/pretrain/heads.py), ...
+    table_loss: float = 1.0  # weights of the auxiliary losses (core/pretrain/_heads.py), ...
     told_loss: float = 1.0
     words_loss: float = 1.0
     agrees_loss: float = 0.0

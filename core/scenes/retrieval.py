@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from core.base.errors import InputError, unknown_name
+from core.scenes._shipped_files import SHIPPED, asset_path, damaged, read_rows
 from core.scenes.captions import CaptionTemplate, Phrase, Statement, caption_text
 from core.scenes.render import SceneImage
 from core.scenes.sampler import sample_scene
-from core.scenes.shipped_files import SHIPPED, asset_path, damaged, read_rows
 from core.scenes.world import (
     ATTRIBUTES,
     COLOURS,

@@ -20,12 +20,12 @@ import numpy as np
 
 from core.base.errors import InputError, unknown_name
 from core.groups import Group, GroupSet
-from core.scenes.builders import SETS, DraftGroup, SetSpec
+from core.scenes._builders import SETS, DraftGroup, SetSpec
+from core.scenes._shipped_files import SHIPPED, asset_path, damaged, read_rows, write_rows
 from core.scenes.captions import is_true_of, is_unambiguous
 from core.scenes.render import SceneImage
 from core.scenes.retrieval import NAME as RETRIEVAL
 from core.scenes.retrieval import retrieval_rows
-from core.scenes.shipped_files import SHIPPED, asset_path, damaged, read_rows, write_rows
 from core.scenes.world import SPLITS, Scene, held_out_kinds
 
 _UNSEEN_SHARE = 0.2  # of validation and test groups name a composition that no training scene holds

@@ -198,7 +198,7 @@ class ModelScorer(StreamingScorer):
 
 
 class Trainable(ModelScorer):
-    """A model whose weights can be adapted: what `core/ttm/loop.py` and `core/ttm/train.py` work on."""
+    """A model whose weights can be adapted: what `core/ttm/loop.py` and `core/ttm/_train.py` work on."""
 
     @abstractmethod
     def prepare(self, images: Sequence[ImageRef], captions: Sequence[str]) -> Prepared:

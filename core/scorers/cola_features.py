@@ -10,8 +10,8 @@ import torch
 from torch.nn import functional as F
 
 from core.base.errors import InputError
+from core.scorers._input_loading import Vision
 from core.scorers.contrastive import ContrastiveModel
-from core.scorers.input_loading import Vision
 
 # Whose patch tokens FT late, MM-Pred and MM-Adapter see, and FT late's text tokens: the second-last layer's ([Cola]
 # 11.1, FT Late). The words of the other two are the last layer's, projected.

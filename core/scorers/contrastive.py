@@ -1,6 +1,6 @@
 """Two-tower models, scored by scaled cosine: what the families share (METHODS 4, contrastive).
 
-The families are `huggingface.py` (CLIP, SigLIP, FLAVA and BLIP of transformers) and `openclip.py` (open_clip's models).
+The families are `_huggingface.py` (CLIP, SigLIP, FLAVA and BLIP of transformers) and `_openclip.py`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from PIL import Image
 from torch.nn import functional as F
 
 from core.groups import ImageRef
+from core.scorers._input_loading import Vision, prefetch, prepare
 from core.scorers.base import Augment, Batch, Prepared, TwoTower, collect, used_inputs
 from core.scorers.gradient_caching import ScoringBatchSearch
-from core.scorers.input_loading import Vision, prefetch, prepare
 
 _PAIR_BLOCK = 65_536
 

@@ -17,8 +17,10 @@ import torch
 from transformers.modeling_outputs import BaseModelOutput
 
 from core.groups import ImageRef
+from core.scorers._decoding import ChatScorer, Prefix, text_log_probs
+from core.scorers._pairwise import ImageInput, PairScorer, joining_space, token_log_probs
+from core.scorers._pretrained import ModelParts, load_parts
 from core.scorers.base import ScoredRows, Scorer, StreamingScorer, used_inputs
-from core.scorers.decoding import ChatScorer, Prefix, text_log_probs
 from core.scorers.hub import locate
 from core.scorers.model_folder import read_config
 from core.scorers.null_images import (
@@ -29,8 +31,6 @@ from core.scorers.null_images import (
     null_images,
     null_pixels,
 )
-from core.scorers.pairwise import ImageInput, PairScorer, joining_space, token_log_probs
-from core.scorers.pretrained import ModelParts, load_parts
 
 # The released BLIP checkpoints have two tokens more than BERT's vocabulary: [DEC] 30522 and [ENC] 30523.
 BLIP_VOCABULARY = 30_524

@@ -57,9 +57,9 @@ def converted_copy(scorer: Any, modes: tuple[str, ...], name: str) -> Any:
 
 
 def _converted(scorer: Any, modes: tuple[str, ...], name: str) -> Any:
+    from core.scorers._pairwise import PairScorer  # torch
+    from core.scorers._pretrained import ModelParts  # torch
     from core.scorers.contrastive import ContrastiveModel  # torch
-    from core.scorers.pairwise import PairScorer  # torch
-    from core.scorers.pretrained import ModelParts  # torch
 
     has_towers = isinstance(scorer, ContrastiveModel)
     if not has_towers and not isinstance(scorer, PairScorer):
@@ -91,7 +91,7 @@ def _halved(module: Any, precision: str) -> Any:
     """A copy of a module with half-precision weights, its last layers in float32."""
     import torch
 
-    from core.scorers.pretrained import keep_heads_exact  # torch
+    from core.scorers._pretrained import keep_heads_exact  # torch
 
     own = deepcopy(module).to(getattr(torch, precision))
     keep_heads_exact(own)

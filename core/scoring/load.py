@@ -17,12 +17,12 @@ from core.base.errors import InputError
 from core.base.paths import is_folder
 from core.base.public_mode import check_source
 from core.runs.models import run_source
+from core.scorers.families import FAMILIES, kind_by_family
 from core.scorers.hub import builtin_models, family, locate
 from core.scorers.inference_modes import converted_copy, key_of, split_prefix
 from core.scorers.model_folder import file_states, files_key, model_files, read_config
 from core.scorers.null_images import DEFAULT_NULL_COUNT, blind_key, null_images, null_pixels
 from core.scorers.score_kinds import KINDS, kind_key, kinds_of
-from core.scoring.families import FAMILIES, kind_by_family
 
 if TYPE_CHECKING:
     from core.scorers.base import Scorer

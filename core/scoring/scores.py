@@ -22,8 +22,8 @@ from core.groups import GroupSet, ImageRef
 from core.matching.groups import check_scores
 from core.scorers.api import ApiScorer, CallEstimate
 from core.scorers.base import ScoredRows, Scorer, used_inputs
-from core.scoring import shipped
-from core.scoring.shipped import Key
+from core.scoring import _shipped
+from core.scoring._shipped import Key
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
@@ -206,9 +206,9 @@ class ScoreCache:
     def get(self, scorer: str, keys: Sequence[Key]) -> np.ndarray:
         """Known scores of (image key, caption) pairs under a scorer's key, float32 (p,); NaN where unknown.
 
-        Those that ship with Crossmatch (`core/scoring/shipped.py`) are known from the start.
+        Those that ship with Crossmatch (`core/scoring/_shipped.py`) are known from the start.
         """
-        values = shipped.find_scores(scorer, keys)
+        values = _shipped.find_scores(scorer, keys)
         unknown = np.flatnonzero(np.isnan(values))
         values[unknown] = self._stored(scorer, [keys[i] for i in unknown.tolist()])
         return values

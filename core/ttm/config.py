@@ -17,7 +17,7 @@ from pydantic import Field, Strict, model_validator
 from core.base.errors import InputError
 from core.base.settings import Count, Names, Positive, Seed, Settings, Share, one_of
 
-AUGMENTATIONS = ("none", "resize-crop", "jitter")  # what each does: core/ttm/train.py
+AUGMENTATIONS = ("none", "resize-crop", "jitter")  # what each does: core/ttm/_train.py
 PRECISIONS = ("float32", "bfloat16")
 SCHEDULES = ("linear", "cosine", "constant", "ascending")
 VARIANTS = ("group", "global")

@@ -1,6 +1,6 @@
 """Test-time matching: adapt a model to the matchings that it induces itself, right or wrong.
 
-What is scored, labelled and selected is in `pseudolabels.py`. SimpleMatch, on the same engine, is in `simplematch.py`.
+What is scored, labelled and selected is in `_pseudolabels.py`. SimpleMatch, on the same engine, is in `simplematch.py`.
 Sources: [TTM] sections 3.1, 3.2, 3.2.1, Algorithm 1, C.1 (METHODS 3).
 """
 
@@ -22,8 +22,7 @@ from core.matching.groups import Matches
 from core.scorers import lora
 from core.scorers.base import Trainable
 from core.scorers.inference_modes import split_prefix
-from core.ttm.config import TrainConfig, TTMConfig, thresholds
-from core.ttm.pseudolabels import (
+from core.ttm._pseudolabels import (
     PreparedGroups,
     is_global,
     match_scored,
@@ -32,7 +31,8 @@ from core.ttm.pseudolabels import (
     score_and_match,
     select,
 )
-from core.ttm.train import FitReport, TrainingStopped, fit, generator_for
+from core.ttm._train import FitReport, TrainingStopped, fit, generator_for
+from core.ttm.config import TrainConfig, TTMConfig, thresholds
 
 Selector = Callable[[Matches], np.ndarray]
 Progress = Callable[[float, str], None]

@@ -24,10 +24,10 @@ from core.metrics import groups as metrics
 from core.runs.description import Iteration, Progress, Remains, RunDescription, Stop
 from core.runs.models import origin
 from core.scoring.load import load_scorer, scorer_kind
-from core.ttm import checkpoint as checkpoints
+from core.ttm import _checkpoint as checkpoints
+from core.ttm._model_card import card, library_of
 from core.ttm.config import SimpleMatchConfig, TTMConfig
 from core.ttm.defaults import absolute_name, configured
-from core.ttm.model_card import card, library_of
 from core.ttm.records import ProgressPlan, projected_coverage, step_arrays, step_record
 from core.ttm.transfer import adapted_pool
 

@@ -14,13 +14,13 @@ import torch
 from torch.nn import functional as F
 
 from core.base.errors import InputError
-from core.scorers.decoding import ChatScorer, Prefix
+from core.scorers._decoding import ChatScorer, Prefix
+from core.scorers._matching_head import with_first_token
+from core.scorers._pairwise import ImageInput, PairScorer, joining_space
+from core.scorers._pretrained import ModelParts, load_parts
 from core.scorers.generative import QueryScorer
 from core.scorers.hub import locate
-from core.scorers.matching_head import with_first_token
 from core.scorers.model_folder import read_config
-from core.scorers.pairwise import ImageInput, PairScorer, joining_space
-from core.scorers.pretrained import ModelParts, load_parts
 from core.scorers.score_kinds import QUESTION
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from core.base.errors import InputError
-from core.cola.queries import (
+from core.cola._queries import (
     Query,
     SceneGraphIndex,
     combination_of,
@@ -169,7 +169,7 @@ def graph_training_queries(
     most: int = 50_000,
     regions: Sequence[tuple[int, str]] = (),
 ) -> TrainingQueries:
-    """Training material from scene graphs of any source; arguments as in `core.cola.queries`.
+    """Training material from scene graphs of any source; arguments as in `core.cola._queries`.
 
     regions : (image index, caption) of region descriptions, which Visual Genome has; the graphs know only whom a
     region caption belongs to. Raises InputError where a mix asks for what is not there.

@@ -18,7 +18,7 @@ from transformers import (
     SiglipProcessor,
 )
 
-from core.pretrain.layers import (
+from core.pretrain._layers import (
     Batch,
     ForwardResult,
     ModelFamily,
@@ -29,8 +29,8 @@ from core.pretrain.layers import (
     trimmed,
     vision_settings,
 )
+from core.pretrain._tokens import PAD, image_settings
 from core.pretrain.recipes import Recipe
-from core.pretrain.tokens import PAD, image_settings
 from core.scenes.render import MODEL_SIZE
 
 # CLIP

@@ -6,9 +6,9 @@ import torch
 from torch.nn import functional as F
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from core.pretrain.layers import Batch, ForwardResult, ModelFamily, trimmed
+from core.pretrain._layers import Batch, ForwardResult, ModelFamily, trimmed
+from core.pretrain._tokens import BOS, EOS, PAD
 from core.pretrain.recipes import Recipe
-from core.pretrain.tokens import BOS, EOS, PAD
 
 
 def _build_language(recipe: Recipe, words: int) -> GPT2LMHeadModel:

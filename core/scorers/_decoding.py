@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import torch
 
 from core.base.errors import InputError
-from core.scorers.pairwise import ImageInput, PairScorer, token_log_probs
-from core.scorers.pretrained import ModelParts
+from core.scorers._pairwise import ImageInput, PairScorer, token_log_probs
+from core.scorers._pretrained import ModelParts
 
 # Bytes that the repeated keys and values of one batch may take.
 _CACHE_BUDGET = 1 << 30

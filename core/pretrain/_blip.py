@@ -15,8 +15,8 @@ from transformers import (
     BlipProcessor,
 )
 
-from core.pretrain.language import mean_log_probability, next_word_loss
-from core.pretrain.layers import (
+from core.pretrain._language import mean_log_probability, next_word_loss
+from core.pretrain._layers import (
     Batch,
     ForwardResult,
     ModelFamily,
@@ -28,8 +28,8 @@ from core.pretrain.layers import (
     trimmed,
     vision_settings,
 )
+from core.pretrain._tokens import BOS, EOS, NO, PAD, YES, image_settings, questions
 from core.pretrain.recipes import Recipe
-from core.pretrain.tokens import BOS, EOS, NO, PAD, YES, image_settings, questions
 
 _ITC_SCALE = 20.0  # BlipForImageTextRetrieval has no temperature of its own: its ITC score is the bare cosine
 

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from core.base.errors import InputError
-from core.cola.training_data import TrainingQueries
+from core.cola._training_data import TrainingQueries
 from core.scorers.base import Prepared
 from core.scorers.cola_adapted import AdaptedModel
 from core.scorers.cola_config import AdaptConfig

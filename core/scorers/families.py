@@ -7,20 +7,20 @@ from pathlib import Path
 from core.scorers.score_kinds import CHAT_TYPES, KINDS, TEXT_TYPES, natural_kind
 
 # A family is the `model_type` of a model's config.json, or a prefix of the name
-# (`open_clip:ViT-B-32/laion2b_s34b_b79k`). Each has its module in `core.scorers`, with a function
+# (`open_clip:ViT-B-32/laion2b_s34b_b79k`). Each has its module in this folder, with a function
 # `load(name, source, device, kind)`; "" stands for the module of the kind of score that the architecture gives.
 FAMILIES: dict[str, str] = {
-    **dict.fromkeys(("clip", "siglip", "siglip2"), "huggingface"),
-    "open_clip": "openclip",
+    **dict.fromkeys(("clip", "siglip", "siglip2"), "_huggingface"),
+    "open_clip": "_openclip",
     "crossmatch-embedding": "embedding",
     "crossmatch-adapted": "cola_adapted",  # one of Cola's strategies on its base
     "python": "plugins",  # scorers of installed packages
     "api": "api",  # endpoints that return log-probabilities
     # Models that read image and caption together, or caption alone: a prefix for every kind ...
-    **dict.fromkeys(("itm", "itc"), "matching_head"),
+    **dict.fromkeys(("itm", "itc"), "_matching_head"),
     **dict.fromkeys(("vgpt", "blind"), "generative"),
-    **dict.fromkeys(("vqa", "vqa-log"), "vqa"),
-    "lm": "language",
+    **dict.fromkeys(("vqa", "vqa-log"), "_vqa"),
+    "lm": "_language",
     # ... and the model types that are known without one.
     **dict.fromkeys(("blip", "blip-2", "instructblip", "flava", *CHAT_TYPES, *TEXT_TYPES), ""),
 }

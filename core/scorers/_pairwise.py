@@ -18,12 +18,12 @@ from torch.nn import functional as F
 
 from core.base.errors import InputError
 from core.groups import ImageRef
+from core.scorers._input_loading import prefetch
+from core.scorers._pretrained import ModelParts
 from core.scorers.base import ModelScorer
 from core.scorers.contrastive import warn_of_cut_captions
 from core.scorers.gradient_caching import ScoringBatchSearch
-from core.scorers.input_loading import prefetch
 from core.scorers.null_images import NullImage
-from core.scorers.pretrained import ModelParts
 
 # An image as a model gets it: opened, or null and thus drawn as pixels.
 ImageInput = Image.Image | NullImage

@@ -14,10 +14,10 @@ from PIL import Image
 
 from core.base.errors import InputError, unknown_name
 from core.base.paths import is_folder
+from core.scorers._input_loading import Vision
 from core.scorers.contrastive import ContrastiveModel
 from core.scorers.devices import pick_device
 from core.scorers.hub import snapshot
-from core.scorers.input_loading import Vision
 from core.scorers.lora import merged_state
 from core.scorers.model_folder import (
     OPEN_CLIP_WEIGHTS,

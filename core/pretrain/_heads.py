@@ -11,8 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from core.pretrain.layers import TextStates
-from core.pretrain.tokens import vocabulary
+from core.pretrain._layers import TextStates
+from core.pretrain._tokens import vocabulary
 from core.scenes.training_data import LABELS
 from core.scenes.world import COLOURS, SHAPES
 

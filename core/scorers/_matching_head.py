@@ -1,7 +1,7 @@
 """Matching heads (ITM) of BLIP, BLIP-2's Q-Former and FLAVA, and BLIP-2's contrastive score (METHODS 4).
 
 ITM: the logit of a match minus that of no match; its sigmoid is P(match), which saturates and would tie. ITC of BLIP
-and FLAVA, which have plain towers, is in `huggingface.py`.
+and FLAVA, which have plain towers, is in `_huggingface.py`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from torch.nn import functional as F
 
 from core.base.errors import InputError
 from core.groups import ImageRef
-from core.scorers import huggingface
+from core.scorers import _huggingface
+from core.scorers._huggingface import blip_caption_embeddings, blip_contrast
+from core.scorers._pairwise import ImageInput, PairScorer
+from core.scorers._pretrained import ModelParts, load_parts, save_parts
 from core.scorers.base import Augment, Prepared, ScoredRows, Scorer, Trainable, by_block, collect, used_inputs
 from core.scorers.contrastive import cosines
 from core.scorers.generative import BLIP_VOCABULARY
 from core.scorers.hub import locate
-from core.scorers.huggingface import blip_caption_embeddings, blip_contrast
 from core.scorers.model_folder import read_config
-from core.scorers.pairwise import ImageInput, PairScorer
-from core.scorers.pretrained import ModelParts, load_parts, save_parts
 
 # The released BLIP checkpoints were trained with [ENC] in the place of [CLS] wherever the text encoder sees an image.
 # transformers leaves [CLS] there (its issues 22732 and 25629).
@@ -242,7 +242,7 @@ def load(name: str, source: str, device: str = "auto", kind: str = "itm") -> Sco
             f"The model in {folder} is of type {model!r} without a matching head; choose a BLIP, BLIP-2 or FLAVA one."
         )
     if kind == "itc" and model != "blip-2":
-        return huggingface.load(name, source, device, kind)
+        return _huggingface.load(name, source, device, kind)
     if "FlavaModel" in (config.get("architectures") or ()):
         raise InputError(f"The FLAVA model in {folder} has no matching head; use itc:{name} instead.")
     made, auto = _CLASSES[model, kind]

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, evaluate
+from core.pretrain._heads import SceneHeads
+from core.pretrain._layers import Batch, ForwardResult, Score
+from core.pretrain._tokens import pixels, token_ids
 from core.pretrain.families import FAMILIES
-from core.pretrain.heads import SceneHeads
-from core.pretrain.layers import Batch, ForwardResult, Score
 from core.pretrain.recipes import Recipe
-from core.pretrain.tokens import pixels, token_ids
 from core.scenes.minimal_pairs import RELATIVE
 from core.scenes.render import SceneImage, render_many
 from core.scenes.sets import build

@@ -10,11 +10,11 @@ import torch
 from PIL import Image
 
 from core.base.errors import InputError
+from core.scorers._input_loading import Vision
+from core.scorers._pretrained import ModelParts, load_parts, save_parts
 from core.scorers.contrastive import ContrastiveModel, cosines, symmetric_cross_entropy
 from core.scorers.hub import locate
-from core.scorers.input_loading import Vision
 from core.scorers.model_folder import read_config
-from core.scorers.pretrained import ModelParts, load_parts, save_parts
 
 
 class TransformersModel(ContrastiveModel):
