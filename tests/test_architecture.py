@@ -33,6 +33,7 @@ READS_TRUTH = {
 }
 # Imports of core inside functions: on the command line and in the worker, which wait for nobody's pandas, and where a
 # comment names the heavy library that stays out.
+SURFACE = 860  # on its way to 600
 HEAVY = {"torch", "transformers", "openai", "ray", "gradio", "numpy", "scipy", "pandas", "plotly", "pydantic"}
 
 
@@ -56,6 +57,17 @@ def imports(path: Path) -> set[str]:
     return plain | {node.module or "" for node in nodes(path, ast.ImportFrom)}
 
 
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Like `imports`, with `core.scorers._pairwise` for `from core.scorers import _pairwise` too."""
+    members = {f"{n.module}.{alias.name}" for n in nodes(path, ast.ImportFrom) for alias in n.names}
+    return imports(path) | members
+
+
 def test_rooms_import_the_rooms_below_them_alone():
     assert lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == 0
 
@@ -63,6 +75,41 @@ def test_rooms_import_the_rooms_below_them_alone():
 def test_truth_is_named_by_the_listed_files_and_by_no_other():
     found = {str(p.relative_to(ROOT / "core")) for p in CORE if any("truth" in n.lower() for n in names(p))}
     assert found == READS_TRUTH
+
+
+def room(module: str) -> str:
+    """`core.scorers` of `core.scorers._pairwise`; a file beside the rooms is its own."""
+    return ".".join(module.split(".")[:2])
+
+
+def test_a_module_with_an_underscore_is_imported_inside_its_room_alone():
+    """What a room keeps to itself. Tests and benchmarks may look at it."""
+    private = {
+        module_name(path) for path in CORE if path.stem.startswith("_") and not path.stem.startswith("__")
+    }
+    outside = {
+        f"{short(path)} imports {module}"
+        for path in [*CORE, *PAGES, ROOT / "gradio_app.py", *sorted((ROOT / "crossmatch").glob("*.py"))]
+        for module in imported_modules(path) & private
+        if room(module) != room(module_name(path))
+    }
+    assert private and not outside
+
+
+def test_the_surface_of_core_stays_small():
+    """Public functions and classes of public modules, and what an `__init__` gives of the others (DESIGN 1)."""
+    public = [path for path in CORE if path.stem == "__init__" or not path.stem.startswith("_")]
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    defined = [n.name for path in public for n in ast.parse(path.read_text()).body if isinstance(n, kinds)]
+    given = [
+        alias.name
+        for path in public
+        if path.stem == "__init__"
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2].startswith("_")
+        for alias in node.names
+    ]
+    assert len([name for name in [*defined, *given] if not name.startswith("_")]) <= SURFACE
 
 
 @pytest.mark.parametrize("path", CORE, ids=short)

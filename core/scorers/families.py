@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from core.scorers.score_kinds import CHAT_TYPES, KINDS, TEXT_TYPES, natural_kind
+
+if TYPE_CHECKING:
+    from core.scorers.base import Scorer
 
 # A family is the `model_type` of a model's config.json, or a prefix of the name
 # (`open_clip:ViT-B-32/laion2b_s34b_b79k`). Each has its module in this folder, with a function
@@ -31,3 +36,10 @@ def kind_by_family(family: str, source: str) -> str | None:
     if family in KINDS:
         return family
     return None if FAMILIES.get(family) else natural_kind(Path(source).expanduser())
+
+
+def load_family(family: str, name: str, source: str, device: str, **more: Any) -> Scorer:
+    """The scorer `name` by its family's module; `more` is what one family alone asks for."""
+    kind = kind_by_family(family, source)
+    module = import_module(f"core.scorers.{FAMILIES[family] or FAMILIES[kind or family]}")
+    return module.load(name, source, device, kind, **more)

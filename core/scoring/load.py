@@ -8,7 +8,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
-from importlib import import_module
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from core.base.errors import InputError
 from core.base.paths import is_folder
 from core.base.public_mode import check_source
 from core.runs.models import run_source
-from core.scorers.families import FAMILIES, kind_by_family
+from core.scorers.families import FAMILIES, kind_by_family, load_family
 from core.scorers.hub import builtin_models, family, locate
 from core.scorers.inference_modes import converted_copy, key_of, split_prefix
 from core.scorers.model_folder import file_states, files_key, model_files, read_config
@@ -65,10 +64,8 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
 def _load(chosen: str, name: str, source: str, device: str) -> Scorer:
     if chosen in ("api", "python") and device not in ("auto", "cpu"):
         raise InputError(f"{name} chooses by itself where it runs; leave the device {device} out.")
-    kind = kind_by_family(chosen, source)
-    module = import_module(f"core.scorers.{FAMILIES[chosen] or FAMILIES[kind or chosen]}")
-    base = {"load_base": load_base} if chosen == "crossmatch-adapted" else {}
-    return module.load(name, source, device, kind, **base)
+    more = {"load_base": load_base} if chosen == "crossmatch-adapted" else {}
+    return load_family(chosen, name, source, device, **more)
 
 
 def load_base(name: str, device: str = "auto") -> ContrastiveModel:
