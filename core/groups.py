@@ -20,7 +20,7 @@ from core.base.errors import InputError
 from core.base.limits import limits
 
 # Pillow knows more, and starts other programs for some.
-FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
+_FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 
 
 @runtime_checkable
@@ -44,7 +44,7 @@ def decode(data: bytes, where: str, side: int | None = None, most: int | None = 
     (None: the limit in force).
     """
     try:
-        image = Image.open(io.BytesIO(data), formats=FORMATS)
+        image = Image.open(io.BytesIO(data), formats=_FORMATS)
         _check_pixels(image, where, most or limits().pixels)
         if side is None:
             return image.convert("RGB")

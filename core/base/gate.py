@@ -23,9 +23,9 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+_Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+_Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+_App = Callable[[Scope, _Receive, _Send], Awaitable[None]]
 
 log = logging.getLogger("crossmatch.gate")
 
@@ -202,7 +202,7 @@ class Gate:
 
     def __init__(
         self,
-        app: App,
+        app: _App,
         uploads: str,
         limits: Limits | None = None,
         closed: str = "(?!)",
@@ -219,7 +219,7 @@ class Gate:
         self._warned = False
         self._quota = Quota(self.limits.quota, self.limits.window)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: _Receive, send: _Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
@@ -235,7 +235,7 @@ class Gate:
                 "Requests name a proxy: set %s to its address, or all visitors share one's limits.", _PROXIES
             )
 
-    async def _request(self, scope: Scope, receive: Receive, send: Send, who: str) -> None:
+    async def _request(self, scope: Scope, receive: _Receive, send: _Send, who: str) -> None:
         upload = scope["method"] in ("PUT", "POST") and bool(self._uploads.match(scope["path"]))
         take = (lambda count: self._quota.take(who, count)) if upload else None
         answer = _Answer(send)
@@ -265,7 +265,7 @@ class Gate:
         if self._closed.match(scope["path"]):
             raise Refused(404, "Page not found.")
 
-    async def _connection(self, scope: Scope, receive: Receive, send: Send, who: str) -> None:
+    async def _connection(self, scope: Scope, receive: _Receive, send: _Send, who: str) -> None:
         try:
             self._check(scope)
             _pass(self._openings, who)
@@ -284,7 +284,7 @@ def _pass(bucket: _Bucket, who: str) -> None:
     bucket.take(who)
 
 
-def _paced(receive: Receive, bucket: _Bucket) -> Receive:
+def _paced(receive: _Receive, bucket: _Bucket) -> _Receive:
     """`receive`, that takes its time where messages come faster than anybody clicks."""
 
     async def paced() -> MutableMapping[str, Any]:
@@ -296,7 +296,7 @@ def _paced(receive: Receive, bucket: _Bucket) -> Receive:
     return paced
 
 
-async def _close(send: Send) -> None:
+async def _close(send: _Send) -> None:
     """Refuse or end a web socket: 1013, try again later."""
     with suppress(Exception):  # it is closed already
         await send({"type": "websocket.close", "code": 1013})
@@ -308,7 +308,7 @@ class _Body:
     """
 
     def __init__(
-        self, receive: Receive, answer: _Answer, limits: Limits, take: Callable[[int], None] | None
+        self, receive: _Receive, answer: _Answer, limits: Limits, take: Callable[[int], None] | None
     ) -> None:
         self._receive, self._answer, self._take = receive, answer, take
         self._left = limits.body if take is None else limits.file
@@ -339,7 +339,7 @@ class _Body:
 class _Answer:
     """`send`, until the request is refused; from then on what the app says goes nowhere."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: _Send) -> None:
         self._send, self.status, self.refused = send, 0, False
 
     async def __call__(self, message: MutableMapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from core.base.errors import InputError
 from core.base.public_mode import UPLOAD_MB, is_public
 
 
-class Limits(NamedTuple):
+class _Limits(NamedTuple):
     """The most that one file, or one computation on its content, may ask for: here on your own machine."""
 
     file: int = 2 << 30  # bytes of a file of scores or embeddings
@@ -35,8 +35,8 @@ class Limits(NamedTuple):
     pixels: int = 50_000_000  # of one image
 
 
-LOCAL = Limits()
-PUBLIC = Limits(
+LOCAL = _Limits()
+PUBLIC = _Limits(
     file=UPLOAD_MB << 20,
     unfolded=64 << 20,
     line=4 << 20,
@@ -70,7 +70,7 @@ _SMALL = 64 << 20  # bytes: less than this is never asked about
 _SHARE = 0.8  # of the memory that is left
 
 
-def limits() -> Limits:
+def limits() -> _Limits:
     """The limits in force."""
     return PUBLIC if is_public() else LOCAL
 
@@ -88,7 +88,7 @@ def refusal(what: object, **asked: int) -> str | None:
 
 
 def check(what: object, **asked: int) -> None:
-    """Raise InputError for the first amount that is more than its limit. asked : amounts by their names in `Limits`.
+    """Raise InputError for the first amount that is more than its limit. asked : amounts by their names in `_Limits`.
 
     >>> check("x.npz", groups=10)
     """

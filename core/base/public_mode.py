@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 UPLOAD_MB = 20  # one uploaded file
 # The most that one run may ask for: groups to adapt on, iterations, SimpleMatch's rounds, epochs per iteration.
 MAX_SETTINGS = {"groups": 300, "iterations": 10, "rounds": 30, "epochs": 20, "lora_rank": 64}
-SPLITS = ("test",)  # the one whose scores ship
+_SPLITS = ("test",)  # the one whose scores ship
 MAX_LIVE_RUNS = 4  # runs of one visitor that may wait or work at a time
 MAX_LIVE_PER_ADDRESS = 8
 MAX_QUEUED_RUNS = 20  # runs of all visitors together
@@ -145,8 +145,8 @@ def _check_job(job: Mapping[str, Any]) -> None:
     """Raises InputError for a run that is not for visitors, or too large for them."""
     check_benchmark(str(job.get("benchmark", "")))
     check_source(str(job.get("model", "")))
-    if job.get("split") not in (None, "", *SPLITS):
-        raise InputError(f"The split {job['split']!r} is not available on this server; choose {SPLITS[0]}.")
+    if job.get("split") not in (None, "", *_SPLITS):
+        raise InputError(f"The split {job['split']!r} is not available on this server; choose {_SPLITS[0]}.")
     if job.get("device") not in (None, "auto"):  # every device has a queue of its own
         raise InputError("On this server every run uses the server's device; leave it at auto.")
     _check_size(job)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # doctor and the lists of benchmarks wait for none of them
     import numpy as np
     import pyarrow as pa
 
-SLACK, MOST_RATIO = 64 << 20, 100  # a file may unfold to this much and a hundred times its size
+SLACK, _MOST_RATIO = 64 << 20, 100  # a file may unfold to this much and a hundred times its size
 _BATCH = 32  # rows of a Parquet file in memory at once: they may hold images
 
 
@@ -138,7 +138,7 @@ def read_bytes(path: Path | str, data: bytes | None = None, name: str | None = N
     return content
 
 
-def read_text(path: Path | str, data: bytes | None = None, name: str | None = None) -> bytes:
+def _read_text(path: Path | str, data: bytes | None = None, name: str | None = None) -> bytes:
     """A text file as UTF-8 without a byte order mark; UTF-16 with one, as Excel writes it, is converted."""
     content = read_bytes(path, data, name)
     try:
@@ -174,7 +174,7 @@ class _Csv(Table):
 
     def __init__(self, paths: Sequence[Path], data: bytes | None, name: str) -> None:
         super().__init__(paths[0], name)
-        content = read_text(paths[0], data, name)
+        content = _read_text(paths[0], data, name)
         self._content = content if content.endswith((b"\n", b"\r")) else content + b"\n"
         self._header, self._mark, self._skipped = self._read_header()
 
@@ -273,7 +273,7 @@ class _Json(Table):
 
     def __init__(self, paths: Sequence[Path], data: bytes | None, name: str) -> None:
         super().__init__(paths[0], name)
-        self._content = read_text(paths[0], data, name)
+        self._content = _read_text(paths[0], data, name)
         self._whole = parse_json(self._content, name) if paths[0].suffix.lower() == ".json" else None
         if self._whole is not None and not isinstance(self._whole, list):
             raise InputError(f"{name} is not a JSON list; write a list with one object per group.")
@@ -402,7 +402,7 @@ def _kind(path: Path) -> str:
 
 def _most_bytes(content: bytes) -> int:
     """Bytes that a file may hold once it is decompressed: a small file that claims far more is a trap."""
-    return min(limits().unfolded, SLACK + MOST_RATIO * len(content))
+    return min(limits().unfolded, SLACK + _MOST_RATIO * len(content))
 
 
 # --- NPZ

@@ -25,14 +25,14 @@ from core.scoring.scores import ScoreCache, score_groups
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = (
+_COLUMNS = (
     "set", "shape", "metric", "groups", "before", "before_low", "before_high", "after", "after_low", "after_high",
     "chance", "difference", "low", "high", "fixed", "broken", "p_value", "ties_before", "ties_after",
 )  # fmt: skip
-COST_FILE = "cost.csv"  # in a run's folder
+_COST_FILE = "cost.csv"  # in a run's folder
 
 
-class AdaptedOrigin(NamedTuple):
+class _AdaptedOrigin(NamedTuple):
     """Where an adapted model comes from: what loads it, its base, and the benchmark it was adapted on ("": unknown)."""
 
     source: str
@@ -40,7 +40,7 @@ class AdaptedOrigin(NamedTuple):
     benchmark: str
 
 
-def origin(model: str, base: str | None = None) -> AdaptedOrigin:
+def origin(model: str, base: str | None = None) -> _AdaptedOrigin:
     """An adapted model by `run/ID` or folder; the run, the manifest or the configuration names the base unless given.
 
     The same kind of score is compared: a base `itc:NAME` makes `itc:` of a folder that would load as a matching head.
@@ -57,10 +57,12 @@ def origin(model: str, base: str | None = None) -> AdaptedOrigin:
     known = base or facts.get("base")
     if not known:
         raise InputError(f"{model} does not say what it was adapted from; name its base.")
-    return AdaptedOrigin(_with_score_kind(source, known), base_source(known), str(facts.get("benchmark", "")))
+    return _AdaptedOrigin(
+        _with_score_kind(source, known), base_source(known), str(facts.get("benchmark", ""))
+    )
 
 
-def _origin_of_run(model: str, source: str, base: str | None) -> AdaptedOrigin:
+def _origin_of_run(model: str, source: str, base: str | None) -> _AdaptedOrigin:
     """From the run's own description: the published manifest leaves paths of this machine out."""
     config = RunStore().get(model.removeprefix("run/")).config
     if config.get("embeddings"):
@@ -68,7 +70,7 @@ def _origin_of_run(model: str, source: str, base: str | None) -> AdaptedOrigin:
             f"{model} scores its embeddings file alone; there are no other sets to measure it on."
         )
     known = base or config["model"]
-    return AdaptedOrigin(_with_score_kind(source, known), base_source(known), str(config["benchmark"]))
+    return _AdaptedOrigin(_with_score_kind(source, known), base_source(known), str(config["benchmark"]))
 
 
 def _with_score_kind(source: str, base: str) -> str:
@@ -114,8 +116,8 @@ def cost_table(
     for done, name in enumerate(chosen):
         if say is not None:
             say(f"measuring {name}")
-        rows += set_rows(name, before, after, groups, _within(progress, done, len(chosen)))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+        rows += _set_rows(name, before, after, groups, _within(progress, done, len(chosen)))
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
 def _within(
@@ -132,7 +134,7 @@ def run_table(
 ) -> pd.DataFrame:
     """`cost_table` of a finished run on every other set at hand, kept in the run's folder for whoever looks next."""
     table = cost_table(f"run/{run_id}", say=say, progress=progress, device=device)
-    path = RunStore().folder(run_id) / COST_FILE
+    path = RunStore().folder(run_id) / _COST_FILE
     with files.storage_errors(path):
         files.write_bytes(path, table.to_csv(index=False).encode())
     return table
@@ -142,11 +144,11 @@ def cached_table(folder: Path) -> pd.DataFrame | None:
     """What `run_table` left in a run's folder; None where nobody has measured it yet."""
     import pandas as pd
 
-    path = folder / COST_FILE
+    path = folder / _COST_FILE
     return pd.read_csv(path) if path.is_file() else None
 
 
-def set_rows(
+def _set_rows(
     name: str,
     before: Any,
     after: Any,

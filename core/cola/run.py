@@ -136,7 +136,7 @@ class StrategyRun(RunDescription):
                 tell(report.epoch / settings.epochs, "measuring on test queries")
                 scorer = load_base(model.base_name, self.device) if report.epoch == 0 else model
                 started = perf_counter()
-                record["test"], found = measure(scorer, task)
+                record["test"], found = _measure(scorer, task)
                 record["measured_in"] = perf_counter() - started
                 arrays |= found
             yield Iteration(record, arrays, model, partial(save_state, state=now))
@@ -232,7 +232,7 @@ def evaluation(found: Retrieval, scores: np.ndarray) -> Any:
     )
 
 
-def measure(scorer: Any, task: AdaptationTask) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _measure(scorer: Any, task: AdaptationTask) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Everything a task measures of a scorer: JSON-safe metrics, and arrays for later comparisons."""
     scores = score_retrieval(scorer, task.test)
     record: dict[str, Any] = {

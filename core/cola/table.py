@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEEDS = (0, 1, 2)
-BASE = "base"  # the strategy column of the model before
+_BASE = "base"  # the strategy column of the model before
 # Columns of a row that are no metric.
 _FACTS = ("strategy", "fusion", "mix", "seed", "lr", "trained", "model", "base_key")
 # What stands in the short table: metric and part.
-HEADLINES = (
+_HEADLINES = (
     (COLA_MAP, "all"),
     (COLA_MAP, "seen"),
     (COLA_MAP, "unseen"),
@@ -41,7 +41,7 @@ HEADLINES = (
     ("crepe", "all"),
 )
 # The paper's claim: a multimodal adapter on frozen features beats tuning the encoders.
-COMPARED = ("mm-adapter", ("linear", "prompt-tune", "ft-all", "ft-late", "mm-pred", BASE))
+_COMPARED = ("mm-adapter", ("linear", "prompt-tune", "ft-all", "ft-late", "mm-pred", _BASE))
 
 
 def cached_result(job: StrategyRun, cache: Path | None = None, progress: Any = None) -> dict[str, Any]:
@@ -125,24 +125,24 @@ def _options_of(strategy: str, options: Mapping[str, Any] | None) -> dict[str, A
 def run_jobs(
     asked: Sequence[StrategyRun], say: Callable[[str], None] | None = None, cache: Path | None = None
 ) -> pd.DataFrame:
-    """The runs of these descriptions: one row per run, metric and part (columns of `rows_of`), the base's once."""
+    """The runs of these descriptions: one row per run, metric and part (columns of `_rows_of`), the base's once."""
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
     for job in asked:
         if say is not None:
             say(f"{job.settings.strategy}, seed {job.seed}")
-        rows += rows_of(cached_result(job, cache))
+        rows += _rows_of(cached_result(job, cache))
     return pd.DataFrame(rows).drop_duplicates([*_FACTS[:4], "metric", "part"], ignore_index=True)
 
 
-def rows_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _rows_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A run's test results as rows, and those of its base (strategy `base`, seed -1) before it."""
     job, settings = found["job"], found["job"][KIND]
     facts = {name: settings[name] for name in ("strategy", "fusion", "mix", "seed")}
     facts |= {"lr": found["lr"], "trained": found["parameters"]["trained"]}
     facts |= {"model": job["model"], "base_key": base_key(job["model"])[:12]}
-    nothing = {**facts, "strategy": BASE, "seed": -1, "lr": None, "trained": 0}
+    nothing = {**facts, "strategy": _BASE, "seed": -1, "lr": None, "trained": 0}
     rows = []
     for start, results in ((nothing, found["before"]), (facts, found["after"])):
         for metric, parts in results["retrieval"].items():
@@ -162,7 +162,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     out = []
-    for strategy in (BASE, *STRATEGIES):
+    for strategy in (_BASE, *STRATEGIES):
         mine = rows[rows["strategy"] == strategy]
         if mine.empty:
             continue
@@ -171,7 +171,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
             "seeds": mine["seed"].nunique(),
             "trained": mine["trained"].max(),
         }
-        for metric, part in HEADLINES:
+        for metric, part in _HEADLINES:
             values = mine[(mine["metric"] == metric) & (mine["part"] == part)]["value"]
             if len(values):
                 row[f"{metric} {part}"] = round(float(values.mean()), 2)
@@ -190,12 +190,12 @@ def paired_differences(asked: Sequence[StrategyRun], cache: Path | None = None) 
     """
     import pandas as pd
 
-    first, others = COMPARED
+    first, others = _COMPARED
     by_name: dict[str, list[StrategyRun]] = {}
     for job in asked:
         by_name.setdefault(job.settings.strategy, []).append(job)
     outcomes = {name: _outcomes(some, cache) for name, some in by_name.items()}
-    outcomes[BASE] = _outcomes(by_name[first][:1], cache, "before")
+    outcomes[_BASE] = _outcomes(by_name[first][:1], cache, "before")
     rows = []
     for other in (name for name in others if name in outcomes):
         differences = {m: 100 * (mine - outcomes[other][m]) for m, mine in outcomes[first].items()}

@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 
-class Source(Protocol):
+class _Source(Protocol):
     """What the registry holds: a family of benchmarks, or the module of the built-in ones."""
 
     def names(self, kind: str = GROUPS) -> list[str]: ...
@@ -81,7 +81,7 @@ _OUTSIDE = [benchmark for reader in _READERS for benchmark in reader.BENCHMARKS]
 _FAMILIES = dict.fromkeys(benchmark.family for benchmark in _OUTSIDE)
 
 # First part of a benchmark's name (`scenes/left-right`) -> its source.
-DATASETS: dict[str, Source] = {
+DATASETS: dict[str, _Source] = {
     "scenes": builtin,
     **{key: BenchmarkFamily([b for b in _OUTSIDE if b.family == key]) for key in _FAMILIES},
     "mine": user_sets,
@@ -148,7 +148,7 @@ def load_graphs(
     return _source(name, GRAPHS).load(name, split, folder, images, partial)
 
 
-def _source(name: str, kind: str | None) -> Source:
+def _source(name: str, kind: str | None) -> _Source:
     """The source of a benchmark that exists and is of the wanted kind."""
     if name in names(kind):
         return DATASETS[name.partition("/")[0]]

@@ -36,7 +36,7 @@ _ORDER_IMAGES = {
 _TEXTS = ("correct_caption", *(f"hard_text_{i}" for i in range(1, 5)))
 
 
-def read_genome(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
+def _read_genome(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
     """One cropped image, the false caption, the true one; tag `relation` or `attributes`."""
     path = require(folder, f"visual_genome_{part}.json")
     image = ImageFolder(folder, _GENOME, images)
@@ -62,7 +62,7 @@ def _box(row: dict[str, Any]) -> tuple[int, int, int, int]:
     return x, y, x + width, y + height
 
 
-def read_order(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
+def _read_order(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
     """One image, its caption first, then four shuffles of its words."""
     parquet = find_file(folder, f"{part}-order/data/test-*.parquet")
     path = parquet or require(folder, f"{part}_order.json | {part}-order/{part}_order.json")
@@ -90,7 +90,7 @@ def _genome(part: str, count: int, tag: str, note: str) -> Benchmark:
         licence="MIT (captions); images: Visual Genome, CC BY 4.0",
         citation="ARO",
         metric="text_score",
-        read=partial(read_genome, part=part),
+        read=partial(_read_genome, part=part),
         layout=(f"visual_genome_{part}.json", _GENOME),
         shape=(1, 2),
         counts={"test": (count,)},
@@ -110,7 +110,7 @@ def _order(part: str, title: str, count: int, licence: str) -> Benchmark:
         licence=licence,
         citation="ARO",
         metric="text_score",
-        read=partial(read_order, part=part),
+        read=partial(_read_order, part=part),
         layout=(
             f"{table} | {part}_order.json | {part}-order/{part}_order.json",
             f"{table} | {_ORDER_IMAGES[part]}",

@@ -16,7 +16,7 @@ from core.datasets.sets import GraphSet, RetrievalSet
 from core.groups import GroupSet
 
 # read(folder, split, images): a set from a folder. `images=False` accepts that image files are not there.
-Read = Callable[[Path, str, bool], GroupSet | RetrievalSet | GraphSet]
+_Read = Callable[[Path, str, bool], GroupSet | RetrievalSet | GraphSet]
 
 GROUPS, RETRIEVAL, GRAPHS = "groups", "retrieval", "scene graphs"
 
@@ -31,10 +31,10 @@ class Benchmark:
     licence: str
     citation: str  # a key of core.datasets.published.CITATIONS, or BibTeX itself
     metric: str  # the official one: a key of core.datasets.published.UNITS; "" for scene graphs
-    read: Read
+    read: _Read
     layout: tuple[
         str, ...
-    ]  # what the folder must hold; `|` and `name:path` as in core.datasets.file_reading.candidate_folders
+    ]  # what the folder must hold; `|` and `name:path` as in core.datasets.file_reading._candidate_folders
     shape: tuple[int, int] | None = None  # (m, k) of every group; None where it varies
     counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # split -> right numbers of items
     queries: int | None = None  # of a retrieval set, where published

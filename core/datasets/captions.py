@@ -34,7 +34,7 @@ def _karpathy(name: str) -> str:
     return f"dataset_{name}.json | annotations/dataset_{name}.json | karpathy/dataset_{name}.json"
 
 
-def read(folder: Path, split: str, images: bool = True, *, name: str) -> RetrievalSet:
+def _read(folder: Path, split: str, images: bool = True, *, name: str) -> RetrievalSet:
     """Every caption a query for its own image; every image is found by any of its captions."""
     part = _SPLITS[split]
     listed = find_file(folder, _annotations(name, part))
@@ -66,7 +66,7 @@ def _benchmark(
         licence=licence,
         citation=title,
         metric="image_to_text_r1",
-        read=partial(read, name=name),
+        read=partial(_read, name=name),
         layout=(f"{_annotations(name, 'test')} | {_karpathy(name)}", _IMAGES[name]),
         counts=counts,
         note=note,

@@ -30,7 +30,7 @@ _IMAGES = {
 }
 
 
-def read_multi(folder: Path, split: str, images: bool = True) -> GroupSet:
+def _read_multi(folder: Path, split: str, images: bool = True) -> GroupSet:
     """210 groups of two images and two captions; image i belongs to caption i."""
     path = require(folder, f"{_MULTI} | data/{_MULTI}")
     image = ImageFolder(folder, _GENOME, images)
@@ -48,7 +48,7 @@ def read_multi(folder: Path, split: str, images: bool = True) -> GroupSet:
     return GroupSet("cola/multi-object", groups)
 
 
-def read_single(folder: Path, split: str, images: bool = True, *, part: str) -> RetrievalSet:
+def _read_single(folder: Path, split: str, images: bool = True, *, part: str) -> RetrievalSet:
     """Queries over images; the hard list holds the images that have any word of the query (METHODS 6)."""
     name = f"COLA_singleobjects_benchmark_{part}.json"
     path = require(folder, f"{name} | data/{name}")
@@ -80,7 +80,7 @@ def _single(part: str, queries: int, counts: tuple[int, ...], licence: str, note
         licence=f"MIT (queries); images: {licence}",
         citation="Cola",
         metric="cola_map",
-        read=partial(read_single, part=part),
+        read=partial(_read_single, part=part),
         layout=(f"{name} | data/{name}", _IMAGES[part]),
         counts={"test": counts},
         queries=queries,
@@ -98,7 +98,7 @@ BENCHMARKS = (
         licence="MIT (captions); images: Visual Genome, CC BY 4.0",
         citation="Cola",
         metric="image_score",
-        read=read_multi,
+        read=_read_multi,
         layout=(f"{_MULTI} | data/{_MULTI}", _GENOME),
         shape=(2, 2),
         counts={"test": (210,)},

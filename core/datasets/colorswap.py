@@ -26,7 +26,7 @@ from core.groups import Group, GroupSet
 _TEXTS = ("id", "caption_1", "caption_2", "image_source", "caption_source")
 
 
-def read(folder: Path, split: str, images: bool = True) -> GroupSet:
+def _read(folder: Path, split: str, images: bool = True) -> GroupSet:
     """Groups of two images and two captions; tags `image_source` and `caption_source`."""
     parquet = find_file(folder, f"data/{split}-*.parquet | {split}-*.parquet")
     path = parquet or require(folder, f"data/{split}.json | {split}.json")
@@ -59,7 +59,7 @@ BENCHMARKS = (
         licence="MIT",
         citation="ColorSwap",
         metric="group_score",
-        read=read,
+        read=_read,
         layout=(
             "data/test.json | test.json | data/test-*.parquet | test-*.parquet",
             "data/images | images | data/test-*.parquet | test-*.parquet",

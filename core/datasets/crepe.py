@@ -17,7 +17,7 @@ from core.datasets.base import Benchmark
 from core.datasets.file_reading import ImageFolder, find_layout, read_rows, require
 from core.groups import Group, GroupSet
 
-COMPLEXITIES = range(4, 13)
+_COMPLEXITIES = range(4, 13)
 _IMAGES = "VG_100K | VG_100K_2 | visual-genome:VG_100K | visual-genome:VG_100K_2"
 _COLUMNS = ("image_id", "caption", "x", "y", "width", "height")
 _TRAINED_ON = {"cc12m": "CC-12M", "yfcc": "YFCC-15M", "laion": "LAION-400M"}
@@ -35,17 +35,17 @@ def _systematicity(seen: str, trained_on: str) -> str:
     return _file(f"syst_hard_negatives/syst_vg_hard_negs_{seen}_compounds_in_{trained_on}.csv")
 
 
-def read_productivity(folder: Path, split: str, images: bool = True, *, kind: str) -> GroupSet:
+def _read_productivity(folder: Path, split: str, images: bool = True, *, kind: str) -> GroupSet:
     """One image region, its caption first, five hard negatives; tag `complexity` (atoms in the caption)."""
     image = ImageFolder(folder, _IMAGES, images)
     groups: list[Group] = []
-    for complexity in COMPLEXITIES:
+    for complexity in _COMPLEXITIES:
         path = require(folder, _productivity(kind, complexity))
         groups += _groups(path, image, "hard_negs", f"crepe-{kind}-{complexity}", complexity=str(complexity))
     return GroupSet(f"crepe/{kind}", tuple(groups))
 
 
-def read_systematicity(
+def _read_systematicity(
     folder: Path, split: str, images: bool = True, *, kind: str, trained_on: str
 ) -> GroupSet:
     """One image region, its caption first, its hard negatives (several shapes); tag `compounds`."""
@@ -85,8 +85,8 @@ def _atom(kind: str) -> Benchmark:
     return _crepe(
         name=f"crepe/{kind}",
         title=f"CREPE productivity: {kind}",
-        read=partial(read_productivity, kind=kind),
-        layout=(*(_productivity(kind, c) for c in COMPLEXITIES), _IMAGES),
+        read=partial(_read_productivity, kind=kind),
+        layout=(*(_productivity(kind, c) for c in _COMPLEXITIES), _IMAGES),
         shape=(1, 6),
         note="Recall at 1 among the caption and five negatives, complexities 4 to 12 together; upstream publishes no "
         "count per file.",
@@ -99,7 +99,7 @@ def _compound(kind: str, trained_on: str) -> Benchmark:
     return _crepe(
         name=f"crepe/systematicity-{kind}-{trained_on}",
         title=f"CREPE systematicity: {kind}, for models trained on {_TRAINED_ON[trained_on]}",
-        read=partial(read_systematicity, kind=kind, trained_on=trained_on),
+        read=partial(_read_systematicity, kind=kind, trained_on=trained_on),
         layout=(*(_systematicity(seen, trained_on) for seen in ("seen", "unseen")), _IMAGES),
         note=f"Meant for models trained on {_TRAINED_ON[trained_on]} alone: seen and unseen refer to it. Groups have "
         "different numbers of captions; rows without negatives are left out; upstream publishes no count per file. "

@@ -28,10 +28,10 @@ from core.base.errors import InputError, unknown_name
 from core.base.files import checksum, rename, storage_errors, sync_tree
 from core.base.paths import assets
 
-CHUNK = 1 << 20
-TIMEOUT = 30.0  # seconds without a byte before a server counts as gone
-MAX_FILES = 2_000_000  # of an archive
-MAX_COMPRESSION_RATIO = (
+_CHUNK = 1 << 20
+_TIMEOUT = 30.0  # seconds without a byte before a server counts as gone
+_MAX_FILES = 2_000_000  # of an archive
+_MAX_COMPRESSION_RATIO = (
     100  # unpacked size over packed size, beyond the first SLACK bytes: text packs 30 to 1 at the very most
 )
 UNPACK_SLACK_BYTES = 100 << 20
@@ -223,7 +223,7 @@ def _continue(url: str, part: Path, sha256: str | None, size: int | None, progre
     if start:
         headers |= {"Range": f"bytes={start}-"} | ({"If-Range": etag} if etag else {})
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT) as answer:
             _receive(answer, part, start, size, progress)
     except urllib.error.HTTPError as error:
         if error.code == 416 and start:
@@ -254,7 +254,7 @@ def _receive(
         file.seek(start)
         _validator(part).write_text(answer.headers.get("ETag", ""))  # last: old bytes never get a new version
     with file:
-        while chunk := answer.read(CHUNK):
+        while chunk := answer.read(_CHUNK):
             with storage_errors(part):
                 file.write(chunk)
                 file.flush()
@@ -308,7 +308,7 @@ class _Member(NamedTuple):
 
 
 def unpack(
-    archive: Path, folder: Path, most: int | None = None, files: int = MAX_FILES, keep: bool = False
+    archive: Path, folder: Path, most: int | None = None, files: int = _MAX_FILES, keep: bool = False
 ) -> None:
     """Unpack a zip or tar archive into `folder`, wholly or not at all.
 
@@ -316,7 +316,7 @@ def unpack(
     unpack to more than `most` bytes (a hundred times their size, unless said) or `files` files.
     keep : it is on the disk before it gets its names, which takes a while.
     """
-    ratio = UNPACK_SLACK_BYTES + MAX_COMPRESSION_RATIO * archive.stat().st_size
+    ratio = UNPACK_SLACK_BYTES + _MAX_COMPRESSION_RATIO * archive.stat().st_size
     limit = _UnpackLimit(ratio if most is None else min(most, ratio), files)
     aside = folder / f".{archive.name}.unpacking"
     shutil.rmtree(aside, ignore_errors=True)  # left by an attempt that was cut short
@@ -363,7 +363,7 @@ def _write_member(member: _Member, path: Path, left: int, archive: Path) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = open(path, "wb")  # noqa: SIM115 - closed below; only writing may blame the disk
     with source, file:
-        while chunk := source.read(CHUNK):
+        while chunk := source.read(_CHUNK):
             written += len(chunk)
             if written > left:
                 raise InputError(

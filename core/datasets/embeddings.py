@@ -21,7 +21,7 @@ from core.matching.global_match import AllPairs
 _HELD = 1_048_576  # numbers of a block of rows, in float64
 
 # Names under which people store the two arrays; the first is ours.
-IMAGE_NAMES = (
+_IMAGE_NAMES = (
     "img",
     "imgs",
     "image",
@@ -31,7 +31,7 @@ IMAGE_NAMES = (
     "image_embeds",
     "img_emb",
 )
-CAPTION_NAMES = (
+_CAPTION_NAMES = (
     "cap",
     "caps",
     "caption",
@@ -150,14 +150,14 @@ def read_embeddings(
     Parameters
     ----------
     path : holds `img` (n*m, d) and `cap` (n*k, d), float or integer, rows in group order: the m images of group 0, of
-        group 1, ..., and likewise the captions. Common other names of the two are understood (IMAGE_NAMES, ...).
+        group 1, ..., and likewise the captions. Common other names of the two are understood (`_IMAGE_NAMES`, ...).
     shape : (m, k) of the groups, as text or numbers. data : the file's bytes, where it is an upload.
 
     Rows are scaled to length 1. Raises InputError for a file that is no NPZ, an array that is missing or of a wrong
     shape, and for a row that is zero or not finite, naming it.
     """
     arrays = read_arrays(path, data)
-    given = _find(arrays, IMAGE_NAMES, "img", path), _find(arrays, CAPTION_NAMES, "cap", path)
+    given = _find(arrays, _IMAGE_NAMES, "img", path), _find(arrays, _CAPTION_NAMES, "cap", path)
     return embedding_file(*given, shape, path)
 
 

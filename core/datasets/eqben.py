@@ -21,7 +21,7 @@ from core.datasets.file_reading import ImageFolder, caption, find_layout, read_j
 from core.groups import Group, GroupSet, ImageRef
 
 # First part of an image's path -> its source, as EqBen-Mini's results are grouped.
-SOURCES = {
+_SOURCES = {
     "eqbenag": "action-genome",
     "eqbengebc": "gebc",
     "eqbenkubric_attr": "kubric",
@@ -41,7 +41,7 @@ _PARTS = {  # part -> annotation file, images
 }
 
 
-def read(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
+def _read(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
     """Groups of two images and two captions; image i belongs to caption i; tags `source` and `part`."""
     file, where = _PARTS[part]
     path = require(folder, file)
@@ -59,7 +59,7 @@ def _group(name: str, row: Mapping[str, Any], image: ImageFolder) -> Group:
     pictures = tuple(_picture(row[f"image{join}{i}"], image) for i in range(2))
     captions = tuple(_first(row[f"caption{join}{i}"]) for i in range(2))
     top = str(row[f"image{join}0"]).partition("/")[0]
-    return Group(name, pictures, captions, (0, 1), {"source": SOURCES.get(top, top), "part": top})
+    return Group(name, pictures, captions, (0, 1), {"source": _SOURCES.get(top, top), "part": top})
 
 
 def _picture(name: str, image: ImageFolder) -> ImageRef:
@@ -91,7 +91,7 @@ def _benchmark(part: str) -> Benchmark:
         licence="MIT (upstream's package); frames: Action Genome, GEBC and YouCook2, for research",
         citation="EqBen",
         metric="group_score",
-        read=partial(read, part=part),
+        read=partial(_read, part=part),
         layout=_PARTS[part],
         shape=(2, 2),
         counts={"test": _COUNTS[part]} if part in _COUNTS else {},

@@ -14,16 +14,16 @@ from core.base.tables import open_table, parse_json, read_bytes
 from core.datasets._images import CroppedImage, ParquetImage
 from core.groups import FileImage, ImageRef
 
-VARIABLE = "CROSSMATCH_DATA"
+_VARIABLE = "CROSSMATCH_DATA"
 
 
 def data_roots() -> list[Path]:
     """Folders that hold data sets, one folder each: `$CROSSMATCH_DATA`, then `data` in the user's own folder."""
-    chosen = os.environ.get(VARIABLE)
+    chosen = os.environ.get(_VARIABLE)
     return [*([Path(chosen).expanduser()] if chosen else []), home() / "data"]
 
 
-def candidate_folders(folder: Path, where: str) -> list[Path]:
+def _candidate_folders(folder: Path, where: str) -> list[Path]:
     """Where something may lie: alternatives separated by `|`, inside `folder`.
 
     `coco:val2017` is `val2017` of the data set `coco`: beside `folder`, or in a data root. A last part may hold `*`.
@@ -39,12 +39,12 @@ def candidate_folders(folder: Path, where: str) -> list[Path]:
 
 
 def find_file(folder: Path, where: str) -> Path | None:
-    """The first of the `candidate_folders` that exists."""
-    return next((path for path in candidate_folders(folder, where) if path.exists()), None)
+    """The first of the `_candidate_folders` that exists."""
+    return next((path for path in _candidate_folders(folder, where) if path.exists()), None)
 
 
 def require(folder: Path, where: str) -> Path:
-    """The first of the `candidate_folders` that exists; otherwise a sentence that names the file."""
+    """The first of the `_candidate_folders` that exists; otherwise a sentence that names the file."""
     path = find_file(folder, where)
     if path is None:
         options = " or ".join(part.strip() for part in where.split("|"))
@@ -96,13 +96,13 @@ def read_rows(path: Path, columns: Sequence[str] = (), images: Sequence[str] = (
 
 
 class ImageFolder:
-    """A data set's images by name, wherever its folders lie (`candidate_folders`).
+    """A data set's images by name, wherever its folders lie (`_candidate_folders`).
 
     `required=False` accepts images that are not there: captions can be scored alone, opening such an image fails.
     """
 
     def __init__(self, folder: Path, where: str, required: bool = True) -> None:
-        self.options = candidate_folders(folder, where)
+        self.options = _candidate_folders(folder, where)
         self.roots = [path for path in self.options if path.is_dir()]
         self.required = required
 

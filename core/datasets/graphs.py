@@ -21,7 +21,7 @@ _GQA_IMAGES = "images | visual-genome:VG_100K | visual-genome:VG_100K_2"
 _VG_IMAGES = "VG_100K | VG_100K_2"
 
 
-def read_gqa(folder: Path, split: str, images: bool = True) -> GraphSet:
+def _read_gqa(folder: Path, split: str, images: bool = True) -> GraphSet:
     """GQA's graphs: one name per object, ids as GQA's."""
     file = _GQA_FILES[split]
     path = require(folder, f"{file} | sceneGraphs/{file}")
@@ -45,7 +45,7 @@ def _gqa_graph(name: str, graph: Mapping[str, Any], image: ImageFolder) -> Scene
     return SceneGraph(f"gqa-{name}", image(f"{name}.jpg"), objects, relations)
 
 
-def read_visual_genome(folder: Path, split: str, images: bool = True) -> GraphSet:
+def _read_visual_genome(folder: Path, split: str, images: bool = True) -> GraphSet:
     """Visual Genome's graphs; attributes from `attributes.json` where the graphs have none."""
     path = require(folder, "scene_graphs.json")
     image = ImageFolder(folder, _VG_IMAGES, images)
@@ -117,7 +117,7 @@ BENCHMARKS = (
         source="https://cs.stanford.edu/people/dorarad/gqa/download.html",
         licence="CC BY 4.0",
         citation="GQA",
-        read=read_gqa,
+        read=_read_gqa,
         layout=(
             "val_sceneGraphs.json | sceneGraphs/val_sceneGraphs.json",
             _GQA_IMAGES,
@@ -132,7 +132,7 @@ BENCHMARKS = (
         source="https://homes.cs.washington.edu/~ranjay/visualgenome/api.html",
         licence="CC BY 4.0",
         citation="Visual Genome",
-        read=read_visual_genome,
+        read=_read_visual_genome,
         layout=("scene_graphs.json", _VG_IMAGES),
         counts={"all": (108077, 108249)},
         note="108077 images since version 1.2, 108249 before.",

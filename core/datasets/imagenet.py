@@ -20,10 +20,10 @@ from core.groups import FileImage
 _NAMES = "classnames.txt | LOC_synset_mapping.txt | imagenet_class_index.json"
 _IMAGES = "images/val | val | ILSVRC/Data/CLS-LOC/val"
 _ENDINGS = {".jpeg", ".jpg", ".png"}
-TEMPLATE = "a photo of a {}."
+_TEMPLATE = "a photo of a {}."
 
 
-def read(folder: Path, split: str, images: bool = True) -> RetrievalSet:
+def _read(folder: Path, split: str, images: bool = True) -> RetrievalSet:
     """Queries are the classes' captions, in the order of the names file; every image belongs to one."""
     classes = _classes(require(folder, _NAMES))
     root = require(folder, _IMAGES)
@@ -37,7 +37,7 @@ def read(folder: Path, split: str, images: bool = True) -> RetrievalSet:
             )
         links += [(query, len(pictures) + i) for i in range(len(files))]
         pictures += [FileImage(path) for path in files]
-    queries = tuple(TEMPLATE.format(name) for name in classes.values())
+    queries = tuple(_TEMPLATE.format(name) for name in classes.values())
     return RetrievalSet("imagenet", split, tuple(pictures), queries, np.array(links))
 
 
@@ -66,11 +66,11 @@ BENCHMARKS = (
         licence="non-commercial research and education alone",
         citation="ImageNet1K",
         metric="accuracy",
-        read=read,
+        read=_read,
         layout=(_NAMES, _IMAGES),
         counts={"test": (50000,)},
         queries=1000,
-        note=f"The validation images serve as test set, as usual; captions follow {TEMPLATE!r}.",
+        note=f"The validation images serve as test set, as usual; captions follow {_TEMPLATE!r}.",
         reference=("ImageNet1K", ""),
         kind=RETRIEVAL,
     ),

@@ -16,7 +16,7 @@ from core.groups import Group, GroupSet
 _FILE, _IMAGES = "Questions.csv", "MLLM_VLM Images"
 
 
-def read(folder: Path, split: str, images: bool = True) -> GroupSet:
+def _read(folder: Path, split: str, images: bool = True) -> GroupSet:
     """135 groups of two images and two statements, 15 of each of nine visual patterns; tag `type`."""
     path = require(folder, _FILE)
     rows = read_rows(path, ("Question ID", "Type", "Statement"))
@@ -47,7 +47,7 @@ BENCHMARKS = (
         licence="MIT",
         citation="MMVP-VLM",
         metric="group_score",
-        read=read,
+        read=_read,
         layout=(_FILE, _IMAGES),
         shape=(2, 2),
         counts={"test": (135,)},

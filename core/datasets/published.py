@@ -24,9 +24,9 @@ from core.base.paths import assets
 if TYPE_CHECKING:  # names and citations are asked for by commands that wait for no pandas
     import pandas as pd
 
-COLUMNS = ("paper", "table", "dataset", "subset", "model", "method", "metric", "value", "std", "note")
-NUMBERS = ("value", "std")
-KEY = COLUMNS[:7]  # no two rows share it
+_COLUMNS = ("paper", "table", "dataset", "subset", "model", "method", "metric", "value", "std", "note")
+_NUMBERS = ("value", "std")
+KEY = _COLUMNS[:7]  # no two rows share it
 
 UNITS: dict[str, str] = {
     # METHODS 2, names of core.metrics.groups and core.metrics.evaluation
@@ -62,17 +62,17 @@ UNITS: dict[str, str] = {
 
 @cache
 def _read() -> pd.DataFrame:
-    kinds = {name: float if name in NUMBERS else str for name in COLUMNS}
+    kinds = {name: float if name in _NUMBERS else str for name in _COLUMNS}
     import pandas as pd
 
     frame = pd.read_csv(
         assets() / "papers" / "results.csv",
         dtype=kinds,
         keep_default_na=False,
-        na_values={name: [""] for name in NUMBERS},
+        na_values={name: [""] for name in _NUMBERS},
         float_precision="round_trip",
     )
-    assert tuple(frame.columns) == COLUMNS
+    assert tuple(frame.columns) == _COLUMNS
     assert frame["value"].notna().all()
     assert not (frame["std"] < 0).any()
     assert not frame.duplicated(list(KEY)).any()

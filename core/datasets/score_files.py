@@ -107,8 +107,8 @@ def read_tags(path: Path | str, data: bytes | None = None) -> pd.DataFrame:
 
 # --- the long form: CSV and Parquet
 
-Where = Callable[[int], str]  # a row of the table, named for people
-Shape = tuple[int, int, int]  # (n, m, k)
+_Where = Callable[[int], str]  # a row of the table, named for people
+_Shape = tuple[int, int, int]  # (n, m, k)
 
 
 def _read_long(path: Path | str, content: bytes) -> ScoreFile:
@@ -175,7 +175,7 @@ def _check_one_shape(path: Path | str, ids: pd.Index, sizes: dict[str, np.ndarra
             )
 
 
-def _check_complete(path: Path | str, cells: np.ndarray, shape: Shape, ids: pd.Index) -> None:
+def _check_complete(path: Path | str, cells: np.ndarray, shape: _Shape, ids: pd.Index) -> None:
     """Raise InputError where the sorted, distinct cell numbers leave one out."""
     if len(cells) == shape[0] * shape[1] * shape[2]:
         return
@@ -189,7 +189,7 @@ def _check_complete(path: Path | str, cells: np.ndarray, shape: Shape, ids: pd.I
     )
 
 
-def _numbers(path: Path | str, column: pd.Series, where: Where) -> np.ndarray:
+def _numbers(path: Path | str, column: pd.Series, where: _Where) -> np.ndarray:
     bad = ~np.isfinite(pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64))
     if bad.any():
         row = int(bad.argmax())
@@ -201,7 +201,7 @@ def _numbers(path: Path | str, column: pd.Series, where: Where) -> np.ndarray:
 
 
 def _matches(
-    path: Path | str, column: pd.Series, cell: np.ndarray, shape: Shape, ids: pd.Index, where: Where
+    path: Path | str, column: pd.Series, cell: np.ndarray, shape: _Shape, ids: pd.Index, where: _Where
 ) -> np.ndarray:
     """The caption of each image, int64 (n, m), from a column that is 1 where they belong together."""
     known = column.astype(str).str.strip().str.lower().map(_MATCHES)

@@ -29,7 +29,7 @@ _KINDS = {"add_obj": "Add", "replace_att": "Replace", "replace_obj": "Replace"}
 _IMAGES = "val2017 | images/val2017 | coco:val2017 | coco:images/val2017"
 
 
-def read(folder: Path, split: str, images: bool = True, *, subset: str) -> GroupSet:
+def _read(folder: Path, split: str, images: bool = True, *, subset: str) -> GroupSet:
     """Groups of one image and two captions, the true one first."""
     path = require(folder, _files(subset))
     image = ImageFolder(folder, _IMAGES, images)
@@ -64,7 +64,7 @@ def _benchmark(subset: str) -> Benchmark:
         licence="MIT (captions); images: COCO, Flickr's terms of use",
         citation="SugarCrepe",
         metric="text_score",
-        read=partial(read, subset=subset),
+        read=partial(_read, subset=subset),
         layout=(_files(subset), _IMAGES),
         shape=(1, 2),
         counts={"test": (count, count + 1) if subset == "swap_obj" else (count,)},

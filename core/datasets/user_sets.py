@@ -24,7 +24,7 @@ from core.datasets.file_reading import find_layout, require
 from core.groups import FileImage, Group, GroupSet
 
 GROUPS_FILE, FACTS_FILE, IMAGES = "groups.jsonl", "set.json", "images"
-FACTS = ("title", "description", "source", "licence", "citation")
+_FACTS = ("title", "description", "source", "licence", "citation")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
@@ -77,7 +77,7 @@ def read_folder(folder: Path, name: str, shape: str = "", most: int | None = Non
         rows = (json.loads(line) for line in file if line.strip())
         groups = tuple(islice((g for g in (_group(row, folder) for row in rows) if _fits(g, shape)), most))
     own = _read_facts(folder)
-    return GroupSet(name, groups, **{key: str(own.get(key, "")) for key in FACTS})
+    return GroupSet(name, groups, **{key: str(own.get(key, "")) for key in _FACTS})
 
 
 def checked_name(name: str) -> str:
@@ -97,9 +97,9 @@ def checked_name(name: str) -> str:
 
 def install_set(staged: Path, name: str, shapes: Mapping[str, int], facts: Mapping[str, str]) -> list[str]:
     """Give a staged folder its name; returns the names of its benchmarks."""
-    unknown = next((key for key in facts if key not in FACTS), None)
+    unknown = next((key for key in facts if key not in _FACTS), None)
     assert unknown is None, unknown
-    record = {key: facts.get(key, "") for key in FACTS} | {"name": name, "shapes": dict(shapes)}
+    record = {key: facts.get(key, "") for key in _FACTS} | {"name": name, "shapes": dict(shapes)}
     with files.storage_errors(root() / name):
         files.write_json(staged / FACTS_FILE, record)
         files.sync_tree(staged)

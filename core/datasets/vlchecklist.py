@@ -16,9 +16,9 @@ from core.datasets.base import Benchmark
 from core.datasets.file_reading import ImageFolder, caption, find_layout, read_json, require
 from core.groups import Group, GroupSet
 
-ATTRIBUTES = ("action", "color", "material", "size", "state")
-PLACES = {"Location": ("center", "margin", "mid"), "Size": ("large", "medium", "small")}
-SWIG = ("agent", "destination", "item", "tool")
+_ATTRIBUTES = ("action", "color", "material", "size", "state")
+_PLACES = {"Location": ("center", "margin", "mid"), "Size": ("large", "medium", "small")}
+_SWIG = ("agent", "destination", "item", "tool")
 _IMAGES = {
     "vg": "vg | visual-genome:",
     "swig": "swig",
@@ -36,7 +36,7 @@ def _files(part: str) -> Iterator[_File]:
     """The annotation files of a part, as upstream's corpus/*.yaml list them."""
     if part == "attribute":
         for source in ("vaw", "vg"):
-            for kind in ATTRIBUTES:
+            for kind in _ATTRIBUTES:
                 yield _File(f"Attribute/{source}/{kind}.json", "vg", {"kind": kind, "source": source})
     elif part == "relation":
         for source in ("hake", "swig"):
@@ -44,7 +44,7 @@ def _files(part: str) -> Iterator[_File]:
         for kind in ("action", "spatial"):
             yield _File(f"Relation/vg/{kind}.json", "vg", {"kind": kind, "source": "vg"})
     else:
-        for aspect, values in PLACES.items():
+        for aspect, values in _PLACES.items():
             for value in values:
                 yield from _objects(aspect, value)
 
@@ -52,14 +52,14 @@ def _files(part: str) -> Iterator[_File]:
 def _objects(aspect: str, value: str) -> Iterator[_File]:
     low = aspect.lower()
     names = [("hake", "hake_obj", "")]
-    names += [("swig", f"swig_{role}", f"swig_{role}/") for role in SWIG]
+    names += [("swig", f"swig_{role}", f"swig_{role}/") for role in _SWIG]
     names += [("vg", f"vg_{role}", "") for role in ("obj", "subj")]
     for source, stem, inner in names:
         path = f"Object/{aspect}/{source}_{low}/{inner}{stem}_{value}.json"
         yield _File(path, source, {"kind": low, "value": value, "source": source})
 
 
-def read(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
+def _read(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
     """One image, the right caption, the altered one; tags `kind`, `source` and, for objects, `value`."""
     finders = {key: ImageFolder(folder, where, images) for key, where in _IMAGES.items()}
     groups: list[Group] = []
@@ -84,7 +84,7 @@ def _benchmark(part: str) -> Benchmark:
         licence="none stated for the captions; images: Visual Genome CC BY 4.0, SWiG and HAKE for research",
         citation="VL-CheckList",
         metric="text_score",
-        read=partial(read, part=part),
+        read=partial(_read, part=part),
         layout=(*(f"data/{file.path}" for file in files), *(_IMAGES[key] for key in images)),
         shape=(1, 2),
         note="Upstream publishes no count per part, and skips items whose images are missing.",

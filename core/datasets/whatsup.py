@@ -18,10 +18,10 @@ from core.datasets.base import Benchmark
 from core.datasets.file_reading import ImageFolder, caption, find_layout, read_json, require
 from core.groups import Group, GroupSet, ImageRef
 
-RELATIONS = ("on", "under", "left_of", "right_of", "in-front_of", "behind")
-FILES = {"a": "controlled_images", "b": "controlled_clevr"}
+_RELATIONS = ("on", "under", "left_of", "right_of", "in-front_of", "behind")
+_FILES = {"a": "controlled_images", "b": "controlled_clevr"}
 # Variant -> the two relations of a 2x2 group.
-PAIRS = {
+_PAIRS = {
     "a-left-right": ("left_of", "right_of"),
     "a-on-under": ("on", "under"),
     "b-left-right": ("left_of", "right_of"),
@@ -43,8 +43,8 @@ class _Item(NamedTuple):
 
 
 def _items(folder: Path, part: str, images: bool) -> tuple[Path, list[_Item]]:
-    path = require(folder, f"{FILES[part]}_dataset.json | data/{FILES[part]}_dataset.json")
-    image = ImageFolder(folder, f"{FILES[part]} | data/{FILES[part]}", images)
+    path = require(folder, f"{_FILES[part]}_dataset.json | data/{_FILES[part]}_dataset.json")
+    image = ImageFolder(folder, f"{_FILES[part]} | data/{_FILES[part]}", images)
     rows = read_json(path)
     with find_layout(path, "a list of What'sUp's items"):
         return path, [_item(row["image_path"], row["caption_options"], image) for row in rows]
@@ -53,7 +53,7 @@ def _items(folder: Path, part: str, images: bool) -> tuple[Path, list[_Item]]:
 def _item(place: str, captions: list[str], image: ImageFolder) -> _Item:
     file = PurePosixPath(place).name
     stem = PurePosixPath(file).stem
-    relation = next((r for r in RELATIONS if f"_{r}_" in stem), None)
+    relation = next((r for r in _RELATIONS if f"_{r}_" in stem), None)
     if relation is None:
         raise ValueError(f"the image name {file!r} holds none of the relations")
     objects = stem.replace(f"_{relation}_", ", ", 1)
@@ -61,7 +61,7 @@ def _item(place: str, captions: list[str], image: ImageFolder) -> _Item:
     return _Item(stem, objects, relation, ref, tuple(caption(c) for c in captions))
 
 
-def read_four(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
+def _read_four(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
     """One image, four captions; tag `relation`."""
     path, items = _items(folder, part, images)
     with find_layout(path, "a list of What'sUp's items"):
@@ -78,13 +78,13 @@ def read_four(folder: Path, split: str, images: bool = True, *, part: str) -> Gr
     return GroupSet(f"whatsup/{part}-1x4", groups)
 
 
-def read_pairs(folder: Path, split: str, images: bool = True, *, variant: str) -> GroupSet:
+def _read_pairs(folder: Path, split: str, images: bool = True, *, variant: str) -> GroupSet:
     """Two images of the same objects in opposite relations, and their two true captions."""
     path, items = _items(folder, variant[0], images)
     sides: dict[str, tuple[list[_Item], list[_Item]]] = defaultdict(lambda: ([], []))
     for item in items:
-        if item.relation in PAIRS[variant]:
-            sides[item.objects][PAIRS[variant].index(item.relation)].append(item)
+        if item.relation in _PAIRS[variant]:
+            sides[item.objects][_PAIRS[variant].index(item.relation)].append(item)
     with find_layout(path, "a list of What'sUp's items"):
         groups = []
         for objects, (ones, others) in sides.items():
@@ -117,7 +117,7 @@ _SETS = {
 def _benchmark(variant: str) -> Benchmark:
     title, shape, count, reference = _SETS[variant]
     part, four = variant[0], variant.endswith("1x4")
-    file = FILES[part]
+    file = _FILES[part]
     return Benchmark(
         name=f"whatsup/{variant}",
         title=f"What'sUp {title}",
@@ -125,7 +125,7 @@ def _benchmark(variant: str) -> Benchmark:
         licence="MIT",
         citation="WhatsUp",
         metric="text_score" if four else "group_score",
-        read=partial(read_four, part=part) if four else partial(read_pairs, variant=variant),
+        read=partial(_read_four, part=part) if four else partial(_read_pairs, variant=variant),
         layout=(f"{file}_dataset.json | data/{file}_dataset.json", f"{file} | data/{file}"),
         shape=shape,
         counts={"test": (count,)},

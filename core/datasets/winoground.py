@@ -23,7 +23,7 @@ from core.datasets.file_reading import (
 )
 from core.groups import Group, GroupSet
 
-TAGS = (
+_TAGS = (
     "AmbiguouslyCorrect",
     "ComplexReasoning",
     "NoTag",
@@ -35,7 +35,7 @@ TAGS = (
 _RENAMED = {"NonMinimal": "NonCompositional"}
 _PARQUET = "data/test-*.parquet | test-*.parquet"
 _ROWS = "examples.jsonl | data/examples.jsonl | captions_and_tags.csv"
-_TAGS = "new_tag_assignments.json | diwan_tags.json | why_winoground_hard.json"
+_TAG_FILES = "new_tag_assignments.json | diwan_tags.json | why_winoground_hard.json"
 _COLUMNS = (
     "id",
     "caption_0",
@@ -47,11 +47,11 @@ _COLUMNS = (
 )
 
 
-def read(folder: Path, split: str, images: bool = True) -> GroupSet:
+def _read(folder: Path, split: str, images: bool = True) -> GroupSet:
     """400 groups of two images and two captions with the same words; image i belongs to caption i."""
     path = find_file(folder, _PARQUET)
     rows = _from_parquet(path) if path else _from_rows(folder, images)
-    tags_path = find_file(folder, _TAGS)
+    tags_path = find_file(folder, _TAG_FILES)
     tags = _read_tags(tags_path, {str(row.get("id")) for row in rows}) if tags_path else None
     with find_layout(path or require(folder, _ROWS), "Winoground's examples"):
         return GroupSet("winoground", tuple(_group(row, tags) for row in rows))
@@ -78,7 +78,7 @@ def _read_tags(path: Path, ids: set[str]) -> dict[str, list[str]]:
     with find_layout(path, "the tags of Diwan et al."):
         named = {key: [tag.replace(" ", "") for tag in tags] for key, tags in found.items()}
         result = {key: [_RENAMED.get(t, t) for t in tags] or ["NoTag"] for key, tags in named.items()}
-        unknown = {tag for tags in result.values() for tag in tags} - set(TAGS)
+        unknown = {tag for tags in result.values() for tag in tags} - set(_TAGS)
         if unknown:
             raise ValueError(f"it has the unknown tag {min(unknown)!r}")
         if ids - set(result):
@@ -91,7 +91,7 @@ def _group(row: Mapping[str, Any], extra: Mapping[str, list[str]] | None) -> Gro
     tags = {key: str(row[key]) for key in ("collapsed_tag", "tag", "num_main_preds")}
     tags |= {"secondary_tag": str(row["secondary_tag"])} if row.get("secondary_tag") else {}
     if extra is not None:  # one tag each, a group may carry several
-        tags |= {tag: "yes" if tag in extra[name] else "no" for tag in TAGS}
+        tags |= {tag: "yes" if tag in extra[name] else "no" for tag in _TAGS}
     return Group(
         f"winoground-{name}",
         (row["image_0"], row["image_1"]),
@@ -109,13 +109,13 @@ BENCHMARKS = (
         licence="Meta's research licence: no redistribution of the images (Getty); tags of Diwan et al.: MIT",
         citation="Winoground",
         metric="group_score",
-        read=read,
+        read=_read,
         layout=(f"{_PARQUET} | {_ROWS}", f"images | data/images | {_PARQUET}"),
         shape=(2, 2),
         counts={"test": (400,)},
         note="Tags of Diwan et al. (2022) appear where new_tag_assignments.json lies beside the data; their file gives "
         "172 groups no tag, their paper counts 171.",
-        tags=("collapsed_tag", "tag", "secondary_tag", "num_main_preds", *TAGS),
+        tags=("collapsed_tag", "tag", "secondary_tag", "num_main_preds", *_TAGS),
         reference=("Winoground", ""),
     ),
 )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from core.scorers.base import Scorer
     from core.scorers.null_images import NullImage
 
-Progress = Callable[[int, int], None]
+_Progress = Callable[[int, int], None]
 
 # Real images per prior where nobody says. [VGPT] Table 6 takes 3 to 1000 of them; 3 of noise do as well.
 _REAL_IMAGES = 30
@@ -98,7 +98,7 @@ def estimate_prior(
     model: str = LANGUAGE_MODEL,
     folder: Path | None = None,
     cache: ScoreCache | None = None,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
 ) -> Prior:
     """log P_train(t) of every caption of a set.
 

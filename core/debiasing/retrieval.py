@@ -18,7 +18,7 @@ from core.metrics.recall import recall
 from core.scoring.load import lazy_scorer
 from core.scoring.scores import ScoreCache, score_matrix
 
-Progress = Callable[[int, int], None]
+_Progress = Callable[[int, int], None]
 # Scores up to which a table is held, 80 MB, and kept in the cache.
 MAX_TABLE_SCORES = 20_000_000
 
@@ -37,7 +37,7 @@ def score_table(
     model: str,
     items: int | None = None,
     cache: ScoreCache | None = None,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
 ) -> _ScoreTable:
     """Scores of the first `items` images of a set (None: all) with every caption that belongs to one of them.
 
@@ -53,7 +53,7 @@ def retrieval_record(
     items: int | None = None,
     seed: int = 0,
     cache: ScoreCache | None = None,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
 ) -> dict[str, Any]:
     """Recall both ways, and accuracy where captions name classes: the record of `core.metrics.recall.RecallResult` with
     `images` and `captions`, JSON-safe. A set of more than `MAX_TABLE_SCORES` scores is never held, where the model has
@@ -87,7 +87,7 @@ def _first(benchmark: str, split: str, items: int | None) -> RetrievalSet:
 
 
 def _table(
-    found: RetrievalSet, model: str, cache: ScoreCache | None, progress: Progress | None
+    found: RetrievalSet, model: str, cache: ScoreCache | None, progress: _Progress | None
 ) -> _ScoreTable:
     captions = list(found.queries)
     scores = score_matrix(lazy_scorer(model), list(found.images), captions, cache, progress)

@@ -26,7 +26,7 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, TEXT_SCORE, Estimate
 
-REPEATS, STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
+_REPEATS, _STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
 _EVALUATIONS = (
     16  # of one study that stay in memory: at 0, at 1, at the best alphas, and at those last looked at
 )
@@ -126,7 +126,7 @@ class AlphaStudy:
         """alpha chosen on one half, measured on the other, ten times."""
         if metric not in self._validated:
             self._validated[metric] = curves.validate_alpha(
-                self.scores, self.prior, self.truth, metric, REPEATS, STEP, self.seed
+                self.scores, self.prior, self.truth, metric, _REPEATS, _STEP, self.seed
             )
         return self._validated[metric]
 
@@ -188,7 +188,7 @@ class AlphaStudy:
         rows = {key: _pair(*pair) for key, pair in self.validated(name).summary.items()}
         alpha = rows["alphas"] if self.depends(name) else None
         rest = {"value": rows["values"], "alpha_0": rows["zero"], "alpha_1": rows["one"]}
-        return {"label": "held out", "repeats": REPEATS, "step": STEP, "alpha": alpha, **rest}
+        return {"label": "held out", "repeats": _REPEATS, "step": _STEP, "alpha": alpha, **rest}
 
 
 class _MatchingTotal(NamedTuple):

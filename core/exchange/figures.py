@@ -19,7 +19,7 @@ from core.base.files import storage_errors, write_bytes
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-ENDINGS = (".svg", ".png", ".html", ".json")
+_ENDINGS = (".svg", ".png", ".html", ".json")
 VARIABLE = "CROSSMATCH_BROWSER"
 
 
@@ -51,9 +51,9 @@ def write_figures(
     Raises InputError for another ending, and for SVG and PNG where no browser is installed or it does not draw.
     """
     for path in figures:
-        if path.suffix.lower() not in ENDINGS:
-            raise InputError(f"{path} cannot be written; its name must end in {', '.join(ENDINGS)}.")
-    shown = {path: with_white_background(figure, width, height) for path, figure in figures.items()}
+        if path.suffix.lower() not in _ENDINGS:
+            raise InputError(f"{path} cannot be written; its name must end in {', '.join(_ENDINGS)}.")
+    shown = {path: _with_white_background(figure, width, height) for path, figure in figures.items()}
     for path, data in {**_texts(shown), **_pictures(shown, scale)}.items():
         with storage_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def _pictures(figures: Mapping[Path, dict[str, Any]], scale: float) -> dict[Path
     return dict(zip(wanted, pictures, strict=True))
 
 
-def with_white_background(figure: go.Figure, width: int | None, height: int | None) -> dict[str, Any]:
+def _with_white_background(figure: go.Figure, width: int | None, height: int | None) -> dict[str, Any]:
     """Data and layout of a copy as a paper shows it: white ground, dark text, a size of its own.
 
     Plain dictionaries: Plotly would check each of the template's two thousand entries again, 20 ms a figure.

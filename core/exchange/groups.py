@@ -16,7 +16,7 @@ from core.base.tables import WRITTEN, write_table
 from core.exchange._packing import packed
 from core.groups import BytesImage, FileImage, Group, GroupSet, ImageRef
 
-MANIFEST, IMAGES = "manifest.jsonl", "images"
+_MANIFEST, _IMAGES = "manifest.jsonl", "images"
 
 
 def export_groups(
@@ -41,9 +41,9 @@ def export_groups(
         )
     else:
         with packed(out) as folder:
-            (folder / IMAGES).mkdir()
-            lines = "".join(_lines(groups, folder / IMAGES, progress))
-            (folder / MANIFEST).write_text(lines, encoding="utf-8", newline="\n")
+            (folder / _IMAGES).mkdir()
+            lines = "".join(_lines(groups, folder / _IMAGES, progress))
+            (folder / _MANIFEST).write_text(lines, encoding="utf-8", newline="\n")
     return out
 
 
@@ -59,19 +59,19 @@ def groups_frame(groups: GroupSet) -> pd.DataFrame:
     return pd.DataFrame.from_records(rows).fillna("")
 
 
-def image_bytes(image: ImageRef) -> tuple[bytes, str]:
+def _image_bytes(image: ImageRef) -> tuple[bytes, str]:
     """An image as an encoded file and its ending: as it lies on disk, or its pixels as PNG."""
     if isinstance(image, BytesImage):
         return image.data, _ending(image.data)
     if isinstance(image, FileImage):
-        data = files_bytes(image.path)
+        data = _files_bytes(image.path)
         return data, _ending(data)
     out = io.BytesIO()
     image.open().save(out, "PNG")
     return out.getvalue(), ".png"
 
 
-def files_bytes(path: Path) -> bytes:
+def _files_bytes(path: Path) -> bytes:
     """A file's bytes; InputError where it cannot be read."""
     try:
         return path.read_bytes()
@@ -124,7 +124,7 @@ def _write_parquet(groups: GroupSet, out: Path, progress: Callable[[int, int], N
 def _parquet_row(group: Group, tags: list[str]) -> dict[str, Any]:
     row: dict[str, Any] = {"id": group.id, "truth": None if group.truth is None else list(group.truth)}
     for i, image in enumerate(group.images):
-        data, ending = image_bytes(image)
+        data, ending = _image_bytes(image)
         row[f"image_{i}"] = {"bytes": data, "path": f"{image.key[:32]}{ending}"}
     row |= {f"caption_{j}": text for j, text in enumerate(group.captions)}
     return row | {tag: group.tags.get(tag) for tag in tags}
@@ -136,12 +136,12 @@ def _lines(groups: GroupSet, folder: Path, progress: Callable[[int, int], None] 
     for done, group in enumerate(groups, 1):
         for image in group.images:
             if image.key not in written:
-                data, ending = image_bytes(image)
+                data, ending = _image_bytes(image)
                 written[image.key] = f"{image.key[:32]}{ending}"
                 (folder / written[image.key]).write_bytes(data)
         record: dict[str, Any] = {
             "id": group.id,
-            "images": [f"{IMAGES}/{written[image.key]}" for image in group.images],
+            "images": [f"{_IMAGES}/{written[image.key]}" for image in group.images],
             "captions": list(group.captions),
             "truth": None
             if group.truth is None

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from core.base.errors import InputError, unknown_name
 from core.exchange.importing import MAX_UPLOAD, split_of
 
-CONVERTED = "refs/convert/parquet"
+_CONVERTED = "refs/convert/parquet"
 
 
-class ParquetPart(NamedTuple):
+class _ParquetPart(NamedTuple):
     """One split of one configuration."""
 
     config: str
@@ -32,7 +32,7 @@ class ParquetPart(NamedTuple):
         return f"{self.config}/{self.split}" if self.config not in ("", "default", "data") else self.split
 
 
-def list_parts(name: str, token: str | None = None) -> list[ParquetPart]:
+def list_parts(name: str, token: str | None = None) -> list[_ParquetPart]:
     """The splits of a data set that are there as Parquet.
 
     Raises InputError, in one sentence, offline, for an unknown name, for one whose conditions must be accepted first,
@@ -43,7 +43,7 @@ def list_parts(name: str, token: str | None = None) -> list[ParquetPart]:
         from huggingface_hub.errors import RevisionNotFoundError
 
         api = HfApi(token=token)
-        for revision in (None, CONVERTED):
+        for revision in (None, _CONVERTED):
             try:
                 info = api.dataset_info(name, revision=revision, files_metadata=True, timeout=20)
             except RevisionNotFoundError:
@@ -56,7 +56,7 @@ def list_parts(name: str, token: str | None = None) -> list[ParquetPart]:
     )
 
 
-def _parts(info: Any, revision: str) -> list[ParquetPart]:
+def _parts(info: Any, revision: str) -> list[_ParquetPart]:
     grouped: dict[tuple[str, str], list[tuple[str, int]]] = {}
     for file in info.siblings or ():
         path = PurePosixPath(file.rfilename)
@@ -65,7 +65,7 @@ def _parts(info: Any, revision: str) -> list[ParquetPart]:
             config = path.parts[0] if len(path.parts) > 1 and path.parts[0] != split else ""
             grouped.setdefault((config, split), []).append((file.rfilename, int(file.size or 0)))
     return [
-        ParquetPart(
+        _ParquetPart(
             config, split, revision, tuple(sorted(name for name, _ in files)), sum(size for _, size in files)
         )
         for (config, split), files in sorted(grouped.items())
@@ -80,7 +80,7 @@ def fetch_parts(
 ) -> list[Path]:
     """Fetch a split's Parquet files into the hub's own cache; returns their paths, for `open_table`.
 
-    split : a `ParquetPart.name`. Raises InputError as `list_parts` does, for an unknown split, and for more than
+    split : a `_ParquetPart.name`. Raises InputError as `list_parts` does, for an unknown split, and for more than
     MOST_UPLOAD bytes.
     """
     known = {part.name: part for part in list_parts(name, token)}

@@ -13,7 +13,7 @@ from core.base.tables import Row, Table
 from core.exchange._import_images import ImageFinder, ImageStore, RowError
 
 MAX_GROUPS = 200_000
-MAX_SIDE = 64  # images or captions of a group
+_MAX_SIDE = 64  # images or captions of a group
 _MAX_CAPTION = 2000  # characters
 _MAX_LISTED = 1000  # problems that are listed word by word; all are counted
 
@@ -122,7 +122,7 @@ class Problem(NamedTuple):
 
 
 @dataclass
-class Problems:
+class _Problems:
     """A bounded list of problems that knows how many there were."""
 
     kept: list[Problem] = field(default_factory=list)
@@ -166,7 +166,7 @@ class RowReader:
     def __init__(self, table: Table, columns: ColumnMapping, keeper: ImageStore) -> None:
         self.table, self.columns, self.keeper = table, columns, keeper
         self.finder = ImageFinder(table.folder)
-        self.problems = Problems()
+        self.problems = _Problems()
         self._ids: dict[str, int] = {}
 
     def groups(self) -> Iterator[DraftGroup]:
@@ -288,9 +288,9 @@ class RowReader:
             (k < 2, f"the group has {k} caption{'s' * (k != 1)}", "add another: a group needs at least two"),
             (m > k, f"the group has {m} images and {k} captions", "add captions, or leave images out"),
             (
-                max(m, k) > MAX_SIDE,
+                max(m, k) > _MAX_SIDE,
                 f"the group has {max(m, k)} images or captions",
-                f"use at most {MAX_SIDE}",
+                f"use at most {_MAX_SIDE}",
             ),
         ]
         for wrong, what, fix in faults:

@@ -33,7 +33,7 @@ from core.metrics.groups import (
     yes_or_no,
 )
 
-PAPERS = {"ttm": "TTM", "vgpt": "VGPT", "cola": "Cola"}
+_PAPERS = {"ttm": "TTM", "vgpt": "VGPT", "cola": "Cola"}
 
 
 class Adapted(NamedTuple):
@@ -58,7 +58,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class TextTable:
+class _TextTable:
     """A table of texts, and the remarks below it."""
 
     head: list[str]
@@ -66,7 +66,7 @@ class TextTable:
     notes: list[str]
 
 
-def layout_table(results: Sequence[Result], layout: str, paper: bool = True) -> TextTable:
+def layout_table(results: Sequence[Result], layout: str, paper: bool = True) -> _TextTable:
     """Results in a paper's layout. paper : the paper's own rows for the same data sets come first.
 
     Raises InputError for an unknown layout and for no results.
@@ -76,17 +76,17 @@ def layout_table(results: Sequence[Result], layout: str, paper: bool = True) -> 
     if not results:
         raise InputError("A table needs at least one result; name a model and a benchmark.")
     head, rows = LAYOUTS[layout](results, published(results, layout) if paper else pd.DataFrame())
-    return TextTable(head, rows, [_note(result) for result in results])
+    return _TextTable(head, rows, [_note(result) for result in results])
 
 
-def markdown(table: TextTable) -> str:
+def markdown(table: _TextTable) -> str:
     """The table in Markdown; texts from data are escaped."""
     lines = [table.head, ["---"] * len(table.head), *table.rows]
     body = "\n".join("| " + " | ".join(_markdown(cell) for cell in line) + " |" for line in lines)
     return body + "\n\n" + "\n".join(_markdown(note) + "  " for note in table.notes) + "\n"
 
 
-def latex(table: TextTable) -> str:
+def latex(table: _TextTable) -> str:
     """The table in LaTeX (booktabs); texts from data are escaped."""
     columns = "l" + "r" * (len(table.head) - 1)
     lines = [r"\begin{tabular}{" + columns + "}", r"\toprule", _latex_line(table.head), r"\midrule"]
@@ -94,7 +94,7 @@ def latex(table: TextTable) -> str:
     return "\n".join([*lines, *(f"% {' '.join(note.split())}" for note in table.notes)]) + "\n"
 
 
-FORMATS: dict[str, Callable[[TextTable], str]] = {"markdown": markdown, "latex": latex}
+FORMATS: dict[str, Callable[[_TextTable], str]] = {"markdown": markdown, "latex": latex}
 
 
 def _markdown(text: str) -> str:
@@ -141,7 +141,7 @@ def published(results: Sequence[Result], layout: str) -> pd.DataFrame:
     """Rows of `core.datasets.published`, of the layout's paper, for the data sets of these results, with
     their `title`."""
     table, found = load_results(), []
-    table = table[table["paper"] == PAPERS[layout.partition("/")[0]]]
+    table = table[table["paper"] == _PAPERS[layout.partition("/")[0]]]
     known = set(datasets.names(None))
     for name, title in {r.benchmark: r.title for r in results}.items():
         entry = datasets.benchmark_entry(name) if name in known else None

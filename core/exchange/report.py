@@ -33,8 +33,8 @@ from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, Estimate, description_
 from core.scoring.load import load_scorer, scorer_key
 from core.scoring.scores import ScoreCache, score_groups
 
-THUMBNAIL = 256  # pixels
-MAX_REFERENCES = 40
+_THUMBNAIL = 256  # pixels
+_MAX_REFERENCES = 40
 _DATA = re.compile(r'<script type="application/json" id="crossmatch">(.*?)</script>', re.DOTALL)
 
 
@@ -239,7 +239,7 @@ def _published(section: ReportSection) -> str:
     dataset, subset = entry.reference
     table = load_results()
     table = table[(table["dataset"] == dataset) & (table["subset"] == subset)]
-    table = table[table["metric"].isin(list(section.evaluation.metrics))].head(MAX_REFERENCES)
+    table = table[table["metric"].isin(list(section.evaluation.metrics))].head(_MAX_REFERENCES)
     cells = [
         (
             f"{r['paper']}, {r['table']}",
@@ -296,7 +296,7 @@ def _examples(section: ReportSection, count: int, pictures: bool | None) -> str:
         data = section.evaluation.group(index)
         names = [f"Image {group_html.image_name(i)}" for i in range(len(group.images))]
         images = [
-            group_html.picture_html(ref.open(THUMBNAIL), THUMBNAIL, n)
+            group_html.picture_html(ref.open(_THUMBNAIL), _THUMBNAIL, n)
             if shown
             else f'<span class="none">{n}</span>'
             for n, ref in zip(names, group.images, strict=True)

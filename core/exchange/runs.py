@@ -25,8 +25,8 @@ from core.runs.models import public
 if TYPE_CHECKING:
     from core.runs.store import Run, RunStore
 
-FORMAT = 1
-MOST_BYTES, MOST_FILES = 8 << 30, 10_000
+_FORMAT = 1
+_MOST_BYTES, _MOST_FILES = 8 << 30, 10_000
 _STATUS = ("finished", "stopped", "failed", "interrupted")
 _LARGEST = 1e12  # seconds since the epoch, or iterations
 _ARRAYS = re.compile(r"[0-9]{4}\.npz")
@@ -43,7 +43,7 @@ def export_run(store: RunStore, run_id: str, out: Path, model: bool = True) -> P
         raise InputError(f"Run {run_id} is {run.status}; wait until it finishes, or stop it.")
     with packed(out) as folder:
         _write_archive(store, run, folder, model)
-        files.write_manifest(folder, kind="crossmatch run", format=FORMAT)
+        files.write_manifest(folder, kind="crossmatch run", format=_FORMAT)
     return out
 
 
@@ -89,7 +89,7 @@ def _opened(source: Path, place: Path) -> Path:
         raise InputError(f"{source} does not exist; check the path.")
     if not zipfile.is_zipfile(source):
         raise InputError(f"{source} is not a zip; give the folder or zip that `crossmatch export run` wrote.")
-    unpack(source, place / "run", MOST_BYTES, MOST_FILES)
+    unpack(source, place / "run", _MOST_BYTES, _MOST_FILES)
     found = sorted((place / "run").rglob(files.MANIFEST), key=lambda path: len(path.parts))
     if not found:
         raise InputError(f"{source} holds no run; give the folder or zip that `crossmatch export run` wrote.")
@@ -103,7 +103,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         raise InputError(
             f"{folder.name} is not a run; give the folder or zip that `crossmatch export run` wrote."
         )
-    if manifest.get("format") != FORMAT:
+    if manifest.get("format") != _FORMAT:
         raise InputError(
             f"{folder.name} was written by another version of Crossmatch; use that version or a newer one."
         )

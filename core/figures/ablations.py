@@ -28,8 +28,8 @@ _SCHEDULE_NAMES = {
     "schedule=constant": "constant",
     "schedule=ascending": "ascending",
 }
-ORACLE, PRESET = "oracle=1", "preset"
-PRESET_COVERAGE, PRESET_ITERATIONS = (
+_ORACLE, _PRESET = "oracle=1", "preset"
+_PRESET_COVERAGE, _PRESET_ITERATIONS = (
     20.0,
     10,
 )  # of the preset "builtin": percent of the groups at tau_1, and T
@@ -134,9 +134,9 @@ class FinalResultsData(NamedTuple):
 def first_threshold_data(table: pd.DataFrame, where: Mapping[str, str] = _WHERE) -> FinalResultsData:
     """Results by the share of the groups that tau_1 selects, and the oracle's ([TTM] Fig. 4)."""
     x = {s: 100 * float(s.partition("=")[2]) for s in _settings(table, where, "coverage_first=")}
-    data = _ends(table, where, {PRESET: PRESET_COVERAGE, **x}, "groups selected at first, %")
+    data = _ends(table, where, {_PRESET: _PRESET_COVERAGE, **x}, "groups selected at first, %")
     ends = _last(_pick(table, where))
-    oracle = ends[ends.setting == ORACLE]
+    oracle = ends[ends.setting == _ORACLE]
     skyline = {name: _spread(oracle[name]) for name in data.metrics} if len(oracle) else {}
     return data._replace(skyline=skyline)
 
@@ -144,7 +144,7 @@ def first_threshold_data(table: pd.DataFrame, where: Mapping[str, str] = _WHERE)
 def iterations_data(table: pd.DataFrame, where: Mapping[str, str] = _WHERE) -> FinalResultsData:
     """Results by the number of iterations T ([TTM] Table 9)."""
     x = {s: float(s.partition("=")[2]) for s in _settings(table, where, "iterations=")}
-    return _ends(table, where, {PRESET: PRESET_ITERATIONS, **x}, "iterations T")
+    return _ends(table, where, {_PRESET: _PRESET_ITERATIONS, **x}, "iterations T")
 
 
 def _settings(table: pd.DataFrame, where: Mapping[str, str], start: str) -> list[str]:
@@ -215,7 +215,7 @@ class GainsData(NamedTuple):
 
 def gains_data(table: pd.DataFrame, kind: str = "ttm", metric: str = GROUP_MATCH) -> GainsData:
     """Before and after with the preset, on every set and model that was measured. kind : `ttm` or `simplematch`."""
-    own = table[(table.kind == kind) & (table.setting == PRESET) & (table.part == "all")]
+    own = table[(table.kind == kind) & (table.setting == _PRESET) & (table.part == "all")]
     models, sets = sorted(own.model.unique(), key=_place), list(own.benchmark.unique())
     fields = np.full((len(models), len(sets), 8), np.nan)
     for (model, name), rows in own.groupby(["model", "benchmark"], sort=False):

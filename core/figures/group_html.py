@@ -31,7 +31,7 @@ _TABLE = "border-collapse:separate;border-spacing:4px;font-variant-numeric:tabul
 _CELL = "padding:.4rem .55rem;border-radius:.4rem;text-align:right;white-space:nowrap;font-weight:600"
 
 
-class Cell(NamedTuple):
+class _Cell(NamedTuple):
     """A score of a group's matrix as it is drawn, whoever draws it."""
 
     image: str  # its letter
@@ -54,15 +54,15 @@ class Cell(NamedTuple):
         return said + ", matched" * self.matched + ", a true pair" * self.true
 
 
-def matrix_cells(data: GroupData) -> list[list[Cell]]:
+def matrix_cells(data: GroupData) -> list[list[_Cell]]:
     """The score matrix: images down, captions across; shades from its lowest to its highest score."""
     low, spread = data.scores.min(), float(np.ptp(data.scores)) or 1.0
 
-    def cell(i: int, j: int, score: float) -> Cell:
+    def cell(i: int, j: int, score: float) -> _Cell:
         level, matched = (score - low) / spread, data.matching is not None and data.matching[i] == j
         ink, edge = "#ffffff" if level > 0.45 else "#1d1b3a", MARK_COLOUR if matched else "transparent"
         true = data.truth[i] == j
-        return Cell(image_name(i), str(j + 1), score, matched, true, score_colour(level), ink, edge)
+        return _Cell(image_name(i), str(j + 1), score, matched, true, score_colour(level), ink, edge)
 
     return [[cell(i, j, score) for j, score in enumerate(row)] for i, row in enumerate(data.scores.tolist())]
 
@@ -81,7 +81,7 @@ def matrix_html(data: GroupData, title: str) -> str:
     )
 
 
-def _cell_html(cell: Cell) -> str:
+def _cell_html(cell: _Cell) -> str:
     style = f"{_CELL};background:{cell.fill};color:{cell.ink};outline:3px solid {cell.edge}"
     return f'<td style="{style}" title="{cell.description}">{cell.score:.2f} {cell.signs}</td>'
 

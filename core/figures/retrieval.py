@@ -15,14 +15,14 @@ from core.metrics.groups import IMAGE_SCORE, TEXT_SCORE
 from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
 from core.scorers.cola_config import STRATEGIES
 
-PARTS = ("all", "seen", "unseen")
+_PARTS = ("all", "seen", "unseen")
 # How assets/results/cola.csv and cola_claims.csv were made: said beside them, because it decides what comes out.
 BUDGET = (
     "1,200 steps of 12 x 12 pairs, single and multi-object queries without swapped ones, a base trained without "
     "sizes or materials, which 216 of the 240 queries name"
 )
 # What the table of strategies shows: metric, part, heading.
-COLUMNS = (
+_COLUMNS = (
     (COLA_MAP, "all", "Cola mAP, all"),
     (COLA_MAP, "seen", "seen"),
     (COLA_MAP, "unseen", "unseen"),
@@ -60,7 +60,7 @@ def curve_data(steps: Sequence[Mapping[str, Any]], total: int) -> _CurveData:
     found = known[0]["validation"][COLA_MAP] if known else {}
     parts = {
         part: np.array([[s["validation"][COLA_MAP][part][f] for f in fields] for s in steps], dtype=float)
-        for part in PARTS
+        for part in _PARTS
         if part in found
     }
     loss = np.array([np.nan if s["loss"] is None else s["loss"] for s in steps], dtype=float)
@@ -118,7 +118,7 @@ def strategies_data(rows: pd.DataFrame, fusion: str = "mdetr", mix: str = "multi
     mine = rows[base | ((rows["fusion"] == fusion) & (rows["mix"] == mix))]
     most = max((mine[mine["strategy"] == name]["seed"].nunique() for name in wanted), default=1)
     found = _empty(wanted, most)
-    for i, (metric, part, _) in enumerate(COLUMNS):
+    for i, (metric, part, _) in enumerate(_COLUMNS):
         for j, name in enumerate(wanted):
             own = mine[(mine["strategy"] == name) & (mine["metric"] == metric) & (mine["part"] == part)]
             if not len(own):
@@ -134,11 +134,11 @@ _MEANS = ("value", "low", "high", "chance", "ties")
 
 
 def _empty(strategies: list[str], seeds: int) -> StrategiesData:
-    shape = (len(COLUMNS), len(strategies))
+    shape = (len(_COLUMNS), len(strategies))
     value, low, high, spread, chance, ties = (np.full(shape, np.nan) for _ in range(6))
     every = np.full((*shape, seeds), np.nan)
     return StrategiesData(
-        strategies, [title for _, _, title in COLUMNS], value, low, high, spread, chance, every, ties
+        strategies, [title for _, _, title in _COLUMNS], value, low, high, spread, chance, every, ties
     )
 
 
@@ -146,7 +146,7 @@ def paper_data(model: str = "CLIP") -> StrategiesData:
     """The paper's numbers of the same measures, of one base on GQA (Tables 1 and 2a)."""
     table = paper_table(model)
     found = _empty(["base", *STRATEGIES], 1)
-    for i, (metric, part, title) in enumerate(COLUMNS):
+    for i, (metric, part, title) in enumerate(_COLUMNS):
         column = f"GQA, {part}" if metric == COLA_MAP else title
         if column in table:
             found.value[i] = table[column].to_numpy(dtype=float)

@@ -153,7 +153,7 @@ def _hover(data: TTMData, name: str) -> tuple[str, np.ndarray]:
 
 
 # What the small panels show: field of TTMData, colour, dash, marker, format of a value.
-PANELS = {
+_PANELS = {
     "selection": [
         ("precision", PRECISION_COLOUR, "solid", "circle", "%{y:.1f} %"),
         ("coverage", COVERAGE_COLOUR, "dash", "square", "%{y:.1f} %"),
@@ -167,7 +167,7 @@ PANELS = {
 def ttm_panel_figure(data: TTMData, panel: str, height: int = 240) -> go.Figure:
     """A panel beside the accuracies: what was selected (and how much of it is right), the loss, the threshold."""
     figure = go.Figure()
-    for name, colour, dash, symbol, hover in PANELS[panel]:
+    for name, colour, dash, symbol, hover in _PANELS[panel]:
         values, marker = getattr(data, name), {"symbol": symbol, "size": 8}
         if not np.isnan(values).all():
             line(figure, data.iteration, values, name, colour, hover, dash=dash, width=2.5, marker=marker)

@@ -22,7 +22,7 @@ from core.matching.groups import Matches, among_best
 # With more captions than this it takes less to fetch each group's own than to try them all.
 _FEW = 8
 # The caption of one image: the same in all groups of a block, or int (b,).
-Label = int | Array
+_Label = int | Array
 
 
 class Found(NamedTuple):
@@ -35,7 +35,7 @@ class Found(NamedTuple):
     tied: Array | None
 
 
-class Test(NamedTuple):
+class _Test(NamedTuple):
     """One image's strict comparison in every group, bool (b,), and the same with ties won; None without any tie."""
 
     strict: Array
@@ -45,8 +45,8 @@ class Test(NamedTuple):
 class View(NamedTuple):
     """What metrics compare in a block of b groups."""
 
-    rows: list[Test]  # each image's own caption against its other captions
-    columns: list[Test]  # each image's own caption: this image against the others; won by one image alone
+    rows: list[_Test]  # each image's own caption against its other captions
+    columns: list[_Test]  # each image's own caption: this image against the others; won by one image alone
     right: Array  # (b,) the induced matching is that of the labels
     almost: Array | None  # (b,) it is one of several that tie for the best total; None where no group ties
 
@@ -55,7 +55,7 @@ def view_of(
     block: Array,
     columns: Array,
     labels: Array,
-    own: Sequence[Label],
+    own: Sequence[_Label],
     matches: Matches,
     place: Array | None,
 ) -> View:
@@ -73,14 +73,14 @@ def view_of(
     return View(*strict_tests(columns, own), right, almost)
 
 
-def strict_tests(columns: Array, own: Sequence[Label]) -> tuple[list[Test], list[Test]]:
+def strict_tests(columns: Array, own: Sequence[_Label]) -> tuple[list[_Test], list[_Test]]:
     """Rows and columns of a `View`."""
     k = columns.shape[1]
 
-    def in_row(i: int, j: int) -> Test:
+    def in_row(i: int, j: int) -> _Test:
         return _against(columns[i], j)
 
-    def in_column(i: int, j: int) -> Test:
+    def in_column(i: int, j: int) -> _Test:
         return _against(columns[:, j], i)
 
     if k > _FEW and not all(isinstance(label, int) for label in own):
@@ -92,33 +92,33 @@ def strict_tests(columns: Array, own: Sequence[Label]) -> tuple[list[Test], list
     return rows, found
 
 
-def _against(vectors: Array, own: int) -> Test:
+def _against(vectors: Array, own: int) -> _Test:
     """One of some vectors (r, b) against all others; where there are none it has won."""
     xp = array_namespace(vectors)
     parts = [part for part in (vectors[:own], vectors[own + 1 :]) if len(part)]
     if not parts:
-        return Test(xp.ones_like(vectors[own], dtype=xp.bool), None)
+        return _Test(xp.ones_like(vectors[own], dtype=xp.bool), None)
     strongest = reduce(xp.maximum, [part[0] if len(part) == 1 else xp.max(part, axis=0) for part in parts])
     return _test(vectors[own], strongest)
 
 
-def _test(own: Array, strongest: Array) -> Test:
+def _test(own: Array, strongest: Array) -> _Test:
     xp, strict, level = array_namespace(own), own > strongest, own == strongest
-    return Test(strict, strict | level if xp.any(level) else None)
+    return _Test(strict, strict | level if xp.any(level) else None)
 
 
-def _labelled(label: Label, k: int, test: Callable[[int], Test]) -> Test:
+def _labelled(label: _Label, k: int, test: Callable[[int], _Test]) -> _Test:
     """The test of the caption that an image has; where it differs by group, of each caption where it has that."""
     if isinstance(label, int):
         return test(label)
     tests, here = [test(j) for j in range(k)], [label == j for j in range(k)]
     strict = reduce(or_, [mask & t.strict for mask, t in zip(here, tests, strict=True)])
     if all(t.loose is None for t in tests):
-        return Test(strict, None)
-    return Test(strict, reduce(or_, [mask & _loose(t) for mask, t in zip(here, tests, strict=True)]))
+        return _Test(strict, None)
+    return _Test(strict, reduce(or_, [mask & _loose(t) for mask, t in zip(here, tests, strict=True)]))
 
 
-def _fetched(columns: Array, i: int, label: Label) -> tuple[Test, Test]:
+def _fetched(columns: Array, i: int, label: _Label) -> tuple[_Test, _Test]:
     """The same by row and by column where captions are many: each group's own scores are fetched, k operations each."""
     xp, size = array_namespace(columns), columns.shape[2]
     at = xp.arange(size, device=device(columns))
@@ -128,7 +128,7 @@ def _fetched(columns: Array, i: int, label: Label) -> tuple[Test, Test]:
     return _test(columns[i][place, at], xp.max(others, axis=0)), _against(columns[:, place, at], i)
 
 
-def labels_of(labels: Array, k: int) -> list[Label] | None:
+def labels_of(labels: Array, k: int) -> list[_Label] | None:
     """Labels int (b, m) by image; None where those of a group are not distinct captions from 0 to k - 1."""
     xp, m = array_namespace(labels), labels.shape[1]
     flat = xp.reshape(labels, (-1,))
@@ -166,7 +166,7 @@ def single(v: View) -> Found:
     return Found(hits, reduce(or_, ties) if ties else None)
 
 
-def _every(tests: Sequence[Test]) -> Found:
+def _every(tests: Sequence[_Test]) -> Found:
     # One after another: a few times faster than a reduction along the first axis.
     strict = reduce(and_, [test.strict for test in tests])
     if all(test.loose is None for test in tests):
@@ -174,7 +174,7 @@ def _every(tests: Sequence[Test]) -> Found:
     return Found(strict, strict ^ reduce(and_, map(_loose, tests)))
 
 
-def _loose(test: Test) -> Array:
+def _loose(test: _Test) -> Array:
     return test.strict if test.loose is None else test.loose
 
 

@@ -65,7 +65,7 @@ def all_of(*spans: AlphaIntervals) -> AlphaIntervals:
     return reduce(_both, units)
 
 
-def constant(right: Array, loose: Array) -> AlphaIntervals:
+def _constant(right: Array, loose: Array) -> AlphaIntervals:
     """Spans of units that alpha cannot change. right, loose : bool (n, u), the unit is right, it is right or ties."""
     xp = array_namespace(right)
     low, tied_low = (xp.astype(xp.where(x, -inf, inf), xp.float64) for x in (right, loose))
@@ -125,7 +125,7 @@ class AlphaInputs:
         assert own is not None
         _, tests = strict_tests(columns_of(self.scores), own)
         loose = [test.strict if test.loose is None else test.loose for test in tests]
-        return constant(xp.stack([test.strict for test in tests], axis=1), xp.stack(loose, axis=1))
+        return _constant(xp.stack([test.strict for test in tests], axis=1), xp.stack(loose, axis=1))
 
     @cached_property
     def matching(self) -> AlphaIntervals:
@@ -149,7 +149,7 @@ def _bijections(scores: Array, truth: Array) -> AlphaIntervals:
     right = loose = xp.all(found.matching == truth, axis=1)
     if xp.any(found.tied):
         loose = right | (found.tied & among_best(scores, truth))
-    return constant(right[:, None], loose[:, None])
+    return _constant(right[:, None], loose[:, None])
 
 
 def _rivals(scores: Array, prior: Array, truth: Array) -> Iterator[AlphaIntervals]:

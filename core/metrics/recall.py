@@ -20,7 +20,7 @@ from core.metrics.groups import Estimate, estimate
 
 TOPS = (1, 5, 10)
 # bool (M, N), or the pairs that belong together as `np.nonzero` gives them: captions and images, int (p,) each.
-Relevant = Array | tuple[Array, Array]
+_Relevant = Array | tuple[Array, Array]
 
 
 class Ranks(NamedTuple):
@@ -62,7 +62,7 @@ class _Side(NamedTuple):
         return Ranks(1 + above + beside, beside > 0)
 
 
-def rank_both_ways(scores: Array | AllPairs, relevant: Relevant) -> tuple[Ranks, Ranks]:
+def rank_both_ways(scores: Array | AllPairs, relevant: _Relevant) -> tuple[Ranks, Ranks]:
     """For every image that has a caption the rank of its best one among all, and for every caption that of its image.
 
     Arguments and errors as of `recall`. The ranks follow the images, and the captions, in ascending order, without
@@ -72,7 +72,7 @@ def rank_both_ways(scores: Array | AllPairs, relevant: Relevant) -> tuple[Ranks,
     return to_text, to_image
 
 
-def _rank(pairs: AllPairs, relevant: Relevant) -> list[tuple[_Side, Ranks]]:
+def _rank(pairs: AllPairs, relevant: _Relevant) -> list[tuple[_Side, Ranks]]:
     """Both sides with their ranks, image to text first. Every block of scores is asked for twice."""
     image, caption = _related(relevant, pairs)
     true = np.empty(len(image))
@@ -84,7 +84,7 @@ def _rank(pairs: AllPairs, relevant: Relevant) -> list[tuple[_Side, Ranks]]:
     return [(side, side.ranks(*count)) for side, count in zip(sides, counts, strict=True)]
 
 
-def _related(relevant: Relevant, pairs: AllPairs) -> tuple[np.ndarray, np.ndarray]:
+def _related(relevant: _Relevant, pairs: AllPairs) -> tuple[np.ndarray, np.ndarray]:
     """The image and the caption of every pair that belongs together, int (p,) each, once and by image."""
     if not isinstance(relevant, tuple):
         mask = to_numpy(relevant)
@@ -151,7 +151,7 @@ class RecallResult(NamedTuple):
 
 
 def recall(
-    scores: Array | AllPairs, relevant: Relevant, tops: Sequence[int] = TOPS, seed: int = 0
+    scores: Array | AllPairs, relevant: _Relevant, tops: Sequence[int] = TOPS, seed: int = 0
 ) -> RecallResult:
     """Recall at K from image to text and from text to image.
 

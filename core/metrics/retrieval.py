@@ -120,8 +120,8 @@ class _RetrievalMetric(NamedTuple):
 
 
 # For pages and tables that speak about one metric in particular.
-COLA_MAP, QUERY_ALL_MAP, STANDARD_MAP = "cola_map", "query_all_map", "standard_map"
-F1, RANK_RELEVANT, RANK_DISTRACTOR = "f1", "mean_rank_relevant", "mean_rank_distractor"
+COLA_MAP, QUERY_ALL_MAP, _STANDARD_MAP = "cola_map", "query_all_map", "standard_map"
+_F1, _RANK_RELEVANT, _RANK_DISTRACTOR = "f1", "mean_rank_relevant", "mean_rank_distractor"
 
 METRICS: dict[str, _RetrievalMetric] = {
     COLA_MAP: _RetrievalMetric(
@@ -132,18 +132,18 @@ METRICS: dict[str, _RetrievalMetric] = {
         "QueryAll mAP", "The same among the images with all of the words, on one object or on several.",
         "percent", "higher", "all_words", "precision", "expected",
     ),
-    STANDARD_MAP: _RetrievalMetric(
+    _STANDARD_MAP: _RetrievalMetric(
         "Standard mAP", "The same among all images.", "percent", "higher", "everything", "precision", "expected"
     ),
-    F1: _RetrievalMetric(
+    _F1: _RetrievalMetric(
         "F1", "F1 of calling the first R images of Cola's list relevant, where R images are; needs no threshold.",
         "percent", "higher", "any_word", "f1", "share",
     ),
-    RANK_RELEVANT: _RetrievalMetric(
+    _RANK_RELEVANT: _RetrievalMetric(
         "Rank of relevant images", "Mean rank among the images with all of the words.",
         "rank", "lower", "all_words", "relevant", "middle",
     ),
-    RANK_DISTRACTOR: _RetrievalMetric(
+    _RANK_DISTRACTOR: _RetrievalMetric(
         "Rank of distractors", "Mean rank of the images that have all of the words, but not on one object.",
         "rank", "higher", "all_words", "distractor", "middle",
     ),

@@ -56,7 +56,7 @@ def _several_images(m: int, k: int) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetricDescription:
+class _MetricDescription:
     """What a reader needs of any accuracy: names, meaning, its look in figures."""
 
     label: str
@@ -82,7 +82,7 @@ class AlphaRule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric(MetricDescription):
+class Metric(_MetricDescription):
     """A group metric; every part is required.
 
     A metric holds for a group or does not; with `share` its outcome is a share of the group's parts instead.
@@ -97,7 +97,7 @@ class Metric(MetricDescription):
     verdict: Callable[[GroupData], str]  # what it compares, with the numbers of one group
 
 
-def _check_part(entry: MetricDescription, name: str, kind: str) -> None:
+def _check_part(entry: _MetricDescription, name: str, kind: str) -> None:
     """Raises ValueError for a part that is empty or no such thing."""
     value = getattr(entry, name)
     wrong = {
@@ -260,8 +260,8 @@ METRICS: dict[str, Metric] = {
 }
 
 # Of a set whose images are scored with all captions: over everything, regardless of groups (`core.metrics.evaluation`).
-GLOBAL: dict[str, MetricDescription] = {
-    GLOBAL_MATCH: MetricDescription(
+GLOBAL: dict[str, _MetricDescription] = {
+    GLOBAL_MATCH: _MetricDescription(
         label="Global match",
         short="Global",
         meaning="One assignment over all images and captions gives an image its true caption.",
@@ -271,7 +271,7 @@ GLOBAL: dict[str, MetricDescription] = {
         dash="solid",
         headline=True,
     ),
-    IMAGE_TO_TEXT: MetricDescription(
+    IMAGE_TO_TEXT: _MetricDescription(
         label="Image to text R@1",
         short="i→t R@1",
         meaning="An image's true caption scores highest among all captions.",
@@ -281,7 +281,7 @@ GLOBAL: dict[str, MetricDescription] = {
         dash="longdash",
         headline=False,
     ),
-    TEXT_TO_IMAGE: MetricDescription(
+    TEXT_TO_IMAGE: _MetricDescription(
         label="Text to image R@1",
         short="t→i R@1",
         meaning="A caption's true image scores highest among all images.",
@@ -294,7 +294,7 @@ GLOBAL: dict[str, MetricDescription] = {
 }
 
 
-def check_table(table: Mapping[str, MetricDescription]) -> None:
+def check_table(table: Mapping[str, _MetricDescription]) -> None:
     """Raises ValueError where two entries share a label, or look the same in a figure."""
     for parts in (("label",), ("colour", "marker", "dash")):
         seen: dict[tuple[str, ...], str] = {}
@@ -330,7 +330,7 @@ def metrics_of_shape(m: int, k: int) -> tuple[str, ...]:
     return tuple(name for name, metric in METRICS.items() if metric.applies(m, k))
 
 
-def description_of(name: str) -> MetricDescription:
+def description_of(name: str) -> _MetricDescription:
     """The entry of a group metric or of a global one; KeyError for any other name."""
     return METRICS[name] if name in METRICS else GLOBAL[name]
 

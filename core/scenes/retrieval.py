@@ -31,7 +31,7 @@ _IMAGES = {"train": 2000, "validation": 1000, "test": 2000}
 
 
 @dataclass(frozen=True)
-class RetrievalSet:
+class _RetrievalSet:
     """q queries over n images. Relevance and the hard lists follow from the scene graphs (METHODS 6)."""
 
     name: str
@@ -89,7 +89,7 @@ class RetrievalSet:
         return self._mentioned.sum(axis=0).ravel() - 1
 
 
-def build_retrieval(split: str, n: int | None = None, seed: int = 0) -> RetrievalSet:
+def build_retrieval(split: str, n: int | None = None, seed: int = 0) -> _RetrievalSet:
     """`n` images of 2 to 6 objects and all 240 queries: a shape and any of colour, size and material."""
     if split not in SPLITS:
         raise unknown_name("split", split, SPLITS)
@@ -104,10 +104,10 @@ def build_retrieval(split: str, n: int | None = None, seed: int = 0) -> Retrieva
     )
     counts = rng.integers(2, 7, size=count).tolist()
     images = tuple(SceneImage(sample_scene(rng, c, split, seen=split == "train")) for c in counts)
-    return RetrievalSet(NAME, split, images, phrases, queries)
+    return _RetrievalSet(NAME, split, images, phrases, queries)
 
 
-def load_retrieval(split: str = "test") -> RetrievalSet:
+def load_retrieval(split: str = "test") -> _RetrievalSet:
     """The shipped validation or test set; a train split is drawn."""
     if split not in SHIPPED:
         return build_retrieval(split)
@@ -116,7 +116,7 @@ def load_retrieval(split: str = "test") -> RetrievalSet:
     try:
         phrases, queries, *scenes = rows
         images = tuple(SceneImage(Scene.from_dict(row)) for row in scenes)
-        return RetrievalSet(
+        return _RetrievalSet(
             NAME, split, images, tuple(Phrase(*p) for p in phrases["phrases"]), tuple(queries["queries"])
         )
     except (KeyError, TypeError, ValueError) as error:

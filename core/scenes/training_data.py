@@ -20,7 +20,7 @@ from core.scenes.world import COLOURS, MATERIALS, SHAPES, SIZES, Scene
 
 # What a relation says of its first object: the table's column and the sign; of the second object the opposite.
 _SIDES = {"left of": (-2, -1), "right of": (-2, 1), "in front of": (-1, -1), "behind": (-1, 1)}
-Progress = Callable[[str, float], None]  # (what is being done, share done in [0, 1])
+_Progress = Callable[[str, float], None]  # (what is being done, share done in [0, 1])
 _Caption = tuple[str, np.ndarray]  # a text, and its `statement_table`
 
 _CHUNK = 8192  # pictures between two progress reports
@@ -70,7 +70,7 @@ class TrainingData(NamedTuple):
 def training_data(
     recipe: DataRecipe,
     seed: int,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
     cache: Path | None = None,
     pictures: bool = True,
 ) -> TrainingData:
@@ -94,7 +94,7 @@ def training_data(
     )
 
 
-def _pictures(scenes: Sequence[Scene], cache: Path, progress: Progress) -> np.ndarray:
+def _pictures(scenes: Sequence[Scene], cache: Path, progress: _Progress) -> np.ndarray:
     """uint8 (scenes, side, side, 3), mapped from a file named after scenes and renderer."""
     described = RENDERER + "".join(scene.to_json() for scene in scenes)
     # The first pixels are part of the name: a renderer that changed without saying so must not find old pictures.

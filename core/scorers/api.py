@@ -27,10 +27,10 @@ from core.scorers.score_kinds import QUESTION
 
 PUBLIC = "https://api.openai.com/v1"
 # Read where no argument is given: first Crossmatch's own name, then the official client's.
-KEY_VARIABLES = ("CROSSMATCH_API_KEY", "OPENAI_API_KEY")
-BASE_VARIABLES = ("CROSSMATCH_API_BASE", "OPENAI_BASE_URL")
-TOP = 20  # alternatives asked for; the most that OpenAI and vLLM give by default
-LARGEST_SIDE = 2048  # pixels; endpoints shrink larger images anyway
+_KEY_VARIABLES = ("CROSSMATCH_API_KEY", "OPENAI_API_KEY")
+_BASE_VARIABLES = ("CROSSMATCH_API_BASE", "OPENAI_BASE_URL")
+_TOP = 20  # alternatives asked for; the most that OpenAI and vLLM give by default
+_LARGEST_SIDE = 2048  # pixels; endpoints shrink larger images anyway
 _LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -68,10 +68,10 @@ class ApiScorer(StreamingScorer):
         Raises InputError where the client is not installed, the key is missing, or it would travel unencrypted.
         """
         self.name, self.model, self.concurrency = name, model, concurrency
-        self.base_url = (base_url or _from_environment(BASE_VARIABLES) or PUBLIC).rstrip("/")
+        self.base_url = (base_url or _from_environment(_BASE_VARIABLES) or PUBLIC).rstrip("/")
         # A key that is kept for one provider is not sent to another, say to a server on this machine.
-        known = self.base_url in (PUBLIC, os.environ.get(BASE_VARIABLES[1], "").rstrip("/"))
-        secret = api_key or _from_environment(KEY_VARIABLES if known else KEY_VARIABLES[:1])
+        known = self.base_url in (PUBLIC, os.environ.get(_BASE_VARIABLES[1], "").rstrip("/"))
+        secret = api_key or _from_environment(_KEY_VARIABLES if known else _KEY_VARIABLES[:1])
         self._ask, self._safe = _client(self.base_url, secret, retries, timeout)
         self.bounded = 0  # answers of the last run that list no "yes"
 
@@ -149,8 +149,8 @@ class ApiScorer(StreamingScorer):
             raise failure
         if self.bounded:
             warnings.warn(
-                f'{self.bounded} of {len(index)} answers of {self.model} do not list "yes" among their {TOP} likeliest '
-                "tokens; their score is an upper bound.",
+                f'{self.bounded} of {len(index)} answers of {self.model} do not list "yes" among their {_TOP} '
+                "likeliest tokens; their score is an upper bound.",
                 stacklevel=2,
             )
 
@@ -173,7 +173,7 @@ class ApiScorer(StreamingScorer):
                 max_completion_tokens=1,
                 temperature=0,
                 logprobs=True,
-                top_logprobs=TOP,
+                top_logprobs=_TOP,
             )
         except Exception as error:  # the client's own families of errors, and those of its HTTP library
             raise InputError(self._sentence(error)) from None
@@ -194,17 +194,15 @@ class ApiScorer(StreamingScorer):
         status = getattr(error, "status_code", None)
         where = f"{self.model} at {self.host}"
         if status in (401, 403):
-            return (
-                f"{self.host} refused the key for {self.model}; check {KEY_VARIABLES[0]} and what it may use."
-            )
+            return f"{self.host} refused the key for {self.model}; check {_KEY_VARIABLES[0]} and what it may use."
         if status == 404:
-            return f"{self.host} has no model {self.model!r}; check its name and the address ({BASE_VARIABLES[0]})."
+            return f"{self.host} has no model {self.model!r}; check its name and the address ({_BASE_VARIABLES[0]})."
         if status == 429:
             return (
                 f"{where} still refuses after several tries (rate limit or no credit left); try again later."
             )
         if status is None:
-            return f"{where} cannot be reached ({type(error).__name__}); check {BASE_VARIABLES[0]} and the connection."
+            return f"{where} cannot be reached ({type(error).__name__}); check {_BASE_VARIABLES[0]} and the connection."
         return f"{where} answered with error {status} ({self._safe(str(error))}); see the endpoint's documentation."
 
 
@@ -241,7 +239,7 @@ def _client(
             f"The key would travel unencrypted to {parts.hostname}; use an https address or no key."
         )
     if not secret and base_url == PUBLIC:
-        raise InputError(f"Scoring with {PUBLIC} needs a key; set {KEY_VARIABLES[0]}.")
+        raise InputError(f"Scoring with {PUBLIC} needs a key; set {_KEY_VARIABLES[0]}.")
     client = openai.OpenAI(api_key=secret or "none", base_url=base_url, max_retries=retries, timeout=timeout)
 
     def safe(text: str) -> str:
@@ -253,7 +251,7 @@ def _client(
 
 def address_from_environment() -> str | None:
     """The endpoint that the environment names, if any."""
-    return _from_environment(BASE_VARIABLES)
+    return _from_environment(_BASE_VARIABLES)
 
 
 def _from_environment(names: Sequence[str]) -> str | None:
@@ -263,7 +261,7 @@ def _from_environment(names: Sequence[str]) -> str | None:
 def _data_url(image: Image.Image) -> str:
     """An image as a lossless data address."""
     shown = image.convert("RGB")
-    shown.thumbnail((LARGEST_SIDE, LARGEST_SIDE))
+    shown.thumbnail((_LARGEST_SIDE, _LARGEST_SIDE))
     data = io.BytesIO()
     shown.save(data, "PNG")
     return "data:image/png;base64," + base64.b64encode(data.getvalue()).decode()
@@ -271,7 +269,7 @@ def _data_url(image: Image.Image) -> str:
 
 def _image_tokens(size: tuple[int, int]) -> int:
     width, height = size
-    shrink = min(1.0, LARGEST_SIDE / max(width, height))
+    shrink = min(1.0, _LARGEST_SIDE / max(width, height))
     shrink = min(shrink, 768 / (min(width, height) * shrink) * shrink)
     return 85 + 170 * math.ceil(width * shrink / 512) * math.ceil(height * shrink / 512)
 

@@ -11,11 +11,11 @@ from core.base.errors import InputError
 from core.base.settings import Count, Positive, Seed, Settings, one_of
 
 # Pooled features of so few numbers: a base like the built-in ones. The paper's learning rates are for larger ones.
-SMALL_WIDTH = 128
+_SMALL_WIDTH = 128
 KIND = "adapt"  # of a run, and the key of its settings in the run's description
 
 
-class Strategy(NamedTuple):
+class _Strategy(NamedTuple):
     """One way to adapt a model, and how it explains itself."""
 
     label: str
@@ -25,25 +25,25 @@ class Strategy(NamedTuple):
     joint: bool = False  # whether image and query meet before the score
 
 
-STRATEGIES: dict[str, Strategy] = {
-    "linear": Strategy(
+STRATEGIES: dict[str, _Strategy] = {
+    "linear": _Strategy(
         "Linear", "One d x d map for pooled image features and one for pooled query features.", 1e-3, "Linear"
     ),
-    "prompt-tune": Strategy(
+    "prompt-tune": _Strategy(
         "Prompt-tune", "The text encoder's table of word embeddings, everything else frozen.", 1e-2, "Prompt-tune"
     ),
-    "ft-all": Strategy("FT all", "Both encoders, whole.", 3e-4, "FT all"),
-    "ft-late": Strategy(
+    "ft-all": _Strategy("FT all", "Both encoders, whole.", 3e-4, "FT all"),
+    "ft-late": _Strategy(
         "FT late",
         "A transformer encoder on the second-last layer's patch tokens and another on its text tokens.",
         3e-4,
         "FT late",
     ),
-    "mm-pred": Strategy(
+    "mm-pred": _Strategy(
         "MM-Pred", "A transformer over patches and words together; a linear layer scores its CLS token.",
         1e-3, "MM-Pred", joint=True,
     ),
-    "mm-adapter": Strategy(
+    "mm-adapter": _Strategy(
         "MM-Adapter",
         "A transformer over patches and words together; its CLS token is compared with the frozen word features.",
         1e-3,
@@ -101,7 +101,7 @@ class AdaptConfig(Settings):
 
         As wide as those; 64 for bases as small as the built-in ones, so that they train in minutes on two cores.
         """
-        return self.width or (min(64, size) if size <= SMALL_WIDTH else size)
+        return self.width or (min(64, size) if size <= _SMALL_WIDTH else size)
 
     def rate(self, family: str, size: int) -> float:
         """The learning rate: the given one; for small bases the tuned one; else the paper's ([Cola] 11.1).
@@ -110,6 +110,6 @@ class AdaptConfig(Settings):
         """
         if self.lr is not None:
             return self.lr
-        if size <= SMALL_WIDTH:
+        if size <= _SMALL_WIDTH:
             return STRATEGIES[self.strategy].lr
         return 1e-3 if family == "FLAVA" else 1e-5

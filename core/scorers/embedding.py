@@ -26,7 +26,7 @@ _KIND = "crossmatch-embedding"
 _PAIR_BLOCK = 65_536
 
 
-class LinearMaps(torch.nn.Module):
+class _LinearMaps(torch.nn.Module):
     """One d x d map for image features and one for caption features; at the identity they change nothing."""
 
     def __init__(self, size: int) -> None:
@@ -42,7 +42,7 @@ class EmbeddingModel(TwoTower):
     a `RowImage(key)` or a caption, and the same names here.
     """
 
-    module: LinearMaps
+    module: _LinearMaps
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class EmbeddingModel(TwoTower):
         self._keys = {"images": list(image_keys), "captions": list(caption_keys)}
         self._image_row = _places(image_keys, len(self._images), "image")
         self._caption_row = _places(caption_keys, len(self._captions), "caption")
-        self.module = LinearMaps(self._images.shape[1]).to(self.device).eval()
+        self.module = _LinearMaps(self._images.shape[1]).to(self.device).eval()
 
     @classmethod
     def of(

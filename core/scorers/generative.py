@@ -36,7 +36,7 @@ from core.scorers.null_images import (
 BLIP_VOCABULARY = 30_524
 # What their captioners were fine-tuned to continue, and what InstructBLIP was asked for captions.
 BLIP_PROMPT = "a picture of"
-INSTRUCT_PROMPT = "A short image description."
+_INSTRUCT_PROMPT = "A short image description."
 
 
 class TokenLogProbs(NamedTuple):
@@ -145,12 +145,12 @@ class QueryScorer(PairScorer):
         return self.module.language_projection(found.to(self.module.language_projection.weight.dtype))
 
 
-class Blip2Captioner(QueryScorer, CaptionScorer):
+class _Blip2Captioner(QueryScorer, CaptionScorer):
     """Blip2ForConditionalGeneration and InstructBlipForConditionalGeneration."""
 
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
-        self.prompt = INSTRUCT_PROMPT if self.instructed else ""
+        self.prompt = _INSTRUCT_PROMPT if self.instructed else ""
         limit = getattr(self.language.config, "max_position_embeddings", None)
         self.context = limit - self.config.num_query_tokens - 32 if limit else None
 
@@ -176,7 +176,7 @@ class Blip2Captioner(QueryScorer, CaptionScorer):
         return seq2seq_log_probs(self.language, encoded, rows), mask
 
 
-class ChatCaptioner(ChatScorer, CaptionScorer):
+class _ChatCaptioner(ChatScorer, CaptionScorer):
     """Any image-text-to-text model: the caption as the answer to an image without a question ([VGPT] appendix D)."""
 
     def _tokenize(self, captions: list[str]) -> list[list[int]]:
@@ -209,7 +209,7 @@ def seq2seq_log_probs(language: Any, states: torch.Tensor, ids: torch.Tensor) ->
     return token_log_probs(out.logits, ids)
 
 
-class BlindScorer(StreamingScorer):
+class _BlindScorer(StreamingScorer):
     """P_train(t): a captioner on null images. The image of a pair is never opened; null images are encoded once."""
 
     def __init__(
@@ -234,8 +234,8 @@ class BlindScorer(StreamingScorer):
 
 _CLASSES: dict[str, tuple[type[CaptionScorer], str]] = {
     "blip": (BlipCaptioner, "BlipForConditionalGeneration"),
-    "blip-2": (Blip2Captioner, "Blip2ForConditionalGeneration"),
-    "instructblip": (Blip2Captioner, "InstructBlipForConditionalGeneration"),
+    "blip-2": (_Blip2Captioner, "Blip2ForConditionalGeneration"),
+    "instructblip": (_Blip2Captioner, "InstructBlipForConditionalGeneration"),
 }
 
 
@@ -247,6 +247,6 @@ def load(name: str, source: str, device: str = "auto", kind: str = "vgpt") -> Sc
     """
     folder = locate(source)
     model = str(read_config(folder).get("model_type", ""))
-    made, auto = _CLASSES.get(model, (ChatCaptioner, "AutoModelForImageTextToText"))
+    made, auto = _CLASSES.get(model, (_ChatCaptioner, "AutoModelForImageTextToText"))
     captioner = made(load_parts(name, folder, device, kind, auto))
-    return BlindScorer(captioner, name) if kind == "blind" else captioner
+    return _BlindScorer(captioner, name) if kind == "blind" else captioner

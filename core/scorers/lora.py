@@ -13,10 +13,10 @@ import torch
 
 from core.base.errors import InputError
 
-ADAPTER = "crossmatch"
+_ADAPTER = "crossmatch"
 # Model family -> which layers get adapters: attention's query, key and value, and the MLP. A pooling head's
 # `out_proj` and open_clip's packed attention are left out: their classes read weights past the adapter.
-TARGETS: dict[str, str] = {
+_TARGETS: dict[str, str] = {
     **dict.fromkeys(("clip", "siglip", "siglip2"), r".*\.(q_proj|k_proj|v_proj|fc1|fc2)"),
     # A vision tower like CLIP's with one packed layer for query, key and value; a text tower like BERT's, with the
     # cross-attention that the matching head reads.
@@ -32,7 +32,7 @@ def attach(
     """Freeze a model and give its layers adapters that change nothing yet; returns how many layers got one.
 
     rank, alpha : the change of a weight is alpha / rank * B A with A of `rank` rows; alpha None: twice the rank.
-    targets : last parts of layer names (`q_proj`); (): those of the model's family, see `TARGETS`. seed : draws A.
+    targets : last parts of layer names (`q_proj`); (): those of the model's family, see `_TARGETS`. seed : draws A.
     Raises InputError where peft is missing, the family is unknown, or no layer has such a name.
     """
     try:
@@ -54,7 +54,7 @@ def attach(
         torch.manual_seed(seed)
         try:
             for part in _carriers(module):
-                inject_adapter_in_model(config, part, adapter_name=ADAPTER)
+                inject_adapter_in_model(config, part, adapter_name=_ADAPTER)
         except ValueError as error:
             reason = str(error).splitlines()[0].rstrip(".")
             raise InputError(
@@ -77,12 +77,12 @@ def _pattern(module: torch.nn.Module, targets: Sequence[str]) -> str:
     family = str(getattr(getattr(module, "config", None), "model_type", ""))
     if type(module).__module__.partition(".")[0] == "open_clip":
         family = "open_clip"
-    if family not in TARGETS:
+    if family not in _TARGETS:
         raise InputError(
             f"For a {family or type(module).__name__} model Crossmatch has no default layers for low-rank adapters; "
             "name them with lora_targets."
         )
-    return TARGETS[family]
+    return _TARGETS[family]
 
 
 def _check_layers(module: torch.nn.Module, pattern: str) -> None:
@@ -97,7 +97,7 @@ def _layers(module: torch.nn.Module) -> dict[str, Any]:
     """The layers that carry an adapter, by name."""
     found = {}
     for name, m in module.named_modules():
-        if ADAPTER in getattr(m, "lora_A", ()):
+        if _ADAPTER in getattr(m, "lora_A", ()):
             found[name] = m
     return found
 
@@ -127,5 +127,5 @@ def merged_state(module: torch.nn.Module) -> dict[str, torch.Tensor]:
     found = {n: t for n, t in module.state_dict().items() if ".lora_" not in n}
     for name, layer in layers.items():
         weight = f"{name}.base_layer.weight"
-        found[weight] = found[weight] + layer.get_delta_weight(ADAPTER).to(found[weight])
+        found[weight] = found[weight] + layer.get_delta_weight(_ADAPTER).to(found[weight])
     return {n.replace(".base_layer.", "."): t for n, t in found.items()}

@@ -33,13 +33,13 @@ import numpy as np
 from core.base.errors import InputError, unknown_name
 from core.groups import ImageRef
 
-GROUP = "crossmatch.scorers"
+_GROUP = "crossmatch.scorers"
 PREFIX = "python"
 
 
 def plugins() -> dict[str, EntryPoint]:
     """Scorers of installed packages, by name; nothing of them is imported."""
-    return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name)}
+    return {entry.name: entry for entry in sorted(entry_points(group=_GROUP), key=lambda e: e.name)}
 
 
 class PluginScorer:

@@ -25,7 +25,7 @@ def _sigmoid(scores: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class ScoreKind:
+class _ScoreKind:
     """A kind of score that can explain itself on a page."""
 
     label: str
@@ -38,21 +38,23 @@ class ScoreKind:
 
 # Kind -> what its scores are. Ranking scores stay where they do not saturate: a logit for a matching head, a log for
 # likelihoods. VQAScore is P("Yes") as published, because matchings add up scores; `vqa-log` is its logarithm.
-KINDS: dict[str, ScoreKind] = {
-    "itc": ScoreKind("ITCScore", "Cosine of the image's and the caption's embedding.", "cosine", _same),
-    "itm": ScoreKind(
+KINDS: dict[str, _ScoreKind] = {
+    "itc": _ScoreKind("ITCScore", "Cosine of the image's and the caption's embedding.", "cosine", _same),
+    "itm": _ScoreKind(
         "ITMScore", "A matching head reads image and caption together.", "probability of a match", _sigmoid
     ),
-    "vgpt": ScoreKind(
+    "vgpt": _ScoreKind(
         "VisualGPTScore",
         "How likely the model is to write the caption for the image: mean log-likelihood of its tokens.",
         "geometric mean of the token probabilities ([VGPT] Eq. 12)",
         np.exp,
         log_prob=True,
     ),
-    "vqa": ScoreKind("VQAScore", "How confidently the model answers yes for the caption.", 'P("Yes")', _same),
-    "vqa-log": ScoreKind("log VQAScore", "The logarithm of VQAScore.", 'P("Yes")', np.exp),
-    "lm": ScoreKind(
+    "vqa": _ScoreKind(
+        "VQAScore", "How confidently the model answers yes for the caption.", 'P("Yes")', _same
+    ),
+    "vqa-log": _ScoreKind("log VQAScore", "The logarithm of VQAScore.", 'P("Yes")', np.exp),
+    "lm": _ScoreKind(
         "Blind language model",
         "How likely the caption is as text: mean log-likelihood of its tokens, no image.",
         "geometric mean of the token probabilities",
@@ -60,7 +62,7 @@ KINDS: dict[str, ScoreKind] = {
         reads_image=False,
         log_prob=True,
     ),
-    "blind": ScoreKind(
+    "blind": _ScoreKind(
         "Blind vision-language model",
         "How likely the model is to write the caption for noise: the P_train(t) of [VGPT] Eq. 13.",
         "mean over noise images of the VisualGPTScore",
@@ -68,7 +70,7 @@ KINDS: dict[str, ScoreKind] = {
         reads_image=False,
         log_prob=True,
     ),
-    "api": ScoreKind("VQAScore of a served model", "As VQAScore, computed by a server.", 'P("Yes")', _same),
+    "api": _ScoreKind("VQAScore of a served model", "As VQAScore, computed by a server.", 'P("Yes")', _same),
 }
 
 # Kind that a model gives by itself, by the architecture that its config.json names; by its type where it names none.

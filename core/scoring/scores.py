@@ -26,13 +26,13 @@ from core.scoring import _shipped
 from core.scoring._shipped import Key
 
 T = TypeVar("T")
-Progress = Callable[[int, int], None]
+_Progress = Callable[[int, int], None]
 # Scores of a table that are asked for at once: a pair's key takes some hundred bytes, its score four.
 _BLOCK = 4_000_000
 
 
 def score_groups(
-    scorer: Scorer, groups: GroupSet, cache: ScoreCache | None = None, progress: Progress | None = None
+    scorer: Scorer, groups: GroupSet, cache: ScoreCache | None = None, progress: _Progress | None = None
 ) -> np.ndarray:
     """Scores of every image with every caption of its own group, float32 (n, m, k).
 
@@ -60,7 +60,7 @@ def _distinct_pairs(groups: GroupSet) -> tuple[list[ImageRef], list[str], np.nda
 
 
 def score_all(
-    scorer: Scorer, groups: GroupSet, cache: ScoreCache | None = None, progress: Progress | None = None
+    scorer: Scorer, groups: GroupSet, cache: ScoreCache | None = None, progress: _Progress | None = None
 ) -> np.ndarray:
     """Scores of all images with all captions, float32 (n m, n k): row g m + i is image i of group g, columns likewise.
 
@@ -78,7 +78,7 @@ def score_matrix(
     images: Sequence[ImageRef],
     captions: Sequence[str],
     cache: ScoreCache | None = None,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
 ) -> np.ndarray:
     """Scores of every image with every caption, float32 (images, captions): for priors and retrieval.
 
@@ -99,7 +99,7 @@ def _table(
     images: Sequence[ImageRef],
     captions: Sequence[str],
     cache: ScoreCache | None,
-    progress: Progress | None,
+    progress: _Progress | None,
 ) -> np.ndarray:
     """Scores (images, captions), some images at a time: the keys of all pairs are many times as large as the scores."""
     what = f"A table of {len(images):,} images and {len(captions):,} captions"
@@ -115,7 +115,7 @@ def _table(
     return table
 
 
-def _progress_of_block(progress: Progress, end: int, total: int) -> Progress:
+def _progress_of_block(progress: _Progress, end: int, total: int) -> _Progress:
     """`progress` of one block as that of the whole, where the block ends at `end`; what a cache knew is done."""
     return lambda done, missing: progress(end - missing + done, total)
 
@@ -126,7 +126,7 @@ def _pair_scores(
     captions: Sequence[str],
     pairs: np.ndarray,
     cache: ScoreCache | None,
-    progress: Progress | None,
+    progress: _Progress | None,
 ) -> np.ndarray:
     """Scores float32 (p,) of pairs (p, 2): from the cache where it knows them, else scored, and stored as they come."""
     keys: list[Key] = []
@@ -181,7 +181,7 @@ def planned_calls(
     return scorer.estimate(images, captions, pairs[np.isnan(known)], price_in, price_out)
 
 
-class CacheSize(NamedTuple):
+class _CacheSize(NamedTuple):
     """How much a cache holds: scores, and bytes on disk."""
 
     scores: int
@@ -244,12 +244,12 @@ class ScoreCache:
             self.clear()
         self._use(write, None)
 
-    def size(self) -> CacheSize:
+    def size(self) -> _CacheSize:
         """Number of scores and bytes on disk."""
         if not self.path.exists():
-            return CacheSize(0, 0)
+            return _CacheSize(0, 0)
         count = self._use(lambda db: int(db.execute("SELECT count(*) FROM scores").fetchone()[0]), 0)
-        return CacheSize(count, self._bytes())
+        return _CacheSize(count, self._bytes())
 
     def _bytes(self) -> int:
         total = 0

@@ -23,7 +23,7 @@ _SUBJECTS = (GROUP_SCORE, GROUP_MATCH)  # of the propositions
 _MAX_SIMULATED = 2_000_000  # scores that one simulation may draw
 
 
-class SimulatedMetric(NamedTuple):
+class _SimulatedMetric(NamedTuple):
     """A metric on random scores: what came out (percent, with interval) and what the proposition says."""
 
     metric: str
@@ -35,7 +35,7 @@ class SimulatedMetric(NamedTuple):
         return self.estimate.low <= self.estimate.chance <= self.estimate.high
 
 
-def simulate(m: int, k: int, n: int, seed: int = 0) -> list[SimulatedMetric]:
+def simulate(m: int, k: int, n: int, seed: int = 0) -> list[_SimulatedMetric]:
     """n groups of m images and k captions with independent normal scores, judged by GroupScore and GroupMatch.
 
     [TTM] Propositions 1 and 2 (m = k), 3 and 4 (m < k). Raises InputError for a shape that is none, or too many scores.
@@ -48,7 +48,7 @@ def simulate(m: int, k: int, n: int, seed: int = 0) -> list[SimulatedMetric]:
         )
     scores = np.random.default_rng(seed).standard_normal((n, m, k))
     found = metrics.evaluate(scores, np.tile(np.arange(m), (n, 1)), _SUBJECTS)
-    return [SimulatedMetric(name, estimate) for name, estimate in found.items()]
+    return [_SimulatedMetric(name, estimate) for name, estimate in found.items()]
 
 
 def guessing_table(shapes: list[tuple[int, int]]) -> pd.DataFrame:

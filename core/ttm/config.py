@@ -20,7 +20,7 @@ from core.base.settings import Count, Names, Positive, Seed, Settings, Share, on
 AUGMENTATIONS = ("none", "resize-crop", "jitter")  # what each does: core/ttm/_train.py
 PRECISIONS = ("float32", "bfloat16")
 SCHEDULES = ("linear", "cosine", "constant", "ascending")
-VARIANTS = ("group", "global")
+_VARIANTS = ("group", "global")
 THRESHOLD_MODES = ("absolute", "relative")
 _Moment = Annotated[float, Field(ge=0, lt=1)]
 
@@ -75,7 +75,7 @@ class TTMConfig(TrainConfig):
 
     iterations: Count = 10  # T
     # global: one assignment over all images and captions, thresholds on pairs
-    variant: Annotated[str, one_of("variant", VARIANTS)] = "group"
+    variant: Annotated[str, one_of("variant", _VARIANTS)] = "group"
     schedule: Annotated[str, one_of("schedule", SCHEDULES)] = "linear"  # of the threshold over iterations
     # relative (global): iteration t keeps the top 1 - tau_t fraction of pairs
     threshold_mode: Annotated[str, one_of("threshold_mode", THRESHOLD_MODES)] = "absolute"
@@ -188,7 +188,7 @@ def share_of(share: float, total: int) -> int:
 
 
 @dataclass(frozen=True)
-class Preset:
+class _Preset:
     """Settings under a name: for this data set and model."""
 
     dataset: str
@@ -236,7 +236,7 @@ _ROWS: tuple[tuple[int, str, str, float, float, str, float, dict[str, Any]], ...
 _GLOBAL_TABLE = 5
 
 
-def _paper_presets() -> dict[str, Preset]:
+def _paper_presets() -> dict[str, _Preset]:
     found = {}
     for table, dataset, model, tau_first, tau_last, schedule, lr, more in _ROWS:
         settings = {"tau_first": tau_first, "tau_last": tau_last, "schedule": schedule, "lr": lr, **more}
@@ -246,7 +246,7 @@ def _paper_presets() -> dict[str, Preset]:
         if table == _GLOBAL_TABLE:
             settings |= {"variant": "global", "threshold_mode": "relative"}
             name += "/global"
-        found[name] = Preset(dataset, MODELS[model], TTMConfig(**settings), f"[TTM] Table {table}, C.1")
+        found[name] = _Preset(dataset, MODELS[model], TTMConfig(**settings), f"[TTM] Table {table}, C.1")
     return found
 
 
@@ -259,21 +259,21 @@ _GLOBAL: dict[str, Any] = {
 }
 
 # "builtin" holds for every built-in set of scenes; "default" is a start for any other data and model.
-PRESETS: dict[str, Preset] = {
-    "default": Preset("any", "any", TTMConfig(), "[TTM] C.1; 20 % of the groups at first, all at the end"),
-    "simplematch": Preset("any", "any", SimpleMatchConfig(), "[TTM] section 3.1"),
-    "builtin": Preset("scenes/*", "builtin/clip", _BUILTIN, "prototype runs on fresh scenes"),
-    "builtin/global": Preset(
+PRESETS: dict[str, _Preset] = {
+    "default": _Preset("any", "any", TTMConfig(), "[TTM] C.1; 20 % of the groups at first, all at the end"),
+    "simplematch": _Preset("any", "any", SimpleMatchConfig(), "[TTM] section 3.1"),
+    "builtin": _Preset("scenes/*", "builtin/clip", _BUILTIN, "prototype runs on fresh scenes"),
+    "builtin/global": _Preset(
         "scenes/*@global", "builtin/clip", _BUILTIN.updated(_GLOBAL), "[TTM] 3.2.1, on pairs"
     ),
-    "default/global": Preset("any", "any", TTMConfig(**_GLOBAL), "[TTM] 3.2.1, on pairs"),
-    "embeddings": Preset(
+    "default/global": _Preset("any", "any", TTMConfig(**_GLOBAL), "[TTM] 3.2.1, on pairs"),
+    "embeddings": _Preset(
         "any", "embeddings file", TTMConfig(lr=1e-3, epochs=5), "frozen features, one map each"
     ),
-    "simplematch/builtin": Preset(
+    "simplematch/builtin": _Preset(
         "scenes/*", "builtin/clip", SimpleMatchConfig(lr=3e-4, batch=50), "[TTM] section 3.1"
     ),
-    "simplematch/embeddings": Preset(
+    "simplematch/embeddings": _Preset(
         "any", "embeddings file", SimpleMatchConfig(lr=3e-4), "[TTM] section 3.1 on frozen features"
     ),
     **_paper_presets(),

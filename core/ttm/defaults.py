@@ -37,18 +37,18 @@ def absolute_name(model: str) -> str:
     return str(Path(model).resolve()) if is_folder(model) else full_name(model)
 
 
-class PresetTarget(NamedTuple):
+class _PresetTarget(NamedTuple):
     """The benchmark and the model that a preset is of; None where it is of any, or of several."""
 
     benchmark: str | None
     model: str | None
 
 
-def preset_target(preset: str) -> PresetTarget:
+def preset_target(preset: str) -> _PresetTarget:
     """Where a preset comes from: what it is run on where nobody names a benchmark or a model."""
     found = _preset(preset)
     benchmark = None if found.dataset == "any" or "*" in found.dataset else found.dataset
-    return PresetTarget(benchmark, None if found.model in ("any", "embeddings file") else found.model)
+    return _PresetTarget(benchmark, None if found.model in ("any", "embeddings file") else found.model)
 
 
 def _preset(name: str) -> Any:
@@ -70,7 +70,7 @@ def of_variant(preset: str, variant: str | None) -> str:
     return other if other in PRESETS else preset
 
 
-def preset_for(
+def _preset_for(
     kind: str, dataset: str | None, model: str, preset: str | None = None, variant: str | None = None
 ) -> str:
     """The preset to start from: the chosen one, or the one that suits data and model, in the wanted variant.
@@ -84,7 +84,7 @@ def preset_for(
     return chosen
 
 
-def settings_from(
+def _settings_from(
     preset: str, options: Mapping[str, Any], model: str, oracle: bool = False
 ) -> TTMConfig | SimpleMatchConfig:
     """A preset's settings with these options in their place, for this model.
@@ -102,7 +102,7 @@ def settings_from(
     return config
 
 
-class Configured(NamedTuple):
+class _Configured(NamedTuple):
     """The settings of a run, and the preset that they started from."""
 
     preset: str
@@ -116,16 +116,16 @@ def configured(
     preset: str | None,
     options: Mapping[str, Any],
     oracle: bool = False,
-) -> Configured:
-    """What a user's choices come to: `preset_for` and `settings_from`; of embeddings (`dataset` None) `check_frozen`.
+) -> _Configured:
+    """The settings that a user's choices come to; for embeddings `dataset` is None.
 
-    Arguments and errors as for these three.
+    Arguments and errors as for `_preset_for`, `_settings_from` and `_check_frozen`.
     """
-    chosen = preset_for(kind, dataset, model, preset, options.get("variant"))
-    config = settings_from(chosen, options, model, oracle)
+    chosen = _preset_for(kind, dataset, model, preset, options.get("variant"))
+    config = _settings_from(chosen, options, model, oracle)
     if dataset is None:
-        check_frozen(config)
-    return Configured(chosen, config)
+        _check_frozen(config)
+    return _Configured(chosen, config)
 
 
 def _idle(config: TTMConfig, oracle: bool) -> dict[str, str]:
@@ -163,7 +163,7 @@ def _check_units(preset: str, config: TTMConfig, given: list[str], model: str) -
         )
 
 
-def check_frozen(config: TrainConfig) -> None:
+def _check_frozen(config: TrainConfig) -> None:
     """Raise InputError for a setting that has no use on an embeddings file: it has no pixels and no layers."""
     if config.augmentation != "none":
         raise InputError("An embeddings file has no pixels to augment; set augmentation to 'none'.")

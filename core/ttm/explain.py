@@ -19,7 +19,7 @@ from core.metrics import groups as metrics
 GLOBAL = metrics.GLOBAL_MATCH
 
 
-class GroupHistory(NamedTuple):
+class _GroupHistory(NamedTuple):
     """A run's groups over its iterations 0 ... T; n groups of m images."""
 
     right: np.ndarray  # bool (T + 1, n), after each iteration; iteration 0 is before adaptation
@@ -33,7 +33,7 @@ class GroupHistory(NamedTuple):
 
 def history(
     arrays: Sequence[Mapping[str, np.ndarray]], truth: np.ndarray, metric: str = metrics.GROUP_MATCH
-) -> GroupHistory:
+) -> _GroupHistory:
     """What happened to every group.
 
     arrays : of iterations 0 to T, in order, as the run stored them. truth : int (n, m). metric : decides what counts as
@@ -55,7 +55,7 @@ def history(
         right = np.stack([(a["labels"] == own).all(axis=1) for a in arrays])
     else:
         right = np.stack([metrics.outcomes(a["scores"], truth, [metric])[metric].value == 1 for a in arrays])
-    return GroupHistory(
+    return _GroupHistory(
         right, selected, labels, (labels == own).all(axis=2), np.stack([a["margin"] for a in arrays])
     )
 
@@ -184,7 +184,7 @@ def _number(values: np.ndarray, there: np.ndarray) -> pd.Series:
     return pd.Series(values, dtype="Int64").where(there)
 
 
-def _label(found: GroupHistory, at: np.ndarray, chosen: np.ndarray) -> list[str]:
+def _label(found: _GroupHistory, at: np.ndarray, chosen: np.ndarray) -> list[str]:
     return [" ".join(map(str, row)) for row in found.labels[at, chosen]]
 
 

@@ -34,7 +34,7 @@ from core.ttm._pseudolabels import (
 from core.ttm._train import FitReport, TrainingStopped, fit, generator_for
 from core.ttm.config import TrainConfig, TTMConfig, thresholds
 
-Selector = Callable[[Matches], np.ndarray]
+_Selector = Callable[[Matches], np.ndarray]
 Progress = Callable[[float, str], None]
 Stop = Callable[[], bool]
 
@@ -275,7 +275,7 @@ def run_ttm(
     groups: GroupSet,
     config: TTMConfig,
     *,
-    selector: Selector | None = None,
+    selector: _Selector | None = None,
     pool: np.ndarray | None = None,
     resume: TTMState | None = None,
     stop: Stop | None = None,

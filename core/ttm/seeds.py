@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 MAX_SEEDS = 64  # seeds of a group
-Described = TypeVar("Described", bound=RunDescription)
+_Described = TypeVar("_Described", bound=RunDescription)
 # Columns of a record that are numbers of the run itself, besides the metrics.
 _PER_SEED = ("threshold", "coverage", "precision", "fitted", "loss", "seconds")
 
@@ -33,7 +33,7 @@ class SeedSpread(NamedTuple):
     seeds: int
 
 
-def seeded(run: Described, count: int, group: str | None = None) -> list[Described]:
+def seeded(run: _Described, count: int, group: str | None = None) -> list[_Described]:
     """A description with its own seed and those that follow, `count` in all; `group` is noted in each."""
     if not 1 <= count <= MAX_SEEDS:
         raise InputError(f"{count} seeds were asked for; choose 1 to {MAX_SEEDS}.")

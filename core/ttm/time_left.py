@@ -14,14 +14,14 @@ from core.ttm.run import AdaptationRun
 _DEFAULT_SECONDS = {"builtin/": 0.006, "embeddings": 0.0001}
 
 
-class TimeEstimate(NamedTuple):
+class _TimeEstimate(NamedTuple):
     """Seconds for one group in one epoch, averaged over a run; and where that is known from."""
 
     seconds: float
     source: str  # "this model and set", "this model", "another model, by size" or "a rough estimate"
 
 
-def seconds_per_iteration(store: RunStore, wanted: AdaptationRun) -> TimeEstimate | None:
+def seconds_per_iteration(store: RunStore, wanted: AdaptationRun) -> _TimeEstimate | None:
     """The pace of the newest finished run that is most like this description; None where none is.
 
     Of runs of the same kind on the same device: of this model on this set, of this model, of another one whose weights
@@ -40,20 +40,20 @@ def seconds_per_iteration(store: RunStore, wanted: AdaptationRun) -> TimeEstimat
     for source, fits in same.items():
         for run in filter(fits, done):
             if seconds := _measured(run, store.steps(run.id)):
-                return TimeEstimate(seconds, source)
+                return _TimeEstimate(seconds, source)
     guess = next((seconds for start, seconds in _DEFAULT_SECONDS.items() if model.startswith(start)), None)
     if guess is not None:
-        return TimeEstimate(guess, "a rough estimate")
+        return _TimeEstimate(guess, "a rough estimate")
     return _by_size(store, done, model)
 
 
-def _by_size(store: RunStore, done: Sequence[Run], model: str) -> TimeEstimate | None:
+def _by_size(store: RunStore, done: Sequence[Run], model: str) -> _TimeEstimate | None:
     own = weights_bytes(model)
     for run in done if own else ():
         other = None if run.config.get("embeddings") else weights_bytes(run.config["model"])
         seconds = _measured(run, store.steps(run.id))
         if own and other and seconds:
-            return TimeEstimate(seconds * own / other, "another model, by size")
+            return _TimeEstimate(seconds * own / other, "another model, by size")
     return None
 
 
