@@ -105,6 +105,9 @@ def test_ttm_records_become_percent_with_gaps_where_nothing_was_trained():
     assert np.isnan(data.coverage[0]) and data.coverage[1] == pytest.approx(20)
     assert np.isnan(data.precision[0]) and data.precision[1] == pytest.approx(90)
     assert data.loss[1] == 1.5 and data.threshold[1] == 2.0
+    first, *rest = STEPS  # begun by an older version, which had one more metric on 1xk
+    older = {**first, "metrics": {**first["metrics"], "image_score": first["metrics"]["group_match"]}}
+    assert list(figures.ttm_data([older, *rest], total=10).metrics) == list(data.metrics)
 
 
 def test_a_run_without_truth_or_without_steps_still_has_data():

@@ -46,7 +46,9 @@ def ttm_data(steps: Sequence[Mapping[str, Any]], total: int) -> TTMData:
         values = [step.get(name) for step in steps]
         return np.array([np.nan if v is None else factor * v for v in values], dtype=float)
 
-    names = [n for n in (*METRICS, *GLOBAL) if steps and n in (steps[0].get("metrics") or {})]
+    # Of a run that an older version began and this one resumed, the metrics that all steps have.
+    measured = [step.get("metrics") or {} for step in steps]
+    names = [n for n in (*METRICS, *GLOBAL) if steps and all(n in each for each in measured)]
     fields = ("value", "low", "high", "chance")
     metrics = {n: np.array([[s["metrics"][n][f] for f in fields] for s in steps], dtype=float) for n in names}
     iteration = np.array([step["iteration"] for step in steps], dtype=int)
