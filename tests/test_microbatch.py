@@ -43,9 +43,9 @@ def gradients(model):
     return found
 
 
-def whole_batch(model, data, augment=None):
+def whole_batch(model, data):
     index = torch.arange(len(data.pixels))
-    return model.batch(data, index, index, augment)
+    return model.batch(data, index, index)
 
 
 @pytest.mark.parametrize("size", [1, 5, 11, 12, 99])

@@ -12,7 +12,7 @@ from core.scorers.base import Prepared, Trainable
 from core.scorers.embedding import EmbeddingModel
 from core.scoring.load import load_scorer
 from core.ttm import _train
-from core.ttm.config import AUGMENTATIONS, PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig
+from core.ttm.config import PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig
 
 SIZE = 6
 
@@ -94,6 +94,8 @@ def test_an_unknown_setting_suggests_the_nearest():
         {"augmentation": "resize"},
         {"precision": "float16"},
         {"clip_norm": 0},
+        {"crop_factor": 1.0},
+        {"crop_factor": 4.5},
         {"keep_optimizer": 1},
         {"parameters": "all"},
         {"seed": -1},
@@ -177,50 +179,20 @@ def test_batches_hold_every_index_once_and_depend_on_seed_iteration_and_epoch():
     def order(*key):
         return np.concatenate(_train.batches(indices, 50, _train.generator_for(*key)))
 
-    assert [len(b) for b in _train.batches(indices, 50, _train.generator_for(0, 1, 0))] == [51, 51]
+    assert [len(b) for b in _train.batches(indices, 50, _train.generator_for(0, 1, 0))] == [50, 50, 2]
     assert sorted(order(0, 1, 0)) == indices.tolist()
     assert (order(0, 1, 0) == order(0, 1, 0)).all()
     for other in [(1, 1, 0), (0, 2, 0), (0, 1, 1)]:
         assert (order(0, 1, 0) != order(*other)).any()
 
 
-# Augmentation
+# Augmentation (what each does: test_augmentation.py)
 
 
-def test_resize_crop_takes_another_window_of_the_enlarged_image_each_time():
-    picture = torch.arange(20 * 20, dtype=torch.float32).reshape(1, 1, 20, 20).expand(8, 3, 20, 20) / 400
-    crops = _train.resize_crop(picture, _train.generator_for(0, 1, 0))
-    assert crops.shape == picture.shape
-    assert len({crop.numpy().tobytes() for crop in crops}) > 1
-    again = _train.resize_crop(picture, _train.generator_for(0, 1, 0))
-    assert torch.equal(crops, again)
-    larger = torch.nn.functional.interpolate(picture[:1], (22, 22), mode="bicubic", align_corners=False)[0]
-    windows = {larger[:, y : y + 20, x : x + 20].numpy().tobytes() for y in range(3) for x in range(3)}
-    assert {crop.numpy().tobytes() for crop in crops} <= windows
-
-
-def test_jitter_moves_little_and_keeps_left_right_and_colour():
-    picture = torch.zeros(16, 3, 64, 64)
-    picture[:, 0, 20:30, 4:14] = 3.0  # red, on the left
-    picture[:, 2, 20:30, 50:60] = 3.0  # blue, on the right
-    result = _train.jitter(picture, _train.generator_for(0, 1, 0))
-    assert torch.equal(result, _train.jitter(picture, _train.generator_for(0, 1, 0)))
-    assert len({r.numpy().tobytes() for r in result}) == 16
-    red, blue = (result[:, c].amax(dim=1).argmax(dim=1) for c in (0, 2))
-    assert ((red >= 1) & (red < 17)).all()
-    assert ((blue >= 47) & (blue < 63)).all()
-    light = result[:, 1].mean(dim=(1, 2))
-    assert light.abs().max() < 0.21
-    assert light.std() > 0.05
-
-
-def test_every_named_augmentation_exists():
-    assert tuple(_train._AUGMENT) == AUGMENTATIONS
-
-
-def test_augmentation_of_a_model_without_pixels_is_refused():
+@pytest.mark.parametrize("name", ["jitter", "resize-crop"])
+def test_augmentation_of_a_model_without_pixels_is_refused(name):
     with pytest.raises(InputError, match="set augmentation to 'none'"):
-        fitted(TrainConfig(augmentation="jitter"))
+        fitted(TrainConfig(augmentation=name))
 
 
 # The loop
@@ -262,7 +234,7 @@ class Recorder:
     def __init__(self):
         self.module, self.device, self.seen = torch.nn.Linear(1, 1), torch.device("cpu"), []
 
-    def loss(self, data, images, captions, augment=None):
+    def loss(self, data, images, captions):
         self.seen.append((images.tolist(), captions.tolist()))
         return self.module(torch.ones(1)).sum()
 

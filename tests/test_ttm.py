@@ -170,9 +170,9 @@ class Spy(EmbeddingModel):
         self.log.append(pairs.tolist())
         return super().score_prepared(data, pairs, batch)
 
-    def batch(self, data, images, captions, augment=None):
+    def batch(self, data, images, captions):
         self.log.append((images.tolist(), captions.tolist()))
-        return super().batch(data, images, captions, augment)
+        return super().batch(data, images, captions)
 
 
 @pytest.mark.parametrize("variant", ["group", "global"])
@@ -190,6 +190,18 @@ def test_permuting_captions_changes_nothing_that_the_model_is_given(variant, inf
         logs.append(model.log)
     assert len(logs[0]) > 5 or (variant == "group" and not informed)  # all tied: nothing to train on
     assert logs[0] == logs[1] == logs[2]
+
+
+@pytest.mark.parametrize("variant", ["group", "global"])
+def test_a_batch_grows_with_the_data_set_and_not_with_what_is_selected(variant):
+    """[TTM] C.1, footnote 6: 42 groups in batches of 20 make it 21, also where 22 of them are selected (21 and 1)."""
+    model, groups = world(42)
+    config = varied(FAST, variant=variant, iterations=1, epochs=1, batch=20, coverage_first=22 / 42)
+    _, step = run_ttm(model, groups, config)
+    assert step.selected.sum() == (22 if variant == "group" else 44)
+    assert len(step.report.losses) == 2
+    _, step = run_ttm(model, groups, varied(config, coverage_first=21 / 42))
+    assert len(step.report.losses) == 1
 
 
 def test_permuting_captions_of_real_models_gives_the_same_bytes(toy_groups, tiny_clip_folder):

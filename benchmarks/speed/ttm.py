@@ -24,7 +24,8 @@ from core.matching.groups import Matches, match
 from core.metrics import groups as metrics
 from core.scorers._huggingface import TransformersModel
 from core.scoring.load import load_scorer
-from core.ttm._train import batch_size, batches, generator_for, jitter
+from core.ttm._augmentation import jittered
+from core.ttm._train import batch_size, batches, generator_for
 from core.ttm.config import PRESETS, TTMConfig, thresholds
 from core.ttm.loop import run_ttm
 
@@ -174,7 +175,7 @@ def trained(
 ) -> int:
     """One iteration's training; returns its optimizer steps."""
     model.module.train()
-    done, size = 0, batch_size(len(chosen), config.units(2))
+    done, size = 0, batch_size(len(groups), config.units(2))
     total = config.epochs * -(-len(chosen) // size)
     adam = torch.optim.AdamW(
         model.module.parameters(), lr=config.lr, betas=config.betas, weight_decay=config.weight_decay
@@ -182,13 +183,13 @@ def trained(
     data = Pictures(model, groups, matches.matching)
     for epoch in range(config.epochs):
         generator = generator_for(config.seed, iteration, epoch)
-        order = batches(chosen, config.units(2), generator)
+        order = batches(chosen, size, generator)
         for pixels, ids in DataLoader(data, batch_sampler=[part.tolist() for part in order]):
             for group in adam.param_groups:
                 group["lr"] = config.learning_rate(iteration, done, total)
             seen, read = pixels.flatten(0, 1).to(model.device), ids.flatten(0, 1).to(model.device)
             if config.augmentation == "jitter":
-                seen = jitter(seen, generator)
+                seen = jittered(seen, generator)
             model.module(input_ids=read, pixel_values=seen, return_loss=True).loss.backward()
             adam.step()
             adam.zero_grad()

@@ -10,6 +10,7 @@ import torch
 from PIL import Image
 
 from core.base.errors import InputError
+from core.scorers._cropping import Cropping, processor_cropping
 from core.scorers._input_loading import Vision
 from core.scorers._pretrained import ModelParts, load_parts, save_parts
 from core.scorers.contrastive import ContrastiveModel, cosines, symmetric_cross_entropy
@@ -31,6 +32,9 @@ class TransformersModel(ContrastiveModel):
 
     def _preprocess(self, images: list[Image.Image]) -> Vision:
         return dict(self.processor.image_processor(images, return_tensors="pt"))
+
+    def _cropping(self, factor: float) -> Cropping:
+        return processor_cropping(self.processor.image_processor, factor, self.side)
 
     def _tokenize(self, captions: list[str]) -> torch.Tensor:
         # What a caption's embedding is read from stands before the padding: nothing needs the context's length.

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import psutil
 import torch
+from PIL import Image
 
 from core.groups import ImageRef
+from core.scorers._cropping import Cropping, EnlargedPictures
 from core.scorers.base import Prepared
 
 # The vision tower's inputs by name; `pixel_values` always, further ones for models that take patches.
 Vision = dict[str, torch.Tensor]
-# Images -> inputs, each (images, ...), on the CPU; an image's inputs do not depend on the others.
-Reader = Callable[[Sequence[ImageRef]], Vision]
+Opener = Callable[[Sequence[ImageRef]], list[Image.Image]]
+# RGB images -> inputs, each (images, ...), on the CPU; an image's inputs do not depend on the others.
+Preprocessor = Callable[[list[Image.Image]], Vision]
 
 # Images that one thread reads at a time, at most: they share what a call of a preprocessor costs.
 _CHUNK = 32
@@ -64,40 +67,89 @@ def prefetch(
             yield _joined(waiting.popleft())
 
 
-def _joined(parts: list[Future[Vision]]) -> Vision:
-    found = [part.result() for part in parts]
+def _joined(parts: list[Future[Any]]) -> Any:
+    return _concatenated([part.result() for part in parts])
+
+
+def _concatenated(found: list[Any]) -> Any:
+    """Parts of one thing in order: tensors, lists, or the same by name or place."""
+    first = found[0]
     if len(found) == 1:
-        return found[0]
-    return {name: torch.cat([part[name] for part in found]) for name in found[0]}
+        return first
+    if isinstance(first, dict):
+        return {name: _concatenated([part[name] for part in found]) for name in first}
+    if isinstance(first, tuple):
+        return tuple(_concatenated(list(parts)) for parts in zip(*found, strict=True))
+    return torch.cat(found) if isinstance(first, torch.Tensor) else [item for part in found for item in part]
 
 
 def prepare(
     images: Sequence[ImageRef],
-    reader: Reader,
+    opened: Opener,
+    preprocess: Preprocessor,
     size: int,
     device: torch.device,
     tokens: dict[str, torch.Tensor],
+    cropping: Cropping | None = None,
 ) -> Prepared:
-    """Every image as a model's input, kept in memory where there is room for all of them, else read when needed."""
+    """Every image as a model's input, kept in memory where there is room for all of them, else read when needed.
 
-    def load(index: torch.Tensor, size: int) -> Iterator[Vision]:
-        return prefetch([images[i] for i in index.tolist()], reader, size, device)
+    cropping : also keep every image enlarged, from the same decoding.
+    """
+
+    def read(part: Sequence[ImageRef]) -> tuple[Vision, list[torch.Tensor]]:
+        pictures = opened(part)
+        return preprocess(pictures), [] if cropping is None else cropping.enlarged(part, pictures)
 
     whole: Vision = {}
+    pictures: list[torch.Tensor] = []
     start = 0
-    for block in prefetch(images, reader, size, device):
-        if start == 0:
-            needed = len(images) * _bytes(block) / len(block["pixel_values"])
+    for block, larger in prefetch(images, read, size, device):
+        count = len(block["pixel_values"])
+        if not whole:
+            needed = len(images) * (_bytes(block.values()) + _bytes(larger)) / count
             if needed > _SHARE * psutil.virtual_memory().available:
-                return StreamedInputs(torch.empty((len(images), 0)), tokens, load=load)
+                return _streamed(images, opened, preprocess, device, tokens, cropping)
             whole = {name: part.new_empty((len(images), *part.shape[1:])) for name, part in block.items()}
         for name, part in block.items():
-            whole[name][start : start + len(part)] = part
-        start += len(block["pixel_values"])
-    if device.type == "cuda" and _bytes(whole) <= _CUDA_SHARE * torch.cuda.mem_get_info(device)[0]:
+            whole[name][start : start + count] = part
+        pictures += larger
+        start += count
+    if device.type == "cuda" and _bytes(whole.values()) <= _CUDA_SHARE * torch.cuda.mem_get_info(device)[0]:
         whole = {name: part.to(device) for name, part in whole.items()}
-    return Prepared(whole.pop("pixel_values"), tokens, whole)
+    found = Prepared(whole.pop("pixel_values"), tokens, whole)
+    if cropping is not None:
+        found.enlarged = EnlargedPictures(lambda index: [pictures[i] for i in index.tolist()], cropping)
+    return found
 
 
-def _bytes(block: Vision) -> int:
-    return sum(part.numel() * part.element_size() for part in block.values())
+def _streamed(
+    images: Sequence[ImageRef],
+    opened: Opener,
+    preprocess: Preprocessor,
+    device: torch.device,
+    tokens: dict[str, torch.Tensor],
+    cropping: Cropping | None,
+) -> StreamedInputs:
+    def chosen(index: torch.Tensor) -> list[ImageRef]:
+        return [images[i] for i in index.tolist()]
+
+    def load(index: torch.Tensor, size: int) -> Iterator[Vision]:
+        return prefetch(chosen(index), lambda part: preprocess(opened(part)), size, device)
+
+    found = StreamedInputs(torch.empty((len(images), 0)), tokens, load=load)
+    if cropping is not None:
+
+        def larger(index: torch.Tensor) -> list[torch.Tensor]:
+            return next(
+                prefetch(
+                    chosen(index), lambda part: cropping.enlarged(part, opened(part)), len(index), device
+                )
+            )
+
+        found.enlarged = EnlargedPictures(larger, cropping)
+    return found
+
+
+def _bytes(tensors: Iterable[torch.Tensor]) -> int:
+    return sum(part.numel() * part.element_size() for part in tensors)

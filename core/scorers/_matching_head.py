@@ -13,15 +13,18 @@ from typing import Any
 
 import numpy as np
 import torch
+from PIL import Image
 from torch.nn import functional as F
 
 from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers import _huggingface
+from core.scorers._cropping import processor_cropping
 from core.scorers._huggingface import blip_caption_embeddings, blip_contrast
+from core.scorers._input_loading import Vision, prepare
 from core.scorers._pairwise import ImageInput, PairScorer
 from core.scorers._pretrained import ModelParts, load_parts, save_parts
-from core.scorers.base import Augment, Prepared, ScoredRows, Scorer, Trainable, by_block, collect, used_inputs
+from core.scorers.base import Prepared, ScoredRows, Scorer, Trainable, by_block, collect, used_inputs
 from core.scorers.contrastive import cosines
 from core.scorers.generative import BLIP_VOCABULARY
 from core.scorers.hub import locate
@@ -73,12 +76,26 @@ class BlipMatcher(Matcher, Trainable):
         """Write the whole retrieval model; `load_scorer(folder)` reads it again."""
         save_parts(self.module, self.processor, folder)
 
-    def prepare(self, images: Sequence[ImageRef], captions: Sequence[str]) -> Prepared:
-        """Every image preprocessed and every caption tokenised, on the CPU, in the order given."""
-        opened = [self._process(image)["pixel_values"] for image, _ in self._encode_images(images)]  # type: ignore[arg-type]
+    def prepare(
+        self, images: Sequence[ImageRef], captions: Sequence[str], crop_factor: float | None = None
+    ) -> Prepared:
+        """Every image preprocessed and every caption tokenised, on the CPU, in the order given.
+
+        More images than memory holds are read again whenever they are needed.
+        """
         with self._lock:
             ids, mask = (part.cpu() for part in self._padded(self._ids(list(captions))))
-        return Prepared(torch.cat(opened), {"input_ids": ids, "attention_mask": mask})
+        tokens, processor = {"input_ids": ids, "attention_mask": mask}, self.processor.image_processor
+        cropping = None if crop_factor is None else processor_cropping(processor, crop_factor, self.side)
+        return prepare(
+            images, self._opened, self._preprocess, self.image_batch, self.device, tokens, cropping
+        )
+
+    def _opened(self, images: Sequence[ImageRef]) -> list[Image.Image]:
+        return [image.open(self.side) for image in images]
+
+    def _preprocess(self, pictures: list[Image.Image]) -> Vision:
+        return dict(self.processor.image_processor(pictures, return_tensors="pt"))
 
     def score_prepared(self, data: Prepared, pairs: np.ndarray, batch: int = 256) -> np.ndarray:
         """As `score`, on prepared input: float32 (p,). An image is encoded once, `batch` images at a time."""
@@ -91,13 +108,8 @@ class BlipMatcher(Matcher, Trainable):
     ) -> Iterator[ScoredRows]:
         """Scores of blocks of images, whose pairs come in batches of captions of like length."""
         lengths = data.tokens["attention_mask"].sum(dim=1).numpy()
-        blocks = (
-            (
-                self.module.vision_model(pixel_values=self._placed(data.pixels[part])).last_hidden_state,
-                len(part),
-            )
-            for part in torch.from_numpy(first).split(batch)
-        )
+        prepared = data.blocks(torch.from_numpy(first), batch)
+        blocks = ((self._states(block), len(block["pixel_values"])) for block in prepared)
         for states, rows, inside in by_block(blocks, index):
             order = np.argsort(lengths[texts[inside[:, 1]]], kind="stable")
             for start in range(0, len(order), self.caption_batch):
@@ -106,28 +118,24 @@ class BlipMatcher(Matcher, Trainable):
                 logits = self._logits(states[torch.from_numpy(inside[part, 0])], *words)
                 yield rows[part], logits.float().cpu().numpy()
 
+    def _states(self, inputs: Vision) -> torch.Tensor:
+        """The vision tower's states (b, t, d) of prepared images."""
+        return self.module.vision_model(pixel_values=self._placed(inputs["pixel_values"])).last_hidden_state
+
     def _words(self, data: Prepared, captions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Token ids and mask of some prepared captions, (b, length) each, cut to their longest, on the device."""
         ids, mask = (data.tokens[name][captions] for name in ("input_ids", "attention_mask"))
         longest = int(mask.sum(dim=1).max())
         return ids[:, :longest].to(self.device), mask[:, :longest].to(self.device)
 
-    def loss(
-        self,
-        data: Prepared,
-        images: torch.Tensor,
-        captions: torch.Tensor,
-        augment: Augment | None = None,
-    ) -> torch.Tensor:
+    def loss(self, data: Prepared, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
         """ITC plus ITM over matched pairs (images[b], captions[b]), int64 (b,): a scalar.
 
         ITM is the binary cross-entropy over the b true pairs and two false ones for each: a caption drawn for its
         image and an image for its caption, likelier the more alike ITC finds them. A batch of one pair has no false
         one and ITM alone of the true one.
         """
-        pixels = self._placed(data.pixels[images])
-        pixels = pixels if augment is None else augment(pixels)
-        states = self.module.vision_model(pixel_values=pixels).last_hidden_state
+        states = self._states(data.images(images))
         ids, mask = self._words(data, captions)
         first = self.module.vision_proj(states[:, 0])
         second = blip_caption_embeddings(self.module, ids, mask)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from copy import deepcopy
-from functools import partial
+from dataclasses import replace
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from PIL import Image
 
 from core.base.errors import InputError, unknown_name
 from core.base.paths import is_folder
+from core.scorers._cropping import Cropping
 from core.scorers._input_loading import Vision
 from core.scorers.contrastive import ContrastiveModel
 from core.scorers.devices import pick_device
@@ -62,6 +64,25 @@ class OpenClipModel(ContrastiveModel):
 
     def _preprocess(self, images: list[Image.Image]) -> Vision:
         return {"pixel_values": torch.stack([self._transform(image) for image in images])}
+
+    def _cropping(self, factor: float) -> Cropping:
+        from open_clip.transform import PreprocessCfg, image_transform_v2
+        from torchvision.transforms.functional import pil_to_tensor
+
+        own = PreprocessCfg(**self.module.visual.preprocess_cfg)
+        crop = (own.size, own.size) if isinstance(own.size, int) else tuple(own.size)
+        larger = tuple(int(side * factor) for side in crop)
+        steps = image_transform_v2(replace(own, size=larger), is_train=False).transforms
+        # What pads to a square belongs to the resizing; a centre crop does not.
+        steps = steps[: 2 if own.resize_mode == "longest" else 1]
+
+        def resize(pictures: list[Image.Image]) -> list[torch.Tensor]:
+            return [pil_to_tensor(reduce(lambda image, step: step(image), steps, p)) for p in pictures]
+
+        def normalise(crops: torch.Tensor) -> torch.Tensor:
+            return self._transform.transforms[-1](crops.float() / 255)
+
+        return Cropping(self.side, max(larger), crop, resize, normalise)
 
     def _tokenize(self, captions: list[str]) -> torch.Tensor:
         return self.tokenizer(captions)

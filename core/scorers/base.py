@@ -21,8 +21,9 @@ from core.groups import ImageRef
 if TYPE_CHECKING:
     import torch
 
+    from core.scorers._cropping import EnlargedPictures
+
 T = TypeVar("T")
-Augment = Callable[["torch.Tensor"], "torch.Tensor"]  # pixels (b, 3, H, W) -> the same shape
 ScoredRows = tuple[np.ndarray, np.ndarray]  # rows of `pairs` int (r,), their scores float32 (r,)
 
 
@@ -52,6 +53,7 @@ class Prepared:
     pixels: torch.Tensor  # (images, 3, H, W) float32, preprocessed; kept on the CPU
     tokens: dict[str, torch.Tensor]  # each (captions, length); padded as the model's family needs
     extra: dict[str, torch.Tensor] = field(default_factory=dict)  # SigLIP 2's patch masks: each (images, ...)
+    enlarged: EnlargedPictures | None = None  # to crop from, where that was asked for
 
     def images(self, index: torch.Tensor) -> dict[str, torch.Tensor]:
         """The vision tower's inputs of some images (b,)."""
@@ -69,7 +71,7 @@ class Prepared:
 class Batch:
     """Matched pairs as a two-tower model's inputs, on its device: pair b is image b with caption b."""
 
-    images: dict[str, torch.Tensor]  # each (b, ...), augmented
+    images: dict[str, torch.Tensor]  # each (b, ...)
     captions: dict[str, torch.Tensor]  # each (b, ...)
 
     def __len__(self) -> int:
@@ -201,8 +203,14 @@ class Trainable(ModelScorer):
     """A model whose weights can be adapted: what `core/ttm/loop.py` and `core/ttm/_train.py` work on."""
 
     @abstractmethod
-    def prepare(self, images: Sequence[ImageRef], captions: Sequence[str]) -> Prepared:
-        """Decode and preprocess every image, tokenise every caption, once, in the order given."""
+    def prepare(
+        self, images: Sequence[ImageRef], captions: Sequence[str], crop_factor: float | None = None
+    ) -> Prepared:
+        """Decode and preprocess every image, tokenise every caption, once, in the order given.
+
+        crop_factor : also keep every original at so many times the model's size, to crop from (`Prepared.enlarged`);
+        of a model without pixels it stays None.
+        """
 
     @abstractmethod
     def score_prepared(self, data: Prepared, pairs: np.ndarray, batch: int = 256) -> np.ndarray:
@@ -212,13 +220,7 @@ class Trainable(ModelScorer):
         """
 
     @abstractmethod
-    def loss(
-        self,
-        data: Prepared,
-        images: torch.Tensor,
-        captions: torch.Tensor,
-        augment: Augment | None = None,
-    ) -> torch.Tensor:
+    def loss(self, data: Prepared, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
         """The model's own loss over matched pairs (images[b], captions[b]), int64 (b,): a scalar with gradients.
 
         Only the batch moves to the device; an image or caption that occurs twice in it is encoded twice.
@@ -236,14 +238,8 @@ class TwoTower(Trainable):
     """
 
     @abstractmethod
-    def batch(
-        self,
-        data: Prepared,
-        images: torch.Tensor,
-        captions: torch.Tensor,
-        augment: Augment | None = None,
-    ) -> Batch:
-        """The inputs of these pairs on the device, augmented once; arguments as for `loss`."""
+    def batch(self, data: Prepared, images: torch.Tensor, captions: torch.Tensor) -> Batch:
+        """The inputs of these pairs on the device, each image read once; arguments as for `loss`."""
 
     @abstractmethod
     def embed(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
@@ -253,14 +249,8 @@ class TwoTower(Trainable):
     def contrast(self, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
         """The contrastive loss of embeddings (b, d) and (b, d) that belong together row by row: a scalar."""
 
-    def loss(
-        self,
-        data: Prepared,
-        images: torch.Tensor,
-        captions: torch.Tensor,
-        augment: Augment | None = None,
-    ) -> torch.Tensor:
-        return self.contrast(*self.embed(self.batch(data, images, captions, augment)))
+    def loss(self, data: Prepared, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
+        return self.contrast(*self.embed(self.batch(data, images, captions)))
 
 
 def collect(parts: Iterable[ScoredRows], count: int) -> np.ndarray:

@@ -19,7 +19,7 @@ from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers._cola_heads import Head, make_head
 from core.scorers._input_loading import prefetch
-from core.scorers.base import Augment, Prepared, Trainable, used_inputs
+from core.scorers.base import Prepared, Trainable, used_inputs
 from core.scorers.cola_config import AdaptConfig
 from core.scorers.cola_features import FeatureBase, Features, base_of, concatenate
 from core.scorers.contrastive import ContrastiveModel
@@ -97,9 +97,7 @@ class AdaptedModel(Trainable):
 
     # ---- features
 
-    def features(
-        self, data: Prepared, index: torch.Tensor, side: str, augment: Augment | None = None
-    ) -> Features:
+    def features(self, data: Prepared, index: torch.Tensor, side: str) -> Features:
         """The base's features of some prepared images or captions (`side`: "image" or "caption"), on the device.
 
         With gradients where the strategy tunes the encoder; captions are cut to the longest of them.
@@ -107,8 +105,6 @@ class AdaptedModel(Trainable):
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen[side]):
             if side == "image":
                 inputs = {name: tensor.to(self.device) for name, tensor in data.images(index).items()}
-                if augment is not None:
-                    inputs["pixel_values"] = augment(inputs["pixel_values"])
                 return self._base.images(inputs)
             ids = data.tokens["input_ids"][index]
             longest = int(self._base.model._lengths(ids).max())
@@ -122,9 +118,11 @@ class AdaptedModel(Trainable):
 
     # ---- Scorer and Trainable
 
-    def prepare(self, images: Sequence[ImageRef], captions: Sequence[str]) -> Prepared:
+    def prepare(
+        self, images: Sequence[ImageRef], captions: Sequence[str], crop_factor: float | None = None
+    ) -> Prepared:
         """Every image preprocessed and every caption tokenised, as the base wants them."""
-        return self._base.model.prepare(images, captions)
+        return self._base.model.prepare(images, captions, crop_factor)
 
     def _encode_captions(self, captions: list[str]) -> Features:
         data = Prepared(torch.empty(0), {"input_ids": self._base.model.tokens(captions)})
@@ -148,18 +146,12 @@ class AdaptedModel(Trainable):
         captions = self.encode(data, torch.from_numpy(second), "caption", batch)
         return self._score_block(images, captions, index)
 
-    def loss(
-        self,
-        data: Prepared,
-        images: torch.Tensor,
-        captions: torch.Tensor,
-        augment: Augment | None = None,
-    ) -> torch.Tensor:
+    def loss(self, data: Prepared, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
         """Sigmoid cross-entropy over all b x b pairs of a batch of matched ones, int64 (b,): a scalar ([Cola] 11.1).
 
         Off the diagonal a pair counts as wrong, but for a repeated image or caption with its own partner.
         """
-        first = self.head.image(self.features(data, images, "image", augment))
+        first = self.head.image(self.features(data, images, "image"))
         second = self.head.caption(self.features(data, captions, "caption"))
         known = set(zip(images.tolist(), captions.tolist(), strict=True))
         rows = [[float((i, j) in known) for j in captions.tolist()] for i in images.tolist()]

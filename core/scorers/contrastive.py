@@ -18,8 +18,9 @@ from PIL import Image
 from torch.nn import functional as F
 
 from core.groups import ImageRef
+from core.scorers._cropping import Cropping
 from core.scorers._input_loading import Vision, prefetch, prepare
-from core.scorers.base import Augment, Batch, Prepared, TwoTower, collect, used_inputs
+from core.scorers.base import Batch, Prepared, TwoTower, collect, used_inputs
 from core.scorers.gradient_caching import ScoringBatchSearch
 
 _PAIR_BLOCK = 65_536
@@ -46,6 +47,10 @@ class ContrastiveModel(TwoTower):
     @abstractmethod
     def _preprocess(self, images: list[Image.Image]) -> Vision:
         """RGB images -> the vision tower's inputs, each (images, ...), on the CPU."""
+
+    @abstractmethod
+    def _cropping(self, factor: float) -> Cropping:
+        """How `_preprocess` enlarges images by a factor, and ends; InputError where it has no fixed size."""
 
     @abstractmethod
     def _tokenize(self, captions: list[str]) -> torch.Tensor:
@@ -112,13 +117,18 @@ class ContrastiveModel(TwoTower):
 
         return block
 
-    def prepare(self, images: Sequence[ImageRef], captions: Sequence[str]) -> Prepared:
+    def prepare(
+        self, images: Sequence[ImageRef], captions: Sequence[str], crop_factor: float | None = None
+    ) -> Prepared:
         """Every image preprocessed and every caption tokenised, in the order given.
 
         More images than memory holds are read again whenever they are needed; few are kept on the GPU.
         """
-        ids = self.tokens(list(captions))
-        return prepare(images, self._open, self.image_batch, self.device, {"input_ids": ids})
+        tokens = {"input_ids": self.tokens(list(captions))}
+        cropping = None if crop_factor is None else self._cropping(crop_factor)
+        return prepare(
+            images, self._opened, self._preprocess, self.image_batch, self.device, tokens, cropping
+        )
 
     def score_prepared(self, data: Prepared, pairs: np.ndarray, batch: int = 256) -> np.ndarray:
         if not len(pairs):
@@ -130,17 +140,9 @@ class ContrastiveModel(TwoTower):
         encoded = ((self._image_features(block, batch), len(block["pixel_values"])) for block in blocks)
         return collect(self._scored_blocks(encoded, texts, index), len(index))
 
-    def batch(
-        self,
-        data: Prepared,
-        images: torch.Tensor,
-        captions: torch.Tensor,
-        augment: Augment | None = None,
-    ) -> Batch:
+    def batch(self, data: Prepared, images: torch.Tensor, captions: torch.Tensor) -> Batch:
         """As for any `TwoTower`; captions are cut to the batch's longest."""
         inputs = self._to_device(data.images(images))
-        if augment is not None:
-            inputs["pixel_values"] = augment(inputs["pixel_values"])
         ids = data.tokens["input_ids"][captions]
         return Batch(inputs, {"input_ids": ids[:, : int(self._lengths(ids).max())].to(self.device)})
 
@@ -200,7 +202,10 @@ class ContrastiveModel(TwoTower):
 
     def _open(self, images: Sequence[ImageRef]) -> Vision:
         """The vision tower's inputs of some images, opened and preprocessed."""
-        return self._preprocess([image.open(self.side) for image in images])
+        return self._preprocess(self._opened(images))
+
+    def _opened(self, images: Sequence[ImageRef]) -> list[Image.Image]:
+        return [image.open(self.side) for image in images]
 
     def tokens(self, captions: list[str]) -> torch.Tensor:
         """Token ids of captions, with a warning that says how many of them are too long for the model."""

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from core.base.errors import InputError
 from core.datasets.embeddings import EmbeddingFile
 from core.groups import ImageRef
-from core.scorers.base import Augment, Batch, Prepared, TwoTower
+from core.scorers.base import Batch, Prepared, TwoTower
 from core.scorers.contrastive import symmetric_cross_entropy
 from core.scorers.devices import pick_device
 from core.scorers.hub import locate
@@ -84,7 +84,9 @@ class EmbeddingModel(TwoTower):
         maps = {f"map.{name}": value for name, value in self.module.state_dict().items()}
         return {**maps, "images": self._images, "captions": self._captions}
 
-    def prepare(self, images: Sequence[ImageRef], captions: Sequence[str]) -> Prepared:
+    def prepare(
+        self, images: Sequence[ImageRef], captions: Sequence[str], crop_factor: float | None = None
+    ) -> Prepared:
         """The rows of these images (u, d) as `pixels`, those of these captions (v, d) as tokens["features"]."""
         image_rows = _find(self._image_row, [image.key for image in images], "image")
         caption_rows = _find(self._caption_row, captions, "caption")
@@ -114,15 +116,8 @@ class EmbeddingModel(TwoTower):
         found = [(first[p[:, 0]] * second[p[:, 1]]).sum(dim=1) for p in index.split(batch)]
         return (self.scale * torch.cat(found)).cpu().numpy()
 
-    def batch(
-        self,
-        data: Prepared,
-        images: torch.Tensor,
-        captions: torch.Tensor,
-        augment: Augment | None = None,
-    ) -> Batch:
-        features = data.pixels[images]
-        chosen = (augment(features) if augment else features).to(self.device)
+    def batch(self, data: Prepared, images: torch.Tensor, captions: torch.Tensor) -> Batch:
+        chosen = data.images(images)["pixel_values"].to(self.device)
         texts = data.tokens["features"][captions].to(self.device)
         return Batch({"features": chosen}, {"features": texts})
 

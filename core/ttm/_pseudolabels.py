@@ -50,7 +50,9 @@ def prepare(model: Trainable, groups: GroupSet, config: TrainConfig) -> Prepared
     else:
         wanted, place = np.unique(images[:, :, None] * width + captions[:, None, :], return_inverse=True)
     pairs = np.stack([wanted // width, wanted % width], axis=1)
-    data = model.prepare(pictures, [texts[i] for i in order])
+    cropped = config.augmentation == "resize-crop"
+    more = {"crop_factor": config.crop_factor} if cropped else {}  # a plugin's model may know no crops
+    data = model.prepare(pictures, [texts[i] for i in order], **more)
     shape = (*images.shape, captions.shape[1])
     return PreparedGroups(data, images, captions, pairs, place if is_global(config) else place.reshape(shape))
 

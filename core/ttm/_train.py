@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
 from math import ceil
@@ -17,7 +18,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
-from torch.nn import functional as F
 
 from core.base.errors import InputError
 from core.scorers.base import Batch, Prepared, Trainable, TwoTower
@@ -28,9 +28,10 @@ from core.scorers.gradient_caching import (
     check_divisible,
     fixed_random_state,
 )
+from core.ttm._augmentation import AugmentedInputs, Inputs, augmented
 from core.ttm.config import TrainConfig
 
-# A batch may grow by this share to spare a tiny last one: 102 groups in batches of 50 become 51 + 51 ([TTM] C.1).
+# A batch may grow by this share to spare a tiny last one: for 102 groups it is 51 in place of 50 ([TTM] C.1).
 _ENLARGE = 0.1
 _FUSED = {"cpu", "cuda"}
 _PAIRS = "pairs of a batch"
@@ -43,61 +44,13 @@ class TrainingStopped(Exception):
     """Training was asked to stop; the model is somewhere between two iterations."""
 
 
-# Augmentation: pixels (b, 3, H, W), preprocessed, and a generator -> the same shape; another offset for every image.
-Augment = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
-
-
-def resize_crop(pixels: torch.Tensor, generator: torch.Generator, factor: float = 1.1) -> torch.Tensor:
-    """Enlarge by `factor`, then crop back at a random place ([TTM] C.1).
-
-    Works on the preprocessed tensor, so an image is decoded and resized once per run and not once per epoch;
-    what a model's own centre crop has cut away does not come back.
-    """
-    height, width = _sides(pixels)
-    larger = F.interpolate(
-        pixels, (int(height * factor), int(width * factor)), mode="bicubic", align_corners=False
-    )
-    return _random_crops(larger, height, width, generator)
-
-
-def jitter(pixels: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Shift by up to 5 % of the side, change brightness and add noise: left and right and colours stay.
-
-    Brightness (same for the three channels) and noise are in units of the model's normalised pixels.
-    """
-    height, width = _sides(pixels)
-    reach = max(1, round(height / 20))
-    shifted = _random_crops(F.pad(pixels, (reach,) * 4, mode="replicate"), height, width, generator)
-    light = 0.4 * torch.rand((len(pixels), 1, 1, 1), generator=generator) - 0.2
-    # Noise is drawn on the pixels' own device, from a generator that the run's generator seeds.
-    seed = int(torch.randint(2**62, (), generator=generator))
-    local = torch.Generator(pixels.device).manual_seed(seed)
-    noise = torch.randn(pixels.shape, generator=local, device=pixels.device, dtype=pixels.dtype)
-    return shifted + light.to(pixels) + 0.05 * noise
-
-
-def _random_crops(pixels: torch.Tensor, height: int, width: int, generator: torch.Generator) -> torch.Tensor:
-    count, _, tall, wide = pixels.shape
-    top = torch.randint(tall - height + 1, (count,), generator=generator).to(pixels.device)
-    left = torch.randint(wide - width + 1, (count,), generator=generator).to(pixels.device)
-    windows = pixels.unfold(2, height, 1).unfold(3, width, 1)  # a view, (b, 3, dy, dx, H, W)
-    return windows[torch.arange(count, device=pixels.device), :, top, left]
-
-
-def _sides(pixels: torch.Tensor) -> tuple[int, int]:
-    if pixels.ndim != 4:
-        raise InputError("Augmentation needs pixels and this model has none; set augmentation to 'none'.")
-    return pixels.shape[2], pixels.shape[3]
-
-
-_AUGMENT: dict[str, Augment | None] = {"none": None, "resize-crop": resize_crop, "jitter": jitter}
-
-
 # Batches and what is trained
 
 
 def batch_size(count: int, batch: int) -> int:
-    """The batch to use for `count` groups: enlarged by at most 10 % where that spares a small last batch.
+    """The batch to use for a data set of `count` groups: enlarged by at most 10 % where that spares a small last one.
+
+    It stays the same in all iterations, however many groups they select ([TTM] C.1, footnote 6).
 
     >>> [batch_size(102, 50), batch_size(100, 50), batch_size(75, 50), batch_size(20, 50)]
     [51, 50, 50, 20]
@@ -109,10 +62,9 @@ def batch_size(count: int, batch: int) -> int:
 
 
 def batches(indices: np.ndarray, batch: int, generator: torch.Generator) -> list[np.ndarray]:
-    """The indices (s,) in a random order, cut into batches of `batch_size(s, batch)`; the last may be smaller."""
+    """The indices (s,) in a random order, cut into batches; the last may be smaller."""
     order = torch.randperm(len(indices), generator=generator).numpy()
-    size = batch_size(len(indices), batch)
-    return [indices[order[start : start + size]] for start in range(0, len(indices), size)]
+    return [indices[order[start : start + batch]] for start in range(0, len(indices), batch)]
 
 
 def generator_for(seed: int, iteration: int, epoch: int) -> torch.Generator:
@@ -170,7 +122,7 @@ def fit(
     ----------
     images, captions : int (n, r), indices into `data`; caption [g, i] is image [g, i]'s pseudo-label. A row (a group,
         or one pair in the global variant) is never torn apart: its r pairs share a batch, in image order.
-    batch : rows per batch, before `batch_size` enlarges it.
+    batch : rows per batch.
     optimizer : AdamW's state from the iteration before, where it is kept.
     micro : pairs that pass the model at once, found in an iteration before; None: `config.micro_batch`, and half of it
         for as long as memory runs out. The loss is that of the whole batch all the same.
@@ -181,7 +133,7 @@ def fit(
     """
     started, clock = perf_counter(), _Clock()
     rows = np.arange(len(images))
-    steps = config.epochs * ceil(len(rows) / batch_size(len(rows), batch))
+    steps = config.epochs * ceil(len(rows) / batch)
     fitting = MicroBatchSearch(_PAIRS, micro or config.micro_batch)
     losses: list[torch.Tensor] = []
     norms: list[torch.Tensor] = []
@@ -189,9 +141,8 @@ def fit(
         adam = _adamw(parameters, config, model.device, optimizer)
         for epoch in range(config.epochs):
             generator = generator_for(config.seed, iteration, epoch)
-            draw = _AUGMENT[config.augmentation]
-            augment = None if draw is None else partial(_drawn_batch, draw, generator)
-            read = partial(_read, model, data, (images, captions), augment)
+            shown = augmented(data, config.augmentation, generator, model.device)
+            read = partial(_read, model, shown, (images, captions))
             for pairs, inputs in _prefetched(read, batches(rows, batch, generator), model.device):
                 if stop is not None and stop():
                     raise TrainingStopped
@@ -200,7 +151,7 @@ def fit(
                 if inputs is not None and isinstance(model, TwoTower):
                     losses.append(_backward(model, inputs, config, clock, fitting))
                 else:
-                    losses.append(_backward_whole(model, data, pairs, clock.around(augment), config, clock))
+                    losses.append(_backward_whole(model, shown, pairs, config, clock))
                 norms.append(_gradient_norm(parameters, config.clip_norm))
                 with clock:
                     adam.step()
@@ -218,7 +169,7 @@ def fit(
 
 
 class _Clock:
-    """Sums the time inside `with clock:`; augmentation that a model calls from inside its loss is taken out."""
+    """Sums the time inside `with clock:`; augmentation of what a model reads inside its loss is taken out."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -229,23 +180,23 @@ class _Clock:
     def __exit__(self, *_: object) -> None:
         self.seconds += perf_counter() - self._entered
 
-    def around(self, augment: Draw | None) -> Draw | None:
-        """`augment`, its own time not counted; None for none."""
-        if augment is None:
-            return None
+    def without_augmentation(self, data: Prepared) -> Prepared:
+        """`data`, the time of its augmentation not counted."""
+        if not isinstance(data, AugmentedInputs):
+            return data
+        draw = data.draw
 
-        def timed(pixels: torch.Tensor) -> torch.Tensor:
+        def timed(index: torch.Tensor) -> Inputs:
             started = perf_counter()
-            result = augment(pixels)
+            drawn = draw(index)
             self.seconds -= perf_counter() - started
-            return result
+            return drawn
 
-        return timed
+        return replace(data, draw=timed)
 
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
-Draw = Callable[[torch.Tensor], torch.Tensor]
 Pairs = tuple[torch.Tensor, torch.Tensor]  # images (b,), captions (b,) that belong together: indices, int64
 
 
@@ -268,20 +219,15 @@ def _prefetched(make: Callable[[Item], Made], items: Iterable[Item], device: tor
             yield waiting.pop().result()
 
 
-def _drawn_batch(augment: Augment, generator: torch.Generator, pixels: torch.Tensor) -> torch.Tensor:
-    return augment(pixels, generator)
-
-
 def _read(
     model: Trainable,
     data: Prepared,
     index: tuple[np.ndarray, np.ndarray],
-    augment: Draw | None,
     chosen: np.ndarray,
 ) -> tuple[Pairs, Batch | None]:
     """The pairs of some rows of `index`, and their inputs on the device; none for models that read pairs themselves."""
     images, captions = (torch.from_numpy(part[chosen].ravel()) for part in index)
-    inputs = model.batch(data, images, captions, augment) if isinstance(model, TwoTower) else None
+    inputs = model.batch(data, images, captions) if isinstance(model, TwoTower) else None
     return (images, captions), inputs
 
 
@@ -289,7 +235,6 @@ def _backward_whole(
     model: Trainable,
     data: Prepared,
     pairs: Pairs,
-    augment: Draw | None,
     config: TrainConfig,
     clock: _Clock,
 ) -> torch.Tensor:
@@ -298,7 +243,7 @@ def _backward_whole(
         raise InputError(_WHOLE)
     with clock:
         with backward_two_towers(model.device, config.precision == "bfloat16"):
-            loss = model.loss(data, *pairs, augment)
+            loss = model.loss(clock.without_augmentation(data), *pairs)
         loss.backward()
         return loss.detach()
 

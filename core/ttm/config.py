@@ -17,7 +17,7 @@ from pydantic import Field, Strict, model_validator
 from core.base.errors import InputError
 from core.base.settings import Count, Names, Positive, Seed, Settings, Share, one_of
 
-AUGMENTATIONS = ("none", "resize-crop", "jitter")  # what each does: core/ttm/_train.py
+AUGMENTATIONS = ("none", "resize-crop", "jitter")  # what each does: core/ttm/_augmentation.py
 PRECISIONS = ("float32", "bfloat16")
 SCHEDULES = ("linear", "cosine", "constant", "ascending")
 _VARIANTS = ("group", "global")
@@ -38,6 +38,9 @@ class TrainConfig(Settings):
     betas: Annotated[tuple[_Moment, _Moment], Strict(False)] = (0.9, 0.999)
     batch: Count | None = None  # groups per batch; None: 50, and 100 where a group has one image
     augmentation: Annotated[str, one_of("augmentation", AUGMENTATIONS)] = "none"
+    crop_factor: Annotated[float, Field(gt=1, le=4)] = (
+        1.1  # of resize-crop: how far pictures are enlarged first
+    )
     keep_optimizer: bool = False  # carry AdamW's moments into the next iteration instead of resetting them
     clip_norm: Positive | None = None  # largest gradient norm; None: no clipping
     # bfloat16: autocast while training; weights and scores stay float32

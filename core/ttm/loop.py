@@ -31,7 +31,7 @@ from core.ttm._pseudolabels import (
     score_and_match,
     select,
 )
-from core.ttm._train import FitReport, TrainingStopped, fit, generator_for
+from core.ttm._train import FitReport, TrainingStopped, batch_size, fit, generator_for
 from core.ttm.config import TrainConfig, TTMConfig, thresholds
 
 _Selector = Callable[[Matches], np.ndarray]
@@ -140,8 +140,6 @@ class Adaptation:
         else:
             _check_resume(resume, self.inputs, config)
             self.seen = match_scored(self.inputs, resume.scores, resume.global_scores)
-        m = self.inputs.images.shape[1]
-        self.batch = config.units(m) * (m if is_global(config) else 1)  # the pairs of as many groups
 
     def pool(self, wanted: np.ndarray | None) -> np.ndarray:
         """The groups that may be trained on, as a mask like the confidences."""
@@ -196,7 +194,7 @@ class Adaptation:
                 images,
                 captions,
                 self.config,
-                batch=self.batch,
+                batch=self._rows(plan.pool),
                 iteration=plan.iteration,
                 optimizer=deepcopy(self.optimizer),
                 micro=None if micro is None else int(micro),
@@ -207,6 +205,12 @@ class Adaptation:
             assert before is not None
             module.load_state_dict(before, strict=False)
             return None
+
+    def _rows(self, pool: int) -> int:
+        """Groups of a batch, in the global variant as many groups' pairs; `pool` groups (images) may be trained on."""
+        m = self.inputs.images.shape[1]
+        joined = m if is_global(self.config) else 1
+        return batch_size(pool // joined, self.config.units(m)) * joined
 
     def _step(self, plan: TrainingRound, report: FitReport | None, seconds_in_model: float) -> TTMStep:
         seen, chosen = self.seen, plan.selected
