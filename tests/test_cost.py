@@ -49,7 +49,7 @@ def test_what_an_adaptation_of_either_kind_costs_is_kept_in_its_run(tmp_path, mo
 
 
 def test_the_cost_figure_marks_what_is_settled_and_falls_back_on_textscore_for_single_images():
-    from core.figures.forgetting import cost_data, cost_figure
+    from core.figures import cost_data, cost_figure
 
     row = {"shape": "2x2", "metric": "group_match"}
     rows = pd.DataFrame(

@@ -13,8 +13,8 @@ from test_debias import case, plain
 from core.base.errors import InputError
 from core.debiasing.curves import alpha_curve
 from core.debiasing.study import AlphaStudy
+from core.figures._style import MARK_COLOUR, OUTCOME_COLOURS
 from core.figures.group_html import verdicts_html
-from core.figures.style import MARK_COLOUR, OUTCOME_COLOURS
 from core.matching import comparisons
 from core.matching.comparisons import Found
 from core.metrics import table

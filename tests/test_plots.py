@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core import figures
-from core.figures import style
+from core.figures import _style
 from core.matching.groups import Matches
 from core.metrics.groups import GLOBAL, METRICS, Estimate, Outcome, ThresholdCurve, threshold_curve
 
@@ -67,7 +67,7 @@ def test_a_long_curve_is_thinned_but_keeps_its_ends_and_its_first_hundred_steps(
     n = 10_000
     curve = ThresholdCurve(np.arange(n, 0, -1.0), np.arange(1, n + 1) / n, np.full(n, 0.5))
     data = figures.threshold_data(curve)
-    assert len(data.threshold) <= style.MAX_STEPS
+    assert len(data.threshold) <= _style.MAX_STEPS
     assert data.threshold[0] == 1 and data.coverage[0] == 100
     assert data.threshold[-100:].tolist() == np.arange(n - 99, n + 1.0).tolist()
 
@@ -152,9 +152,9 @@ def contrast(colour, ground):
 
 @pytest.mark.parametrize("ground", ["#fcfbf8", "#12111f"])
 def test_the_palette_is_readable_on_the_light_and_on_the_dark_page(ground):
-    single = [style.COVERAGE_COLOUR, style.PRECISION_COLOUR, style.THRESHOLD_COLOUR]
+    single = [_style.COVERAGE_COLOUR, _style.PRECISION_COLOUR, _style.THRESHOLD_COLOUR]
     metrics = [entry.colour for entry in (*METRICS.values(), *GLOBAL.values())]
-    several = [*figures.OUTCOME_COLOURS.values(), *metrics, *(c for c, _ in figures.SERIES)]
+    several = [*_style.OUTCOME_COLOURS.values(), *metrics, *(c for c, _ in _style.SERIES)]
     weak = {c: round(contrast(c, ground), 2) for c in (*single, *several) if contrast(c, ground) < 3}
     assert not weak
 
@@ -170,4 +170,4 @@ def test_right_and_wrong_differ_by_more_than_colour():
 
 
 def test_the_shades_of_a_score_matrix_run_from_light_to_dark():
-    assert figures.score_colour(0) == "#e9e7fb" and figures.score_colour(1) == "#2f2880"
+    assert _style.score_colour(0) == "#e9e7fb" and _style.score_colour(1) == "#2f2880"

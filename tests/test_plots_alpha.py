@@ -6,7 +6,7 @@ import pytest
 from core.debiasing.curves import alpha_curve
 from core.debiasing.study import PriorStability
 from core.figures import alpha
-from core.figures.style import MAX_STEPS
+from core.figures._style import MAX_STEPS
 from core.metrics.groups import chance, metrics_of_shape
 
 NAMES = metrics_of_shape(1, 3)

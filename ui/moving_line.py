@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.figures.style import THRESHOLD_LINE
+from core.figures import THRESHOLD_LINE
 
 # `data.lines`: key of a chart -> share of its width. Where a chart is drawn later, or again, its line waits for it.
 _SCRIPT = """

@@ -1,10 +1,8 @@
 """Figures: `*_data()` computes a typed tuple, `*_figure(data)` draws it with Plotly. One look for all of them."""
 
-from core.figures.bars import BarsData, bars_data, bars_figure
-from core.figures.forgetting import CostData, cost_data, cost_figure
-from core.figures.margins import (
-    MarginsData,
-    ThresholdData,
+from core.figures._bars import bars_data, bars_figure
+from core.figures._forgetting import cost_data, cost_figure
+from core.figures._margins import (
     at_threshold,
     margins_data,
     margins_figure,
@@ -12,9 +10,9 @@ from core.figures.margins import (
     threshold_figure,
     with_threshold_line,
 )
-from core.figures.papers import PapersData, papers_data, papers_figure, result_name
-from core.figures.style import OUTCOME_COLOURS, OUTCOME_SYMBOLS, SERIES, score_colour
-from core.figures.ttm import (
+from core.figures._papers import papers_data, papers_figure
+from core.figures._style import OUTCOME_SYMBOLS, THRESHOLD_LINE
+from core.figures._ttm import (
     TTMData,
     schedule_data,
     spread_data,

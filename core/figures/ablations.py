@@ -16,9 +16,9 @@ import plotly.graph_objects as go
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.paths import assets
-from core.figures.style import MARKS, OUTCOME_COLOURS, SERIES, band, layout, line, rows_axis
+from core.figures._style import MARKS, OUTCOME_COLOURS, SERIES, band, layout, line, rows_axis
+from core.figures._ttm import steps_axis
 from core.figures.text import label_and_meaning
-from core.figures.ttm import steps_axis
 from core.metrics.groups import GROUP_MATCH, description_of, headline_metrics
 
 # Settings as the file names them -> words.

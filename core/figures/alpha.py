@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 
 from core.debiasing.curves import AlphaCurve, best_alpha, interval
 from core.debiasing.study import PriorStability
-from core.figures.margins import with_threshold_line
-from core.figures.style import MAX_STEPS, OUTCOME_COLOURS, SERIES, faint, hatched, layout, line
+from core.figures._margins import with_threshold_line
+from core.figures._style import MAX_STEPS, OUTCOME_COLOURS, SERIES, faint, hatched, layout, line
 from core.metrics.groups import METRICS
 
 

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from core.base.lazy import pandas as pd
 from core.datasets.published import reference
-from core.figures.style import OUTCOME_COLOURS, SERIES, layout, line
+from core.figures._style import OUTCOME_COLOURS, SERIES, layout, line
 from core.metrics.groups import IMAGE_SCORE, TEXT_SCORE
 from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
 from core.scorers.cola_config import STRATEGIES

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from html import escape
 
-from core.figures import OUTCOME_COLOURS, BarsData, MarginsData
+from core.figures._bars import BarsData
+from core.figures._margins import MarginsData
+from core.figures._style import OUTCOME_COLOURS
 from core.metrics.groups import description_of
 
 _LEFT, _RIGHT, _ROW, _WIDE = 150, 70, 26, 720

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from core.figures import OUTCOME_COLOURS
+from core.figures._style import OUTCOME_COLOURS
 from core.groups import ImageRef
 
 _NO_CHANGE_NATS = 0.05  # nats; a smaller difference is called none

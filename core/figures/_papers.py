@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.datasets.published import UNITS
-from core.figures.style import MARK_COLOUR, layout, rows_axis
+from core.figures._style import MARK_COLOUR, layout, rows_axis
 from core.figures.text import label_and_meaning
 from core.metrics.groups import METRICS
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from core.figures.style import MARK_COLOUR, OUTCOME_COLOURS, layout
+from core.figures._style import MARK_COLOUR, OUTCOME_COLOURS, layout
 from core.metrics.groups import Estimate, description_of
 
 

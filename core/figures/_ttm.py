@@ -9,8 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.base.lazy import pandas as pd
-from core.figures.margins import MarginsData, at_threshold, margins_figure
-from core.figures.style import (
+from core.figures._margins import MarginsData, at_threshold, margins_figure
+from core.figures._style import (
     COVERAGE_COLOUR,
     PRECISION_COLOUR,
     SERIES,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from core.figures.style import (
+from core.figures._style import (
     COVERAGE_COLOUR,
     MAX_STEPS,
     OUTCOME_COLOURS,

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.base.lazy import pandas as pd
-from core.figures.style import MARK_COLOUR, MARKS, OUTCOME_COLOURS, layout, rows_axis
+from core.figures._style import MARK_COLOUR, MARKS, OUTCOME_COLOURS, layout, rows_axis
 from core.metrics.groups import TEXT_SCORE
 
 
