@@ -10,6 +10,7 @@ import torch
 from gates import until
 from tiny_models import build_flava
 
+from benchmarks.results.cola import paired_differences
 from core.base.errors import InputError
 from core.cola import forgetting, table
 from core.cola import run as runs
@@ -204,9 +205,9 @@ def test_a_run_that_goes_on_from_a_checkpoint_ends_where_an_uninterrupted_one_do
     _, state = next(steps)
     steps.close()
     first.save(tmp_path / "model")
-    runs.save_state(tmp_path, state)
+    runs._save_state(tmp_path, state)
     again = load("again", str(tmp_path / "model"), "cpu", load_base=load_base)
-    rest = [r.losses for r, _ in train(again, material, again.config, state=runs.load_state(tmp_path))]
+    rest = [r.losses for r, _ in train(again, material, again.config, state=runs._load_state(tmp_path))]
     assert len(rest) == 1
     np.testing.assert_array_equal(rest[0], losses[1])
     assert all(v.equal(whole.module.state_dict()[k]) for k, v in again.module.state_dict().items())
@@ -503,7 +504,7 @@ def test_the_table_keeps_results_and_compares_by_queries(quick, tmp_path, monkey
     monkeypatch.setattr(
         StrategyRun, "execute", lambda *a, **k: pytest.fail("a finished run is not run again")
     )
-    claims = table.paired_differences(asked, tmp_path).set_index(["versus", "measure"])
+    claims = paired_differences(asked, tmp_path).set_index(["versus", "measure"])
     for name, other in (("linear", mine), ("base", base)):
         row = claims.loc[(name, "cola_map all")]
         assert row["difference"] == pytest.approx(adapter.mean() - other.mean(), abs=0.01)
@@ -527,8 +528,8 @@ def test_what_adaptation_costs_is_measured_against_the_base_with_a_paired_interv
 def test_cost_wants_to_know_the_base(tmp_path):
     load_scorer(CLIP, "cpu").save(tmp_path / "m")
     with pytest.raises(InputError, match="name its base"):
-        forgetting.origin(str(tmp_path / "m"))
-    assert forgetting.origin(str(tmp_path / "m"), CLIP).base == CLIP
+        forgetting._origin(str(tmp_path / "m"))
+    assert forgetting._origin(str(tmp_path / "m"), CLIP).base == CLIP
 
 
 def test_cost_leaves_out_the_groups_a_model_was_adapted_on():

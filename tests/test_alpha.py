@@ -13,7 +13,7 @@ from core.base.errors import InputError
 from core.debiasing import priors
 from core.debiasing import study as alpha
 from core.debiasing.debias import debias, prior_from_samples
-from core.debiasing.priors import check_log_prob, estimate_prior, sample_images
+from core.debiasing.priors import _sample_images, check_log_prob, estimate_prior
 from core.debiasing.study import AlphaStudy, pmi_text, stability, transfer_alpha
 from core.groups import GroupSet
 from core.metrics.groups import evaluate, metrics_of_shape
@@ -68,9 +68,9 @@ def test_a_gaussian_prior_is_the_models_own_and_encodes_each_null_image_once(cap
 
 def test_null_images_have_the_papers_counts_and_the_models_pixels(captioner, toy_groups):
     named = {name: GroupSet(name, toy_groups.groups) for name in ("winoground", "eqben/all", "toy/2x2")}
-    counts = {name: len(sample_images(captioner.name, g, "gaussian")) for name, g in named.items()}
+    counts = {name: len(_sample_images(captioner.name, g, "gaussian")) for name, g in named.items()}
     assert counts == {"winoground": 100, "eqben/all": 30, "toy/2x2": 3}
-    first = sample_images(captioner.name, toy_groups, "gaussian", 2, seed=5)
+    first = _sample_images(captioner.name, toy_groups, "gaussian", 2, seed=5)
     assert first == [NullImage(*null_pixels(captioner.config.to_dict()), 5, i) for i in range(2)]
     assert (first[0].mean, first[0].std) == (1.0, 0.25)  # BLIP's, [VGPT] appendix B
 
@@ -87,16 +87,16 @@ def test_a_prior_of_the_sets_own_images_averages_over_all_of_them(captioner, toy
 
 def test_training_images_come_from_the_built_in_world_or_from_a_folder(captioner, toy_groups, tmp_path):
     scenes = GroupSet("scenes/left-right", toy_groups.groups)
-    found = sample_images(captioner.name, scenes, "train", 5)
+    found = _sample_images(captioner.name, scenes, "train", 5)
     assert len({image.key for image in found}) == 5
     assert all(image.scene.noise % 4 == 0 for image in found)  # the train split, by construction
     for i in range(3):
         Image.new("RGB", (8, 8), (i, 0, 0)).save(tmp_path / f"{i}.png")
-    assert len(sample_images(captioner.name, toy_groups, "train", 2, folder=tmp_path)) == 2
+    assert len(_sample_images(captioner.name, toy_groups, "train", 2, folder=tmp_path)) == 2
     with pytest.raises(InputError, match="--images"):
-        sample_images(captioner.name, toy_groups, "train", 2)
+        _sample_images(captioner.name, toy_groups, "train", 2)
     with pytest.raises(InputError, match="holds no images"):
-        sample_images(captioner.name, toy_groups, "train", 2, folder=tmp_path / "none")
+        _sample_images(captioner.name, toy_groups, "train", 2, folder=tmp_path / "none")
 
 
 def test_a_language_models_prior_is_its_own_likelihood(captioner, toy_groups, make):

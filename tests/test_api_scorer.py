@@ -13,7 +13,7 @@ from conftest import draw
 from endpoint import serving
 
 from core.base.errors import InputError
-from core.scorers.api import ApiScorer, _image_tokens, yes_probability
+from core.scorers.api import ApiScorer, _image_tokens, _yes_probability
 from core.scoring.load import load_scorer
 from core.scoring.scores import ScoreCache, score_groups
 
@@ -164,13 +164,13 @@ def test_an_answer_without_yes_is_bounded_and_counted(endpoint):
 
 
 def test_yes_is_summed_over_its_spellings():
-    assert yes_probability({"Yes": math.log(0.5), " YES": math.log(0.25), "No": math.log(0.25)}) == (
+    assert _yes_probability({"Yes": math.log(0.5), " YES": math.log(0.25), "No": math.log(0.25)}) == (
         0.75,
         True,
     )
-    assert yes_probability({"No": math.log(0.5), "Maybe": math.log(0.1)})[0] == pytest.approx(0.1)
-    assert yes_probability({"No": 0.0, "Yes": -9999.0}) == (0.0, True)
-    assert yes_probability({"No": 0.0}) == (0.0, False)
+    assert _yes_probability({"No": math.log(0.5), "Maybe": math.log(0.1)})[0] == pytest.approx(0.1)
+    assert _yes_probability({"No": 0.0, "Yes": -9999.0}) == (0.0, True)
+    assert _yes_probability({"No": 0.0}) == (0.0, False)
 
 
 def test_a_model_without_log_probabilities_is_one_sentence(endpoint):

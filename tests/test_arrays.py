@@ -38,7 +38,7 @@ from core.metrics.groups import (
     threshold_curve,
 )
 from core.metrics.recall import rank_both_ways, recall
-from core.metrics.retrieval import rank_lists
+from core.metrics.retrieval import _rank_lists
 
 SHAPES = [(m, k) for k in range(2, 6) for m in range(1, k + 1)] + [(1, 7), (1, 8), (1, 40), (2, 9)]
 ASSIGNED = [(7, 7), (8, 8), (7, 8), (2, 28)]
@@ -279,7 +279,7 @@ def test_ranks_recall_and_lists_give_what_counting_gives(library, dtype, kind, s
     there, wanted = made(scores, library), made(relevant, library)
     assert_counted(rank_both_ways(there, wanted), scores, relevant)
     assert recall(there, wanted) == recall(scores, relevant)
-    lists = rank_lists(there, wanted.T), rank_lists(scores, relevant.T)
+    lists = _rank_lists(there, wanted.T), _rank_lists(scores, relevant.T)
     for a, b in zip(*lists, strict=True):
         assert type(a) is type(there) and a.device == there.device
         np.testing.assert_allclose(to_numpy(a), b, rtol=1e-14)

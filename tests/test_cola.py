@@ -25,7 +25,7 @@ from core.cola._queries import (
     swap_attributes,
     unseen_mask,
 )
-from core.datasets.clevr import read_clevr, read_paco
+from core.datasets.clevr import _read_clevr, _read_paco
 from core.datasets.graphs import read_regions
 from core.datasets.sets import GraphSet, Relation, SceneGraph, SceneObject
 from core.groups import BytesImage
@@ -208,7 +208,7 @@ def test_clevr_scenes_are_read_with_relations_the_right_way_round(tmp_path):
     scene = {"image_filename": "CLEVR_val_000000.png", "objects": things, "relationships": sides}
     (tmp_path / "scenes").mkdir()
     (tmp_path / "scenes/CLEVR_val_scenes.json").write_text(json.dumps({"scenes": [scene]}))
-    found = read_clevr(tmp_path, "validation", images=False)
+    found = _read_clevr(tmp_path, "validation", images=False)
     assert [q.text for q in single_queries(found.graphs, (3, 3))] == [
         "red large metal cube",
         "blue small rubber sphere",
@@ -245,14 +245,14 @@ def test_pacos_objects_are_read_without_their_parts(tmp_path):
         ],
     }
     (tmp_path / "paco_lvis_v1_test.json").write_text(json.dumps(value))
-    found = read_paco(tmp_path, "test", images=False)
+    found = _read_paco(tmp_path, "test", images=False)
     assert [g.id for g in found.graphs] == ["paco-7"]
     assert [(o.names, o.attributes) for o in found.graphs[0].objects] == [
         (("trash can",), ("black", "plastic"))
     ]
 
 
-@pytest.mark.parametrize("read", [read_clevr, read_paco])
+@pytest.mark.parametrize("read", [_read_clevr, _read_paco])
 def test_a_damaged_file_is_one_sentence(tmp_path, read):
     for name in ("CLEVR_val_scenes.json", "paco_lvis_v1_val.json"):
         (tmp_path / name).write_text('{"scenes": [{}], "images": [1]}')

@@ -19,7 +19,7 @@ def test_cost_compares_the_kind_of_score_that_was_adapted(tmp_path, monkeypatch)
     for name, prefix in (("itc:builtin/blip-itm", "itc:"), ("builtin/blip-itm", ""), ("builtin/clip", "")):
         run = store.create("ttm", "t", TTMRun.of("scenes/swap", name, options={"iterations": 1}).written())
         monkeypatch.setattr("core.cola.run.adapted_model", lambda store, run_id: tmp_path / run_id)
-        found = forgetting.origin(f"run/{run.id}")
+        found = forgetting._origin(f"run/{run.id}")
         assert found == (f"{prefix}{tmp_path / run.id}", name, "scenes/swap")
         assert models.run_model(run.id, run.config) == f"{prefix}run/{run.id}"
 

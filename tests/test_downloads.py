@@ -17,17 +17,17 @@ from core import datasets
 from core.base.errors import InputError
 from core.datasets import downloads
 from core.datasets.downloads import (
-    DownloadItem,
     Hub,
-    RemoteListing,
-    Source,
-    download,
+    _download,
+    _DownloadItem,
+    _RemoteListing,
+    _Source,
     fetch,
     next_step,
     sources,
     unpack,
 )
-from core.exchange.fetch import download_keys, fetch_benchmark
+from core.exchange.fetch import _download_keys, fetch_benchmark
 
 CONTENT = bytes(range(256)) * 400  # 102,400 bytes
 SUM = hashlib.sha256(CONTENT).hexdigest()
@@ -100,7 +100,7 @@ def left(folder: Path) -> list[str]:
 def test_a_file_arrives_whole_and_leaves_no_part(site, tmp_path):
     site.files["a.bin"] = CONTENT
     shares: list[float] = []
-    path = download(
+    path = _download(
         [f"{site.url}/a.bin"], tmp_path / "deep/a.bin", SUM, progress=lambda _, share: shares.append(share)
     )
     assert path.read_bytes() == CONTENT
@@ -112,9 +112,9 @@ def test_a_file_arrives_whole_and_leaves_no_part(site, tmp_path):
 def test_a_broken_download_continues_where_it_broke(site, tmp_path, etag, checksum):
     site.files["a.bin"], site.etags["a.bin"], site.break_after = CONTENT, etag, 70_000
     with pytest.raises(InputError, match=r"the connection broke after \d+ of 102400 bytes"):
-        download([f"{site.url}/a.bin"], tmp_path / "a.bin", checksum)
+        _download([f"{site.url}/a.bin"], tmp_path / "a.bin", checksum)
     assert not (tmp_path / "a.bin").exists()
-    download([f"{site.url}/a.bin"], tmp_path / "a.bin", checksum)
+    _download([f"{site.url}/a.bin"], tmp_path / "a.bin", checksum)
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
     start = int(site.asked[1][1].removeprefix("bytes=").rstrip("-"))
     assert 0 < start <= 70_000
@@ -124,8 +124,8 @@ def test_a_broken_download_continues_where_it_broke(site, tmp_path, etag, checks
 def test_without_a_version_or_a_checksum_a_broken_download_starts_again(site, tmp_path):
     site.files["a.bin"], site.break_after = CONTENT, 70_000
     with pytest.raises(InputError):
-        download([f"{site.url}/a.bin"], tmp_path / "a.bin")
-    download([f"{site.url}/a.bin"], tmp_path / "a.bin")
+        _download([f"{site.url}/a.bin"], tmp_path / "a.bin")
+    _download([f"{site.url}/a.bin"], tmp_path / "a.bin")
     assert site.asked == [("a.bin", None)] * 2
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
 
@@ -133,23 +133,23 @@ def test_without_a_version_or_a_checksum_a_broken_download_starts_again(site, tm
 def test_a_file_that_changed_meanwhile_is_not_mixed_with_the_old_one(site, tmp_path):
     site.files["a.bin"], site.etags["a.bin"], site.break_after = CONTENT, '"v1"', 70_000
     with pytest.raises(InputError):
-        download([f"{site.url}/a.bin"], tmp_path / "a.bin")
+        _download([f"{site.url}/a.bin"], tmp_path / "a.bin")
     site.files["a.bin"], site.etags["a.bin"] = CONTENT[::-1], '"v2"'
-    download([f"{site.url}/a.bin"], tmp_path / "a.bin")
+    _download([f"{site.url}/a.bin"], tmp_path / "a.bin")
     assert (tmp_path / "a.bin").read_bytes() == CONTENT[::-1]
 
 
 def test_a_server_that_ignores_ranges_is_read_from_the_start(site, tmp_path):
     site.files["a.bin"], site.ranges = CONTENT, False
     (tmp_path / "a.bin.part").write_bytes(CONTENT[:1000])
-    download([f"{site.url}/a.bin"], tmp_path / "a.bin", SUM)
+    _download([f"{site.url}/a.bin"], tmp_path / "a.bin", SUM)
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
 
 
 def test_a_part_that_is_complete_already_gets_its_name(site, tmp_path):
     site.files["a.bin"] = CONTENT
     (tmp_path / "a.bin.part").write_bytes(CONTENT)
-    download([f"{site.url}/a.bin"], tmp_path / "a.bin", SUM)
+    _download([f"{site.url}/a.bin"], tmp_path / "a.bin", SUM)
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
 
 
@@ -158,7 +158,7 @@ def test_a_wrong_checksum_is_a_sentence_and_leaves_nothing(site, tmp_path):
     with pytest.raises(
         InputError, match=r"a.bin could not be fetched \(127.0.0.1:\d+: .*checksum differs"
     ) as told:
-        download([f"{site.url}/a.bin"], tmp_path / "a.bin", SUM)
+        _download([f"{site.url}/a.bin"], tmp_path / "a.bin", SUM)
     assert f"save {site.url}/a.bin as {tmp_path / 'a.bin'}" in str(told.value)
     assert left(tmp_path) == []
 
@@ -166,7 +166,7 @@ def test_a_wrong_checksum_is_a_sentence_and_leaves_nothing(site, tmp_path):
 def test_mirrors_are_tried_in_order_until_one_delivers(site, tmp_path):
     site.files |= {"bad.bin": b"something else", "good.bin": CONTENT, "later.bin": CONTENT}
     names = ("gone.bin", "bad.bin", "good.bin", "later.bin")
-    download([f"{site.url}/{name}" for name in names], tmp_path / "a.bin", SUM, len(CONTENT))
+    _download([f"{site.url}/{name}" for name in names], tmp_path / "a.bin", SUM, len(CONTENT))
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
     assert [name for name, _ in site.asked] == ["gone.bin", "bad.bin", "good.bin"]
 
@@ -174,7 +174,7 @@ def test_mirrors_are_tried_in_order_until_one_delivers(site, tmp_path):
 def test_a_break_is_continued_at_the_next_mirror(site, tmp_path):
     site.files |= {"one.bin": CONTENT, "two.bin": CONTENT}
     site.break_after = 50_000
-    download([f"{site.url}/one.bin", f"{site.url}/two.bin"], tmp_path / "a.bin", SUM)
+    _download([f"{site.url}/one.bin", f"{site.url}/two.bin"], tmp_path / "a.bin", SUM)
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
     assert site.asked[1][0] == "two.bin"
     assert site.asked[1][1] is not None
@@ -191,7 +191,7 @@ def test_what_no_server_delivers_is_one_sentence_with_every_reason(site, tmp_pat
         "file:///etc/hosts",
     ]
     with pytest.raises(InputError) as told:
-        download(urls, tmp_path / "a.bin", None, 10)
+        _download(urls, tmp_path / "a.bin", None, 10)
     message = str(told.value)
     reasons = (
         "refused",
@@ -299,23 +299,23 @@ def test_a_damaged_or_encrypted_archive_is_a_sentence(tmp_path):
 
 
 @pytest.fixture
-def toy(site, tmp_path, monkeypatch) -> Source:
+def toy(site, tmp_path, monkeypatch) -> _Source:
     """A data set of a list, an archive, and images whose addresses stand in the list."""
     listed = [[f"{site.url}/img/{i}.jpg", "a caption"] for i in (1, 2, 1)] + [f"{site.url}/img/../x.jpg"]
     site.files["list.json"] = json.dumps(listed).encode()
     site.files |= {f"img/{i}.jpg": b"image" for i in (1, 2)}
     site.files["pack.zip"] = zipped(tmp_path / "pack.zip", {"val/3.jpg": b"three"}).read_bytes()
-    source = Source(
+    source = _Source(
         "main",
         (
-            DownloadItem(
+            _DownloadItem(
                 "list.json", (f"{site.url}/list.json",), hashlib.sha256(site.files["list.json"]).hexdigest()
             ),
-            DownloadItem("pack.zip", (f"{site.url}/pack.zip",), unpack="", makes="val"),
+            _DownloadItem("pack.zip", (f"{site.url}/pack.zip",), unpack="", makes="val"),
         ),
-        RemoteListing("list.json", f"{site.url}/img/", "images"),
+        _RemoteListing("list.json", f"{site.url}/img/", "images"),
     )
-    known = {"toy": source, "gated": Source("main", (), step="accept https://example.org into {folder}")}
+    known = {"toy": source, "gated": _Source("main", (), step="accept https://example.org into {folder}")}
     monkeypatch.setattr(downloads, "sources", lambda: known)
     return source
 
@@ -398,14 +398,14 @@ def test_pinned_checksums_are_those_of_the_real_files(real_data):
     ],
 )
 def test_a_benchmark_a_family_or_a_part_stands_for_its_sources(name, keys):
-    assert download_keys(name) == keys
+    assert _download_keys(name) == keys
 
 
 def test_what_needs_no_fetching_or_is_unknown_says_so():
     with pytest.raises(InputError, match="scenes/swap is already available"):
-        download_keys("scenes/swap")
+        _download_keys("scenes/swap")
     with pytest.raises(InputError, match="Unknown benchmark 'sugarcrep'; did you mean 'sugarcrepe'"):
-        download_keys("sugarcrep")
+        _download_keys("sugarcrep")
 
 
 def test_fetching_by_name_goes_to_the_data_folder_and_says_what_only_a_person_can_get(
@@ -413,11 +413,11 @@ def test_fetching_by_name_goes_to_the_data_folder_and_says_what_only_a_person_ca
 ):
     site.files["list.json"] = b"[]"
     known = {
-        "sugarcrepe": Source("main", (DownloadItem("list.json", (f"{site.url}/list.json",)),)),
-        "flickr30k": Source(
-            "main", (DownloadItem("list.json", (f"{site.url}/list.json",)),), step="ask for {folder}/images"
+        "sugarcrepe": _Source("main", (_DownloadItem("list.json", (f"{site.url}/list.json",)),)),
+        "flickr30k": _Source(
+            "main", (_DownloadItem("list.json", (f"{site.url}/list.json",)),), step="ask for {folder}/images"
         ),
-        "crepe": Source("main", (), step="clone it into {folder}"),
+        "crepe": _Source("main", (), step="clone it into {folder}"),
     }
     monkeypatch.setattr(downloads, "sources", lambda: known)
     monkeypatch.setattr("core.exchange.fetch.sources", lambda: known)
@@ -441,7 +441,7 @@ def test_a_set_of_the_hub_is_fetched_with_the_users_login_or_told_by_hand(tmp_pa
     from huggingface_hub import constants, errors
 
     known = {
-        "mmvp-vlm": Source("main", (), step="run it into {folder}", hub=Hub("MMVP/MMVP_VLM", "abc", "in"))
+        "mmvp-vlm": _Source("main", (), step="run it into {folder}", hub=Hub("MMVP/MMVP_VLM", "abc", "in"))
     }
     monkeypatch.setattr("core.exchange.fetch.sources", lambda: known)
     monkeypatch.setattr(downloads, "sources", lambda: known)

@@ -21,9 +21,9 @@ from core.cli import app
 from core.datasets.score_files import read_scores, write_scores
 from core.exchange import importing
 from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
-from core.exchange.groups import export_groups, groups_frame
+from core.exchange.groups import _groups_frame, export_groups
 from core.exchange.importing import add_benchmark
-from core.exchange.layouts import LAYOUTS, Adapted, Result, latex, layout_table, markdown
+from core.exchange.layouts import FORMATS, LAYOUTS, Adapted, Result, layout_table
 from core.exchange.runs import export_run, import_run
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
@@ -260,7 +260,7 @@ def test_built_in_pictures_are_the_same_after_a_trip(tmp_path):
 @pytest.mark.parametrize("ending", WRITTEN)
 def test_a_table_of_groups_has_captions_answers_tags_and_content_hashes(tmp_path, toy_groups, ending):
     export_groups(toy_groups, tmp_path / f"g{ending}", images=False)
-    found = read_written(tmp_path / f"g{ending}", groups_frame(toy_groups))
+    found = read_written(tmp_path / f"g{ending}", _groups_frame(toy_groups))
     assert found["id"].tolist() == toy_groups.ids
     assert found["image_1"].tolist() == [g.images[1].key for g in toy_groups]
     assert found["caption_0"].tolist() == [g.captions[0] for g in toy_groups]
@@ -272,7 +272,7 @@ def test_unknown_answers_do_not_come_back_as_the_identity(tmp_path, toy_groups):
     staged = importing.stage_import(export_groups(toy_groups.blind(), tmp_path / "blind"))
     assert staged.groups == 0
     assert staged.problems[0].what == "the answer is missing"
-    assert set(groups_frame(toy_groups.blind())["truth"]) == {""}
+    assert set(_groups_frame(toy_groups.blind())["truth"]) == {""}
 
 
 def test_nothing_is_overwritten_and_a_clash_of_names_is_told(tmp_path, toy_groups):
@@ -489,12 +489,12 @@ def test_the_wide_layouts_have_a_column_per_set_and_metric():
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_is_written_in_markdown_and_latex_with_texts_from_data_escaped(layout):
     table = layout_table([result("a_b|<i>&%", "mine/x", "50 % of {it}")], layout)
-    text = markdown(table)
+    text = FORMATS["markdown"](table)
     width = len(table.head)
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert all(line.replace("\\|", "").count("|") == width + 1 for line in lines)
     assert "<i>" not in text
-    code = latex(table).partition("\n% ")[0]
+    code = FORMATS["latex"](table).partition("\n% ")[0]
     assert r"a\_b|<i>\&\%" in code
     assert code.count("&") - code.count(r"\&") == (width - 1) * (len(table.rows) + 1)
     assert code.startswith(r"\begin{tabular}{l" + "r" * (width - 1) + "}")

@@ -97,7 +97,7 @@ def test_a_real_run_is_explained_by_what_it_reported(variant):
     config = TTMConfig(lr=0.03, epochs=3, iterations=4, coverage_first=0.3, variant=variant)
     steps = list(run_ttm(model, groups, config))
     metric = "group_match" if variant == "group" else explain.GLOBAL
-    found = explain.history([step_arrays(s) for s in steps], groups.truth, metric)
+    found = explain._history([step_arrays(s) for s in steps], groups.truth, metric)
     for i, step in enumerate(steps):
         np.testing.assert_array_equal(found.selected[i], step.selected.reshape(30, -1).any(axis=1))
         np.testing.assert_array_equal(found.labels[i], step.matching)

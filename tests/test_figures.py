@@ -24,7 +24,7 @@ from PIL import Image
 from core import figures as plots
 from core.base.errors import InputError
 from core.exchange import _kaleido_render, figures
-from core.exchange.figures import browser, write_figure, write_figures
+from core.exchange.figures import _write_figures, browser, write_figure
 from core.metrics.evaluation import Evaluation
 
 TEXTS = ["größe 猫 →", "</script><b>x</b>", "100 % “END” & <i>END</i>", "Übergänge " * 30, ""]
@@ -78,7 +78,7 @@ def test_html_and_json_need_no_browser_and_load_nothing(tmp_path, monkeypatch):
 
 def test_a_figure_keeps_its_size_unless_another_is_named(tmp_path):
     given = {tmp_path / "own.json": bars(width=300, height=200), tmp_path / "none.json": bars()}
-    sizes = [json.loads(path.read_text())["layout"] for path in write_figures(given)]
+    sizes = [json.loads(path.read_text())["layout"] for path in _write_figures(given)]
     assert [(size["width"], size["height"]) for size in sizes] == [(300, 200), (900, 400)]
     named = json.loads(write_figure(bars(width=300, height=200), tmp_path / "n.json", 500, 250).read_text())
     assert (named["layout"]["width"], named["layout"]["height"]) == (500, 250)
@@ -112,7 +112,7 @@ def test_a_browser_that_never_answers_is_given_up_and_ended(tmp_path, aside, mon
 @pytest.mark.browser
 def test_svg_and_png_have_the_size_and_the_letters_they_were_given(tmp_path, drawn):
     both = {tmp_path / "f.svg": bars(), tmp_path / "f.PNG": bars()}
-    svg, png = write_figures(both, 500, 300)
+    svg, png = _write_figures(both, 500, 300)
     text = svg.read_text()
     assert text.startswith("<svg")
     assert 'width="500" height="300"' in text
@@ -166,7 +166,7 @@ def test_two_hundred_pictures_of_all_kinds_and_sizes_are_whole(tmp_path, drawn):
         figure.update_layout(width=width, height=height, title=TEXTS[i % len(TEXTS)])
         given[tmp_path / f"{i}.png"] = figure
     assert len(given) == 200
-    for path, size in zip(write_figures(given, scale=1), sizes, strict=True):
+    for path, size in zip(_write_figures(given, scale=1), sizes, strict=True):
         with Image.open(path) as image:
             image.load()  # reads to the end; raises where the file stops before
             assert image.size == size
@@ -211,9 +211,9 @@ def test_the_browser_asks_no_address_not_even_one_of_this_machine(tmp_path, draw
 def test_of_several_figures_none_is_written_where_one_cannot_be_drawn(tmp_path, drawn):
     borders = go.Figure(go.Choropleth(locations=["DEU"], z=[1]))  # Plotly would fetch them
     with pytest.raises(InputError, match=r"did not draw the figure \(.*fetching"):
-        write_figures({tmp_path / "f.svg": bars(), tmp_path / "map.svg": borders})
+        _write_figures({tmp_path / "f.svg": bars(), tmp_path / "map.svg": borders})
     with pytest.raises(InputError, match="draws no 80000 x 80000 pixels; make the figure smaller"):
-        write_figures({tmp_path / "f.png": bars(), tmp_path / "large.png": bars()}, 40_000, 40_000)
+        _write_figures({tmp_path / "f.png": bars(), tmp_path / "large.png": bars()}, 40_000, 40_000)
     assert not list(tmp_path.glob("*.*g"))
 
 

@@ -185,10 +185,10 @@ def test_a_place_that_was_left_is_free_again():
 def test_the_quota_of_uploads_is_free_again_after_its_window(monkeypatch):
     clock = [1000.0]
     monkeypatch.setattr(gate.time, "monotonic", lambda: clock[0])
-    quota = gate.Quota(Share(100, 150), window=60)
+    quota = gate._Quota(Share(100, 150), window=60)
     quota.take("a", 100)
     for who, count in (("a", 1), ("b", 51)):
-        with pytest.raises(gate.Refused):
+        with pytest.raises(gate._Refused):
             quota.take(who, count)
     quota.take("b", 50)
     clock[0] += 61
@@ -259,12 +259,12 @@ def test_a_forwarded_address_counts_only_where_that_is_asked_for(monkeypatch):
     """uvicorn believes any peer on this machine; whoever reaches the port there could name a new address each time."""
     monkeypatch.delenv("FORWARDED_ALLOW_IPS", raising=False)
     forged = request("9.9.9.9", x_forwarded_for="8.8.8.8, 9.9.9.9")  # as uvicorn hands it on
-    assert gate.client(forged) == "127.0.0.1"
+    assert gate._client(forged) == "127.0.0.1"
     assert (
-        gate.client(request("9.9.9.9", x_forwarded_for="8.8.8.8")) == "9.9.9.9"
+        gate._client(request("9.9.9.9", x_forwarded_for="8.8.8.8")) == "9.9.9.9"
     )  # not believed by uvicorn either
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "10.0.0.0/8")
-    assert gate.client(forged) == "9.9.9.9"
+    assert gate._client(forged) == "9.9.9.9"
 
 
 def test_whoever_runs_the_server_hears_once_of_a_proxy_that_is_not_named(monkeypatch, caplog):

@@ -173,5 +173,5 @@ def test_memory_stays_within_three_times_the_input(shape):
         tracemalloc.stop()
     assert len(found[0].margin) == len(scores)
     # Working vectors do not grow with the input: two blocks of them belong to the machine, not to the scores.
-    working = 2 * 8 * blocks.block_size(scores) * (shape[0] * shape[1] + shape[0] + 12)
+    working = 2 * 8 * blocks._block_size(scores) * (shape[0] * shape[1] + shape[0] + 12)
     assert peak <= 3 * scores.nbytes + working

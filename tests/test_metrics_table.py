@@ -22,7 +22,7 @@ from core.metrics.alpha_intervals import AlphaIntervals, all_of
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GLOBAL, GROUP_MATCH, METRICS, TEXT_SCORE, evaluate, outcomes
 from core.metrics.retrieval import METRICS as RETRIEVAL
-from core.metrics.table import AlphaRule, Metric, check_table
+from core.metrics.table import AlphaRule, Metric, _check_table
 
 ROOT = Path(__file__).resolve().parent.parent
 SHAPES = [(1, 2), (1, 4), (2, 2), (2, 4), (3, 3)]
@@ -62,12 +62,12 @@ def test_the_chance_line_and_the_interval_can_be_seen_on_a_metrics_bar(name):
 
 
 def test_two_entries_neither_share_a_label_nor_look_the_same():
-    check_table({**METRICS, **GLOBAL})
+    _check_table({**METRICS, **GLOBAL})
     twin = replace(METRICS[GROUP_MATCH], colour="#123456")
     with pytest.raises(ValueError, match="'group_match' and 'twin' have the same label"):
-        check_table({**METRICS, "twin": twin})
+        _check_table({**METRICS, "twin": twin})
     with pytest.raises(ValueError, match="'group_match' and 'twin' have the same colour and marker and dash"):
-        check_table({**METRICS, "twin": replace(METRICS[GROUP_MATCH], label="Twin")})
+        _check_table({**METRICS, "twin": replace(METRICS[GROUP_MATCH], label="Twin")})
 
 
 @pytest.mark.parametrize("name", [*METRICS, *GLOBAL])
@@ -153,7 +153,7 @@ def added(fresh_pages, monkeypatch):
     """Two more entries for the length of a test: a share on every shape, and a verdict on square groups alone."""
     for name, metric in NEW.items():
         monkeypatch.setitem(METRICS, name, metric)
-    check_table({**METRICS, **GLOBAL})
+    _check_table({**METRICS, **GLOBAL})
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -17,14 +17,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from driving import ROOT, fine, whole_app
-from written import read_written
+from written import read_report, read_written
 
 from core import datasets, worker
 from core.base.tables import write_table
 from core.datasets.score_files import read_scores
-from core.exchange.groups import groups_frame
+from core.exchange.groups import _groups_frame
 from core.exchange.importing import add_benchmark, stage_import
-from core.exchange.report import read_report
 from core.exchange.runs import import_run
 from core.runs.attempt import RunAttempt
 from core.runs.models import adapted_model
@@ -162,7 +161,7 @@ def test_exported_groups_are_added_again(old_home, tmp_path, layout):
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "npz"])
 def test_exported_tables_of_groups_read_as_they_would_be_written(old_home, tmp_path, ending):
-    now = groups_frame(datasets.load("mine/pairs"))
+    now = _groups_frame(datasets.load("mine/pairs"))
     old = EXPORTED / f"groups.{ending}"
     pd.testing.assert_frame_equal(read_written(old, now), now, check_dtype=False)
     write_table(tmp_path / old.name, now)

@@ -9,7 +9,7 @@ from adapted import finish
 from driving import button, fine, html, text
 
 from core.cola.run import StrategyRun
-from core.figures.shared_words import present_and_missing_words, ranked_images, shared_word_counts
+from core.figures.shared_words import _present_and_missing_words, ranked_images, shared_word_counts
 from core.runs.store import RunStore
 from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import STRATEGIES
@@ -83,7 +83,7 @@ def test_shared_words_are_those_that_something_in_the_image_is():
     found = first_images(load_retrieval("test"), 30)
     for query in range(0, 240, 37):
         for image in range(30):
-            shared, missing = present_and_missing_words(found, query, image)
+            shared, missing = _present_and_missing_words(found, query, image)
             assert bool(shared) == bool(found.any_word[query, image])
             assert (not missing) == bool(found.all_words[query, image])
 

@@ -107,5 +107,5 @@ def test_the_documented_ten_lines_are_a_scorer(toy_groups):
     space: dict = {}
     code = "\n".join(line[4:] for line in lines.splitlines())
     exec(compile(code, "example", "exec"), space)
-    scorer = plugins.PluginScorer("x", space["WordCount"](), "x")
+    scorer = plugins._PluginScorer("x", space["WordCount"](), "x")
     assert score_groups(scorer, toy_groups).shape == (6, 2, 2)

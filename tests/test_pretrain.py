@@ -22,7 +22,7 @@ from core.pretrain.recipes import RECIPES, Recipe, TowerSize  # noqa: E402
 from core.scenes.captions import Phrase, Statement  # noqa: E402
 from core.scenes.sampler import training_scenes  # noqa: E402
 from core.scenes.sets import SETS, build  # noqa: E402
-from core.scenes.training_data import DataRecipe, object_table, statement_table, training_data  # noqa: E402
+from core.scenes.training_data import DataRecipe, _statement_table, object_table, training_data  # noqa: E402
 from core.scenes.world import COLOURS  # noqa: E402
 
 SHIPPED = sorted(p.parent for p in (paths.assets() / "models").glob("*/config.json"))
@@ -190,12 +190,12 @@ def test_early_captions_tell_no_relation() -> None:
 
 
 def test_claim_table_by_hand() -> None:
-    table = statement_table(Statement((Phrase("red", "cube"), Phrase("blue", "sphere")), "left of"))
+    table = _statement_table(Statement((Phrase("red", "cube"), Phrase("blue", "sphere")), "left of"))
     colours = list(COLOURS)
     assert table[colours.index("red")].tolist() == [1, 1, 0, 0, -1, 0]
     assert table[colours.index("blue")].tolist() == [1, 0, 1, 0, 1, 0]
     assert table.sum() == 4
-    behind = statement_table(Statement((Phrase("red", "cube"), Phrase("red", "sphere")), "behind"))
+    behind = _statement_table(Statement((Phrase("red", "cube"), Phrase("red", "sphere")), "behind"))
     assert behind[colours.index("red")].tolist() == [1, 0, 0, 0, 0, 0]  # which red one would be unclear
 
 
@@ -214,7 +214,7 @@ def test_agreement_by_hand() -> None:
         (Statement((cube, Phrase("green", "cube")), "behind"), [(red, 0, 1)]),
     ]
     for statement, expected in cases:
-        told = torch.from_numpy(statement_table(statement)).float()[None]
+        told = torch.from_numpy(_statement_table(statement)).float()[None]
         wanted, known = (x[0] for x in agreement(torch.from_numpy(objects)[None], told))
         found = [(colour, what, int(wanted[colour, what])) for colour, what in known.nonzero().tolist()]
         assert found == sorted(expected), statement

@@ -11,7 +11,7 @@ from core.base.errors import InputError
 from core.debiasing.recall_curves import recall_curve
 from core.metrics.groups import global_match
 from core.metrics.recall import rank_both_ways, recall
-from core.metrics.retrieval import RankedLists, RetrievalEvaluation, rank_lists
+from core.metrics.retrieval import RetrievalEvaluation, _rank_lists, _RankedLists
 
 KINDS = {
     "continuous": lambda rng, size: rng.normal(size=size),
@@ -32,7 +32,7 @@ def case(queries, images, kind, seed):
 
 
 def assert_same(first, second, order=slice(None)):
-    for name, a, b in zip(RankedLists._fields, first, second, strict=True):
+    for name, a, b in zip(_RankedLists._fields, first, second, strict=True):
         np.testing.assert_allclose(
             np.asarray(a, float)[order], np.asarray(b, float), err_msg=name, atol=1e-12
         )
@@ -42,10 +42,10 @@ def assert_same(first, second, order=slice(None)):
 @cases
 def test_no_order_of_images_or_queries_matters(queries, images, kind, seed):
     scores, relevant, pool, rng = case(queries, images, kind, seed)
-    plain = rank_lists(scores, relevant, pool)
+    plain = _rank_lists(scores, relevant, pool)
     columns, rows = rng.permutation(images), rng.permutation(queries)
-    assert_same(plain, rank_lists(scores[:, columns], relevant[:, columns], pool[:, columns]))
-    assert_same(plain, rank_lists(scores[rows], relevant[rows], pool[rows]), rows)
+    assert_same(plain, _rank_lists(scores[:, columns], relevant[:, columns], pool[:, columns]))
+    assert_same(plain, _rank_lists(scores[rows], relevant[rows], pool[rows]), rows)
 
 
 @settings(max_examples=60, deadline=None)
@@ -54,10 +54,10 @@ def test_only_the_order_of_a_querys_scores_counts(queries, images, kind, seed):
     """Any increasing transform of a query's scores changes nothing; what is outside of its list is not looked at."""
     scores, relevant, pool, rng = case(queries, images, kind, seed)
     exact = scores.astype(np.float64)
-    plain = rank_lists(scores, relevant, pool)
-    assert_same(plain, rank_lists(exact**3 + 2 * exact, relevant, pool))
-    assert_same(plain, rank_lists(4 * exact, relevant, pool))
-    assert_same(plain, rank_lists(np.where(pool, exact, 1e6 * rng.normal(size=exact.shape)), relevant, pool))
+    plain = _rank_lists(scores, relevant, pool)
+    assert_same(plain, _rank_lists(exact**3 + 2 * exact, relevant, pool))
+    assert_same(plain, _rank_lists(4 * exact, relevant, pool))
+    assert_same(plain, _rank_lists(np.where(pool, exact, 1e6 * rng.normal(size=exact.shape)), relevant, pool))
     wide = RetrievalEvaluation(exact, relevant, pool, pool).metrics()
     narrow = RetrievalEvaluation(scores, relevant, pool, pool).metrics()
     assert wide == narrow
@@ -68,7 +68,7 @@ def test_only_the_order_of_a_querys_scores_counts(queries, images, kind, seed):
 def test_ranking_equals_counting_rivals_one_by_one(queries, images, kind, seed):
     """Brute force from the definitions: a rival with the same score is before; precision at every relevant place."""
     scores, relevant, pool, _ = case(queries, images, kind, seed)
-    found = rank_lists(scores, relevant, pool)
+    found = _rank_lists(scores, relevant, pool)
     for q in range(queries):
         inside = np.flatnonzero(pool[q])
         right = [i for i in inside if relevant[q, i]]
@@ -90,8 +90,8 @@ def test_ranking_equals_counting_rivals_one_by_one(queries, images, kind, seed):
 @cases
 def test_a_constant_scorer_gets_the_worst_of_everything(queries, images, kind, seed):
     scores, relevant, pool, _ = case(queries, images, kind, seed)
-    worst = rank_lists(np.zeros(scores.shape), relevant, pool)
-    found = rank_lists(scores, relevant, pool)
+    worst = _rank_lists(np.zeros(scores.shape), relevant, pool)
+    found = _rank_lists(scores, relevant, pool)
     some = np.isfinite(found.precision)
     assert (worst.precision[some] <= found.precision[some] + 1e-12).all()
     assert (worst.precision[some] <= found.expected[some] + 1e-12).all()
@@ -156,13 +156,13 @@ def test_no_queries_no_images_and_scores_that_are_no_numbers_are_errors_of_every
     nothing, broken = np.zeros((0, 3)), np.array([[0.0, np.nan, 1.0]] * 3)
     own = np.eye(3, dtype=bool)
     for scores, wanted in ((nothing, nothing.astype(bool)), (np.zeros((3, 0)), np.zeros((3, 0), bool))):
-        for act in (rank_lists, lambda s, r: recall(s, r.T)):
+        for act in (_rank_lists, lambda s, r: recall(s, r.T)):
             with pytest.raises(InputError):
                 act(scores, wanted)
     for value in (np.nan, np.inf, -np.inf):
         spoiled = np.where(np.isnan(broken), value, broken)
         acts = [
-            lambda s: rank_lists(s, own),
+            lambda s: _rank_lists(s, own),
             lambda s: recall(s, own),
             lambda s: rank_both_ways(s, own),
             lambda s: global_match(s, np.arange(3)),
@@ -187,7 +187,7 @@ def test_one_query_over_one_kind_of_image():
 def test_chance_levels_of_lists_hold_for_random_scores(images):
     rng = np.random.default_rng(images)
     relevant = rng.random((20_000, images)) < 0.3
-    found = rank_lists(rng.random(relevant.shape, dtype=np.float32), relevant)
+    found = _rank_lists(rng.random(relevant.shape, dtype=np.float32), relevant)
     some = np.isfinite(found.precision)
     for values, level in (
         (found.precision, found.expected),

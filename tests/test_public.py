@@ -194,7 +194,7 @@ def test_the_score_cache_of_a_public_server_is_bounded(opened, monkeypatch):
 
 def test_runs_on_disk_are_bounded_and_whoever_has_most_gives_the_oldest(opened, monkeypatch):
     kb = 1 << 10
-    monkeypatch.setattr(public_mode, "MAX_RUN_BYTES", public_mode.Bytes(0, 60 * kb, 100 * kb))
+    monkeypatch.setattr(public_mode, "MAX_RUN_BYTES", public_mode._Bytes(0, 60 * kb, 100 * kb))
     nobody = RunStore().create("ttm", "of the server's owner", JOB).id
     (RunStore().folder(nobody) / "file").write_bytes(bytes(500 * kb))
     RunStore().conclude(nobody, RunStore().queue_up(nobody), "finished")

@@ -12,7 +12,7 @@ from websockets.exceptions import InvalidStatus
 from benchmarks.safety.hostile import Hostile
 from benchmarks.safety.load import server
 from core.base.gate import Limits
-from core.base.public_mode import MAX_UPLOAD_BYTES, Bytes, Held, beyond
+from core.base.public_mode import MAX_UPLOAD_BYTES, Held, _Bytes, beyond
 from ui import server as ui_server
 
 MB = 1 << 20
@@ -126,7 +126,7 @@ def test_a_message_larger_than_any_page_sends_is_not_taken_in(strangers):
 
 def test_of_uploads_the_oldest_go_first_in_a_session_an_address_and_altogether(monkeypatch):
     manager, uploads = MemoryUploadedFileManager("/upload"), ui_server.Uploads()
-    monkeypatch.setattr(ui_server, "MAX_UPLOAD_BYTES", Bytes(session=25, address=40, together=60))
+    monkeypatch.setattr(ui_server, "MAX_UPLOAD_BYTES", _Bytes(session=25, address=40, together=60))
     monkeypatch.setattr(
         ui_server.runtime, "get_instance", lambda: type("R", (), {"uploaded_file_mgr": manager})
     )

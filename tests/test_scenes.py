@@ -25,14 +25,14 @@ from core.scenes.captions import (
     CaptionTemplate,
     Phrase,
     Statement,
+    _words,
     caption_text,
     is_true_of,
     is_unambiguous,
     statement_about,
-    words,
 )
 from core.scenes.minimal_pairs import SWAPPED, draw_mentioned_attributes, minimal_pair, training_minimal_pairs
-from core.scenes.render import SceneImage, render, render_many, segment
+from core.scenes.render import MODEL_SIZE, SceneImage, _primary_rays, _render, _visible, render_many
 from core.scenes.sampler import sample_scene, training_scenes
 from core.scenes.world import (
     COLOURS,
@@ -50,6 +50,11 @@ from core.scenes.world import (
 
 CAMERA = Camera(shift=0.0, elevation=38.0, distance=12.0, zoom=4.5, roll=0.0)
 LIGHT = Light(azimuth=30, elevation=52, strength=1.0, warmth=0.0, softness=0.1)
+
+
+def segment(scene, size=MODEL_SIZE):
+    """Which object each pixel's centre shows: int8 (size, size), -1 for the floor."""
+    return _visible(scene, _primary_rays(scene.camera, size), size)[1]
 
 
 def thing(shape="cube", colour="red", size="large", material="rubber", x=0.0, y=0.0, rotation=20):
@@ -228,7 +233,7 @@ def test_random_captions_are_true_and_use_the_small_vocabulary(scenes):
         caption = random_caption(scene, rng)
         assert caption == caption.lower() and re.fullmatch(r"[a-z]+(,? [a-z]+)*", caption)
         assert not re.search(r"\ba [aeiou]|\ban [^aeiou]", caption)
-        seen |= set(words(caption))
+        seen |= set(_words(caption))
     assert seen <= set(VOCABULARY) and len(seen) > 45
 
 
@@ -257,7 +262,7 @@ def test_a_twin_exchanges_one_property_and_its_captions_tell_the_scenes_apart(ki
         wording = CaptionTemplate.draw(rng, definite=False)
         statements = found.statements(draw_mentioned_attributes(rng, 0.3), int(rng.integers(4)))
         captions = [caption_text(statement, wording) for statement in statements]
-        assert captions[0] != captions[1] and sorted(words(captions[0])) == sorted(words(captions[1]))
+        assert captions[0] != captions[1] and sorted(_words(captions[0])) == sorted(_words(captions[1]))
         assert found.second.seen and found.second.split == "train"
         _check_exchange(found)
 
@@ -286,14 +291,14 @@ def test_a_scene_without_a_fitting_pair_has_no_twin():
 
 
 def test_rendering_is_exact_and_differs_between_scenes(scenes):
-    first = render(scenes[0])
+    first = _render(scenes[0])
     assert first.shape == (64, 64, 3) and first.dtype == np.uint8
-    assert np.array_equal(first, render(Scene.from_dict(scenes[0].to_dict())))
-    assert not np.array_equal(first, render(scenes[1]))
+    assert np.array_equal(first, _render(Scene.from_dict(scenes[0].to_dict())))
+    assert not np.array_equal(first, _render(scenes[1]))
 
 
 def test_many_scenes_on_two_processes_equal_one_by_one(scenes):
-    alone = np.stack([render(s, 16) for s in scenes[:70]])
+    alone = np.stack([_render(s, 16) for s in scenes[:70]])
     assert np.array_equal(render_many(scenes[:70], 16, processes=2), alone)
     assert render_many([], 16).shape == (0, 16, 16, 3)
 
@@ -326,22 +331,22 @@ def test_whoever_helps_to_draw_ends_with_a_killed_starter(tmp_path):
 
 def test_a_larger_picture_shows_the_same_scene(scenes):
     for scene in scenes[:6]:
-        small = render(scene, 32).astype(float)
-        large = render(scene, 128).reshape(32, 4, 32, 4, 3).mean(axis=(1, 3))
+        small = _render(scene, 32).astype(float)
+        large = _render(scene, 128).reshape(32, 4, 32, 4, 3).mean(axis=(1, 3))
         assert np.abs(small - large).mean() < 3
 
 
 def test_a_silly_size_is_refused():
     for size in (0, 5, 100_000):
         with pytest.raises(InputError, match="choose a size"):
-            render(scene_of(thing()), size)
+            _render(scene_of(thing()), size)
 
 
 @pytest.mark.parametrize("colour", [c for c in COLOURS if c != "white"])
 @pytest.mark.parametrize("material", ["rubber", "metal"])
 def test_a_sphere_shows_the_hue_of_its_colour_at_its_projected_centre(colour, material):
     item = thing("sphere", colour, "large", material, x=0.7, y=-0.5)
-    picture = render(scene_of(item), 96)
+    picture = _render(scene_of(item), 96)
     # Pinhole by hand: the camera looks along (0, cos e, -sin e) from `distance` behind the aim point.
     angle = math.radians(CAMERA.elevation)
     dx, dy, dz = item.x, item.y - 0.1, SIZES["large"] - 0.35
@@ -366,8 +371,8 @@ def test_the_shadow_falls_away_from_the_lamp():
     bare = scene_of().objects
     for azimuth in (-55, 55):
         light = replace(LIGHT, azimuth=azimuth)
-        empty = render(replace(scene_of(), objects=bare, light=light)).mean(axis=2)
-        drawn = render(replace(scene_of(item), light=light)).mean(axis=2)
+        empty = _render(replace(scene_of(), objects=bare, light=light)).mean(axis=2)
+        drawn = _render(replace(scene_of(item), light=light)).mean(axis=2)
         floor = segment(scene_of(item)) == -1
         darker = np.where(floor, empty - drawn, 0)
         left, right = darker[:, :26].sum(), darker[:, 38:].sum()
@@ -377,7 +382,7 @@ def test_the_shadow_falls_away_from_the_lamp():
 def test_metal_and_rubber_look_different():
     for shape in SHAPES:
         rubber, metal = (
-            render(scene_of(thing(shape, material=m))).astype(float) for m in ("rubber", "metal")
+            _render(scene_of(thing(shape, material=m))).astype(float) for m in ("rubber", "metal")
         )
         inside = segment(scene_of(thing(shape))) == 0
         assert np.abs(rubber - metal)[inside].mean() > 12

@@ -13,9 +13,9 @@ from scene_graphs import scene_graph
 from core.base.errors import InputError
 from core.scenes import sets
 from core.scenes._shipped_files import asset_path, read_rows
-from core.scenes.captions import VOCABULARY, is_true_of, words
+from core.scenes.captions import VOCABULARY, _words, is_true_of
 from core.scenes.retrieval import build_retrieval, load_retrieval
-from core.scenes.sets import FLAT, SETS, build, draw_groups, independent, load, write_assets
+from core.scenes.sets import FLAT, SETS, _draw_groups, _independent, build, load, write_assets
 from core.scoring.scores import score_all, score_groups
 
 SHAPES = {
@@ -145,18 +145,18 @@ def test_truth_is_in_no_favoured_place(shipped):
 def test_swap_groups_say_the_same_words_in_another_order(shipped):
     for name in ("attribute-swap", "left-right", "front-behind", "size-swap", "material-swap", "triples"):
         for group in shipped[f"scenes/{name}", "test"]:
-            assert len({tuple(sorted(words(caption))) for caption in group.captions}) == 1
+            assert len({tuple(sorted(_words(caption))) for caption in group.captions}) == 1
 
 
 def test_word_order_negatives_are_four_orders_of_the_same_words(shipped):
     for group in shipped["scenes/word-order", "test"]:
         assert len(set(group.captions)) == 5
-        assert len({tuple(sorted(words(caption))) for caption in group.captions}) == 1
+        assert len({tuple(sorted(_words(caption))) for caption in group.captions}) == 1
         assert [read(c) is not None for c in group.captions].index(True) == group.truth[0]
 
 
 def test_captions_stay_within_the_vocabulary(shipped):
-    used = {w for groups in shipped.values() for g in groups for c in g.captions for w in words(c)}
+    used = {w for groups in shipped.values() for g in groups for c in g.captions for w in _words(c)}
     assert used <= set(VOCABULARY)
 
 
@@ -175,7 +175,7 @@ def test_tags_are_strings_and_name_the_compositions(shipped):
 @pytest.mark.parametrize("name", ["scenes/replace", "scenes/swap", "scenes/add", "scenes/relations-1x4"])
 def test_counting_words_and_word_pairs_does_not_find_the_true_caption(name):
     def features(caption):
-        tokens = ["<", *words(caption), ">"]
+        tokens = ["<", *_words(caption), ">"]
         return [*tokens, *pairwise(tokens)]
 
     counts = ({}, {})
@@ -284,8 +284,8 @@ def test_a_flattened_set_is_a_part_of_its_set_and_names_itself():
 
 def test_the_shipped_flattened_set_is_what_choosing_gives():
     whole, part = load("scenes/material-swap"), load("scenes/material-swap@global")
-    drafts = [draft for draft, _ in draw_groups("scenes/material-swap", "test")]
-    assert part.ids == whole.select(independent(drafts)).ids
+    drafts = [draft for draft, _ in _draw_groups("scenes/material-swap", "test")]
+    assert part.ids == whole.select(_independent(drafts)).ids
 
 
 def test_without_flattening_most_images_fit_several_captions():
@@ -298,8 +298,8 @@ def test_without_flattening_most_images_fit_several_captions():
 
 
 def test_drafts_without_conflicts_are_chosen_and_no_further_one_fits_in():
-    drafts = [draft for draft, _ in draw_groups("scenes/left-right", "test", 40)]
-    kept = independent(drafts).tolist()
+    drafts = [draft for draft, _ in _draw_groups("scenes/left-right", "test", 40)]
+    kept = _independent(drafts).tolist()
 
     def clash(a, b):
         return any(is_true_of(c, s) is not False for c in a.statements for s in b.scenes)

@@ -7,7 +7,7 @@ from worlds import world
 from core.base.errors import InputError
 from core.datasets.embeddings import RowImage
 from core.groups import Group, GroupSet
-from core.ttm.transfer import adapted_pool, families
+from core.ttm.transfer import _families, adapted_pool
 
 
 def groups_of(*images):
@@ -39,12 +39,12 @@ def test_a_seed_decides_the_split_and_the_truth_does_not():
 
 def test_groups_that_share_images_are_one_family():
     groups = groups_of("ab", "bc", "de", "fg", "ga", "hi")  # ab-bc-ga-fg hang together
-    assert families(groups).tolist() == [0, 0, 1, 0, 0, 2]
+    assert _families(groups).tolist() == [0, 0, 1, 0, 0, 2]
 
 
 def test_no_family_is_on_both_sides_and_neither_side_is_empty():
     groups = groups_of("ab", "bc", "de", "fg", "ga", "hi")
-    family = families(groups)
+    family = _families(groups)
     for seed in range(10):
         for share in (0.01, 0.5, 0.99):
             pool = adapted_pool(groups, share, seed)

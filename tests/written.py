@@ -1,6 +1,7 @@
-"""Written tables as another library reads them: pandas and NumPy."""
+"""Written tables and reports as others read them: pandas, NumPy and json."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -25,3 +26,11 @@ def read_written(path, like=None):
         na_values={name: [""] for name in numbers},
         float_precision="round_trip",
     )
+
+
+def read_report(path):
+    """The numbers that lie in a report: one record per section."""
+    (data,) = re.findall(
+        r'<script type="application/json" id="crossmatch">(.*?)</script>', path.read_text("utf-8"), re.DOTALL
+    )
+    return json.loads(data)["sections"]

@@ -15,14 +15,19 @@ import argparse
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from core.base.paths import assets
 from core.cola import table
 from core.cola.forgetting import cost_table, unadapted_sets
 from core.cola.run import StrategyRun, evaluation
+from core.cola.tasks import builtin_test
+from core.metrics.groups import bootstrap
+from core.metrics.retrieval import COLA_MAP
 from core.scorers.cola_config import STRATEGIES
 from core.scoring.retrieval import first_images, score_retrieval
 
@@ -35,6 +40,8 @@ RATES = {
     "mm-pred": (1e-3, 3e-3),
     "mm-adapter": (1e-3, 3e-3),
 }
+# The paper's claim: a multimodal adapter on frozen features beats tuning the encoders.
+COMPARED = ("mm-adapter", ("linear", "prompt-tune", "ft-all", "ft-late", "mm-pred", table.BASE))
 TUNE_SEED, TUNE_IMAGES, TUNE_STEP = 100, 200, 2  # validation images, and every so many queries
 
 
@@ -104,10 +111,69 @@ def write(say: Any, options: Mapping[str, Any] | None = None) -> None:
     asked = wanted(list(STRATEGIES), table.SEEDS, options)
     rows = table.run_jobs(asked, say=say)
     rows.to_csv(RESULTS / "cola.csv", index=False)
-    found = table.paired_differences(asked)
+    found = paired_differences(asked)
     found.round(3).to_csv(RESULTS / "cola_claims.csv", index=False)
     print(table.summary(rows).to_string(index=False))
     print(found.round(2).to_string(index=False))
+
+
+def paired_differences(asked: Sequence[StrategyRun], cache: Path | None = None) -> pd.DataFrame:
+    """The adapter minus every other strategy: mean difference over seeds, with its paired 95 % bootstrap interval.
+
+    asked : descriptions of runs on the built-in world, of the adapter and whatever it is compared with. Outcomes of a
+    query (average precision) or group (0 or 1) are averaged over seeds, then queries are resampled. "lead on unseen"
+    is the unseen difference minus the seen one; against FT all the paper's Table 1 has 0.0 on GQA, 41.5 on CLEVR,
+    2.0 on PACO.
+    """
+    first, others = COMPARED
+    by_name: dict[str, list[StrategyRun]] = {}
+    for job in asked:
+        by_name.setdefault(job.settings.strategy, []).append(job)
+    outcomes = {name: _outcomes(some, cache) for name, some in by_name.items()}
+    outcomes[table.BASE] = _outcomes(by_name[first][:1], cache, "before")
+    rows = []
+    for other in (name for name in others if name in outcomes):
+        differences = {m: 100 * (mine - outcomes[other][m]) for m, mine in outcomes[first].items()}
+        for measure, values in differences.items():
+            kept = values[np.isfinite(values)]
+            rows.append({"versus": other, "measure": measure, "queries": len(kept), **_interval(kept)})
+        lead = _gap(differences["cola_map unseen"], differences["cola_map seen"])
+        rows.append({"versus": other, "measure": "lead on unseen", "queries": None, **lead})
+    return pd.DataFrame(rows)
+
+
+def _outcomes(asked: Sequence[StrategyRun], cache: Path | None, when: str = "after") -> dict[str, np.ndarray]:
+    """Per-query and per-group outcomes, averaged over runs: measure -> (q,), NaN where not measured."""
+    found: dict[str, list[np.ndarray]] = {}
+    for job in asked:
+        with np.load(table.cached_result(job, cache)["arrays"][when], allow_pickle=False) as arrays:
+            kept = {name: arrays[name] for name in arrays.files}
+        images = kept["retrieval_scores"].shape[1]
+        test = builtin_test(images)
+        measured = evaluation(test, kept["retrieval_scores"])
+        for name, mask in measured.parts().items():
+            if name in ("all", "seen", "unseen"):
+                values = measured.values(COLA_MAP)
+                found.setdefault(f"{COLA_MAP} {name}", []).append(values[mask])
+        for name in ("multi_object", "crepe"):
+            found.setdefault(name, []).append(kept[name])
+    return {name: np.mean(values, axis=0) for name, values in found.items()}
+
+
+def _interval(values: np.ndarray) -> dict[str, float]:
+    low, high = bootstrap(values)
+    return {"difference": float(values.mean()), "low": low, "high": high}
+
+
+def _gap(unseen: np.ndarray, seen: np.ndarray, resamples: int = 10_000) -> dict[str, float]:
+    """Mean of `unseen` minus mean of `seen` with the percentile bootstrap of two independent sets of queries."""
+    rng = np.random.default_rng(0)
+    means = []
+    for values in (unseen, seen):
+        kept = values[np.isfinite(values)]
+        means.append((kept.mean(), kept[rng.integers(len(kept), size=(resamples, len(kept)))].mean(axis=1)))
+    low, high = np.quantile(means[0][1] - means[1][1], [0.025, 0.975])
+    return {"difference": float(means[0][0] - means[1][0]), "low": float(low), "high": float(high)}
 
 
 def costs(say: Any, options: Mapping[str, Any] | None = None) -> pd.DataFrame:

@@ -67,7 +67,7 @@ def hashed(host: str) -> str:
     return blake2b(host.encode(), key=_SALT, digest_size=8).hexdigest()
 
 
-def client(scope: Scope) -> str:
+def _client(scope: Scope) -> str:
     """Who asks. uvicorn puts a forwarded address there for any peer on this machine: it counts only if that was asked
     for, as else every visitor could name a new one.
     """
@@ -81,7 +81,7 @@ def _header(scope: Scope, name: bytes) -> bytes:
     return b", ".join(value for key, value in scope["headers"] if key == name)
 
 
-class Refused(Exception):
+class _Refused(Exception):
     """A request goes too far: the status and the sentence that it is answered with."""
 
     def __init__(self, status: int, sentence: str) -> None:
@@ -104,7 +104,7 @@ class _Room:
     def stay(self, who: str) -> Iterator[_Stay]:
         """A place while the block lasts, or until it is given up; then the block ends early and in silence.
 
-        Raises `Refused` where there is no place.
+        Raises `_Refused` where there is no place.
         """
         self._make_room(who)
         stay = _Stay()
@@ -121,12 +121,12 @@ class _Room:
     def _make_room(self, who: str) -> None:
         held = Counter(self._inside.values())
         if held[who] >= self.share.each:
-            raise Refused(*_CROWDED)
+            raise _Refused(*_CROWDED)
         if len(self._inside) < self.share.together:
             return
         most, count = held.most_common(1)[0]
         if count < held[who] + 2:  # nobody holds clearly more than the one who comes
-            raise Refused(*_FULL)
+            raise _Refused(*_FULL)
         oldest = next(stay for stay, name in self._inside.items() if name == most)
         del self._inside[oldest]
         oldest.end()
@@ -170,7 +170,7 @@ class _Bucket:
             self._due = {name: due for name, due in self._due.items() if due > now}
 
 
-class Quota:
+class _Quota:
     """Bytes within a window of time."""
 
     def __init__(self, share: Share, window: float) -> None:
@@ -180,13 +180,13 @@ class Quota:
         self._all = 0
 
     def take(self, who: str, count: int) -> None:
-        """Count some bytes. Raises `Refused` for those beyond the quota."""
+        """Count some bytes. Raises `_Refused` for those beyond the quota."""
         now = time.monotonic()
         while self._taken and self._taken[0][0] < now - self.window:
             _, name, size = self._taken.popleft()
             self._add(name, -size)
         if self._of[who] + count > self.share.each or self._all + count > self.share.together:
-            raise Refused(429, "Your uploads have reached this server's limit; try again in a few minutes.")
+            raise _Refused(429, "Your uploads have reached this server's limit; try again in a few minutes.")
         self._taken.append((now, who, count))
         self._add(who, count)
 
@@ -217,14 +217,14 @@ class Gate:
         self._at_upload = _Room(self.limits.uploads)
         self._openings, self._sendings = _Bucket(*self.limits.openings), _Bucket(*self.limits.sendings)
         self._warned = False
-        self._quota = Quota(self.limits.quota, self.limits.window)
+        self._quota = _Quota(self.limits.quota, self.limits.window)
 
     async def __call__(self, scope: Scope, receive: _Receive, send: _Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
         self._warn(scope)
-        scope["client"] = (client(scope), 0)
+        scope["client"] = (_client(scope), 0)
         serve = self._request if scope["type"] == "http" else self._connection
         await serve(scope, receive, send, hashed(scope["client"][0]))
 
@@ -246,24 +246,24 @@ class Gate:
                 _pass(self._sendings, who)
             with (self._at_upload if upload else self._requests).stay(who) as stay:
                 await self.app(scope, body, answer)
-        except Refused as refused:
+        except _Refused as refused:
             await answer.refuse(refused)
         except Exception:
             if not answer.refused:  # what an app makes of a request that has been cut off is nobody's concern
                 raise
         else:
             if stay.over:
-                await answer.refuse(Refused(*_FULL))
+                await answer.refuse(_Refused(*_FULL))
             elif upload and answer.status < 300:
                 self.brought(scope, who)
 
     def _check(self, scope: Scope) -> None:
         if len(scope["query_string"]) > self.limits.query:
-            raise Refused(
+            raise _Refused(
                 414, "The address is too long; open the page without the part after the question mark."
             )
         if self._closed.match(scope["path"]):
-            raise Refused(404, "Page not found.")
+            raise _Refused(404, "Page not found.")
 
     async def _connection(self, scope: Scope, receive: _Receive, send: _Send, who: str) -> None:
         try:
@@ -271,7 +271,7 @@ class Gate:
             _pass(self._openings, who)
             with self._connections.stay(who) as stay:
                 await self.app(scope, _paced(receive, _Bucket(*self.limits.messages)), send)
-        except Refused:
+        except _Refused:
             await _close(send)
         else:
             if stay.over:
@@ -280,7 +280,7 @@ class Gate:
 
 def _pass(bucket: _Bucket, who: str) -> None:
     if bucket.wait(who):
-        raise Refused(*_CROWDED)
+        raise _Refused(*_CROWDED)
     bucket.take(who)
 
 
@@ -320,8 +320,8 @@ class _Body:
         try:
             return await self._next()
         except TimeoutError:
-            await self._answer.refuse(Refused(408, "The request took too long to arrive; try again."))
-        except Refused as refused:
+            await self._answer.refuse(_Refused(408, "The request took too long to arrive; try again."))
+        except _Refused as refused:
             await self._answer.refuse(refused)
         return {"type": "http.disconnect"}
 
@@ -330,7 +330,7 @@ class _Body:
         count, self._whole = len(message.get("body", b"")), not message.get("more_body", False)
         self._left -= count
         if self._left < 0:
-            raise Refused(413, "The request is too large.")
+            raise _Refused(413, "The request is too large.")
         if self._take is not None:
             self._take(count)
         return message
@@ -347,7 +347,7 @@ class _Answer:
             self.status = message.get("status", self.status)
             await self._send(message)
 
-    async def refuse(self, why: Refused) -> None:
+    async def refuse(self, why: _Refused) -> None:
         """Answer with one sentence, unless an answer has begun, and hang up."""
         begun, self.refused = self.status, True
         if begun:

@@ -32,7 +32,7 @@ GAVE_WAY = "It gave its place in the queue to a visitor with fewer runs; resume 
 RUN_SECONDS = 900  # a run that has worked longer stops after its iteration
 
 
-class Bytes(NamedTuple):
+class _Bytes(NamedTuple):
     """The most that is held at a time: of a session, of an address, and of everybody together."""
 
     session: int
@@ -40,8 +40,8 @@ class Bytes(NamedTuple):
     together: int
 
 
-MAX_UPLOAD_BYTES = Bytes(40 << 20, 80 << 20, 300 << 20)  # uploaded files, in memory
-MAX_RUN_BYTES = Bytes(200 << 20, 200 << 20, 1 << 30)  # ended runs
+MAX_UPLOAD_BYTES = _Bytes(40 << 20, 80 << 20, 300 << 20)  # uploaded files, in memory
+MAX_RUN_BYTES = _Bytes(200 << 20, 200 << 20, 1 << 30)  # ended runs
 MAX_CACHE_BYTES = 256 << 20  # bytes of the score cache
 
 

@@ -40,7 +40,7 @@ class _AdaptedOrigin(NamedTuple):
     benchmark: str
 
 
-def origin(model: str, base: str | None = None) -> _AdaptedOrigin:
+def _origin(model: str, base: str | None = None) -> _AdaptedOrigin:
     """An adapted model by `run/ID` or folder; the run, the manifest or the configuration names the base unless given.
 
     The same kind of score is compared: a base `itc:NAME` makes `itc:` of a folder that would load as a matching head.
@@ -109,7 +109,7 @@ def cost_table(
     """
     import pandas as pd
 
-    found = origin(model, base)
+    found = _origin(model, base)
     chosen = list(sets) if sets is not None else unadapted_sets(found.benchmark)
     before, after = load_scorer(found.base, device), load_scorer(found.source, device)
     rows = []

@@ -115,7 +115,7 @@ class StrategyRun(RunDescription):
             source = base_source(self.model)
             model = AdaptedModel.of(load_base(source, self.device), settings, source)
         else:
-            state = load_state(checkpoint)
+            state = _load_state(checkpoint)
             model = load("checkpoint", str(checkpoint / "model"), self.device, load_base=load_base)
         for report, now in train(model, task.material, settings, state=state, stop=stop, progress=progress):
             record: dict[str, Any] = {
@@ -139,7 +139,7 @@ class StrategyRun(RunDescription):
                 record["test"], found = _measure(scorer, task)
                 record["measured_in"] = perf_counter() - started
                 arrays |= found
-            yield Iteration(record, arrays, model, partial(save_state, state=now))
+            yield Iteration(record, arrays, model, partial(_save_state, state=now))
 
     def card(self, model: Path, records: Sequence[Mapping[str, Any]]) -> str:
         """Which strategy on which base, how many weights, what it measured before and after."""
@@ -187,7 +187,7 @@ def _pairs(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[st
     return found
 
 
-def save_state(folder: Path, state: TrainingState) -> None:
+def _save_state(folder: Path, state: TrainingState) -> None:
     """The optimizer's moments as safetensors, its settings and the losses as JSON: no pickle."""
     kept = state.optimizer
     if kept is not None:
@@ -198,8 +198,8 @@ def save_state(folder: Path, state: TrainingState) -> None:
     )
 
 
-def load_state(folder: Path) -> TrainingState:
-    """What `save_state` wrote."""
+def _load_state(folder: Path) -> TrainingState:
+    """What `_save_state` wrote."""
     from core.cola._training import TrainingState  # torch
 
     found = json.loads((folder / "training.json").read_text())

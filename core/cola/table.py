@@ -1,4 +1,4 @@
-"""The whole table: every strategy with several seeds, and what the paper claims about it, with intervals.
+"""The whole table: every strategy with several seeds.
 
 Each run's results are kept under the user's cache, by base weights, settings and test set: a table that was cut short
 goes on where it stopped. Nothing is chosen by test results; learning rates come from validation queries
@@ -13,12 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from core.base import files, paths
-from core.cola.run import StrategyRun, base_source, evaluation
-from core.cola.tasks import builtin_test
-from core.metrics.groups import bootstrap
+from core.cola.run import StrategyRun, base_source
 from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP
 from core.scorers.cola_config import KIND, STRATEGIES
 from core.scoring.load import scorer_key
@@ -27,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEEDS = (0, 1, 2)
-_BASE = "base"  # the strategy column of the model before
+BASE = "base"  # the strategy column of the model before
 # Columns of a row that are no metric.
 _FACTS = ("strategy", "fusion", "mix", "seed", "lr", "trained", "model", "base_key")
 # What stands in the short table: metric and part.
@@ -40,8 +36,6 @@ _HEADLINES = (
     ("multi_object", "all"),
     ("crepe", "all"),
 )
-# The paper's claim: a multimodal adapter on frozen features beats tuning the encoders.
-_COMPARED = ("mm-adapter", ("linear", "prompt-tune", "ft-all", "ft-late", "mm-pred", _BASE))
 
 
 def cached_result(job: StrategyRun, cache: Path | None = None, progress: Any = None) -> dict[str, Any]:
@@ -142,7 +136,7 @@ def _rows_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     facts = {name: settings[name] for name in ("strategy", "fusion", "mix", "seed")}
     facts |= {"lr": found["lr"], "trained": found["parameters"]["trained"]}
     facts |= {"model": job["model"], "base_key": base_key(job["model"])[:12]}
-    nothing = {**facts, "strategy": _BASE, "seed": -1, "lr": None, "trained": 0}
+    nothing = {**facts, "strategy": BASE, "seed": -1, "lr": None, "trained": 0}
     rows = []
     for start, results in ((nothing, found["before"]), (facts, found["after"])):
         for metric, parts in results["retrieval"].items():
@@ -162,7 +156,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     out = []
-    for strategy in (_BASE, *STRATEGIES):
+    for strategy in (BASE, *STRATEGIES):
         mine = rows[rows["strategy"] == strategy]
         if mine.empty:
             continue
@@ -178,64 +172,3 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
                 row[f"{metric} {part} sd"] = round(float(values.std(ddof=1)), 2) if len(values) > 1 else None
         out.append(row)
     return pd.DataFrame(out)
-
-
-def paired_differences(asked: Sequence[StrategyRun], cache: Path | None = None) -> pd.DataFrame:
-    """The adapter minus every other strategy: mean difference over seeds, with its paired 95 % bootstrap interval.
-
-    asked : descriptions of runs on the built-in world, of the adapter and whatever it is compared with. Outcomes of a
-    query (average precision) or group (0 or 1) are averaged over seeds, then queries are resampled. "lead on unseen"
-    is the unseen difference minus the seen one; against FT all the paper's Table 1 has 0.0 on GQA, 41.5 on CLEVR,
-    2.0 on PACO.
-    """
-    import pandas as pd
-
-    first, others = _COMPARED
-    by_name: dict[str, list[StrategyRun]] = {}
-    for job in asked:
-        by_name.setdefault(job.settings.strategy, []).append(job)
-    outcomes = {name: _outcomes(some, cache) for name, some in by_name.items()}
-    outcomes[_BASE] = _outcomes(by_name[first][:1], cache, "before")
-    rows = []
-    for other in (name for name in others if name in outcomes):
-        differences = {m: 100 * (mine - outcomes[other][m]) for m, mine in outcomes[first].items()}
-        for measure, values in differences.items():
-            kept = values[np.isfinite(values)]
-            rows.append({"versus": other, "measure": measure, "queries": len(kept), **_interval(kept)})
-        lead = _gap(differences["cola_map unseen"], differences["cola_map seen"])
-        rows.append({"versus": other, "measure": "lead on unseen", "queries": None, **lead})
-    return pd.DataFrame(rows)
-
-
-def _outcomes(asked: Sequence[StrategyRun], cache: Path | None, when: str = "after") -> dict[str, np.ndarray]:
-    """Per-query and per-group outcomes, averaged over runs: measure -> (q,), NaN where not measured."""
-    found: dict[str, list[np.ndarray]] = {}
-    for job in asked:
-        with np.load(cached_result(job, cache)["arrays"][when], allow_pickle=False) as arrays:
-            kept = {name: arrays[name] for name in arrays.files}
-        images = kept["retrieval_scores"].shape[1]
-        test = builtin_test(images)
-        measured = evaluation(test, kept["retrieval_scores"])
-        for name, mask in measured.parts().items():
-            if name in ("all", "seen", "unseen"):
-                values = measured.values(COLA_MAP)
-                found.setdefault(f"{COLA_MAP} {name}", []).append(values[mask])
-        for name in ("multi_object", "crepe"):
-            found.setdefault(name, []).append(kept[name])
-    return {name: np.mean(values, axis=0) for name, values in found.items()}
-
-
-def _interval(values: np.ndarray) -> dict[str, float]:
-    low, high = bootstrap(values)
-    return {"difference": float(values.mean()), "low": low, "high": high}
-
-
-def _gap(unseen: np.ndarray, seen: np.ndarray, resamples: int = 10_000) -> dict[str, float]:
-    """Mean of `unseen` minus mean of `seen` with the percentile bootstrap of two independent sets of queries."""
-    rng = np.random.default_rng(0)
-    means = []
-    for values in (unseen, seen):
-        kept = values[np.isfinite(values)]
-        means.append((kept.mean(), kept[rng.integers(len(kept), size=(resamples, len(kept)))].mean(axis=1)))
-    low, high = np.quantile(means[0][1] - means[1][1], [0.025, 0.975])
-    return {"difference": float(means[0][0] - means[1][0]), "low": float(low), "high": float(high)}

@@ -26,7 +26,7 @@ _CLEVR_IMAGES = "images/val | images/train | images | CLEVR_v1.0/images/val"
 _PACO_IMAGES = "val2017 | train2017 | images | coco:val2017 | coco:train2017"
 
 
-def read_clevr(folder: Path, split: str, images: bool = True) -> GraphSet:
+def _read_clevr(folder: Path, split: str, images: bool = True) -> GraphSet:
     """CLEVR's scenes: the shape is the noun; colour, size and material are the attributes."""
     name = f"CLEVR_{_CLEVR_SPLITS[split]}_scenes.json"
     path = require(folder, f"scenes/{name} | CLEVR_v1.0/scenes/{name} | {name}")
@@ -55,7 +55,7 @@ def _clevr_graph(scene: Mapping[str, Any], image: ImageFolder) -> SceneGraph:
     return SceneGraph(PurePosixPath(file).stem, image(file), objects, relations)
 
 
-def read_paco(folder: Path, split: str, images: bool = True) -> GraphSet:
+def _read_paco(folder: Path, split: str, images: bool = True) -> GraphSet:
     """PACO-LVIS' objects with their attributes; parts of objects are left out. It has no relations."""
     name = f"paco_lvis_v1_{'val' if split == 'validation' else split}.json"
     path = require(folder, f"annotations/{name} | {name}")
@@ -89,7 +89,7 @@ BENCHMARKS = (
         source="https://cs.stanford.edu/people/jcjohns/clevr/",
         licence="CC BY 4.0",
         citation="CLEVR",
-        read=read_clevr,
+        read=_read_clevr,
         layout=(_CLEVR_FILES, _CLEVR_IMAGES),
         counts={"train": (70000,), "validation": (15000,)},
         note="Material for Cola's queries and swaps.",
@@ -101,7 +101,7 @@ BENCHMARKS = (
         source="https://github.com/facebookresearch/paco",
         licence="MIT (annotations); images: COCO, Flickr's terms of use",
         citation="PACO",
-        read=read_paco,
+        read=_read_paco,
         layout=("annotations/paco_lvis_v1_test.json | paco_lvis_v1_test.json", _PACO_IMAGES),
         note="Material for Cola's queries; it has no relations between objects.",
         splits=("test", "validation", "train"),

@@ -41,7 +41,7 @@ Progress = Callable[
 
 
 @dataclass(frozen=True)
-class DownloadItem:
+class _DownloadItem:
     """One file to fetch."""
 
     file: str  # its name inside the data set's folder
@@ -57,14 +57,14 @@ class DownloadItem:
 
 
 @dataclass(frozen=True)
-class RemoteListing:
+class _RemoteListing:
     """Files whose addresses stand in a JSON file that was fetched before: every text in it that begins so."""
 
     listed_in: str
     prefix: str
     into: str
 
-    def items(self, folder: Path) -> list[DownloadItem]:
+    def items(self, folder: Path) -> list[_DownloadItem]:
         """One item per distinct address; its name is what follows the prefix."""
         found: dict[str, None] = {}
         pending: list[Any] = [json.loads((folder / self.listed_in).read_bytes())]
@@ -75,7 +75,7 @@ class RemoteListing:
             elif isinstance(value, str) and value.startswith(self.prefix):
                 found[value] = None
         names = {url: url.removeprefix(self.prefix) for url in sorted(found)}
-        return [DownloadItem(f"{self.into}/{name}", (url,)) for url, name in names.items() if _plain(name)]
+        return [_DownloadItem(f"{self.into}/{name}", (url,)) for url, name in names.items() if _plain(name)]
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,12 @@ class Hub:
 
 
 @dataclass(frozen=True)
-class Source:
+class _Source:
     """Where a data set comes from."""
 
     revision: str
-    items: tuple[DownloadItem, ...]
-    listing: RemoteListing | None = None
+    items: tuple[_DownloadItem, ...]
+    listing: _RemoteListing | None = None
     step: str = ""  # what only a person can do
     after: str = ""  # what to know besides
     hub: Hub | None = None
@@ -104,19 +104,19 @@ def _manifest() -> Path:
 
 
 @cache
-def sources() -> dict[str, Source]:
+def sources() -> dict[str, _Source]:
     """The manifest: data sets, or parts of them, by key."""
     found = json.loads(_manifest().read_text("utf-8"))["sources"]
     return {key: _source(value) for key, value in found.items()}
 
 
-def _source(value: dict[str, Any]) -> Source:
-    items = [DownloadItem(**{**i, "urls": tuple(i["urls"])}) for i in value["items"] if "file" in i]
-    listings = [RemoteListing(**i) for i in value["items"] if "listed_in" in i]
+def _source(value: dict[str, Any]) -> _Source:
+    items = [_DownloadItem(**{**i, "urls": tuple(i["urls"])}) for i in value["items"] if "file" in i]
+    listings = [_RemoteListing(**i) for i in value["items"] if "listed_in" in i]
     assert len(listings) <= 1
     listing = listings[0] if listings else None
     hub = Hub(**value["hub"]) if "hub" in value else None
-    return Source(
+    return _Source(
         value["revision"], tuple(items), listing, value.get("step", ""), value.get("after", ""), hub
     )
 
@@ -155,12 +155,12 @@ def fetch(key: str, folder: Path, progress: Progress | None = None) -> list[Path
     return [folder / (item.makes or item.file) for item in items]
 
 
-def _fetch_item(item: DownloadItem, folder: Path, progress: Progress | None) -> None:
+def _fetch_item(item: _DownloadItem, folder: Path, progress: Progress | None) -> None:
     if item.done(folder):
         return
     path = folder / item.file
     if not path.is_file():
-        download(item.urls, path, item.sha256, item.bytes, progress)
+        _download(item.urls, path, item.sha256, item.bytes, progress)
     if item.unpack is not None:
         unpack(path, folder / item.unpack, keep=True)
         if not item.done(folder):
@@ -170,7 +170,7 @@ def _fetch_item(item: DownloadItem, folder: Path, progress: Progress | None) -> 
         path.unlink()
 
 
-def download(
+def _download(
     urls: Sequence[str],
     path: Path,
     sha256: str | None = None,

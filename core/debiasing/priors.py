@@ -119,7 +119,7 @@ def estimate_prior(
         samples = score_matrix(blind, [never_seen], captions, cache, progress)
         line = f"log P(t) of {model}, {KINDS[scorer_kind(model)].label.lower()}"
         return Prior(group_prior(samples[0].astype(np.float64), index), kind, line, None, index)
-    images = sample_images(scorer.name, groups, kind, count, seed, folder)
+    images = _sample_images(scorer.name, groups, kind, count, seed, folder)
     samples = score_matrix(scorer, images, captions, cache, progress)
     line = f"{len(images)} {PRIORS[kind].label}"
     return Prior(group_prior(prior_from_samples(samples), index), kind, line, samples, index)
@@ -132,7 +132,7 @@ def check_kind(kind: str) -> _PriorKind:
     return PRIORS[kind]
 
 
-def sample_images(
+def _sample_images(
     name: str,
     groups: GroupSet,
     kind: str,

@@ -11,7 +11,7 @@ from core.datasets.file_reading import data_roots
 from core.exchange.import_hub import hub_request
 
 
-def download_keys(name: str) -> list[str]:
+def _download_keys(name: str) -> list[str]:
     """The manifest's keys for a benchmark (`sugarcrepe/swap_obj`), a family (`aro`), or a key itself (`aro/vg`).
 
     Raises InputError for an unknown name, and for sets that need no fetching.
@@ -38,7 +38,7 @@ def fetch_benchmark(name: str, folder: Path | None = None, progress: Progress | 
     """
     have: list[Path] = []
     left: list[str] = []
-    for key in download_keys(name):
+    for key in _download_keys(name):
         place = (folder or data_roots()[0] / key.partition("/")[0]).expanduser()
         source = sources()[key]
         if source.items:

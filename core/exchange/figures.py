@@ -34,11 +34,11 @@ def browser() -> str | None:
 def write_figure(
     figure: go.Figure, path: Path, width: int | None = None, height: int | None = None, scale: float = 2
 ) -> Path:
-    """Write a figure; see `write_figures`."""
-    return write_figures({path: figure}, width, height, scale)[0]
+    """Write a figure; see `_write_figures`."""
+    return _write_figures({path: figure}, width, height, scale)[0]
 
 
-def write_figures(
+def _write_figures(
     figures: Mapping[Path, go.Figure],
     width: int | None = None,
     height: int | None = None,

@@ -34,7 +34,7 @@ def export_groups(
     if suffix == ".parquet" and images:
         _write_parquet(groups, out, progress)
     elif suffix in WRITTEN:
-        write_table(out, groups_frame(groups))
+        write_table(out, _groups_frame(groups))
     elif not images:
         raise InputError(
             f"{out} would hold nothing but images; name a file that ends in {', '.join(WRITTEN)}."
@@ -47,7 +47,7 @@ def export_groups(
     return out
 
 
-def groups_frame(groups: GroupSet) -> pd.DataFrame:
+def _groups_frame(groups: GroupSet) -> pd.DataFrame:
     """One row per group: id, `image_0` ... (content hashes), `caption_0` ..., truth (`1 0`), and one column per tag."""
     rows = []
     for group in groups:

@@ -79,14 +79,14 @@ def layout_table(results: Sequence[Result], layout: str, paper: bool = True) -> 
     return _TextTable(head, rows, [_note(result) for result in results])
 
 
-def markdown(table: _TextTable) -> str:
+def _markdown_table(table: _TextTable) -> str:
     """The table in Markdown; texts from data are escaped."""
     lines = [table.head, ["---"] * len(table.head), *table.rows]
     body = "\n".join("| " + " | ".join(_markdown(cell) for cell in line) + " |" for line in lines)
     return body + "\n\n" + "\n".join(_markdown(note) + "  " for note in table.notes) + "\n"
 
 
-def latex(table: _TextTable) -> str:
+def _latex_table(table: _TextTable) -> str:
     """The table in LaTeX (booktabs); texts from data are escaped."""
     columns = "l" + "r" * (len(table.head) - 1)
     lines = [r"\begin{tabular}{" + columns + "}", r"\toprule", _latex_line(table.head), r"\midrule"]
@@ -94,7 +94,7 @@ def latex(table: _TextTable) -> str:
     return "\n".join([*lines, *(f"% {' '.join(note.split())}" for note in table.notes)]) + "\n"
 
 
-FORMATS: dict[str, Callable[[_TextTable], str]] = {"markdown": markdown, "latex": latex}
+FORMATS: dict[str, Callable[[_TextTable], str]] = {"markdown": _markdown_table, "latex": _latex_table}
 
 
 def _markdown(text: str) -> str:

@@ -1,13 +1,12 @@
 """A report of models on benchmarks: one HTML file that opens without network and without running anything.
 
-Charts are static SVG, pictures are inside, and the numbers lie in it once more as JSON (`read_report`).
+Charts are static SVG, pictures are inside, and the numbers lie in it once more as JSON.
 """
 
 from __future__ import annotations
 
 import json
 import platform
-import re
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +34,6 @@ from core.scoring.scores import ScoreCache, score_groups
 
 _THUMBNAIL = 256  # pixels
 _MAX_REFERENCES = 40
-_DATA = re.compile(r'<script type="application/json" id="crossmatch">(.*?)</script>', re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -97,27 +95,14 @@ def write_report(
     examples : groups shown per section. pictures : whether they are shown with their images; None shows those that
     are built in or the user's own, as the licences of others mostly forbid to pass their images on.
     """
-    page = report_html(sections, examples, pictures).encode()
+    page = _report_html(sections, examples, pictures).encode()
     with storage_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(out, page)
     return out
 
 
-def read_report(path: Path) -> list[dict[str, Any]]:
-    """The numbers of a report: one record per section with model, benchmark, split, n_groups, shape and metrics."""
-    try:
-        found = _DATA.search(path.read_text("utf-8"))
-        return json.loads(found[1])["sections"] if found else _no_report(path)
-    except (OSError, ValueError, KeyError, TypeError):
-        return _no_report(path)
-
-
-def _no_report(path: Path) -> Any:
-    raise InputError(f"{path} is not a Crossmatch report; make one with `crossmatch report`.") from None
-
-
-def report_html(sections: Sequence[ReportSection], examples: int = 6, pictures: bool | None = None) -> str:
+def _report_html(sections: Sequence[ReportSection], examples: int = 6, pictures: bool | None = None) -> str:
     """The whole page. Every text from data is escaped, and the page's own policy forbids it to load or run anything."""
     records = [_record(s) for s in sections]
     models = ", ".join(dict.fromkeys(s.model for s in sections))
@@ -260,7 +245,7 @@ def _number(row: Mapping[Hashable, Any]) -> str:
     return f"{row['value']:.2f}" + ("" if np.isnan(row["std"]) else f" ± {row['std']:.2f}")
 
 
-def chosen_groups(found: Evaluation, count: int) -> list[tuple[str, int]]:
+def _chosen_groups(found: Evaluation, count: int) -> list[tuple[str, int]]:
     """Notable groups with the reason: matched right though GroupScore fails, nearly tied, wrong by far, right."""
     margin = found.matches.margin
     kinds = group_filters.notable_groups(found)
@@ -291,7 +276,7 @@ def chosen_groups(found: Evaluation, count: int) -> list[tuple[str, int]]:
 def _examples(section: ReportSection, count: int, pictures: bool | None) -> str:
     shown = section.benchmark.startswith(("scenes/", "mine/")) if pictures is None else pictures
     blocks = []
-    for why, index in chosen_groups(section.evaluation, count):
+    for why, index in _chosen_groups(section.evaluation, count):
         group = section.groups[index]
         data = section.evaluation.group(index)
         names = [f"Image {group_html.image_name(i)}" for i in range(len(group.images))]

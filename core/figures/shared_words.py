@@ -47,7 +47,7 @@ def ranked_images(
             float(scores[n]),
             bool(right[n]),
             len(levels[scores[n]]) > 1,
-            *present_and_missing_words(found, query, n),
+            *_present_and_missing_words(found, query, n),
         )
         for i, n in enumerate(order[:most])
     ]
@@ -86,7 +86,7 @@ def shared_word_counts(
     return sorted(shares, key=lambda share: (not share.right, share.place))
 
 
-def present_and_missing_words(
+def _present_and_missing_words(
     found: Retrieval, query: int, image: int
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The query's words that are somewhere in an image, and those that are not; empty where the set has no graphs."""

@@ -36,7 +36,7 @@ def map_blocks(scores: Array, work: Callable[[slice, Array], None]) -> None:
     """
     n, m, k = scores.shape
     threads = max(1, min(_cores(), n // _FEWEST)) if is_numpy_array(scores) and _simple(m, k) else 1
-    blocks = -(-n // (threads * block_size(scores)))  # of each thread
+    blocks = -(-n // (threads * _block_size(scores)))  # of each thread
     size = -(-n // (threads * blocks))
     each = blocks * size
 
@@ -73,7 +73,7 @@ def _fill(room: Array, block: Array) -> Array:
     return columns
 
 
-def block_size(scores: Array) -> int:
+def _block_size(scores: Array) -> int:
     """The most groups of a block of scores (n, m, k)."""
     _, m, k = scores.shape
     if not on_cpu(scores):

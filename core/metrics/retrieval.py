@@ -19,7 +19,7 @@ from core.metrics.groups import Estimate, bootstrap
 _BLOCK = 1024  # queries that are ranked at a time
 
 
-class RankedLists(NamedTuple):
+class _RankedLists(NamedTuple):
     """One list per query, ranked; float64 (q,) each, NaN where a query is skipped.
 
     A query is skipped where its list holds no relevant image (or, for `distractor`, no other one).
@@ -35,7 +35,7 @@ class RankedLists(NamedTuple):
     tied: Array  # bool: won ties would raise the average precision
 
 
-def rank_lists(scores: Array, relevant: Array, pool: Array | None = None) -> RankedLists:
+def _rank_lists(scores: Array, relevant: Array, pool: Array | None = None) -> _RankedLists:
     """Every query's list, ranked by score.
 
     scores : float (q, n), a numpy array or a torch tensor, finite inside the lists. relevant : bool (q, n). pool : bool
@@ -60,10 +60,10 @@ def rank_lists(scores: Array, relevant: Array, pool: Array | None = None) -> Ran
         )
     starts = range(0, len(array), _BLOCK)
     blocks = [_rank_block(*(x[i : i + _BLOCK] for x in (array, wanted & lists, lists))) for i in starts]
-    return RankedLists(*(xp.concat(parts) for parts in zip(*blocks, strict=True)))
+    return _RankedLists(*(xp.concat(parts) for parts in zip(*blocks, strict=True)))
 
 
-def _rank_block(scores: Array, right: Array, pool: Array) -> RankedLists:
+def _rank_block(scores: Array, right: Array, pool: Array) -> _RankedLists:
     """right : bool (q, n), the relevant images of each list."""
     xp = array_namespace(scores)
     size, hits = (xp.astype(xp.count_nonzero(x, axis=1), xp.float64) for x in (pool, right))
@@ -83,7 +83,7 @@ def _rank_block(scores: Array, right: Array, pool: Array) -> RankedLists:
         known = (hits > 0) & (count > 0)
         return xp.where(known, total / xp.where(known, count, 1.0), xp.nan)
 
-    return RankedLists(
+    return _RankedLists(
         mean(xp.sum(found * hits_so_far / place, axis=1), hits),
         _expected_precision(hits, size),
         mean(xp.sum(found * place, axis=1), hits),
@@ -115,7 +115,7 @@ class _RetrievalMetric(NamedTuple):
     unit: str  # "percent" or "rank"
     better: str  # "higher" or "lower"
     pool: str  # which list: "any_word", "all_words", "everything"
-    value: str  # fields of `RankedLists`
+    value: str  # fields of `_RankedLists`
     chance: str
 
 
@@ -180,16 +180,16 @@ class RetrievalEvaluation:
     unseen: np.ndarray | None = None
     attributes: np.ndarray | None = None
     seed: int = 0
-    _rankings: dict[str, RankedLists] = field(default_factory=dict, repr=False)
+    _rankings: dict[str, _RankedLists] = field(default_factory=dict, repr=False)
 
-    def ranking(self, pool: str) -> RankedLists | None:
+    def ranking(self, pool: str) -> _RankedLists | None:
         """The ranked lists of one kind; None where the set has no such lists."""
         if pool not in self._rankings:
             lists = None if pool == "everything" else getattr(self, pool)
             if lists is None and pool != "everything":
                 return None
-            ranked = rank_lists(self.scores, self.relevant, lists)
-            self._rankings[pool] = RankedLists(*map(to_numpy, ranked))
+            ranked = _rank_lists(self.scores, self.relevant, lists)
+            self._rankings[pool] = _RankedLists(*map(to_numpy, ranked))
         return self._rankings[pool]
 
     def values(self, metric: str) -> np.ndarray | None:

@@ -294,7 +294,7 @@ GLOBAL: dict[str, _MetricDescription] = {
 }
 
 
-def check_table(table: Mapping[str, _MetricDescription]) -> None:
+def _check_table(table: Mapping[str, _MetricDescription]) -> None:
     """Raises ValueError where two entries share a label, or look the same in a figure."""
     for parts in (("label",), ("colour", "marker", "dash")):
         seen: dict[tuple[str, ...], str] = {}
@@ -306,7 +306,7 @@ def check_table(table: Mapping[str, _MetricDescription]) -> None:
                 )
 
 
-check_table({**METRICS, **GLOBAL})
+_check_table({**METRICS, **GLOBAL})
 
 
 # --- reading the table

@@ -179,7 +179,7 @@ def _frame(text: str, wording: CaptionTemplate, count: int = 1) -> str:
     return frame.format(x=text, **{"is": "is" if count == 1 else "are"})
 
 
-def words(caption: str) -> list[str]:
+def _words(caption: str) -> list[str]:
     """Words and commas of a caption: what a word-level tokenizer sees."""
     return re.findall(r"[a-z]+|,", caption)
 
@@ -188,7 +188,7 @@ def _vocabulary() -> tuple[str, ...]:
     text = " ".join([*COLOURS, *_NUMBERS, *(w for said in _SYNONYMS.values() for w in said), *_FRAMES])
     nouns = [w for key in ("cube", "sphere", "cylinder", "object") for w in _SYNONYMS[key]]
     extra = ["a", "an", "the", "and", ",", "is", "are", *(f"{noun}s" for noun in nouns)]
-    return tuple(sorted({*words(text.replace("{x}", "").replace("{is}", "")), *extra}))
+    return tuple(sorted({*_words(text.replace("{x}", "").replace("{is}", "")), *extra}))
 
 
 VOCABULARY = _vocabulary()  # every word (and the comma) that a caption can hold

@@ -52,10 +52,10 @@ _FLAT_TRAIN = 300  # groups of a training split that are chosen from; comparing 
 
 def build(name: str, split: str, n: int | None = None, seed: int = 0) -> GroupSet:
     """Draw `n` groups (default: the set's own size) of a split from a seed; a pure function of its arguments."""
-    return _group_set(name, split, (group for _, group in draw_groups(name, split, n, seed)))
+    return _group_set(name, split, (group for _, group in _draw_groups(name, split, n, seed)))
 
 
-def draw_groups(
+def _draw_groups(
     name: str, split: str, n: int | None = None, seed: int = 0
 ) -> Iterator[tuple[DraftGroup, Group]]:
     """The groups of `build` one by one, each with the draft that knows what its captions mean."""
@@ -105,13 +105,13 @@ def _load_flat(name: str, split: str) -> GroupSet:
             raise damaged(path, ValueError(f"it names groups that {base} does not have"))
         groups = groups.select([i for i, own in enumerate(groups.ids) if own in kept])
     else:
-        groups = groups.select(independent([draft for draft, _ in draw_groups(base, split, _FLAT_TRAIN)]))
+        groups = groups.select(_independent([draft for draft, _ in _draw_groups(base, split, _FLAT_TRAIN)]))
     text = "All images with all captions, no groups given; only groups whose captions fit no other image. "
     title, description = f"{groups.title}, flattened", text + groups.description
     return replace(groups, name=name, title=title, description=description)
 
 
-def independent(drafts: Sequence[DraftGroup]) -> np.ndarray:
+def _independent(drafts: Sequence[DraftGroup]) -> np.ndarray:
     """A largest-as-found set of drafts without conflicts, greedily by fewest conflicts, int (kept,) ascending."""
     conflict = np.zeros((len(drafts), len(drafts)), dtype=bool)
     for a, b in combinations(range(len(drafts)), 2):
@@ -151,10 +151,10 @@ def _shipped_files(split: str) -> Iterator[tuple[str, str, str, Iterable[dict[st
     """Set, file without its ending, name in the header, and rows of every shipped file of a split."""
     yield RETRIEVAL, split, RETRIEVAL, retrieval_rows(split)
     for name in SETS:
-        drafts, groups = zip(*draw_groups(name, split), strict=True)
+        drafts, groups = zip(*_draw_groups(name, split), strict=True)
         yield name, split, name, map(_to_row, groups)
         if name + GLOBAL_SUFFIX in FLAT:
-            rows = ({"id": groups[i].id} for i in independent(drafts))
+            rows = ({"id": groups[i].id} for i in _independent(drafts))
             yield name, f"global-{split}", name + GLOBAL_SUFFIX, rows
 
 

@@ -21,7 +21,7 @@ from core.scenes.world import COLOURS, MATERIALS, SHAPES, SIZES, Scene
 # What a relation says of its first object: the table's column and the sign; of the second object the opposite.
 _SIDES = {"left of": (-2, -1), "right of": (-2, 1), "in front of": (-1, -1), "behind": (-1, 1)}
 _Progress = Callable[[str, float], None]  # (what is being done, share done in [0, 1])
-_Caption = tuple[str, np.ndarray]  # a text, and its `statement_table`
+_Caption = tuple[str, np.ndarray]  # a text, and its `_statement_table`
 
 _CHUNK = 8192  # pictures between two progress reports
 _PROCESSES = min(8, os.cpu_count() or 1)
@@ -50,7 +50,7 @@ class TrainingData(NamedTuple):
     captions : one list of `captions` texts per image; those of a twin's two images correspond.
     maps : uint8 (images, _GRID, _GRID, len(LABELS)), 1 where an object with that attribute has its centre.
     objects : float32 (images, colours, 6), see `object_table`.
-    caption_objects : int8 (images, captions, colours, 6), the same of what each caption tells, see `statement_table`.
+    caption_objects : int8 (images, captions, colours, 6), the same of what each caption tells, see `_statement_table`.
     singles : how many images are no twin.
     """
 
@@ -139,7 +139,7 @@ def _label_map(scene: Scene) -> np.ndarray:
     return labels
 
 
-def statement_table(statement: Statement) -> np.ndarray:
+def _statement_table(statement: Statement) -> np.ndarray:
     """What a statement tells, in the form of `object_table`: int8 (colours, 6), places as -1, 1 or 0 for unsaid.
 
     A place is relative to the other object: left -1, right 1 in x; in front -1, behind 1 in y.
@@ -180,10 +180,10 @@ def _caption_of(scene: Scene, rng: np.random.Generator, recipe: DataRecipe, vari
     kind = "pair" if variant < recipe.captions // 2 else "relation"
     statement = statement_about(scene, rng, {kind: 1.0}, recipe.detail, recipe.omit)
     wording = CaptionTemplate.draw(rng, definite=is_unambiguous(statement, scene))
-    return caption_text(statement, wording), statement_table(statement)
+    return caption_text(statement, wording), _statement_table(statement)
 
 
 def _captions_of(pair: MinimalPair, rng: np.random.Generator, recipe: DataRecipe) -> tuple[_Caption, ...]:
     statements = pair.statements(draw_mentioned_attributes(rng, recipe.detail), int(rng.integers(4)))
     wording = CaptionTemplate.draw(rng)
-    return tuple((caption_text(statement, wording), statement_table(statement)) for statement in statements)
+    return tuple((caption_text(statement, wording), _statement_table(statement)) for statement in statements)

@@ -187,7 +187,7 @@ class ApiScorer(StreamingScorer):
             raise InputError(
                 f"{self.model} at {self.host} returns no log-probabilities; choose a model that does."
             )
-        return yes_probability(listed)
+        return _yes_probability(listed)
 
     def _sentence(self, error: Exception) -> str:
         """What went wrong, without anything secret."""
@@ -206,10 +206,10 @@ class ApiScorer(StreamingScorer):
         return f"{where} answered with error {status} ({self._safe(str(error))}); see the endpoint's documentation."
 
 
-def yes_probability(listed: dict[str, float]) -> tuple[float, bool]:
+def _yes_probability(listed: dict[str, float]) -> tuple[float, bool]:
     """P("Yes") from the listed log-probabilities of first tokens, and whether it is exact; else an upper bound.
 
-    >>> yes_probability({"Yes": -0.5, " yes": -2.0, "No": -1.5})[0] == math.exp(-0.5) + math.exp(-2.0)
+    >>> _yes_probability({"Yes": -0.5, " yes": -2.0, "No": -1.5})[0] == math.exp(-0.5) + math.exp(-2.0)
     True
     """
     chances = [math.exp(min(logprob, 0.0)) for logprob in listed.values()]

@@ -42,7 +42,7 @@ def plugins() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in sorted(entry_points(group=_GROUP), key=lambda e: e.name)}
 
 
-class PluginScorer:
+class _PluginScorer:
     """A package's scorer with its answers checked."""
 
     def __init__(self, name: str, inner: Any, origin: str) -> None:
@@ -71,7 +71,7 @@ class PluginScorer:
         return found.astype(np.float32)
 
 
-def load(name: str, source: str, device: str = "auto", kind: str | None = None) -> PluginScorer:
+def load(name: str, source: str, device: str = "auto", kind: str | None = None) -> _PluginScorer:
     """The scorer that an installed package registers as `source`; `name` is what the user wrote.
 
     Raises InputError for a name that no package registers, and for one that cannot be imported or is no scorer.
@@ -92,4 +92,4 @@ def load(name: str, source: str, device: str = "auto", kind: str | None = None) 
             f"The scorer {name!r} ({entry.value}) needs a method `score(images, captions, pairs)` and a text `key`."
         )
     version = entry.dist.version if entry.dist is not None else ""
-    return PluginScorer(name, inner, f"{entry.value} {version}")
+    return _PluginScorer(name, inner, f"{entry.value} {version}")

@@ -15,7 +15,7 @@ from core.base.lazy import pandas as pd
 from core.groups import image_name
 from core.metrics import groups as metrics
 
-# `metric` of `history` that follows the one assignment over all images and captions.
+# `metric` of `_history` that follows the one assignment over all images and captions.
 GLOBAL = metrics.GLOBAL_MATCH
 
 
@@ -31,7 +31,7 @@ class _GroupHistory(NamedTuple):
     margin: np.ndarray  # float (T + 1, n), after each iteration
 
 
-def history(
+def _history(
     arrays: Sequence[Mapping[str, np.ndarray]], truth: np.ndarray, metric: str = metrics.GROUP_MATCH
 ) -> _GroupHistory:
     """What happened to every group.
@@ -66,7 +66,7 @@ def explain(
     ids: Sequence[str],
     metric: str = metrics.GROUP_MATCH,
 ) -> pd.DataFrame:
-    """One row per group, in their order; arguments as for `history`.
+    """One row per group, in their order; arguments as for `_history`.
 
     id, before and after (bool: right), `change` ("fixed", "broken", "right", "wrong"), `turned_right` and
     `turned_wrong` (last iteration at which it did, missing if never), `selected_first` (iteration, missing if never),
@@ -74,7 +74,7 @@ def explain(
     the caption of every image, such as `1 0`), `label_right` (of that last one), `label_changed`, `margin_before`,
     `margin_after`.
     """
-    found = history(arrays, truth, metric)
+    found = _history(arrays, truth, metric)
     before, after = found.right[0], found.right[-1]
     turns = np.diff(found.right.astype(int), axis=0)  # (T, n): 1 where it turned right, -1 where wrong
     first, last = _first(found.selected), _last(found.selected)

@@ -21,7 +21,7 @@ class _TimeEstimate(NamedTuple):
     source: str  # "this model and set", "this model", "another model, by size" or "a rough estimate"
 
 
-def seconds_per_iteration(store: RunStore, wanted: AdaptationRun) -> _TimeEstimate | None:
+def _seconds_per_iteration(store: RunStore, wanted: AdaptationRun) -> _TimeEstimate | None:
     """The pace of the newest finished run that is most like this description; None where none is.
 
     Of runs of the same kind on the same device: of this model on this set, of this model, of another one whose weights
@@ -66,7 +66,7 @@ def _measured(run: Run, steps: Sequence[Mapping[str, Any]]) -> float:
 
 def expected_seconds(store: RunStore, run: AdaptationRun, groups: int) -> tuple[float | None, str]:
     """Seconds that a run of this description on so many groups will take at most, and where that is known from."""
-    found = seconds_per_iteration(store, run)
+    found = _seconds_per_iteration(store, run)
     if found is None:
         return None, "no earlier run to go by"
     return found.seconds * groups * run.settings.epochs * run.total, found.source

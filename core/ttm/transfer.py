@@ -21,7 +21,7 @@ def adapted_pool(groups: GroupSet, share: float, seed: int = 0) -> np.ndarray:
     """
     if not 0 < share < 1:
         raise InputError(f"A share of {share} leaves no part to compare with; choose one between 0 and 1.")
-    family = families(groups)
+    family = _families(groups)
     sizes = np.bincount(family)
     if len(sizes) < 2:
         raise InputError(
@@ -34,7 +34,7 @@ def adapted_pool(groups: GroupSet, share: float, seed: int = 0) -> np.ndarray:
     return np.isin(family, order[:count])
 
 
-def families(groups: GroupSet) -> np.ndarray:
+def _families(groups: GroupSet) -> np.ndarray:
     """A number from 0 for every group, int (n,): the same where groups share an image, directly or through others."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
