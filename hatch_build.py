@@ -21,8 +21,8 @@ _MENTION = re.compile(r"(?<![\w./-])core(?=[./]\w)|(?<=from )core(?= import)")
 def moved(text: str) -> str:
     """Python source that imports the package `core` from inside `crossmatch`.
 
-    >>> moved("from core.runs.store import launch; launch(store, run, 'core.worker')")
-    "from crossmatch.core.runs.store import launch; launch(store, run, 'crossmatch.core.worker')"
+    >>> moved("from core.runs.engine import launch; launch(store, run, 'core.worker')")
+    "from crossmatch.core.runs.engine import launch; launch(store, run, 'crossmatch.core.worker')"
     """
     return _MENTION.sub(f"{INSIDE}.core", text)
 

@@ -16,8 +16,8 @@ from core.figures.shared_words import ranked_images
 from core.figures.text import escape_markdown
 from core.metrics.retrieval import METRICS
 from core.papers.runs import missing_data
-from core.runs.engine import start
-from core.runs.store import Run, resume
+from core.runs.engine import launch, start
+from core.runs.store import Run
 from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES
 from core.scoring.load import builtin_models
 from ui import forgetting as cost_part
@@ -296,7 +296,7 @@ def controls(store: ui.VisitorStore, run: Run) -> None:
             )
         if run.resumable and store.owns(run):
             st.button(
-                "Resume", icon=":material/play_arrow:", on_click=act, args=(partial(resume, store, run.id),)
+                "Resume", icon=":material/play_arrow:", on_click=act, args=(partial(launch, store, run.id),)
             )
     if run.live:
         st.progress(run.fraction, text=escape_markdown(run.message or run.status))

@@ -20,7 +20,8 @@ from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.retrieval import COLA_MAP
-from core.runs.store import Run, RunStore, resume
+from core.runs.engine import launch
+from core.runs.store import Run, RunStore
 from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
@@ -144,7 +145,7 @@ def actions(chosen: Sequence[SeedGroup], store: RunStore) -> None:
             page, more = ("pages/5_Retrieval.py", {"view": "train"}) if cola else (shared.TTM_PAGE, {})
             ui.page_button("Open", page, {"run": chosen[0].id, **more}, **look)
         stop = lambda: [store.request_stop(run.id) for run in live]  # noqa: E731
-        go_on = lambda: [resume(store, run.id) for run in again]  # noqa: E731
+        go_on = lambda: [launch(store, run.id) for run in again]  # noqa: E731
         some = f" ({len(live)})" if live else ""
         st.button(
             f"Stop{some}", icon=":material/stop:", disabled=not live, on_click=shared.run_action, args=(stop,)

@@ -4,9 +4,9 @@ import sys
 
 from streamlit.web.cli import main
 
-from core.runs import store as runs
+from core.runs import engine
 
 if __name__ == "__main__":
-    runs.launch.__defaults__ = ("gated_worker",)
+    engine.launch.__defaults__ = ("gated_worker",)
     sys.argv[1:1] = ["run", "app.py"]
     main()

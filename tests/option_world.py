@@ -34,8 +34,9 @@ from core.exchange.runs import export_run
 from core.groups import GroupSet
 from core.pretrain.model_folder import pretrain
 from core.runs import store as runs
+from core.runs.engine import ThisMachine
 from core.scoring.load import load_scorer
-from core.sweeps.local import run_locally
+from core.sweeps.cells import run_sweep
 from core.sweeps.ray import run_on_ray
 from core.ttm import run as ttm_run
 from core.ttm.seeds import seeded
@@ -309,7 +310,9 @@ def noting(calls: list[str], name: str, answer: Any = None) -> Any:
     """A function that notes how it was called."""
 
     def called(*given: Any, **more: Any) -> Any:
-        shown = [g for g in given if isinstance(g, str | int | float | Path | dict | list | type(None))]
+        shown = [
+            g for g in given if isinstance(g, str | int | float | Path | dict | list | ThisMachine | None)
+        ]
         named = {k: v for k, v in more.items() if not callable(v)}
         calls.append(f"{name} {json.dumps([shown, named], default=str, sort_keys=True)}")
         return answer(*given, **more) if callable(answer) else answer
@@ -367,7 +370,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
         (cola_table.run_jobs, pd.DataFrame({"strategy": []})),
         (load_scorer, load_scorer),
         (papers.run_table, planned),
-        (run_locally, None),
+        (run_sweep, None),
         (run_on_ray, None),
         (pretrain, "a folder"),
         (fetch.fetch_benchmark, []),

@@ -230,7 +230,7 @@ def test_the_store_and_the_score_cache_are_for_their_owner_alone(store, monkeypa
 
 
 def test_a_worker_writes_for_its_owner_alone(tmp_path):
-    from core.runs.store import launch
+    from core.runs.engine import launch
 
     store = RunStore()
     run = launch(store, store.create("ttm", "t", {"model": "no such model", "benchmark": "scenes/swap"}).id)

@@ -6,7 +6,7 @@ import pytest
 from driving import button, fine
 
 from core.base.errors import InputError
-from core.sweeps.plan import _KEYS, KINDS, parse_plan
+from core.sweeps.plan import FILES, parse_plan
 
 TTM, RETRIEVAL = "pages/4_Test-Time_Matching.py", "pages/5_Retrieval.py"
 SET = "scenes/left-right"
@@ -162,17 +162,17 @@ def plan(kind, *lines):
     return found.name, found.cells, found.gpus, found.cpus, found.retries
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FILES)
 def test_every_key_of_a_sweep_s_file_is_declared(kind):
-    assert set(_KEYS[kind]) <= set(KEYS)
+    assert set(FILES[kind].model_fields) <= set(KEYS)
 
 
-@pytest.mark.parametrize(("kind", "key"), [(k, key) for k in KINDS for key in _KEYS[k]])
+@pytest.mark.parametrize(("kind", "key"), [(k, key) for k in FILES for key in FILES[k].model_fields])
 def test_a_key_of_a_sweep_s_file_changes_the_sweep_or_is_refused(kind, key):
     line, refusal = KEYS[key]
     line = line.replace("PRESET", OTHER.get(kind, ""))
     if key == "kind":
-        line = f"kind: {next(other for other in KINDS if other != kind)}"
+        line = f"kind: {next(other for other in FILES if other != kind)}"
     if refusal:
         with pytest.raises(InputError, match=refusal):
             plan(kind, line)
@@ -182,10 +182,10 @@ def test_a_key_of_a_sweep_s_file_changes_the_sweep_or_is_refused(kind, key):
 
 
 @pytest.mark.parametrize(
-    ("kind", "key"), [(k, key) for k, key in product(KINDS, KEYS) if key not in _KEYS[k]]
+    ("kind", "key"), [(k, key) for k, key in product(FILES, KEYS) if key not in FILES[k].model_fields]
 )
 def test_a_key_of_another_kind_of_sweep_is_refused(kind, key):
-    with pytest.raises(InputError, match=f"Unknown key in .* {key!r}"):
+    with pytest.raises(InputError, match=f"kind {kind}.*: Unknown setting {key!r}"):
         plan(kind, KEYS[key][0])
 
 

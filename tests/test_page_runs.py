@@ -77,7 +77,7 @@ def test_stop_and_resume_take_those_that_they_apply_to(app, made, monkeypatch): 
     cut = store.create("ttm", "cut", {**jobs[0], "group": None})
     store.conclude(cut.id, store.queue_up(cut.id), "stopped")
     resumed = []
-    monkeypatch.setattr("core.runs.store.launch", lambda store, run_id, module="": resumed.append(run_id))
+    monkeypatch.setattr("core.runs.engine.launch", lambda store, run_id, module="": resumed.append(run_id))
     test = choose(app(RUNS), waiting.id, cut.id, made.group)
     fine(button(test, "Stop (1)").click().run())
     assert store.get(waiting.id).status == "stopped"
@@ -137,14 +137,14 @@ def test_a_run_of_the_retrieval_page_is_listed_with_its_own_metric_and_opens_the
 
 
 def test_a_sweep_is_shown_with_all_its_cells(app):
+    from core.sweeps.cells import save_plan
     from core.sweeps.plan import parse_plan
-    from core.sweeps.store import new_run, save_plan
 
     store = RunStore()
     models = "[builtin/clip, builtin/siglip]"
     plan = parse_plan(f"kind: evaluate\nmodels: {models}\nbenchmarks: [{SET}]\n", "first look")
     save_plan(store, plan)
-    new_run(store, plan.cells[0], plan.name)
+    store.create("evaluate", "the first cell", plan.cells[0].job.written())
     test = app(RUNS)
     assert list(test.dataframe[0].value["kind"]) == ["Evaluation"]
     cells = test.dataframe[-1].value

@@ -9,7 +9,6 @@ from driving import button, fine, html, text
 
 from core.metrics.groups import METRICS, headline_metrics
 from core.runs import engine
-from core.runs import store as runs
 from core.runs.store import RunStore
 from core.ttm import seeds
 
@@ -25,7 +24,6 @@ def started(monkeypatch):
         found.append(run_id)
         return store.get(run_id)
 
-    monkeypatch.setattr(runs, "launch", launch)
     monkeypatch.setattr(engine, "launch", launch)
     return found
 

@@ -47,7 +47,6 @@ def quick(monkeypatch):
         return store.get(run_id)
 
     monkeypatch.setattr(engine, "launch", launch)
-    monkeypatch.setattr(papers, "resume", launch)
 
 
 def finish(store, run_id, attempt=None, first=(10.0, 60.0), last=(70.0, 80.0), upto=None):
@@ -232,15 +231,28 @@ def test_a_table_is_worked_through_and_goes_on_where_it_was(store, quick):
     job = lines("world/schedules")[0].job
     cut = run_of(store, job, 1, upto=3)
     told = []
-    found = papers.run_table(store, "world/schedules", seeds=2, tell=told.append, pause=0)
+    found = papers.run_table(store, "world/schedules", seeds=2, report=told.append, pause=0)
     assert [status.state for status in found.lines] == ["done"] * 4
     assert store.get(cut.id).attempt == 2  # resumed, not begun anew
     assert len(store.list()) == 8
     assert sum(line.startswith("finished") for line in told) == 8
     groups = [{store.get(i).config.get("group") for i in status.runs} for status in found.lines]
     assert all(len(g - {None}) == 1 for g in groups)  # a line's seeds belong together
-    again = papers.run_table(store, "world/schedules", seeds=2, tell=told.append, pause=0)
+    again = papers.run_table(store, "world/schedules", seeds=2, report=told.append, pause=0)
     assert again.record()["lines"] == found.record()["lines"] and len(store.list()) == 8
+
+
+def test_a_run_that_is_deleted_meanwhile_does_not_hold_up_its_table(store, monkeypatch):
+    """As in a sweep: whoever deletes a run that is at work ends the wait for it, and nothing else."""
+
+    def launch(store, run_id):
+        store.delete(run_id) if not deleted else finish(store, run_id)
+        deleted.append(run_id)
+
+    deleted: list[str] = []
+    monkeypatch.setattr(engine, "launch", launch)
+    found = papers.run_table(store, "world/oracle", seeds=1, pause=0)
+    assert [status.state for status in found.lines] == ["ready", "done"]
 
 
 def test_what_is_missing_is_not_started(store, quick):

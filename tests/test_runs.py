@@ -297,6 +297,15 @@ def test_only_what_has_ended_early_is_resumed(store, status):
         store.queue_up(run.id)
 
 
+def test_a_run_that_was_on_a_cluster_waits_for_its_device_when_it_is_resumed_here(store):
+    run = new(store, device="cuda:0")
+    attempt = store.queue_up(run.id, "ray")
+    assert store.get(run.id).device == "ray"
+    store.conclude(run.id, attempt, "interrupted")
+    store.queue_up(run.id)
+    assert store.get(run.id).device == "cuda:0"
+
+
 def test_resuming_clears_the_error_and_keeps_the_steps(store):
     run = started(store)
     store.append_step(run.id, {"iteration": 0}, run.attempt)
@@ -441,13 +450,13 @@ def test_a_store_of_a_newer_version_is_one_sentence(store):
 def test_a_store_of_an_older_version_is_migrated_and_keeps_its_runs(store, monkeypatch):
     run = new(store)
     monkeypatch.setattr(
-        runs, "MIGRATIONS", (*runs.MIGRATIONS, ("ALTER TABLE runs ADD COLUMN colour TEXT DEFAULT 'red'",))
+        runs, "_MIGRATIONS", (*runs._MIGRATIONS, ("ALTER TABLE runs ADD COLUMN colour TEXT DEFAULT 'red'",))
     )
     again = RunStore(store.root)
     assert again.get(run.id).title == "a run"
     with again._database.transaction() as connection:
         assert connection.execute("SELECT colour FROM runs").fetchone()[0] == "red"
-        assert connection.execute("PRAGMA user_version").fetchone()[0] == len(runs.MIGRATIONS)
+        assert connection.execute("PRAGMA user_version").fetchone()[0] == len(runs._MIGRATIONS)
 
 
 def test_a_migration_that_fails_leaves_the_old_version(tmp_path):

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from commands import crossmatch
 
 from core.base.errors import InputError
 from core.runs import engine
@@ -32,7 +33,6 @@ def store(tmp_path, monkeypatch):
         return store.get(run_id)
 
     monkeypatch.setattr(engine, "launch", launch)
-    monkeypatch.setattr(seeds, "resume", launch)
     return store
 
 
@@ -94,11 +94,18 @@ def test_one_action_starts_consecutive_seeds_that_know_their_group(store):
     assert same == JOB.with_seed(6).written()
 
 
-def test_a_group_goes_on_where_its_runs_were_cut_short(store):
-    group, runs = seeds.launch_seeds(store, "t", JOB, 2)
-    store.request_stop(runs[1].id)
-    assert [run.status for run in seeds.resume_group(store, group)] == ["queued", "queued"]
-    assert [store.get(run.id).attempt for run in runs] == [1, 2]
+def test_a_group_goes_on_where_its_runs_were_stopped(tmp_path, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
+    launched = []
+    monkeypatch.setattr(engine, "launch", lambda store, run_id: store.get(run_id))
+    group, runs = seeds.launch_seeds(RunStore(), "t", JOB, 3)
+    for run in runs:
+        RunStore().queue_up(run.id)
+    for run in runs[1:]:
+        RunStore().request_stop(run.id)
+    monkeypatch.setattr("core.cli.runs.launch", lambda store, run_id: launched.append(run_id))
+    assert crossmatch("runs", "resume", group).returncode == 0
+    assert launched == [run.id for run in runs[1:]]
 
 
 def test_an_unknown_group_and_a_senseless_number_are_one_sentence(store):

@@ -11,17 +11,17 @@ from core import worker
 from core.base import files
 from core.base.errors import InputError
 from core.runs import attempt as attempts
+from core.runs import engine
 from core.runs.attempt import RunAttempt
 from core.runs.store import AttemptSuperseded, Run, RunStore
 from core.scoring.scores import ScoreCache
-from core.sweeps import local, read_plan, remote_store
-from core.sweeps.driver_store import DriverStore, enqueue
+from core.sweeps import read_plan, remote_store
+from core.sweeps.cells import run_sweep, save_plan, saved_plans, states
+from core.sweeps.driver_store import QUEUE, DriverStore
 from core.sweeps.evaluate import EvaluationRun, score_shard, shard_path
-from core.sweeps.local import run_locally
 from core.sweeps.node import run_cell, score_part
 from core.sweeps.plan import parse_plan
 from core.sweeps.remote_store import RemoteStore
-from core.sweeps.store import new_run, save_plan, saved_plans, states
 from core.sweeps.table import cells_table, progress_of, summary_table
 from core.ttm.run import TTMRun
 
@@ -59,18 +59,23 @@ def test_a_sweep_is_every_model_with_every_benchmark_seed_and_setting():
         (SMALL.replace("{epochs: 1}", "{epoch: 1}"), "did you mean 'epochs'"),
         (SMALL.replace("{epochs: 1}", "{epochs: 0}"), "epochs is 0"),
         (SMALL.replace("{epochs: 1}", "{seed: 3}"), "give seeds"),
-        (SMALL.replace("{epochs: 1}", "5"), "settings must be a mapping"),
-        (SMALL.replace("[1e-5, 1e-4]", "1e-5"), "a list of values"),
-        (SMALL.replace("seeds: 2", "seeds: [1, 1]"), "different whole numbers"),
+        (SMALL.replace("{epochs: 1}", "5"), "settings.0 is 5; it must be a mapping"),
+        (SMALL.replace("[1e-5, 1e-4]", "1e-5"), "grid.lr is 1e-05; it must be a valid list"),
+        (SMALL.replace("seeds: 2", "seeds: [1, 1]"), "seeds names 1 twice"),
         (SMALL.replace("seeds: 2", "seeds: 2000"), "at most 10,000"),
         (SMALL.replace("seeds: 2", "seeds: 2\nseeds: 3"), "'seeds' is there twice"),
         (SMALL.replace("gpus: 0.5", "gpus: 1.5"), "whole number"),
-        (SMALL.replace("gpus: 0.5", "gpus: -1"), "0 or more"),
-        (SMALL.replace("gpus: 0.5", "gpus: yes"), "0 or more"),
+        (SMALL.replace("gpus: 0.5", "gpus: -1"), "gpus is -1; it must be greater than or equal to 0"),
+        (SMALL.replace("gpus: 0.5", "gpus: yes"), "gpus is True; it must be a valid number"),
+        (SMALL.replace("gpus: 0.5", "retries: 1.5"), "retries is 1.5; it must be a valid integer"),
+        (SMALL.replace("groups: 12", "groups: 0"), "groups is 0; it must be greater than or equal to 1"),
+        (SMALL.replace("seeds: 2", "seeds: [0, -1]"), "seeds.1 is -1; it must be greater than or equal to 0"),
+        (SMALL.replace("seeds: 2", "seeds: 0"), "seeds is empty; name at least one"),
+        (SMALL.replace("kind: ttm", "kind: [ttm]"), "Unknown kind of sweep"),
         (SMALL.replace("builtin/siglip", "builtin/clip"), "twice"),
         (SMALL.replace("{epochs: 1}", "[{epochs: 1}, {epochs: 1, label: b}]"), "are equivalent"),
-        (SMALL.replace("kind: ttm", "kind: evaluate"), "Unknown key"),
-        (SMALL.replace("models: [builtin/clip, builtin/siglip]", ""), "no models"),
+        (SMALL.replace("kind: ttm", "kind: evaluate"), "Unknown setting 'seeds'"),
+        (SMALL.replace("models: [builtin/clip, builtin/siglip]", ""), "models is missing; give it"),
         ("kind: ttm\nmodels: [", "fix the YAML"),
         ("- a\n- b", "must be a mapping"),
         ("a: &x [1]\nb: *x", "aliases"),
@@ -137,6 +142,10 @@ def store(tmp_path):
         store.delete(run.id)
 
 
+def new_run(store, cell):
+    return store.create(cell.kind, cell.title, cell.job.written())
+
+
 def finish(store, run, value=70.0, before=60.0):
     attempt = store.queue_up(run.id)
     store.try_start(run.id, attempt, 100)
@@ -150,25 +159,24 @@ def test_a_finished_cell_is_never_repeated_and_the_others_go_on(store, monkeypat
     plan = parse_plan(SMALL.replace("[builtin/clip, builtin/siglip]", "builtin/clip"), "small")
     started = []
 
-    def fake(store, run_id, module="core.worker"):  # a worker that ends at once
+    def fake(store, run_id):  # a worker that ends at once
         run = store.get(run_id)
         started.append((run_id, run.resumable))
         finish(store, run)
         return store.get(run_id)
 
-    monkeypatch.setattr(local, "launch", fake)
-    monkeypatch.setattr(local, "resume", fake)
-    done, cut = (new_run(store, cell, "before") for cell in plan.cells[:2])
+    monkeypatch.setattr(engine, "launch", fake)
+    done, cut = (new_run(store, cell) for cell in plan.cells[:2])
     finish(store, done)
     attempt = store.queue_up(cut.id)
     store.conclude(cut.id, attempt, "failed", "a sentence")
     told = []
-    found = run_locally(store, plan, 2, told.append, pause=0)
+    found = run_sweep(store, plan, engine.ThisMachine(2), told.append, pause=0)
     assert all(state.done for state in found) and len(started) == 7
     assert done.id not in dict(started) and dict(started)[cut.id] is True  # resumed, not made anew
     assert told[0] == "1 of 8 cells are done, 0 at work"
     started.clear()
-    run_locally(store, plan, 2, pause=0)
+    run_sweep(store, plan, engine.ThisMachine(2), pause=0)
     assert started == []
 
 
@@ -195,7 +203,7 @@ def test_a_saved_sweep_can_be_read_again_without_its_file(store):
 def test_the_table_has_every_cell_and_mean_and_deviation_over_seeds(store):
     plan = parse_plan(SMALL, "small")
     for cell, value in zip(plan.cells[:3], (70.0, 80.0, 90.0), strict=True):
-        finish(store, new_run(store, cell, "small"), value)
+        finish(store, new_run(store, cell), value)
     cells = cells_table(store, plan)
     assert list(cells["state"]) == ["finished"] * 3 + ["missing"] * 13
     assert cells.loc[1, "group_match"] == 80 and cells.loc[1, "group_match_before"] == 60
@@ -312,7 +320,7 @@ def asker(keeper, run_id, after=None):
 
 def handed_over(store, job):
     run = store.create(job.kind, "far away", job.written())
-    enqueue(store, run.id)
+    store.queue_up(run.id, QUEUE)
     return run.id
 
 
@@ -418,7 +426,7 @@ def test_stopping_reaches_a_node_and_a_stopped_run_is_not_begun(store, job, monk
 
     assert run_cell(call, run_id, "one", worker.work) == ("stopped", None)
     assert store.get(run_id).status == "stopped" and 1 <= store.get(run_id).done < 500
-    enqueue(store, run_id)
+    store.queue_up(run_id, QUEUE)
     store.request_stop(run_id)
     assert run_cell(call, run_id, "one", worker.work) == ("ended", None)
     assert store.get(run_id).status == "stopped"

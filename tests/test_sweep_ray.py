@@ -142,7 +142,7 @@ def test_a_killed_node_costs_no_iteration_and_the_result_is_that_of_a_run_at_hom
     killer = threading.Thread(target=kill_the_first_node, args=(cluster, store, gate, killed))
     killer.start()
     told: list[str] = []
-    (state,) = run_on_ray(store, plan, worker.work, tell=told.append, pause=0.1)
+    (state,) = run_on_ray(store, plan, worker.work, report=told.append, pause=0.1)
     killer.join()
     run = state.run
     assert run.status == "finished" and run.done == 3, (run, store.log(run.id))
@@ -164,14 +164,14 @@ def test_a_killed_node_costs_no_iteration_and_the_result_is_that_of_a_run_at_hom
     assert sums[0] == sums[1]
 
     told.clear()
-    run_on_ray(store, plan, worker.work, tell=told.append, pause=0.1)  # nothing is left to do
-    assert told == ["1 of 1 cells are done, 0 running elsewhere"] and len(store.list()) == 2
+    run_on_ray(store, plan, worker.work, report=told.append, pause=0.1)  # nothing is left to do
+    assert told == ["1 of 1 cells are done, 0 at work"] and len(store.list()) == 2
 
 
 def test_a_benchmark_scored_in_shards_on_a_cluster_equals_plain_scoring(cluster, store):
     plan = parse_plan(SHARDED, "sharded")
     told: list[str] = []
-    (state,) = run_on_ray(store, plan, worker.work, tell=told.append, pause=0.1)
+    (state,) = run_on_ray(store, plan, worker.work, report=told.append, pause=0.1)
     assert state.status == "finished", state.run
     home = at_home(store, plan.cells[0])
     np.testing.assert_allclose(store.scores(state.run.id, 0), store.scores(home, 0), rtol=1e-5)

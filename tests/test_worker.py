@@ -22,7 +22,8 @@ from core.base.errors import InputError
 from core.runs import attempt, checkpoints
 from core.runs import store as runs
 from core.runs.checkpoints import carry_out
-from core.runs.store import RunStore, launch, resume
+from core.runs.engine import launch
+from core.runs.store import RunStore
 from core.ttm import run as jobs
 from core.ttm.records import BINS, ProgressPlan
 
@@ -105,7 +106,8 @@ def test_a_worker_leaves_no_zombie_and_is_in_a_session_of_its_own(store, gate):
 LAUNCH = """
 import os, sys
 from pathlib import Path
-from core.runs.store import RunStore, launch
+from core.runs.engine import launch
+from core.runs.store import RunStore
 store = RunStore(Path(sys.argv[1]))
 launch(store, sys.argv[2], "counting_worker")
 os.kill(os.getpid(), 9)
@@ -252,8 +254,6 @@ def test_a_launched_run_is_not_launched_again(store):
     launch(store, run.id, COUNTING)
     with pytest.raises(InputError, match="resume it once"):
         launch(store, run.id, COUNTING)
-    with pytest.raises(InputError, match="resume it once"):
-        resume(store, run.id)
 
 
 def given_up(store, run, monkeypatch):
@@ -528,7 +528,7 @@ def test_a_real_run_killed_at_work_goes_on_to_the_same_end(store, gate, tmp_path
     pid = wait(store, run.id, lambda run: run.done == 1).pid
     os.kill(pid, signal.SIGKILL)
     assert wait(store, run.id, ended).status == "interrupted"
-    resume(store, run.id)
+    launch(store, run.id)
     run = wait(store, run.id, ended)
     assert (run.status, run.error, run.total) == ("finished", None, 3)
     assert records(store, run.id) == [timeless(item.record) for item in job.execute()]

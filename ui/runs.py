@@ -15,7 +15,8 @@ from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, Estimate, headline_metrics
-from core.runs.store import Run, RunStore, resume
+from core.runs.engine import launch
+from core.runs.store import Run, RunStore
 from core.ttm.run import RUNS, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, sweeps
 from ui.page import show_errors
@@ -123,7 +124,7 @@ def controls(store: VisitorStore, runs: Sequence[Run]) -> None:
             stop = lambda: [store.request_stop(run.id) for run in stoppable]  # noqa: E731
             st.button("Stop", icon=":material/stop:", on_click=run_action, args=(stop,))
         if again:
-            go_on = lambda: [resume(store, run.id) for run in again]  # noqa: E731
+            go_on = lambda: [launch(store, run.id) for run in again]  # noqa: E731
             st.button(
                 "Resume", icon=":material/play_arrow:", type="primary", on_click=run_action, args=(go_on,)
             )

@@ -9,7 +9,7 @@ from core.base.text import duration, tie_count
 from core.figures.text import escape_markdown
 from core.metrics.groups import description_of, headline_metrics
 from core.runs.store import RunStore
-from core.sweeps.store import saved_plans
+from core.sweeps.cells import saved_plans
 from core.sweeps.table import cells_table, progress_of, summary_table
 
 

@@ -78,12 +78,12 @@ class VisitorStore(RunStore):
         for run in check_quota(others, self._owner, config, self._address):
             super().give_up(run.id, GAVE_WAY)
 
-    def queue_up(self, run_id: str) -> int:
+    def queue_up(self, run_id: str, queue: str | None = None) -> int:
         self._check_mine(run_id)
         with _admission:  # a run that is resumed is one more, as a new one would be
             others = [run for run in super().list() if run.id != run_id]
             self._admit(others, self.get(run_id).config)
-            return super().queue_up(run_id)
+            return super().queue_up(run_id, queue)
 
     def request_stop(self, run_id: str) -> Run:
         self._check_mine(run_id)

@@ -95,7 +95,8 @@ def server(home: Path) -> Iterator[str]:
 def runs(home: Path) -> list[str]:
     """Two finished runs with different seeds."""
     os.environ["CROSSMATCH_HOME"] = str(home)
-    from core.runs.store import RunStore, launch
+    from core.runs.engine import launch
+    from core.runs.store import RunStore
     from core.ttm.run import TTMRun
 
     store, ids = RunStore(), []

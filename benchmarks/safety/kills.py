@@ -20,7 +20,8 @@ from typing import Any
 
 import psutil
 
-from core.runs.store import HEARTBEAT_TIMEOUT, Run, RunStore, launch, resume
+from core.runs.engine import launch, start
+from core.runs.store import HEARTBEAT_TIMEOUT, Run, RunStore
 from core.ttm.run import TTMRun
 
 JOB = {"iterations": 5, "epochs": 2, "seed": 0}
@@ -68,14 +69,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="crossmatch-kills-") as place:
         store = RunStore(Path(place) / "runs")
         while len(noticed) < args.kills:
-            run = launch(store, store.create("ttm", "killed", job.written()).id)
+            run = start(store, "killed", job)
             runs += 1
             while run.status != "finished":
                 took = killed(store, run, dice, args.within) if len(noticed) < args.kills else None
                 noticed += [] if took is None else [took]
                 run = store.get(run.id)
                 if run.resumable:
-                    run = resume(store, run.id)
+                    run = launch(store, run.id)
                 elif len(noticed) >= args.kills:
                     time.sleep(0.2)
             if [timeless(step) for step in store.steps(run.id)] != expected:

@@ -57,14 +57,19 @@ def one_of(kind: str, known: Iterable[str]) -> AfterValidator:
 
 
 def _sentence(error: ValidationError, known: Iterable[str]) -> InputError:
-    """The first of pydantic's findings: what, where, what to do."""
-    first = error.errors(include_url=False)[0]
+    """One of pydantic's findings: what, where, what to do. A name that nobody knows may be why another is missing."""
+    findings = error.errors(include_url=False)
+    first = next((each for each in findings if each["type"] == "extra_forbidden"), findings[0])
     name, own = ".".join(map(str, first["loc"])), first.get("ctx", {}).get("error")
     if isinstance(own, InputError):  # a validator's own sentence
         return own
     if first["type"] == "extra_forbidden":
         return unknown_name("setting", name, known)
-    wanted = first["msg"].removeprefix("Input should be ")
+    if first["type"] == "missing":
+        return InputError(f"The setting {name} is missing; give it.")
+    wanted = (
+        first["msg"].removeprefix("Input should be ").replace("a valid dictionary", "a mapping, name: value")
+    )
     if wanted == first["msg"]:
         return InputError(f"The setting {name} is wrong ({wanted}); change it.")
     return InputError(f"The setting {name} is {first['input']!r}; it must be {wanted}.")

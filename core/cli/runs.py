@@ -15,13 +15,14 @@ from core.cli.given_options import App
 from core.exchange.model import export_model, push_model
 from core.exchange.runs import import_run
 from core.metrics.groups import GROUP_MATCH
+from core.runs.engine import launch
 from core.runs.models import adapted_model
-from core.runs.store import RunStore, resume
+from core.runs.store import RunStore
 from core.ttm.explain import broken, explain, fixed
 from core.ttm.explain import rows as group_rows
 from core.ttm.explain import summary as change_summary
 from core.ttm.run import adaptation
-from core.ttm.seeds import final_values, group_runs, resume_group, seed_of, summary
+from core.ttm.seeds import final_values, group_runs, seed_of, summary
 
 runs_app = App(no_args_is_help=True)
 _RunOrGroup = Annotated[str, typer.Argument(help="Run id, or the id of a group of seeds (g-...).")]
@@ -132,10 +133,9 @@ def _stop(run: _RunOrGroup) -> None:
 def _resume(run: _RunOrGroup) -> None:
     """Resume a stopped, interrupted or failed run after its last finished iteration."""
     store = RunStore()
-    if run.startswith("g-"):
-        resume_group(store, run)
-    else:
-        resume(store, run)
+    for run_id in _ids(store, run):  # of a group those that can go on; a single run says why it cannot
+        if run_id == run or store.get(run_id).resumable:
+            launch(store, run_id)
 
 
 @runs_app.command("delete", epilog="Example: crossmatch runs delete RUN")

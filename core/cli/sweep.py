@@ -16,9 +16,10 @@ from core.cli._output import print_note, show_json
 from core.cli.given_options import refuse_unused
 from core.cli.options import Json
 from core.metrics.groups import headline_metrics
+from core.runs.engine import ThisMachine
 from core.runs.store import RunStore
 from core.sweeps import read_plan
-from core.sweeps.local import run_locally
+from core.sweeps.cells import run_sweep
 from core.sweeps.ray import run_on_ray
 from core.sweeps.table import cells_table, progress_of, summary_table
 from core.worker import work
@@ -94,9 +95,9 @@ def _work(
 ) -> None:
     if on == "ray":
         with redirect_stdout(sys.stderr):  # where Ray speaks of lost nodes; standard output is ours
-            run_on_ray(store, plan, work, address, tell, look=look)
+            run_on_ray(store, plan, work, address, tell, after_pause=look)
     else:
-        run_locally(store, plan, at_once, tell, look=look)
+        run_sweep(store, plan, ThisMachine(at_once), tell, after_pause=look)
 
 
 class _Ticker:

@@ -44,7 +44,7 @@ def reproduce(
         refuse_unused(f"on {table}, where nothing is trained and every line is measured once", "seeds")
     store = RunStore()
     found = (
-        papers.run_table(store, table, seeds, tell=print_note)
+        papers.run_table(store, table, seeds, report=print_note)
         if run
         else papers.table_plan(store, table, seeds)
     )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 from core.papers.runs import expected_time, missing_of, records_of
@@ -13,8 +11,8 @@ from core.papers.shipped_results import measured
 from core.papers.table_rows import Records
 from core.papers.tables import SEEDS, TABLES, TableCell, TableLine, lines
 from core.runs.description import RunDescription
-from core.runs.engine import start
-from core.runs.store import Run, RunStore, resume
+from core.runs.engine import PlannedRun, ThisMachine, launch, run_all, runs_that_count
+from core.runs.store import Run, RunStore
 from core.ttm.seeds import SeedSpread, new_group, seed_of, spread
 
 __all__ = [
@@ -108,7 +106,7 @@ def _cell_record(cell: TableCell, value: SeedSpread | None, shipped: SeedSpread 
     }
 
 
-def table_plan(store: RunStore, name: str, seeds: int = SEEDS, owner: str | None = None) -> TablePlan:
+def table_plan(store: RunStore, name: str, seeds: int = SEEDS) -> TablePlan:
     """Where a table stands: every cell's numbers, and what the lines that are not complete need.
 
     name : a key of `TABLES`. A run counts for a line where data, split, model and every setting are the line's; which
@@ -116,7 +114,7 @@ def table_plan(store: RunStore, name: str, seeds: int = SEEDS, owner: str | None
     for an unknown table.
     """
     chosen = lines(name)
-    runs = store.list(owner=owner)
+    runs = store.list()
     # Lines share data and weights, and looking for those on the disk takes the most of the time.
     lacks = cache(lambda benchmark, model, trains: missing_of(benchmark, model, trains))
     found = [_status(store, line, runs, seeds, lacks) for line in chosen]
@@ -196,89 +194,54 @@ def _mean(cell: TableCell, found: Sequence[Mapping[int, Records]], seed: int) ->
     return None if any(value is None for value, _ in parts) else sum(v * w for v, w in parts if v is not None)
 
 
-def start_line(store: RunStore, status: LineStatus, owner: str | None = None) -> list[Run]:
-    """Launch what a line still needs, in the background: resume what was cut short, start the seeds that are missing.
+def start_line(store: RunStore, status: LineStatus) -> list[Run]:
+    """Launch what a line still needs, in the background: resume what was interrupted, start the seeds that are missing.
 
     Returns the runs that were launched; none for a line that is done, or lacks data or weights.
     """
-    return [launch_one() for _, launch_one in _launches(store, status, owner)]
+    planned = [each for each in _planned(store, status) if each.run is None or each.run.resumable]
+    return [launch(store, each.write_down(store).id) for each in planned]
 
 
-def _launches(
-    store: RunStore, status: LineStatus, owner: str | None = None
-) -> list[tuple[str, Callable[[], Run]]]:
-    """What `start_line` would launch: what tells it apart from others (lines may share runs), and a function
-    that does."""
+def _planned(store: RunStore, status: LineStatus) -> list[PlannedRun]:
+    """What a line still needs: its runs that are at work or can go on, and the seeds that have none."""
     if status.state in ("done", "missing", "printed"):
         return []
     runs = [store.get(run_id) for run_id in status.runs]
-    found: list[tuple[str, Callable[[], Run]]] = []
-    for job in status.line.jobs:
-        found += _launches_of(store, status, job, [run for run in runs if job.same(run.config)], owner)
-    return found
-
-
-def _launches_of(
-    store: RunStore, status: LineStatus, job: RunDescription, runs: Sequence[Run], owner: str | None
-) -> list[tuple[str, Callable[[], Run]]]:
-    taken = set(records_of(store, runs, job)) | {seed_of(run) for run in runs if run.live}
-    again: dict[int, Run] = {}
-    for run in runs:
-        if run.resumable and seed_of(run) not in taken:
-            again.setdefault(seed_of(run), run)
-    group = next((run.config["group"] for run in runs if run.config.get("group")), None) or new_group()
-    left = [seed for seed in range(status.wanted) if seed not in taken and seed not in again]
-    title = _title(status.line, job)
-
-    def go_on(run: Run) -> Run:
-        return resume(store, run.id)
-
-    def begin(seed: int) -> Run:
-        return start(store, f"{title} · seed {seed}", job.with_seed(seed, group), owner)
-
-    key = json.dumps(job.written(), sort_keys=True)
     return [
-        *((run.id, partial(go_on, run)) for run in again.values()),
-        *((f"{key} {seed}", partial(begin, seed)) for seed in left),
+        each
+        for job in status.line.jobs
+        for each in _planned_of(store, status, job, [run for run in runs if job.same(run.config)])
     ]
 
 
-def _title(line: TableLine, job: RunDescription) -> str:
-    """A run's title: its line's label, with the set where the line has several."""
-    return line.label if len(line.jobs) == 1 else f"{line.label}, {job.benchmark}"
+def _planned_of(
+    store: RunStore, status: LineStatus, job: RunDescription, runs: Sequence[Run]
+) -> list[PlannedRun]:
+    complete = records_of(store, runs, job)
+    usable = [run for run in runs if run.status != "finished" or seed_of(run) in complete]
+    by_seed = runs_that_count(usable, seed_of)
+    group = next((run.config["group"] for run in runs if run.config.get("group")), None) or new_group()
+    title = status.line.label if len(status.line.jobs) == 1 else f"{status.line.label}, {job.benchmark}"
+    begun = [PlannedRun(run.title, job, run) for run in by_seed.values()]
+    missing = [seed for seed in range(status.wanted) if seed not in by_seed]
+    return begun + [PlannedRun(f"{title} · seed {seed}", job.with_seed(seed, group)) for seed in missing]
 
 
 def run_table(
     store: RunStore,
     name: str,
     seeds: int = SEEDS,
-    at_once: int = 2,
-    tell: Callable[[str], None] | None = None,
+    report: Callable[[str], None] | None = None,
     pause: float = 1.0,
 ) -> TablePlan:
     """Run everything of a table that can run, a few runs at a time, and wait for it; the table as it stands then.
 
-    Cut short, it goes on where it was when called again. at_once : runs that are launched at a time; how many of them
-    work is the device queue's business. tell : called with a line of text for every run that is launched or ends. A run
-    that fails is told and not tried again.
+    If interrupted, it goes on where it was when called again. report and pause as in `core.runs.engine.run_all`. A run
+    that fails is reported and not tried again.
     """
-    say = tell or (lambda text: None)
-    found = table_plan(store, name, seeds).lines
-    waiting = list(dict(pair for status in found for pair in _launches(store, status)).values())
-    working = {run.id for status in found for run in _live_runs(store, status)}
-    while waiting or working:
-        while waiting and len(working) < at_once:
-            run = waiting.pop(0)()
-            working.add(run.id)
-            say(f"started {run.id}  {run.title}")
-        for run in [store.get(run_id) for run_id in working]:
-            if not run.live:
-                working.discard(run.id)
-                say(f"{run.status} {run.id}  {run.title}" + (f": {run.error}" if run.error else ""))
-        if working:
-            time.sleep(pause)
+    planned = [each for status in table_plan(store, name, seeds).lines for each in _planned(store, status)]
+    # Lines may share runs.
+    unique = {each.job.key if each.run is None else each.run.id: each for each in planned}
+    run_all(store, list(unique.values()), ThisMachine(), report, pause)
     return table_plan(store, name, seeds)
-
-
-def _live_runs(store: RunStore, status: LineStatus) -> list[Run]:
-    return [run for run_id in status.runs if (run := store.get(run_id)).live]

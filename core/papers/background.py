@@ -1,6 +1,6 @@
 """A table worked through in a process of its own: `python -m core.papers.background ROOT TABLE SEEDS`.
 
-It launches a few runs at a time and stays when whoever started it has gone; cut short, it goes on when started again.
+It launches a few runs at a time and stays when whoever started it has gone; interrupted, it goes on when started again.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> None:
     """Work through the table, and log what is launched and what ends."""
     root, name, seeds = arguments
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    run_table(RunStore(Path(root)), name, int(seeds), tell=log.info)
+    run_table(RunStore(Path(root)), name, int(seeds), log.info)
 
 
 if __name__ == "__main__":

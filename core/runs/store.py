@@ -14,6 +14,7 @@ import secrets
 import shutil
 import sqlite3
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -22,7 +23,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from core.base import files, paths, processes
 from core.base.database import open_database
 from core.base.errors import InputError, printable
-from core.runs import queue
 
 if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
@@ -30,10 +30,10 @@ if TYPE_CHECKING:  # a queued worker waits without numpy
 ACTIVE_STATUSES = ("queued", "running", "stopping")
 RESUMABLE_STATUSES = ("interrupted", "stopped", "failed")
 HEARTBEAT_TIMEOUT = 30.0  # seconds without a heartbeat after which a worker counts as dead
-TITLE_LENGTH = 200
+_TITLE_LENGTH = 200
 
 # One tuple of statements per schema version: append one, never change one.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
+_MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """CREATE TABLE runs (
             id TEXT PRIMARY KEY, kind TEXT NOT NULL, title TEXT NOT NULL, config TEXT NOT NULL,
@@ -96,8 +96,8 @@ class Run:
 
 
 # Spelled out here because inside the class `list` is its own method.
-Runs: TypeAlias = list[Run]
-Steps: TypeAlias = list[dict[str, Any]]
+_Runs: TypeAlias = list[Run]
+_Steps: TypeAlias = list[dict[str, Any]]
 
 
 class RunStore:
@@ -105,7 +105,7 @@ class RunStore:
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = (paths.home() / "runs" if root is None else Path(root)).absolute()
-        self._database = open_database(self.root / "runs.db", MIGRATIONS)
+        self._database = open_database(self.root / "runs.db", _MIGRATIONS)
 
     # ---- reading
 
@@ -119,7 +119,7 @@ class RunStore:
             raise InputError(f"There is no run {run_id!r} here; it may have been deleted, list the runs.")
         return row
 
-    def list(self, kind: str | None = None, owner: str | None = None) -> Runs:
+    def list(self, kind: str | None = None, owner: str | None = None) -> _Runs:
         """Newest first; of one kind and one owner if given."""
         with self._database.transaction() as database:
             rows = database.execute(
@@ -129,7 +129,7 @@ class RunStore:
             ).fetchall()
         return [self._read(row) for row in rows]
 
-    def steps(self, run_id: str) -> Steps:
+    def steps(self, run_id: str) -> _Steps:
         """The records of all finished iterations, in order; iteration 0 is the state before."""
         with self._database.transaction() as database:
             rows = database.execute(
@@ -183,15 +183,14 @@ class RunStore:
         owner: str | None = None,
         address: str | None = None,
     ) -> Run:
-        """Write a new run down; `launch` starts it. `config["device"]` decides which queue it joins.
+        """Write a new run down; `core.runs.engine.launch` starts it. `config["device"]` decides which queue it joins.
 
         Its id cannot be guessed: on a public server it is the key to the run.
         """
         now = time.time()
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now)) + f"{int(now % 1 * 1000):03d}"
         run_id = f"{stamp}-{secrets.token_hex(8)}"
-        device = config.get("device") or "auto"  # to say what that is would mean importing torch
-        row = (run_id, kind, _title(title), json.dumps(config), now, now, owner, str(device), address)
+        row = (run_id, kind, _title(title), json.dumps(config), now, now, owner, _device(config), address)
         folder = self.folder(run_id)
         try:
             with files.storage_errors(self.root):
@@ -248,10 +247,13 @@ class RunStore:
         with self._database.transaction(write=True) as database:
             database.execute("DELETE FROM runs WHERE id = ?", [run_id])
 
-    def queue_up(self, run_id: str) -> int:
-        """Put a new or a resumable run at the end of its queue; returns the number of this attempt."""
-        now = time.time()
-        if self.get(run_id).resumable:  # its worker may have been silent for too long, and yet live
+    def queue_up(self, run_id: str, queue: str | None = None) -> int:
+        """Put a new or a resumable run at the end of its queue; returns the number of this attempt.
+
+        queue : None is its device's; a cluster's runs have one of their own and hold no slot of this machine.
+        """
+        now, run = time.time(), self.get(run_id)
+        if run.resumable:  # its worker may have been silent for too long, and yet live
             _end(self._row(run_id))
         with self._database.transaction(write=True) as database:
             row = self._mine(database, run_id, None)
@@ -262,6 +264,7 @@ class RunStore:
                 )
             last = database.execute("SELECT max(ticket) FROM runs").fetchone()[0]
             values = {"status": "queued", "attempt": row["attempt"] + 1, "ticket": last + 1, "heartbeat": now}
+            values["device"] = queue or _device(run.config)
             cleared = dict.fromkeys(("pid", "pid_created", "host", "error", "ended", "seconds_left"))
             self._set(database, run_id, **values, **cleared, message="starting")
         return row["attempt"] + 1
@@ -278,7 +281,7 @@ class RunStore:
     def try_start(self, run_id: str, attempt: int, limit: int) -> int:
         """Take one of `limit` slots of the device: 0 when the run may start, else how many runs it waits for.
 
-        First come, first served, but owners take turns (core/runs/queue.py); a run whose worker is dead holds no slot.
+        First come, first served, but owners take turns (`_runs_ahead`); a run whose worker is dead holds no slot.
         """
         with self._database.transaction(write=True) as database:
             mine = self._mine(database, run_id, attempt)
@@ -294,11 +297,10 @@ class RunStore:
                 for who in ("owner", "address")
             )
             served = dict(map(tuple, database.execute(last, [mine["device"]])))
-            ahead = queue.runs_ahead(others, mine, served)
+            ahead = _runs_ahead(others, mine, served)
             if len(ahead) >= limit:  # only then is it worth asking who of them lives
-                ahead = queue.runs_ahead(
-                    [row for row in others if _status(row) in ACTIVE_STATUSES], mine, served
-                )
+                living = [row for row in others if _status(row) in ACTIVE_STATUSES]
+                ahead = _runs_ahead(living, mine, served)
             if len(ahead) < limit:
                 now = time.time()
                 started = mine["started"] or now
@@ -365,32 +367,6 @@ class RunStore:
         database.execute(f"UPDATE runs SET {columns} WHERE id = ?", [*values.values(), run_id])
 
 
-def launch(store: RunStore, run_id: str, module: str = "core.worker") -> Run:
-    """Start a run in a process of its own, or go on with one after its last finished iteration.
-
-    It may wait in the queue of its device first. `module` is what the process runs (tests have their own).
-    """
-    attempt = store.queue_up(run_id)
-    try:
-        worker = processes.start_module(
-            module, [str(store.root), run_id, str(attempt)], store.folder(run_id) / "log.txt"
-        )
-    except OSError as error:
-        sentence = f"The worker of run {run_id} cannot be started ({error}); free some memory and disk, then resume it."
-        store.conclude(run_id, attempt, "failed", sentence)
-        raise InputError(sentence) from error
-    with suppress(
-        AttemptSuperseded
-    ):  # the worker claims too: this is for one that dies before its first word
-        store.claim(run_id, attempt, worker)
-    return store.get(run_id)
-
-
-def resume(store: RunStore, run_id: str) -> Run:
-    """Go on with an interrupted, stopped or failed run after its last finished iteration."""
-    return launch(store, run_id)
-
-
 def parallel_runs() -> int:
     """How many runs may work on one device at a time: `$CROSSMATCH_PARALLEL_RUNS`, default 1."""
     text = os.environ.get("CROSSMATCH_PARALLEL_RUNS", "1")
@@ -414,13 +390,52 @@ def _identity(row: sqlite3.Row) -> processes.ProcessIdentity:
     return processes.ProcessIdentity(row["pid"], row["pid_created"], row["host"])
 
 
+def _runs_ahead(
+    others: Sequence[sqlite3.Row], mine: sqlite3.Row, served: Mapping[str | None, float | None]
+) -> list[sqlite3.Row]:
+    """The runs that go before `mine`: those at work, and of those that wait the ones whose turn comes first.
+
+    others : the device's other runs that work or wait. served : when each owner's and each address's last run began.
+
+    An address's first waiting run goes before anybody's second, where a run at work counts as its address's first;
+    among equals the address that was served longest ago is next, and then who asked first. Owners at one address take
+    turns in the same way. A run without an address is at one of its owner's; runs without owners are one's.
+    """
+    every = [*others, mine]
+
+    def own_turn(run: sqlite3.Row) -> tuple[int, float, int]:
+        own = (row for row in every if row["owner"] == run["owner"] and _who(row) == _who(run))
+        before = sum(_works(row) or row["ticket"] < run["ticket"] for row in own)
+        return before, served.get(run["owner"]) or 0.0, run["ticket"]
+
+    def turn(run: sqlite3.Row) -> tuple[int, float, int]:
+        own = (row for row in every if _who(row) == _who(run) and row["id"] != run["id"])
+        before = sum(_works(row) or own_turn(row) < own_turn(run) for row in own)
+        return before, served.get(_who(run)) or 0.0, run["ticket"]
+
+    return [row for row in others if _works(row) or turn(row) < turn(mine)]
+
+
+def _who(run: sqlite3.Row) -> str | None:
+    return run["address"] or run["owner"]
+
+
+def _works(run: sqlite3.Row) -> bool:
+    return run["status"] in ("running", "stopping")
+
+
 def _end(row: sqlite3.Row) -> None:
     if row["pid"] is not None:
         processes.kill_tree(_identity(row))
 
 
+def _device(config: Mapping[str, Any]) -> str:
+    """The queue that a run joins on this machine; to say which device `auto` is would mean importing torch."""
+    return str(config.get("device") or "auto")
+
+
 def _title(text: str) -> str:
-    title = printable(" ".join(text.split())[:TITLE_LENGTH])
+    title = printable(" ".join(text.split())[:_TITLE_LENGTH])
     if not title:
         raise InputError("A run needs a title; give it some text.")
     return title

@@ -1,6 +1,6 @@
 """The run store as seen from a cluster: a node asks for its run, reports, and hands files in; no shared file system.
 
-One keeper lives on the driver's node, beside the store (`core.sweeps.ray` makes it a Ray actor; it is a plain
+It lives on the driver's node, beside the store (`core.sweeps.ray` makes it a Ray actor; it is a plain
 class). What arrives is written aside, checked against its checksum and given its name: whole or absent, as what a
 local worker writes. Only the newest attempt at a run may write; a node that was given up for lost and wakes up finds
 itself superseded.
@@ -62,7 +62,7 @@ class DriverStore:
             if run.status != "queued":
                 if run.live:
                     self.store.conclude(run_id, attempt, "interrupted")
-                attempt = enqueue(self.store, run_id)
+                attempt = self.store.queue_up(run_id, QUEUE)
             self.store.try_start(run_id, attempt, SLOTS)
         self._log(run_id, f"attempt {attempt} on {where}, after {len(self.store.steps(run_id))} iterations")
         return attempt, asdict(self.store.get(run_id))
@@ -180,19 +180,6 @@ class DriverStore:
         if not _TOKEN.fullmatch(token):
             raise InputError(f"{token!r} is not a token; send files through a RemoteStore.")
         return self.store.folder(run_id) / f".incoming-{token}"
-
-
-def enqueue(store: RunStore, run_id: str) -> int:
-    """Put a run into the cluster's queue, so that it takes no turn of runs on this machine; the attempt's number."""
-    attempt = store.queue_up(run_id)
-    set_queue(store, run_id, QUEUE)
-    return attempt
-
-
-def set_queue(store: RunStore, run_id: str, name: str) -> None:
-    """Move a run to a queue of the store: the cluster's, or back to its device's, where it can be resumed here."""
-    with store._database.transaction(write=True) as database:
-        store._set(database, run_id, device=name)
 
 
 def _sizes(folder: Path) -> dict[str, int]:

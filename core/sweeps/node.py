@@ -1,7 +1,7 @@
 """What runs on a node of the cluster: a cell, a shard of one, or the count of a benchmark's groups.
 
-`call` asks the keeper (`core.sweeps.driver_store`). Nothing here knows Ray: what goes wrong is answered with a status
-and a sentence, so that Ray tries again where a node or a process was lost, and only there.
+`call` asks the driver's store (`core.sweeps.driver_store`). Nothing here knows Ray: what goes wrong is answered with a
+status and a sentence, so that Ray tries again where a node or a process was lost, and only there.
 """
 
 from __future__ import annotations

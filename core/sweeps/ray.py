@@ -16,21 +16,21 @@ from typing import Any, NamedTuple
 
 from core.base import paths
 from core.base.errors import InputError
-from core.runs.store import AttemptSuperseded, RunStore
-from core.sweeps import node as tasks
-from core.sweeps.driver_store import SLOTS, DriverStore, enqueue
+from core.runs.store import AttemptSuperseded, Run, RunStore
+from core.sweeps import node
+from core.sweeps.cells import CellState, run_sweep
+from core.sweeps.driver_store import QUEUE, SLOTS, DriverStore
 from core.sweeps.evaluate import EvaluationRun, shard_path
 from core.sweeps.plan import SweepPlan
-from core.sweeps.store import CellState, is_active, new_run, save_plan, states
 
 log = logging.getLogger("crossmatch.sweep")
 
-MAX_IN_FLIGHT = 256  # cells that are in the cluster's hands at a time
-HEARTBEAT_SECONDS = 10.0  # seconds between heartbeats of what waits there
+_MAX_TASKS = 256  # that are in the cluster's hands at a time before another cell is handed over
+_HEARTBEAT_SECONDS = 10.0  # seconds between heartbeats of what waits there
 _STORE_ACTOR = {"num_cpus": 0, "max_concurrency": 8, "max_restarts": 3, "max_task_retries": 3}
 
 
-class RemoteTask(NamedTuple):
+class _Task(NamedTuple):
     """What a task that is in the cluster's hands is for."""
 
     run: str
@@ -40,29 +40,31 @@ class RemoteTask(NamedTuple):
 def run_on_ray(
     store: RunStore,
     plan: SweepPlan,
-    work: tasks.Work,
+    work: node.Work,
     address: str | None = None,
-    tell: Callable[[str], None] | None = None,
+    report: Callable[[str], None] | None = None,
     pause: float = 0.5,
-    look: Callable[[], None] | None = None,
+    after_pause: Callable[[], None] | None = None,
 ) -> list[CellState]:
-    """Run every cell that is not finished on a Ray cluster and wait for it; the states as they stand then.
+    """`run_sweep` on a Ray cluster.
 
     work : what a node does with a run, `core.worker.work`. address : of the cluster; None takes $RAY_ADDRESS, else
-    starts one on this machine. Other arguments, and what is
-    done with finished, live and interrupted cells, as in `core.sweeps.local.run_locally`. A lost node's tasks are tried
-    again elsewhere, up to `plan.retries` times, and go on after their newest checkpoint. Whoever is interrupted here
-    ends the tasks; their runs go on when the sweep is started again.
+    starts one on this machine. A lost node's tasks are tried again elsewhere, up to `plan.retries` times, and go on
+    after their newest checkpoint. Whoever is interrupted here ends the tasks; their runs go on when the sweep is
+    started again.
     """
     ray = _ray()
-    save_plan(store, plan)
     with _connected(ray, address):
-        driver = _Driver(ray, store, plan, work, tell or (lambda text: None))
+        cluster = _Cluster(ray, store, plan, work)
+        most = cluster.gpus_of_a_node()
+        if report is not None and plan.gpus > most:
+            report(
+                f"no node has {plan.gpus:g} GPUs (the most is {most:g}); tasks wait until such a node joins"
+            )
         try:
-            driver.work(pause, look)
+            return run_sweep(store, plan, cluster, report, pause, after_pause)
         finally:
-            driver.let_go()
-    return states(store, plan)
+            cluster.let_go()
 
 
 def _ray() -> Any:
@@ -99,12 +101,12 @@ def _connected(ray: Any, address: str | None) -> Iterator[None]:
         ray.shutdown()
 
 
-def _asker(ray: Any, run_id: str, keeper: Any) -> Callable[..., Any]:
-    """What tasks call the keeper with: its sentences come through, and a keeper that is gone ends the attempt."""
+def _caller(ray: Any, run_id: str, driver_store: Any) -> Callable[..., Any]:
+    """What tasks call the driver's store with: its sentences come through; a store that is gone ends the attempt."""
 
     def call(method: str, *arguments: Any) -> Any:
         try:
-            return ray.get(getattr(keeper, method).remote(*arguments))
+            return ray.get(getattr(driver_store, method).remote(*arguments))
         except ray.exceptions.RayTaskError as error:
             if isinstance(error.cause, AttemptSuperseded):
                 raise AttemptSuperseded(run_id) from None
@@ -117,84 +119,71 @@ def _asker(ray: Any, run_id: str, keeper: Any) -> Callable[..., Any]:
     return call
 
 
-def _cell_task(keeper: Any, run_id: str, work: tasks.Work) -> tasks.Outcome:
+def _cell_task(driver_store: Any, run_id: str, work: node.Work) -> node.Outcome:
     ray = _ray()
     where = f"{platform.node()} (node {ray.get_runtime_context().get_node_id()})"
-    return tasks.run_cell(_asker(ray, run_id, keeper), run_id, where, work)
+    return node.run_cell(_caller(ray, run_id, driver_store), run_id, where, work)
 
 
-def _shard_task(keeper: Any, run: dict[str, Any], attempt: int, first: int, end: int) -> tasks.Outcome:
-    return tasks.score_part(_asker(_ray(), run["id"], keeper), run, attempt, first, end)
+def _shard_task(driver_store: Any, run: dict[str, Any], attempt: int, first: int, end: int) -> node.Outcome:
+    return node.score_part(_caller(_ray(), run["id"], driver_store), run, attempt, first, end)
 
 
-class _Driver:
-    """Cells on their way through the cluster."""
+class _Cluster:
+    """The place of a sweep's cells on their way through a cluster: a `core.runs.engine.Place`."""
 
-    def __init__(
-        self, ray: Any, store: RunStore, plan: SweepPlan, work: tasks.Work, say: Callable[[str], None]
-    ) -> None:
-        self.ray, self.store, self.plan, self.cell_work, self.say = ray, store, plan, work, say
-        self.flights: dict[Any, RemoteTask] = {}  # by Ray's reference to the outcome
-        self.held: dict[
-            str, int
-        ] = {}  # runs that wait or are in shards -> attempt: the driver's heart beats for them
+    def __init__(self, ray: Any, store: RunStore, plan: SweepPlan, work: node.Work) -> None:
+        self.ray, self.store, self.plan, self.work = ray, store, plan, work
+        self.tasks: dict[Any, _Task] = {}  # by Ray's reference to the outcome
+        # Runs that wait or are in shards -> attempt: the driver's heart beats for them.
+        self.attempts: dict[str, int] = {}
         self.shards: dict[str, list[bool]] = {}  # of a run: whether each that has come back was scored
         self.pending: dict[str, int] = {}  # of a run: shards still out
-        self.beaten = 0.0
-        here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        self.last_heartbeat = 0.0
+        affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        here = affinity(ray.get_runtime_context().get_node_id(), soft=False)
         models = [m for m in {cell.job.model for cell in plan.cells} if os.path.isabs(m)]
         cache = str(paths.home() / "cache" / "scores.sqlite")
-        where = here(ray.get_runtime_context().get_node_id(), soft=False)
-        made = ray.remote(DriverStore).options(**_STORE_ACTOR, scheduling_strategy=where)
-        self.keeper = made.remote(str(store.root), tasks.code_version(), models, cache)
-        self._check_gpus()
+        actor = ray.remote(DriverStore).options(**_STORE_ACTOR, scheduling_strategy=here)
+        self.driver_store = actor.remote(str(store.root), node.code_version(), models, cache)
 
-    def _check_gpus(self) -> None:
-        most = max((node["Resources"].get("GPU", 0) for node in self.ray.nodes() if node["Alive"]), default=0)
-        if self.plan.gpus > most:
-            self.say(
-                f"no node has {self.plan.gpus:g} GPUs (the most is {most:g}); tasks wait until such a node joins"
-            )
+    def gpus_of_a_node(self) -> float:
+        """The most that any node has."""
+        nodes = (each["Resources"] for each in self.ray.nodes() if each["Alive"])
+        return max((resources.get("GPU", 0) for resources in nodes), default=0)
 
-    def work(self, pause: float, look: Callable[[], None] | None) -> None:
-        """Hand cells over, take outcomes in, until there are none."""
-        found = states(self.store, self.plan)
-        waiting = [state for state in found if not state.done]
-        elsewhere = {state.run.id for state in waiting if state.run is not None and state.run.live}
-        waiting = [state for state in waiting if state.run is None or state.run.id not in elsewhere]
-        done = sum(state.done for state in found)
-        self.say(f"{done} of {len(found)} cells are done, {len(elsewhere)} running elsewhere")
-        while waiting or self.flights or elsewhere:
-            while waiting and len(self.flights) < MAX_IN_FLIGHT:
-                self._hand_over(waiting.pop(0))
-            self._take_in(pause)
-            self._beat()
-            elsewhere = {run_id for run_id in elsewhere if is_active(self.store, run_id)}
-            if look is not None:
-                look()
+    def has_room(self, working: int) -> bool:
+        return len(self.tasks) < _MAX_TASKS
 
-    def let_go(self) -> None:
-        """What has not come back is interrupted; nobody works for it once the keeper is gone."""
-        for ref, flight in self.flights.items():
-            with suppress(Exception):
-                self.ray.cancel(ref, force=flight.what != "count")
-        self.ray.kill(self.keeper)
-        for flight in self.flights.values():
-            self._end(flight.run, "interrupted", None)
-
-    # ---- out
-
-    def _hand_over(self, state: CellState) -> None:
-        run = state.run or new_run(self.store, state.cell, self.plan.name)
-        self.held[run.id] = enqueue(self.store, run.id)
-        self.say(f"submitted {run.id}  {run.title}")
+    def start(self, store: RunStore, run: Run) -> str:
+        self.attempts[run.id] = store.queue_up(run.id, QUEUE)
         if run.kind == EvaluationRun.kind:
-            self._submit(run.id, "count", tasks.count_groups, run.config, gpus=0)
+            self._submit(run.id, "count", node.count_groups, run.config, gpus=0)
         else:
             self._submit_cell(run.id)
+        return "submitted"
+
+    def holds(self, run_id: str) -> bool:
+        return any(task.run == run_id for task in self.tasks.values())
+
+    def wait(self, seconds: float) -> None:
+        if self.tasks:
+            self._take_in(seconds)
+        else:
+            time.sleep(seconds)
+        self._beat()
+
+    def let_go(self) -> None:
+        """What has not come back is interrupted; nobody works for it once the store is gone."""
+        for ref, task in self.tasks.items():
+            with suppress(Exception):
+                self.ray.cancel(ref, force=task.what != "count")
+        self.ray.kill(self.driver_store)
+        for task in self.tasks.values():
+            self._end(task.run, "interrupted", None)
 
     def _submit_cell(self, run_id: str, gpus: float | None = None) -> None:
-        self._submit(run_id, "cell", _cell_task, self.keeper, run_id, self.cell_work, gpus=gpus)
+        self._submit(run_id, "cell", _cell_task, self.driver_store, run_id, self.work, gpus=gpus)
 
     def _submit(
         self, run_id: str, what: str, function: Any, *arguments: Any, gpus: float | None = None
@@ -202,59 +191,47 @@ class _Driver:
         wanted = self.plan.gpus if gpus is None else gpus
         options = {"num_gpus": wanted, "num_cpus": self.plan.cpus, "max_retries": self.plan.retries}
         ref = self.ray.remote(function).options(**options, name=f"{what} {run_id}").remote(*arguments)
-        self.flights[ref] = RemoteTask(run_id, what)
+        self.tasks[ref] = _Task(run_id, what)
 
-    # ---- in
-
-    def _take_in(self, pause: float) -> None:
-        if not self.flights:
-            time.sleep(pause)
-            return
-        ready, _ = self.ray.wait(list(self.flights), num_returns=len(self.flights), timeout=pause)
+    def _take_in(self, seconds: float) -> None:
+        """Wait so long at most, and take in every outcome that has come."""
+        ready, _ = self.ray.wait(list(self.tasks), num_returns=len(self.tasks), timeout=seconds)
         for ref in ready:
-            flight = self.flights.pop(ref)
+            task = self.tasks.pop(ref)
             try:
-                first, error = self.ray.get(ref)
+                answer, error = self.ray.get(ref)
             except Exception as problem:  # the last retry was lost too, or a mistake of ours
                 sentence = str(problem).strip().splitlines()[-1:]
-                first, error = "failed", ": ".join([type(problem).__name__, *sentence])
-                log.warning("%s %s: %s", flight.what, flight.run, problem)
+                answer, error = "failed", ": ".join([type(problem).__name__, *sentence])
+                log.warning("%s %s: %s", task.what, task.run, problem)
             with suppress(InputError):  # it was deleted meanwhile
-                self._is_back(flight, first, error)
-
-    def _is_back(self, flight: RemoteTask, first: Any, error: str | None) -> None:
-        if flight.what == "count":
-            self._count_is_back(flight.run, first, error)
-        elif flight.what == "shard":
-            self._shard_is_back(flight.run, first, error)
-        else:
-            self._cell_is_back(flight.run, first, error)
+                if task.what == "shard":
+                    self._shard_is_back(task.run, answer, error)
+                elif task.what == "count" and error is None:
+                    self._count_is_back(task.run, answer)
+                else:
+                    self._cell_is_back(task.run, "failed" if error else answer, error)
 
     def _cell_is_back(self, run_id: str, status: str, error: str | None) -> None:
-        self.held.pop(run_id, None)
+        self.attempts.pop(run_id, None)
         if status == "failed":
             self._end(run_id, status, error)  # where the task itself could not say so
-        run = self.store.get(run_id)
-        self.say(f"{run.status} {run.id}  {run.title}" + (f": {run.error}" if run.error else ""))
 
-    def _count_is_back(self, run_id: str, n: int, error: str | None) -> None:
+    def _count_is_back(self, run_id: str, n: int) -> None:
         """Hand the shards over that are not there yet; the cell itself where there is one shard at most."""
-        if error is not None:
-            self._cell_is_back(run_id, "failed", error)
-            return
-        run = self.store.get(run_id)
-        parts = EvaluationRun.read(run.config).shards(n)
-        todo = [p for p in parts if not shard_path(self.store.folder(run_id), *p).is_file()]
-        if len(parts) == 1 or not todo:
+        run, folder = self.store.get(run_id), self.store.folder(run_id)
+        shards = EvaluationRun.read(run.config).shards(n)
+        missing = [shard for shard in shards if not shard_path(folder, *shard).is_file()]
+        if len(shards) == 1 or not missing:
             self._submit_cell(run_id)
-            return
-        if run.status != "queued":  # stopped meanwhile
+        elif run.status != "queued" or run_id not in self.attempts:  # stopped or resumed elsewhere meanwhile
             self._cell_is_back(run_id, run.status, None)
-            return
-        self.store.try_start(run_id, self.held[run_id], SLOTS)
-        self.shards[run_id], self.pending[run_id] = [True] * (len(parts) - len(todo)), len(todo)
-        for part in todo:
-            self._submit(run_id, "shard", _shard_task, self.keeper, run.record(), self.held[run_id], *part)
+        else:
+            attempt = self.attempts[run_id]
+            self.store.try_start(run_id, attempt, SLOTS)
+            self.shards[run_id], self.pending[run_id] = [True] * (len(shards) - len(missing)), len(missing)
+            for shard in missing:
+                self._submit(run_id, "shard", _shard_task, self.driver_store, run.record(), attempt, *shard)
 
     def _shard_is_back(self, run_id: str, status: str, error: str | None) -> None:
         """The last one hands the cell over, which only has to measure; a failure ends the run, and so the others."""
@@ -262,13 +239,12 @@ class _Driver:
         self.shards[run_id].append(status == "finished")
         if error is not None:
             self._end(run_id, "failed", error)
-        if self.pending[run_id]:
-            return
-        if all(self.shards[run_id]):
-            self._submit_cell(run_id, gpus=0)
-        else:
-            self._end(run_id, "stopped", None)
-            self._cell_is_back(run_id, "stopped", None)
+        if not self.pending[run_id]:
+            if all(self.shards[run_id]):
+                self._submit_cell(run_id, gpus=0)
+            else:
+                self._end(run_id, "stopped", None)
+                self._cell_is_back(run_id, "stopped", None)
 
     def _end(self, run_id: str, status: str, error: str | None) -> None:
         """A run's last word, where nobody else has said it."""
@@ -279,17 +255,17 @@ class _Driver:
 
     def _beat(self) -> None:
         """A heartbeat for every run that waits for a node, or whose shards are out."""
-        if time.monotonic() - self.beaten < HEARTBEAT_SECONDS:
+        if time.monotonic() - self.last_heartbeat < _HEARTBEAT_SECONDS:
             return
-        self.beaten = time.monotonic()
-        for run_id, attempt in list(self.held.items()):
+        self.last_heartbeat = time.monotonic()
+        for run_id, attempt in list(self.attempts.items()):
             phase = "queued"
             progress: dict[str, Any] = {"message": "waiting for the cluster"}
             if run_id in self.shards:
                 back, out = len(self.shards[run_id]), self.pending[run_id]
-                told = f"{back} of {back + out} shards are scored"
-                phase, progress = "running", {"message": told, "fraction": 0.99 * back / (back + out)}
+                message = f"{back} of {back + out} shards are scored"
+                phase, progress = "running", {"message": message, "fraction": 0.99 * back / (back + out)}
             try:
                 self.store.beat(run_id, attempt, phase, **progress)
             except InputError:  # a node has taken it up, or it was deleted
-                del self.held[run_id]
+                del self.attempts[run_id]

@@ -1,6 +1,6 @@
 """The run store's interface on a node that has no store: `core.worker` works there with the loop it has at home.
 
-Files are written to a scratch folder and handed to the keeper before the record that names them.
+Files are written to a scratch folder and handed to the driver's store before the record that names them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from core.runs.store import Run
 
 Call = Callable[
     ..., Any
-]  # call("beat", ...) asks the keeper; raises InputError and Superseded as the store does
+]  # call("beat", ...) asks the driver's store; raises InputError and AttemptSuperseded as the store does
 
 CHUNK = 8 << 20  # bytes that travel at a time
 HEARTBEAT_SECONDS = (

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from core.base.errors import InputError, unknown_name
+from core.base.errors import InputError
 
-LARGEST = (
-    1 << 18
-)  # bytes of a file: more would take seconds to read, and lists far more than a sweep may have
+# Bytes of a file: more would take seconds to read, and lists far more than a sweep may have.
+_LARGEST = 1 << 18
 
 
 class _Loader(yaml.SafeLoader):
@@ -54,12 +52,12 @@ def read_mapping(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file. Raises InputError, with the line, where it is not one."""
     try:
         with open(path, "rb") as file:
-            data = file.read(LARGEST + 1)
+            data = file.read(_LARGEST + 1)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); give a sweep's YAML file.") from None
-    if len(data) > LARGEST:
+    if len(data) > _LARGEST:
         raise InputError(
-            f"{path} is larger than {LARGEST >> 10} KiB; a sweep's file lists names and settings."
+            f"{path} is larger than {_LARGEST >> 10} KiB; it may list names and settings, no more."
         )
     return parse_mapping(data, str(path))
 
@@ -67,49 +65,13 @@ def read_mapping(path: Path) -> dict[str, Any]:
 def parse_mapping(data: bytes | str, name: str) -> dict[str, Any]:
     """As `read_mapping`, of a file's content; `name` is what errors call it."""
     try:
-        found = yaml.load(data, Loader=_Loader)  # a SafeLoader
+        content = yaml.load(data, Loader=_Loader)  # a SafeLoader
     except yaml.MarkedYAMLError as error:
         line = "" if error.problem_mark is None else f", line {error.problem_mark.line + 1}"
         raise InputError(f"{name}{line}: {error.problem}; fix the YAML.") from None
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
         first = str(error).strip().splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{name} is not readable YAML ({first}); fix it.") from None
-    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+    if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
         raise InputError(f"{name} must be a mapping with keys such as kind, models and benchmarks.")
-    return found
-
-
-def check_keys(found: Mapping[Any, Any], known: Iterable[str], where: str) -> None:
-    """Raise InputError for the first key that is not known, with the nearest one that is."""
-    options = list(known)
-    for key in found:
-        if key not in options:
-            raise unknown_name(f"key in {where}:", str(key), options)
-
-
-def text(value: Any, key: str, where: str) -> str:
-    """A text that is not empty."""
-    if not isinstance(value, str) or not value.strip():
-        raise InputError(f"{where}: {key} is {value!r}; it must be a name.")
-    return value.strip()
-
-
-def texts(value: Any, key: str, where: str) -> list[str]:
-    """One name or a list of different names."""
-    found = [text(each, key, where) for each in (value if isinstance(value, list) else [value])]
-    if not found:
-        raise InputError(f"{where}: {key} is empty; name at least one.")
-    twice, count = Counter(found).most_common(1)[0]
-    if count > 1:
-        raise InputError(f"{where}: {key} names {twice!r} twice; leave one out.")
-    return found
-
-
-def number(value: Any, key: str, where: str, least: float, whole: bool = False) -> float:
-    """A number, `least` or more."""
-    fits = isinstance(value, int) or (isinstance(value, float) and not whole and value < float("inf"))
-    if isinstance(value, bool) or not fits or value < least:
-        raise InputError(
-            f"{where}: {key} is {value!r}; it must be a {'whole ' * whole}number, {least} or more."
-        )
-    return value
+    return content

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from core.base.errors import InputError
 from core.runs.description import RunDescription
 from core.runs.engine import start
-from core.runs.store import RESUMABLE_STATUSES, Run, RunStore, resume
+from core.runs.store import Run, RunStore
 from core.ttm.run import adaptation
 
 if TYPE_CHECKING:
@@ -40,22 +40,10 @@ def seeded(run: _Described, count: int, group: str | None = None) -> list[_Descr
     return [run.with_seed(run.seed + i, group) for i in range(count)]
 
 
-def launch_seeds(
-    store: RunStore,
-    title: str,
-    run: RunDescription,
-    count: int = 4,
-    owner: str | None = None,
-    group: str | None = None,
-) -> tuple[str, list[Run]]:
-    """Start a description over `count` seeds in the background; the group's id and its runs, which queue up.
-
-    group : the id of a group to add these seeds to; None makes one.
-    """
-    group = group or new_group()
-    return group, [
-        start(store, f"{title} · seed {each.seed}", each, owner) for each in seeded(run, count, group)
-    ]
+def launch_seeds(store: RunStore, title: str, run: RunDescription, count: int) -> tuple[str, list[Run]]:
+    """Start a description over `count` seeds in the background; the group's id and its runs, which queue up."""
+    group = new_group()
+    return group, [start(store, f"{title} · seed {each.seed}", each) for each in seeded(run, count, group)]
 
 
 def new_group() -> str:
@@ -63,12 +51,12 @@ def new_group() -> str:
     return f"g-{secrets.token_hex(4)}"
 
 
-def group_runs(store: RunStore, group: str, owner: str | None = None) -> list[Run]:
+def group_runs(store: RunStore, group: str) -> list[Run]:
     """The runs of a group, by seed; InputError where there are none."""
-    found = [run for run in store.list(owner=owner) if run.config.get("group") == group]
-    if not found:
+    runs = [run for run in store.list() if run.config.get("group") == group]
+    if not runs:
         raise InputError(f"There is no group of runs {group!r} here; list the runs.")
-    return sorted(found, key=seed_of)
+    return sorted(runs, key=seed_of)
 
 
 class SeedGroup(NamedTuple):
@@ -116,13 +104,6 @@ def sweeps(runs: Sequence[Run]) -> list[SeedGroup]:
 def seed_of(run: Run) -> int:
     """The seed of a run of any kind; 0 for one that has none."""
     return run.config.get(run.kind, {}).get("seed", 0)
-
-
-def resume_group(store: RunStore, group: str) -> list[Run]:
-    """Go on with every run of a group that was stopped, interrupted or failed; the group's runs."""
-    return [
-        resume(store, run.id) if run.status in RESUMABLE_STATUSES else run for run in group_runs(store, group)
-    ]
 
 
 def summary(records: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
