@@ -11,7 +11,7 @@ from core.papers.shipped_results import measured
 from core.papers.table_rows import Records
 from core.papers.tables import SEEDS, TABLES, TableCell, TableLine, lines
 from core.runs.description import RunDescription
-from core.runs.engine import PlannedRun, ThisMachine, launch, run_all, runs_that_count
+from core.runs.engine import PlannedRun, ThisMachine, run_all, runs_that_count
 from core.runs.store import Run, RunStore
 from core.ttm.seeds import SeedSpread, new_group, seed_of, spread
 
@@ -194,13 +194,14 @@ def _mean(cell: TableCell, found: Sequence[Mapping[int, Records]], seed: int) ->
     return None if any(value is None for value, _ in parts) else sum(v * w for v, w in parts if v is not None)
 
 
-def start_line(store: RunStore, status: LineStatus) -> list[Run]:
+def start_line(store: RunStore, status: LineStatus) -> None:
     """Launch what a line still needs, in the background: resume what was interrupted, start the seeds that are missing.
 
-    Returns the runs that were launched; none for a line that is done, or lacks data or weights.
+    Nothing is launched for a line that is done, or lacks data or weights.
     """
-    planned = [each for each in _planned(store, status) if each.run is None or each.run.resumable]
-    return [launch(store, each.write_down(store).id) for each in planned]
+    for each in _planned(store, status):
+        if each.run is None or each.run.resumable:
+            ThisMachine().start(store, each.write_down(store))
 
 
 def _planned(store: RunStore, status: LineStatus) -> list[PlannedRun]:
