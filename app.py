@@ -90,11 +90,11 @@ def page() -> None:
     selection: dict[str, object] = {"split": "test", "model": models[0], "tag": []}
     left, right = st.columns([3, 2], gap="large")
     with right:
-        st.subheader("Start here", anchor=False)
+        st.header("Start here", anchor=False)
         first = st.container()
         more_buttons(selection)
     with left:
-        st.subheader(f"The built-in model, `{models[0]}`", anchor=False)
+        st.header(f"The built-in model, `{models[0]}`", anchor=False)
         evaluations = {name: ui.evaluate(ui.whole_test_set(name, models[0])) for name in SETS}
         numbers(evaluations)
     name, group = clearest_disagreement(evaluations)
@@ -107,7 +107,7 @@ def page() -> None:
 def one_group(evaluation: Evaluation, groups: GroupSet, group: str) -> None:
     """One group, drawn: why the two metrics disagree."""
     index = evaluation.ids.index(group)
-    st.subheader("One group, two verdicts", anchor=False)
+    st.header("One group, two verdicts", anchor=False)
     data = evaluation.group(index)
     left, right = st.columns([3, 2], gap="large")
     with left:

@@ -29,7 +29,7 @@ def overview() -> None:
 
 def words() -> None:
     """The glossary, searchable."""
-    st.subheader("Glossary", anchor=False)
+    st.header("Glossary", anchor=False)
     wanted = st.text_input(
         "Search the glossary", key="term", bind="query-params", placeholder="margin"
     ).lower()

@@ -103,13 +103,13 @@ def detail(evaluation: Evaluation, groups: GroupSet, index: int) -> None:
     hide = toolbar(list(evaluation.ids), index)
     revealed_ids = st.session_state.setdefault("revealed", set())
     revealed = not hide or group.id in revealed_ids
-    st.subheader(escape_markdown(group.id), anchor=False)
+    st.header(escape_markdown(group.id), anchor=False)
     left, right = st.columns([3, 2], gap="large")
     with left:
         student = guess(group, revealed) if hide else None
         ui.draw_group(group, data, revealed, student)
         if revealed:
-            st.markdown("##### Verdicts, with this group's numbers")
+            st.markdown("### Verdicts, with this group's numbers")
             st.html(group_html.verdicts_html(data))
     with right:
         if not revealed:
@@ -167,7 +167,7 @@ def matrix(group: Group, data: GroupData) -> None:
         cells = st.session_state[chart_key].selection.get("cell") or []
         st.session_state["pair"] = f"{cells[0]['image']}–{cells[0]['caption']}" if cells else None
 
-    st.markdown("##### Scores: images × captions")
+    st.markdown("### Scores: images × captions")
     st.altair_chart(
         heatmap(data),
         key=chart_key,

@@ -69,7 +69,7 @@ def cards(evaluation: Evaluation) -> None:
 
 def contingency(evaluation: Evaluation, browsable: bool) -> None:
     """The two metrics on the same groups, in a 2x2 table."""
-    st.subheader("The same groups under both metrics", anchor=False)
+    st.header("The same groups under both metrics", anchor=False)
     match, score = (evaluation.outcomes[name].value == 1 for name in (GROUP_MATCH, GROUP_SCORE))
     n = len(match)
     table = pd.DataFrame(
@@ -105,7 +105,7 @@ def thresholds(evaluation: Evaluation, name: str) -> None:
 
 def threshold_section(evaluation: Evaluation, name: str) -> None:
     """What each threshold would select."""
-    st.subheader("Margins, and what a threshold selects", anchor=False)
+    st.header("Margins, and what a threshold selects", anchor=False)
     top = float(evaluation.matches.margin.max())
     if not len(threshold_curve(evaluation).threshold):
         st.info(
@@ -172,7 +172,7 @@ def slices(evaluation: Evaluation) -> None:
     names = [] if tags is None else [str(c) for c in tags.columns if 2 <= tags[c].nunique() <= MAX_SLICES]
     if not names:
         return
-    st.subheader("By tag", anchor=False)
+    st.header("By tag", anchor=False)
     if st.session_state.get("by") not in names:
         st.session_state.pop("by", None)
     tag = st.selectbox("Tag", names, key="by", bind="query-params", width=320)

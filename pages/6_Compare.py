@@ -73,7 +73,7 @@ def overview(a: Evaluation, b: Evaluation) -> None:
 
 def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
     """The groups in one class of the comparison, widest margin first."""
-    st.subheader("Where they differ", anchor=False)
+    st.header("Where they differ", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         names = yes_or_no(a.outcomes)
         metric = st.selectbox(
@@ -111,7 +111,7 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, names:
     """One group under both models, side by side."""
     group = groups[index]
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(escape_markdown(group.id), anchor=False, width="content")
+        st.header(escape_markdown(group.id), anchor=False, width="content")
         st.button("Close", on_click=ui.open_group, args=(None,), icon=":material/close:")
         ui.page_button(
             "Open in Groups", "pages/1_Groups.py", {"group": group.id}, icon=":material/grid_view:"

@@ -192,7 +192,7 @@ def needs(record: Mapping[str, Any]) -> None:
     found = table_html.missing_resources(record)
     if not found:
         return
-    st.subheader("What is missing", anchor=False)
+    st.header("What is missing", anchor=False)
     grid = st.grid(2, min_column_width=380, border=True)
     for item in found:
         with grid.cell():
@@ -223,7 +223,7 @@ def printed(paper: str, table: str) -> None:
     )
     known = table_html.data_states(paper, table)
     if known:
-        st.subheader("Its data", anchor=False)
+        st.header("Its data", anchor=False)
         for name, found in known.items():
             with st.expander(f"{name}: {'available' if not found.startswith('needs') else 'not available'}"):
                 st.caption(escape_markdown(shown(found)))

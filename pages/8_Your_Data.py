@@ -252,7 +252,7 @@ def scorer() -> None:
 
 
 def kept() -> None:
-    st.subheader("Your sets", anchor=False)
+    st.header("Your sets", anchor=False)
     own = user_sets.sets()
     if not own:
         st.caption("None yet.")
@@ -268,7 +268,7 @@ def kept() -> None:
                     args=(name,),
                     type="primary",
                 )
-    st.subheader("Score cache", anchor=False)
+    st.header("Score cache", anchor=False)
     path, count, size = doctor.cache_size()
     with st.container(horizontal=True, vertical_alignment="center", border=True):
         st.markdown(f"**{count}** scores · {doctor.human_bytes(size)}", help=escape_markdown(str(path)))
@@ -279,7 +279,7 @@ def kept() -> None:
             disabled=not count,
             icon=":material/delete:",
         )
-    st.subheader("This machine", anchor=False)
+    st.header("This machine", anchor=False)
     icons = {"ok": ":material/check:", "note": ":material/info:", "problem": ":material/error:"}
     with st.container(border=True, gap="xxsmall"):
         for finding in doctor.diagnose():

@@ -241,7 +241,7 @@ def curves(sweep: SeedGroup, store: RunStore) -> plots.TTMData:
 
 def compare(first: SeedGroup, second: SeedGroup, store: RunStore) -> dict[str, Any]:
     """Two laid over each other, and the difference on the same groups; the figure to take away."""
-    st.subheader("Compared", anchor=False)
+    st.header("Compared", anchor=False)
     both = dict(zip("AB", (first, second), strict=True))
     for letter, sweep in both.items():
         st.text(f"{letter}: {shared.group_label(sweep)}")

@@ -63,7 +63,7 @@ def fine(test):
 
 
 def text(test):
-    kinds = ("title", "subheader", "markdown", "caption", "text", "info", "success", "warning")
+    kinds = ("title", "header", "subheader", "markdown", "caption", "text", "info", "success", "warning")
     return "\n".join(str(e.value) for kind in kinds for e in getattr(test, kind))
 
 

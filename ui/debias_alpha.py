@@ -78,7 +78,7 @@ def _curve_figure(study: AlphaStudy, metric: str) -> go.Figure:
 def _curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: str) -> None:
     """The figure with a line at alpha, and what it shows."""
     moving_lines("alpha-line", {"alpha-curve": axis_position(alpha, figure.layout.xaxis.range)})
-    st.subheader("Every metric over alpha, exact", anchor=False)
+    st.header("Every metric over alpha, exact", anchor=False)
     best, label = study.best(metric), METRICS[metric].label
     chart(
         figure,
@@ -124,7 +124,7 @@ def _cards(study: AlphaStudy, alpha: float) -> None:
 
 def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -> int:
     """The shown group, at alpha 0 and at alpha; returns its index."""
-    st.subheader("One group, before and after", anchor=False)
+    st.header("One group, before and after", anchor=False)
     flips, ids = study.flips(alpha, metric), list(study.ids)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown("**Show a group that alpha**", width="content")
@@ -146,7 +146,7 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
     for column, value in zip(st.columns(2, gap="large"), (0.0, alpha), strict=True):
         data = study.evaluation(value).group(index)
         with column:
-            st.markdown(f"##### α = {value:.3f}")
+            st.markdown(f"### α = {value:.3f}")
             draw_group(group, data, size=220)
             st.html(group_html.matrix_html(data, f"Debiased log scores at alpha {value:.3f}"))
             outcomes = (
@@ -207,7 +207,7 @@ def _curve_table(study: AlphaStudy, metric: str) -> pd.DataFrame:
 
 def protocol(study: AlphaStudy) -> None:
     """The exact optimum and the validation protocol, side by side."""
-    st.subheader("Tuned and validated", anchor=False)
+    st.header("Tuned and validated", anchor=False)
     record = cached_on(study, "record", study.record)["metrics"]
     rows = []
     for name, row in record.items():

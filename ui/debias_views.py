@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def prior_view(inputs: DebiasInputs) -> None:
     """log P(t) of true and false captions, and which of the two cases this is."""
     likelihoods = inputs.study.frequency
-    st.subheader("How likely the captions are as text", anchor=False)
+    st.header("How likely the captions are as text", anchor=False)
     figure = alpha.frequency_figure(alpha.frequency_data(likelihoods.true, likelihoods.false))
     chart(
         figure,
@@ -100,7 +100,7 @@ def _held_out_text(study: AlphaStudy) -> str:
 
 def blind_view(selection: Selection) -> None:
     """How far a text-only model gets, beside the selected model."""
-    st.subheader("Can this benchmark be solved without the image?", anchor=False)
+    st.header("Can this benchmark be solved without the image?", anchor=False)
     models = blind_models()
     model = st.selectbox("Text-only model", models, key="blind", bind="query-params")
     if model is None:
@@ -129,7 +129,7 @@ def blind_view(selection: Selection) -> None:
 
 def tokens_view(model: str, groups: GroupSet) -> None:
     """Each word's log P with and without the image."""
-    st.subheader("What does the image add to each word?", anchor=False)
+    st.header("What does the image add to each word?", anchor=False)
     ids = list(groups.ids)
     chosen = pick_group(ids)
     group = groups[ids.index(chosen) if chosen else 0]
@@ -161,7 +161,7 @@ def tokens_view(model: str, groups: GroupSet) -> None:
 
 def samples_view(inputs: DebiasInputs) -> None:
     """How many images a prior needs."""
-    st.subheader("How many images does a prior need?", anchor=False)
+    st.header("How many images does a prior need?", anchor=False)
     path = assets() / "results" / "alpha_stability.json"
     if path.is_file():
         stored = json.loads(path.read_text())
@@ -204,7 +204,7 @@ def _draw_stability(rows: dict, key: str) -> None:
 
 def trainset_view() -> None:
     """Appendix A: retrieval inside the built-in captioner's own training set."""
-    st.subheader("On its own training set", anchor=False)
+    st.header("On its own training set", anchor=False)
     path = assets() / "results" / "alpha_trainset.json"
     if not path.is_file():
         st.info(
@@ -279,7 +279,7 @@ def _trainset_table(rows: list[dict]) -> pd.DataFrame:
 
 def retrieval_view() -> None:
     """Queries and images among all of a set: where texts differ most in how common they are."""
-    st.subheader("Among all captions of a set", anchor=False)
+    st.header("Among all captions of a set", anchor=False)
     path = assets() / "results" / "alpha_retrieval.json"
     if not path.is_file():
         st.info(

@@ -29,7 +29,7 @@ def forgetting_section(store: RunStore, run: Run) -> None:
     """The table and its figure; a button as long as nobody has measured it."""
     if run.status != "finished" or run.config.get("embeddings"):
         return
-    st.subheader("What adaptation costs", anchor=False)
+    st.header("What adaptation costs", anchor=False)
     table = cached_table(store.folder(run.id))
     if table is None:
         sets = unadapted_sets(str(run.config["benchmark"]))

@@ -107,7 +107,7 @@ def open_upload(upload: Any) -> None:
 def choose_columns(table: Table) -> ColumnMapping:
     """What each column means; the first guess goes by the names."""
     first, names = guess_columns(table.columns), list(table.columns)
-    st.subheader("What the columns mean", anchor=False)
+    st.header("What the columns mean", anchor=False)
     st.dataframe(_sample(table), hide_index=True, height=145)
     with st.container(border=True):
         left, right = st.columns(2)
@@ -204,7 +204,7 @@ def show_problems(staged: Staged) -> None:
 
 def show_preview(staged: Staged) -> None:
     groups = staged.preview(PREVIEWED)
-    st.subheader(f"The first {len(groups)} group{'s' * (len(groups) != 1)}", anchor=False)
+    st.header(f"The first {len(groups)} group{'s' * (len(groups) != 1)}", anchor=False)
     st.caption("Are the images and captions paired as you intended? The mark shows each image's caption.")
     columns = st.columns(2)
     for i, group in enumerate(groups):
@@ -221,7 +221,7 @@ def name_form(now: ImportSession) -> None:
     """The form that makes the staged set a benchmark."""
     staged = now.staged
     assert staged is not None
-    st.subheader("Give it a name", anchor=False)
+    st.header("Give it a name", anchor=False)
     with st.form("register", border=True):
         left, right = st.columns(2)
         name = left.text_input("Name", placeholder="kitchen-pairs", help="The benchmark will be mine/NAME.")

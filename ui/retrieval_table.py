@@ -41,7 +41,7 @@ def table() -> None:
             icon=":material/table:",
         )
     _forgetting()
-    st.subheader("The paper's table", anchor=False)
+    st.header("The paper's table", anchor=False)
     base = st.segmented_control(
         "Base", ["CLIP", "FLAVA"], default="CLIP", key="paperbase", bind="query-params"
     )
@@ -75,7 +75,7 @@ def _measured_strategies(data: retrieval.StrategiesData, seeds: int) -> None:
 
 def _bars(title: str, caption: str, data: retrieval.StrategiesData, said: str, key: str) -> None:
     """One side: the strategies as bars, and in words for who cannot see them."""
-    st.subheader(title, anchor=False)
+    st.header(title, anchor=False)
     st.caption(caption)
     values = ", ".join(
         f"{retrieval.label(n)} {v:.1f} %" for n, v in zip(data.strategies, data.value[2], strict=True)
@@ -114,7 +114,7 @@ def _forgetting() -> None:
     if not path.is_file():
         return
     rows = pd.read_csv(path)
-    st.subheader("What adaptation costs", anchor=False)
+    st.header("What adaptation costs", anchor=False)
     names = [name for name in METRICS if name in set(rows["metric"])]
     metric = st.selectbox(
         "Metric",

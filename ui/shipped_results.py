@@ -132,7 +132,7 @@ def _drawn(name: str, where: str) -> tuple[go.Figure, str]:
 
 def section() -> dict[str, Any]:
     """One figure at a time; returns it by name, to take away."""
-    st.subheader("On the built-in world", anchor=False)
+    st.header("On the built-in world", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.segmented_control(
             "Shipped results",

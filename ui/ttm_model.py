@@ -23,7 +23,7 @@ BIGGEST_ZIP = 1_500_000_000  # bytes of a model that a browser is handed as one 
 
 def adapted_model_section(store: RunStore, run: Run) -> None:
     """Name, use, download, push."""
-    st.subheader("The adapted model", anchor=False)
+    st.header("The adapted model", anchor=False)
     try:
         folder = adapted_model(store, run.id)
     except InputError as error:

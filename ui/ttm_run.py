@@ -48,7 +48,7 @@ PANELS = {
 def view(store: RunStore, run_id: str) -> None:
     """A run: live or over."""
     run = store.get(run_id)
-    st.subheader(escape_markdown(run.title), anchor=False)
+    st.header(escape_markdown(run.title), anchor=False)
     st.fragment(_live_view, run_every=1.0 if run.live else None)(run_id, run.live)
     steps = store.steps(run_id)
     if not run.live and run.done:
@@ -158,7 +158,7 @@ def changes(store: RunStore, run: Run) -> None:
     groups = run_groups(run.id, run.config)
     if groups.truth is None:
         return
-    st.subheader("What changed", anchor=False)
+    st.header("What changed", anchor=False)
     before, after = (evaluation_at(run.id, i, run.attempt, run) for i in (0, run.done))
     pool = adaptation(run.config).pool(groups.blind())
     sides = {"": np.ones(len(groups), bool)} if pool is None else {"adapted": pool, "untouched": ~pool}

@@ -28,7 +28,7 @@ RESULT = (
 def view(store: RunStore, group: str) -> None:
     """All seeds of a group: live or over."""
     runs = group_runs(store, group)
-    st.subheader(escape_markdown(SeedGroup(group, runs).title), anchor=False)
+    st.header(escape_markdown(SeedGroup(group, runs).title), anchor=False)
     alive = any(run.live for run in runs)
     st.fragment(_live_view, run_every=1.5 if alive else None)(group, alive)
     rows = summary([store.steps(run.id) for run in runs])

@@ -47,7 +47,7 @@ def verdict(choice: str, right: str) -> None:
 
 def question(key: str, asked: str, options: Mapping[str, str], right: str) -> None:
     """The question at the end. options : answer -> what to say of it."""
-    st.subheader("A question to end with", anchor=False)
+    st.header("A question to end with", anchor=False)
     choice = st.radio(asked, list(options), index=None, key=f"question-{key}")
     if choice is None:
         return
