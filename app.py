@@ -1,4 +1,4 @@
-"""Home: what this is, live numbers of the built-in model, three clicks to the first insight."""
+"""Home: what this is in one sentence, a group that shows it, where to go from there, and the numbers of four sets."""
 
 from __future__ import annotations
 
@@ -10,48 +10,21 @@ from core.figures import group_html
 from core.groups import GroupSet
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, yes_or_no
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from core.scoring.load import builtin_models
 
 SETS = ("scenes/attribute-swap", "scenes/left-right", "scenes/front-behind", "scenes/relations-1x4")
-LEAD = """
-A vision-language model scores every image of a group against every caption. **GroupScore** counts a group as
-right only if every single comparison in that table is right; **GroupMatch** asks whether the best overall *matching* is
-right, and far more often it is. Compare both, group by group, and let a model learn from the matchings it is confident
-of: **test-time matching**.
-"""
-
-
-def disagreement_button(group: tuple[str, str | None], selection: dict[str, object]) -> None:
-    """The first insight: a group on which the two metrics disagree."""
-    label = "See a group where GroupScore says no and GroupMatch says yes"
-    state = {**selection, "set": group[0], "group": group[1]}
-    ui.page_button(
-        label,
-        "pages/1_Groups.py",
-        state,
-        type="primary",
-        icon=":material/search:",
-        width="stretch",
-        wrap=True,
-    )
-    st.caption("The matching is right, although not every single comparison is.")
-
-
-def more_buttons(selection: dict[str, object]) -> None:
-    """The others, which need no scores."""
-    state = {**selection, "set": "scenes/left-right"}
-    ui.page_button(
-        "Take a lesson", "pages/0_Lessons.py", {"lesson": "matrix"}, icon=":material/school:", width="stretch"
-    )
-    st.caption("Five minutes, a table of four numbers: how can a model be hopeless and capable at once?")
-    ui.page_button("See margins", "pages/2_Matching.py", state, icon=":material/bar_chart:", width="stretch")
-    st.caption("How confident the model is in its matchings, and how often it is right when it is confident.")
-    page = "pages/4_Test-Time_Matching.py"
-    ui.page_button(
-        "Run test-time matching", page, {**state, "run": None}, icon=":material/trending_up:", width="stretch"
-    )
-    st.caption("About a minute: watch accuracy change while the model learns from its own matchings.")
+LEAD = (
+    "**Which caption belongs to which image?** Crossmatch shows where models that have learned from images and texts "
+    "get this right, where they fail although both captions use the same words, and how they can learn to do better "
+    "without being told the answers."
+)
+TWO_VERDICTS = (
+    "The lines show which caption the built-in model gives to which image. It is right, and yet one of two common "
+    "metrics counts this group as wrong. **GroupMatch** asks: of all ways to pair the images with the captions, does "
+    "the true one have the highest total score? **GroupScore** asks more: is every true score also the highest of its "
+    "row and of its column?"
+)
 
 
 def clearest_disagreement(evaluations: dict[str, Evaluation]) -> tuple[str, str | None]:
@@ -62,7 +35,69 @@ def clearest_disagreement(evaluations: dict[str, Evaluation]) -> tuple[str, str 
     return name, None if index is None else evaluations[name].ids[index]
 
 
-def numbers(evaluations: dict[str, Evaluation]) -> None:
+def first_button(state: dict[str, object]) -> None:
+    """The first click: into the group that Home shows."""
+    label = "See the scores of this group" if state["group"] else "Browse the groups"
+    ui.page_button(label, "pages/1_Groups.py", state, type="primary", icon=":material/search:")
+
+
+def one_group(evaluation: Evaluation, groups: GroupSet, group: str) -> None:
+    """One group, drawn: why the two metrics disagree."""
+    index = evaluation.ids.index(group)
+    data = evaluation.group(index)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        ui.draw_group(groups[index], data)
+    with right:
+        st.header("One group, two verdicts", anchor=False)
+        st.markdown(TWO_VERDICTS)
+        st.html(group_html.verdicts_html(data, (GROUP_SCORE, GROUP_MATCH)))
+
+
+def next_steps(selection: dict[str, object]) -> None:
+    """Where to go from Home: label, page, what to set there, and what one finds."""
+    state = {**selection, "set": "scenes/left-right"}
+    steps = (
+        (
+            "Take a lesson",
+            "pages/0_Lessons.py",
+            {"lesson": "matrix"},
+            ":material/school:",
+            "Five minutes, four scores: how can a model be hopeless under one metric and good under another?",
+        ),
+        (
+            "See how sure it is",
+            "pages/2_Matching.py",
+            state,
+            ":material/bar_chart:",
+            "How far the model's matchings lead the next best ones, and how often they are right when they lead far.",
+        ),
+        (
+            "Let it learn",
+            "pages/4_Test-Time_Matching.py",
+            {**state, "run": None},
+            ":material/trending_up:",
+            "Test-time matching: about a minute in which the model learns from its own matchings, without any answer.",
+        ),
+        (
+            "Use your own data",
+            "pages/8_Your_Data.py",
+            {},
+            ":material/add_photo_alternate:",
+            "Your images and captions, or scores and embeddings of your own model.",
+        ),
+    )
+    st.header("Where to go from here", anchor=False)
+    grid = st.grid(4, min_column_width=220, border=True)
+    for label, page, values, icon, text in steps:
+        with grid.cell():
+            ui.page_button(label, page, values, icon=icon, width="stretch")
+            st.caption(text)
+
+
+def numbers(evaluations: dict[str, Evaluation], model: str) -> None:
+    """The two metrics on four sets."""
+    st.header(f"The built-in model, `{model}`, on four sets", anchor=False)
     rows = {name.removeprefix("scenes/"): each.metrics for name, each in evaluations.items()}
     data = figures.bars_data(rows, (GROUP_SCORE, GROUP_MATCH))
     values = (
@@ -73,8 +108,9 @@ def numbers(evaluations: dict[str, Evaluation]) -> None:
     figure = ui.cached_on(first, f"bars of {', '.join(evaluations)}", lambda: figures.bars_figure(data))
     ui.chart(figure, alt, key="home-numbers")
     st.caption(
-        "Percent of test groups that count as right; thin lines are 95 % intervals, dotted lines chance levels. On "
-        "2×2 groups GroupMatch's chance level is 50 %: judge a bar by its height above the dotted line."
+        "Percent of the test groups that count as right. Thin lines are 95 % intervals, dotted lines chance levels, "
+        "what guessing would give. For GroupMatch on groups of two images and two captions that is 50 %: judge a bar "
+        "by its height above the dotted line."
     )
 
 
@@ -88,32 +124,13 @@ def page() -> None:
         )
         return
     selection: dict[str, object] = {"split": "test", "model": models[0], "tag": []}
-    left, right = st.columns([3, 2], gap="large")
-    with right:
-        st.header("Start here", anchor=False)
-        first = st.container()
-        more_buttons(selection)
-    with left:
-        st.header(f"The built-in model, `{models[0]}`", anchor=False)
-        evaluations = {name: ui.evaluate(ui.whole_test_set(name, models[0])) for name in SETS}
-        numbers(evaluations)
+    evaluations = {name: ui.evaluate(ui.whole_test_set(name, models[0])) for name in SETS}
     name, group = clearest_disagreement(evaluations)
-    with first:
-        disagreement_button((name, group), selection)
+    first_button({**selection, "set": name, "group": group})
     if group:
         one_group(evaluations[name], ui.load_groups(name, "test"), group)
-
-
-def one_group(evaluation: Evaluation, groups: GroupSet, group: str) -> None:
-    """One group, drawn: why the two metrics disagree."""
-    index = evaluation.ids.index(group)
-    st.header("One group, two verdicts", anchor=False)
-    data = evaluation.group(index)
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        ui.draw_group(groups[index], data)
-    with right:
-        st.html(group_html.verdicts_html(data, yes_or_no(data.kinds)))
+    next_steps(selection)
+    numbers(evaluations, models[0])
 
 
 if __name__ == "__main__":  # Streamlit draws the page

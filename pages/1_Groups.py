@@ -12,7 +12,7 @@ import ui
 from core import figures
 from core.figures import group_html
 from core.figures.text import escape_markdown
-from core.groups import Group, GroupSet
+from core.groups import Group
 from core.metrics import group_filters
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
@@ -21,21 +21,29 @@ from core.metrics.table import GroupData
 from ui.notable_groups import notable_groups
 
 PER_PAGE = 12
+CARDS_IN_A_ROW = 2  # with two images of 240 pixels each beside the sidebar of a laptop
+LEAD = "Every group of the set: the model's scores, its matching, and which metrics count it as right."
+MARGINS = "margin"  # in the address, set by a click on Matching
 
 
-def filters(evaluation: Evaluation, groups: GroupSet) -> np.ndarray:
-    """The indices of the groups to show, in order."""
-    first, second, third = st.columns([2, 3, 2])
-    words = first.text_input("Search captions", key="q", bind="query-params", placeholder="red cube")
-    options = list(group_filters.verdict_options(evaluation))
-    verdicts = second.multiselect("Verdicts", options, key="verdict", bind="query-params", placeholder="any")
-    order = third.selectbox("Sort by", list(group_filters.ORDERS), key="sort", bind="query-params")
-    return group_filters.filter_groups(groups, evaluation, words, verdicts, order)
+def filters(evaluation: Evaluation) -> tuple[str, list[str], str, group_filters.MarginRange | None]:
+    """Words, verdicts, order and margins of the groups to show."""
+    count = sum(bool(st.session_state.get(key)) for key in ("q", "verdict")) + (MARGINS in st.query_params)
+    with st.popover(
+        f"Filters ({count})" if count else "Filters", icon=":material/filter_alt:", key="filters"
+    ):
+        words = st.text_input("Words in the captions", key="q", bind="query-params", placeholder="red cube")
+        options = list(group_filters.verdict_options(evaluation))
+        verdicts = st.multiselect("Verdicts", options, key="verdict", bind="query-params", placeholder="any")
+        order = st.selectbox("Sort by", list(group_filters.ORDERS), key="sort", bind="query-params")
+    margins = st.query_params.get(MARGINS)
+    return words, verdicts, order, None if margins is None else group_filters.MarginRange.parse(margins)
 
 
-def notable_group_buttons(selection: ui.Selection, evaluation: Evaluation) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown("**Surprise me**", width="content")
+def notable_group_buttons(selection: ui.Selection, evaluation: Evaluation, key: str) -> None:
+    """Opens a random group of a kind that is worth a look."""
+    with st.popover("Surprise me", icon=":material/casino:", key=key):
+        st.caption("Opens a random group of one kind.")
         for label, mask in notable_groups(selection, evaluation).items():
             ids = [evaluation.ids[i] for i in np.flatnonzero(mask)]
             # Drawn when the button is pressed, not now.
@@ -44,11 +52,34 @@ def notable_group_buttons(selection: ui.Selection, evaluation: Evaluation) -> No
                 on_click=lambda ids=ids: ui.open_group(str(np.random.default_rng().choice(ids))),
                 disabled=not ids,
                 key=f"surprise-{label}",
+                width="stretch",
             )
 
 
-def gallery(evaluation: Evaluation, groups: GroupSet) -> None:
-    indices = filters(evaluation, groups)
+def clear_filters() -> None:
+    st.session_state.update({"q": "", "verdict": [], "page": 1})
+    st.query_params.pop(MARGINS, None)
+
+
+def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
+    """The groups that pass the filters, as cards."""
+    groups = selection.selected_groups
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        words, verdicts, order, margins = filters(evaluation)
+        notable_group_buttons(selection, evaluation, "surprises")
+        ui.pick_group(list(evaluation.ids), label_visibility="collapsed", width=260)
+    indices = group_filters.filter_groups(groups, evaluation, words, verdicts, order, margins)
+    active = [
+        *(f"“{word}”" for word in words.split()),
+        *verdicts,
+        *([margins.description] if margins else []),
+    ]
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(
+            escape_markdown(" · ".join([f"{len(indices)} of {len(groups)} groups", *active])), width="content"
+        )
+        if active:
+            st.button("Clear filters", on_click=clear_filters, type="tertiary", icon=":material/close:")
     if not len(indices):
         st.info(
             "No group passes these filters; remove a verdict or a search word.",
@@ -59,13 +90,11 @@ def gallery(evaluation: Evaluation, groups: GroupSet) -> None:
     if st.session_state.get("page", 1) > count:
         st.session_state["page"] = 1
     start = (st.session_state.get("page", 1) - 1) * PER_PAGE
-    grid = st.grid(3, min_column_width=260, border=True)
+    grid = st.grid(CARDS_IN_A_ROW, min_column_width=300, border=True)
     for index in indices[start : start + PER_PAGE]:
         with grid.cell():
             card(evaluation, groups[int(index)], int(index))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.pagination(count, key="page", bind="query-params")
-        st.caption(f"{len(indices)} of {len(groups)} groups")
+    st.pagination(count, key="page", bind="query-params")
 
 
 def card(evaluation: Evaluation, group: Group, index: int) -> None:
@@ -78,18 +107,16 @@ def card(evaluation: Evaluation, group: Group, index: int) -> None:
 # --- one group ---------------------------------------------------------------------------------------------------
 
 
-def toolbar(ids: list[str], index: int) -> bool:
-    """Previous, next, close, and whether to predict first."""
+def toolbar(selection: ui.Selection, evaluation: Evaluation, index: int) -> bool:
+    """Ways to other groups, and whether to predict first."""
+    ids = list(evaluation.ids)
+    before, after = ids[index - 1], ids[(index + 1) % len(ids)]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        before, after = ids[index - 1], ids[(index + 1) % len(ids)]
         st.button("Gallery", on_click=ui.open_group, args=(None,), icon=":material/grid_view:")
         st.button("Previous", on_click=ui.open_group, args=(before,), icon=":material/chevron_left:")
         st.button("Next", on_click=ui.open_group, args=(after,), icon=":material/chevron_right:")
-        state = {"group": ids[index], "other": st.session_state.get("model")}
-        ui.page_button(
-            "Pin and compare", "pages/6_Compare.py", state, icon=":material/push_pin:",
-            help="Keep this model as B, then choose another one in the sidebar.",
-        )  # fmt: skip
+        ui.pick_group(ids, label_visibility="collapsed", width=260)
+        notable_group_buttons(selection, evaluation, "more-surprises")
         return st.toggle(
             "Predict first",
             key="predict",
@@ -98,34 +125,45 @@ def toolbar(ids: list[str], index: int) -> bool:
         )
 
 
-def detail(evaluation: Evaluation, groups: GroupSet, index: int) -> None:
-    group, data = groups[index], evaluation.group(index)
-    hide = toolbar(list(evaluation.ids), index)
+def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
+    """Images, matching and matrix side by side; below them the verdicts."""
+    group, data = selection.selected_groups[index], evaluation.group(index)
+    hide = toolbar(selection, evaluation, index)
     revealed_ids = st.session_state.setdefault("revealed", set())
     revealed = not hide or group.id in revealed_ids
-    st.header(escape_markdown(group.id), anchor=False)
     left, right = st.columns([3, 2], gap="large")
     with left:
         student = guess(group, revealed) if hide else None
         ui.draw_group(group, data, revealed, student)
-        if revealed:
-            st.markdown("### Verdicts, with this group's numbers")
-            st.html(group_html.verdicts_html(data))
     with right:
-        if not revealed:
+        st.header(escape_markdown(group.id), anchor=False)
+        if revealed:
+            matrix(group, data)
+        else:
             st.info(
                 "Which caption belongs to which image? Choose on the left, then reveal what the model thinks."
             )
-            return
-        if student is not None:
+        if student is not None and revealed:
             judge(student, data)
-        matrix(group, data)
+        about(selection, evaluation, group)
+    if revealed:
+        st.header("Verdicts, with this group's numbers", anchor=False)
+        st.html(group_html.verdicts_html(data))
+
+
+def about(selection: ui.Selection, evaluation: Evaluation, group: Group) -> None:
+    """Where the group's truth comes from, its tags, and the way to compare its model with another one."""
     if not evaluation.truth_given:
         st.caption(
             "The data give no ground truth: image A is assumed to belong to caption 1, image B to caption 2, and so on."
         )
     tags = " · ".join(f"{name}: {value}" for name, value in group.tags.items())
     st.caption(escape_markdown(tags))
+    state = {"group": group.id, "other": selection.model}
+    ui.page_button(
+        "Pin and compare", "pages/6_Compare.py", state, icon=":material/push_pin:",
+        help="Keep this model as B, then choose another one in the sidebar.",
+    )  # fmt: skip
 
 
 def guess(group: Group, revealed: bool) -> list[int | None]:
@@ -167,7 +205,6 @@ def matrix(group: Group, data: GroupData) -> None:
         cells = st.session_state[chart_key].selection.get("cell") or []
         st.session_state["pair"] = f"{cells[0]['image']}–{cells[0]['caption']}" if cells else None
 
-    st.markdown("### Scores: images × captions")
     st.altair_chart(
         heatmap(data),
         key=chart_key,
@@ -175,11 +212,19 @@ def matrix(group: Group, data: GroupData) -> None:
         selection_mode="cell",
         alt=f"Score matrix of {m} images and {k} captions; the list below describes every cell.",
     )
-    st.caption("Outlined: the model's matching. ✓: the true pairs. Click a cell to explain it.")
+    st.caption(
+        "Scores. Outlined, with a dot: the model's matching. ✓: the true pairs. Click a cell to explain it."
+    )
     if st.session_state.get("pair") not in (None, *pairs):
         st.session_state["pair"] = None
     pair = st.selectbox(
-        "Explain a pair", pairs, index=None, key="pair", bind="query-params", placeholder="choose or click"
+        "Explain a pair",
+        pairs,
+        index=None,
+        key="pair",
+        bind="query-params",
+        placeholder="explain a pair",
+        label_visibility="collapsed",
     )
     if pair:
         explain(group, data, *divmod(pairs.index(pair), k))
@@ -232,19 +277,21 @@ def heatmap(data: GroupData) -> alt.Chart:
 
 def page(selection: ui.Selection) -> None:
     evaluation = ui.evaluate(selection)
-    groups, ids = selection.selected_groups, list(evaluation.ids)
-    notable_group_buttons(selection, evaluation)
-    chosen = ui.pick_group(ids)
-    if chosen is None:
-        gallery(evaluation, groups)
+    ids = list(evaluation.ids)
+    group = asked_group()
+    if group in ids:
+        detail(selection, evaluation, ids.index(group))
     else:
-        detail(evaluation, groups, ids.index(chosen))
+        gallery(selection, evaluation)
     ui.export_section("groups", evaluation.table)
-    ui.cite(groups)
+    ui.cite(selection.selected_groups)
 
 
-selection = ui.open_page(
-    "Groups", "Every group of the set: the model's scores, its matching, and which metrics count it as right."
-)
+def asked_group() -> str | None:
+    """The group that was clicked, or that the address names."""
+    return st.session_state.get("group", st.query_params.get("group"))
+
+
+selection = ui.open_page("Groups", "" if asked_group() else LEAD)
 with ui.show_errors():
     page(selection)

@@ -136,7 +136,7 @@ def no_error_box(page):
 
 def test_from_the_first_page_to_the_first_insight_and_into_a_cell(visit):
     page = visit("/")
-    page.get_by_role("button", name="See a group where GroupScore says no").click()
+    page.get_by_role("button", name="See the scores of this group").click()
     page.wait_for_url(re.compile("/Groups.*group="))
     verdicts = page.locator(".cm-verdicts")
     verdicts.wait_for()

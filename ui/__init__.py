@@ -1,6 +1,7 @@
 """The only shared page code: pages say `import ui` and use these names."""
 
 from ui.cached import cached_on
+from ui.chart_clicks import clicked_point
 from ui.export import chart, cite, export_section, link
 from ui.fields import number
 from ui.formatting import metric_card, metric_grid, progress_bar, run_label
@@ -15,6 +16,8 @@ from ui.selection import (
     open_group,
     page_button,
     pick_group,
+    set_state,
+    switch_page,
     whole_test_set,
 )
 from ui.visitor import VisitorStore
@@ -28,6 +31,7 @@ __all__ = [
     "cached_on",
     "chart",
     "cite",
+    "clicked_point",
     "draw_group",
     "evaluate",
     "export_section",
@@ -48,6 +52,8 @@ __all__ = [
     "pick_group",
     "progress_bar",
     "run_label",
+    "set_state",
     "show_errors",
+    "switch_page",
     "whole_test_set",
 ]

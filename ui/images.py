@@ -1,8 +1,9 @@
-"""Images of a group, and the group drawn with its matching."""
+"""Images of a group, and the group drawn with its matching; a click on an image shows it large."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
 import streamlit as st
 
@@ -12,6 +13,9 @@ from core.groups import Group, ImageRef
 from core.metrics.table import GroupData
 from ui.selection import open_group
 
+_LARGE = 1000  # pixels of an enlarged image's longer side
+_SHOWN = 480  # pixels of an image in a view; pages draw it 240 wide or more, on screens of up to twice that density
+
 
 @st.cache_data(max_entries=4000, show_spinner=False)
 def image_uri(key: str, size: int, _image: ImageRef) -> str:
@@ -19,13 +23,30 @@ def image_uri(key: str, size: int, _image: ImageRef) -> str:
     return group_html.picture_uri(_image.open(size), size)
 
 
-def image_tags(group: Group, size: int) -> list[str]:
-    """The group's images as markup; the alternative text names them and gives nothing away."""
-    names = [f"Image {group_html.image_name(i)}" for i in range(len(group.images))]
-    return [
-        f'<img src="{image_uri(ref.key, size, ref)}" alt="{n}">'
-        for n, ref in zip(names, group.images, strict=True)
-    ]
+@st.cache_data(max_entries=64, show_spinner=False)
+def _large_uri(key: str, _image: ImageRef) -> str:
+    return group_html.picture_uri(_image.open(_LARGE), _LARGE)
+
+
+def enlargeable_image(image: ImageRef, description: str, size: int = _SHOWN) -> str:
+    """An image as markup: a button that shows it large.
+
+    description : what the image shows and where it belongs; the button's name, and the text below the large image.
+    """
+    st.session_state.setdefault("drawn_images", {})[image.key] = image
+    return (
+        f'<button type="button" class="cm-zoom" data-image="{image.key}" title="Enlarge">'
+        f'<img src="{image_uri(image.key, size, image)}" alt="{escape(description, quote=True)}"></button>'
+    )
+
+
+def image_tags(group: Group, size: int = _SHOWN, described: bool = True) -> list[str]:
+    """The group's images as markup.
+
+    described : whether the alternative text holds the true caption; not where a student is to guess it.
+    """
+    descriptions = group_html.image_descriptions(group, described)
+    return [enlargeable_image(*each, size) for each in zip(group.images, descriptions, strict=True)]
 
 
 def draw_group(
@@ -33,19 +54,76 @@ def draw_group(
     data: GroupData,
     revealed: bool = True,
     student: Sequence[int | None] | None = None,
-    size: int = 320,
+    size: int = _SHOWN,
 ) -> None:
     """Images, captions and the lines between them."""
-    st.html(group_html.matching_html(image_tags(group, size), group.captions, data, revealed, student))
+    images = image_tags(group, size, revealed)
+    st.html(group_html.matching_html(images, group.captions, data, revealed, student))
 
 
-def group_card(group: Group, marks: Sequence[tuple[str, str]], button: str, key: str) -> None:
-    """A group as a card with (outcome, text) marks, and the button that opens it."""
-    st.html(group_html.card_html(image_tags(group, 200), group.captions, list(marks)))
-    st.button(
-        button,
-        key=f"{key}-{group.id}",
-        on_click=open_group,
-        args=(group.id,),
-        help=f"Open group {escape_markdown(group.id)}",
-    )
+def group_card(group: Group, marks: Sequence[tuple[str, str]], action: str, key: str) -> None:
+    """A group as a card with (outcome, text) marks, and the button that opens it, such as `Open swap/test/0003`."""
+    st.html(group_html.card_html(image_tags(group), group.captions, list(marks)))
+    name = escape_markdown(group.id)
+    st.button(f"{action} {name}", key=f"{key}-{group.id}", on_click=open_group, args=(group.id,))
+
+
+# --- the large image ---------------------------------------------------------------------------------------------
+
+# The small image is shown at once, stretched; the large one replaces it when the server has sent it as `data`.
+_SCRIPT = """
+const views = new WeakMap();
+
+const makeView = () => {
+  const dialog = document.body.appendChild(document.createElement('dialog'));
+  dialog.className = 'cm-large';
+  const image = dialog.appendChild(document.createElement('img'));
+  const text = dialog.appendChild(document.createElement('p'));
+  const close = dialog.appendChild(document.createElement('button'));
+  close.type = 'button';
+  close.textContent = 'Close';
+  dialog.addEventListener('click', () => dialog.close());
+  return {dialog, image, text};
+};
+
+export default ({data, parentElement: host, setTriggerValue}) => {
+  const view = views.get(host) ?? makeView();
+  views.set(host, view);
+  const open = event => {
+    const button = event.target.closest?.('.cm-zoom');
+    if (!button) return;
+    const small = button.querySelector('img');
+    view.key = button.dataset.image;
+    [view.image.src, view.image.alt, view.text.textContent] = [small.src, small.alt, small.alt];
+    view.dialog.showModal();
+    setTriggerValue('image', view.key);
+  };
+  if (view.dialog.open && data.image === view.key && data.source) view.image.src = data.source;
+  document.addEventListener('click', open);
+  return () => {
+    document.removeEventListener('click', open);
+    view.dialog.remove();
+    views.delete(host);
+  };
+};
+"""
+_component = st.components.v2.component("crossmatch_large_image", js=_SCRIPT, isolate_styles=False)
+
+
+def forget_images() -> None:
+    """At the start of a page: no image is drawn yet, and none is shown large."""
+    st.session_state["drawn_images"] = {}
+    st.session_state.pop("large_image", None)
+
+
+@st.fragment
+def enlarge_on_click() -> None:
+    """Every `enlargeable_image` of the page opens large when it is clicked; the page is not run again for it."""
+    key: str | None = st.session_state.get("large_image")
+    image = st.session_state.get("drawn_images", {}).get(key)
+    data = {"image": key, "source": None if key is None or image is None else _large_uri(key, image)}
+    _component(key="large-image", data=data, on_image_change=_choose_large_image)
+
+
+def _choose_large_image() -> None:
+    st.session_state["large_image"] = st.session_state["large-image"].image

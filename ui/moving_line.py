@@ -1,8 +1,8 @@
 """A line across drawn charts that moves without drawing them again.
 
 Streamlit builds a chart anew whenever a number in it changes: a line that follows a slider would cost two drawings of
-every figure it crosses, and the figure would flicker. So the figures stay as they are, and the line lies on top of
-them: a part of the page of its own that is told where to stand, as a share of each figure's width.
+every figure it crosses, and the figure would flicker. So the figures stay as they are, and the line is an element laid
+on top of each: a component sets its position, a share of the figure's width.
 """
 
 from __future__ import annotations
@@ -13,37 +13,40 @@ import streamlit as st
 
 from core.figures import THRESHOLD_LINE
 
-# `data.lines`: key of a chart -> share of its width. Where a chart is drawn later, or again, its line waits for it.
+# `data.lines`: key of a chart -> share of its width. A line is part of its chart's element, so it scrolls along. Where
+# a chart is drawn later, or again, its line waits for it.
 _SCRIPT = """
-const watches = new WeakMap();
+const stops = new WeakMap();
 
 export default ({data, parentElement: host}) => {
-  watches.get(host)?.();
-  const waiting = new Set();
+  stops.get(host)?.();
+  const chart = key => document.querySelector(`.st-key-${key} .svg-container`);
   const place = (key, share) => {
-    const line = host.querySelector(`[data-line="${key}"]`) ?? host.appendChild(document.createElement('div'));
-    line.dataset.line = key;
-    const area = document.querySelector(`.st-key-${key} .nsewdrag`)?.getBoundingClientRect();
-    if (!area?.width || share < 0 || share > 1) { line.style.display = 'none'; return; }
-    const origin = host.getBoundingClientRect();
-    line.style.cssText = `position: absolute; pointer-events: none; z-index: 1; width: ${data.width}px; `
-      + `background: ${data.colour}; height: ${area.height}px; top: ${area.top - origin.top}px; `
-      + `left: ${area.left - origin.left + share * area.width - data.width / 2}px`;
+    const frame = chart(key), area = frame?.querySelector('.nsewdrag')?.getBoundingClientRect();
+    if (!area?.width) return;
+    const line = frame.querySelector(':scope > .cm-moving-line') ?? frame.appendChild(document.createElement('div'));
+    line.className = 'cm-moving-line';
+    const origin = frame.getBoundingClientRect();
+    line.style.cssText = share < 0 || share > 1 ? 'display: none' : `position: absolute; pointer-events: none; `
+      + `z-index: 1; width: ${data.width}px; background: ${data.colour}; height: ${area.height}px; `
+      + `top: ${area.top - origin.top}px; left: ${area.left - origin.left + share * area.width - data.width / 2}px`;
   };
-  const all = () => Object.entries(data.lines).forEach(([key, share]) => place(key, share));
+  const placeAll = () => Object.entries(data.lines).forEach(([key, share]) => place(key, share));
   let frame = 0;
-  const soon = () => { cancelAnimationFrame(frame); frame = requestAnimationFrame(all); };
-  host.style.position = 'relative';
+  const schedule = () => { cancelAnimationFrame(frame); frame = requestAnimationFrame(placeAll); };
   const box = host.closest('[data-testid="stElementContainer"]').style;  // takes no room, not even a gap
   [box.position, box.width, box.minWidth] = ['absolute', '0', '0'];
-  all();
-  const ground = host.closest('[data-testid="stVerticalBlock"]') ?? document.body;
-  const resized = new ResizeObserver(soon), drawn = new MutationObserver(soon);
-  resized.observe(ground);
-  drawn.observe(ground, {childList: true, subtree: true});
-  const stop = () => { cancelAnimationFrame(frame); resized.disconnect(); drawn.disconnect(); };
-  watches.set(host, stop);
-  return stop;
+  placeAll();
+  const section = host.closest('[data-testid="stVerticalBlock"]') ?? document.body;
+  const resized = new ResizeObserver(schedule), redrawn = new MutationObserver(schedule);
+  resized.observe(section);
+  redrawn.observe(section, {childList: true, subtree: true});
+  const stop = () => { cancelAnimationFrame(frame); resized.disconnect(); redrawn.disconnect(); };
+  stops.set(host, stop);
+  return () => {
+    stop();
+    Object.keys(data.lines).forEach(key => chart(key)?.querySelector(':scope > .cm-moving-line')?.remove());
+  };
 };
 """
 _component = st.components.v2.component("crossmatch_marker", js=_SCRIPT, isolate_styles=False)
@@ -54,8 +57,8 @@ def moving_lines(key: str, lines: Mapping[str, float]) -> None:
 
     A share outside [0, 1] shows no line.
     """
-    look = {"colour": THRESHOLD_LINE["color"], "width": THRESHOLD_LINE["width"]}
-    _component(key=key, data={**look, "lines": dict(lines)})
+    style = {"colour": THRESHOLD_LINE["color"], "width": THRESHOLD_LINE["width"]}
+    _component(key=key, data={**style, "lines": dict(lines)})
 
 
 def axis_position(value: float, span: tuple[float, float]) -> float:

@@ -13,6 +13,7 @@ from core.base.errors import InputError, unknown_name
 from core.base.interrupt import interruptible
 from core.base.public_mode import is_public, shown
 from core.figures.text import escape_markdown
+from ui.images import enlarge_on_click, forget_images
 from ui.old_links import read_old_links
 from ui.selection import (
     Selection,
@@ -51,9 +52,19 @@ def open_page(title: str, lead: str = "", pick: bool = True, line: str = "") -> 
     st.set_page_config(page_title=name, page_icon=str(STYLE / "icon.svg"), layout="wide")
     st.html(STYLE / "style.css")
     st.logo(str(STYLE / "logo.svg"), size="large")
-    with st.container(key="nav", horizontal=True, gap="xxsmall"):
+    if pick:
+        # The sidebar opens with the page, not later beside what is drawn already.
+        st.sidebar.container(key="sidebar-title").html('<h2 class="cm-hidden">Selection</h2>')
+    forget_images()
+    wide = st.container(key="nav", horizontal=True, gap="xxsmall")
+    narrow = st.popover(
+        "Menu", icon=":material/menu:", key="menu"
+    )  # on a phone; the style shows one of the two
+    for place in (wide, narrow):
         for page, (label, icon) in PAGES.items():
-            st.page_link(page, label=label, icon=icon)
+            place.page_link(page, label=label, icon=icon)
+    with wide:
+        enlarge_on_click()
     st.title(title, anchor=False)
     read_old_links()
     restore_carried_state()

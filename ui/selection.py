@@ -65,16 +65,19 @@ def whole_test_set(benchmark: str, model: str) -> Selection:
 
 def page_button(label: str, page: str, state: Mapping[str, Any], **button: Any) -> None:
     """A button that opens a page with these widget values set (also those that the address holds)."""
-    if st.button(label, on_click=_set_state, args=(state,), **button):
-        # Never query_params=None: that clears the sidebar's parameters too, which Streamlit refuses.
-        parameters = {
-            k: v if isinstance(v, list) else str(v) for k, v in state.items() if k not in _SHARED and v
-        }
-        st.session_state["carried"] = {k: state[k] for k in parameters}
-        try:
-            st.switch_page(page, query_params=parameters)
-        except StreamlitAPIException:  # this page has a widget of one of these names; its value is carried
-            st.switch_page(page, query_params={})
+    if st.button(label, on_click=set_state, args=(state,), **button):
+        switch_page(page, state)
+
+
+def switch_page(page: str, state: Mapping[str, Any]) -> None:
+    """Open a page with these values in its address; those of the sidebar are set before, by `set_state`."""
+    # Never query_params=None: that clears the sidebar's parameters too, which Streamlit refuses.
+    parameters = {k: v if isinstance(v, list) else str(v) for k, v in state.items() if k not in _SHARED and v}
+    st.session_state["carried"] = {k: state[k] for k in parameters}
+    try:
+        st.switch_page(page, query_params=parameters)
+    except StreamlitAPIException:  # this page has a widget of one of these names; its value is carried
+        st.switch_page(page, query_params={})
 
 
 def restore_carried_state() -> None:
@@ -83,7 +86,8 @@ def restore_carried_state() -> None:
         st.session_state[key] = value
 
 
-def _set_state(state: Mapping[str, Any]) -> None:
+def set_state(state: Mapping[str, Any]) -> None:
+    """Give widgets of any page their values (from a callback)."""
     st.session_state.update(state)
     st.session_state.setdefault("kept", {}).update({k: v for k, v in state.items() if k in _SHARED})
 
@@ -107,12 +111,21 @@ def open_group(group: str | None) -> None:
     st.session_state["group"] = group
 
 
-def pick_group(ids: Sequence[str]) -> str | None:
-    """The group that is open on this page, if any: chosen from a list, by a button or by the address."""
+def pick_group(ids: Sequence[str], **look: Any) -> str | None:
+    """The group that is open on this page, if any: chosen from a list, by a button or by the address.
+
+    look : what else `st.selectbox` takes.
+    """
     if st.session_state.get("group") not in (None, *ids):
         open_group(None)
     return st.selectbox(
-        "Group", ids, index=None, key="group", bind="query-params", placeholder="open a group by its id"
+        "Group",
+        ids,
+        index=None,
+        key="group",
+        bind="query-params",
+        placeholder="open a group by its id",
+        **look,
     )
 
 
@@ -158,7 +171,7 @@ def pick_selection() -> Selection:
 
 def _reset() -> None:
     """Every widget at its default; removing its value is not enough."""
-    _set_state(
+    set_state(
         {
             "set": datasets.names()[0],
             "split": _SPLITS[0],

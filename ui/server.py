@@ -10,14 +10,16 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import streamlit as st
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from core.base.errors import InputError
-from core.base.gate import Gate, Scope
+from core.base.gate import Gate
 from core.base.public_mode import MAX_UPLOAD_BYTES, Held, beyond, is_public
-from ui.page import show_error
+from ui.page import STYLE, show_error
 
 UPLOAD = r".*/_stcore/upload_file/"
 CLOSED = r".*/_stcore/(metrics|agent)"  # what only whoever runs the server has a use for
@@ -28,7 +30,7 @@ def options() -> dict[str, Any]:
     """What `st.App` is made with; in public mode a gate stands before everything."""
     gate = Middleware(Gate, uploads=UPLOAD, closed=CLOSED, brought=Uploads().brought)
     return {
-        "middleware": [gate] if is_public() else [],
+        "middleware": [*([gate] if is_public() else []), Middleware(StyledDocument)],
         "on_script_error": show_outside_error,
         "lifespan": _started,
     }
@@ -53,6 +55,45 @@ async def _started(_app: st.App) -> AsyncIterator[None]:
     elif not st.get_option("server.headless"):
         webbrowser.open(f"http://localhost:{st.get_option('server.port')}")
     yield
+
+
+class StyledDocument:
+    """The look of the pages is in the document that the browser loads first: sent with a page's first elements, it
+    would move those that are already drawn."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._style = b"<style>" + (STYLE / "style.css").read_bytes() + b"</style></head>"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or "text/html" not in Headers(scope=scope).get("accept", ""):
+            await self._app(scope, receive, send)
+            return
+        plain = [(name, value) for name, value in scope["headers"] if name != b"accept-encoding"]
+        start: Message = {}
+        body = b""
+
+        async def send_styled(message: Message) -> None:
+            nonlocal start, body
+            if message["type"] == "http.response.start" and _is_document(message):
+                start = message
+            elif start and message["type"] == "http.response.body":
+                body += message.get("body", b"")
+                if not message.get("more_body"):
+                    styled = body.replace(b"</head>", self._style, 1)
+                    headers = MutableHeaders(raw=start["headers"])
+                    headers["content-length"] = str(len(styled))
+                    await send(start)
+                    await send({"type": "http.response.body", "body": styled})
+            else:
+                await send(message)
+
+        await self._app({**scope, "headers": plain}, receive, send_styled)
+
+
+def _is_document(start: Message) -> bool:
+    headers = Headers(raw=start["headers"])
+    return start["status"] == 200 and headers.get("content-type", "").startswith("text/html")
 
 
 class Uploads:

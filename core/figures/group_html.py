@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 
 from core.figures._style import MARK_COLOUR, OUTCOME_COLOURS, OUTCOME_SYMBOLS, score_colour
-from core.groups import image_name
+from core.groups import Group, image_name
 from core.metrics.table import METRICS, GroupData
 
 # Colour and stroke of a line between an image and a caption, by what it says.
@@ -99,6 +99,14 @@ def verdicts_html(data: GroupData, names: Iterable[str] | None = None) -> str:
 def _mark(kind: str, text: str = "") -> str:
     shown = f"{OUTCOME_SYMBOLS[kind]} {escape(text)}".strip()
     return f'<span class="cm-mark cm-{kind}">{shown}</span>'
+
+
+def image_descriptions(group: Group, described: bool = True) -> list[str]:
+    """The alternative text of each image: `Image A of swap/test/0003: a red cube`, with its true caption if `described`
+    and known."""
+    truth = group.truth if described and group.truth is not None else [None] * len(group.images)
+    names = [f"Image {image_name(i)} of {group.id}" for i in range(len(group.images))]
+    return [n if j is None else f"{n}: {group.captions[j]}" for n, j in zip(names, truth, strict=True)]
 
 
 def card_html(images: Sequence[str], captions: Sequence[str], marks: Sequence[tuple[str, str]]) -> str:

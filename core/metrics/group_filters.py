@@ -6,9 +6,11 @@ Pure functions from a set and its evaluation to masks and orders; pages and demo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from core.base.errors import InputError
 from core.groups import GroupSet
 from core.metrics.evaluation import MAX_SLICES, Evaluation, tags_frame
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
@@ -38,11 +40,41 @@ def tag_mask(options: Mapping[str, np.ndarray], tags: Sequence[str], n: int) -> 
 
 def verdict_options(evaluation: Evaluation) -> dict[str, np.ndarray]:
     """`GroupMatch right` and the like -> the groups it holds for, bool (n,)."""
-    found: dict[str, np.ndarray] = {}
+    options: dict[str, np.ndarray] = {}
     for name, outcome in evaluation.outcomes.items():
         right = outcome.value == 1
-        found |= {f"{METRICS[name].label} right": right, f"{METRICS[name].label} wrong": ~right}
-    return {**found, "tied": evaluation.matches.tied}
+        options |= {f"{METRICS[name].label} right": right, f"{METRICS[name].label} wrong": ~right}
+    return {**options, "tied": evaluation.matches.tied}
+
+
+class MarginRange(NamedTuple):
+    """Margins from `low` to below `high`."""
+
+    low: float
+    high: float = float("inf")
+
+    @classmethod
+    def parse(cls, text: str) -> MarginRange:
+        """From `0.2..0.25`, or from `0.2..` without an end; raises InputError for anything else."""
+        low, _, high = text.partition("..")
+        try:
+            return cls(float(low), float(high) if high else float("inf"))
+        except ValueError:
+            raise InputError(
+                f"{text!r} is no range of margins; write it as 0.2..0.25, or 0.2.. without an end."
+            ) from None
+
+    def __str__(self) -> str:
+        return f"{self.low}.." if np.isinf(self.high) else f"{self.low}..{self.high}"
+
+    @property
+    def description(self) -> str:
+        """`margin 0.2 to 0.25`"""
+        return f"margin {self.low:.3g} " + ("or larger" if np.isinf(self.high) else f"to {self.high:.3g}")
+
+    def holds(self, margins: np.ndarray) -> np.ndarray:
+        """Which margins lie in it, bool (n,)."""
+        return (margins >= self.low) & (margins < self.high)
 
 
 def filter_groups(
@@ -51,10 +83,14 @@ def filter_groups(
     words: str = "",
     verdicts: Sequence[str] = (),
     order: str = "as in the set",
+    margins: MarginRange | None = None,
 ) -> np.ndarray:
-    """Indices of the groups whose captions hold all words and for which all verdicts hold, in the given order."""
+    """Indices of the groups whose captions hold all words, for which all verdicts hold and whose margin is in range, in
+    the given order."""
     options = verdict_options(evaluation)
     mask = np.logical_and.reduce([np.ones(len(groups), bool), *(options[name] for name in verdicts)])
+    if margins is not None:
+        mask &= margins.holds(evaluation.matches.margin)
     wanted = words.lower().split()
     if wanted:
         texts = (" ".join(group.captions).lower() for group in groups)
