@@ -51,7 +51,10 @@ def one_group(evaluation: Evaluation, groups: GroupSet, group: str) -> None:
     with right:
         st.header("One group, two verdicts", anchor=False)
         st.markdown(TWO_VERDICTS)
-        st.html(group_html.verdicts_html(data, (GROUP_SCORE, GROUP_MATCH)))
+        both = (GROUP_SCORE, GROUP_MATCH)
+        st.html(group_html.verdicts_html(data, both))
+        with st.expander("The other metrics"):
+            st.html(group_html.verdicts_html(data, [name for name in data.kinds if name not in both]))
 
 
 def next_steps(selection: dict[str, object]) -> None:
