@@ -1,12 +1,17 @@
-"""The process of one run, `python -m core.worker ROOT RUN ATTEMPT`, and the table of all kinds of run."""
+"""The process of one run, `python -m core.worker ROOT RUN ATTEMPT`, and the table of all kinds of run.
+
+`python -m core.worker --standby` imports what a run needs and then takes those three words from its standard input.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -27,6 +32,17 @@ KINDS = {
     "evaluate": "core.sweeps.evaluate:EvaluationRun",
     "measure": "core.papers.evaluation_run:MeasurementRun",
 }
+
+# What a worker on standby imports: torch, transformers' models and the rooms of a run, of the first kind above all.
+PRELOADED = (
+    "core.runs.checkpoints",
+    "core.ttm.run",
+    "core.ttm.loop",
+    "core.ttm.simplematch",
+    "core.scorers.contrastive",
+    "transformers.models.clip.modeling_clip",
+    "transformers.models.siglip.modeling_siglip",
+)
 
 
 def work(job: RunAttempt) -> tuple[str, str | None]:
@@ -56,12 +72,34 @@ def work(job: RunAttempt) -> tuple[str, str | None]:
         return "failed", ": ".join([type(error).__name__, *first])
 
 
+def stand_by() -> list[str]:
+    """Import what every run of a model needs, then wait for the arguments of one; [] when the server is gone.
+
+    From then on what is written goes to the log of that run.
+    """
+    for name in PRELOADED:
+        import_module(name)
+    line = sys.stdin.readline()
+    if not line:
+        return []
+    root, run_id, attempt = json.loads(line)
+    log_file = RunStore(Path(root)).folder(run_id) / "log.txt"
+    with open(log_file, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(output.fileno(), stream.fileno())
+    return [root, run_id, attempt]
+
+
 def main(arguments: Sequence[str]) -> int:
     """Claim the run, work, and leave a last word in the store."""
-    root, run_id, attempt = arguments
     os.umask(0o077)  # what a run writes is its owner's alone
     if is_public() and hasattr(os, "nice"):
         os.nice(5)  # on a server that everybody shares, pages come before runs
+    if list(arguments) == ["--standby"]:
+        arguments = stand_by()
+        if not arguments:
+            return 0
+    root, run_id, attempt = arguments
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
         job = RunAttempt(RunStore(Path(root)), run_id, int(attempt))

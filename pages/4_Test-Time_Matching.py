@@ -6,6 +6,9 @@ import streamlit as st
 
 import ui
 from core.base.text import duration
+from core.exchange.example import EXAMPLE
+from core.figures.text import escape_markdown
+from core.runs import standby
 from core.runs.engine import start
 from core.runs.store import RunStore
 from core.ttm.seeds import launch_seeds
@@ -20,22 +23,32 @@ SEEDS = "Each seed is a separate run; the result is their mean and standard devi
 
 
 def configure(selection: ui.Selection, store: RunStore) -> None:
-    """The form, what it would do today, and the two ways to start."""
-    plan = ttm_form.plan(selection)
+    """What is adapted and by which preset, the ways to start, every setting, and what the run would select today."""
+    standby.prepare()
+    choices, start_place = st.container(), st.container()
+    plan = ttm_form.plan(selection, choices, st.expander("Settings", icon=":material/tune:"))
     if plan is None:
         return
     run, evaluation = plan
+    with start_place:
+        start_buttons(store, run)
     ttm_preview.preview(run.job, evaluation)
+
+
+def start_buttons(store: RunStore, run: ttm_form.PlannedRun) -> None:
+    """One run, or several seeds of it; how long that takes, and every setting in one line."""
     seconds, source = expected_seconds(store, run.job, run.groups)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         start_one = st.button("Start the run", type="primary", icon=":material/play_arrow:")
-        seeds = int(ui.number(st, "Seeds", 2, 64, 4, key="seeds", help=SEEDS, width=140) or 4)
+        seeds = int(ui.number(st, "Seeds", 2, 64, 4, key="seeds", help=SEEDS, width=110) or 4)
         start_seeds = st.button(f"Run {seeds} seeds", icon=":material/stacked_line_chart:")
+        st.button("See a finished run", on_click=runs.open_run, args=(EXAMPLE,), icon=":material/visibility:")
     if seconds is None:
-        st.caption("No time estimate: there is no earlier run to go by.")
+        estimate = "No time estimate: there is no earlier run to go by."
     else:
         time = f"{duration(seconds)} at most, {duration(seconds * seeds)} for {seeds} seeds"
-        st.caption(f"About {time} (based on {source}).")
+        estimate = f"About {time} (based on {source})."
+    st.caption(f"{estimate}  \n{escape_markdown(run.job.describe())}")
     if start_one:
         runs.open_run(start(store, run.title, run.job).id)
         st.rerun()

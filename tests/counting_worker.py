@@ -74,5 +74,6 @@ class CountRun(RunDescription):
 worker.KINDS["count"] = "counting_worker:CountRun"
 
 if __name__ == "__main__":
+    worker.PRELOADED = ()  # there is no model to import anything for
     attempt.HEARTBEAT_SECONDS = float(os.environ.get("TEST_BEAT", attempt.HEARTBEAT_SECONDS))
     sys.exit(worker.main(sys.argv[1:]))

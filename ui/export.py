@@ -1,22 +1,29 @@
-"""Charts, downloads, links and citations: what a view lets you take away."""
+"""Charts, and what a view lets you take away: figure, table, LaTeX row, report, command line, link and citations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
-from urllib.parse import urlencode
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
 from core.datasets.published import CITATIONS
 from core.groups import GroupSet
+from ui.page import PAGES
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
+    from core.metrics.evaluation import Evaluation
+    from ui.selection import Selection
+
 # One look for all charts: no logo, a camera that saves an SVG, no zoom that a finger triggers by accident.
 CHART = {"displaylogo": False, "modeBarButtons": [["toImage"]], "toImageButtonOptions": {"format": "svg"}}
+OWN = "Crossmatch"  # the key of its own entry in `CITATIONS`
 
 
 def chart(figure: go.Figure, alt: str, key: str | None = None) -> None:
@@ -28,37 +35,113 @@ def export_section(
     name: str,
     table: pd.DataFrame | Callable[[], pd.DataFrame] | None = None,
     figures: Mapping[str, go.Figure | Callable[[], go.Figure]] | None = None,
+    *,
+    latex: str | Callable[[], str] = "",
+    report: Callable[[], bytes] | None = None,
+    command: str = "",
+    groups: GroupSet | None = None,
+    papers: Sequence[str] = ("TTM",),
 ) -> None:
-    """Downloads of a view and the link to it. Files are made when they are asked for; so are tables and figures that
-    are given as functions."""
+    """Downloads of a view, the link to it, and what reproduces and cites it; texts have a button that copies them.
+
+    Files are made when they are asked for; so are tables and figures that are given as functions. latex : rows of a
+    table. report : a page that opens without network. command : what prints the same numbers. groups, papers : whose
+    BibTeX it takes besides Crossmatch's own (keys of `CITATIONS`).
+    """
     with st.popover("Export", icon=":material/download:"):
         if table is not None:
-            data = lambda: (table() if callable(table) else table).to_csv(index=False).encode()  # noqa: E731
-            st.download_button(
-                "Table (CSV)", data, f"{name}.csv", "text/csv", on_click="ignore", icon=":material/table:"
-            )
+            csv_button("Table (CSV)", table, name)
         for title, figure in (figures or {}).items():
-            file = f"{name}-{title}.html".replace(" ", "-")
             page = lambda f=figure: _figure_page(f() if callable(f) else f)  # noqa: E731
-            st.download_button(
-                f"Figure: {title} (HTML)",
-                page,
-                file,
-                "text/html",
-                on_click="ignore",
-                icon=":material/bar_chart:",
-            )
+            file = f"{name}-{title}.html".replace(" ", "-")
+            _file_button(f"Figure: {title} (HTML)", page, file, "text/html", "bar_chart")
         if figures:
             st.caption("For SVG, use the camera at the upper right of a figure.")
-        st.caption("Link to exactly this view:")
-        st.code(link(), language=None, wrap_lines=True)
+        if report is not None:
+            label = "Report of one page (HTML)"
+            _file_button(label, report, f"{name}-report.html", "text/html", "description")
+        _copied("Link to exactly this view", link())
+        _copied("Command that prints the same numbers", command, "bash")
+        _copied("LaTeX", latex() if callable(latex) else latex, "latex")
+        _copied("BibTeX", bibtex(groups, papers), "latex")
+
+
+def csv_button(
+    label: str, table: pd.DataFrame | Callable[[], pd.DataFrame], name: str, **button: Any
+) -> None:
+    """Download a table as `NAME.csv`."""
+    data = lambda: (table() if callable(table) else table).to_csv(index=False).encode()  # noqa: E731
+    _file_button(label, data, f"{name}.csv", "text/csv", "table", **button)
+
+
+def _file_button(
+    label: str, data: Callable[[], bytes], file: str, mime: str, icon: str, **button: Any
+) -> None:
+    st.download_button(
+        label,
+        data,
+        file,
+        mime,
+        on_click="ignore",
+        icon=f":material/{icon}:",
+        key=f"download-{file}",
+        **button,
+    )
+
+
+def _copied(label: str, text: str, language: str | None = None) -> None:
+    """A text with a button that copies it; nothing where there is none."""
+    if text:
+        st.caption(label)
+        st.code(text, language=language, wrap_lines=True, height=160 if text.count("\n") > 8 else "content")
+
+
+def evaluation_exports(selection: Selection, evaluation: Evaluation) -> dict[str, Any]:
+    """What `export_section` needs to know of a model on a benchmark."""
+    from core.exchange.layouts import latex_rows
+    from core.exchange.report import ReportSection, report_html
+
+    name, split, model = selection.benchmark, selection.split, selection.model
+    section = ReportSection(model, selection.selected_groups, evaluation, name, split)
+    words = ["crossmatch", "evaluate", name, "--split", split, "--model", model]
+    if st.session_state.get("shape"):  # of a benchmark that mixes several
+        words += ["--shape", "x".join(map(str, evaluation.shape))]
+    return {
+        "latex": lambda: latex_rows([(model, evaluation.metrics)]),
+        "report": lambda: report_html([section]).encode(),
+        "command": ""
+        if selection.tags
+        else shlex.join(words),  # the command slices by tags, it filters by none
+        "groups": selection.groups,
+    }
 
 
 def link() -> str:
     """The address of this view: page and every picked value."""
-    base = (st.context.url or "").split("?")[0]
+    address = page_address(st.context.url or "")
     query = urlencode([(k, v) for k in st.query_params for v in st.query_params.get_all(k)], safe="/: ")
-    return f"{base}?{query}".replace(" ", "%20") if query else base
+    return f"{address}?{query}".replace(" ", "%20") if query else address
+
+
+def page_address(url: str) -> str:
+    """The address of a page, without its query, from what Streamlit says that it is.
+
+    Streamlit cuts a page's name off the end of the address and puts the present page's there. A name that ends with
+    another one (`Test-Time_Matching`, `Matching`) is cut in two, and the rest stays in between.
+
+    >>> page_address("https://example.org/app/Test-Time_/Compare?set=x")
+    'https://example.org/app/Compare'
+    """
+    names = [Path(page).stem.partition("_")[2] for page in PAGES if page.startswith("pages/")]
+    rests = {
+        name.removesuffix(other)
+        for name in names
+        for other in names
+        if name != other and name.endswith(other)
+    }
+    parts = urlsplit(url)
+    path = "/".join(part for part in parts.path.split("/") if part not in rests)
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
 def _figure_page(figure: go.Figure) -> bytes:
@@ -70,13 +153,24 @@ def _figure_page(figure: go.Figure) -> bytes:
     return type(figure)(page).to_html(include_plotlyjs=True, config={"displaylogo": False}).encode()
 
 
-def cite(groups: GroupSet | None, papers: tuple[str, ...] = ("TTM", "Winoground")) -> None:
+def bibtex(groups: GroupSet | None, papers: Sequence[str]) -> str:
+    """The entries of Crossmatch, of these papers (keys of `CITATIONS`) and of the data, each once."""
+    data = [groups.citation] if groups is not None and groups.citation.startswith("@") else []
+    return "\n\n".join(dict.fromkeys([CITATIONS[OWN], *(CITATIONS[name] for name in papers), *data]))
+
+
+def cite(groups: GroupSet | None, papers: Sequence[str] = ("TTM", "Winoground"), note: str = "") -> None:
     """Where the data and the methods come from; papers : keys of `CITATIONS`."""
     with st.expander("Source, licence, citation", icon=":material/format_quote:"):
+        if note:
+            st.caption(note)
         if groups is not None:
-            for label, text in (("Data", groups.title or groups.name), ("Source", groups.source)):
+            for label, text in (
+                ("Data", groups.title or groups.name),
+                ("Source", groups.source),
+                ("Licence", groups.licence),
+            ):
                 st.text(f"{label}: {text or 'not given'}")
-            st.text(f"Licence: {groups.licence or 'not given'}")
-            st.text(f"Cite as: {groups.citation or groups.name}")
-        for name in papers:
-            st.text(CITATIONS[name])
+            if not groups.citation.startswith("@"):
+                st.text(f"Cite the data as: {groups.citation or groups.name}")
+        st.code(bibtex(groups, papers), language="latex", wrap_lines=True)

@@ -11,6 +11,7 @@ import streamlit as st
 from core.base.errors import InputError
 from core.base.public_mode import shown
 from core.base.text import duration
+from core.exchange.example import EXAMPLE, EXAMPLE_ID, example_run
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
@@ -45,6 +46,8 @@ def open_run_id(store: RunStore) -> str:
     """The id of the run or group that the address (or the last page) asks for; `NEW` for none."""
     linked = st.query_params.get("run")
     asked = linked or st.session_state.get("run") or NEW
+    if asked in (EXAMPLE, EXAMPLE_ID):
+        return example_run(store).id
     if asked == NEW or runs_of(store, asked):
         return asked
     st.session_state["lost_run"] = linked is not None

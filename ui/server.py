@@ -20,6 +20,7 @@ from core.base.errors import InputError
 from core.base.gate import Gate
 from core.base.processes import limit_malloc_arenas
 from core.base.public_mode import MAX_UPLOAD_BYTES, Held, beyond, is_public
+from core.runs.standby import standby_worker
 from ui.page import STYLE, show_error
 
 UPLOAD = r".*/_stcore/upload_file/"
@@ -50,13 +51,17 @@ def show_outside_error(error: Exception) -> bool:
 
 @asynccontextmanager
 async def _started(_app: st.App) -> AsyncIterator[None]:
-    """At the start: what a public server writes is its owner's alone; anywhere else a browser opens, as usual."""
+    """At the start: what a public server writes is its owner's alone; anywhere else a browser opens, as usual.
+
+    As long as it runs, a worker may stand by for the next run.
+    """
     if is_public():
         os.umask(0o077)
         limit_malloc_arenas(2)
     elif not st.get_option("server.headless"):
         webbrowser.open(f"http://localhost:{st.get_option('server.port')}")
-    yield
+    with standby_worker():
+        yield
 
 
 class StyledDocument:

@@ -67,7 +67,7 @@ class AdaptationInput(NamedTuple):
 # ---- what is adapted
 
 
-def subject(selection: Selection, place: Any) -> AdaptationInput | None:
+def adaptation_input(selection: Selection, place: Any) -> AdaptationInput | None:
     """The sidebar's benchmark and model, or an uploaded file; None while there is nothing to adapt."""
     source = place.segmented_control(
         "Adapt",
@@ -100,13 +100,13 @@ def _embeddings() -> AdaptationInput | None:
     from core.datasets.embeddings import read_embeddings
 
     first, second, third = st.columns([3, 1, 1])
-    found = first.file_uploader(
+    upload = first.file_uploader(
         "Embeddings: NPZ with `img` and `cap`, rows in group order", type="npz", key="embeddings"
     )
     shape = second.text_input("Shape, images x captions", "2x2", key="emb_shape", bind="query-params")
     scale = number(third, "Logit scale", 0.01, None, 100.0, key="scale")
-    if found is not None:
-        st.session_state["embeddings_file"] = str(store_embeddings(found.name, found.getvalue()))
+    if upload is not None:
+        st.session_state["embeddings_file"] = str(store_embeddings(upload.name, upload.getvalue()))
     path = st.session_state.get("embeddings_file")
     if path is None:
         st.info(
@@ -118,9 +118,9 @@ def _embeddings() -> AdaptationInput | None:
     file = read_embeddings(path, shape)
     groups = file.groups()
     evaluation = Evaluation.of(scale * file.group_scores(), None, groups.ids)
-    more = {"path": path, "shape": shape, "scale": scale}
+    arguments = {"path": path, "shape": shape, "scale": scale}
     name = path.rpartition("/")[2]
-    return AdaptationInput(f"{name} · embeddings", None, "test", "embeddings", groups, evaluation, more)
+    return AdaptationInput(f"{name} · embeddings", None, "test", "embeddings", groups, evaluation, arguments)
 
 
 # ---- settings
@@ -144,22 +144,22 @@ class _ConfigFields:
 
 
 def basics(kind: str, fields: _ConfigFields, columns: Sequence[Any]) -> dict[str, Any]:
-    """The settings that every run is described by."""
-    first, second, third = columns
+    """The settings that every run is described by; SimpleMatch has five for its three columns."""
+    at = lambda i: columns[i % len(columns)]  # noqa: E731
     if kind == "ttm":
         options = {
-            "iterations": fields.number(second, "T", "Iterations T", 1, 50),
-            "epochs": fields.number(third, "epochs", "Epochs per iteration", 1, 200),
+            "iterations": fields.number(at(0), "T", "Iterations T", 1, 50),
+            "epochs": fields.number(at(1), "epochs", "Epochs per iteration", 1, 200),
         }
     else:
         options = {
-            "rounds": fields.number(second, "rounds", "Maximum rounds", 1, 200),
-            "epochs": fields.number(third, "epochs", "Epochs per round", 1, 200),
+            "rounds": fields.number(at(0), "rounds", "Maximum rounds", 1, 200),
+            "epochs": fields.number(at(1), "epochs", "Epochs per round", 1, 200),
         }
-    options["lr"] = fields.number(first, "lr", "Learning rate", 1e-7, 1e-1, step=1e-5, format="%.1e")
+    options["lr"] = fields.number(at(2), "lr", "Learning rate", 1e-7, 1e-1, step=1e-5, format="%.1e")
+    options["seed"] = fields.number(at(3), "seed", "Seed", 0, 2**31 - 1)
     if kind == "simplematch":
-        options["patience"] = fields.number(second, "patience", "Patience", 1, 50, help=HELP["patience"])
-    options["seed"] = fields.number(third, "seed", "Seed", 0, 2**31 - 1)
+        options["patience"] = fields.number(at(4), "patience", "Patience", 1, 50, help=HELP["patience"])
     return options
 
 
@@ -167,7 +167,7 @@ def threshold_settings(fields: _ConfigFields, second: Any, once: bool) -> tuple[
     """Variant, schedule and both ends of the threshold, `once` the first alone; whether it is the oracle's run."""
     more: dict[str, Any] = {"help": HELP["variant"], "on_change": use_variant}
     variant = fields.choice(second, "variant", "Variant", VARIANTS, **more)
-    wide = variant == "global"
+    is_global = variant == "global"
     if variant == VARIANTS[2]:
         # The preset's thresholds stay in the description; nothing reads them.
         return {"variant": "group"}, True
@@ -178,7 +178,7 @@ def threshold_settings(fields: _ConfigFields, second: Any, once: bool) -> tuple[
             left, "schedule", "Threshold schedule", SCHEDULES, help=HELP["schedule"]
         )
     relative = False
-    if wide:
+    if is_global:
         mode = fields.choice(left, "mode", "Threshold mode", THRESHOLD_MODES, help=HELP["mode"])
         options["threshold_mode"], relative = mode, mode == "relative"
     for place, keys, name, which in (
@@ -187,7 +187,7 @@ def threshold_settings(fields: _ConfigFields, second: Any, once: bool) -> tuple[
     ):
         if which == "last" and (once or options["schedule"] == "constant"):
             break  # it stays at the first one
-        options |= _threshold_end(fields, place, keys, name, which, wide, relative)
+        options |= _threshold_end(fields, place, keys, name, which, is_global, relative)
     return options, False
 
 
@@ -197,7 +197,7 @@ def _threshold_end(
     keys: tuple[str, str, str],
     name: str,
     which: str,
-    wide: bool,
+    is_global: bool,
     relative: bool,
 ) -> dict[str, Any]:
     way, share, tau = keys
@@ -206,137 +206,161 @@ def _threshold_end(
     more: dict[str, Any] = {"key": way, "horizontal": True, "help": HELP["end"], "bind": "query-params"}
     chosen = place.radio(label, ENDS, index, **more)
     if chosen == ENDS[0]:
-        what = "pairs" if wide else "groups"
+        what = "pairs" if is_global else "groups"
         value = place.slider(
             f"{name}: % of {what} selected", 1, 100, fields.values[share], key=share, bind="query-params"
         )
         return {f"coverage_{which}": value / 100}
-    low, high = (0.0, 1.0) if relative else (None if wide else 0.0, None)
-    unit = "rank τ, 0 to 1" if relative else "score τ" if wide else "margin τ"
+    low, high = (0.0, 1.0) if relative else (None if is_global else 0.0, None)
+    unit = "rank τ, 0 to 1" if relative else "score τ" if is_global else "margin τ"
     text = f"{name}: {unit}"
     value = number(place, text, low, high, fields.values[tau], key=tau, format="%.3f")
     return {f"tau_{which}": value}
 
 
-def training(fields: _ConfigFields, pixels: bool, once: bool) -> dict[str, Any]:
+def training_settings(fields: _ConfigFields, pixels: bool, once: bool) -> dict[str, Any]:
     """Batch, augmentation of pixels, precision; of several iterations (not `once`) the optimizer's state."""
-    with st.expander("Training: batch, augmentation, precision, optimizer", icon=":material/tune:"):
-        first, second, third = st.columns(3)
-        batch = fields.number(
-            first, "batch", "Groups per batch", 1, None, step=1, placeholder="50, or 100 for 1×k"
+    first, second, third = st.columns(3)
+    batch = fields.number(
+        first, "batch", "Groups per batch", 1, None, step=1, placeholder="50, or 100 for 1×k"
+    )
+    micro_batch = fields.number(
+        second,
+        "micro",
+        "Pairs at once",
+        1,
+        None,
+        step=1,
+        placeholder="as many as fit",
+        help=HELP["micro"],
+    )
+    options: dict[str, Any] = {"batch": batch, "micro_batch": micro_batch}
+    if pixels:
+        options["augmentation"] = fields.choice(third, "augmentation", "Augmentation", AUGMENTATIONS)
+    options["precision"] = fields.choice(first, "precision", "Precision while training", PRECISIONS)
+    if not once:
+        options["keep_optimizer"] = fields.switch(
+            second, "keep", "Keep the optimizer's state", help=HELP["optimizer"]
         )
-        micro = fields.number(
-            second,
-            "micro",
-            "Pairs at once",
-            1,
-            None,
-            step=1,
-            placeholder="as many as fit",
-            help=HELP["micro"],
-        )
-        own = (
-            {"augmentation": fields.choice(third, "augmentation", "Augmentation", AUGMENTATIONS)}
-            if pixels
-            else {}
-        )
-        own |= {
-            "batch": batch,
-            "micro_batch": micro,
-            "precision": fields.choice(first, "precision", "Precision while training", PRECISIONS),
-        }
-        if not once:
-            own["keep_optimizer"] = fields.switch(
-                second, "keep", "Keep the optimizer's state", help=HELP["optimizer"]
-            )
-        return own
+    return options
+
+
+def _adapters_label(model: str) -> str:
+    size = None if model == "embeddings" else weights_bytes(model)
+    large = size is not None and size > _LORA_FROM_BYTES
+    return f"Low-rank adapters ({size / 1e9:.1f} GB of weights)" if size and large else "Low-rank adapters"
 
 
 def adapters(fields: _ConfigFields, model: str) -> dict[str, Any]:
-    """Low-rank adapters: open where the model is large; none where there are no layers."""
+    """Low-rank adapters; none where there are no layers."""
     if model == "embeddings":
+        st.caption(
+            "An embeddings file is adapted by one small map per modality; it has no layers for adapters."
+        )
         return {}
-    size = weights_bytes(model)
-    large = size is not None and size > _LORA_FROM_BYTES
-    told = f" (this model: {size / 1e9:.1f} GB of weights)" if size is not None and large else ""
-    with st.expander(f"Low-rank adapters (LoRA){told}", expanded=large, icon=":material/layers:"):
-        if not fields.switch(
-            st, "lora", "Train low-rank adapters instead of the whole model", help=HELP["lora"]
-        ):
-            return {}
-        first, second, third = st.columns(3)
-        rank = fields.number(first, "rank", "Rank", 1, 512)
-        alpha = fields.number(
-            second, "lora_alpha", "Alpha", 0.1, None, step=1.0, placeholder="twice the rank"
-        )
-        names = third.text_input(
-            "Layers, separated by commas",
-            fields.values["targets"],
-            key="targets",
-            bind="query-params",
-            placeholder="those of the model's family",
-        )
-        targets = [part.strip() for part in names.split(",") if part.strip()]
-        return {"lora_rank": rank, "lora_alpha": alpha, "lora_targets": targets or None}
+    if not fields.switch(st, "lora", "Train low-rank adapters instead of the whole model", help=HELP["lora"]):
+        return {}
+    first, second, third = st.columns(3)
+    rank = fields.number(first, "rank", "Rank", 1, 512)
+    alpha = fields.number(second, "lora_alpha", "Alpha", 0.1, None, step=1.0, placeholder="twice the rank")
+    names = third.text_input(
+        "Layers, separated by commas",
+        fields.values["targets"],
+        key="targets",
+        bind="query-params",
+        placeholder="those of the model's family",
+    )
+    targets = [name.strip() for name in names.split(",") if name.strip()]
+    return {"lora_rank": rank, "lora_alpha": alpha, "lora_targets": targets or None}
 
 
-def data_settings(found: AdaptationInput, grouped: bool) -> tuple[dict[str, Any], np.ndarray]:
+def data_settings(subject: AdaptationInput, grouped: bool) -> tuple[dict[str, Any], np.ndarray]:
     """How many groups, the transfer check, the device; and which groups may be trained on, bool (n,)."""
-    total = len(found.groups)
+    total = len(subject.groups)
     bind: dict[str, Any] = {"bind": "query-params"}
-    with st.expander("Groups, transfer check, device", icon=":material/call_split:"):
-        first, second, third = st.columns(3)
-        count = number(first, "Use the first … groups", 1, total, total, key="n", help=HELP["n"])
-        device = second.selectbox("Device", DEVICES, key="device", accept_new_options=True, **bind)
-        allowed = np.arange(total) < count
-        options = {"groups": None if count == total else int(count), "device": device}
-        if grouped and third.toggle("Transfer check", key="transfer", help=HELP["adapt_on"], **bind):
-            share = first.slider("Adapt on … % of the groups", 5, 95, 50, 5, key="adapt_on", **bind)
-            seed = number(second, "Seed of the split", 0, 2**31 - 1, 0, key="split_seed")
-            options |= {"adapt_on": share / 100, "split_seed": int(seed)}
-            chosen = found.groups if count == total else found.groups.select(range(int(count)))
-            allowed[: int(count)] = adapted_pool(chosen.blind(), share / 100, int(seed))
-            size = int(allowed.sum())
-            st.caption(
-                f"Adapts on {size} groups; {len(chosen) - size} stay untouched. Groups that share an image stay on "
-                "the same side."
-            )
+    first, second, third = st.columns(3)
+    count = number(first, "Use the first … groups", 1, total, total, key="n", help=HELP["n"])
+    device = second.selectbox("Device", DEVICES, key="device", accept_new_options=True, **bind)
+    allowed = np.arange(total) < count
+    options = {"groups": None if count == total else int(count), "device": device}
+    if grouped and third.toggle("Transfer check", key="transfer", help=HELP["adapt_on"], **bind):
+        share = first.slider("Adapt on … % of the groups", 5, 95, 50, 5, key="adapt_on", **bind)
+        seed = number(second, "Seed of the split", 0, 2**31 - 1, 0, key="split_seed")
+        options |= {"adapt_on": share / 100, "split_seed": int(seed)}
+        chosen = subject.groups if count == total else subject.groups.select(range(int(count)))
+        allowed[: int(count)] = adapted_pool(chosen.blind(), share / 100, int(seed))
+        size = int(allowed.sum())
+        st.caption(
+            f"Adapts on {size} groups; {len(chosen) - size} stay untouched. Groups that share an image stay on "
+            "the same side."
+        )
     return options, allowed
 
 
-def plan(selection: Selection) -> tuple[PlannedRun, Evaluation] | None:
-    """The whole form, and the evaluation of the groups that would be trained on; None while nothing is adapted."""
-    left, right = st.columns(2)
-    method = left.segmented_control(
-        "Method", list(METHODS), default=next(iter(METHODS)), key="method", required=True, bind="query-params"
+def plan(selection: Selection, choices: Any, settings: Any) -> tuple[PlannedRun, Evaluation] | None:
+    """The whole form, and the evaluation of the groups that would be trained on; None while nothing is adapted.
+
+    choices : the place of method, data and preset. settings : of everything that the preset has set.
+    """
+    with choices:
+        left, middle, right = st.columns(3)
+        method = left.segmented_control(
+            "Method",
+            list(METHODS),
+            default=next(iter(METHODS)),
+            key="method",
+            required=True,
+            bind="query-params",
+        )
+        kind = METHODS[method or "Test-time matching"]
+        subject = adaptation_input(selection, middle)
+        if subject is None:
+            return None
+        fields = _ConfigFields(pick_preset(right, kind, subject))
+        preset_line(subject.model, subject.benchmark)
+    with settings:
+        options, oracle, common, allowed = _all_settings(kind, fields, subject)
+    job = _job(kind, subject, options, common, oracle)
+    count = common["groups"] or len(subject.groups)
+    title = (
+        f"{subject.title}{' · SimpleMatch' if kind == 'simplematch' else ''}{' · oracle' if oracle else ''}"
     )
-    kind = METHODS[method or "Test-time matching"]
-    found = subject(selection, right)
-    if found is None:
-        return None
-    columns = st.columns(3)
-    fields = _ConfigFields(pick_preset(columns[0], kind, found))
-    preset_line(found.model, found.benchmark)
-    options, oracle = basics(kind, fields, columns), False
-    once = options.get("iterations") == 1
-    if kind == "ttm":
-        more, oracle = threshold_settings(fields, columns[1], once)
-        options |= more
-    options |= training(fields, found.benchmark is not None, once) | adapters(fields, found.model)
-    common, allowed = data_settings(found, options.get("variant") != "global")
-    job = _job(kind, found, options, common, oracle)
-    count = common["groups"] or len(found.groups)
-    title = f"{found.title}{' · SimpleMatch' if kind == 'simplematch' else ''}{' · oracle' if oracle else ''}"
-    evaluation = found.evaluation if allowed.all() else found.evaluation.select(allowed)
+    evaluation = subject.evaluation if allowed.all() else subject.evaluation.select(allowed)
     return PlannedRun(job, title, count), evaluation
 
 
+def _all_settings(
+    kind: str, fields: _ConfigFields, subject: AdaptationInput
+) -> tuple[dict[str, Any], bool, dict[str, Any], np.ndarray]:
+    """Options of the method, whether it is the oracle's run, what every method has, and which groups may be trained on,
+    bool (n,)."""
+    schedule, training, low_rank, groups = st.tabs(
+        ["Schedule", "Training", _adapters_label(subject.model), "Groups and device"]
+    )
+    with schedule:
+        columns = st.columns(5 if kind == "ttm" else 3)
+        options, oracle = basics(kind, fields, columns[-4:] if kind == "ttm" else columns), False
+        once = options.get("iterations") == 1
+        if kind == "ttm":
+            more, oracle = threshold_settings(fields, columns[0], once)
+            options |= more
+    with training:
+        options |= training_settings(fields, subject.benchmark is not None, once)
+    with low_rank:
+        options |= adapters(fields, subject.model)
+    with groups:
+        common, allowed = data_settings(subject, options.get("variant") != "global")
+    return options, oracle, common, allowed
+
+
 def _job(
-    kind: str, found: AdaptationInput, options: dict[str, Any], common: dict[str, Any], oracle: bool
+    kind: str, subject: AdaptationInput, options: dict[str, Any], common: dict[str, Any], oracle: bool
 ) -> AdaptationRun:
-    more = {**common, "preset": st.session_state["preset"], "options": options}
+    arguments = {**common, "preset": st.session_state["preset"], "options": options}
     if kind == "ttm":
-        more["oracle"] = oracle
-    if found.benchmark is None:
-        return RUNS[kind].of_file(**found.file, **more)
-    return RUNS[kind].of(found.benchmark, found.model, split=found.split, shape=found.shape, **more)
+        arguments["oracle"] = oracle
+    if subject.benchmark is None:
+        return RUNS[kind].of_file(**subject.file, **arguments)
+    return RUNS[kind].of(
+        subject.benchmark, subject.model, split=subject.split, shape=subject.shape, **arguments
+    )

@@ -25,30 +25,34 @@ HELP = (
 
 def values_of(config: TrainConfig) -> dict[str, Any]:
     """Every field of the form, by key, as this configuration has it."""
-    own = {
+    values = {
         name: getattr(config, name) for name in ("epochs", "lr", "seed", "batch", "augmentation", "precision")
     }
-    own |= {"micro": config.micro_batch, "keep": config.keep_optimizer, "lora": config.lora_rank is not None}
-    own |= {
+    values |= {
+        "micro": config.micro_batch,
+        "keep": config.keep_optimizer,
+        "lora": config.lora_rank is not None,
+    }
+    values |= {
         "rank": config.lora_rank or 8,
         "lora_alpha": config.lora_alpha,  # not `alpha`, which is a slider on Debias
         "targets": ",".join(config.lora_targets),
     }
     if isinstance(config, TTMConfig):
-        wide = config.variant == "global"
-        own |= {"T": config.iterations, "schedule": config.schedule, "mode": config.threshold_mode}
-        own |= {
+        is_global = config.variant == "global"
+        values |= {"T": config.iterations, "schedule": config.schedule, "mode": config.threshold_mode}
+        values |= {
             "variant": config.variant,
             "start": ENDS[config.tau_first is not None],
-            "share": round(100 * (config.coverage_first or (0.5 if wide else 0.2))),
+            "share": round(100 * (config.coverage_first or (0.5 if is_global else 0.2))),
             "tau1": config.tau_first if config.tau_first is not None else 1.0,
             "end": ENDS[config.coverage_last is None],
             "share_end": round(100 * (config.coverage_last or 1.0)),
             "tauT": config.tau_last or 0.0,
         }
     if isinstance(config, SimpleMatchConfig):
-        own |= {"rounds": config.rounds, "patience": config.patience}
-    return own
+        values |= {"rounds": config.rounds, "patience": config.patience}
+    return values
 
 
 def use_preset() -> None:
@@ -70,21 +74,21 @@ def use_variant() -> None:
     st.session_state.update({**values, "preset": other})
 
 
-def presets_of(kind: str, found: AdaptationInput) -> tuple[list[str], str]:
+def presets_of(kind: str, subject: AdaptationInput) -> tuple[list[str], str]:
     """Names of the presets of a kind, and the one that suits data and model; that and its neighbours come first."""
-    suited = default_preset(kind, found.benchmark, origin(found.model))
+    suited = default_preset(kind, subject.benchmark, origin(subject.model))
     names = [n for n, p in PRESETS.items() if isinstance(p.config, TTMConfig) == (kind == "ttm")]
 
     def distance(name: str) -> tuple[bool, bool]:
         preset = PRESETS[name]
-        return name != suited, found.benchmark != preset.dataset and found.model != preset.model
+        return name != suited, subject.benchmark != preset.dataset and subject.model != preset.model
 
     return sorted(names, key=distance), suited
 
 
-def pick_preset(place: Any, kind: str, found: AdaptationInput) -> TrainConfig:
+def pick_preset(place: Any, kind: str, subject: AdaptationInput) -> TrainConfig:
     """The chosen preset's settings; another data set, model or method brings the one that suits it."""
-    names, suited = presets_of(kind, found)
+    names, suited = presets_of(kind, subject)
     known = st.session_state.get("suited")
     st.session_state["suited"] = suited
     if st.session_state.get("preset", suited) not in names or known not in (None, suited):
@@ -99,10 +103,12 @@ def pick_preset(place: Any, kind: str, found: AdaptationInput) -> TrainConfig:
 def preset_line(model: str, benchmark: str | None) -> None:
     """Where the preset comes from, and what of it was chosen for other data or another model."""
     name = st.session_state["preset"]
-    own, other = foreign_model(name, origin(model)), preset_target(name).benchmark
-    told = [f"Preset {name}: {PRESETS[name].source}."]
-    if own is not None:
-        told.append(f"Its thresholds are in units of the scores of {own}: set your own for {model}.")
-    elif other not in (None, benchmark):
-        told.append(f"It was chosen for {other}; this is {benchmark or 'a file'}.")
-    st.caption(escape_markdown(" ".join(told)))
+    tuned_model, tuned_benchmark = foreign_model(name, origin(model)), preset_target(name).benchmark
+    sentences = [f"Preset {name}: {PRESETS[name].source}."]
+    if tuned_model is not None:
+        sentences.append(
+            f"Its thresholds are in units of the scores of {tuned_model}: set your own for {model}."
+        )
+    elif tuned_benchmark not in (None, benchmark):
+        sentences.append(f"It was chosen for {tuned_benchmark}; this is {benchmark or 'a file'}.")
+    st.caption(escape_markdown(" ".join(sentences)))

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psutil
+
+NoSuchProcess = psutil.NoSuchProcess
 
 # What `import` finds this package in: the checkout, or where the wheel was installed, one package further up.
 _ROOT = Path(__file__).resolve().parents[__name__.count(".")]
@@ -101,21 +103,31 @@ def start_module(module: str, arguments: Sequence[str], log: Path) -> ProcessIde
     and a thread here waits for it: double forking would hand it to process 1, which in a container is often the web
     server itself and collects nobody.
     """
-    command, environment = module_command(module, arguments)
     with open(log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            env=environment,
-        )
+        process = _start(module, arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
     identity = identify(
         process.pid
     )  # nobody waits for it yet: even if it has died, its number is still its own
-    threading.Thread(target=process.wait, name=f"wait-{process.pid}", daemon=True).start()
+    collect(process)
     return identity
+
+
+def start_waiting(module: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+    """The same with a pipe to its standard input, which closes when we end; `collect` it once it has what it waits for.
+
+    Until it opens a log of its own, errors go to ours.
+    """
+    return _start(module, arguments, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=None)
+
+
+def collect(process: subprocess.Popen[bytes]) -> None:
+    """Have a thread wait for the end of a child, so that it leaves no zombie."""
+    threading.Thread(target=process.wait, name=f"wait-{process.pid}", daemon=True).start()
+
+
+def _start(module: str, arguments: Sequence[str], **streams: Any) -> subprocess.Popen[bytes]:
+    command, environment = module_command(module, arguments)
+    return subprocess.Popen(command, **streams, start_new_session=True, env=environment)
 
 
 def module_command(module: str, arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:

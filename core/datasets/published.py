@@ -128,6 +128,13 @@ def reference(
 # BibTeX by paper and by data set, as the three papers' reference lists state it; where TTM and Cola themselves
 # appeared is from OpenReview and from Cola's project page.
 CITATIONS: dict[str, str] = {
+    "Crossmatch": """@software{crossmatch2026,
+  title = {Crossmatch: A Workbench for Compositional Image-Text Matching},
+  author = {{The Crossmatch maintainers}},
+  version = {0.1.0},
+  year = {2026},
+  license = {Apache-2.0}
+}""",
     "TTM": """@inproceedings{zhu2026ttm,
   title = {Test-Time Matching: Unlocking Compositional Reasoning in Multimodal Models},
   author = {Zhu, Yinglun and Zhang, Jiancheng and Tang, Fuzhi},

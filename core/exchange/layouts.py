@@ -13,7 +13,7 @@ Below each table stand what its cells leave out: intervals, chance levels, ties.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -123,12 +123,27 @@ def _latex_line(cells: Sequence[str]) -> str:
     return " & ".join("".join(_LATEX.get(c, c) for c in " ".join(cell.split())) for cell in cells) + r" \\"
 
 
+def latex_rows(results: Sequence[tuple[str, Mapping[str, Estimate]]]) -> str:
+    """Named results as rows for a table of one's own, one column per yes-or-no metric; the first line names them.
+
+    Intervals, chance levels and ties stand in a comment below each row.
+    """
+    names = [name for name in yes_or_no(METRICS) if any(name in metrics for _, metrics in results)]
+    lines = ["% " + ", ".join(["model", *(METRICS[name].label for name in names)])]
+    for label, metrics in results:
+        found = [metrics.get(name) for name in names]
+        lines.append(_latex_line([label, *("–" if e is None else f"{e.value:.2f}" for e in found)]))
+        lines.append("% " + "; ".join(_interval(name, metrics[name]) for name in names if name in metrics))
+    return "\n".join(lines)
+
+
+def _interval(name: str, e: Estimate) -> str:
+    return f"{METRICS[name].label} [{e.low:.2f}, {e.high:.2f}] (chance {e.chance:.2f}, {e.ties} tied)"
+
+
 def _note(result: Result) -> str:
     m, k = result.shape
-    parts = [
-        f"{METRICS[name].label} [{e.low:.2f}, {e.high:.2f}] (chance {e.chance:.2f}, {e.ties} tied)"
-        for name, e in ((name, result.metrics[name]) for name in yes_or_no(result.metrics))
-    ]
+    parts = [_interval(name, result.metrics[name]) for name in yes_or_no(result.metrics)]
     more = f"; TTM over {result.adapted.seeds} seeds" if result.adapted else ""
     head = f"{result.model} on {result.title}, {result.n_groups} groups of {m}×{k}"
     return f"{head}, 95 % bootstrap intervals: {', '.join(parts)}{more}."

@@ -95,14 +95,14 @@ def write_report(
     examples : groups shown per section. pictures : whether they are shown with their images; None shows those that
     are built in or the user's own, as the licences of others mostly forbid to pass their images on.
     """
-    page = _report_html(sections, examples, pictures).encode()
+    page = report_html(sections, examples, pictures).encode()
     with storage_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(out, page)
     return out
 
 
-def _report_html(sections: Sequence[ReportSection], examples: int = 6, pictures: bool | None = None) -> str:
+def report_html(sections: Sequence[ReportSection], examples: int = 6, pictures: bool | None = None) -> str:
     """The whole page. Every text from data is escaped, and the page's own policy forbids it to load or run anything."""
     records = [_record(s) for s in sections]
     models = ", ".join(dict.fromkeys(s.model for s in sections))

@@ -64,15 +64,15 @@ def _write_archive(store: RunStore, run: Run, folder: Path, model: bool) -> None
         shutil.copytree(final, folder / "model")
 
 
-def import_run(store: RunStore, source: Path, owner: str | None = None) -> Run:
-    """A run from a folder or zip that `export_run` wrote, under a new id; its numbers are the same.
+def import_run(store: RunStore, source: Path, owner: str | None = None, run_id: str | None = None) -> Run:
+    """A run from a folder or zip that `export_run` wrote, under a new id, or this one; its numbers are the same.
 
     Raises InputError for what is damaged, of another kind or a later format, and leaves nothing behind then.
     """
     with tempfile.TemporaryDirectory(prefix="crossmatch-") as place:
         folder = _opened(source, Path(place))
         record, steps = _read(folder)
-        run = store.create(record["kind"], record["title"], record["config"], owner)
+        run = store.create(record["kind"], record["title"], record["config"], owner, run_id=run_id)
         try:
             _install_run(store, run.id, folder, record, steps)
         except BaseException:

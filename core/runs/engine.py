@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from core.base import processes
 from core.base.errors import InputError
+from core.runs import standby
 from core.runs.store import AttemptSuperseded, Run, RunStore
 
 if TYPE_CHECKING:  # pydantic
@@ -78,10 +79,11 @@ def launch(store: RunStore, run_id: str, module: str = "core.worker") -> Run:
     It may wait in the queue of its device first. `module` is what the process runs (tests have their own).
     """
     attempt = store.queue_up(run_id)
+    arguments = [str(store.root), run_id, str(attempt)]
     try:
-        worker = processes.start_module(
-            module, [str(store.root), run_id, str(attempt)], store.folder(run_id) / "log.txt"
-        )
+        # A worker that waits in the queue is to be small, so the large one is for a run whose turn it is.
+        worker = None if _is_busy(store, run_id) else standby.hand_over(module, arguments)
+        worker = worker or processes.start_module(module, arguments, store.folder(run_id) / "log.txt")
     except OSError as error:
         sentence = f"The worker of run {run_id} cannot be started ({error}); free some memory and disk, then resume it."
         store.conclude(run_id, attempt, "failed", sentence)
@@ -90,6 +92,11 @@ def launch(store: RunStore, run_id: str, module: str = "core.worker") -> Run:
     with suppress(AttemptSuperseded):
         store.claim(run_id, attempt, worker)
     return store.get(run_id)
+
+
+def _is_busy(store: RunStore, run_id: str) -> bool:
+    """Whether anybody's run works or waits besides this one."""
+    return any(run.live and run.id != run_id for run in RunStore(store.root).list())
 
 
 def start(store: RunStore, title: str, job: RunDescription) -> Run:

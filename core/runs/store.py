@@ -182,14 +182,17 @@ class RunStore:
         config: dict[str, Any],
         owner: str | None = None,
         address: str | None = None,
+        *,
+        run_id: str | None = None,
     ) -> Run:
         """Write a new run down; `core.runs.engine.launch` starts it. `config["device"]` decides which queue it joins.
 
-        Its id cannot be guessed: on a public server it is the key to the run.
+        run_id : of the run that ships with Crossmatch. Any other's cannot be guessed: on a public server it is the key
+        to the run.
         """
         now = time.time()
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now)) + f"{int(now % 1 * 1000):03d}"
-        run_id = f"{stamp}-{secrets.token_hex(8)}"
+        run_id = run_id or f"{stamp}-{secrets.token_hex(8)}"
         row = (run_id, kind, _title(title), json.dumps(config), now, now, owner, _device(config), address)
         folder = self.folder(run_id)
         try:

@@ -1,0 +1,37 @@
+"""The finished run that ships with Crossmatch."""
+
+import numpy as np
+from driving import button, fine, text
+
+from core.exchange.example import EXAMPLE, EXAMPLE_ID, example_archive, example_run
+from core.metrics.evaluation import Evaluation
+from core.runs.store import RunStore
+from core.ttm.run import adaptation
+
+TTM = "pages/4_Test-Time_Matching.py"
+
+
+def test_it_is_finished_complete_and_small(tmp_path):
+    assert example_archive().stat().st_size < 3_000_000
+    store = RunStore(tmp_path)
+    run = example_run(store)
+    assert (run.id, run.status, run.done, run.owner) == (EXAMPLE_ID, "finished", run.total, None)
+    steps, truth = store.steps(run.id), adaptation(run.config).load_groups().truth
+    assert len(steps) == run.total + 1
+    for step in (steps[0], steps[-1]):  # the scores beside the records are theirs
+        measured = Evaluation.of(store.scores(run.id, step["iteration"]), truth).metrics["group_match"]
+        np.testing.assert_allclose(measured.value, step["metrics"]["group_match"]["value"])
+    assert (store.folder(run.id) / "model" / "model.safetensors").is_file()
+    assert example_run(store).id == run.id and len(store.list()) == 1
+    store.delete(run.id)  # whoever deletes it has it again when a link asks for it
+    assert example_run(store).status == "finished"
+
+
+def test_a_link_and_a_button_open_it(app):
+    test = app(TTM, run=EXAMPLE)
+    assert "finished" in text(test) and "What changed" in text(test)
+    assert test.query_params["run"] in (EXAMPLE_ID, [EXAMPLE_ID])
+    test = app(TTM)
+    assert not RunStore().list("simplematch")
+    fine(button(test, "See a finished run").click().run())
+    assert "What changed" in text(test)

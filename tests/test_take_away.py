@@ -1,0 +1,107 @@
+"""What a view lets one take away: its address, the command behind it, LaTeX, citations."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from core.cli import app as cli
+from core.datasets.published import CITATIONS
+from core.exchange.layouts import latex_rows
+from core.metrics.groups import Estimate
+from core.runs import engine
+from core.runs.store import RunStore
+from core.ttm.command import command_line
+from core.ttm.run import SimpleMatchRun, TTMRun, adaptation
+from ui.export import bibtex, page_address
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.parametrize(
+    ("said", "address"),
+    [
+        ("http://x/Test-Time_/Test-Time_Matching", "http://x/Test-Time_Matching"),
+        ("http://x/Test-Time_/Compare", "http://x/Compare"),
+        ("http://x/Test-Time_", "http://x/"),
+        ("http://x/app/Test-Time_/Matching", "http://x/app/Matching"),
+        ("https://x:8501/Groups", "https://x:8501/Groups"),
+        ("http://x", "http://x"),
+    ],
+)
+def test_the_address_of_a_page_is_that_page_whatever_page_was_open_before(said, address):
+    assert page_address(said).rstrip("/") == address.rstrip("/")
+
+
+LORA = {"lora_rank": 4, "lora_alpha": 8.0, "lora_targets": ["q_proj", "v_proj"]}
+RUNS = [
+    TTMRun.of("scenes/left-right", "builtin/clip"),
+    TTMRun.of(
+        "scenes/left-right", "builtin/clip", groups=40, adapt_on=0.5, split_seed=3, options={"seed": 7}
+    ),
+    TTMRun.of("scenes/left-right", "builtin/clip", oracle=True, options={"iterations": 2, "lr": 3.3e-5}),
+    TTMRun.of(
+        "scenes/left-right",
+        "builtin/siglip",
+        options={"schedule": "constant", "tau_first": 0.75, "keep_optimizer": True, **LORA},
+    ),
+    TTMRun.of("scenes/left-right", "builtin/clip", options={"iterations": 1, "batch": 10}),
+    TTMRun.of(
+        "scenes/left-right", "builtin/clip", options={"variant": "global", "threshold_mode": "absolute"}
+    ),
+    TTMRun.of(
+        "scenes/swap",
+        "builtin/clip",
+        preset="winoground/clip-b16",
+        options={"tau_first": 1.0, "tau_last": 0.1},
+    ),
+    SimpleMatchRun.of(
+        "scenes/relations-1x4", "builtin/clip", device="cpu", options={"rounds": 3, "patience": 2}
+    ),
+]
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.describe()[:60])
+def test_the_command_of_a_run_describes_the_same_run(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
+    monkeypatch.setattr(engine, "launch", lambda store, run_id: store.get(run_id))
+    words = command_line(run).split()
+    assert words[0] == "crossmatch"
+    result = CliRunner().invoke(cli, [*words[1:], "--background"])
+    assert result.exit_code == 0, result.output
+    (stored,) = RunStore().list()
+    assert adaptation(stored.config) == run
+
+
+def test_latex_rows_have_the_numbers_and_their_intervals():
+    metrics = {
+        "text_score": Estimate(41.25, 36.0, 46.5, 25.0, 2),
+        "group_score": Estimate(20.0, 15.5, 25.0, 16.67, 0),
+    }
+    head, row, remark = latex_rows([("a_model & co", metrics)]).splitlines()
+    assert head == "% model, TextScore, GroupScore"
+    assert row == r"a\_model \& co & 41.25 & 20.00 \\"
+    assert "TextScore [36.00, 46.50] (chance 25.00, 2 tied)" in remark and remark.startswith("% ")
+
+
+def test_crossmatch_is_cited_first_and_every_entry_once():
+    text = bibtex(None, ("TTM", "Winoground", "TTM"))
+    keys = re.findall(r"@\w+\{(\w+),", text)
+    assert keys == ["crossmatch2026", "zhu2026ttm", "thrush2022winoground"]
+
+
+def test_the_citation_file_is_valid_and_of_this_version():
+    """Required keys and types of the Citation File Format 1.2.0."""
+    cff = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert cff["cff-version"] == "1.2.0" and isinstance(cff["message"], str) and cff["type"] == "software"
+    assert (str(cff["version"]), cff["license"]) == (project["version"], project["license"])
+    for entry in (cff, *cff["references"]):
+        assert entry["title"] and entry["authors"]
+        for author in entry["authors"]:
+            assert set(author) in ({"name"}, {"family-names", "given-names"})
+    own = CITATIONS["Crossmatch"]
+    assert f"title = {{{cff['title']}}}" in own and f"version = {{{project['version']}}}" in own
