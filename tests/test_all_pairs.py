@@ -158,7 +158,7 @@ def test_embeddings_that_are_too_large_are_refused_before_they_are_converted(vis
 
 
 def test_a_matrix_or_an_assignment_that_does_not_fit_into_memory_is_refused(monkeypatch):
-    monkeypatch.setattr("core.base.limits._memory_left", lambda: 1 << 20)
+    monkeypatch.setattr("core.base.limits.memory_left", lambda: 1 << 20)
     pairs = AllPairs(lambda part: np.zeros((part.stop - part.start, 10**6)), 10**6, 10**6)
     with pytest.raises(InputError, match=r"needs about 4000\.0 GB of memory"):
         pairs.whole()

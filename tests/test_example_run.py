@@ -20,7 +20,7 @@ def test_it_is_finished_complete_and_small(tmp_path):
     assert len(steps) == run.total + 1
     for step in (steps[0], steps[-1]):  # the scores beside the records are theirs
         measured = Evaluation.of(store.scores(run.id, step["iteration"]), truth).metrics["group_match"]
-        np.testing.assert_allclose(measured.value, step["metrics"]["group_match"]["value"])
+        np.testing.assert_allclose(measured.value, step["metrics"]["group_match"]["value"], atol=1e-4)
     assert (store.folder(run.id) / "model" / "model.safetensors").is_file()
     assert example_run(store).id == run.id and len(store.list()) == 1
     store.delete(run.id)  # whoever deletes it has it again when a link asks for it

@@ -16,7 +16,7 @@ from core.base import limits
 from core.base import parquet as parquet_module
 from core.base.errors import InputError
 from core.base.interrupt import interruptible
-from core.base.limits import LOCAL, PUBLIC, _memory_left, check, check_memory
+from core.base.limits import LOCAL, PUBLIC, check, check_memory, memory_left
 from core.base.parquet import read_parquet
 from core.datasets.score_files import read_scores, read_tags
 from core.matching.blocks import _block_size
@@ -323,7 +323,7 @@ def test_captions_that_differ_by_group_cost_no_more_than_in_proportion_to_their_
 
 
 def test_what_does_not_fit_into_memory_is_refused_in_one_sentence(monkeypatch):
-    left = _memory_left()
+    left = memory_left()
     assert 0 < left < 1 << 50
     check_memory("A matrix", left // 2)
     with pytest.raises(
@@ -331,7 +331,7 @@ def test_what_does_not_fit_into_memory_is_refused_in_one_sentence(monkeypatch):
     ):
         check_memory("A matrix", 2 * left)
     check_memory("A matrix", 1000)
-    monkeypatch.setattr(limits, "_memory_left", lambda: 0)
+    monkeypatch.setattr(limits, "memory_left", lambda: 0)
     check_memory("A matrix", 1000)  # too small to be worth a question
 
 

@@ -719,7 +719,7 @@ def test_the_published_winoground_embeddings_give_the_published_figures(winogrou
 
 
 def test_a_table_that_does_not_fit_into_memory_is_refused_before_anything_is_scored(monkeypatch):
-    monkeypatch.setattr("core.base.limits._memory_left", lambda: 1 << 20)
+    monkeypatch.setattr("core.base.limits.memory_left", lambda: 1 << 20)
     with pytest.raises(InputError, match=r"200,000 images and 100,000 captions needs about 80\.0 GB"):
         scores.score_matrix(None, [None] * 200_000, ["a"] * 100_000)
 

@@ -107,7 +107,7 @@ def check_memory(what: object, needed: int) -> None:
     """Raise InputError where so many bytes would not fit into the memory that is left, instead of being killed."""
     if needed < _SMALL:
         return
-    left = _memory_left()
+    left = memory_left()
     if needed > _SHARE * left:
         raise InputError(
             f"{what} needs about {needed / 1e9:.1f} GB of memory, and {left / 1e9:.1f} GB are left; make it "
@@ -115,7 +115,7 @@ def check_memory(what: object, needed: int) -> None:
         )
 
 
-def _memory_left() -> int:
+def memory_left() -> int:
     """Bytes that this process may still take: what the machine, its container and its own limit leave it."""
     left, own = [psutil.virtual_memory().available], psutil.Process()
     with suppress(AttributeError, OSError, psutil.Error):  # Linux alone has both
