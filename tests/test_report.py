@@ -14,8 +14,8 @@ from core.exchange import report
 from core.exchange.report import (
     ReportSection,
     _chosen_groups,
-    _report_html,
     evaluate_all,
+    report_html,
     write_report,
 )
 from core.figures import bars_data, margins_data
@@ -76,7 +76,7 @@ def parsed(text: str) -> Page:
 
 
 def test_a_report_opens_without_network_and_runs_nothing(toy_groups):
-    text = _report_html([section(toy_groups)])
+    text = report_html([section(toy_groups)])
     page = parsed(text)
     assert page.loads
     assert all(address.strip("'\"").startswith("data:image/") for address in page.loads)
@@ -110,7 +110,7 @@ def test_texts_from_data_are_shown_and_never_become_markup(toy_groups):
     evil = GroupSet(
         "mine/toy", groups, title=EVIL, description=EVIL, source=EVIL, licence=EVIL, citation=EVIL
     )
-    text = _report_html([section(evil, model=EVIL)])
+    text = report_html([section(evil, model=EVIL)])
     page = parsed(text)
     assert not page.handlers
     assert page.scripts == ["application/json"]
@@ -122,19 +122,19 @@ def test_texts_from_data_are_shown_and_never_become_markup(toy_groups):
 
 def test_images_of_others_stay_out_unless_they_are_asked_for(toy_groups):
     mine, others = section(toy_groups), section(toy_groups, "winoground")
-    assert "data:image/webp" in _report_html([mine])
-    assert "data:image/webp" not in _report_html([others])
-    assert "their licence may forbid it" in _report_html([others])
-    assert "data:image/webp" in _report_html([others], pictures=True)
-    assert "data:image/webp" not in _report_html([mine], pictures=False)
+    assert "data:image/webp" in report_html([mine])
+    assert "data:image/webp" not in report_html([others])
+    assert "their licence may forbid it" in report_html([others])
+    assert "data:image/webp" in report_html([others], pictures=True)
+    assert "data:image/webp" not in report_html([mine], pictures=False)
 
 
 def test_the_papers_numbers_stand_beside_a_benchmark_they_report(toy_groups):
-    text = _report_html([section(toy_groups, "winoground")], examples=0)
+    text = report_html([section(toy_groups, "winoground")], examples=0)
     words = " ".join(parsed(text).words)
     assert "Published results" in words
     assert "SigLIP-B16" in words and "10.25" in words  # [TTM] Table 1
-    assert "Published results" not in _report_html([section(toy_groups)])
+    assert "Published results" not in report_html([section(toy_groups)])
 
 
 def test_groups_worth_a_look_are_distinct_and_of_the_kind_they_claim(toy_groups):
@@ -157,7 +157,7 @@ def test_ties_are_counted_on_the_page(toy_groups):
     flat = ReportSection(
         "me", toy_groups, Evaluation.of(scores, toy_groups.truth, toy_groups.ids), "mine/toy", "test"
     )
-    words = " ".join(" ".join(parsed(_report_html([flat])).words).split())
+    words = " ".join(" ".join(parsed(report_html([flat])).words).split())
     assert "6 groups are tied" in words
     assert "chance 50.0, 6 tied" in words
 
