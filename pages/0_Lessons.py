@@ -5,25 +5,28 @@ from __future__ import annotations
 import streamlit as st
 
 import ui
+from core.base.errors import unknown_name
 from core.figures.text import escape_markdown
 from core.teaching.glossary import glossary
-from ui.lessons import LESSONS
+from ui.lessons import LESSONS, answers
 
 LEAD = (
     "Seven short lessons: predict first, then see the result. Each ends with a question and a link to the page "
-    "where you can try it yourself."
+    "where you can try it yourself. The address of this page remembers your answers."
 )
+TITLES = {name: f"{number}. {lesson.title}" for number, (name, lesson) in enumerate(LESSONS.items(), 1)}
 
 
 def overview() -> None:
     grid = st.grid(3, min_column_width=260, border=True)
-    for number, (name, lesson) in enumerate(LESSONS.items(), 1):
+    for name, lesson in LESSONS.items():
         with grid.cell():
-            st.markdown(f"**{number}. {lesson.title}**")
+            st.markdown(f"**{TITLES[name]}**")
             st.markdown(lesson.asks)
-            st.caption(f"about {lesson.minutes} minutes")
+            done = " · ✓ done" if answers.is_complete(name) else ""
+            st.caption(f"about {lesson.minutes} minutes{done}")
             st.button(
-                "Open", key=f"open-{name}", on_click=choose, args=(name,), help=f"Open “{lesson.title}”"
+                f"Open lesson {TITLES[name].split('.')[0]}", key=f"open-{name}", on_click=choose, args=(name,)
             )
 
 
@@ -33,40 +36,63 @@ def words() -> None:
     wanted = st.text_input(
         "Search the glossary", key="term", bind="query-params", placeholder="margin"
     ).lower()
-    found = {term: text for term, text in glossary().items() if wanted in f"{term} {text}".lower()}
-    if not found:
+    matching = {term: text for term, text in glossary().items() if wanted in f"{term} {text}".lower()}
+    if not matching:
         st.info("No term matches; try a shorter word.", icon=":material/search_off:")
-    for term, text in found.items():
+    for term, text in matching.items():
         st.markdown(f"**{escape_markdown(term)}**: {escape_markdown(text)}")
 
 
 def choose(name: str | None) -> None:
-    st.session_state["lesson"] = name
+    """Open a lesson, or the list of all; the address says which."""
+    if name is None:
+        st.query_params.pop("lesson", None)
+    else:
+        st.query_params["lesson"] = name
+
+
+def chosen_lesson() -> str | None:
+    """The lesson of the address; a name that is none is said to be."""
+    name = st.query_params.get("lesson")
+    if name is not None and name not in LESSONS:
+        st.warning(escape_markdown(str(unknown_name("lesson", name, LESSONS))), icon=":material/link_off:")
+        return None
+    return name
+
+
+def picker(name: str | None) -> None:
+    """All lessons by number and title; the one that is open is selected."""
+    labels = {f"{title}{' ✓' if answers.is_complete(each) else ''}": each for each, title in TITLES.items()}
+    st.session_state["lesson_title"] = next((label for label, each in labels.items() if each == name), None)
+    st.selectbox(
+        "Lesson", list(labels), index=None, key="lesson_title", placeholder="choose a lesson",
+        on_change=lambda: choose(labels.get(st.session_state["lesson_title"])),
+        label_visibility="collapsed", width=420,
+    )  # fmt: skip
 
 
 def page() -> None:
-    names = list(LESSONS)
-    name = st.segmented_control(
-        "Lesson", names, key="lesson", bind="query-params", label_visibility="collapsed"
-    )
+    name = chosen_lesson()
+    answers.restore()
+    picker(name)
     if name is None:
         overview()
         words()
         return
-    lesson = LESSONS[name]
-    st.header(f"{names.index(name) + 1}. {lesson.title}", anchor=False)
-    st.markdown(f"*{lesson.asks}*")
-    lesson.show()
+    st.header(TITLES[name], anchor=False)
+    st.markdown(f"*{LESSONS[name].asks}*")
+    LESSONS[name].show()
+    names = list(LESSONS)
     following = names[names.index(name) + 1 :]
     with st.container(horizontal=True):
         st.button("All lessons", on_click=choose, args=(None,), icon=":material/menu_book:")
         if following:
             st.button(
-                f"Next: {LESSONS[following[0]].title}", on_click=choose, args=(following[0],),
+                f"Next: {TITLES[following[0]]}", on_click=choose, args=(following[0],),
                 icon=":material/arrow_forward:",
             )  # fmt: skip
 
 
-ui.open_page("Lessons", LEAD, pick=False)
+ui.open_page("Lessons", "" if "lesson" in st.query_params else LEAD, pick=False)
 with ui.show_errors():
     page()

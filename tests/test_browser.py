@@ -220,13 +220,15 @@ def _percent(card):
 
 def test_a_lesson_waits_for_the_prediction_and_leads_into_the_app(visit):
     page = visit("/Lessons")
-    page.get_by_role("button", name="Open").first.click()
+    page.get_by_role("button", name="Open lesson 1").click()
     page.get_by_text("Predict:").wait_for()
     assert page.get_by_text("A question to end with").count() == 0
     page.get_by_text("GroupMatch says yes, GroupScore says no").click()
     page.get_by_text("A question to end with").wait_for()
     page.wait_for_url(re.compile("lesson=matrix"))
-    page.get_by_role("button", name="See real groups like this one").click()
+    page.reload()  # the address remembers the answer
+    page.get_by_text("A question to end with").wait_for()
+    page.get_by_role("button", name="See every group that GroupMatch counts as right").click()
     page.get_by_role("heading", name="Groups", exact=True).wait_for()
     no_error_box(page)
 

@@ -1,13 +1,18 @@
 """The lessons: simulation against the propositions, the transfer check, and every lesson driven from app.py."""
 
+import re
+from decimal import Decimal
+
 import numpy as np
 import pytest
 from driving import button, fine, html, text
 
 from core import datasets
 from core.base.errors import InputError
+from core.metrics.groups import METRICS
 from core.teaching import lessons
 from ui.lessons import LESSONS
+from ui.lessons.matrix import DISAGREE
 
 PAGE = "pages/0_Lessons.py"
 
@@ -17,10 +22,10 @@ PAGE = "pages/0_Lessons.py"
     [((2, 2), 1 / 6, 1 / 2), ((3, 3), 2 / 120, 1 / 6), ((1, 4), 1 / 4, 1 / 4), ((2, 4), 1 / 16, 1 / 12)],
 )
 def test_random_guessing_agrees_with_the_propositions(shape, group_score, group_match):
-    found = {one.metric: one for one in lessons.simulate(*shape, 20_000, seed=3)}
+    estimates = lessons.simulate(*shape, 20_000, seed=3)
     for name, exact in (("group_score", group_score), ("group_match", group_match)):
-        assert found[name].estimate.chance == pytest.approx(100 * exact)
-        assert abs(found[name].estimate.value - 100 * exact) < 100 * 4 * np.sqrt(exact * (1 - exact) / 20_000)
+        assert estimates[name].chance == pytest.approx(100 * exact)
+        assert abs(estimates[name].value - 100 * exact) < 100 * 4 * np.sqrt(exact * (1 - exact) / 20_000)
 
 
 def test_a_shape_that_is_none_is_refused():
@@ -42,25 +47,51 @@ def test_memorising_lifts_the_adapted_part_and_leaves_each_group_on_one_side():
         for h in (adapted, untouched)
     ]
     assert rise[0] > rise[1] + 20
+    assert len(adapted.rounds) == len(untouched.rounds) > 2
 
 
-def test_the_overview_lists_every_lesson_and_opens_it(app):
+def predict(test, place=0):
+    """The lesson after the prediction with this option."""
+    (prediction,) = test.radio
+    return fine(prediction.set_value(prediction.options[place]).run())
+
+
+def address(test):
+    """The query parameters, each as one string."""
+    return {k: v if isinstance(v, str) else v[0] for k, v in test.query_params.items()}
+
+
+def test_the_overview_lists_every_lesson_by_number_and_title_and_opens_it(app):
     test = app(PAGE)
-    for lesson in LESSONS.values():
-        assert lesson.title in text(test)
+    titles = [f"{number}. {lesson.title}" for number, lesson in enumerate(LESSONS.values(), 1)]
+    assert all(title in text(test) for title in titles)
+    assert test.selectbox(key="lesson_title").options == titles
     fine(test.button(key="open-matrix").click().run())
-    assert test.header[0].value.endswith(LESSONS["matrix"].title)
-    fine(button(test, f"Next: {LESSONS['chance'].title}").click().run())
-    assert test.header[0].value.endswith(LESSONS["chance"].title)
+    assert test.header[0].value == titles[0] and address(test)["lesson"] == "matrix"
+    fine(button(test, f"Next: {titles[1]}").click().run())
+    assert test.header[0].value == titles[1]
+    fine(test.selectbox(key="lesson_title").set_value(titles[4]).run())
+    assert test.header[0].value == titles[4] and address(test)["lesson"] == "pseudo"
+    fine(button(test, "All lessons").click().run())
+    assert not test.header and "lesson" not in test.query_params
+
+
+def test_a_link_to_a_lesson_that_is_none_says_so(app):
+    assert "Unknown lesson" in text(app(PAGE, lesson="matrixx")).replace("\\", "")
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_a_lesson_asks_first_then_answers_and_ends_with_a_question(app, name):
+def test_a_lesson_shows_a_group_and_its_metrics_and_asks_then_answers_and_ends_with_a_question(app, name):
     test = app(PAGE, lesson=name)
-    (prediction,) = test.radio
-    assert not test.get("plotly_chart") and "A question to end with" not in text(test)
-    fine(prediction.set_value(prediction.options[0]).run())
+    assert "<img src" in html(test)
+    meanings = [metric.meaning for metric in METRICS.values() if metric.label in test.radio[0].label]
+    shown = text(test)
+    assert all(meaning in shown for meaning in meanings)
+    assert any(f"- **{metric.label}**: {metric.meaning}" in shown for metric in METRICS.values())
+    assert not test.get("plotly_chart") and "A question to end with" not in shown
+    predict(test)
     assert test.success or test.warning
+    assert test.slider or test.select_slider  # at least one figure to move
     assert "A question to end with" in text(test)
     last = test.radio[-1]
     said = set()
@@ -68,6 +99,47 @@ def test_a_lesson_asks_first_then_answers_and_ends_with_a_question(app, name):
         fine(test.radio(key=last.key).set_value(option).run())
         said |= {s.value[:6] for s in test.success if s.value.startswith("Right.")}
     assert said == {"Right."}
+
+
+def test_answers_are_in_the_address_and_outlive_a_reload(app):
+    test = predict(app(PAGE, lesson="matrix"), 2)
+    fine(test.radio[-1].set_value("ImageScore").run())
+    assert address(test)["answers"] == "matrix-32"
+    fine(button(test, "Next: 2. What luck gets you").click().run())
+    predict(test, 1)
+    kept = address(test)
+    assert kept["answers"] == "matrix-32.chance-20"
+    again = app(PAGE, **kept)  # another session: what a reload is
+    assert again.radio(key="predict-chance").value == "1 in 6" and "You said “1 in 6”" in text(again)
+    fine(button(again, "All lessons").click().run())
+    assert text(again).count("✓ done") == 1
+    fine(again.button(key="open-matrix").click().run())
+    assert [radio.value for radio in again.radio] == ["GroupMatch says yes, GroupScore says no", "ImageScore"]
+    odd = app(PAGE, lesson="matrix", answers="matrix-99.nowhere-11.x")
+    assert odd.radio[0].value is None
+
+
+# Of each lesson, what its last button opens: a page, and what has to be seen there.
+ENDS = {
+    "matrix": ("Groups", lambda test: test.multiselect(key="verdict").value == DISAGREE),
+    "chance": ("Matching", lambda test: any("chance" in c.value for c in test.caption)),
+    "blind": ("Debias", lambda test: "Can this benchmark be solved without the image?" in text(test)),
+    "alpha": ("Debias", lambda test: test.slider(key="alpha").value == 0.5),
+    "pseudo": ("Test-time matching", lambda test: button(test, "Start the run")),
+    "transfer": ("Test-time matching", lambda test: "Adapts on 150 groups" in text(test)),
+    "binding": ("Retrieval", lambda test: test.selectbox(key="query").value),
+}
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_ends_on_the_page_that_it_names_and_shows_what_it_promises(app, name):
+    test = predict(app(PAGE, lesson=name))
+    (link,) = (
+        b for b in test.button if b.icon == ":material/arrow_forward:" and not b.label.startswith("Next")
+    )
+    assert not link.click().run().exception  # the blind check shows a solved benchmark in red, too
+    title, promised = ENDS[name]
+    assert test.title[0].value == title and promised(test)
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -78,20 +150,49 @@ def test_a_visitor_of_a_public_server_takes_every_lesson(app, monkeypatch, name)
     assert "A question to end with" in text(test)
 
 
-def test_the_first_lesson_judges_the_numbers_of_the_matrix(app):
-    test = app(PAGE, lesson="matrix")
-    fine(test.radio[0].set_value(test.radio[0].options[0]).run())
-    assert "wrong</span></th><td><b>GroupScore" in html(
-        test
-    ) and "right</span></th><td><b>GroupMatch" in html(test)
+def test_the_first_lesson_judges_the_numbers_of_the_matrix_and_follows_its_sliders(app):
+    test = predict(app(PAGE, lesson="matrix"))
+    no, yes = "wrong</span></th><td><b>GroupScore", "right</span></th><td><b>GroupMatch"
+    assert no in html(test) and yes in html(test)
+    fine(test.slider(key="add_image").set_value(4.5).run())
+    assert no in html(test)  # image B still prefers caption 1: 10.15 > 9.70
+    fine(
+        test.slider(key="add_caption").set_value(-0.7).run()
+    )  # rows 10.09 > 9.40, 9.70 > 9.45; columns alike
+    assert "right</span></th><td><b>GroupScore" in html(test) and yes in html(test)
+    fine(test.slider(key="add_caption").set_value(-6.0).run())
+    assert no in html(test) and yes in html(test)  # what is added to a row or a column moves no matching
 
 
-def test_chance_can_be_drawn_again_in_another_shape(app):
-    test = app(PAGE, lesson="chance", shape_drawn="1×4")
-    fine(test.radio[0].set_value(test.radio[0].options[0]).run())
+def test_chance_is_drawn_twenty_times_and_again_in_another_shape(app):
+    test = predict(app(PAGE, lesson="chance", shape_drawn="1×4"))
     first = text(test)
-    fine(button(test, "Draw again").click().run())
-    assert "25.00" in first and text(test) != first
+    assert "of 20 intervals contain the exact chance level of 25.00 %" in first
+    fine(button(test, "Draw all again").click().run())
+    assert text(test) != first
+
+
+def test_scores_and_totals_of_the_lesson_on_alpha_add_up_as_shown(app):
+    test = predict(app(PAGE, lesson="alpha"))
+    differences = set()
+    for alpha in (0.0, 0.13, 0.5, 0.77, 1.0):
+        fine(test.slider(key="lesson_alpha").set_value(alpha).run())
+        cells = test.table[0].value.map(lambda cell: Decimal(cell.replace("−", "-"))).to_numpy()
+        line = next(m.value for m in test.markdown if m.value.startswith("A–1 and B–2"))
+        straight, crossed, difference = map(Decimal, re.findall(r"-?\d+\.\d+", line.replace("−", "-")))
+        for total, parts in ((straight, cells.trace()), (crossed, cells[0, 1] + cells[1, 0])):
+            assert abs(total - parts) <= Decimal("0.0006")  # rounds to the total shown
+        assert abs(difference - (straight - crossed)) <= Decimal("0.006")
+        differences.add(difference)
+    assert len(differences) == 1
+
+
+def test_a_rounds_figure_marks_the_round_and_its_numbers_are_those_of_that_round(app):
+    test = predict(app(PAGE, lesson="transfer"))
+    assert "after round 30" in text(test)
+    fine(test.slider(key="round").set_value(0).run())
+    shown = text(test)
+    assert "GroupScore before training" in shown and "adapted half: 10.0 %" in shown
 
 
 def test_the_glossary_is_searched_and_every_metric_is_in_it(app):
@@ -130,4 +231,4 @@ def test_the_lesson_on_binding_shows_what_the_strategies_measured_once_it_ships(
     assert "**MM-Adapter** has the highest mAP, 26.0 %" in text(
         test
     ) and "the unadapted model has 20.0 %" in text(test)
-    assert len(test.get("plotly_chart")) == 2
+    assert len(test.get("plotly_chart")) == 3

@@ -23,20 +23,8 @@ _SUBJECTS = (GROUP_SCORE, GROUP_MATCH)  # of the propositions
 _MAX_SIMULATED = 2_000_000  # scores that one simulation may draw
 
 
-class _SimulatedMetric(NamedTuple):
-    """A metric on random scores: what came out (percent, with interval) and what the proposition says."""
-
-    metric: str
-    estimate: Estimate
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the exact chance level lies in the 95 % interval (it does not, once in twenty times)."""
-        return self.estimate.low <= self.estimate.chance <= self.estimate.high
-
-
-def simulate(m: int, k: int, n: int, seed: int = 0) -> list[_SimulatedMetric]:
-    """n groups of m images and k captions with independent normal scores, judged by GroupScore and GroupMatch.
+def simulate(m: int, k: int, n: int, seed: int = 0) -> dict[str, Estimate]:
+    """GroupScore and GroupMatch of n groups of m images and k captions with independent normal scores, by metric.
 
     [TTM] Propositions 1 and 2 (m = k), 3 and 4 (m < k). Raises InputError for a shape that is none, or too many scores.
     """
@@ -47,8 +35,7 @@ def simulate(m: int, k: int, n: int, seed: int = 0) -> list[_SimulatedMetric]:
             f"{n} groups of {m}x{k} are more than the lesson draws at once; choose fewer groups."
         )
     scores = np.random.default_rng(seed).standard_normal((n, m, k))
-    found = metrics.evaluate(scores, np.tile(np.arange(m), (n, 1)), _SUBJECTS)
-    return [_SimulatedMetric(name, estimate) for name, estimate in found.items()]
+    return metrics.evaluate(scores, np.tile(np.arange(m), (n, 1)), _SUBJECTS)
 
 
 def guessing_table(shapes: list[tuple[int, int]]) -> pd.DataFrame:
@@ -64,10 +51,17 @@ def guessing_table(shapes: list[tuple[int, int]]) -> pd.DataFrame:
 
 
 class AdaptedPart(NamedTuple):
-    """One side of a transfer check, before and after."""
+    """One side of a transfer check: its evaluation before the first round of training, and after each."""
 
-    before: Evaluation
-    after: Evaluation
+    rounds: list[Evaluation]
+
+    @property
+    def before(self) -> Evaluation:
+        return self.rounds[0]
+
+    @property
+    def after(self) -> Evaluation:
+        return self.rounds[-1]
 
 
 def simplematch_transfer(
@@ -83,9 +77,9 @@ def simplematch_transfer(
 
     pool = adapted_pool(groups, share, seed)
     config = SimpleMatchConfig(lr=3e-4, seed=seed)  # the preset "simplematch/embeddings"
-    steps = list(simple_match(_frozen(model, groups), groups.blind(), config, pool=pool))
-    ends = [Evaluation.of(step.scores, groups.truth, groups.ids) for step in (steps[0], steps[-1])]
-    adapted, untouched = (AdaptedPart(*(end.select(part) for end in ends)) for part in (pool, ~pool))
+    steps = simple_match(_frozen(model, groups), groups.blind(), config, pool=pool)
+    rounds = [Evaluation.of(step.scores, groups.truth, groups.ids) for step in steps]
+    adapted, untouched = (AdaptedPart([each.select(part) for each in rounds]) for part in (pool, ~pool))
     return adapted, untouched
 
 
@@ -101,6 +95,6 @@ def _frozen(name: str, groups: GroupSet) -> EmbeddingModel:
     rows = torch.arange(max(len(images), len(captions)))  # as pairs, because that is how a batch is made
     with torch.inference_mode():
         batch = model.batch(model.prepare(images, captions), rows % len(images), rows % len(captions))
-        pictures, texts = (found.float().cpu().numpy() for found in model.embed(batch))
+        pictures, texts = (vectors.float().cpu().numpy() for vectors in model.embed(batch))
     keys, scale = [image.key for image in images], float(model.scale.detach().exp())
     return EmbeddingModel(pictures[: len(images)], texts[: len(captions)], keys, list(captions), scale, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from core.debiasing.debias import prior_from_scores
@@ -11,58 +12,43 @@ from core.figures import group_html
 from core.figures.alpha import alpha_data, alpha_figure
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE
 from ui.export import chart
+from ui.images import draw_group
 from ui.lessons import elements
 
 MODEL = "builtin/blip-caption"  # its own kind: VisualGPTScore
 BLIND = "blind:builtin/blip-caption"
 SET = "scenes/attribute-swap"
 SHOWN = (TEXT_SCORE, GROUP_SCORE, IMAGE_SCORE, GROUP_MATCH)
+ASKED = (TEXT_SCORE, GROUP_SCORE, GROUP_MATCH)
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
-def study(benchmark: str) -> AlphaStudy:
+def load_study(benchmark: str) -> AlphaStudy:
     """The captioner's scores with its own blind ones, for noise instead of the image, as the prior."""
-    found, blind = elements.evaluate(benchmark, MODEL), elements.evaluate(benchmark, BLIND)
-    return AlphaStudy(found.scores, prior_from_scores(blind.scores), found.truth, found.ids)
+    captioner, blind = elements.evaluate(benchmark, MODEL), elements.evaluate(benchmark, BLIND)
+    return AlphaStudy(captioner.scores, prior_from_scores(blind.scores), captioner.truth, captioner.ids)
 
 
 def show() -> None:
+    study = load_study(SET)
+    index = flipped_group(study)
     st.markdown(
         "A captioner scores a caption by how likely it would write it for the image. That mixes two things: whether "
-        "it fits the image, and whether it is likely English anyway. The second part is the **language prior**. "
+        "it fits the image, and whether it is likely English anyway. The second part is the **language prior** P(t). "
         "Alpha-debiasing removes it: log P(t | i) − **α** · log P(t)."
     )
-    found = study(SET)
+    draw_group(elements.load_group(SET, index), study.evaluation(0.0).group(index), revealed=False)
+    elements.define(*SHOWN)
     choice = elements.predict(
         "alpha",
         "on 2×2 groups, which of these cannot change at all, whatever α is?",
-        tuple(METRICS[name].label for name in (TEXT_SCORE, GROUP_SCORE, GROUP_MATCH)),
+        tuple(METRICS[name].label for name in ASKED),
     )
     if choice is None:
         return
-    still = [
-        METRICS[name].label
-        for name in (TEXT_SCORE, GROUP_SCORE, GROUP_MATCH)
-        if np.ptp(found.curve(name).values) == 0
-    ]
-    elements.verdict(choice, still[0] if len(still) == 1 else " and ".join(still) or "none of them")
-    alpha = st.slider("α", 0.0, 1.0, 0.5, step=0.01, key="lesson_alpha", bind="query-params")
-    chances = {name: found.evaluation(0.0).metrics[name].chance for name in SHOWN}
-    curves = {name: found.curve(name) for name in SHOWN}
-    figure = alpha_figure(alpha_data(curves, len(found.ids), chances, TEXT_SCORE), alpha)
-    now = found.evaluation(alpha).metrics
-    told = "; ".join(f"{METRICS[name].label} {now[name].value:.1f} %" for name in SHOWN)
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        chart(figure, f"Metrics over alpha, exact. At {alpha:.2f}: {told}.", "lesson-alpha")
-    with right:
-        one_group(found, alpha)
-    st.markdown(
-        f"At α = {alpha:.2f} ({pmi_text(alpha)}): {told}. Subtracting α · log P(t) removes the **same** amount from "
-        "every score in a caption's column. Both ways to match two images with two captions use each column exactly "
-        "once, so both totals fall equally: **GroupMatch never needed debiasing**. Nor does ImageScore, which "
-        "compares within a column. Both hold only for square groups and log scores."
-    )
+    still = [METRICS[name].label for name in ASKED if np.ptp(study.curve(name).values) == 0]
+    elements.verdict(choice, " and ".join(still) or "none of them")
+    move_alpha(study, index)
     elements.question(
         "alpha",
         "A 1×5 group: one image, five captions. Does α change GroupMatch there?",
@@ -73,21 +59,58 @@ def show() -> None:
         },
         "It can",
     )
-    elements.link_to_page("Move alpha on any set", "pages/3_Debias.py", elements.selection_state(SET, MODEL))
-
-
-def one_group(found: AlphaStudy, alpha: float) -> None:
-    """The first group that alpha flips for TextScore, with its table at this alpha."""
-    flips = found.flips(1.0, TEXT_SCORE)
-    changed = np.flatnonzero(flips.fixed | flips.broken)
-    index = int(changed[0]) if len(changed) else 0
-    scores = found.evaluation(alpha).scores[index]
-    st.markdown(f"One group at α = {alpha:.2f}, images × captions")
-    st.table({f"caption {j + 1}": {f"image {group_html.image_name(i)}": f"{v:.2f}" for i, v in enumerate(column)}
-              for j, column in enumerate(scores.T)})  # fmt: skip
-    straight, crossed = scores.trace(), scores[0, 1] + scores[1, 0]
-    st.markdown(
-        f"straight {straight:.2f} − crossed {crossed:.2f} = **{straight - crossed:.2f}**, whatever α is.".replace(
-            "-", "−"
-        )
+    state = {"view": "alpha", "alpha": st.session_state["lesson_alpha"], "metric": METRICS[TEXT_SCORE].label}
+    elements.link_to_page(
+        "Move α over all groups of this set",
+        "pages/3_Debias.py",
+        {**elements.selection_state(SET, MODEL), **state},
     )
+
+
+def flipped_group(study: AlphaStudy) -> int:
+    """The first group whose TextScore differs between α = 0 and α = 1."""
+    flips = study.flips(1.0, TEXT_SCORE)
+    return int((flips.fixed | flips.broken).argmax())
+
+
+def move_alpha(study: AlphaStudy, index: int) -> None:
+    """The interactive figure: every metric over alpha, and one group's scores at the alpha that is chosen."""
+    alpha = st.slider("α", 0.0, 1.0, 0.5, step=0.01, key="lesson_alpha", bind="query-params")
+    curves = {name: study.curve(name) for name in SHOWN}
+    chances = {name: study.evaluation(0.0).metrics[name].chance for name in SHOWN}
+    figure = alpha_figure(alpha_data(curves, len(study.ids), chances, TEXT_SCORE), alpha)
+    estimates = study.evaluation(alpha).metrics
+    values = "; ".join(f"{METRICS[name].label} {estimates[name].value:.1f} %" for name in SHOWN)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        chart(figure, f"Metrics over alpha, exact. At {alpha:.2f}: {values}.", "lesson-alpha")
+    with right:
+        one_group(study, index, alpha)
+    st.markdown(
+        f"At α = {alpha:.2f} ({pmi_text(alpha)}): {values}. Subtracting α · log P(t) removes the **same** amount from "
+        "every score in a caption's column. Both ways to match two images with two captions use each column exactly "
+        "once, so both totals fall equally: **GroupMatch never needed debiasing**. Nor does ImageScore, which "
+        "compares within a column. Both hold only for square groups and log scores."
+    )
+
+
+def one_group(study: AlphaStudy, index: int, alpha: float) -> None:
+    """The group's scores at this alpha, and the totals of its two matchings.
+
+    Totals have a digit less than the scores, and their difference one less again, so that what is shown adds up.
+    """
+    scores = study.evaluation(alpha).scores[index]
+    images = [f"image {group_html.image_name(i)}" for i in range(2)]
+    captions = ["caption 1", "caption 2"]
+    st.markdown(f"The group above at α = {alpha:.2f}")
+    st.table(pd.DataFrame(scores, images, captions).map(lambda score: signed(score, 4)))
+    straight, crossed = float(scores.trace()), float(scores[0, 1] + scores[1, 0])
+    st.markdown(
+        f"A–1 and B–2: {signed(straight, 3)}  \nA–2 and B–1: {signed(crossed, 3)}  \n"
+        f"Difference: **{signed(straight - crossed, 2)}**, whatever α is."
+    )
+
+
+def signed(value: float, digits: int) -> str:
+    """A number with a proper minus sign."""
+    return f"{value:.{digits}f}".replace("-", "−")

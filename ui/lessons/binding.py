@@ -5,14 +5,19 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core import figures as plots
+from core import figures
 from core.base import paths
 from core.figures import retrieval
+from core.figures.teaching import caption_bars_data, caption_bars_figure
 from core.figures.text import metric_line
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import TEXT_SCORE
 from ui.export import chart
+from ui.images import draw_group
 from ui.lessons import elements
+from ui.loaders import load_groups
+
+PAIR = "scenes/attribute-swap"
 
 # What changed in the wrong caption -> the set whose groups are sliced by it.
 CHANGES = {
@@ -31,9 +36,13 @@ def show() -> None:
     st.markdown(
         "*A red cube and a blue ball* or *a blue cube and a red ball*: the same words, the same colours, the same "
         "shapes. Only **binding** distinguishes them: which word belongs to which object. Pooled embeddings can "
-        "represent every word about an image and lose exactly that."
+        "represent every word about an image and lose exactly that. A pair of images that only binding tells apart:"
     )
-    found = {change: sliced(change) for change in CHANGES}
+    pair = elements.evaluate(PAIR, elements.MODEL)
+    draw_group(elements.load_group(PAIR), pair.group(0), revealed=False)
+    st.markdown("Now one image with two captions, the true one and one with a mistake.")
+    elements.define(TEXT_SCORE)
+    parts = {change: sliced(change) for change in CHANGES}
     choice = elements.predict(
         "binding",
         "which mistake in a caption does the built-in CLIP notice most often?",
@@ -41,19 +50,10 @@ def show() -> None:
     )
     if choice is None:
         return
-    value = {change: e.metrics[TEXT_SCORE].value for change, e in found.items()}
+    value = {change: part.metrics[TEXT_SCORE].value for change, part in parts.items()}
     elements.verdict(choice, _CHANGE_LABELS[max(value, key=value.__getitem__)])
-    rows = {change: e.metrics for change, e in found.items()}
-    told = "; ".join(f"{_CHANGE_LABELS[c]}: {metric_line(e.metrics[TEXT_SCORE])}" for c, e in found.items())
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        figure = plots.bars_figure(plots.bars_data(rows, (TEXT_SCORE,)), 300)
-        chart(figure, f"TextScore by what is wrong with the other caption. {told}.", "binding")
-    with right:
-        for change, e in found.items():
-            st.markdown(
-                f"**{_CHANGE_LABELS[change]}**: {metric_line(e.metrics[TEXT_SCORE])}, {len(e.ids)} groups"
-            )
+    by_mistake(parts)
+    try_mistakes(parts)
     st.markdown(
         "Cola asks the question as a search: find the *red cube* among images that show something red **or** a "
         "cube, and as exchanged pairs, two images and two captions. Its answer is to let a small **multimodal "
@@ -74,8 +74,47 @@ def show() -> None:
     elements.link_to_page(
         "Search by attribute and object",
         "pages/5_Retrieval.py",
-        elements.selection_state("scenes/attribute-swap"),
+        {**elements.selection_state(PAIR), "view": "queries", "left": elements.MODEL},
     )
+
+
+def by_mistake(parts: dict[str, Evaluation]) -> None:
+    """How often the model notices each kind of mistake."""
+    lines = [
+        f"**{_CHANGE_LABELS[change]}** ({change}): {metric_line(part.metrics[TEXT_SCORE])}, {len(part.ids)} groups"
+        for change, part in parts.items()
+    ]
+    data = figures.bars_data({change: part.metrics for change, part in parts.items()}, (TEXT_SCORE,))
+    alt = f"TextScore by the mistake in the other caption. {'; '.join(lines)}.".replace("**", "")
+    left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
+    with left:
+        chart(figures.bars_figure(data, 300), alt, "binding")
+    with right:
+        st.markdown("\n".join(f"- {line}" for line in lines))
+
+
+def try_mistakes(parts: dict[str, Evaluation]) -> None:
+    """The interactive figure: one image, two captions, and which of them the model prefers."""
+    st.subheader("Try the mistakes", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        change = st.segmented_control(
+            "Mistake", list(CHANGES), format_func=_CHANGE_LABELS.__getitem__, default="swap colour",
+            key="mistake", required=True,
+        ) or "swap colour"  # fmt: skip
+        part = parts[change]
+        number = st.slider("Group", 1, len(part.ids), 1, key=f"mistake_group_{change}", width=300)
+    scores, truth = part.scores[number - 1, 0], int(part.truth[number - 1, 0])
+    groups = load_groups(CHANGES[change], "test")
+    group = groups[list(groups.ids).index(part.ids[number - 1])]
+    data = caption_bars_data(group.captions, scores, truth)
+    left, right = st.columns(2, gap="large", vertical_alignment="center")
+    with left:
+        draw_group(group, part.group(number - 1))
+    with right:
+        lead = f"{data.scores[0] - data.scores[1]:.2f}"
+        kind = "true" if data.true[0] else "wrong"
+        chart(caption_bars_figure(data), f"The {kind} caption scores higher, by {lead}.", "mistake-bars")
+        st.markdown(f"The **{kind}** caption scores higher, by {lead}.")
 
 
 def measured() -> None:
@@ -87,10 +126,10 @@ def measured() -> None:
     data = retrieval.strategies_data(pd.read_csv(path))
     unseen = dict(zip(data.strategies, data.value[2], strict=True))
     best = max(unseen, key=lambda name: unseen[name])
-    told = ", ".join(f"{retrieval.label(name)} {value:.1f} %" for name, value in unseen.items())
+    values = ", ".join(f"{retrieval.label(name)} {value:.1f} %" for name, value in unseen.items())
     chart(
         retrieval.strategies_figure(data),
-        f"Cola mAP on unseen combinations by strategy: {told}.",
+        f"Cola mAP on unseen combinations by strategy: {values}.",
         "binding-strategies",
     )
     second = "ft-all" if best == "mm-adapter" else "mm-adapter"

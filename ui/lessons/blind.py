@@ -5,48 +5,41 @@ from __future__ import annotations
 import streamlit as st
 
 from core import figures
+from core.figures.teaching import caption_bars_data, caption_bars_figure
 from core.figures.text import metric_line
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import TEXT_SCORE
 from ui.export import chart
+from ui.images import draw_group
 from ui.lessons import elements
 
 BLIND = "builtin/blind-lm"
 ORDER, SWAP = "scenes/word-order", "scenes/swap"
-SETS = {ORDER: "one English sentence, four shuffled ones", SWAP: "two plausible sentences"}
+SETS = {ORDER: "shuffled words (1×5)", SWAP: "plausible swaps (1×2)"}
 
 
 def show() -> None:
     st.markdown(
         "Some benchmarks ask for the right caption among wrong ones. If the wrong ones are not even English, a "
-        "model can succeed without the image. The **blind language model** here has never seen one."
+        "model can succeed without the image. The **blind language model** here has never seen one: it scores a "
+        "caption by how likely it is as a sentence. One group of each kind:"
     )
-    found = {name: elements.evaluate(name, BLIND) for name in SETS}
+    evaluations = {name: elements.evaluate(name, BLIND) for name in SETS}
+    for name, column in zip(SETS, st.columns(2, gap="large"), strict=True):
+        with column:
+            st.markdown(f"**{SETS[name]}**")
+            draw_group(elements.load_group(name), evaluations[name].group(0), revealed=False)
+    elements.define(TEXT_SCORE)
     choice = elements.predict(
         "blind",
         "on which set does a text-only model choose the true caption far more often than chance?",
-        ("shuffled words (1×5)", "plausible swaps (1×2)", "both", "neither"),
+        (*SETS.values(), "both", "neither"),
     )
     if choice is None:
         return
-    elements.verdict(choice, _outcome(found))
-    rows = {name.removeprefix("scenes/"): e.metrics for name, e in found.items()}
-    told = "; ".join(f"{name} {metric_line(row[TEXT_SCORE])}" for name, row in rows.items())
-    left, right = st.columns(2, gap="large")
-    with left:
-        chart(
-            figures.bars_figure(figures.bars_data(rows, (TEXT_SCORE,)), 300),
-            f"TextScore of the blind model on both sets: {told}.",
-            "blind",
-        )
-    with right:
-        for name, what in SETS.items():
-            st.markdown(f"**{name}** ({what}): {metric_line(found[name].metrics[TEXT_SCORE])}")
-        groups = _ranked_captions(found[ORDER])
-        st.markdown("The captions that it chooses from, its favourite first:")
-        for caption, score in groups:
-            st.text(f"{score:8.2f}   {caption}")
-        st.caption("Mean log-likelihood per token. No image is used.")
+    elements.verdict(choice, _outcome(evaluations))
+    both_sets(evaluations)
+    read_captions(evaluations)
     elements.question(
         "blind",
         "A vision-language model reaches 95 % on such a shuffled-words benchmark. What have you learned?",
@@ -56,25 +49,57 @@ def show() -> None:
         },
         "Nothing yet about its use of images",
     )
-    elements.link_to_page(
-        "Check any benchmark with a blind model", "pages/3_Debias.py", elements.selection_state(ORDER, BLIND)
+    state = {**elements.selection_state(ORDER), "view": "blind check", "blind": BLIND}
+    elements.link_to_page("Check this benchmark with the blind model", "pages/3_Debias.py", state)
+
+
+def both_sets(evaluations: dict[str, Evaluation]) -> None:
+    """How often the blind model is right on either set."""
+    rows = {SETS[name]: evaluation.metrics for name, evaluation in evaluations.items()}
+    lines = [f"{name}: {metric_line(row[TEXT_SCORE])}" for name, row in rows.items()]
+    data = figures.bars_data(rows, (TEXT_SCORE,))
+    alt = f"TextScore of the blind model on both sets: {'; '.join(lines)}."
+    left, right = st.columns(2, gap="large", vertical_alignment="center")
+    with left:
+        chart(figures.bars_figure(data, 300), alt, "blind")
+    with right:
+        st.markdown("\n".join(f"- {line}" for line in lines))
+
+
+def read_captions(evaluations: dict[str, Evaluation]) -> None:
+    """The interactive figure: any group's captions by their score as text; the image comes on demand."""
+    st.subheader("Be the blind model", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.segmented_control(
+            "Set", list(SETS), format_func=SETS.__getitem__, default=ORDER, key="blind_set", required=True
+        ) or ORDER  # fmt: skip
+        number = st.slider(
+            "Group", 1, len(evaluations[name].ids), 1, key="blind_group", bind="query-params", width=300
+        )
+        visible = st.toggle("Show the image", key="blind_image")
+    evaluation, group = evaluations[name], elements.load_group(name, number - 1)
+    data = caption_bars_data(
+        group.captions, evaluation.scores[number - 1, 0], int(evaluation.truth[number - 1, 0])
     )
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        kind = "the true" if data.true[0] else "a wrong"
+        favourite = f"The blind model prefers “{data.captions[0]}”, {kind} caption."
+        chart(
+            caption_bars_figure(data),
+            f"Mean log-likelihood per token of {len(data.captions)} captions. {favourite}",
+            "blind-captions",
+        )
+        st.caption(
+            "Bars: mean log-likelihood per token. The model is given no image, so the toggle changes nothing."
+        )
+    with right:
+        if visible:
+            draw_group(group, evaluation.group(number - 1), revealed=False)
 
 
-def _ranked_captions(evaluation: Evaluation) -> list[tuple[str, float]]:
-    """Captions of the set's first group with the blind model's scores, likeliest first."""
-    from ui.loaders import load_groups
-
-    captions = load_groups(ORDER, "test")[0].captions
-    scores = evaluation.scores[0, 0]
-    return [(captions[j], float(scores[j])) for j in scores.argsort()[::-1]]
-
-
-def _outcome(found: dict[str, Evaluation]) -> str:
+def _outcome(evaluations: dict[str, Evaluation]) -> str:
     """Far above chance: the interval lies above the middle between chance and 100 %."""
-    high = []
-    for name, label in ((ORDER, "shuffled words (1×5)"), (SWAP, "plausible swaps (1×2)")):
-        e = found[name].metrics[TEXT_SCORE]
-        if e.low > (e.chance + 100) / 2:
-            high.append(label)
-    return {0: "neither", 2: "both"}.get(len(high), high[0] if high else "neither")
+    estimates = {name: evaluations[name].metrics[TEXT_SCORE] for name in SETS}
+    high = [SETS[name] for name, e in estimates.items() if e.low > (e.chance + 100) / 2]
+    return {0: "neither", 1: "".join(high), 2: "both"}[len(high)]

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
-from core import figures
+from core.figures import group_html
+from core.figures.teaching import draws_data, draws_figure
 from core.figures.text import metric_line
-from core.metrics.groups import METRICS
+from core.metrics.evaluation import Evaluation
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, Estimate
 from core.teaching import lessons
 from ui.export import chart
+from ui.images import draw_group
 from ui.lessons import elements
 
 SHAPES = [(2, 2), (3, 3), (4, 4), (1, 2), (1, 4), (2, 4), (3, 5)]
+DRAWS = 20  # of which one 95 % interval is expected to miss
 
 
 def show() -> None:
     st.markdown(
-        "Let a model that knows nothing give random scores. What it gets depends on the shape of the groups and on the "
-        "metric, so an accuracy without its chance level says little."
+        "Let a model that knows nothing give **random scores**. What it gets depends on the shape of the groups and on "
+        "the metric, so an accuracy without its chance level says little."
     )
+    guessed_group()
+    elements.define(GROUP_SCORE, GROUP_MATCH)
     options = ("1 in 4", "1 in 6", "1 in 2")
     choice = elements.predict("chance", "on 2×2 groups, how often is GroupMatch right by pure luck?", options)
     if choice is None:
@@ -27,40 +34,9 @@ def show() -> None:
     elements.verdict(choice, f"1 in {100 / exact:.0f}")
     st.markdown(
         "There are only two ways to match two images with two captions, so the chance level is one half. "
-        "**GroupMatch is not free accuracy**: compare it with its chance level, never read it alone. Now draw "
-        "random scores yourself."
+        "**GroupMatch is not free accuracy**: compare it with its chance level, never read it alone."
     )
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        names = [f"{m}×{k}" for m, k in SHAPES]
-        shape = st.selectbox(
-            "Shape (images × captions)", names, key="shape_drawn", bind="query-params", width=240
-        )
-        n = st.select_slider(
-            "Random groups", [100, 300, 1000, 3000, 10_000], 1000, key="drawn", bind="query-params", width=300
-        )
-        st.button("Draw again", on_click=_again, icon=":material/casino:")
-    m, k = SHAPES[names.index(shape)]
-    found = lessons.simulate(m, k, n, st.session_state.get("draw", 0))
-    data = figures.bars_data(
-        {shape: {one.metric: one.estimate for one in found}}, [one.metric for one in found]
-    )
-    said = "; ".join(f"{METRICS[one.metric].label} {metric_line(one.estimate)}" for one in found)
-    left, right = st.columns(2, gap="large")
-    with left:
-        chart(figures.bars_figure(data, 300), f"Accuracy of {n} random groups of {shape}. {said}.", "chance")
-    with right:
-        for one in found:
-            agree = "holds" if one.agrees else "misses, as one interval in twenty does,"
-            st.markdown(
-                f"**{METRICS[one.metric].label}** {one.estimate.value:.1f} %; its 95 % interval "
-                f"{one.estimate.low:.1f}–{one.estimate.high:.1f} {agree} the exact {one.estimate.chance:.2f} %"
-            )
-        table = lessons.guessing_table(SHAPES)
-        number = st.column_config.NumberColumn(format="%.2f %%")
-        st.dataframe(table, hide_index=True, column_config={"GroupScore": number, "GroupMatch": number})
-        st.caption(
-            "Exact chance levels: [TTM] Propositions 1 and 2 for k×k, 3 and 4 for fewer images than captions."
-        )
+    random_draws()
     elements.question(
         "chance",
         "Model X: GroupScore 25 % on 2×2. Model Y: GroupMatch 45 % on 2×2. Which one certainly knows more than chance?",
@@ -76,6 +52,73 @@ def show() -> None:
         "pages/2_Matching.py",
         elements.selection_state(elements.SET),
     )
+
+
+def guessed_group() -> None:
+    """One actual group with scores that are drawn at random."""
+    group = elements.load_group(elements.SET)
+    scores = np.random.default_rng(st.session_state.get("draw", 0)).standard_normal((1, 2, 2))
+    data = Evaluation.of(scores, np.array([group.truth]), [group.id]).group(0)
+    left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
+    with left:
+        draw_group(group, data)
+    with right:
+        st.markdown("Random scores for this pair:")
+        st.html(group_html.matrix_html(data, "Random scores of one group"))
+        st.html(group_html.verdicts_html(data, (GROUP_SCORE, GROUP_MATCH)))
+        st.button("Draw again", on_click=_again, icon=":material/casino:")
+
+
+def random_draws() -> None:
+    """The interactive figure: many groups with random scores, twenty times, each time with its interval."""
+    st.subheader("Draw random scores for many groups", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        names = [f"{m}×{k}" for m, k in SHAPES]
+        shape = st.selectbox(
+            "Shape (images × captions)", names, key="shape_drawn", bind="query-params", width=200
+        )
+        n = st.select_slider(
+            "Groups per draw",
+            [100, 300, 1000, 3000, 10_000],
+            1000,
+            key="drawn",
+            bind="query-params",
+            width=260,
+        )
+        subjects = {METRICS[name].label: name for name in (GROUP_MATCH, GROUP_SCORE)}
+        subject = st.segmented_control(
+            "Metric", list(subjects), default=METRICS[GROUP_MATCH].label, key="drawn_metric", required=True
+        )
+        st.button("Draw all again", on_click=_again, icon=":material/casino:")
+    m, k = SHAPES[names.index(shape)]
+    every = _simulate(m, k, int(n), st.session_state.get("draw", 0))
+    draws = [draw[subjects[subject or METRICS[GROUP_MATCH].label]] for draw in every]
+    data = draws_data(draws)
+    hits, width = int(data.contains.sum()), float((data.high - data.low).mean())
+    summary = f"{hits} of {DRAWS} intervals contain the exact chance level of {data.chance:.2f} %"
+    chart(
+        draws_figure(data),
+        f"{subject} of {DRAWS} draws of {n} groups of {shape} with random scores: {summary}.",
+        "chance",
+    )
+    st.markdown(
+        f"**{summary}.** On average 19 of 20 do: that is what 95 % means, and why one interval that misses proves "
+        f"nothing. They are {width:.1f} points wide; more groups make them narrower. "
+        f"The first draw: {metric_line(draws[0])}."
+    )
+    table = lessons.guessing_table(SHAPES)
+    number = st.column_config.NumberColumn(format="%.2f %%")
+    st.dataframe(table, hide_index=True, column_config={"GroupScore": number, "GroupMatch": number})
+    st.caption(
+        "Exact chance levels: [TTM] Propositions 1 and 2 for k×k, 3 and 4 for fewer images than captions."
+    )
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _simulate(m: int, k: int, n: int, draw: int) -> list[dict[str, Estimate]]:
+    """Of each of `DRAWS` sets of n random groups, the metrics."""
+    seeds = range(DRAWS * draw, DRAWS * (draw + 1))
+    return [lessons.simulate(m, k, n, seed) for seed in seeds]
 
 
 def _again() -> None:

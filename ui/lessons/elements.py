@@ -1,22 +1,21 @@
-"""What every lesson is made of: a prediction before the answer, figures, a question at the end, a link into the app."""
+"""What every lesson is made of: an actual group, definitions, a prediction before the answer, figures, a question at
+the end, a link into the app."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import streamlit as st
 
+from core.groups import Group
 from core.metrics.evaluation import Evaluation
+from core.metrics.groups import METRICS
 from ui import loaders
+from ui.lessons import answers
 from ui.selection import page_button, whole_test_set
 
 MODEL, SET = "builtin/clip", "scenes/left-right"
-
-
-def evaluate(benchmark: str, model: str) -> Evaluation:
-    """A model's evaluation on a whole test set: computed now, or cached."""
-    return loaders.evaluate(whole_test_set(benchmark, model))
 
 
 class Lesson(NamedTuple):
@@ -25,13 +24,28 @@ class Lesson(NamedTuple):
     title: str
     minutes: int
     asks: str  # the question that it answers
-    show: Any  # draws it
+    show: Callable[[], None]  # draws it
 
 
-def predict(key: str, question: str, options: Sequence[str]) -> str | None:
+def evaluate(benchmark: str, model: str) -> Evaluation:
+    """A model's evaluation on a whole test set: computed now, or cached."""
+    return loaders.evaluate(whole_test_set(benchmark, model))
+
+
+def load_group(benchmark: str, index: int = 0) -> Group:
+    """A group of a test set; by default its first."""
+    return loaders.load_groups(benchmark, "test")[index]
+
+
+def define(*names: str) -> None:
+    """What the metrics mean that the lesson speaks about: before it asks anything."""
+    st.markdown("\n".join(f"- **{METRICS[name].label}**: {METRICS[name].meaning}" for name in names))
+
+
+def predict(lesson: str, question: str, options: Sequence[str]) -> str | None:
     """A prediction; what follows is drawn once it is made. None until then."""
     with st.container(border=True):
-        choice = st.radio(f"**Predict:** {question}", options, index=None, key=f"predict-{key}")
+        choice = _choose(lesson, answers.PREDICTION, f"**Predict:** {question}", options, f"predict-{lesson}")
         if choice is None:
             st.caption("Choose an answer; the result appears below.")
     return choice
@@ -45,16 +59,26 @@ def verdict(choice: str, right: str) -> None:
         st.warning(f"You said “{choice}”; it is: {right}.", icon=":material/lightbulb:")
 
 
-def question(key: str, asked: str, options: Mapping[str, str], right: str) -> None:
+def question(lesson: str, asked: str, options: Mapping[str, str], right: str) -> None:
     """The question at the end. options : answer -> what to say of it."""
-    st.header("A question to end with", anchor=False)
-    choice = st.radio(asked, list(options), index=None, key=f"question-{key}")
+    st.subheader("A question to end with", anchor=False)
+    choice = _choose(lesson, answers.QUESTION, asked, list(options), f"question-{lesson}")
     if choice is None:
         return
     if choice == right:
         st.success(f"Right. {options[choice]}", icon=":material/check:")
     else:
         st.warning(f"Not quite. {options[choice]}", icon=":material/lightbulb:")
+
+
+def _choose(lesson: str, part: int, label: str, options: Sequence[str], key: str) -> str | None:
+    """One of some options; what was chosen before a reload is chosen still."""
+    earlier = answers.chosen(lesson, part, len(options))
+    if key not in st.session_state and earlier is not None:
+        st.session_state[key] = options[earlier]
+    choice = st.radio(label, options, index=None, key=key)
+    answers.store(lesson, part, None if choice is None else list(options).index(choice))
+    return choice
 
 
 def link_to_page(label: str, page: str, state: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Lesson 1: a score matrix to edit, where GroupScore says no and GroupMatch says yes."""
+"""Lesson 1: the scores of an actual group to change, where GroupScore says no and GroupMatch says yes."""
 
 from __future__ import annotations
 
@@ -8,80 +8,122 @@ import streamlit as st
 
 from core.base.errors import InputError
 from core.figures import group_html
+from core.groups import Group
+from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, TEXT_SCORE
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE, chance
+from ui.images import draw_group
 from ui.lessons import elements
 
-START = [[6.4, 5.0], [10.1, 9.6]]
 SHOWN = (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE, GROUP_MATCH)
-
-
-def edited() -> np.ndarray:
-    """The matrix as the student has set it."""
-    frame = pd.DataFrame(START, index=["image A", "image B"], columns=["caption 1", "caption 2"])
-    number = st.column_config.NumberColumn(format="%.2f", required=True, min_value=-100.0, max_value=100.0)
-    table = st.data_editor(frame, column_config=dict.fromkeys(frame.columns, number), key="matrix")
-    values = table.to_numpy(dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise InputError("Every cell of the matrix needs a number; fill the empty one.")
-    return values
+DISAGREE = [f"{METRICS[GROUP_MATCH].label} right", f"{METRICS[GROUP_SCORE].label} wrong"]
+BOTH, NEITHER = "GroupMatch says yes, GroupScore says no", "no metric will say so"
 
 
 def show() -> None:
+    group, scores = example()
+    start = judge(group, scores)
     st.markdown(
-        "Two images, two captions, four scores. Image A belongs to caption 1, image B to caption 2. A model gave "
-        "the scores below: image B scores high with every caption."
+        "Two images, two captions: which caption belongs to which image? A model answers with **four scores**, one "
+        "for every image with every caption; higher means a better match."
     )
-    st.dataframe(
-        pd.DataFrame(START, index=["image A", "image B"], columns=["caption 1", "caption 2"]), width=420
-    )
+    left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
+    with left:
+        draw_group(group, start.group(0), revealed=False)
+    with right:
+        truth = (
+            f"image {group_html.image_name(i)} belongs to caption {j + 1}"
+            for i, j in enumerate(group.truth or ())
+        )
+        st.markdown(f"In truth {', '.join(truth)}. The built-in CLIP model gives these scores:")
+        number = st.column_config.NumberColumn(format="%.2f")
+        frame = matrix_frame(scores)
+        st.dataframe(frame, column_config=dict.fromkeys(frame.columns, number))
+    elements.define(TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE, GROUP_MATCH)
     choice = elements.predict(
         "matrix",
         "does this model know which caption belongs to which image?",
-        ("no metric will say so", "GroupScore says yes", "GroupMatch says yes, GroupScore says no"),
+        (NEITHER, "GroupScore says yes", BOTH),
     )
     if choice is None:
         return
-    start = _kinds(np.array(START))
-    said = {name: kind == "right" for name, kind in start.items()}
-    outcome = (
-        "GroupMatch says yes, GroupScore says no"
-        if said[GROUP_MATCH] and not said[GROUP_SCORE]
-        else "GroupScore says yes" if said[GROUP_SCORE] else "no metric will say so"
-    )  # fmt: skip
-    elements.verdict(choice, outcome)
-    st.markdown(
-        "GroupScore compares single cells, so an image that scores high with every caption makes it fail. "
-        "GroupMatch compares whole assignments: A–1 and B–2 together, against A–2 and B–1. **Change the numbers** "
-        "and watch the verdicts; add 4 to the whole row of image A, for instance."
-    )
-    left, right = st.columns([2, 3], gap="large")
-    with left:
-        values = edited()
-    with right:
-        st.html(group_html.verdicts_html(_evaluation(values).group(0), SHOWN))
-    st.caption(
-        "One made-up group: chance levels are 25, 25, 16.7 and 50 % on random scores, from top to bottom."
-    )
+    elements.verdict(choice, outcome(start))
+    change_the_scores(group, scores)
     elements.question(
         "matrix",
         "You add the same number to both scores of image A. What can change?",
         {
-            "GroupMatch": "Both assignments contain image A exactly once, so both totals grow by the same number.",
+            "GroupMatch": "Both matchings contain image A exactly once, so both totals grow by the same number.",
             "ImageScore": "Columns compare image A with image B, and only A moved. GroupMatch cannot change: both "
-            "assignments contain A once.",
+            "matchings contain A once.",
             "Nothing": "Columns compare A with B, and only A moved: ImageScore, and with it GroupScore, can change.",
         },
         "ImageScore",
     )
     elements.link_to_page(
-        "See real groups like this one", "pages/1_Groups.py", elements.selection_state(elements.SET)
+        "See every group that GroupMatch counts as right and GroupScore as wrong",
+        "pages/1_Groups.py",
+        {**elements.selection_state(elements.SET), "verdict": DISAGREE, "group": None, "q": "", "page": 1},
     )
 
 
-def _evaluation(values: np.ndarray) -> Evaluation:
-    return Evaluation.of(values[None], np.array([[0, 1]]), ["yours"])
+def example() -> tuple[Group, np.ndarray]:
+    """The set's first group on which the two metrics disagree, and its scores (2, 2) to two decimals."""
+    evaluation = elements.evaluate(elements.SET, elements.MODEL)
+    mask = group_filters.notable_groups(evaluation)["match right, score wrong"]
+    index = int(mask.argmax())
+    return elements.load_group(elements.SET, index), np.round(evaluation.scores[index].astype(np.float64), 2)
 
 
-def _kinds(values: np.ndarray) -> dict[str, str]:
-    return _evaluation(values).group(0).kinds
+def judge(group: Group, scores: np.ndarray) -> Evaluation:
+    """One group with these scores (2, 2), measured."""
+    return Evaluation.of(scores[None], np.array([group.truth]), [group.id])
+
+
+def outcome(evaluation: Evaluation) -> str:
+    """Which of the options the metrics make true."""
+    kinds = evaluation.group(0).kinds
+    if kinds[GROUP_SCORE] == "right":
+        return "GroupScore says yes"
+    return BOTH if kinds[GROUP_MATCH] == "right" else NEITHER
+
+
+def matrix_frame(scores: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame(scores, index=["image A", "image B"], columns=["caption 1", "caption 2"])
+
+
+def change_the_scores(group: Group, scores: np.ndarray) -> None:
+    """The interactive figure: scores that the student changes, the matching and the verdicts that follow."""
+    st.subheader("Change the scores", anchor=False)
+    st.markdown(
+        "GroupScore compares single cells, so an image that scores high with every caption makes it fail. "
+        "GroupMatch compares whole matchings: both pairs of one against both pairs of the other. Move a slider, or "
+        "type into the table, and watch the lines and the verdicts."
+    )
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        values = edited(scores)
+        values[0] += st.slider("Add to both scores of image A", -6.0, 6.0, 0.0, step=0.1, key="add_image")
+        values[:, 0] += st.slider(
+            "Add to both scores of caption 1", -6.0, 6.0, 0.0, step=0.1, key="add_caption"
+        )
+    data = judge(group, values).group(0)
+    with left:
+        st.html(group_html.matrix_html(data, "The scores as you have changed them"))
+        st.caption("Outlined, with a dot: the model's matching. ✓: the true pairs.")
+    with right:
+        draw_group(group, data)
+    st.html(group_html.verdicts_html(data, SHOWN))
+    levels = ", ".join(f"{METRICS[name].label} {100 * chance(name, 2, 2):.1f} %" for name in SHOWN)
+    st.caption(f"Chance levels on random scores: {levels}.")
+
+
+def edited(scores: np.ndarray) -> np.ndarray:
+    """The scores (2, 2) as the student has typed them."""
+    frame = matrix_frame(scores)
+    number = st.column_config.NumberColumn(format="%.2f", required=True, min_value=-100.0, max_value=100.0)
+    table = st.data_editor(frame, column_config=dict.fromkeys(frame.columns, number), key="matrix")
+    values = table.to_numpy(dtype=np.float64).copy()
+    if not np.isfinite(values).all():
+        raise InputError("Every cell of the matrix needs a number; fill the empty one.")
+    return values

@@ -6,17 +6,31 @@ import numpy as np
 import streamlit as st
 
 from core import figures
+from core.figures.text import metric_line
 from core.metrics import groups as metrics
+from core.metrics.evaluation import Evaluation
+from core.metrics.groups import GROUP_MATCH, METRICS
 from ui.export import chart
+from ui.images import draw_group
 from ui.lessons import elements
+
+SUREST = 0.2  # the share of the groups that the prediction is about
 
 
 def show() -> None:
+    evaluation = elements.evaluate(elements.SET, elements.MODEL)
+    margin = evaluation.matches.margin
     st.markdown(
         "Test-time matching trains a model on its own matchings. Some of them are wrong. It trusts a matching only if "
-        "its **margin** over the next best one reaches a threshold τ: fewer labels, but better ones. Is that so?"
+        "its **margin** over the next best one reaches a threshold τ: fewer labels, but better ones. Is that so? The "
+        "matching that the built-in CLIP model is most sure of in this set, and one that it is hardly sure of:"
     )
-    found = elements.evaluate(elements.SET, elements.MODEL)
+    least = int(np.where(evaluation.matches.tied, np.inf, margin).argmin())
+    for index, column in zip((int(margin.argmax()), least), st.columns(2, gap="large"), strict=True):
+        with column:
+            st.markdown(f"**Margin {margin[index]:.2f}**")
+            draw_group(elements.load_group(elements.SET, index), evaluation.group(index), revealed=False)
+    elements.define(GROUP_MATCH)
     choice = elements.predict(
         "pseudo",
         "of the 20 % of matchings with the widest margins, how many are right, compared with all of them?",
@@ -24,44 +38,8 @@ def show() -> None:
     )
     if choice is None:
         return
-    margin, right = found.matches.margin, found.outcomes[metrics.GROUP_MATCH].value == 1
-    surest = margin >= np.quantile(margin, 0.8)
-    top = metrics.estimate(right[surest], found.metrics[metrics.GROUP_MATCH].chance)
-    everyone = found.metrics[metrics.GROUP_MATCH]
-    outcome = (
-        "clearly more"
-        if top.low > everyone.value
-        else "fewer"
-        if top.high < everyone.value
-        else "about as many"
-    )
-    elements.verdict(choice, outcome)
-    st.markdown(
-        f"Most confident 20 %: **{top.value:.1f} %** right (95 %: {top.low:.1f}–{top.high:.1f}); all groups: "
-        f"**{everyone.value:.1f} %** ({everyone.low:.1f}–{everyone.high:.1f}); chance {everyone.chance:.0f} %."
-    )
-    curve = metrics.threshold_curve(found.matches, found.truth)
-    share = st.slider(
-        "Groups that are trained on, %", 5, 100, 20, step=5, key="share_kept", bind="query-params"
-    )
-    tau = float(np.quantile(margin, 1 - share / 100))
-    coverage, precision = figures.at_threshold(curve, tau)
-    left, right_side = st.columns(2, gap="large")
-    figure = figures.threshold_figure(figures.threshold_data(curve), tau)
-    said = f"Threshold {tau:.2f}: coverage {coverage:.0f} %, precision {precision or 0:.0f} %"
-    with left:
-        chart(figure, f"Coverage and precision over the threshold. {said}.", "lesson-threshold")
-    with right_side:
-        chosen = (margin >= tau) & ~found.matches.tied
-        st.metric("Pseudo-labels", f"{int(chosen.sum())} of {len(chosen)}")
-        st.metric("Correct", f"{int(right[chosen].sum())} ({precision or 0:.1f} %)")
-        st.markdown(
-            "A high first threshold gives few labels, mostly right ones. If the model improves and its margins "
-            "grow, the next, lower threshold finds labels that are better than they were before. A threshold that "
-            "stays high reaches the rest only as margins grow; one that starts low trains on the mistakes at once. "
-            "In the paper only a falling threshold gains; on this set, with four seeds, a constant one gains as "
-            "much within the error, and a rising one half as much."
-        )
+    compare_the_surest(evaluation, choice)
+    move_threshold(evaluation)
     elements.question(
         "pseudo",
         "Precision among the selected is 100 % only because the threshold selects two groups. Good?",
@@ -72,7 +50,59 @@ def show() -> None:
         "No, it needs coverage as well",
     )
     elements.link_to_page(
-        "Watch a run lower its threshold",
+        "Start a run and watch its threshold fall",
         "pages/4_Test-Time_Matching.py",
-        elements.selection_state(elements.SET),
+        {**elements.selection_state(elements.SET), "run": None},
+    )
+
+
+def compare_the_surest(evaluation: Evaluation, choice: str) -> None:
+    """The prediction against the matchings with the widest margins."""
+    margin, right = evaluation.matches.margin, evaluation.outcomes[GROUP_MATCH].value == 1
+    everyone = evaluation.metrics[GROUP_MATCH]
+    surest = metrics.estimate(right[margin >= np.quantile(margin, 1 - SUREST)], everyone.chance)
+    outcome = "about as many"
+    if surest.low > everyone.value:
+        outcome = "clearly more"
+    elif surest.high < everyone.value:
+        outcome = "fewer"
+    elements.verdict(choice, outcome)
+    label = METRICS[GROUP_MATCH].label
+    st.markdown(
+        f"- {label} of the most confident {100 * SUREST:.0f} %: {metric_line(surest)}\n"
+        f"- {label} of all groups: {metric_line(everyone)}"
+    )
+
+
+def move_threshold(evaluation: Evaluation) -> None:
+    """The interactive figure: what each threshold selects, and the last matching that it selects."""
+    st.subheader("Move the threshold", anchor=False)
+    margin, tied = evaluation.matches.margin, evaluation.matches.tied
+    right = evaluation.outcomes[GROUP_MATCH].value == 1
+    share = st.slider(
+        "Groups that are trained on, %", 5, 100, 20, step=5, key="share_kept", bind="query-params"
+    )
+    tau = float(np.quantile(margin, 1 - share / 100))
+    selected = (margin >= tau) & ~tied
+    curve = metrics.threshold_curve(evaluation.matches, evaluation.truth)
+    coverage, precision = figures.at_threshold(curve, tau)
+    figure = figures.threshold_figure(figures.threshold_data(curve), tau)
+    summary = f"Threshold {tau:.2f}: coverage {coverage:.0f} %, precision {precision or 0:.0f} %"
+    first, second = st.columns(2, gap="large")
+    with first:
+        chart(figure, f"Coverage and precision over the threshold. {summary}.", "lesson-threshold")
+    with second:
+        st.metric("Pseudo-labels", f"{int(selected.sum())} of {len(selected)}")
+        st.metric("Correct", f"{int(right[selected].sum())} ({precision or 0:.1f} %)")
+    last = int(np.where(selected, margin, np.inf).argmin())
+    st.markdown(
+        f"The least confident matching that this threshold selects, with a margin of {margin[last]:.2f}:"
+    )
+    draw_group(elements.load_group(elements.SET, last), evaluation.group(last))
+    st.markdown(
+        "A high first threshold gives few labels, mostly right ones. If the model improves and its margins "
+        "grow, the next, lower threshold finds labels that are better than they were before. A threshold that "
+        "stays high reaches the rest only as margins grow; one that starts low trains on the mistakes at once. "
+        "In the paper only a falling threshold gains; on this set, with four seeds, a constant one gains as "
+        "much within the error, and a rising one half as much."
     )

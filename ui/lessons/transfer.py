@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core import figures
+from core.figures.teaching import rounds_data, rounds_figure
 from core.figures.text import metric_line
-from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
-from core.teaching import lessons
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
+from core.teaching.lessons import AdaptedPart, simplematch_transfer
 from ui.export import chart
+from ui.images import draw_group
 from ui.lessons import elements
 from ui.loaders import load_groups
 
 SHOWN = (GROUP_SCORE, GROUP_MATCH)
+PARTS = ("adapted half", "untouched half")
 
 
-@st.cache_data(max_entries=4, show_spinner="Training a map per modality on half of the groups …")
-def halves(benchmark: str, model: str) -> tuple[lessons.AdaptedPart, lessons.AdaptedPart]:
-    return lessons.simplematch_transfer(load_groups(benchmark, "test"), model, 0.5)
+@st.cache_resource(max_entries=4, show_spinner="Training a map per modality on half of the groups …")
+def load_halves(benchmark: str, model: str) -> tuple[AdaptedPart, AdaptedPart]:
+    return simplematch_transfer(load_groups(benchmark, "test"), model, 0.5)
 
 
 def show() -> None:
     st.markdown(
         "**SimpleMatch** overfits a model to its own matchings. No label is used, and GroupScore rises steeply. Has "
         "the model learned something about *left* and *right*, or about these images? Adapt on **half** of the "
-        "groups and measure the other half, which it never saw."
+        "groups and measure the other half, which it never saw. A group of this set:"
     )
+    draw_group(
+        elements.load_group(elements.SET),
+        elements.evaluate(elements.SET, elements.MODEL).group(0),
+        revealed=False,
+    )
+    elements.define(*SHOWN)
     choice = elements.predict(
         "transfer",
         "GroupScore of the adapted half will rise by tens of points. And of the untouched half?",
@@ -33,25 +41,15 @@ def show() -> None:
     )
     if choice is None:
         return
-    adapted, untouched = halves(elements.SET, elements.MODEL)
-    gains = [
-        h.after.metrics[GROUP_SCORE].value - h.before.metrics[GROUP_SCORE].value for h in (adapted, untouched)
-    ]
-    outcome = (
-        "it falls" if gains[1] < 0 else "it rises far less" if gains[1] < gains[0] / 2 else "it rises as much"
+    halves = dict(zip(PARTS, load_halves(elements.SET, elements.MODEL), strict=True))
+    adapted, untouched = (
+        half.after.metrics[GROUP_SCORE].value - half.before.metrics[GROUP_SCORE].value
+        for half in halves.values()
     )
-    elements.verdict(choice, outcome)
-    rows = {
-        f"{name}, {when}": getattr(half, when).metrics
-        for name, half in (("adapted", adapted), ("untouched", untouched))
-        for when in ("before", "after")
-    }
-    told = "; ".join(f"{name} {metric_line(row[GROUP_SCORE])}" for name, row in rows.items())
-    chart(
-        figures.bars_figure(figures.bars_data(rows, SHOWN)), f"GroupScore and GroupMatch. {told}.", "transfer"
-    )
+    elements.verdict(choice, _outcome(adapted, untouched))
+    watch_training(halves)
     st.markdown(
-        f"Adapted half: GroupScore {gains[0]:+.1f} points. Untouched half: {gains[1]:+.1f}. The gap is memory of the "
+        f"Adapted half: GroupScore {adapted:+.1f} points. Untouched half: {untouched:+.1f}. The gap is memory of the "
         "test set, not skill. GroupMatch of the adapted half hardly moves: the labels *are* its matchings. That is why "
         "Crossmatch offers the check wherever a model adapts. (One map per modality on frozen embeddings, trained just "
         "now; test-time matching trains the whole model, and how much of its gain carries over is measured there.)"
@@ -67,7 +65,37 @@ def show() -> None:
         "When these groups are all that has to be matched",
     )
     elements.link_to_page(
-        "Run test-time matching with a transfer check",
+        "Set up test-time matching with this transfer check",
         "pages/4_Test-Time_Matching.py",
-        elements.selection_state(elements.SET),
+        {**elements.selection_state(elements.SET), "run": None, "transfer": True, "adapt_on": 50},
     )
+
+
+def watch_training(halves: dict[str, AdaptedPart]) -> None:
+    """The interactive figure: both halves, round by round."""
+    st.subheader("Watch both halves, round by round", anchor=False)
+    last = len(next(iter(halves.values())).rounds) - 1
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        labels = {METRICS[name].label: name for name in SHOWN}
+        label = st.segmented_control(
+            "Metric", list(labels), default=next(iter(labels)), key="rounds_metric", required=True
+        )
+        now = st.slider("Round of training", 0, last, last, key="round", bind="query-params", width=420)
+    metric = labels[label or METRICS[GROUP_SCORE].label]
+    data = rounds_data(
+        {name: [each.metrics[metric] for each in half.rounds] for name, half in halves.items()}
+    )
+    lines = [f"{name}: {metric_line(half.rounds[now].metrics[metric])}" for name, half in halves.items()]
+    alt = f"{METRICS[metric].label} of both halves over {last} rounds. After round {now}: {'; '.join(lines)}."
+    chart(rounds_figure(data, now), alt, "transfer")
+    st.markdown(
+        f"{METRICS[metric].label} {f'after round {now}' if now else 'before training'}:\n"
+        + "\n".join(f"- {line}" for line in lines)
+    )
+
+
+def _outcome(adapted: float, untouched: float) -> str:
+    """Which of the options two gains in points make true."""
+    if untouched < 0:
+        return "it falls"
+    return "it rises far less" if untouched < adapted / 2 else "it rises as much"
