@@ -21,7 +21,7 @@ from core.figures._style import (
 from core.metrics.groups import Estimate
 
 
-class DrawsData(NamedTuple):
+class _DrawsData(NamedTuple):
     """Accuracies of repeated draws, percent (d,), and whether each interval contains the chance level, bool (d,)."""
 
     value: np.ndarray
@@ -31,13 +31,13 @@ class DrawsData(NamedTuple):
     chance: float
 
 
-def draws_data(draws: Sequence[Estimate]) -> DrawsData:
+def draws_data(draws: Sequence[Estimate]) -> _DrawsData:
     """draws : the same metric on random scores, drawn several times."""
     value, low, high, chance, _ = np.array([tuple(draw) for draw in draws], dtype=np.float64).T
-    return DrawsData(value, low, high, (low <= chance) & (chance <= high), float(chance[0]))
+    return _DrawsData(value, low, high, (low <= chance) & (chance <= high), float(chance[0]))
 
 
-def draws_figure(data: DrawsData, height: int = 320) -> go.Figure:
+def draws_figure(data: _DrawsData, height: int = 320) -> go.Figure:
     """One dot with its 95 % interval per draw; the dotted line is the exact chance level."""
     figure, number = go.Figure(), np.arange(1, len(data.value) + 1)
     for kind, mask, name, marker in (
@@ -66,7 +66,7 @@ def draws_figure(data: DrawsData, height: int = 320) -> go.Figure:
     return figure.update_xaxes(dtick=1 if len(number) <= 12 else 5, range=[0.3, len(number) + 0.7])
 
 
-class CaptionBarsData(NamedTuple):
+class _CaptionBarsData(NamedTuple):
     """Captions of one image with their scores, highest first, and which is the true one."""
 
     captions: list[str]
@@ -74,13 +74,13 @@ class CaptionBarsData(NamedTuple):
     true: np.ndarray  # bool (k,)
 
 
-def caption_bars_data(captions: Sequence[str], scores: np.ndarray, true: int) -> CaptionBarsData:
+def caption_bars_data(captions: Sequence[str], scores: np.ndarray, true: int) -> _CaptionBarsData:
     """scores : (k,) of one image with its captions; true : the index of its own."""
     order = np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")
-    return CaptionBarsData([captions[j] for j in order], np.asarray(scores)[order], order == true)
+    return _CaptionBarsData([captions[j] for j in order], np.asarray(scores)[order], order == true)
 
 
-def caption_bars_figure(data: CaptionBarsData) -> go.Figure:
+def caption_bars_figure(data: _CaptionBarsData) -> go.Figure:
     """How far each caption's score lies above the lowest, as horizontal bars; the true caption has a tick."""
     places = np.arange(len(data.captions), dtype=float)
     ahead = data.scores - data.scores.min()
@@ -113,20 +113,20 @@ def caption_bars_figure(data: CaptionBarsData) -> go.Figure:
     )
 
 
-class RoundsData(NamedTuple):
+class _RoundsData(NamedTuple):
     """A metric of each part of a transfer check, percent (rounds,), and its chance level."""
 
     value: dict[str, np.ndarray]
     chance: float
 
 
-def rounds_data(parts: Mapping[str, Sequence[Estimate]]) -> RoundsData:
+def rounds_data(parts: Mapping[str, Sequence[Estimate]]) -> _RoundsData:
     """parts : of each part its metric before training and after every round."""
     values = {name: np.array([each.value for each in rounds]) for name, rounds in parts.items()}
-    return RoundsData(values, next(iter(parts.values()))[0].chance)
+    return _RoundsData(values, next(iter(parts.values()))[0].chance)
 
 
-def rounds_figure(data: RoundsData, now: int, height: int = 320) -> go.Figure:
+def rounds_figure(data: _RoundsData, now: int, height: int = 320) -> go.Figure:
     """A curve per part over the rounds of training; the vertical line marks round `now`."""
     figure = go.Figure()
     count = max(len(values) for values in data.value.values())
