@@ -82,6 +82,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
         "constant": (*TTM, "--schedule", "constant"),
         "once": (*PAIRS, "--iterations", "1", "--epochs", "1", "--json"),
         "lora": (*TTM, "--lora-rank", "2"),
+        "cropped": (*TTM, "--augmentation", "resize-crop"),
         "seeds": (*TTM, "--seeds", "2"),
         "background": (*TTM, "--background"),
     },
@@ -101,6 +102,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
         "benchmark": ONCE,
         "transfer": (*ONCE, "--adapt-on", "0.5"),
         "lora": (*ONCE, "--lora-rank", "2"),
+        "cropped": (*ONCE, "--augmentation", "resize-crop"),
         "seeds": (*ONCE, "--seeds", "2"),
         "background": (*ONCE, "--background"),
     },
@@ -254,9 +256,21 @@ TRAINING: dict[str, dict[str, Case]] = {
         "--micro-batch", "1", embeddings=described("--micro-batch", "1", by="tests/test_microbatch.py")
     ),
     "--augmentation": setting(
-        "--augmentation", "resize-crop", embeddings=refused("no pixels", "--augmentation", "jitter")
+        *("--augmentation", "resize-crop"),
+        embeddings=refused("no pixels", "--augmentation", "jitter"),
+        cropped=described("--augmentation", "jitter"),
     ),
     "--precision": setting("--precision", "bfloat16"),
+    "--crop-factor": {
+        "cropped": described("--crop-factor", "1.3", by="tests/test_augmentation.py"),
+        "*": refused("Only resize-crop enlarges", "--crop-factor", "1.3"),
+    },
+    "--weight-decay": setting("--weight-decay", "0.5"),
+    "--betas": setting("--betas", "0.5,0.6"),
+    "--lr-restart": setting("--lr-restart", "0.5"),
+    "--lr-final": setting("--lr-final", "0.7"),
+    "--clip-norm": setting("--clip-norm", "0.0001"),
+    "--parameters": setting("--parameters", "image*"),
     "--lora-rank": setting("--lora-rank", "4", embeddings=refused("no layers", "--lora-rank", "4")),
     "--lora-alpha": {
         "lora": described("--lora-alpha", "3"),
@@ -319,6 +333,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "*": refused("set variant to 'global'", "--threshold-mode", "relative"),
         },
         "--iterations": setting("--iterations", "3"),
+        "--lr-restart": setting("--lr-restart", "0.5", once=refused(ONE_ITERATION, "--lr-restart", "0.5")),
         "--schedule": setting(
             *("--schedule", "cosine"),
             embeddings=differs("--schedule", "ascending"),
@@ -358,6 +373,12 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--preset": {"*": described("--preset", "simplematch/builtin")},
         # What SimpleMatch prints are accuracies, which so small a change leaves; its loss is that of `ttm`, above.
         "--precision": {"*": described("--precision", "bfloat16")},
+        "--weight-decay": {"*": described("--weight-decay", "0.5")},
+        "--betas": {"*": described("--betas", "0.5,0.6")},
+        "--parameters": {"*": described("--parameters", "image*")},
+        "--lr-restart": {"*": described("--lr-restart", "0.5")},
+        "--lr-final": {"*": described("--lr-final", "0.7")},
+        "--clip-norm": {"*": described("--clip-norm", "0.0001")},
         "--rounds": setting("--rounds", "1"),
         "--patience": setting("--patience", "1"),
     },

@@ -18,6 +18,7 @@ from core.ttm.seeds import final_values, launch_seeds, seeded, summary
 
 _HOW = ("groups", "preset", "adapt_on", "split_seed", "device")
 _TRAINING = ("epochs", "lr", "batch", "micro_batch", "augmentation", "precision", "seed")
+_OPTIMIZER = ("crop_factor", "weight_decay", "betas", "lr_restart", "lr_final", "clip_norm", "parameters")
 _LORA = ("lora_rank", "lora_alpha", "lora_targets")
 _TTM = ("iterations", "variant", "threshold_mode", "schedule", "keep_optimizer")
 _ENDS = ("tau_first", "coverage_first", "tau_last", "coverage_last")
@@ -47,6 +48,13 @@ def ttm(
     micro_batch: options.MicroBatch = None,
     augmentation: options.Augmentation = None,
     precision: options.Precision = None,
+    crop_factor: options.CropFactor = None,
+    weight_decay: options.WeightDecay = None,
+    betas: options.Betas = None,
+    lr_restart: options.RateRestart = None,
+    lr_final: options.RateFinal = None,
+    clip_norm: options.ClipNorm = None,
+    parameters: options.Parameters = None,
     keep_optimizer: options.KeepOptimizer = None,
     lora_rank: options.LoraRank = None,
     lora_alpha: options.LoraAlpha = None,
@@ -62,7 +70,7 @@ def ttm(
     as_json: options.Json = False,
 ) -> None:
     """Adapt a model to a benchmark by test-time matching; one line per iteration, 0 being the unadapted model."""
-    job = _job("ttm", locals(), (*_TRAINING, *_LORA, *_TTM, *_ENDS), {"oracle": oracle})
+    job = _job("ttm", locals(), (*_TRAINING, *_OPTIMIZER, *_LORA, *_TTM, *_ENDS), {"oracle": oracle})
     if background:
         _start(job, seeds, as_json)
         return
@@ -91,6 +99,13 @@ def simplematch(
     micro_batch: options.MicroBatch = None,
     augmentation: options.Augmentation = None,
     precision: options.Precision = None,
+    crop_factor: options.CropFactor = None,
+    weight_decay: options.WeightDecay = None,
+    betas: options.Betas = None,
+    lr_restart: options.RateRestart = None,
+    lr_final: options.RateFinal = None,
+    clip_norm: options.ClipNorm = None,
+    parameters: options.Parameters = None,
     lora_rank: options.LoraRank = None,
     lora_alpha: options.LoraAlpha = None,
     lora_targets: options.LoraTargets = None,
@@ -104,7 +119,7 @@ def simplematch(
     as_json: options.Json = False,
 ) -> None:
     """Fit a model once to the matchings that it induces; its metrics before and after. No label is used."""
-    job = _job("simplematch", locals(), (*_TRAINING, *_LORA, "rounds", "patience"), {})
+    job = _job("simplematch", locals(), (*_TRAINING, *_OPTIMIZER, *_LORA, "rounds", "patience"), {})
     if background:
         _start(job, seeds, as_json)
         return
@@ -132,8 +147,11 @@ def _job(
     if given["background"]:
         refuse_unused("with --background: get the model with `runs export` when the run has finished", "save")
     settings = {name: given[name] for name in names}
-    if settings["lora_targets"] is not None:
-        settings["lora_targets"] = [part.strip() for part in settings["lora_targets"].split(",")]
+    for listed in ("lora_targets", "parameters", "betas"):
+        if settings[listed] is not None:
+            settings[listed] = [part.strip() for part in settings[listed].split(",")]
+    if settings["betas"] is not None:
+        settings["betas"] = _numbers(settings["betas"], "--betas")
     common = {**{name: given[name] for name in _HOW}, **more, "options": settings}
     if given["embeddings"] is not None:
         if benchmark_argument(given["name"], given["benchmark"]) is not None:
@@ -144,6 +162,15 @@ def _job(
     refuse_unused("without --embeddings", "scale")
     benchmark, model = _subject(given)
     return RUNS[kind].of(benchmark, model, split=given["split"], shape=given["shape"], **common)
+
+
+def _numbers(parts: list[str], option: str) -> list[float]:
+    try:
+        return [float(part) for part in parts]
+    except ValueError:
+        raise InputError(
+            f"{option} is {','.join(parts)!r}; it must be numbers, separated by commas."
+        ) from None
 
 
 def _subject(given: Mapping[str, Any]) -> tuple[str, str]:

@@ -93,6 +93,22 @@ MicroBatch = Annotated[
     Whole, typer.Option(help="Pairs that pass the model at once; the loss stays the same.")
 ]
 Augmentation = Annotated[Text, typer.Option(help="none, resize-crop or jitter.")]
+CropFactor = Annotated[
+    Number, typer.Option(help="How far resize-crop enlarges a picture before it is cropped (default: 1.1).")
+]
+WeightDecay = Annotated[Number, typer.Option(help="AdamW's weight decay (default: 0.05).")]
+Betas = Annotated[Text, typer.Option(help="AdamW's two betas, as 0.9,0.999.")]
+RateRestart = Annotated[
+    Number, typer.Option(help="Every iteration starts at so many times the last one's rate (default: 0.95).")
+]
+RateFinal = Annotated[
+    Number, typer.Option(help="An iteration's last rate as a share of its first; 1 keeps it (default: 0.1).")
+]
+ClipNorm = Annotated[Number, typer.Option(help="Largest norm of the gradient (default: not clipped).")]
+Parameters = Annotated[
+    Text,
+    typer.Option(help="Train only these layers: patterns of parameter names, as '*projection*,logit_scale'."),
+]
 Precision = Annotated[Text, typer.Option(help="float32 or bfloat16 (for training only).")]
 LoraRank = Annotated[Whole, typer.Option(help="Train low-rank adapters of this rank, not the whole model.")]
 LoraAlpha = Annotated[Number, typer.Option(help="Their weight is alpha / rank (default: twice the rank).")]

@@ -94,9 +94,9 @@ def _settings_from(
     model: they are in units of its scores.
     """
     config = _preset(preset).config.updated(options)
+    given = [name for name, value in options.items() if value is not None]
+    _check_used(config, given, oracle)
     if isinstance(config, TTMConfig):
-        given = [name for name, value in options.items() if value is not None]
-        _check_used(config, given, oracle)
         if not oracle:
             _check_units(preset, config, given, model)
     return config
@@ -128,14 +128,18 @@ def configured(
     return _Configured(chosen, config)
 
 
-def _idle(config: TTMConfig, oracle: bool) -> dict[str, str]:
+def _idle(config: TrainConfig, oracle: bool) -> dict[str, str]:
     """The settings that these others leave without effect, each with the reason."""
     found: dict[str, str] = {}
+    if config.augmentation != "resize-crop":
+        found["crop_factor"] = "Only resize-crop enlarges pictures"
+    if not isinstance(config, TTMConfig):
+        return found
     if config.schedule == "constant":
         found |= dict.fromkeys(_LAST, "A constant schedule stays at the first threshold")
     if config.iterations == 1:
         why = "One iteration has one threshold and nothing to carry into another"
-        found |= dict.fromkeys(("schedule", *_LAST, "keep_optimizer"), why)
+        found |= dict.fromkeys(("schedule", *_LAST, "keep_optimizer", "lr_restart"), why)
     if oracle:
         found |= dict.fromkeys(
             _THRESHOLDS, "The oracle selects what is matched right, whatever the threshold"
@@ -143,7 +147,7 @@ def _idle(config: TTMConfig, oracle: bool) -> dict[str, str]:
     return found
 
 
-def _check_used(config: TTMConfig, given: list[str], oracle: bool) -> None:
+def _check_used(config: TrainConfig, given: list[str], oracle: bool) -> None:
     idle = _idle(config, oracle)
     for name in given:
         if name in idle:
