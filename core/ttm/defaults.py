@@ -96,9 +96,8 @@ def _settings_from(
     config = _preset(preset).config.updated(options)
     given = [name for name, value in options.items() if value is not None]
     _check_used(config, given, oracle)
-    if isinstance(config, TTMConfig):
-        if not oracle:
-            _check_units(preset, config, given, model)
+    if isinstance(config, TTMConfig) and not oracle:
+        _check_units(preset, config, given, model)
     return config
 
 
