@@ -91,7 +91,7 @@ def next_steps(selection: dict[str, object]) -> None:
         ),
     )
     st.header("Where to go from here", anchor=False)
-    grid = st.grid(4, min_column_width=220, border=True)
+    grid = st.container(key="next-steps").grid(4, min_column_width=220, border=True)
     for label, page, values, icon, text in steps:
         with grid.cell():
             ui.page_button(label, page, values, icon=icon, width="stretch")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from core import figures
 from core.base import public_mode
 from core.base.errors import InputError
 from core.figures.text import escape_markdown, metric_line
+from core.metrics import group_filters
 from core.metrics import groups as metrics
 from core.metrics.evaluation import MAX_SLICES, Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
@@ -22,6 +24,9 @@ from ui.uploads import Upload, evaluate_upload, show_left_out
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+GROUPS_PAGE = "pages/1_Groups.py"
+MARGIN = "margin"  # the address of the groups' page has it
+ALL_GROUPS: dict[str, object] = {"verdict": [], MARGIN: None, "group": None, "q": "", "page": 1}
 FILES = ["npz", "csv", "jsonl", "parquet"]
 LEAD = (
     "The same scores under two rules. GroupScore needs every row and column to be right, GroupMatch only the best "
@@ -61,49 +66,56 @@ def remove_upload() -> None:
 
 def cards(evaluation: Evaluation) -> None:
     grid = ui.metric_grid(len(evaluation.metrics))
-    first = metrics.headline_metrics(evaluation.outcomes)
-    for name in (*first, *(name for name in evaluation.metrics if name not in first)):
+    for name, estimate in evaluation.metrics.items():
         with grid.cell():
-            ui.metric_card(name, evaluation.metrics[name])
+            ui.metric_card(name, estimate)
 
 
-def contingency(evaluation: Evaluation, browsable: bool) -> None:
-    """The two metrics on the same groups, in a 2x2 table."""
+def outcome_table(evaluation: Evaluation, browsable: bool) -> None:
+    """How many groups are right under both metrics, under one, under none; each count opens its groups."""
     st.header("The same groups under both metrics", anchor=False)
     match, score = (evaluation.outcomes[name].value == 1 for name in (GROUP_MATCH, GROUP_SCORE))
-    n = len(match)
-    table = pd.DataFrame(
-        [
-            [cell(match & score, n), cell(match & ~score, n)],
-            [cell(~match & score, n), cell(~match & ~score, n)],
-        ],
-        index=["✓ GroupMatch right", "✗ GroupMatch wrong"],
-        columns=["✓ GroupScore right", "✗ GroupScore wrong"],
-    )
-    st.table(table)
+    grid = st.grid(2, min_column_width=150)
+    for matched in (True, False):
+        for scored in (True, False):
+            verdicts = [f"{METRICS[name].label} {'right' if right else 'wrong'}" for name, right in (
+                (GROUP_MATCH, matched), (GROUP_SCORE, scored))]  # fmt: skip
+            count = int(((match == matched) & (score == scored)).sum())
+            signs = (figures.OUTCOME_SYMBOLS["right" if right else "wrong"] for right in (matched, scored))
+            label = "  \n".join(f"{sign} {verdict}" for sign, verdict in zip(signs, verdicts, strict=True))
+            text = f"{label}  \n**{count} groups** ({100 * count / len(match):.1f} %)"
+            with grid.cell():
+                if browsable:
+                    groups_button(text, {"verdict": verdicts}, disabled=not count, wrap=True)
+                else:
+                    st.container(border=True).markdown(text)
     gained = int((match & ~score).sum())
     st.markdown(
-        f"**{gained} of {n} groups** are matched correctly although GroupScore counts them as wrong. A group that "
-        "GroupScore counts as right is also matched correctly, unless its lead is within rounding and counts as a "
-        "tie; the reverse does not hold."
+        f"**{gained} of {len(match)} groups** are matched correctly although GroupScore counts them as wrong. The "
+        "other way round it happens only where the lead is within rounding and counts as a tie."
     )
-    if browsable and gained:
-        state = {"verdict": ["GroupMatch right", "GroupScore wrong"], "group": None, "q": "", "page": 1}
-        ui.page_button("Browse these groups", "pages/1_Groups.py", state, icon=":material/grid_view:")
 
 
-def cell(mask: np.ndarray, n: int) -> str:
-    return f"{int(mask.sum())}  ({100 * mask.mean():.1f} %)" if n else "0"
+def groups_button(label: str, state: Mapping[str, object], **button: Any) -> None:
+    """A button that opens some of the groups on their page."""
+    if st.button(label, width="stretch", **button):
+        open_groups(state)
+
+
+def open_groups(state: Mapping[str, object]) -> None:
+    """Open some of the groups on their page; by a run of the whole page, as a fragment loses what the address holds."""
+    st.session_state["groups_to_open"] = {**ALL_GROUPS, **state}
+    st.rerun()
 
 
 @st.fragment
-def thresholds(evaluation: Evaluation, name: str) -> None:
+def thresholds(evaluation: Evaluation, name: str, browsable: bool) -> None:
     """Margins and the threshold slider; moving it redraws this alone."""
     with ui.show_errors():
-        threshold_section(evaluation, name)
+        threshold_section(evaluation, name, browsable)
 
 
-def threshold_section(evaluation: Evaluation, name: str) -> None:
+def threshold_section(evaluation: Evaluation, name: str, browsable: bool) -> None:
     """What each threshold would select."""
     st.header("Margins, and what a threshold selects", anchor=False)
     top = float(evaluation.matches.margin.max())
@@ -131,10 +143,52 @@ def threshold_section(evaluation: Evaluation, name: str) -> None:
         ui.chart(margins, "Histogram of margins, right and wrong matchings stacked.", "margins")
     with right:
         ui.chart(steps, "Coverage and precision over the threshold.", "threshold")
+    if browsable:
+        selected_groups(evaluation, tau)
     marked = {
         key: lambda figure=figure: figures.with_threshold_line(figure, tau) for key, figure in lines.items()
     }
     ui.export_section(f"threshold-{name}", None, marked)
+
+
+def selected_groups(evaluation: Evaluation, tau: float) -> None:
+    """Ways from the figures to the groups behind them: a click on a bar or a curve, and buttons for the threshold."""
+    mask = (evaluation.matches.margin >= tau) & ~evaluation.matches.tied
+    wrong = int((mask & (evaluation.outcomes[GROUP_MATCH].value < 1)).sum())
+    selected = {MARGIN: str(margin_range(evaluation, tau))}
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        groups_button(f"Open the {int(mask.sum())} selected groups", selected, disabled=not mask.any())
+        groups_button(
+            f"Open the {wrong} of them that are matched wrong",
+            {**selected, "verdict": [f"{METRICS[GROUP_MATCH].label} wrong"]},
+            disabled=not wrong,
+        )
+    st.caption(
+        "A click on a bar opens its groups; a click on a curve opens the groups that this threshold selects."
+    )
+    bar, step = ui.clicked_point("margins"), ui.clicked_point("threshold")
+    if bar is not None:
+        open_groups(groups_of_bar(evaluation, bar))
+    if step is not None:
+        open_groups({MARGIN: str(margin_range(evaluation, step.x))})
+
+
+def margin_range(evaluation: Evaluation, low: float, high: float = float("inf")) -> group_filters.MarginRange:
+    """From a margin up, without the tied groups, whose margin is 0."""
+    margins = evaluation.matches.margin[~evaluation.matches.tied]
+    return group_filters.MarginRange(max(low, float(margins.min())) if len(margins) else low, high)
+
+
+def groups_of_bar(evaluation: Evaluation, bar: ui.ChartPoint) -> dict[str, object]:
+    """What selects the groups of a bar of the histogram on their page."""
+    if bar.trace.endswith("tie"):
+        return {"verdict": ["tied"]}
+    edges = figures.margins_data(evaluation.matches, evaluation.outcomes[GROUP_MATCH]).edges
+    place = int(np.searchsorted(edges, bar.x)) - 1
+    high = float("inf") if place == len(edges) - 2 else float(edges[place + 1])
+    kind = "right" if bar.trace.endswith("right") else "wrong"
+    margins = margin_range(evaluation, float(edges[place]), high)
+    return {"verdict": [f"{METRICS[GROUP_MATCH].label} {kind}"], MARGIN: str(margins)}
 
 
 def threshold_figures(evaluation: Evaluation) -> tuple[go.Figure, go.Figure]:
@@ -166,8 +220,8 @@ def selected_line(evaluation: Evaluation, tau: float) -> str:
     return f"{start}; **{int(values.sum())} of them matched correctly**: precision {metric_line(precision)}."
 
 
-def slices(evaluation: Evaluation) -> None:
-    """The main metrics for every value of a tag."""
+def slices(evaluation: Evaluation, browsable: bool) -> None:
+    """The main metrics for every value of a tag; a click on a row opens its groups."""
     tags = evaluation.tags
     names = [] if tags is None else [str(c) for c in tags.columns if 2 <= tags[c].nunique() <= MAX_SLICES]
     if not names:
@@ -190,10 +244,31 @@ def slices(evaluation: Evaluation) -> None:
             columns[f"{name} chance"] = st.column_config.NumberColumn("chance", format="%.1f", width="small")
             columns[f"{name} ties"] = st.column_config.NumberColumn("tied", width="small")
         rows.append(row)
-    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=columns)
+    table = pd.DataFrame(rows)
+    if not browsable:
+        st.dataframe(table, hide_index=True, column_config=columns)
+        return
+    key = f"slices-{tag}"
+
+    def choose() -> None:
+        cells = st.session_state[key].selection.cells
+        if cells:
+            st.session_state["opened_slice"] = True
+            ui.set_state({"tag": [f"{tag}: {table[tag][cells[0][0]]}"]})
+
+    st.dataframe(
+        table, hide_index=True, column_config=columns, key=key, on_select=choose, selection_mode="single-cell"
+    )
+    st.caption("A click on a row opens its groups.")
+    if st.session_state.pop("opened_slice", False):
+        open_groups({})
 
 
 def page(selection: ui.Selection) -> None:
+    asked: dict[str, object] | None = st.session_state.pop("groups_to_open", None)
+    if asked is not None:
+        st.session_state.update(asked)
+        ui.switch_page(GROUPS_PAGE, asked)
     try:
         uploaded = upload()
     except InputError as error:
@@ -213,11 +288,12 @@ def page(selection: ui.Selection) -> None:
             f"Showing {escape_markdown(uploaded.name)}: {len(evaluation.ids)} groups of {m}×{k}, {truth}.",
             icon=":material/upload_file:",
         )
+    browsable = uploaded is None  # a file of scores has no images to show
     show_left_out(evaluation)
     cards(evaluation)
     left, right = st.columns(2, gap="large")
     with left:
-        contingency(evaluation, uploaded is None)
+        outcome_table(evaluation, browsable)
     with right:
         data = figures.bars_data({name: evaluation.metrics}, list(evaluation.outcomes))
         bars = ui.cached_on(evaluation, f"bars of {name}", lambda: figures.bars_figure(data, 320))
@@ -226,8 +302,8 @@ def page(selection: ui.Selection) -> None:
             "All group metrics as bars with intervals and chance levels; the cards above say the same.",
             "metrics",
         )
-    thresholds(evaluation, name)
-    slices(evaluation)
+    thresholds(evaluation, name, browsable)
+    slices(evaluation, browsable)
     with st.container(horizontal=True):
         st.download_button(
             "groups.csv", lambda: evaluation.table().to_csv(index=False).encode(), "groups.csv", "text/csv",

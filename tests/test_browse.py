@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from core.base.errors import InputError
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 
@@ -57,6 +58,24 @@ def test_words_verdicts_and_order_work_together(toy_groups, evaluation):
         1,
     ]
     assert group_filters.filter_groups(toy_groups, evaluation, words="no such word").tolist() == []
+
+
+def test_a_range_of_margins_holds_its_low_end_and_not_its_high_end(toy_groups, evaluation):
+    # margins of the six groups: 6, 0.5, 6, 0, 6.5 - 1 = 5.5, 2
+    margins = evaluation.matches.margin.tolist()
+    for text in ("0.5..5.5", f"{margins[4]}..", "0.0.."):
+        chosen = group_filters.MarginRange.parse(text)
+        assert group_filters.MarginRange.parse(str(chosen)) == chosen
+        found = group_filters.filter_groups(toy_groups, evaluation, margins=chosen).tolist()
+        assert found == [i for i, x in enumerate(margins) if chosen.low <= x < chosen.high]
+    assert group_filters.MarginRange(0.5, 2.0).description == "margin 0.5 to 2"
+    assert group_filters.MarginRange(0.5).description == "margin 0.5 or larger"
+
+
+@pytest.mark.parametrize("text", ["", "wide", "0.2-0.3", "..", "a..b"])
+def test_what_is_no_range_of_margins_is_one_sentence(text):
+    with pytest.raises(InputError, match=r"write it as 0\.2\.\.0\.25"):
+        group_filters.MarginRange.parse(text)
 
 
 def test_surprises_and_the_clearest_disagreement(evaluation):

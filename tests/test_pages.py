@@ -1,5 +1,6 @@
 """Every page, driven from app.py without a browser: visible content, interactions, no exception and no error box."""
 
+import runpy
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -7,7 +8,11 @@ import numpy as np
 import pytest
 from driving import button, fine, html, text
 
+import ui
+from core import figures
 from core.datasets import load
+from core.metrics import group_filters
+from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -147,6 +152,46 @@ def test_the_threshold_slider_selects_exactly(app):
     assert int(some.split()[0].strip("*")) < int(everything.split()[0].strip("*"))
     fine(test.slider(key="tau").set_value(test.slider(key="tau").max).run())
     fine(test.selectbox(key="by").set_value("unseen").run())
+
+
+def test_every_cell_of_the_table_of_outcomes_opens_its_groups(app):
+    test = app(MATCHING, set="scenes/left-right")
+    cells = [b for b in test.button if "GroupMatch" in b.label and "**" in b.label]
+    counts = [int(b.label.split("**")[1].split()[0]) for b in cells]
+    assert len(cells) == 4 and sum(counts) == 300
+    assert "✓ GroupMatch right" in cells[1].label and "✗ GroupScore wrong" in cells[1].label
+    shown = fine(cells[1].click().run())
+    assert shown.title[0].value == "Groups"
+    assert f"{counts[1]} of 300 groups" in text(shown).replace("\\", "")
+    assert shown.session_state["verdict"] == ["GroupMatch right", "GroupScore wrong"]
+
+
+def test_the_groups_that_a_threshold_selects_open_and_the_filter_can_be_cleared(app):
+    test = app(MATCHING, set="scenes/left-right", tau="0.3")
+    opening = next(b for b in test.button if b.label.endswith("selected groups"))
+    count = opening.label.split()[2]
+    shown = fine(opening.click().run())
+    assert f"{count} of 300 groups · margin 0.3 or larger" in text(shown).replace("\\", "")
+    again = app(GROUPS, set="scenes/left-right", margin="0.3..")
+    assert f"{count} of 300 groups · margin 0.3 or larger" in text(again).replace("\\", "")
+    fine(button(again, "Clear filters").click().run())
+    assert "300 of 300 groups" in text(again)
+
+
+def test_the_groups_of_a_bar_are_those_that_the_histogram_counts():
+    page = runpy.run_path(str(ROOT / MATCHING), run_name="page")
+    rng = np.random.default_rng(0)
+    scores = np.round(rng.normal(size=(200, 2, 2)), 1)  # with ties
+    found = Evaluation.of(scores, None)
+    data = figures.margins_data(found.matches, found.outcomes["group_match"])
+    options = group_filters.verdict_options(found)
+    for counts, name in ((data.right, "✓ matching right"), (data.wrong, "✗ matching wrong")):
+        for place, count in enumerate(counts):
+            bar = ui.ChartPoint(float(data.edges[place : place + 2].mean()), float(count), name)
+            state = page["groups_of_bar"](found, bar)
+            held = group_filters.MarginRange.parse(state["margin"]).holds(found.matches.margin)
+            assert (held & options[state["verdict"][0]]).sum() == count
+    assert page["groups_of_bar"](found, ui.ChartPoint(-1.0, 1.0, "= tie")) == {"verdict": ["tied"]}
 
 
 def upload(test, name, data):

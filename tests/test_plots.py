@@ -98,6 +98,31 @@ def test_every_bar_shows_its_interval_and_its_chance_level():
     assert sum(y == 25 for y in chance.y) == 2 * 2 * len(METRICS)  # two ends per bar
 
 
+def test_metrics_stand_in_one_order_whatever_order_they_are_asked_for_in():
+    estimates = {name: Estimate(60, 50, 75, 25, 1) for name in METRICS}
+    assert figures.bars_data({"a": estimates}, list(METRICS)[::-1]).metrics == list(METRICS)
+
+
+def test_models_that_are_compared_stand_side_by_side_at_each_metric():
+    rows = {
+        "clip": {"group_score": Estimate(10, 5, 15, 16, 0), "group_match": Estimate(60, 50, 70, 50, 2)},
+        "siglip": {"group_score": Estimate(20, 15, 25, 16, 0), "group_match": Estimate(80, 75, 85, 50, 0)},
+    }
+    figure = figures.paired_bars_figure(figures.bars_data(rows, ["group_score", "group_match"]))
+    bars = [trace for trace in figure.data if trace.type == "bar"]
+    assert [(bar.name, list(bar.y)) for bar in bars] == [("clip", [10, 60]), ("siglip", [20, 80])]
+    assert bars[0].marker.pattern.shape != bars[1].marker.pattern.shape
+    assert list(figure.layout.xaxis.ticktext) == ["Group<br>Score", "Group<br>Match"]
+
+
+def test_the_number_of_a_bar_stands_above_its_interval_and_its_chance_level():
+    figure = figures.bars_figure(
+        figures.bars_data({"a": {"group_match": Estimate(10, 5, 15, 50, 0)}}, ["group_match"])
+    )
+    number = next(trace for trace in figure.data if trace.type == "scatter" and trace.mode == "text")
+    assert number.text == ("10.0",) and number.y[0] > 50
+
+
 def test_ttm_records_become_percent_with_gaps_where_nothing_was_trained():
     data = figures.ttm_data(STEPS, total=10)
     assert data.iteration.tolist() == [0, 1] and data.total == 10

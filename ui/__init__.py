@@ -1,7 +1,7 @@
 """The only shared page code: pages say `import ui` and use these names."""
 
 from ui.cached import cached_on
-from ui.chart_clicks import clicked_point
+from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, cite, export_section, link
 from ui.fields import number
 from ui.formatting import metric_card, metric_grid, progress_bar, run_label
@@ -24,6 +24,7 @@ from ui.visitor import VisitorStore
 
 __all__ = [
     "PAGES",
+    "ChartPoint",
     "Selection",
     "VisitorStore",
     "axis_position",

@@ -17,7 +17,7 @@ from core.figures import alpha, group_html
 from core.figures.text import escape_markdown, metric_line
 from core.figures.tokens import tokens_html
 from core.groups import GroupSet
-from core.metrics.groups import IMAGE_TO_TEXT, TEXT_SCORE, TEXT_TO_IMAGE, headline_metrics
+from core.metrics.groups import IMAGE_TO_TEXT, METRICS, TEXT_SCORE, TEXT_TO_IMAGE, headline_metrics
 from ui.debias import DebiasInputs, blind_models, tokens
 from ui.export import chart, export_section
 from ui.formatting import interval_text
@@ -112,11 +112,12 @@ def blind_view(selection: Selection) -> None:
     show(escape_markdown(explain(check, model, selection.groups.shape)), icon=":material/visibility_off:")
     rows = {model: check.metrics, selection.model: evaluate(selection).metrics}
     data = plots.bars_data(rows, (METRIC, TEXT_SCORE, *headline_metrics(check.metrics)))
-    values = "; ".join(f"{row}: {data.value[0, i]:.1f} %" for i, row in enumerate(data.rows))
-    figure = plots.bars_figure(data)
-    chart(
-        figure, f"Metrics of the text-only and of the selected model; IndividualMatch {values}.", "blind-bars"
+    first = data.metrics.index(METRIC)
+    values = "; ".join(
+        f"{row}: {METRICS[METRIC].label} {data.value[first, i]:.1f} %" for i, row in enumerate(data.rows)
     )
+    figure = plots.paired_bars_figure(data)
+    chart(figure, f"Metrics of the text-only and of the selected model; {values}.", "blind-bars")
     st.caption(
         "Bars: percent with 95 % intervals; dotted lines are chance levels. With several images in a group a "
         "text-only model can only get single images right: every other comparison is a tie."

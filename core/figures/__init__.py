@@ -1,6 +1,6 @@
 """Figures: `*_data()` computes a typed tuple, `*_figure(data)` draws it with Plotly. One look for all of them."""
 
-from core.figures._bars import bars_data, bars_figure
+from core.figures._bars import bars_data, bars_figure, paired_bars_figure
 from core.figures._forgetting import cost_data, cost_figure
 from core.figures._margins import (
     at_threshold,

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from core.figures._style import MARK_COLOUR, OUTCOME_COLOURS, layout
-from core.metrics.groups import Estimate, description_of
+from core.figures._style import MARK_COLOUR, OUTCOME_COLOURS, SERIES, hatched, layout
+from core.metrics.groups import GLOBAL, METRICS, Estimate, description_of
+
+_LABEL_GAP = 1.5  # percent between a bar's interval or chance level and its number
 
 
 class BarsData(NamedTuple):
@@ -26,27 +28,52 @@ class BarsData(NamedTuple):
 
 
 def bars_data(rows: Mapping[str, Mapping[str, Estimate]], metrics: Sequence[str]) -> BarsData:
-    """Estimates by row (a set, a model, a slice) and metric, for `bars_figure`."""
+    """Estimates by row (a set, a model, a slice) and metric, for `bars_figure`; the metrics in their table's order."""
+    known = {**METRICS, **GLOBAL}
+    metrics = sorted(dict.fromkeys(metrics), key=list(known).index)
     # (metrics, rows, 5); ties that nobody counted are NaN
     table = np.array([[rows[row][name] for row in rows] for name in metrics], dtype=np.float64)
     return BarsData(list(rows), list(metrics), *np.moveaxis(table, -1, 0))
 
 
 def bars_figure(data: BarsData, height: int = 340) -> go.Figure:
-    """Grouped bars with 95 % intervals; a dotted line across each bar marks its chance level."""
+    """Grouped bars, one group per row, metrics by colour: value, 95 % interval, chance level as a dotted line."""
+    colours = [description_of(name).colour for name in data.metrics]
+    labels = [description_of(name).label for name in data.metrics]
+    figure = _grouped_bars(data, labels, [{"color": colour} for colour in colours], height)
+    if len(data.rows) == 1:  # the metrics label themselves
+        places = (np.arange(len(labels)) - (len(labels) - 1) / 2) * 0.8 / len(labels)
+        figure.update_layout(showlegend=False)
+        return figure.update_xaxes(tickvals=places, ticktext=[_two_lines(label) for label in labels])
+    names = [row.replace("-", "<br>").replace(" ", "<br>", 1) if len(row) > 10 else row for row in data.rows]
+    return figure.update_xaxes(tickvals=np.arange(len(names), dtype=float), ticktext=names)
+
+
+def paired_bars_figure(data: BarsData, height: int = 340) -> go.Figure:
+    """Grouped bars, one group per metric, rows (models that are compared) by colour and hatching, side by side."""
+    by_metric = data._replace(**{f: getattr(data, f).T for f in ("value", "low", "high", "chance", "ties")})
+    looks = [hatched(colour, shape) for (colour, _), shape in zip(SERIES, ("", "/", ".", "x"), strict=True)]
+    figure = _grouped_bars(by_metric, data.rows, looks, height)
+    labels = [_two_lines(description_of(name).label) for name in data.metrics]
+    return figure.update_xaxes(tickvals=np.arange(len(labels), dtype=float), ticktext=labels)
+
+
+def _grouped_bars(
+    data: BarsData, names: Sequence[str], looks: Sequence[dict[str, Any]], height: int
+) -> go.Figure:
+    """Bars of arrays (series, places) with the series' names and looks."""
     figure = go.Figure()
-    count = len(data.metrics)
-    width = 0.8 / count
-    places = np.arange(len(data.rows), dtype=float)
-    for i, name in enumerate(data.metrics):
+    count, length = data.value.shape
+    width, places = 0.8 / count, np.arange(length, dtype=float)
+    for i, (name, look) in enumerate(zip(names, looks, strict=False)):
         x = places + (i - (count - 1) / 2) * width
         up, down = data.high[i] - data.value[i], data.value[i] - data.low[i]
         figure.add_bar(
             x=x,
             y=data.value[i],
             width=0.9 * width,
-            name=description_of(name).label,
-            marker_color=description_of(name).colour,
+            name=name,
+            marker=look,
             error_y={"array": up, "arrayminus": down, "thickness": 1.6, "width": 4, "color": MARK_COLOUR},
             customdata=np.stack([data.low[i], data.high[i], data.chance[i], data.ties[i]], axis=-1),
             hovertemplate="%{y:.1f} % (95 % interval %{customdata[0]:.1f}–%{customdata[1]:.1f}), "
@@ -54,7 +81,7 @@ def bars_figure(data: BarsData, height: int = 340) -> go.Figure:
         )
         figure.add_scatter(
             x=x,
-            y=np.maximum(data.high[i], data.chance[i]),
+            y=np.maximum(data.high[i], data.chance[i]) + _LABEL_GAP,
             text=[f"{v:.1f}" for v in data.value[i]],
             mode="text",
             textposition="top center",
@@ -63,16 +90,8 @@ def bars_figure(data: BarsData, height: int = 340) -> go.Figure:
         )
     figure.add_scatter(**_chance_marks(data, places, width))
     layout(figure, height, "", "", percent=True)
-    figure.update_yaxes(range=[0, 112])
-    if len(data.rows) == 1:  # the metrics label themselves
-        places = (np.arange(count) - (count - 1) / 2) * width
-        labels = [_two_lines(description_of(name).label) for name in data.metrics]
-        figure.update_layout(showlegend=False)
-        figure.update_xaxes(tickvals=places, ticktext=labels, showgrid=False)
-        return figure
-    labels = [row.replace("-", "<br>").replace(" ", "<br>", 1) if len(row) > 10 else row for row in data.rows]
-    figure.update_xaxes(tickvals=places, ticktext=labels, showgrid=False)
-    return figure
+    figure.update_yaxes(range=[0, 114])
+    return figure.update_xaxes(showgrid=False)
 
 
 def _two_lines(label: str) -> str:
@@ -84,7 +103,7 @@ def _chance_marks(data: BarsData, places: np.ndarray, width: float) -> dict[str,
     """One broken line through the chance level of every bar."""
     x: list[float | None] = []
     y: list[float | None] = []
-    count = len(data.metrics)
+    count = len(data.value)
     for i in range(count):
         for place, level in zip(places + (i - (count - 1) / 2) * width, data.chance[i], strict=True):
             x += [place - width / 2, place + width / 2, None]

@@ -66,7 +66,7 @@ def margins_figure(data: MarginsData, threshold: float | None = None, height: in
     layout(figure, height, "margin of the induced matching", "groups")
     left = -1.6 if data.tied else -0.1  # in bins: room for the bar of ties
     figure.update_xaxes(range=[left * width[0], data.edges[-1] + 0.1 * width[0]])
-    figure.update_layout(barmode="stack")
+    figure.update_layout(barmode="stack", hovermode="closest")
     return figure if threshold is None else with_threshold_line(figure, threshold)
 
 
