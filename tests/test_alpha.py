@@ -14,7 +14,7 @@ from core.debiasing import priors
 from core.debiasing import study as alpha
 from core.debiasing.debias import debias, prior_from_samples
 from core.debiasing.priors import _sample_images, check_log_prob, estimate_prior
-from core.debiasing.study import AlphaStudy, pmi_text, stability, transfer_alpha
+from core.debiasing.study import AlphaStudy, pmi_text
 from core.groups import GroupSet
 from core.metrics.groups import evaluate, metrics_of_shape
 from core.scorers.null_images import NullImage, null_pixels
@@ -203,7 +203,7 @@ def test_an_alpha_is_carried_over_from_other_groups():
     other = AlphaStudy(
         scores, np.array([[-4.0, -1.0], [-1.0, -3.0]]), np.zeros((2, 1), dtype=int), list("ab")
     )
-    found = transfer_alpha(chosen, other, "text_score")
+    found = chosen.transfer_alpha(other, "text_score")
     assert found["alpha"] == pytest.approx(2 / 3, abs=1e-4)
     assert found["value"] == 50
     assert (found["gain"]["fixed"], found["gain"]["broken"], found["gain"]["difference"]) == (1, 1, 0)
@@ -218,7 +218,7 @@ def test_more_images_make_a_steadier_prior_and_a_steadier_alpha():
     scores = 0.6 * likely[:, None, :] + rng.normal(0, 0.5, (n, 1, k))
     np.put_along_axis(scores, truth[:, None, :], np.take_along_axis(scores, truth[:, None, :], 2) + 0.6, 2)
     s = AlphaStudy(scores, likely, truth, [str(i) for i in range(n)])
-    rows = stability(s, samples, np.arange(n * k).reshape(n, k), (1, 10, 100, 1000), repeats=4)
+    rows = s.stability(samples, np.arange(n * k).reshape(n, k), (1, 10, 100, 1000), repeats=4)
     assert [row.size for row in rows] == [1, 10, 100]
     assert rows[0].spread > rows[1].spread > rows[2].spread
     # All images: one and the same prior.
@@ -275,15 +275,15 @@ def test_public_names_are_documented():
 def test_on_square_groups_all_matchings_move_by_the_same_amount():
     s = study(5, 3, 3)
     for index in range(5):
-        found = alpha.matching_totals(s, index, 0.7)
+        found = s.matching_totals(index, 0.7)
         moves = [total.after - total.before for total in found]
         assert len(found) == 6 and moves == pytest.approx([-0.7 * s.prior[index].sum()] * 6)
         order = [total.matching for total in sorted(found, key=lambda total: -total.after)]
         assert order == [total.matching for total in found]
-    wide = alpha.matching_totals(study(1, 1, 3), 0, 0.7)
+    wide = study(1, 1, 3).matching_totals(0, 0.7)
     assert len({round(total.after - total.before, 9) for total in wide}) == 3
     with pytest.raises(InputError, match="too many"):
-        alpha.matching_totals(study(1, 7, 9), 0, 0.5)
+        study(1, 7, 9).matching_totals(0, 0.5)
 
 
 def test_a_matrix_tells_matching_and_truth_by_signs():

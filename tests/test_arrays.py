@@ -12,7 +12,7 @@ from test_ranks import assert_counted
 
 from core.base.arrays import to_numpy
 from core.base.errors import InputError
-from core.debiasing.curves import alpha_curve, best_alpha, validate_alpha
+from core.debiasing.curves import alpha_curve, recall_curve, validate_alpha
 from core.debiasing.debias import (
     debias,
     debias_matrix,
@@ -21,7 +21,6 @@ from core.debiasing.debias import (
     prior_from_scores,
     sampled_priors,
 )
-from core.debiasing.recall_curves import recall_curve
 from core.debiasing.study import AlphaStudy
 from core.matching import blocks
 from core.matching.comparisons import fitted_groups
@@ -232,7 +231,7 @@ def test_exact_curves_are_what_debiased_scores_give_on_every_piece_and_edge(libr
         for alpha, value in zip(between[::7], to_numpy(curve.value(between[::7])), strict=True):
             plain = outcomes(debias(*of_groups[:2], alpha), truth, [name])[name].value
             assert value == pytest.approx(100 * to_numpy(plain).astype(float).mean())
-        assert best_alpha(curve).intervals.tolist() == best_alpha(expected).intervals.tolist()
+        assert curve.best().intervals.tolist() == expected.best().intervals.tolist()
     assert (
         validate_alpha(*of_groups, name, 2).alphas.tolist()
         == validate_alpha(scores, prior, truth, name, 2).alphas.tolist()

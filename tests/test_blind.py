@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from core.base.errors import InputError
-from core.debiasing.blind import METRIC, VERDICTS, blind_baseline, check_blind, explain
-from core.figures.tokens import TokenView, token_view, tokens_html
+from core.debiasing.blind import METRIC, VERDICTS, blind_baseline, check_blind
+from core.figures.tokens import TokenView, token_view
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 
@@ -28,7 +28,7 @@ def test_the_verdict_compares_the_interval_with_chance(lead, verdict):
     check = blind_baseline(*texts(300, 2, lead))
     assert check.verdict == verdict
     assert check.found == check.metrics["text_score"] == check.metrics[METRIC]
-    said = explain(check, "some model", (1, 2))
+    said = check.explain("some model", (1, 2))
     assert VERDICTS[verdict] in said and f"{check.found.value:.1f} %" in said and "chance 50.0 %" in said
 
 
@@ -49,7 +49,7 @@ def test_square_groups_cannot_be_solved_blind_whatever_the_model_prefers(k):
         0.0
     }
     assert check.metrics["group_match"].ties == 200
-    assert "a tie is wrong" in explain(check, "x", (k, k))
+    assert "a tie is wrong" in check.explain("x", (k, k))
 
 
 def test_two_of_four_shows_whether_false_captions_are_told_from_true_ones():
@@ -130,7 +130,7 @@ def test_tokens_without_the_image_average_to_no_less_than_the_prior_of_several_i
 
 def test_tokens_are_told_by_sign_and_number_and_not_by_colour_alone():
     view = TokenView(["red", "cube", "a"], np.array([-0.5, -4.0, -1.0]), np.array([-2.0, -1.0, -1.0]))
-    markup = tokens_html(view)
+    markup = view.html()
     assert re.findall(r"[▲▼=] [+-]\d\.\d\d", markup) == ["▲ +1.50", "▼ -3.00", "= +0.00"]
     assert markup.count("<li") == 3 and "-0.50 | -2.00" in markup
     assert markup.count('title="log P') == 3 and "makes it less likely" in markup
@@ -138,6 +138,6 @@ def test_tokens_are_told_by_sign_and_number_and_not_by_colour_alone():
 
 def test_tokens_are_never_markup():
     view = TokenView(["<img src=x onerror=alert(1)>", " "], np.array([-1.0, -1.0]), np.array([-1.0, -1.0]))
-    markup = tokens_html(view)
+    markup = view.html()
     assert "<img" not in markup and "&lt;img" in markup
     assert "␣" in markup

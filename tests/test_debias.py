@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from core.base.errors import InputError
 from core.debiasing import debias
-from core.debiasing.curves import alpha_curve, best_alpha, centre_of_longest_best, interval, validate_alpha
+from core.debiasing.curves import _centre_of_longest_best, alpha_curve, validate_alpha
 from core.debiasing.debias import prior_from_samples, prior_from_scores
 from core.metrics.groups import bootstrap, metrics_of_shape, outcomes
 
@@ -86,7 +86,7 @@ def test_a_curve_steps_at_the_crossing_point():
     assert curve.values.tolist() == [0, 100]
     assert curve.at.tolist() == [0, 0, 100]  # at the crossing point the two tie, which is wrong
     assert curve.ties.tolist() == [0, 1, 0]
-    best = best_alpha(curve)
+    best = curve.best()
     assert (best.value, best.low, best.high) == (100, pytest.approx(1 / 3), 1)
     assert best.alpha == pytest.approx(2 / 3)
 
@@ -95,7 +95,7 @@ def test_two_intervals_with_the_same_best_value_are_both_reported():
     """One group is right below 1/4 and another above 3/4, so half of them are right on both sides."""
     scores = np.array([[[1.0, 0.0]], [[0.0, 3.0]]])
     prior = np.array([[4.0, 0.0], [0.0, 4.0]])
-    best = best_alpha(alpha_curve(scores, prior, np.zeros((2, 1), dtype=int), "text_score"))
+    best = alpha_curve(scores, prior, np.zeros((2, 1), dtype=int), "text_score").best()
     assert best.value == 50
     assert best.intervals.tolist() == [[0, 0.25], [0.75, 1]]
 
@@ -190,7 +190,7 @@ def test_intervals_equal_the_resampling_bootstrap():
     alphas = np.linspace(0.05, 0.95, 7)
     for metric in metrics_of_shape(2, 2):
         curve = alpha_curve(scores, prior, truth, metric)
-        low, high = interval(curve, 300)
+        low, high = curve.interval(300)
         place = np.searchsorted(curve.edges, alphas) - 1
         for alpha, i in zip(alphas, place, strict=True):
             values = outcomes(debias.debias(scores, prior, alpha), truth, [metric])[metric].value
@@ -199,7 +199,7 @@ def test_intervals_equal_the_resampling_bootstrap():
 
 def test_intervals_of_certain_outcomes_have_no_width():
     curve = alpha_curve(np.array([[[0.0, -1.0]]] * 5), np.zeros((5, 2)), np.zeros((5, 1), int), "text_score")
-    assert [float(x[0]) for x in interval(curve, 5)] == [100, 100]
+    assert [float(x[0]) for x in curve.interval(5)] == [100, 100]
 
 
 def test_validation_finds_the_alpha_that_a_biased_model_needs():
@@ -213,7 +213,7 @@ def test_validation_finds_the_alpha_that_a_biased_model_needs():
     summary = found.summary
     assert summary["alphas"][0] == pytest.approx(0.6, abs=0.05) and summary["alphas"][1] < 0.05
     assert summary["values"][0] > max(summary["zero"][0], summary["one"][0]) + 10
-    best = best_alpha(alpha_curve(scores, prior, truth, "text_score"))
+    best = alpha_curve(scores, prior, truth, "text_score").best()
     assert best.alpha == pytest.approx(0.6, abs=0.05) and best.value >= summary["values"][0]
     again = validate_alpha(scores, prior, truth, "text_score", step=0.01)
     assert all(np.array_equal(a, b) for a, b in zip(found, again, strict=True))
@@ -221,9 +221,9 @@ def test_validation_finds_the_alpha_that_a_biased_model_needs():
 
 
 def test_the_longest_run_of_best_values_gives_its_centre():
-    assert centre_of_longest_best(np.array([1, 2, 2, 2, 0, 2])) == 2
-    assert centre_of_longest_best(np.array([5, 1, 1, 5, 1, 1, 5])) == 3  # runs of one: the middle one
-    assert centre_of_longest_best(np.array([3, 3, 3, 3, 3])) == 2
+    assert _centre_of_longest_best(np.array([1, 2, 2, 2, 0, 2])) == 2
+    assert _centre_of_longest_best(np.array([5, 1, 1, 5, 1, 1, 5])) == 3  # runs of one: the middle one
+    assert _centre_of_longest_best(np.array([3, 3, 3, 3, 3])) == 2
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (1, 4)])

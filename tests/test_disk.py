@@ -21,7 +21,7 @@ from core.datasets import user_sets as mine
 from core.datasets.score_files import write_scores
 from core.exchange import importing
 from core.exchange.groups import export_groups
-from core.exchange.importing import add_benchmark, save_upload
+from core.exchange.importing import save_upload
 from core.exchange.model import export_model
 from core.exchange.runs import export_run, import_run
 from core.runs.store import RunStore
@@ -98,7 +98,7 @@ def acts(tmp_path, source, store, toy_groups):
         "a Parquet table": lambda out: write_table(out / "table.parquet", table),
         "scores": lambda out: write_scores(out / "scores.npz", scores),
         "an import": lambda out: import_run(RunStore(out), brought),
-        "an added set": lambda out: add_benchmark(importing.stage_import(source), "added"),
+        "an added set": lambda out: importing.stage_import(source).add_benchmark("added"),
         "an upload": lambda out: save_upload("x.zip", io.BytesIO(noise())),
         "embeddings": lambda out: store_embeddings("x.npz", noise()),
     }

@@ -22,7 +22,6 @@ from core.datasets.score_files import read_scores, write_scores
 from core.exchange import importing
 from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
 from core.exchange.groups import _groups_frame, export_groups
-from core.exchange.importing import add_benchmark
 from core.exchange.layouts import FORMATS, LAYOUTS, Adapted, Result, layout_table
 from core.exchange.runs import export_run, import_run
 from core.groups import GroupSet
@@ -229,7 +228,7 @@ def test_groups_that_are_exported_and_added_again_score_the_same(tmp_path, toy_g
     out = export_groups(toy_groups, tmp_path / name)
     staged = importing.stage_import(out)
     assert staged.total == 0
-    add_benchmark(staged, "again")
+    staged.add_benchmark("again")
     back = datasets.load("mine/again")
     assert back.ids == toy_groups.ids
     assert [g.captions for g in back] == [g.captions for g in toy_groups]
@@ -242,7 +241,7 @@ def test_groups_that_are_exported_and_added_again_score_the_same(tmp_path, toy_g
 
 
 def test_a_set_of_several_shapes_comes_back_by_shape(tmp_path, toy_groups_mixed):
-    add_benchmark(importing.stage_import(export_groups(toy_groups_mixed, tmp_path / "set.zip")), "mixed")
+    importing.stage_import(export_groups(toy_groups_mixed, tmp_path / "set.zip")).add_benchmark("mixed")
     assert len(datasets.load("mine/mixed/2x2")) == 6
     assert len(datasets.load("mine/mixed/1x4")) == 5
     with pytest.raises(InputError, match="mixes shapes; write it to a folder or zip"):
@@ -251,7 +250,7 @@ def test_a_set_of_several_shapes_comes_back_by_shape(tmp_path, toy_groups_mixed)
 
 def test_built_in_pictures_are_the_same_after_a_trip(tmp_path):
     groups = datasets.load("scenes/left-right", "validation").select([0, 1, 2])
-    add_benchmark(importing.stage_import(export_groups(groups, tmp_path / "scenes")), "scenes")
+    importing.stage_import(export_groups(groups, tmp_path / "scenes")).add_benchmark("scenes")
     for one, other in zip(groups, datasets.load("mine/scenes"), strict=True):
         for before, after in zip(one.images, other.images, strict=True):
             np.testing.assert_array_equal(np.asarray(before.open()), np.asarray(after.open()))

@@ -11,7 +11,6 @@ from core.base.errors import InputError
 from core.ttm import explain
 from core.ttm.config import TTMConfig
 from core.ttm.loop import run_ttm
-from core.ttm.records import step_arrays
 
 RIGHT, WRONG = [[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]
 OWN, OTHER = [0, 1], [1, 0]
@@ -68,7 +67,7 @@ def test_every_group_is_told_when_it_was_selected_and_when_it_turned(run):
 
 def test_lists_and_numbers_follow_from_the_table(run):
     table = explain.explain(run, TRUTH, IDS)
-    assert (explain.fixed(table), explain.broken(table)) == (["b"], ["c"])
+    assert (explain.changed_ids(table, "fixed"), explain.changed_ids(table, "broken")) == (["b"], ["c"])
     assert explain.summary(table) == {
         "fixed": 1, "broken": 1, "right": 1, "wrong": 2, "fixed_own_label": 1, "broken_own_label": 1,
     }  # fmt: skip
@@ -82,7 +81,7 @@ def test_the_surest_come_first(run):
     run[-1]["margin"][1] *= 3
     run[-1]["scores"][4] = RIGHT
     table = explain.explain(run, TRUTH, IDS)
-    assert explain.fixed(table) == ["b", "e"]
+    assert explain.changed_ids(table, "fixed") == ["b", "e"]
 
 
 def test_another_metric_counts_other_groups_as_right(run):
@@ -97,13 +96,13 @@ def test_a_real_run_is_explained_by_what_it_reported(variant):
     config = TTMConfig(lr=0.03, epochs=3, iterations=4, coverage_first=0.3, variant=variant)
     steps = list(run_ttm(model, groups, config))
     metric = "group_match" if variant == "group" else explain.GLOBAL
-    found = explain._history([step_arrays(s) for s in steps], groups.truth, metric)
+    found = explain._history([s.arrays() for s in steps], groups.truth, metric)
     for i, step in enumerate(steps):
         np.testing.assert_array_equal(found.selected[i], step.selected.reshape(30, -1).any(axis=1))
         np.testing.assert_array_equal(found.labels[i], step.matching)
         if i:  # the labels of an iteration are what the model before it said
             np.testing.assert_array_equal(found.label_right[i], found.right[i - 1])
-    table = explain.explain([step_arrays(s) for s in steps], groups.truth, groups.ids, metric)
+    table = explain.explain([s.arrays() for s in steps], groups.truth, groups.ids, metric)
     assert table["after"].sum() >= table["before"].sum()
 
 

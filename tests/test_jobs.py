@@ -14,10 +14,10 @@ from core.scorers import lora
 from core.scoring.load import load_scorer
 from core.ttm import run as jobs
 from core.ttm._checkpoint import load_state
+from core.ttm._progress import projected_coverage
 from core.ttm.config import PRESETS, TTMConfig, default_preset, thresholds
 from core.ttm.defaults import full_name
 from core.ttm.loop import run_ttm
-from core.ttm.records import projected_coverage
 
 SMALL = {"iterations": 2, "epochs": 1}
 

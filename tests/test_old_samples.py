@@ -23,7 +23,7 @@ from core import datasets, worker
 from core.base.tables import write_table
 from core.datasets.score_files import read_scores
 from core.exchange.groups import _groups_frame
-from core.exchange.importing import add_benchmark, stage_import
+from core.exchange.importing import stage_import
 from core.exchange.runs import import_run
 from core.runs.attempt import RunAttempt
 from core.runs.models import adapted_model
@@ -151,7 +151,7 @@ def as_hub_folder(place):
 @pytest.mark.parametrize("layout", ["zip", "parquet", "hub folder"])
 def test_exported_groups_are_added_again(old_home, tmp_path, layout):
     source = as_hub_folder(tmp_path / "hub") if layout == "hub folder" else EXPORTED / f"groups.{layout}"
-    (name,) = add_benchmark(stage_import(source), "again")
+    (name,) = stage_import(source).add_benchmark("again")
     first, again = datasets.load("mine/pairs"), datasets.load(name)
     assert [g.id for g in again] == [g.id for g in first] and again.truth.tolist() == first.truth.tolist()
     assert [g.captions for g in again] == [g.captions for g in first]

@@ -70,8 +70,8 @@ def test_what_can_run_is_started_once_and_stopped(app, monkeypatch):
     monkeypatch.setattr(
         background.processes, "start_module", lambda *a: started.append(a) or background.processes.identify(1)
     )
-    monkeypatch.setattr(background.processes, "is_alive", lambda process: bool(working))
-    monkeypatch.setattr(background.processes, "terminate", lambda process: working.clear())
+    monkeypatch.setattr(background.processes.ProcessIdentity, "is_alive", lambda process: bool(working))
+    monkeypatch.setattr(background.processes.ProcessIdentity, "terminate", lambda process: working.clear())
     test = app(PAPERS, paper=table_html.WORLD, table="Oracle")
     assert "2 lines, 4 seeds each" in text(test)
     fine(button(test, "Run all available lines").click().run())

@@ -11,7 +11,6 @@ from PIL import Image
 from core import datasets
 from core.datasets import user_sets
 from core.exchange import importing
-from core.exchange.importing import add_benchmark
 from core.scoring.scores import ScoreCache
 
 PAGE = "pages/8_Your_Data.py"
@@ -116,7 +115,7 @@ def test_an_upload_is_read_and_bounded_to_what_it_is(app, tmp_path):
 
 
 def test_sets_and_cache_are_shown_and_cleared(app, tmp_path):
-    add_benchmark(importing.stage_import(brought(tmp_path / "set", GOOD)), "kitchen")
+    importing.stage_import(brought(tmp_path / "set", GOOD)).add_benchmark("kitchen")
     ScoreCache().put("m", [("i", "c")], np.ones(1, np.float32))
     before = ScoreCache().size().scores
     test = app(PAGE, way="Stored data")

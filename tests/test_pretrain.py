@@ -20,9 +20,14 @@ from core.pretrain._tokens import EOS, PAD, questions, token_ids, word_tokenizer
 from core.pretrain.model_folder import pretrain  # noqa: E402
 from core.pretrain.recipes import RECIPES, Recipe, TowerSize  # noqa: E402
 from core.scenes.captions import Phrase, Statement  # noqa: E402
-from core.scenes.sampler import training_scenes  # noqa: E402
 from core.scenes.sets import SETS, build  # noqa: E402
-from core.scenes.training_data import DataRecipe, _statement_table, object_table, training_data  # noqa: E402
+from core.scenes.training_data import (  # noqa: E402
+    DataRecipe,
+    _statement_table,
+    object_table,
+    training_data,
+    training_scenes,
+)
 from core.scenes.world import COLOURS  # noqa: E402
 
 SHIPPED = sorted(p.parent for p in (paths.assets() / "models").glob("*/config.json"))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from core.base.errors import InputError
-from core.debiasing.curves import alpha_curve, interval
+from core.debiasing.curves import alpha_curve
 from core.debiasing.debias import debias
 from core.matching.groups import match
 from core.metrics.groups import (
@@ -219,5 +219,5 @@ def test_the_interval_of_a_curve_is_binomial_on_every_piece(name):
     curve = alpha_curve(scores, prior, np.tile([0, 1], (333, 1)), name)
     assert len(curve.values) > 20
     right = np.round(curve.values / 100 * 333)
-    for bound, q in zip(interval(curve, 333), (0.025, 0.975), strict=True):
+    for bound, q in zip(curve.interval(333), (0.025, 0.975), strict=True):
         np.testing.assert_allclose(bound / 100 * 333, binom.ppf(q, 333, right / 333), atol=1e-9)

@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from test_ranks import assert_counted
 
 from core.base.errors import InputError
-from core.debiasing.recall_curves import recall_curve
+from core.debiasing.curves import recall_curve
 from core.metrics.groups import global_match
 from core.metrics.recall import rank_both_ways, recall
 from core.metrics.retrieval import RetrievalEvaluation, _rank_lists, _RankedLists

@@ -7,8 +7,9 @@ import pytest
 from test_ranks import by_counting
 
 from core.base.errors import InputError
+from core.debiasing.curves import recall_curve
 from core.debiasing.debias import debias_matrix, prior_from_samples
-from core.debiasing.recall_curves import alpha_record, recall_curve, transferred_alpha_record
+from core.debiasing.retrieval import alpha_record, transferred_alpha_record
 from core.matching.global_match import AllPairs
 from core.metrics.recall import recall
 

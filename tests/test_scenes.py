@@ -20,20 +20,11 @@ from scene_graphs import scene_graph
 
 from core.base.errors import InputError
 from core.groups import ImageRef
-from core.scenes.captions import (
-    VOCABULARY,
-    CaptionTemplate,
-    Phrase,
-    Statement,
-    _words,
-    caption_text,
-    is_true_of,
-    is_unambiguous,
-    statement_about,
-)
-from core.scenes.minimal_pairs import SWAPPED, draw_mentioned_attributes, minimal_pair, training_minimal_pairs
-from core.scenes.render import MODEL_SIZE, SceneImage, _primary_rays, _render, _visible, render_many
-from core.scenes.sampler import sample_scene, training_scenes
+from core.scenes._minimal_pairs import SWAPPED, draw_mentioned_attributes, minimal_pair
+from core.scenes._sampler import sample_scene
+from core.scenes.captions import VOCABULARY, CaptionTemplate, Phrase, Statement, _words, statement_about
+from core.scenes.render import MODEL_SIZE, SceneImage, _primary_rays, _visible, render, render_many
+from core.scenes.training_data import training_minimal_pairs, training_scenes
 from core.scenes.world import (
     COLOURS,
     HELD_OUT_COMBINATIONS,
@@ -45,7 +36,6 @@ from core.scenes.world import (
     Light,
     Scene,
     SceneObject,
-    outline,
 )
 
 CAMERA = Camera(shift=0.0, elevation=38.0, distance=12.0, zoom=4.5, roll=0.0)
@@ -159,8 +149,8 @@ def test_a_small_difference_denies_a_relation_and_a_middling_one_leaves_it_open(
     phrase_a, phrase_b = Phrase("red"), Phrase("blue")
     for gap, expected in ((0.1, False), (0.8, None), (1.3, True)):
         scene = scene_of(thing(x=-1.5), thing(colour="blue", x=1.5, y=gap))
-        assert is_true_of(Statement((phrase_a, phrase_b), "in front of"), scene) is expected
-        assert is_true_of(Statement((phrase_b, phrase_a), "in front of"), scene) is (
+        assert Statement((phrase_a, phrase_b), "in front of").is_true_of(scene) is expected
+        assert Statement((phrase_b, phrase_a), "in front of").is_true_of(scene) is (
             None if expected is None else False
         )
 
@@ -181,7 +171,7 @@ KINDS = {"pair": 0.4, "relation": 0.4, "single": 0.2}
 
 def random_caption(scene, rng):
     statement = statement_about(scene, rng, KINDS, detail=0.2, omit=0.15)
-    return caption_text(statement, CaptionTemplate.draw(rng, definite=is_unambiguous(statement, scene)))
+    return statement.caption(CaptionTemplate.draw(rng, definite=statement.is_unambiguous(scene)))
 
 
 def test_captions_read_as_plain_english():
@@ -189,24 +179,21 @@ def test_captions_read_as_plain_english():
     shiny = CaptionTemplate(
         CaptionTemplate().words | {"metal": "shiny", "sphere": "ball", "left of": "left of"}
     )
-    assert caption_text(Statement((red, orange))) == "a large red metal cube and an orange sphere"
+    assert Statement((red, orange)).caption() == "a large red metal cube and an orange sphere"
     assert (
-        caption_text(Statement((orange, red), "left of"), shiny)
-        == "an orange ball left of a large shiny red cube"
+        Statement((orange, red), "left of").caption(shiny) == "an orange ball left of a large shiny red cube"
     )
     assert (
-        caption_text(Statement((Phrase("red"), orange, Phrase(None, "cube"))))
+        Statement((Phrase("red"), orange, Phrase(None, "cube"))).caption()
         == "a red object, an orange sphere and a cube"
     )
     assert (
-        caption_text(Statement((Phrase("red", "cube"),), count=2), CaptionTemplate(frame=1))
+        Statement((Phrase("red", "cube"),), count=2).caption(CaptionTemplate(frame=1))
         == "there are two red cubes"
     )
+    assert Statement((orange,), count=1).caption(CaptionTemplate(frame=1)) == "there is one orange sphere"
     assert (
-        caption_text(Statement((orange,), count=1), CaptionTemplate(frame=1)) == "there is one orange sphere"
-    )
-    assert (
-        caption_text(Statement((red, orange), "behind"), CaptionTemplate(frame=6))
+        Statement((red, orange), "behind").caption(CaptionTemplate(frame=6))
         == "the large red metal cube is behind the orange sphere"
     )
 
@@ -216,12 +203,12 @@ def test_claims_are_judged_by_hand_worked_cases():
         thing(x=-1.5), thing("sphere", "blue", x=1.5), thing("sphere", "red", "small", x=0, y=2.5)
     )
     red, cube, sphere = Phrase("red"), Phrase(shape="cube"), Phrase(shape="sphere")
-    assert is_true_of(Statement((red, cube)), scene) is True  # the small red sphere and the cube
-    assert is_true_of(Statement((cube, cube)), scene) is False  # one cube cannot be two
-    assert is_true_of(Statement((sphere,), count=2), scene) is True
-    assert is_true_of(Statement((sphere,), count=1), scene) is False
-    assert is_true_of(Statement((Phrase("blue"), cube), "right of"), scene) is True
-    assert is_true_of(Statement((cube, Phrase("blue")), "right of"), scene) is False
+    assert Statement((red, cube)).is_true_of(scene) is True  # the small red sphere and the cube
+    assert Statement((cube, cube)).is_true_of(scene) is False  # one cube cannot be two
+    assert Statement((sphere,), count=2).is_true_of(scene) is True
+    assert Statement((sphere,), count=1).is_true_of(scene) is False
+    assert Statement((Phrase("blue"), cube), "right of").is_true_of(scene) is True
+    assert Statement((cube, Phrase("blue")), "right of").is_true_of(scene) is False
 
 
 def test_random_captions_are_true_and_use_the_small_vocabulary(scenes):
@@ -229,7 +216,7 @@ def test_random_captions_are_true_and_use_the_small_vocabulary(scenes):
     assert len(VOCABULARY) < 150
     seen = set()
     for scene in scenes:
-        assert is_true_of(statement_about(scene, rng, KINDS, 0.2, 0.15), scene) is True
+        assert statement_about(scene, rng, KINDS, 0.2, 0.15).is_true_of(scene) is True
         caption = random_caption(scene, rng)
         assert caption == caption.lower() and re.fullmatch(r"[a-z]+(,? [a-z]+)*", caption)
         assert not re.search(r"\ba [aeiou]|\ban [^aeiou]", caption)
@@ -253,7 +240,7 @@ def test_a_twin_exchanges_one_property_and_its_captions_tell_the_scenes_apart(ki
     rng = np.random.default_rng(0)
     for found in training_minimal_pairs(25, (kind,), seed=1):
         first, second = found.statements()
-        assert [is_true_of(c, s) for s in (found.first, found.second) for c in (first, second)] == [
+        assert [c.is_true_of(s) for s in (found.first, found.second) for c in (first, second)] == [
             True,
             False,
             False,
@@ -261,7 +248,7 @@ def test_a_twin_exchanges_one_property_and_its_captions_tell_the_scenes_apart(ki
         ]
         wording = CaptionTemplate.draw(rng, definite=False)
         statements = found.statements(draw_mentioned_attributes(rng, 0.3), int(rng.integers(4)))
-        captions = [caption_text(statement, wording) for statement in statements]
+        captions = [statement.caption(wording) for statement in statements]
         assert captions[0] != captions[1] and sorted(_words(captions[0])) == sorted(_words(captions[1]))
         assert found.second.seen and found.second.split == "train"
         _check_exchange(found)
@@ -291,14 +278,14 @@ def test_a_scene_without_a_fitting_pair_has_no_twin():
 
 
 def test_rendering_is_exact_and_differs_between_scenes(scenes):
-    first = _render(scenes[0])
+    first = render(scenes[0])
     assert first.shape == (64, 64, 3) and first.dtype == np.uint8
-    assert np.array_equal(first, _render(Scene.from_dict(scenes[0].to_dict())))
-    assert not np.array_equal(first, _render(scenes[1]))
+    assert np.array_equal(first, render(Scene.from_dict(scenes[0].to_dict())))
+    assert not np.array_equal(first, render(scenes[1]))
 
 
 def test_many_scenes_on_two_processes_equal_one_by_one(scenes):
-    alone = np.stack([_render(s, 16) for s in scenes[:70]])
+    alone = np.stack([render(s, 16) for s in scenes[:70]])
     assert np.array_equal(render_many(scenes[:70], 16, processes=2), alone)
     assert render_many([], 16).shape == (0, 16, 16, 3)
 
@@ -331,22 +318,22 @@ def test_whoever_helps_to_draw_ends_with_a_killed_starter(tmp_path):
 
 def test_a_larger_picture_shows_the_same_scene(scenes):
     for scene in scenes[:6]:
-        small = _render(scene, 32).astype(float)
-        large = _render(scene, 128).reshape(32, 4, 32, 4, 3).mean(axis=(1, 3))
+        small = render(scene, 32).astype(float)
+        large = render(scene, 128).reshape(32, 4, 32, 4, 3).mean(axis=(1, 3))
         assert np.abs(small - large).mean() < 3
 
 
 def test_a_silly_size_is_refused():
     for size in (0, 5, 100_000):
         with pytest.raises(InputError, match="choose a size"):
-            _render(scene_of(thing()), size)
+            render(scene_of(thing()), size)
 
 
 @pytest.mark.parametrize("colour", [c for c in COLOURS if c != "white"])
 @pytest.mark.parametrize("material", ["rubber", "metal"])
 def test_a_sphere_shows_the_hue_of_its_colour_at_its_projected_centre(colour, material):
     item = thing("sphere", colour, "large", material, x=0.7, y=-0.5)
-    picture = _render(scene_of(item), 96)
+    picture = render(scene_of(item), 96)
     # Pinhole by hand: the camera looks along (0, cos e, -sin e) from `distance` behind the aim point.
     angle = math.radians(CAMERA.elevation)
     dx, dy, dz = item.x, item.y - 0.1, SIZES["large"] - 0.35
@@ -371,8 +358,8 @@ def test_the_shadow_falls_away_from_the_lamp():
     bare = scene_of().objects
     for azimuth in (-55, 55):
         light = replace(LIGHT, azimuth=azimuth)
-        empty = _render(replace(scene_of(), objects=bare, light=light)).mean(axis=2)
-        drawn = _render(replace(scene_of(item), light=light)).mean(axis=2)
+        empty = render(replace(scene_of(), objects=bare, light=light)).mean(axis=2)
+        drawn = render(replace(scene_of(item), light=light)).mean(axis=2)
         floor = segment(scene_of(item)) == -1
         darker = np.where(floor, empty - drawn, 0)
         left, right = darker[:, :26].sum(), darker[:, 38:].sum()
@@ -382,7 +369,7 @@ def test_the_shadow_falls_away_from_the_lamp():
 def test_metal_and_rubber_look_different():
     for shape in SHAPES:
         rubber, metal = (
-            _render(scene_of(thing(shape, material=m))).astype(float) for m in ("rubber", "metal")
+            render(scene_of(thing(shape, material=m))).astype(float) for m in ("rubber", "metal")
         )
         inside = segment(scene_of(thing(shape))) == 0
         assert np.abs(rubber - metal)[inside].mean() > 12
@@ -400,7 +387,7 @@ def test_outlines_lie_in_the_frame_for_every_split():
     for split in SPLITS:
         scene = sample_scene(rng, 4, split)
         assert scene.split == split
-        assert all(max(map(abs, outline(scene.camera, o))) < 1 for o in scene.objects)
+        assert all(max(map(abs, scene.camera.outline(o))) < 1 for o in scene.objects)
 
 
 def test_scenes_import_neither_torch_nor_the_app():

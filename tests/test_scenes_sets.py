@@ -13,7 +13,7 @@ from scene_graphs import scene_graph
 from core.base.errors import InputError
 from core.scenes import sets
 from core.scenes._shipped_files import asset_path, read_rows
-from core.scenes.captions import VOCABULARY, _words, is_true_of
+from core.scenes.captions import VOCABULARY, _words
 from core.scenes.retrieval import build_retrieval, load_retrieval
 from core.scenes.sets import FLAT, SETS, _draw_groups, _independent, build, load, write_assets
 from core.scoring.scores import score_all, score_groups
@@ -302,7 +302,7 @@ def test_drafts_without_conflicts_are_chosen_and_no_further_one_fits_in():
     kept = _independent(drafts).tolist()
 
     def clash(a, b):
-        return any(is_true_of(c, s) is not False for c in a.statements for s in b.scenes)
+        return any(c.is_true_of(s) is not False for c in a.statements for s in b.scenes)
 
     for i in range(len(drafts)):
         rivals = [j for j in kept if j != i and (clash(drafts[i], drafts[j]) or clash(drafts[j], drafts[i]))]

@@ -19,7 +19,6 @@ from streamlit.testing.v1 import AppTest
 from core.base import public_mode as public
 from core.base.errors import InputError
 from core.exchange import importing
-from core.exchange.importing import add_benchmark
 from core.runs.store import RunStore
 from core.ttm.run import TTMRun
 
@@ -73,12 +72,8 @@ def hostile_home(scored_home, tmp_path_factory):
     shutil.copytree(assets() / "models/clip", model)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CROSSMATCH_HOME", str(home))
-        add_benchmark(
-            importing.stage_import(manifest(home / "source")),
-            "hostile",
-            title=HOSTILE,
-            licence=HOSTILE,
-            citation=HOSTILE,
+        importing.stage_import(manifest(home / "source")).add_benchmark(
+            "hostile", title=HOSTILE, licence=HOSTILE, citation=HOSTILE
         )
         job = TTMRun.of(SET, str(model), options={"iterations": 1, "epochs": 1})
         run = finish(RunStore(), HOSTILE, job)

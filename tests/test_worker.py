@@ -25,7 +25,8 @@ from core.runs.checkpoints import carry_out
 from core.runs.engine import launch
 from core.runs.store import RunStore
 from core.ttm import run as jobs
-from core.ttm.records import BINS, ProgressPlan
+from core.ttm._progress import ProgressPlan
+from core.ttm.records import BINS
 
 TESTS = Path(__file__).resolve().parent
 COUNTING = "counting_worker"  # tests/counting_worker.py
@@ -199,7 +200,7 @@ def test_deleting_a_running_run_ends_its_process_and_leaves_nothing(store):
     wait(store, run.id, lambda run: run.status == "running")
     process = processes.identify(pid)
     store.delete(run.id)
-    assert not processes.is_alive(process)
+    assert not process.is_alive()
     assert store.list() == [] and [path for path in store.root.iterdir() if path.is_dir()] == []
 
 
@@ -282,9 +283,9 @@ def test_resuming_ends_a_worker_that_was_given_up_but_lives(store, gate, monkeyp
     launch(store, run.id, COUNTING)
     process = given_up(store, run, monkeypatch)
     gate.open()
-    assert processes.is_alive(process)
+    assert process.is_alive()
     launch(store, run.id, COUNTING)
-    assert not processes.is_alive(process)
+    assert not process.is_alive()
     assert wait(store, run.id, ended).status == "finished"
     assert values(store, run.id) == expected(6)
 

@@ -23,10 +23,10 @@ from core import datasets
 from core.base.errors import InputError
 from core.datasets import user_sets
 from core.exchange import _import_images as images
-from core.exchange import import_rows, importing
+from core.exchange import _import_rows, importing
+from core.exchange.columns import ColumnMapping, guess_columns
 from core.exchange.import_hub import fetch_parts, list_parts
-from core.exchange.import_rows import ColumnMapping, guess_columns
-from core.exchange.importing import add_benchmark, open_manifest, save_upload
+from core.exchange.importing import open_manifest, save_upload
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -76,7 +76,7 @@ def zipped(path: Path, folder: Path, top: str = "") -> Path:
 def test_a_folder_with_a_csv_becomes_a_benchmark_with_captions_answers_tags_and_pixels(tmp_path):
     staged = importing.stage_import(wide(tmp_path / "set", GOOD, TWIN))
     assert (staged.groups, staged.shapes, staged.total) == (2, {"2x2": 2}, 0)
-    assert add_benchmark(staged, "dogs", title="Dogs", licence="CC0") == ["mine/dogs"]
+    assert staged.add_benchmark("dogs", title="Dogs", licence="CC0") == ["mine/dogs"]
     groups = datasets.load("mine/dogs")
     assert groups.ids == ["a", "b"]
     assert groups[0].captions == ("a dog, wet", "a dry dog")
@@ -91,7 +91,7 @@ def test_a_folder_with_a_csv_becomes_a_benchmark_with_captions_answers_tags_and_
 
 def test_the_set_stays_when_its_source_goes(tmp_path):
     source = wide(tmp_path / "set", GOOD)
-    add_benchmark(importing.stage_import(source), "kept")
+    importing.stage_import(source).add_benchmark("kept")
     for path in (source / "images").iterdir():
         path.unlink()
     assert datasets.load("mine/kept")[0].images[0].open().size == (8, 6)
@@ -110,7 +110,7 @@ def test_rows_of_one_image_with_its_caption_are_collected_by_group(tmp_path):
     staged = importing.stage_import(folder)
     assert staged.columns == ColumnMapping(("image",), ("caption",), "", "", "group", ("room",))
     assert staged.shapes == {"1x2": 1, "2x2": 1}
-    assert add_benchmark(staged, "rooms") == ["mine/rooms/1x2", "mine/rooms/2x2"]
+    assert staged.add_benchmark("rooms") == ["mine/rooms/1x2", "mine/rooms/2x2"]
     one, two = datasets.load("mine/rooms/1x2"), datasets.load("mine/rooms/2x2")
     assert (one.shape, one[0].captions, one[0].truth) == ((1, 2), ("a cup", "a plate"), (0,))
     assert one[0].tags == {"room": "kitchen"}
@@ -329,8 +329,8 @@ def test_every_fault_is_told_with_its_row_and_column_and_the_rest_is_kept(tmp_pa
     ]
     assert all(row["what to do"] and row["effect"] == "left out" for row in staged.problem_rows())
     with pytest.raises(InputError, match="has 11 problems; fix them, or agree"):
-        add_benchmark(staged, "half")
-    assert add_benchmark(staged, "half", skip_bad=True) == ["mine/half"]
+        staged.add_benchmark("half")
+    assert staged.add_benchmark("half", skip_bad=True) == ["mine/half"]
     assert datasets.load("mine/half").ids == ["a", "b"]
 
 
@@ -340,7 +340,7 @@ def test_captions_that_are_the_same_are_remarked_and_kept(tmp_path):
     )
     assert [row["effect"] for row in staged.problem_rows()] == ["kept", "kept"]
     assert (staged.groups, staged.fatal) == (1, 0)
-    assert add_benchmark(staged, "ties") == ["mine/ties"]
+    assert staged.add_benchmark("ties") == ["mine/ties"]
 
 
 @pytest.mark.parametrize(
@@ -493,7 +493,7 @@ def test_a_group_whose_row_is_wrong_is_left_out_whole(tmp_path):
     assert staged.groups == 0
     assert [(row, column) for row, column, _ in told(staged)] == [("3", "image"), ("5", "group")]
     with pytest.raises(InputError, match="holds no usable group"):
-        add_benchmark(staged, "none", skip_bad=True)
+        staged.add_benchmark("none", skip_bad=True)
 
 
 def test_problems_are_bounded_and_counted(tmp_path):
@@ -504,7 +504,7 @@ def test_problems_are_bounded_and_counted(tmp_path):
 
 
 def test_too_many_rows_are_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(import_rows, "MAX_GROUPS", 1)
+    monkeypatch.setattr(_import_rows, "MAX_GROUPS", 1)
     staged = importing.stage_import(wide(tmp_path / "set", GOOD, TWIN))
     assert staged.groups == 1
     assert told(staged) == [("3", "", "the table has more than 1 rows")]
@@ -605,17 +605,17 @@ def test_an_upload_gets_a_plain_name_and_is_bounded(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["", "Upper", "a/b", "../x", "a b", ".hidden", "x" * 65, "mine/"])
 def test_a_name_that_is_none_is_refused(tmp_path, name):
     with pytest.raises(InputError, match="is not a valid name for a set"):
-        add_benchmark(importing.stage_import(wide(tmp_path / "set", GOOD)), name)
+        importing.stage_import(wide(tmp_path / "set", GOOD)).add_benchmark(name)
 
 
 def test_a_name_that_is_taken_is_refused_until_the_set_is_removed(tmp_path):
     source = wide(tmp_path / "set", GOOD)
-    add_benchmark(importing.stage_import(source), "dogs")
+    importing.stage_import(source).add_benchmark("dogs")
     with pytest.raises(InputError, match="A set mine/dogs exists already"):
-        add_benchmark(importing.stage_import(source), "mine/dogs")
+        importing.stage_import(source).add_benchmark("mine/dogs")
     user_sets.remove("mine/dogs")
     assert "mine/dogs" not in datasets.names()
-    assert add_benchmark(importing.stage_import(source), "dogs") == ["mine/dogs"]
+    assert importing.stage_import(source).add_benchmark("dogs") == ["mine/dogs"]
     with pytest.raises(InputError, match="Unknown set 'mine/cats'"):
         user_sets.remove("mine/cats")
 
@@ -626,7 +626,7 @@ def test_of_many_who_take_a_name_at_once_one_gets_it(tmp_path):
 
     def take(each):
         try:
-            got.append(add_benchmark(each, "raced"))
+            got.append(each.add_benchmark("raced"))
         except InputError as error:
             got.append(str(error))
 
@@ -641,8 +641,8 @@ def test_of_many_who_take_a_name_at_once_one_gets_it(tmp_path):
 
 
 def test_a_set_that_was_damaged_says_so_and_harms_no_other(tmp_path):
-    add_benchmark(importing.stage_import(wide(tmp_path / "set", GOOD, TWIN)), "dogs")
-    add_benchmark(importing.stage_import(wide(tmp_path / "other", GOOD)), "cats")
+    importing.stage_import(wide(tmp_path / "set", GOOD, TWIN)).add_benchmark("dogs")
+    importing.stage_import(wide(tmp_path / "other", GOOD)).add_benchmark("cats")
     path = user_sets.root() / "dogs/groups.jsonl"
     lines = path.read_text().splitlines()
     path.write_text(lines[0] + "\n")
@@ -669,7 +669,7 @@ def test_a_staged_set_can_be_thrown_away_and_yesterdays_are(tmp_path):
     staged.discard()
     assert not staged.folder.exists()
     with pytest.raises(InputError, match="is no longer there; read it again"):
-        add_benchmark(staged, "gone")
+        staged.add_benchmark("gone")
     importing.stage_import(wide(tmp_path / "set2", GOOD))
     assert not old.exists()
 
@@ -678,7 +678,7 @@ def test_one_of_your_sets_is_evaluated_like_any_other(tmp_path):
     from core.metrics.evaluation import Evaluation
     from core.scoring.scores import ScoreCache, score_groups
 
-    add_benchmark(importing.stage_import(wide(tmp_path / "set", GOOD, TWIN)), "dogs")
+    importing.stage_import(wide(tmp_path / "set", GOOD, TWIN)).add_benchmark("dogs")
     groups = datasets.load("mine/dogs")
 
     class Red:

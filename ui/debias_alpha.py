@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from core import figures as plots
-from core.debiasing.study import TUNED_ON_TEST, AlphaStudy, matching_totals, pmi_text
+from core.debiasing.study import TUNED_ON_TEST, AlphaStudy, pmi_text
 from core.figures import alpha as figures
 from core.figures import group_html
 from core.groups import GroupSet
@@ -183,7 +183,7 @@ def _invariance(study: AlphaStudy, alpha: float, index: int) -> None:
             f"{alpha * study.prior[index].sum():.3f}: **GroupMatch does not change either.** That holds for log "
             "scores only, not after exp()."
         )
-        rows = matching_totals(study, index, alpha) if k <= 4 else []
+        rows = study.matching_totals(index, alpha) if k <= 4 else []
         table = [
             {
                 "matching": ", ".join(

@@ -11,11 +11,10 @@ import streamlit as st
 from core import figures as plots
 from core.base.paths import assets
 from core.datasets.published import reference
-from core.debiasing.blind import METRIC, blind_baseline, explain
-from core.debiasing.study import TUNED_ON_TEST, AlphaStudy, PriorStability, stability
+from core.debiasing.blind import METRIC, blind_baseline
+from core.debiasing.study import TUNED_ON_TEST, AlphaStudy, PriorStability
 from core.figures import alpha, group_html
 from core.figures.text import escape_markdown, metric_line
-from core.figures.tokens import tokens_html
 from core.groups import GroupSet
 from core.metrics.groups import IMAGE_TO_TEXT, METRICS, TEXT_SCORE, TEXT_TO_IMAGE, headline_metrics
 from ui.debias import DebiasInputs, blind_models, tokens
@@ -109,7 +108,7 @@ def blind_view(selection: Selection) -> None:
     blind = evaluate(selection, model)
     check = blind_baseline(blind.scores, blind.truth)
     show = {"solved": st.error, "partly": st.warning}.get(check.verdict, st.success)
-    show(escape_markdown(explain(check, model, selection.groups.shape)), icon=":material/visibility_off:")
+    show(escape_markdown(check.explain(model, selection.groups.shape)), icon=":material/visibility_off:")
     rows = {model: check.metrics, selection.model: evaluate(selection).metrics}
     data = plots.bars_data(rows, (METRIC, TEXT_SCORE, *headline_metrics(check.metrics)))
     first = data.metrics.index(METRIC)
@@ -149,7 +148,7 @@ def tokens_view(model: str, groups: GroupSet) -> None:
                 f"**Caption {j + 1}** · mean log P of its tokens {view.seeing.mean():.3f} with the image, "
                 f"{view.blind.mean():.3f} without",
             )
-            st.html(tokens_html(view))
+            st.html(view.html())
     st.caption(
         "▲ the image makes the word likelier, ▼ less likely, = neither; the number is the difference in log P, and "
         "below it log P with | without the image (probabilities averaged over three noise images). The mean with the "
@@ -176,7 +175,7 @@ def samples_view(inputs: DebiasInputs) -> None:
     samples = inputs.prior.samples
     if samples is not None and len(samples) >= 10:
         st.markdown(f"**This prior**: {escape_markdown(inputs.prior.line)}, five draws of each size.")
-        sizes = stability(inputs.study, samples, inputs.prior.caption_index)
+        sizes = inputs.study.stability(samples, inputs.prior.caption_index)
         _draw_stability({_SAMPLED_FROM[inputs.prior.kind]: sizes}, "live")
     else:
         st.caption("To see this figure for this set, choose 10 or more images above, such as 30.")

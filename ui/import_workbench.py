@@ -14,10 +14,9 @@ import streamlit as st
 from core.base.tables import Table
 from core.datasets import user_sets
 from core.exchange import importing
-from core.exchange.import_rows import ColumnMapping, guess_columns
+from core.exchange.columns import ColumnMapping, guess_columns
 from core.exchange.importing import (
     Staged,
-    add_benchmark,
     answer_text,
     open_manifest,
     save_upload,
@@ -231,7 +230,7 @@ def name_form(now: ImportSession) -> None:
         agreed = not staged.fatal or st.checkbox(f"Leave out the groups with problems ({staged.fatal})")
         sent = st.form_submit_button("Add it to the benchmarks", type="primary", icon=":material/add:")
     if sent:
-        added = add_benchmark(staged, name, agreed, title=title, licence=licence, citation=citation)
+        added = staged.add_benchmark(name, agreed, title=title, licence=licence, citation=citation)
         clear()
         clear_caches()
         st.session_state["added"] = added

@@ -19,7 +19,7 @@ from core.figures.text import escape_markdown
 from core.metrics.retrieval import METRICS, RetrievalEvaluation
 from core.runs.store import Run
 from core.scoring.load import scorer_names
-from core.scoring.retrieval import RetrievalSubset, first_images, one_query, score_retrieval
+from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieval
 from core.scoring.scores import ScoreCache
 from ui.export import chart
 from ui.formatting import progress
@@ -50,7 +50,7 @@ def load_set(name: str, images: int) -> RetrievalSubset:
 def query_scores(found: RetrievalSubset, query: int, model: str) -> np.ndarray:
     """One query's scores over all images, float (n,): from the cache or the model."""
     public_mode.check_model(model, scorer_names())
-    return _scores((found.name, len(found), query, model), one_query(found, query), model_source(model))[0]
+    return _scores((found.name, len(found), query, model), found.one_query(query), model_source(model))[0]
 
 
 def whole_scores(found: RetrievalSubset, model: str) -> np.ndarray:

@@ -18,11 +18,11 @@ from benchmarks.results.training_set import SIZES, training_pairs, training_retr
 from core.base.files import write_json
 from core.datasets import load
 from core.debiasing.blind import blind_baseline
+from core.debiasing.curves import recall_curve
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import estimate_prior, null_sample
-from core.debiasing.recall_curves import alpha_record, recall_curve, transferred_alpha_record
-from core.debiasing.retrieval import score_table
-from core.debiasing.study import AlphaStudy, stability, transfer_alpha
+from core.debiasing.retrieval import alpha_record, score_table, transferred_alpha_record
+from core.debiasing.study import AlphaStudy
 from core.pretrain.recipes import RECIPES
 from core.scoring.load import load_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
@@ -84,7 +84,7 @@ def rows_of(name: str, kind: str, count: int | None) -> list[dict[str, Any]]:
         found.append({**base, "setting": "tuned on test", **best})
         both = {"value": held["value"]["mean"], "std": held["value"]["std"], "alpha": held["alpha"]["mean"]}
         found.append({**base, "setting": "half/half x 10", **both, "chance": row["alpha_0"]["chance"]})
-        carried = transfer_alpha(other, test, metric)
+        carried = other.transfer_alpha(test, metric)
         gain = carried.pop("gain")
         more = {"gain": gain["difference"], "gain_low": gain["low"], "gain_high": gain["high"]}
         found.append({**base, "setting": "from validation", **carried, **more, "p_value": gain["p_value"]})
@@ -130,7 +130,7 @@ def measure_stability() -> None:
     found = {}
     for kind in ("gaussian", "train"):
         test, prior = study(STABILITY_SET, "test", kind, DRAWN)
-        rows = stability(test, prior.samples, prior.caption_index, (1, 3, 10, 30))
+        rows = test.stability(prior.samples, prior.caption_index, (1, 3, 10, 30))
         found[kind] = [row._asdict() for row in rows]
         print(f"stability {kind} done", flush=True)
     head = {

@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from core.debiasing.curves import recall_curve
 from core.debiasing.debias import debias_matrix, prior_from_samples
-from core.debiasing.recall_curves import recall_curve
 from core.metrics.groups import IMAGE_TO_TEXT, TEXT_TO_IMAGE, estimate
 from core.metrics.recall import recall
-from core.scenes.captions import CaptionTemplate, caption_text, is_true_of, is_unambiguous, statement_about
+from core.scenes.captions import CaptionTemplate, statement_about
 from core.scenes.render import SceneImage
-from core.scenes.sampler import training_scenes
-from core.scenes.training_data import DataRecipe
+from core.scenes.training_data import DataRecipe, training_scenes
 from core.scorers.base import Scorer
 from core.scoring.scores import ScoreCache, score_matrix
 
@@ -49,7 +48,7 @@ def training_pairs(recipe: DataRecipe, n: int, seed: int = 0) -> TrainingPairs:
         for variant in range(recipe.captions):  # every draw in the order of the training data
             kind = "pair" if variant < recipe.captions // 2 else "relation"
             claim = statement_about(scene, rng, {kind: 1.0}, recipe.detail, recipe.omit)
-            text = caption_text(claim, CaptionTemplate.draw(rng, definite=is_unambiguous(claim, scene)))
+            text = claim.caption(CaptionTemplate.draw(rng, definite=claim.is_unambiguous(scene)))
         if text not in taken:
             taken.add(text)
             scenes.append(scene)
@@ -57,7 +56,7 @@ def training_pairs(recipe: DataRecipe, n: int, seed: int = 0) -> TrainingPairs:
             texts.append(text)
         if len(texts) == n:
             break
-    relevant = np.array([[is_true_of(claim, scene) is not False for scene in scenes] for claim in claims])
+    relevant = np.array([[claim.is_true_of(scene) is not False for scene in scenes] for claim in claims])
     return TrainingPairs([SceneImage(scene) for scene in scenes], texts, relevant)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from scipy.optimize import linear_sum_assignment
 
-from core.debiasing.curves import alpha_curve, interval
+from core.debiasing.curves import alpha_curve
 from core.matching.blocks import Part
 from core.matching.global_match import AllPairs, match_global
 from core.matching.groups import match
@@ -202,7 +202,7 @@ def curves(rng: np.random.Generator) -> Iterator[dict[str, object]]:
         took = seconds(lambda name=name: alpha_curve(scores, prior, truth, name), 3)
         yield row(f"exact alpha curve of {name}, {CURVE:,} groups of 2x2", took, "seconds", 1)
     curve = alpha_curve(scores, prior, truth, "group_score")
-    took = seconds(lambda: interval(curve, CURVE), 3)
+    took = seconds(lambda: curve.interval(CURVE), 3)
     yield row(f"its interval on each of {len(curve.values):,} pieces", took, "seconds", 1)
     found = match(scores)
     took = seconds(lambda: threshold_curve(found, truth), 3)

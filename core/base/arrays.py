@@ -36,9 +36,3 @@ def as_float64(array: Array) -> Array:
     """The same numbers in float64; the same array where they are."""
     xp = array_namespace(array)
     return xp.astype(array, xp.float64, copy=False)
-
-
-def on_cpu(array: Array) -> bool:
-    """Whether an array lies in the memory of the CPU."""
-    place = device(array)
-    return getattr(place, "type", place) == "cpu"

@@ -35,6 +35,44 @@ class ProcessIdentity(NamedTuple):
     created: float  # seconds since the epoch, as psutil tells it
     host: str  # where the number means something, see `_boot_id`
 
+    def is_alive(self) -> bool | None:
+        """Whether a process still runs; None where that cannot be seen from here (another container).
+
+        A zombie is dead: its number is taken until its parent looks, but it will never do anything again.
+        """
+        boot, _, namespace = self.host.partition("/")
+        my_boot, _, my_namespace = _boot_id().partition("/")
+        if boot != my_boot:
+            return False
+        if namespace != my_namespace:
+            return None
+        try:
+            found = psutil.Process(self.pid)
+            # psutil derives the time from the boot time, which moves by a little when the clock is adjusted.
+            return found.status() != psutil.STATUS_ZOMBIE and abs(found.create_time() - self.created) < 1
+        except psutil.NoSuchProcess:
+            return False
+        except psutil.AccessDenied:
+            return True
+
+    def kill_tree(self, patience: float = 5.0) -> None:
+        """Kill a process and its children, if it is still that process, and wait until they are gone."""
+        if self.pid == os.getpid() or not self.is_alive():  # a job may run in our own process: never end that
+            return
+        with suppress(psutil.Error):
+            found = psutil.Process(self.pid)
+            family = [found, *found.children(recursive=True)]
+            for member in family:
+                with suppress(psutil.Error):
+                    member.kill()
+            psutil.wait_procs(family, timeout=patience)
+
+    def terminate(self) -> None:
+        """Ask a process to end (SIGTERM), where the platform has a polite way of asking."""
+        if os.name == "posix" and self.is_alive():
+            with suppress(psutil.Error):
+                psutil.Process(self.pid).terminate()
+
 
 @cache
 def _boot_id() -> str:
@@ -51,49 +89,6 @@ def _boot_id() -> str:
 def identify(pid: int) -> ProcessIdentity:
     """The identity of a running process; psutil.NoSuchProcess if there is none."""
     return ProcessIdentity(pid, psutil.Process(pid).create_time(), _boot_id())
-
-
-def is_alive(process: ProcessIdentity) -> bool | None:
-    """Whether a process still runs; None where that cannot be seen from here (another container).
-
-    A zombie is dead: its number is taken until its parent looks, but it will never do anything again.
-    """
-    boot, _, namespace = process.host.partition("/")
-    my_boot, _, my_namespace = _boot_id().partition("/")
-    if boot != my_boot:
-        return False
-    if namespace != my_namespace:
-        return None
-    try:
-        found = psutil.Process(process.pid)
-        # psutil derives the time from the boot time, which moves by a little when the clock is adjusted.
-        return found.status() != psutil.STATUS_ZOMBIE and abs(found.create_time() - process.created) < 1
-    except psutil.NoSuchProcess:
-        return False
-    except psutil.AccessDenied:
-        return True
-
-
-def kill_tree(process: ProcessIdentity, patience: float = 5.0) -> None:
-    """Kill a process and its children, if it is still that process, and wait until they are gone."""
-    if process.pid == os.getpid() or not is_alive(
-        process
-    ):  # a job may run in our own process: never end that
-        return
-    with suppress(psutil.Error):
-        found = psutil.Process(process.pid)
-        family = [found, *found.children(recursive=True)]
-        for member in family:
-            with suppress(psutil.Error):
-                member.kill()
-        psutil.wait_procs(family, timeout=patience)
-
-
-def terminate(process: ProcessIdentity) -> None:
-    """Ask a process to end (SIGTERM), where the platform has a polite way of asking."""
-    if os.name == "posix" and is_alive(process):
-        with suppress(psutil.Error):
-            psutil.Process(process.pid).terminate()
 
 
 def start_module(module: str, arguments: Sequence[str], log: Path) -> ProcessIdentity:

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from core.base.errors import InputError
-from core.cli.given_options import App
+from core.cli._given_options import App
 
 __all__ = ["COMMANDS", "app", "main"]
 

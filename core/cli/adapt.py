@@ -8,8 +8,8 @@ from typing import Any
 
 from core.base.errors import InputError
 from core.cli import options
+from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._output import format_metrics, format_spread, format_step, make_folder, print_note, show_json
-from core.cli.given_options import benchmark_argument, refuse_unused
 from core.runs.engine import start
 from core.runs.store import RunStore
 from core.ttm.defaults import preset_target

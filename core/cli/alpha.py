@@ -9,15 +9,14 @@ import typer
 
 from core import datasets
 from core.base.errors import InputError
+from core.cli._given_options import refuse_unused, require_benchmark
 from core.cli._output import count_progress, format_metrics, show_json
-from core.cli.given_options import refuse_unused, require_benchmark
 from core.cli.options import Json, Positional, Seed, named
-from core.debiasing.blind import blind_baseline, check_blind, explain
+from core.debiasing.blind import blind_baseline, check_blind
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import check_kind, check_log_prob, estimate_prior, null_sample
-from core.debiasing.recall_curves import alpha_record, transferred_alpha_record
-from core.debiasing.retrieval import score_table
-from core.debiasing.study import AlphaStudy, transfer_alpha
+from core.debiasing.retrieval import alpha_record, score_table, transferred_alpha_record
+from core.debiasing.study import AlphaStudy
 from core.metrics.groups import metrics_of_shape
 from core.scoring.load import lazy_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
@@ -128,7 +127,7 @@ def _carried(
     """alpha of another split, measured here."""
     other, _ = _study(benchmark, split, model, how)
     names = filter(study.depends, metrics_of_shape(*study.shape))
-    return {name: transfer_alpha(other, study, name) for name in names}
+    return {name: other.transfer_alpha(study, name) for name in names}
 
 
 def _format_alpha(record: dict[str, Any]) -> str:
@@ -236,7 +235,7 @@ def blind(
         raise InputError(f"{benchmark} has no ground truth, so no model can be evaluated on it.")
     scores = score_groups(lazy_scorer(model), groups, ScoreCache(), count_progress("scoring"))
     check = blind_baseline(scores, groups.truth, seed)
-    says = explain(check, model, groups.shape)
+    says = check.explain(model, groups.shape)
     head = {"benchmark": benchmark, "split": split, "model": model, "n_groups": len(groups)}
     if as_json:
         show_json({**head, **check.record(), "explanation": says})

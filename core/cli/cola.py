@@ -11,8 +11,8 @@ import typer
 
 from core.base.errors import InputError
 from core.cli import options as o
+from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._output import ProgressPrinter, make_folder, print_note, show_json, writing
-from core.cli.given_options import benchmark_argument, refuse_unused
 from core.cola.forgetting import cost_table, run_table
 from core.cola.run import StrategyRun
 from core.cola.table import jobs, run_jobs, summary

@@ -15,12 +15,7 @@ from core.cli.options import Json
 from core.datasets import user_sets
 from core.exchange.fetch import fetch_benchmark
 from core.exchange.import_hub import fetch_parts, list_parts
-from core.exchange.importing import (
-    ColumnMapping,
-    add_benchmark,
-    check_addable,
-    stage_import,
-)
+from core.exchange.importing import ColumnMapping, stage_import
 
 if TYPE_CHECKING:
     from core.exchange.importing import Staged
@@ -60,9 +55,9 @@ def add(
         if not as_json:
             _print_problems(staged)
         if check:
-            record["could_be_added"] = check_addable(staged, name, skip_bad)
+            record["could_be_added"] = staged.check_addable(name, skip_bad)
         else:
-            record["benchmarks"] = add_benchmark(staged, name, skip_bad, **facts)
+            record["benchmarks"] = staged.add_benchmark(name, skip_bad, **facts)
     finally:
         staged.discard()
     if as_json:

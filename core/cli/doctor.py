@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from core.cli._given_options import App
 from core.cli._output import print_note, show_json
-from core.cli.given_options import App
 from core.cli.options import Json
 from core.doctor import PROBLEM, cache_size, diagnose, human_bytes
 

@@ -12,8 +12,8 @@ import typer
 from core import datasets
 from core.base.errors import InputError
 from core.cli import options
+from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._output import format_metrics, print_note, show_json, writing
-from core.cli.given_options import benchmark_argument, refuse_unused
 from core.datasets.embeddings import parse_shape, read_embeddings
 from core.datasets.score_files import read_scores, read_tags
 from core.datasets.shapes import of_shape

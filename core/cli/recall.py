@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from core.cli import options
+from core.cli._given_options import require_benchmark
 from core.cli._output import count_progress, format_metrics, show_json
-from core.cli.given_options import require_benchmark
 from core.debiasing.retrieval import retrieval_record
 from core.scoring.scores import ScoreCache
 

@@ -9,8 +9,8 @@ import typer
 
 from core.base.errors import InputError
 from core.cli import options
+from core.cli._given_options import refuse_unused
 from core.cli._output import ProgressPrinter, print_note
-from core.cli.given_options import refuse_unused
 from core.exchange.report import evaluate_all, write_report
 
 

@@ -10,15 +10,15 @@ import typer
 
 from core.base.errors import InputError
 from core.cli import options
+from core.cli._given_options import App
 from core.cli._output import format_spread, format_step, print_note, show_json, writing
-from core.cli.given_options import App
 from core.exchange.model import export_model, push_model
 from core.exchange.runs import import_run
 from core.metrics.groups import GROUP_MATCH
 from core.runs.engine import launch
 from core.runs.models import adapted_model
 from core.runs.store import RunStore
-from core.ttm.explain import broken, explain, fixed
+from core.ttm.explain import changed_ids, explain
 from core.ttm.explain import rows as group_rows
 from core.ttm.explain import summary as change_summary
 from core.ttm.run import adaptation
@@ -98,7 +98,7 @@ def _explain(
             table.to_csv(out, index=False)
         print_note(f"wrote {out}")
     record: dict[str, Any] = {"metric": metric, **change_summary(table)}
-    record |= {"fixed_ids": fixed(table), "broken_ids": broken(table)}
+    record |= {"fixed_ids": changed_ids(table, "fixed"), "broken_ids": changed_ids(table, "broken")}
     if as_json:
         show_json({**record, "groups": group_rows(table)})
         return

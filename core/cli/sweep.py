@@ -12,8 +12,8 @@ import typer
 
 from core.base.errors import InputError, unknown_name
 from core.base.text import duration, tie_count
+from core.cli._given_options import refuse_unused
 from core.cli._output import print_note, show_json
-from core.cli.given_options import refuse_unused
 from core.cli.options import Json
 from core.metrics.groups import headline_metrics
 from core.runs.engine import ThisMachine

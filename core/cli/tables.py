@@ -9,8 +9,8 @@ import typer
 from core import papers
 from core.base.errors import InputError
 from core.base.text import duration
+from core.cli._given_options import refuse_unused
 from core.cli._output import print_note, show_json
-from core.cli.given_options import refuse_unused
 from core.cli.options import Json
 from core.runs.store import RunStore
 

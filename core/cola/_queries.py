@@ -20,7 +20,7 @@ from core.datasets.sets import GraphSet, Relation, RetrievalSet, SceneGraph, Sce
 from core.groups import Group, GroupSet
 from core.scenes.captions import Phrase
 from core.scenes.render import SceneImage
-from core.scenes.world import Scene, clear_relations
+from core.scenes.world import Scene
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def graph_of(image: SceneImage) -> SceneGraph:
         SceneObject(str(i), (o.shape,), (o.colour, o.size, o.material), (0, 0, 0, 0))
         for i, o in enumerate(image.scene.objects)
     )
-    relations = tuple(Relation(str(i), name, str(j)) for i, name, j in clear_relations(image.scene))
+    relations = tuple(Relation(str(i), name, str(j)) for i, name, j in image.scene.clear_relations())
     return SceneGraph(image.key, image, objects, relations)
 
 

@@ -26,10 +26,10 @@ from core.cola._queries import (
 )
 from core.datasets.sets import GraphSet
 from core.groups import ImageRef
-from core.scenes.captions import CaptionTemplate, Statement, caption_text, statement_about
-from core.scenes.minimal_pairs import training_minimal_pairs
+from core.scenes.captions import CaptionTemplate, Statement, statement_about
 from core.scenes.render import SceneImage
 from core.scenes.retrieval import build_retrieval
+from core.scenes.training_data import training_minimal_pairs
 from core.scorers.cola_config import AdaptConfig
 
 # Which kinds of query a mix draws from, in equal shares; "swap" brings a query and its swapped one ([Cola] Table 2b).
@@ -143,20 +143,20 @@ def builtin_training_queries(mix: str, seed: int = 0) -> TrainingQueries:
         answered = drawn.relevant.any(axis=1) & ~drawn.unseen
         for phrase in (p for p, keep in zip(drawn.phrases, answered, strict=True) if keep):
             for _ in range(WORDINGS):
-                text = caption_text(Statement((phrase,)), CaptionTemplate.draw(rng, plain=1.0))
+                text = Statement((phrase,)).caption(CaptionTemplate.draw(rng, plain=1.0))
                 texts.add(Query(text, (combination_of(phrase),)), "single")
     for kind, shares in (("multi", {"pair": 1.0}), ("region", {"pair": 0.4, "relation": 0.4, "single": 0.2})):
         for place in rng.permutation(len(graphs))[:TEXTS].tolist() if kind in kinds else ():
             statement = statement_about(drawn.images[place].scene, rng, shares, detail=0.2, omit=0.0)
             phrases = tuple(map(combination_of, statement.phrases))
-            query = Query(caption_text(statement, CaptionTemplate.draw(rng)), phrases, statement.relation)
+            query = Query(statement.caption(CaptionTemplate.draw(rng)), phrases, statement.relation)
             if statement.count is None:
                 texts.add(query, kind, place if kind == "region" else -1)
     if "swap" in kinds:
         for twin in training_minimal_pairs(TWINS, ("attribute",), seed):
             wording, both = CaptionTemplate.draw(rng), twin.statements(order=int(rng.integers(4)))
             graphs += [graph_of(SceneImage(scene)) for scene in (twin.first, twin.second)]
-            told = [Query(caption_text(c, wording), tuple(map(combination_of, c.phrases))) for c in both]
+            told = [Query(c.caption(wording), tuple(map(combination_of, c.phrases))) for c in both]
             texts.swap(told[0], told[1])
     return texts.material(f"built-in training scenes, {mix}", GraphSet("scenes", "train", tuple(graphs)))
 

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from core.base.errors import InputError, unknown_name
 from core.datasets import (
+    _builtin,
     aro,
-    builtin,
     captions,
     clevr,
     cola,
@@ -82,7 +82,7 @@ _FAMILIES = dict.fromkeys(benchmark.family for benchmark in _OUTSIDE)
 
 # First part of a benchmark's name (`scenes/left-right`) -> its source.
 DATASETS: dict[str, _Source] = {
-    "scenes": builtin,
+    "scenes": _builtin,
     **{key: BenchmarkFamily([b for b in _OUTSIDE if b.family == key]) for key in _FAMILIES},
     "mine": user_sets,
 }

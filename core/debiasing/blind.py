@@ -53,6 +53,27 @@ class _BlindCheck(NamedTuple):
             "metrics": {name: e.record() for name, e in self.metrics.items()},
         }
 
+    def explain(self, model: str, shape: tuple[int, int]) -> str:
+        """The verdict in plain language, with interval and chance level."""
+        e = self.found
+        numbers = f"{e.value:.1f} % of the captions (95 % interval {e.low:.1f}–{e.high:.1f}, chance {e.chance:.1f} %)"
+        if self.verdict == "design":
+            m, k = shape
+            return (
+                f"{VERDICTS['design']} Each of a group's {k} captions is true of one of its {m} images, and a "
+                "blind model scores all images alike: every comparison between images is a tie, and a tie is wrong."
+            )
+        what = {
+            "solved": f"{model} finds {numbers} from the words alone. A high score here is no evidence that a model "
+            f"uses the image.",
+            "partly": f"{model} finds {numbers} from the words alone. Compare the scores of image-text models with "
+            "that.",
+            "no": f"{model} finds {numbers} from the words alone, which is no better than guessing.",
+            "against": f"{model} finds {numbers} from the words alone, fewer than by guessing: its language prior "
+            f"misleads it here.",
+        }[self.verdict]
+        return f"{VERDICTS[self.verdict]} {what}"
+
 
 def blind_baseline(scores: np.ndarray, truth: np.ndarray, seed: int = 0) -> _BlindCheck:
     """What a blind model's scores make of a set.
@@ -98,26 +119,3 @@ def _verdict(found: Estimate, square: bool) -> str:
     if found.low <= found.chance:
         return "no"
     return "solved" if _share_above_chance(found)[0] >= _SOLVED_SHARE else "partly"
-
-
-def explain(check: _BlindCheck, model: str, shape: tuple[int, int]) -> str:
-    """The verdict in plain language, with interval and chance level."""
-    e = check.found
-    numbers = (
-        f"{e.value:.1f} % of the captions (95 % interval {e.low:.1f}–{e.high:.1f}, chance {e.chance:.1f} %)"
-    )
-    if check.verdict == "design":
-        m, k = shape
-        return (
-            f"{VERDICTS['design']} Each of a group's {k} captions is true of one of its {m} images, and a blind model "
-            "scores all images alike: every comparison between images is a tie, and a tie is wrong."
-        )
-    what = {
-        "solved": f"{model} finds {numbers} from the words alone. A high score here is no evidence that a model uses "
-        f"the image.",
-        "partly": f"{model} finds {numbers} from the words alone. Compare the scores of image-text models with that.",
-        "no": f"{model} finds {numbers} from the words alone, which is no better than guessing.",
-        "against": f"{model} finds {numbers} from the words alone, fewer than by guessing: its language prior "
-        f"misleads it here.",
-    }[check.verdict]
-    return f"{VERDICTS[check.verdict]} {what}"

@@ -4,7 +4,7 @@ A member of the metrics family: it reads truth. For one image with true caption 
 wins where d > alpha * q, with d the difference of their scores and q that of their priors: one crossing point d/q for
 each pair. So a row, and any "all of them" outcome, is right on one open interval of alpha; a metric is a sum of
 indicators of intervals, a step function, and its steps come from sorting the ends once: no grid, but in
-`validate_alpha`, which keeps to the paper's.
+`validate_alpha` and in `recall_curve` (R@1 from image to text, Tables 3, 7 and 8), which keep to the paper's.
 Source: [VGPT] Eq. 7, section 5.
 """
 
@@ -18,7 +18,7 @@ from array_api_compat import array_namespace
 
 from core.base.arrays import Array, as_float64, like, to_numpy
 from core.base.errors import InputError
-from core.debiasing.debias import check_prior
+from core.debiasing.debias import check_prior, debias_matrix
 from core.groups import check_truth
 from core.matching.groups import check_scores
 from core.metrics.alpha_intervals import AlphaInputs, AlphaIntervals
@@ -49,6 +49,28 @@ class AlphaCurve(NamedTuple):
         )
         right = xp.searchsorted(self.edges, wanted, side="left")
         return xp.where(self.edges[right] == wanted, self.at[right], self.values[xp.clip(right - 1, 0)])
+
+    def interval(self, n: int, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Percentile bootstrap interval over n groups on every piece of the curve, percent, two arrays (e - 1,).
+
+        No resampling: for outcomes of 0 and 1 the bootstrap's mean is binomial, so its quantiles are exact. For
+        IndividualMatch, whose outcomes lie between, the normal quantiles of the same bootstrap, cut at 0 and 100.
+        """
+        share, squares, tail = to_numpy(self.values) / 100, to_numpy(self.squares), (1 - level) / 2
+        if np.allclose(squares, share, rtol=1e-9, atol=0):  # outcomes of 0 and 1 are their own squares
+            # Few shares occur many times over.
+            shares, where = np.unique(np.round(share * n) / n, return_inverse=True)
+            low, high = (100 * scipy.stats.binom.ppf(q, n, shares)[where] / n for q in (tail, 1 - tail))
+            return low, high
+        reach = scipy.stats.norm.ppf(1 - tail) * np.sqrt(np.maximum(squares - share**2, 0) / n)
+        return 100 * np.clip(share - reach, 0, 1), 100 * np.clip(share + reach, 0, 1)
+
+    def best(self) -> BestAlpha:
+        """The highest value with every interval that reaches it; a point alone never beats its neighbours."""
+        values = to_numpy(self.values)
+        intervals = to_numpy(self.edges)[_best_runs(values)]
+        low, high = intervals[np.diff(intervals).argmax()].tolist()
+        return BestAlpha(float(values.max()), low, high, (low + high) / 2, intervals)
 
 
 class BestAlpha(NamedTuple):
@@ -152,48 +174,24 @@ def _second_moment(edges: Array, s: AlphaIntervals) -> Array:
     return total / (n * u * u)
 
 
-def interval(curve: AlphaCurve, n: int, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """Percentile bootstrap interval over n groups on every piece of the curve, percent, two arrays (e - 1,).
-
-    No resampling: for outcomes of 0 and 1 the bootstrap's mean is binomial, so its quantiles are exact. For
-    IndividualMatch, whose outcomes lie between, the normal quantiles of the same bootstrap, cut at 0 and 100.
-    """
-    share, squares, tail = to_numpy(curve.values) / 100, to_numpy(curve.squares), (1 - level) / 2
-    if np.allclose(squares, share, rtol=1e-9, atol=0):  # outcomes of 0 and 1 are their own squares
-        # Few shares occur many times over.
-        shares, where = np.unique(np.round(share * n) / n, return_inverse=True)
-        low, high = (100 * scipy.stats.binom.ppf(q, n, shares)[where] / n for q in (tail, 1 - tail))
-        return low, high
-    reach = scipy.stats.norm.ppf(1 - tail) * np.sqrt(np.maximum(squares - share**2, 0) / n)
-    return 100 * np.clip(share - reach, 0, 1), 100 * np.clip(share + reach, 0, 1)
-
-
-def best_alpha(curve: AlphaCurve) -> BestAlpha:
-    """The highest value of a curve with every interval that reaches it; a point alone never beats its neighbours."""
-    values = to_numpy(curve.values)
-    intervals = to_numpy(curve.edges)[best_runs(values)]
-    low, high = intervals[np.diff(intervals).argmax()].tolist()
-    return BestAlpha(float(values.max()), low, high, (low + high) / 2, intervals)
-
-
-def best_runs(values: np.ndarray) -> np.ndarray:
+def _best_runs(values: np.ndarray) -> np.ndarray:
     """The runs of the largest value, int (r, 2): where each begins, and where it has ended."""
     best = np.concatenate([[False], values == values.max(), [False]])
     return np.flatnonzero(np.diff(best)).reshape(-1, 2)
 
 
-def centre_of_longest_best(values: np.ndarray) -> int:
+def _centre_of_longest_best(values: np.ndarray) -> int:
     """Index at the centre of the longest run of the largest value; of equally long runs, the one nearest the middle.
 
     Deterministic and without a preference for small or large alphas, unlike an argmax.
     """
-    starts, stops = best_runs(values).T
+    starts, stops = _best_runs(values).T
     centres = (starts + stops - 1) / 2
     order = np.lexsort((np.abs(centres - (len(values) - 1) / 2), starts - stops))
     return int(centres[order[0]])
 
 
-def alpha_grid(step: float = 0.001) -> np.ndarray:
+def _alpha_grid(step: float = 0.001) -> np.ndarray:
     """Alphas from 0 to 1 inclusive; `step` divides 1 (0.001 in [VGPT])."""
     count = round(1 / step)
     return np.arange(count + 1) / count
@@ -214,13 +212,68 @@ def validate_alpha(
     centre of their longest run is taken. Seeded; an odd group is held out. Raises InputError for fewer than two groups.
     """
     all_spans = _intervals(scores, prior, truth, metric)
-    alphas, n, rng, rows = alpha_grid(step), len(all_spans.low), np.random.default_rng(seed), []
+    alphas, n, rng, rows = _alpha_grid(step), len(all_spans.low), np.random.default_rng(seed), []
     if n < 2:
         raise InputError(f"{n} group cannot be split into a validation half and a held-out half; use more.")
     for _ in range(repeats):
         order = rng.permutation(n)
         halves = (all_spans.select(np.sort(half)) for half in (order[: n // 2], order[n // 2 :]))
         validation, held_out = map(_curve, halves)
-        chosen = alphas[centre_of_longest_best(to_numpy(validation.value(alphas)))]
+        chosen = alphas[_centre_of_longest_best(to_numpy(validation.value(alphas)))]
         rows.append((chosen, *to_numpy(held_out.value(np.array([chosen, 0.0, 1.0])))))
     return ValidatedAlpha(*np.array(rows).T)
+
+
+class _RecallCurve(NamedTuple):
+    """R@1 from image to text over a grid of alphas, percent.
+
+    alphas, values : float64 (a,). hits : bool (a, images), who is right where; images without a caption are left out.
+    """
+
+    alphas: np.ndarray
+    values: np.ndarray
+    hits: np.ndarray
+
+    @property
+    def best(self) -> int:
+        """Index of the best alpha: the centre of the longest run. On the images it was found on: "tuned on test"."""
+        return _centre_of_longest_best(self.values)
+
+    def interval(self) -> tuple[float, float]:
+        """The first and the last alpha of the run around `best` that reach the highest value."""
+        low, end = next((low, end) for low, end in _best_runs(self.values) if low <= self.best < end)
+        return float(self.alphas[low]), float(self.alphas[end - 1])
+
+
+def recall_curve(scores: Array, prior: Array, relevant: Array, step: float = 0.001) -> _RecallCurve:
+    """R@1 from image to text at every alpha of a grid ([VGPT] section 5: step 0.001).
+
+    scores : float (N, M), log P(t|i). prior : float (M,). relevant : bool (M, N). Numpy arrays or torch tensors; the
+    curve is numpy's.
+    A caption that another beats at alpha 0 and at alpha 1 is beaten between them too, because both are lines: what is
+    left, a handful of captions per image, is all that is compared.
+    """
+    ends = [to_numpy(debias_matrix(scores, prior, alpha)) for alpha in (0.0, 1.0)]
+    belongs, alphas = to_numpy(relevant), _alpha_grid(step)
+    images = np.flatnonzero(belongs.any(axis=0))
+    if belongs.shape != ends[0].T.shape or not len(images):
+        raise InputError(
+            f"What belongs together, of shape {belongs.shape} (captions, images), gives scores of shape "
+            f"{ends[0].shape} (images, captions) nothing to retrieve; check the set."
+        )
+    hits = np.empty((len(alphas), len(images)), dtype=bool)
+    for place, image in enumerate(images):
+        true, other = (
+            _highest(alphas, *(end[image, mask] for end in ends))
+            for mask in (belongs[:, image], ~belongs[:, image])
+        )
+        hits[:, place] = true > other
+    return _RecallCurve(alphas, 100 * hits.mean(axis=1), hits)
+
+
+def _highest(alphas: np.ndarray, zero: np.ndarray, one: np.ndarray) -> np.ndarray:
+    """The highest score at every alpha, (a,), of captions with these scores at 0 and at 1; minus infinity of none."""
+    order = np.lexsort((-one, -zero))
+    zero, one = zero[order], one[order]
+    kept = one > np.maximum.accumulate(np.append(-np.inf, one))[:-1]  # no other one beats it at both ends
+    return (zero[kept] + alphas[:, None] * (one - zero)[kept]).max(axis=1, initial=-np.inf)

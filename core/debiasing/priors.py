@@ -18,7 +18,7 @@ from core.base.errors import InputError, unknown_name
 from core.debiasing.debias import group_prior, prior_from_samples
 from core.groups import FileImage, GroupSet, ImageRef
 from core.scenes.render import SceneImage
-from core.scenes.sampler import training_scenes
+from core.scenes.training_data import training_scenes
 from core.scorers.model_folder import read_config
 from core.scorers.null_images import NullImage, null_count, null_images, null_pixels
 from core.scorers.score_kinds import KINDS

@@ -1,4 +1,5 @@
-"""A retrieval set and a model by name, to scores and metrics: what the commands and the papers' tables both ask for.
+"""A retrieval set and a model by name, to scores, metrics and the best alpha: what the commands and the papers' tables
+both ask for.
 
 Large sets of a two-tower model are measured from embeddings, some rows of scores at a time; all others from a table.
 """
@@ -10,10 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from core.base.arrays import Array
 from core.base.errors import InputError
 from core.datasets import Retrieval, load_retrieval
 from core.datasets.sets import RetrievalSet
+from core.debiasing.curves import recall_curve
+from core.debiasing.debias import debias_matrix, prior_from_samples
 from core.matching.global_match import AllPairs
+from core.metrics.groups import compare
 from core.metrics.recall import recall
 from core.scoring.load import lazy_scorer
 from core.scoring.scores import ScoreCache, score_matrix
@@ -92,3 +97,45 @@ def _table(
     captions = list(found.queries)
     scores = score_matrix(lazy_scorer(model), list(found.images), captions, cache, progress)
     return _ScoreTable(scores, found.relevant, captions)
+
+
+def alpha_record(scores: Array, relevant: Array, seed: int = 0, prior: Array | None = None) -> dict[str, Any]:
+    """Recall both ways at alpha 0, at 1 and at the best alpha for R@1 from image to text; JSON-safe.
+
+    prior : float (M,), log P_train(t); by default the mean over the set's own images, which costs nothing ([VGPT]
+        appendix B, Table 7). From text to image alpha changes nothing: it takes the same from all images.
+    Other arguments as in `recall_curve`.
+    """
+    prior = prior_from_samples(scores) if prior is None else prior
+    curve = recall_curve(scores, prior, relevant)
+    best, (low, high) = float(curve.alphas[curve.best]), curve.interval()
+    ends = {"alpha_0": 0.0, "alpha_1": 1.0, "best": best}
+    record = {name: _metrics_at(scores, prior, relevant, a, seed) for name, a in ends.items()}
+    record["best"] |= {"label": "tuned on test", "alpha_low": low, "alpha_high": high}
+    return record
+
+
+def transferred_alpha_record(
+    chosen_on: tuple[Array, Array],
+    scores: Array,
+    relevant: Array,
+    seed: int = 0,
+    priors: tuple[Array, Array] | None = None,
+) -> dict[str, Any]:
+    """The best alpha of other images and captions (scores, relevant), measured on these; JSON-safe.
+
+    priors : float (M',) of the other captions and (M,) of these; by default the means over each set's own images.
+    `gain` is the paired comparison of R@1 from image to text with alpha 0, image by image ([VGPT] Table 8).
+    """
+    other_prior, prior = priors or (prior_from_samples(chosen_on[0]), prior_from_samples(scores))
+    other = recall_curve(chosen_on[0], other_prior, chosen_on[1])
+    curve = recall_curve(scores, prior, relevant)
+    gain = compare(curve.hits[0], curve.hits[other.best], seed)
+    found = _metrics_at(scores, prior, relevant, float(other.alphas[other.best]), seed)
+    return {**found, "gain": gain._asdict()}
+
+
+def _metrics_at(scores: Array, prior: Array, relevant: Array, alpha: float, seed: int) -> dict[str, Any]:
+    """Every metric at one alpha."""
+    found = recall(debias_matrix(scores, prior, alpha), relevant, seed=seed).metrics
+    return {"alpha": alpha, "metrics": {name: e.record() for name, e in found.items()}}

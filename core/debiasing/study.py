@@ -120,7 +120,7 @@ class AlphaStudy:
 
     def best(self, metric: str) -> BestAlpha:
         """Where it is highest: `TUNED_ON_TEST`."""
-        return curves.best_alpha(self.curve(metric))
+        return self.curve(metric).best()
 
     def validated(self, metric: str) -> ValidatedAlpha:
         """alpha chosen on one half, measured on the other, ten times."""
@@ -190,6 +190,68 @@ class AlphaStudy:
         rest = {"value": rows["values"], "alpha_0": rows["zero"], "alpha_1": rows["one"]}
         return {"label": "held out", "repeats": _REPEATS, "step": _STEP, "alpha": alpha, **rest}
 
+    def matching_totals(self, index: int, alpha: float) -> list[_MatchingTotal]:
+        """Totals of all matchings of one group, the best at alpha 0 first.
+
+        On square groups every matching uses every caption, so that all totals move by the same amount and their order
+        stays: why GroupMatch cannot depend on alpha (METHODS 5). For groups with at most `MAX_ENUMERATED` matchings.
+        """
+        scores, prior = self.scores[index], self.prior[index]
+        m, k = scores.shape
+        if perm(k, m) > MAX_ENUMERATED:
+            raise InputError(f"A group of {m}x{k} has too many matchings to list; choose a smaller one.")
+        rows = np.arange(m)
+        found = [
+            _MatchingTotal(
+                option,
+                float(scores[rows, option].sum()),
+                float((scores[rows, option] - alpha * prior[list(option)]).sum()),
+            )
+            for option in permutations(range(k), m)
+        ]
+        return sorted(found, key=lambda total: -total.before)
+
+    def transfer_alpha(self, other: AlphaStudy, metric: str) -> dict[str, Any]:
+        """The best alpha of these groups, measured on others, none of which has any part in choosing it.
+
+        Returns a JSON-safe record: alpha, the metric there with interval, chance and ties, and `gain`, the paired
+        comparison with alpha 0 (points, 95 % interval, McNemar's exact p).
+        """
+        alpha = self.best(metric).alpha
+        before, after = other.evaluation(0.0).outcomes[metric], other.evaluation(alpha)
+        gain = metrics.compare(before.value, after.outcomes[metric].value, other.seed)
+        return {"alpha": round(alpha, 4), **after.metrics[metric].record(), "gain": gain._asdict()}
+
+    def stability(
+        self,
+        samples: np.ndarray,
+        index: np.ndarray,
+        sizes: Sequence[int] = (1, 3, 10, 30, 100),
+        metric: str = TEXT_SCORE,
+        repeats: int = 5,
+    ) -> list[PriorStability]:
+        """How far the result depends on which images a prior was sampled from ([VGPT] Table 6).
+
+        samples : float (images, captions), log P(t | image). index : int (n, k), the caption of every group's captions;
+        in `core.debiasing.priors.Prior` they are `samples` and `caption_index`. Sizes above the number of images are
+        left out; draws are without replacement, so those of all images are one and the same.
+        """
+        found = []
+        for size in (s for s in sizes if s <= len(samples)):
+            priors = sampled_priors(samples, size, repeats, self.seed)
+            studies = [AlphaStudy(self.scores, group_prior(p, index), self.truth, self.ids) for p in priors]
+            best = [each.best(metric) for each in studies]
+            found.append(
+                PriorStability(
+                    size,
+                    _spread([b.value for b in best]),
+                    _spread([b.alpha for b in best]),
+                    _spread([float(each.curve(metric).value(1.0)) for each in studies]),
+                    float(priors.std(axis=0).mean()),
+                )
+            )
+        return found
+
 
 class _MatchingTotal(NamedTuple):
     """One matching's total score at alpha 0 and at another alpha."""
@@ -197,40 +259,6 @@ class _MatchingTotal(NamedTuple):
     matching: tuple[int, ...]
     before: float
     after: float
-
-
-def matching_totals(study: AlphaStudy, index: int, alpha: float) -> list[_MatchingTotal]:
-    """Totals of all matchings of one group, the best at alpha 0 first.
-
-    On square groups every matching uses every caption, so that all totals move by the same amount and their order
-    stays: why GroupMatch cannot depend on alpha (METHODS 5). For groups with at most `MAX_ENUMERATED` matchings.
-    """
-    scores, prior = study.scores[index], study.prior[index]
-    m, k = scores.shape
-    if perm(k, m) > MAX_ENUMERATED:
-        raise InputError(f"A group of {m}x{k} has too many matchings to list; choose a smaller one.")
-    rows = np.arange(m)
-    found = [
-        _MatchingTotal(
-            option,
-            float(scores[rows, option].sum()),
-            float((scores[rows, option] - alpha * prior[list(option)]).sum()),
-        )
-        for option in permutations(range(k), m)
-    ]
-    return sorted(found, key=lambda total: -total.before)
-
-
-def transfer_alpha(chosen_on: AlphaStudy, study: AlphaStudy, metric: str) -> dict[str, Any]:
-    """The best alpha of other groups, measured on these: no group has any part in choosing it.
-
-    Returns a JSON-safe record: alpha, the metric there with interval, chance and ties, and `gain`, the paired
-    comparison with alpha 0 (points, 95 % interval, McNemar's exact p).
-    """
-    alpha = chosen_on.best(metric).alpha
-    before, after = study.evaluation(0.0).outcomes[metric], study.evaluation(alpha)
-    gain = metrics.compare(before.value, after.outcomes[metric].value, study.seed)
-    return {"alpha": round(alpha, 4), **after.metrics[metric].record(), "gain": gain._asdict()}
 
 
 def _pair(mean: float, std: float) -> dict[str, float]:
@@ -248,37 +276,6 @@ def pmi_text(alpha: float) -> str:
     if not alpha:
         return "the likelihood itself, PMI^k with k → ∞"
     return f"PMI^k with k = {1 / alpha:.3g}" + ", plain pointwise mutual information" * (alpha == 1)
-
-
-def stability(
-    study: AlphaStudy,
-    samples: np.ndarray,
-    index: np.ndarray,
-    sizes: Sequence[int] = (1, 3, 10, 30, 100),
-    metric: str = TEXT_SCORE,
-    repeats: int = 5,
-) -> list[PriorStability]:
-    """How far the result depends on which images a prior was sampled from ([VGPT] Table 6).
-
-    samples : float (images, captions), log P(t | image). index : int (n, k), the caption of every group's captions; in
-    `core.debiasing.priors.Prior` they are `samples` and `caption_index`. Sizes above the number of images are left
-    out; draws are without replacement, so those of all images are one and the same.
-    """
-    found = []
-    for size in (s for s in sizes if s <= len(samples)):
-        priors = sampled_priors(samples, size, repeats, study.seed)
-        studies = [AlphaStudy(study.scores, group_prior(p, index), study.truth, study.ids) for p in priors]
-        best = [each.best(metric) for each in studies]
-        found.append(
-            PriorStability(
-                size,
-                _spread([b.value for b in best]),
-                _spread([b.alpha for b in best]),
-                _spread([float(each.curve(metric).value(1.0)) for each in studies]),
-                float(priors.std(axis=0).mean()),
-            )
-        )
-    return found
 
 
 def _spread(values: Sequence[float]) -> tuple[float, float]:

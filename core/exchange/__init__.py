@@ -3,7 +3,8 @@
 | file | one job |
 | --- | --- |
 | `importing.py` | a user's folder, zip or table: staged, previewed, added as `mine/NAME` |
-| `import_rows.py` | its rows as groups, every fault with row and column |
+| `columns.py` | what the columns of its table mean |
+| `_import_rows.py` | its rows as groups, every fault with row and column |
 | `_import_images.py` | its images: found, verified, stored by content |
 | `import_hub.py`, `fetch.py` | data sets of the Hugging Face hub; public benchmarks |
 | `frames.py` | matchings, metrics and curves as tables |

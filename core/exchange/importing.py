@@ -1,7 +1,7 @@
 """Bring your own: groups from a folder, a zip or a Parquet data set, checked row by row, then a benchmark `mine/NAME`.
 
-`stage_import` reads and checks everything into a folder aside, `Staged.preview` shows groups from it, `add_benchmark`
-gives it its name. What is understood:
+`stage_import` reads and checks everything into a folder aside, `Staged.preview` shows groups from it and
+`Staged.add_benchmark` gives it its name. What is understood:
 
 | manifest | one row is | columns |
 | --- | --- | --- |
@@ -35,7 +35,8 @@ from core.base.tables import READ, Table, open_table
 from core.datasets import user_sets
 from core.datasets.downloads import unpack
 from core.exchange._import_images import ImageStore
-from core.exchange.import_rows import ColumnMapping, DraftGroup, Problem, RowReader, guess_columns
+from core.exchange._import_rows import DraftGroup, Problem, RowReader
+from core.exchange.columns import ColumnMapping, guess_columns
 from core.groups import Group, GroupSet, image_name
 
 MAX_UPLOAD = 2 << 30  # bytes of an archive, and of what it unpacks to
@@ -79,6 +80,30 @@ class Staged:
     def discard(self) -> None:
         """Throw it away."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def check_addable(self, name: str, skip_bad: bool = False) -> bool:
+        """Whether `add_benchmark` would take it; InputError for a name that is taken or is none."""
+        user_sets.checked_name(name)
+        return self.groups > 0 and (skip_bad or not self.fatal)
+
+    def add_benchmark(self, name: str, skip_bad: bool = False, **facts: str) -> list[str]:
+        """Give a staged set its name; returns the names of its benchmarks: `mine/NAME`, or one for each shape.
+
+        skip_bad : register although groups were left out. facts : title, licence, citation, source, description.
+        Raises InputError for a name that is taken or is none, for a set without groups, and for problems that nobody
+        has agreed to leave out.
+        """
+        name = user_sets.checked_name(name)
+        if not self.groups:
+            raise InputError(f"{self.source} holds no usable group; fix the listed problems.")
+        if self.fatal and not skip_bad:
+            raise InputError(
+                f"{self.source} has {self.fatal} problem{'s' * (self.fatal != 1)}; fix them, or agree to leave "
+                "their groups out."
+            )
+        if not self.folder.is_dir():
+            raise InputError(f"The staged set of {self.source} is no longer there; read it again.")
+        return user_sets.install_set(self.folder, name, self.shapes, facts)
 
 
 def stage_import(
@@ -130,32 +155,6 @@ def unpack_source(source: Path, unpacked: Path) -> Path:
             f"{source.name} holds another archive ({nested.name}); unpack it and pack its content instead."
         )
     return unpacked
-
-
-def check_addable(staged: Staged, name: str, skip_bad: bool = False) -> bool:
-    """Whether `add_benchmark` would take it; InputError for a name that is taken or is none."""
-    user_sets.checked_name(name)
-    return staged.groups > 0 and (skip_bad or not staged.fatal)
-
-
-def add_benchmark(staged: Staged, name: str, skip_bad: bool = False, **facts: str) -> list[str]:
-    """Give a staged set its name; returns the names of its benchmarks: `mine/NAME`, or one for each shape.
-
-    skip_bad : register although groups were left out. facts : title, licence, citation, source, description.
-    Raises InputError for a name that is taken or is none, for a set without groups, and for problems that nobody has
-    agreed to leave out.
-    """
-    name = user_sets.checked_name(name)
-    if not staged.groups:
-        raise InputError(f"{staged.source} holds no usable group; fix the listed problems.")
-    if staged.fatal and not skip_bad:
-        raise InputError(
-            f"{staged.source} has {staged.fatal} problem{'s' * (staged.fatal != 1)}; fix them, or agree to leave "
-            "their groups out."
-        )
-    if not staged.folder.is_dir():
-        raise InputError(f"The staged set of {staged.source} is no longer there; read it again.")
-    return user_sets.install_set(staged.folder, name, staged.shapes, facts)
 
 
 def save_upload(name: str, content: IO[bytes]) -> Path:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from core.debiasing.curves import AlphaCurve, best_alpha, interval
+from core.debiasing.curves import AlphaCurve
 from core.debiasing.study import PriorStability
 from core.figures._margins import with_threshold_line
 from core.figures._style import MAX_STEPS, OUTCOME_COLOURS, SERIES, faint, hatched, layout, line
@@ -39,14 +39,14 @@ def alpha_data(
     """
     x, y, bands = {}, {}, {}
     for name, curve in curves.items():
-        low, high = interval(curve, n)
+        low, high = curve.interval(n)
         keep = np.arange(len(curve.values))
         if len(keep) > MAX_STEPS:
             keep = np.flatnonzero(np.diff((curve.edges[:-1] * MAX_STEPS).astype(int), prepend=-1))
         x[name] = np.append(curve.edges[keep], 1.0)
         y[name] = curve.values[keep]
         bands[name] = low[keep], high[keep]
-    best = best_alpha(curves[shaded])
+    best = curves[shaded].best()
     return _AlphaData(x, y, bands, dict(chance), shaded, (best.low, best.high))
 
 

@@ -35,6 +35,14 @@ class TokenView(NamedTuple):
         """What the image adds, float64 (m,)."""
         return self.seeing - self.blind
 
+    def html(self) -> str:
+        """The caption as coloured words, each with an arrow and a number, so that colour is never alone."""
+        words = "".join(
+            _word(token, *numbers)
+            for token, *numbers in zip(self.tokens, self.seeing, self.blind, strict=True)
+        )
+        return f'<ol style="{_LIST}" aria-label="Tokens of the caption">{words}</ol>'
+
 
 def token_view(scorer: Any, image: ImageRef, caption: str, count: int = 3) -> TokenView:
     """The tokens of a caption with one image, and with `count` null images instead.
@@ -45,14 +53,6 @@ def token_view(scorer: Any, image: ImageRef, caption: str, count: int = 3) -> To
     return TokenView(
         with_image.tokens, with_image.log_probs.astype(np.float64), without.log_probs.astype(np.float64)
     )
-
-
-def tokens_html(view: TokenView) -> str:
-    """The caption as coloured words, each with an arrow and a number, so that colour is never alone."""
-    words = "".join(
-        _word(token, *numbers) for token, *numbers in zip(view.tokens, view.seeing, view.blind, strict=True)
-    )
-    return f'<ol style="{_LIST}" aria-label="Tokens of the caption">{words}</ol>'
 
 
 _LIST = "display:flex;flex-wrap:wrap;gap:.5rem .35rem;list-style:none;padding:0;margin:.3rem 0"

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
-from core.base.arrays import Array, on_cpu
+from core.base.arrays import Array
 from core.base.interrupt import between_blocks
 
 # Scores of a block, and its most groups: it has to fit the processor's cache, and with shorter vectors threads mostly
@@ -76,7 +76,7 @@ def _fill(room: Array, block: Array) -> Array:
 def _block_size(scores: Array) -> int:
     """The most groups of a block of scores (n, m, k)."""
     _, m, k = scores.shape
-    if not on_cpu(scores):
+    if not _on_cpu(scores):
         return max(1, _SCORES_GPU // (m * k))
     return max(1, min(_GROUPS, _SCORES // (m * k)))
 
@@ -113,12 +113,6 @@ def best_two(columns: Array, margin: Array) -> Array:
     margin[...] = best
     margin -= second
     return place
-
-
-@lru_cache(maxsize=32)
-def place_of(matching: tuple[int, ...], k: int) -> int:
-    """Where a matching is among `matchings`."""
-    return int((matchings(len(matching), k) == matching).all(axis=1).argmax())
 
 
 @lru_cache(maxsize=32)
@@ -200,3 +194,9 @@ class _Search:
         place = xp.astype(b.best > a.best, self.places) * (a.ways if b.place is None else b.place + a.ways)
         place = place if a.place is None else xp.maximum(a.place, place)
         return _Two(xp.maximum(a.best, b.best), second, place, a.ways + b.ways)
+
+
+def _on_cpu(array: Array) -> bool:
+    """Whether an array lies in the memory of the CPU."""
+    place = device(array)
+    return getattr(place, "type", place) == "cpu"

@@ -7,7 +7,7 @@ pseudo-labels.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from itertools import combinations
 from math import inf
 from operator import add, and_, or_
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from array_api_compat import array_namespace, device
 
 from core.base.arrays import Array
-from core.matching.blocks import columns_of, place_of
+from core.matching.blocks import columns_of, matchings
 from core.matching.groups import Matches, among_best
 
 # With more captions than this it takes less to fetch each group's own than to try them all.
@@ -50,27 +50,28 @@ class View(NamedTuple):
     right: Array  # (b,) the induced matching is that of the labels
     almost: Array | None  # (b,) it is one of several that tie for the best total; None where no group ties
 
-
-def view_of(
-    block: Array,
-    columns: Array,
-    labels: Array,
-    own: Sequence[_Label],
-    matches: Matches,
-    place: Array | None,
-) -> View:
-    """The view of a block of scores (b, m, k) and its columns; labels int (b, m), and the same from `labels_of`."""
-    xp, (m, k, _) = array_namespace(columns), columns.shape
-    if place is not None and all(isinstance(label, int) for label in own):
-        right = (place == place_of(tuple(own), k)) & ~matches.tied
-    else:  # on square groups the last image takes what is left
-        right = reduce(and_, [matches.matching[:, i] == own[i] for i in range(m if m < k else m - 1)])
-    almost = None
-    if xp.any(matches.tied):
-        (at,) = xp.nonzero(matches.tied)
-        almost = xp.zeros_like(matches.tied)
-        almost[at] = among_best(xp.take(block, at, axis=0), xp.take(labels, at, axis=0))
-    return View(*strict_tests(columns, own), right, almost)
+    @classmethod
+    def of(
+        cls,
+        block: Array,
+        columns: Array,
+        labels: Array,
+        own: Sequence[_Label],
+        matches: Matches,
+        place: Array | None,
+    ) -> View:
+        """The view of a block of scores (b, m, k) and its columns; labels int (b, m), and the same from `labels_of`."""
+        xp, (m, k, _) = array_namespace(columns), columns.shape
+        if place is not None and all(isinstance(label, int) for label in own):
+            right = (place == _place_of(tuple(own), k)) & ~matches.tied
+        else:  # on square groups the last image takes what is left
+            right = reduce(and_, [matches.matching[:, i] == own[i] for i in range(m if m < k else m - 1)])
+        almost = None
+        if xp.any(matches.tied):
+            (at,) = xp.nonzero(matches.tied)
+            almost = xp.zeros_like(matches.tied)
+            almost[at] = among_best(xp.take(block, at, axis=0), xp.take(labels, at, axis=0))
+        return cls(*strict_tests(columns, own), right, almost)
 
 
 def strict_tests(columns: Array, own: Sequence[_Label]) -> tuple[list[_Test], list[_Test]]:
@@ -188,3 +189,9 @@ def fitted_groups(scores: Array, labels: Array) -> Array:
     assert own is not None
     rows, columns = strict_tests(columns_of(scores), own)
     return _every(rows if m < k else [*rows, *columns]).value
+
+
+@lru_cache(maxsize=32)
+def _place_of(matching: tuple[int, ...], k: int) -> int:
+    """Where a matching is among `matchings`."""
+    return int((matchings(len(matching), k) == matching).all(axis=1).argmax())

@@ -41,6 +41,14 @@ class Matches(NamedTuple):
     margin: Array
     tied: Array
 
+    @classmethod
+    def empty(cls, scores: Array) -> Matches:
+        """Room for the matches of scores (n, m, k), in their library and on their device; no group is tied yet."""
+        xp, where, (n, m, _) = array_namespace(scores), device(scores), scores.shape
+        matching = xp.empty((n, m), dtype=xp.int64, device=where)
+        margin = xp.empty(n, dtype=xp.float64, device=where)
+        return cls(matching, margin, xp.zeros(n, dtype=xp.bool, device=where))
+
 
 def check_scores(scores: Array, ids: Sequence[str] | None = None) -> Array:
     """Validate scores of shape (n, m, k), 1 <= m <= k, k >= 2, finite; return them in float32 or float64."""
@@ -97,21 +105,13 @@ def match(scores: Array) -> Matches:
     (array([[0, 1]]), array([0.2]))
     """
     array = check_form(scores)
-    found = empty_matches(array)
+    found = Matches.empty(array)
 
     def work(part: slice, columns: Array) -> None:
         match_block(array, part, columns, found)
 
     map_blocks(array, work)
     return found
-
-
-def empty_matches(scores: Array) -> Matches:
-    """Room for the matches of scores (n, m, k), in their library and on their device; no group is tied yet."""
-    xp, where, (n, m, _) = array_namespace(scores), device(scores), scores.shape
-    matching = xp.empty((n, m), dtype=xp.int64, device=where)
-    margin = xp.empty(n, dtype=xp.float64, device=where)
-    return Matches(matching, margin, xp.zeros(n, dtype=xp.bool, device=where))
 
 
 def match_block(array: Array, part: slice, columns: Array, found: Matches) -> tuple[Matches, Array | None]:
@@ -152,7 +152,7 @@ def _rounding(m: int, highest: Any) -> Any:
 
 def among_best(scores: Array, labels: Array) -> Array:
     """Where no matching has a higher total than the labels int (n, m) have, but for rounding; bool (n,)."""
-    (matching, margin, _), columns = empty_matches(scores), columns_of(scores)
+    (matching, margin, _), columns = Matches.empty(scores), columns_of(scores)
     _best_matching(scores, columns, matching, margin)
     return _total(scores, labels) >= _total(scores, matching) - _rounding_bound(columns)
 

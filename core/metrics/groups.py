@@ -16,9 +16,9 @@ from core.base.arrays import Array, like, to_numpy
 from core.base.errors import InputError
 from core.groups import check_truth
 from core.matching.blocks import map_blocks
-from core.matching.comparisons import labels_of, view_of
+from core.matching.comparisons import View, labels_of
 from core.matching.global_match import AllPairs, match_global
-from core.matching.groups import Matches, check_form, empty_matches, match_block
+from core.matching.groups import Matches, check_form, match_block
 from core.metrics.table import (
     GLOBAL,
     GLOBAL_MATCH,
@@ -106,7 +106,7 @@ def match_and_evaluate(
     known = metrics_of_shape(m, k)
     rules = {name: metric_entry(name, m, k).rule(m, k) for name in (known if names is None else names)}
     held = {METRICS[name].rule(m, k) for name in yes_or_no(known)}  # or not: no shares
-    matches, none = empty_matches(array), xp.broadcast_to(xp.asarray(False, device=where), (n,))
+    matches, none = Matches.empty(array), xp.broadcast_to(xp.asarray(False, device=where), (n,))
     room = {
         rule: Outcome(xp.empty(n, dtype=xp.bool if rule in held else xp.float64, device=where), none)
         for rule in rules.values()
@@ -119,7 +119,7 @@ def match_and_evaluate(
         if own is None:
             check_truth(truth, n, m, k)  # raises
         assert own is not None
-        view = view_of(array[part], columns, truth[part], own, found, place)
+        view = View.of(array[part], columns, truth[part], own, found, place)
         for rule, outcome in room.items():
             value, tied = rule(view)
             into = outcome.value[part]

@@ -41,10 +41,7 @@ def start_table(store: RunStore, name: str, seeds: int) -> None:
 def is_working(store: RunStore, name: str) -> bool:
     """Whether a process works through this table."""
     with suppress(OSError, ValueError, TypeError):
-        return (
-            processes.is_alive(processes.ProcessIdentity(**json.loads(_path(store, name).read_text())))
-            is not False
-        )
+        return processes.ProcessIdentity(**json.loads(_path(store, name).read_text())).is_alive() is not False
     return False
 
 
@@ -52,7 +49,7 @@ def stop_table(store: RunStore, name: str, seeds: int) -> None:
     """Launch nothing more of this table, and ask its runs to stop; they can be resumed."""
     _check_allowed()
     with suppress(OSError, ValueError, TypeError):
-        processes.terminate(processes.ProcessIdentity(**json.loads(_path(store, name).read_text())))
+        processes.ProcessIdentity(**json.loads(_path(store, name).read_text())).terminate()
     for status in table_plan(store, name, seeds).lines:
         for run_id in status.runs:
             if store.get(run_id).live:

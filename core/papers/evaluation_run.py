@@ -19,8 +19,7 @@ from core.base.settings import Count, Names, Seed, Settings
 from core.datasets.base import RETRIEVAL
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import check_log_prob, estimate_prior, null_sample
-from core.debiasing.recall_curves import alpha_record, transferred_alpha_record
-from core.debiasing.retrieval import retrieval_record, score_table
+from core.debiasing.retrieval import alpha_record, retrieval_record, score_table, transferred_alpha_record
 from core.debiasing.study import AlphaStudy
 from core.metrics.evaluation import Evaluation
 from core.runs.description import Iteration, Progress, Remains, RunDescription, Stop

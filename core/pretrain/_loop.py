@@ -17,10 +17,10 @@ from core.pretrain._layers import Batch, ForwardResult, Score
 from core.pretrain._tokens import pixels, token_ids
 from core.pretrain.families import FAMILIES
 from core.pretrain.recipes import Recipe
-from core.scenes.minimal_pairs import RELATIVE
 from core.scenes.render import SceneImage, render_many
 from core.scenes.sets import build
 from core.scenes.training_data import TrainingData
+from core.scenes.world import RELATIVE
 
 Record = dict[str, Any]
 Progress = Callable[[str, float], None]  # what is being done, and the share done in [0, 1]

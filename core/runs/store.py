@@ -226,7 +226,7 @@ class RunStore:
                 elif row["status"] == "running":
                     self._set(database, run_id, status="stopping", message="stopping")
             if row["status"] == "running" and row["pid"]:
-                processes.terminate(_identity(row))  # it would notice by itself at its next heartbeat
+                _identity(row).terminate()  # it would notice by itself at its next heartbeat
         return self.get(run_id)
 
     def give_up(self, run_id: str, why: str) -> None:
@@ -384,7 +384,7 @@ def _status(row: sqlite3.Row) -> str:
         return row["status"]
     living = time.time() - row["heartbeat"] <= HEARTBEAT_TIMEOUT
     if living and row["pid"] is not None:
-        living = processes.is_alive(_identity(row)) is not False
+        living = _identity(row).is_alive() is not False
     gone = "stopped" if row["status"] == "stopping" else "interrupted"
     return row["status"] if living else gone
 
@@ -429,7 +429,7 @@ def _works(run: sqlite3.Row) -> bool:
 
 def _end(row: sqlite3.Row) -> None:
     if row["pid"] is not None:
-        processes.kill_tree(_identity(row))
+        _identity(row).kill_tree()
 
 
 def _device(config: Mapping[str, Any]) -> str:

@@ -7,30 +7,22 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from core.scenes.captions import (
-    CaptionTemplate,
-    Phrase,
-    Statement,
-    caption_text,
-    is_true_of,
-    phrase_of,
-    shuffled,
-)
-from core.scenes.minimal_pairs import (
-    RELATIVE,
+from core.scenes._minimal_pairs import (
     SWAPPED,
     MinimalPair,
     draw_mentioned_attributes,
     exchange,
     minimal_pair,
 )
-from core.scenes.sampler import draw_objects, jitter, sample_scene
+from core.scenes._sampler import draw_objects, jitter, sample_scene
+from core.scenes.captions import CaptionTemplate, Phrase, Statement, shuffled
 from core.scenes.world import (
     ATTRIBUTES,
     COLOURS,
     LEVEL,
     MATERIALS,
     RELATIONS,
+    RELATIVE,
     SHAPES,
     SIZES,
     Scene,
@@ -60,7 +52,7 @@ class DraftGroup:
     @property
     def captions(self) -> tuple[str, ...]:
         """One for each statement, then the extra ones."""
-        return (*(caption_text(statement, self.wording) for statement in self.statements), *self.extra)
+        return (*(statement.caption(self.wording) for statement in self.statements), *self.extra)
 
 
 _Builder = Callable[[np.random.Generator, str, bool], DraftGroup | None]
@@ -129,8 +121,8 @@ def _relations(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup |
     placed = jitter(replace(scene, objects=objects), rng, amount=0.0)
     if placed is None:
         return None
-    statements = [Statement((phrase_of(a), phrase_of(b)), name) for name in RELATIONS]
-    statements.sort(key=lambda statement: is_true_of(statement, placed) is not True)
+    statements = [Statement((Phrase.of(a), Phrase.of(b)), name) for name in RELATIONS]
+    statements.sort(key=lambda statement: statement.is_true_of(placed) is not True)
     tags = {"kind": "relation", "relation": str(statements[0].relation)}
     return DraftGroup((placed,), tuple(statements), CaptionTemplate.draw(rng), tags)
 
@@ -143,12 +135,12 @@ def _positive(
 ) -> Statement | None:
     """A true statement about two objects: a pair, or a relation between them."""
     i, j = _two(rng, scene)
-    phrases = (phrase_of(scene.objects[i], *mentioned), phrase_of(scene.objects[j], *mentioned))
+    phrases = (Phrase.of(scene.objects[i], *mentioned), Phrase.of(scene.objects[j], *mentioned))
     if phrases[0] == phrases[1]:
         return None
     if kind != "relation":
         return Statement(phrases)
-    names = [name for name in RELATIONS if is_true_of(Statement(phrases, name), scene)]
+    names = [name for name in RELATIONS if Statement(phrases, name).is_true_of(scene)]
     return Statement(phrases, _pick(rng, names)) if names else None
 
 
@@ -216,7 +208,7 @@ def _added(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | Non
     kind = _pick(rng, ("size", "material", "object"))
     scene = _scene(rng, split, seen, (3, 3, 4))
     items = [scene.objects[int(i)] for i in rng.permutation(len(scene.objects))[:3]]
-    a, b, c = (phrase_of(item) for item in items)
+    a, b, c = (Phrase.of(item) for item in items)
     if len({a, b, c}) < 3:
         return None
     if kind == "object":
@@ -241,7 +233,7 @@ def _word_order(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup 
     if positive is None:
         return None
     wording = CaptionTemplate.draw(rng)
-    wrong = shuffled(caption_text(positive, wording), rng)
+    wrong = shuffled(positive.caption(wording), rng)
     if wrong is None:
         return None
     tags = {"kind": kind} | ({"relation": str(positive.relation)} if positive.relation else {})
@@ -262,7 +254,7 @@ def _triples(rng: np.random.Generator, split: str, seen: bool) -> DraftGroup | N
     if turned is None or back is None:
         return None
     scenes, order = (first, turned, back), rng.permutation(3).tolist()
-    statements = tuple(Statement(tuple(phrase_of(scene.objects[i]) for i in order)) for scene in scenes)
+    statements = tuple(Statement(tuple(Phrase.of(scene.objects[i]) for i in order)) for scene in scenes)
     return DraftGroup(
         scenes, statements, CaptionTemplate.draw(rng), {"kind": "attribute", "attribute": "colour"}
     )
@@ -308,7 +300,7 @@ def _fit_neither(
         return _recolour(statements[0], b.colour, other), _recolour(statements[1], b.colour, other)
     # Along the other axis nothing was exchanged: what is false of one scene there is false of both.
     names = RELATIVE["front-behind" if pair.kind == "left-right" else "left-right"]
-    name = names[0] if is_true_of(Statement((a, b), names[0]), pair.first) is False else names[1]
+    name = names[0] if Statement((a, b), names[0]).is_true_of(pair.first) is False else names[1]
     return Statement((a, b), name), Statement((a, b), name).inverse()
 
 

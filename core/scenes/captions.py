@@ -1,7 +1,7 @@
 """Statements about scenes, whether they hold, and how they are said in small, plain English.
 
-A `Statement` is the meaning; a `CaptionTemplate` picks synonyms and the sentence around it; `caption_text` puts both
-into lower-case words. Truth is always decided on statements, never on text.
+A `Statement` is the meaning; a `CaptionTemplate` picks synonyms and the sentence around it; `Statement.caption` puts
+both into lower-case words. Truth is always decided on statements, never on text.
 """
 
 from __future__ import annotations
@@ -14,16 +14,7 @@ from itertools import permutations
 
 import numpy as np
 
-from core.scenes.world import (
-    ATTRIBUTES,
-    COLOURS,
-    INVERSE,
-    RELATIONS,
-    Scene,
-    SceneObject,
-    clear_relations,
-    relation,
-)
+from core.scenes.world import ATTRIBUTES, COLOURS, INVERSE, RELATIONS, Scene, SceneObject
 
 _NUMBERS = ("one", "two", "three", "four", "five", "six")
 # The first word is the plain one. "metal" and "rubber" follow the colour, "shiny" and "matte" precede it.
@@ -55,6 +46,11 @@ class Phrase:
     size: str | None = None
     material: str | None = None
 
+    @classmethod
+    def of(cls, item: SceneObject, *attributes: str) -> Phrase:
+        """The phrase that says these attributes of an object; colour and shape if none is named."""
+        return cls(**{name: getattr(item, name) for name in attributes or ("colour", "shape")})
+
     def fits(self, item: SceneObject | Phrase) -> bool:
         """Whether everything that is said is true of this object, or of every object that fits this other phrase."""
         return all(said is None or said == getattr(item, name) for name, said in self.attributes())
@@ -82,28 +78,36 @@ class Statement:
         assert self.relation is not None
         return Statement(self.phrases[::-1], INVERSE[self.relation])
 
+    def is_true_of(self, scene: Scene) -> bool | None:
+        """Whether the statement is true of the scene; None where the eye could argue about a relation."""
+        if self.count is not None:
+            return sum(self.phrases[0].fits(o) for o in scene.objects) == self.count
+        fitting = [[o for o in scene.objects if phrase.fits(o)] for phrase in self.phrases]
+        if self.relation is None:
+            return _distinct(fitting, ())
+        verdicts = [scene.relation(self.relation, a, b) for a in fitting[0] for b in fitting[1] if a is not b]
+        return True if True in verdicts else None if None in verdicts else False
 
-def phrase_of(item: SceneObject, *attributes: str) -> Phrase:
-    """The phrase that says these attributes of an object; colour and shape if none is named."""
-    return Phrase(**{name: getattr(item, name) for name in attributes or ("colour", "shape")})
+    def is_unambiguous(self, scene: Scene) -> bool:
+        """Whether every phrase fits one object of the scene alone, so that "the" can be said."""
+        return all(sum(phrase.fits(o) for o in scene.objects) == 1 for phrase in self.phrases)
 
-
-def is_true_of(statement: Statement, scene: Scene) -> bool | None:
-    """Whether the statement is true of the scene; None where the eye could argue about a relation."""
-    if statement.count is not None:
-        return sum(statement.phrases[0].fits(o) for o in scene.objects) == statement.count
-    fitting = [[o for o in scene.objects if phrase.fits(o)] for phrase in statement.phrases]
-    if statement.relation is None:
-        return _distinct(fitting, ())
-    verdicts = [
-        relation(scene, statement.relation, a, b) for a in fitting[0] for b in fitting[1] if a is not b
-    ]
-    return True if True in verdicts else None if None in verdicts else False
-
-
-def is_unambiguous(statement: Statement, scene: Scene) -> bool:
-    """Whether every phrase fits one object of the scene alone, so that "the" can be said."""
-    return all(sum(phrase.fits(o) for o in scene.objects) == 1 for phrase in statement.phrases)
+    def caption(self, wording: CaptionTemplate | None = None) -> str:
+        """The statement as a lower-case caption."""
+        wording = wording or CaptionTemplate()
+        if self.count is not None:
+            return _frame(
+                f"{_NUMBERS[self.count - 1]} {_noun(self.phrases[0], wording, self.count)}",
+                wording,
+                self.count,
+            )
+        if self.relation is None:
+            return _frame(_enumerate([_with_article(_noun(p, wording)) for p in self.phrases]), wording)
+        first, second = (_noun(p, wording) for p in self.phrases)
+        where = wording.words[self.relation]
+        if wording.definite:
+            return f"the {first} is {where} the {second}"
+        return _frame(f"{_with_article(first)} {where} {_with_article(second)}", wording)
 
 
 def _distinct(fitting: list[list[SceneObject]], taken: tuple[int, ...]) -> bool:
@@ -136,24 +140,6 @@ class CaptionTemplate:
         words = {key: said[int(u[key] * len(said))] for key, said in _SYNONYMS.items()}
         frame = 0 if u["plain"] < plain else 1 + int(u["frame"] * (len(_FRAMES) - 1 + definite))
         return cls(words, frame)
-
-
-def caption_text(statement: Statement, wording: CaptionTemplate | None = None) -> str:
-    """The statement as a lower-case caption."""
-    wording = wording or CaptionTemplate()
-    if statement.count is not None:
-        return _frame(
-            f"{_NUMBERS[statement.count - 1]} {_noun(statement.phrases[0], wording, statement.count)}",
-            wording,
-            statement.count,
-        )
-    if statement.relation is None:
-        return _frame(_enumerate([_with_article(_noun(p, wording)) for p in statement.phrases]), wording)
-    first, second = (_noun(p, wording) for p in statement.phrases)
-    where = wording.words[statement.relation]
-    if wording.definite:
-        return f"the {first} is {where} the {second}"
-    return _frame(f"{_with_article(first)} {where} {_with_article(second)}", wording)
 
 
 def _noun(phrase: Phrase, wording: CaptionTemplate, count: int = 1) -> str:
@@ -211,13 +197,13 @@ def statement_about(
     else:
         statement = _several(_SIZES[kind], scene, rng, detail, omit)
     statement = statement or _several(2, scene, rng, detail, omit) or _count(scene, rng)
-    assert is_true_of(statement, scene)
+    assert statement.is_true_of(scene)
     return statement
 
 
 def _phrase(item: SceneObject, rng: np.random.Generator, detail: float, omit: float) -> Phrase:
     u = rng.random(4)
-    phrase = phrase_of(item)
+    phrase = Phrase.of(item)
     if u[0] < omit:
         phrase = replace(phrase, **{"colour" if u[1] < 0.5 else "shape": None})
     return replace(
@@ -249,7 +235,7 @@ def _several(
 
 
 def _relation(scene: Scene, rng: np.random.Generator, detail: float, omit: float) -> Statement | None:
-    clear = list(clear_relations(scene))
+    clear = list(scene.clear_relations())
     if not clear:
         return None
     i, name, j = clear[int(rng.integers(len(clear)))]
@@ -260,7 +246,7 @@ def _relation(scene: Scene, rng: np.random.Generator, detail: float, omit: float
 def _count(scene: Scene, rng: np.random.Generator) -> Statement:
     item = scene.objects[int(rng.integers(len(scene.objects)))]
     mentioned = (("shape",), ("colour",), ("colour", "shape"))[int(rng.integers(3))]
-    phrase = phrase_of(item, *mentioned)
+    phrase = Phrase.of(item, *mentioned)
     return Statement((phrase,), count=sum(phrase.fits(o) for o in scene.objects))
 
 

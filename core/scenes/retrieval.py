@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from core.base.errors import InputError, unknown_name
+from core.scenes._sampler import sample_scene
 from core.scenes._shipped_files import SHIPPED, asset_path, damaged, read_rows
-from core.scenes.captions import CaptionTemplate, Phrase, Statement, caption_text
+from core.scenes.captions import CaptionTemplate, Phrase, Statement
 from core.scenes.render import SceneImage
-from core.scenes.sampler import sample_scene
 from core.scenes.world import (
     ATTRIBUTES,
     COLOURS,
@@ -99,9 +99,7 @@ def build_retrieval(split: str, n: int | None = None, seed: int = 0) -> _Retriev
     rng = np.random.default_rng([seed, SPLITS.index(split), zlib.crc32(NAME.encode())])
     every = starmap(Phrase, product((None, *COLOURS), SHAPES, (None, *SIZES), (None, *MATERIALS)))
     phrases = tuple(phrase for phrase in every if phrase.colour or phrase.size or phrase.material)
-    queries = tuple(
-        caption_text(Statement((phrase,)), CaptionTemplate.draw(rng, plain=1.0)) for phrase in phrases
-    )
+    queries = tuple(Statement((phrase,)).caption(CaptionTemplate.draw(rng, plain=1.0)) for phrase in phrases)
     counts = rng.integers(2, 7, size=count).tolist()
     images = tuple(SceneImage(sample_scene(rng, c, split, seen=split == "train")) for c in counts)
     return _RetrievalSet(NAME, split, images, phrases, queries)

@@ -22,7 +22,6 @@ from core.base.errors import InputError, unknown_name
 from core.groups import Group, GroupSet
 from core.scenes._builders import SETS, DraftGroup, SetSpec
 from core.scenes._shipped_files import SHIPPED, asset_path, damaged, read_rows, write_rows
-from core.scenes.captions import is_true_of, is_unambiguous
 from core.scenes.render import SceneImage
 from core.scenes.retrieval import NAME as RETRIEVAL
 from core.scenes.retrieval import retrieval_rows
@@ -129,7 +128,7 @@ def _independent(drafts: Sequence[DraftGroup]) -> np.ndarray:
 def _fits(captions_of: DraftGroup, images_of: DraftGroup) -> bool:
     """Whether some caption of the one draft is true, or arguable, of some image of the other."""
     return any(
-        is_true_of(statement, scene) is not False
+        statement.is_true_of(scene) is not False
         for statement in captions_of.statements
         for scene in images_of.scenes
     ) or bool(set(captions_of.captions) & set(images_of.captions))
@@ -195,12 +194,12 @@ def _is_valid(draft: DraftGroup, seen: bool) -> bool:
     if any(bool(held_out_kinds(statement.phrases)) is seen for statement in draft.statements):
         return False
     own = list(zip(draft.statements, draft.scenes, strict=False))
-    if draft.wording.definite and not all(is_unambiguous(statement, scene) for statement, scene in own):
+    if draft.wording.definite and not all(statement.is_unambiguous(scene) for statement, scene in own):
         return False
     if len(set(draft.captions)) < len(draft.captions):
         return False
     return all(
-        is_true_of(statement, scene) is (i == j)
+        statement.is_true_of(scene) is (i == j)
         for i, scene in enumerate(draft.scenes)
         for j, statement in enumerate(draft.statements)
     )

@@ -12,11 +12,22 @@ from typing import NamedTuple
 import numpy as np
 
 from core.base.paths import home
-from core.scenes.captions import CaptionTemplate, Statement, caption_text, is_unambiguous, statement_about
-from core.scenes.minimal_pairs import MinimalPair, draw_mentioned_attributes, training_minimal_pairs
+from core.scenes._minimal_pairs import (
+    MinimalPair,
+    draw_mentioned_attributes,
+    minimal_pair,
+)
+from core.scenes._sampler import sample_scene
+from core.scenes.captions import CaptionTemplate, Statement, statement_about
 from core.scenes.render import MODEL_SIZE, RENDERER, render_many
-from core.scenes.sampler import training_scenes
-from core.scenes.world import COLOURS, MATERIALS, SHAPES, SIZES, Scene
+from core.scenes.world import (
+    COLOURS,
+    MATERIALS,
+    SHAPES,
+    SIZES,
+    SPLITS,
+    Scene,
+)
 
 # What a relation says of its first object: the table's column and the sign; of the second object the opposite.
 _SIDES = {"left of": (-2, -1), "right of": (-2, 1), "in front of": (-1, -1), "behind": (-1, 1)}
@@ -179,11 +190,37 @@ def _drawn(recipe: DataRecipe, seed: int) -> tuple[list[Scene], list[list[_Capti
 def _caption_of(scene: Scene, rng: np.random.Generator, recipe: DataRecipe, variant: int) -> _Caption:
     kind = "pair" if variant < recipe.captions // 2 else "relation"
     statement = statement_about(scene, rng, {kind: 1.0}, recipe.detail, recipe.omit)
-    wording = CaptionTemplate.draw(rng, definite=is_unambiguous(statement, scene))
-    return caption_text(statement, wording), _statement_table(statement)
+    wording = CaptionTemplate.draw(rng, definite=statement.is_unambiguous(scene))
+    return statement.caption(wording), _statement_table(statement)
 
 
 def _captions_of(pair: MinimalPair, rng: np.random.Generator, recipe: DataRecipe) -> tuple[_Caption, ...]:
     statements = pair.statements(draw_mentioned_attributes(rng, recipe.detail), int(rng.integers(4)))
     wording = CaptionTemplate.draw(rng)
-    return tuple((caption_text(statement, wording), _statement_table(statement)) for statement in statements)
+    return tuple((statement.caption(wording), _statement_table(statement)) for statement in statements)
+
+
+def training_scenes(
+    n: int, seed: int = 0, counts: Sequence[int] = (2, 3, 4, 5, 6), weights: Sequence[float] | None = None
+) -> list[Scene]:
+    """`n` scenes of the train split, free of held-out compositions; object counts drawn from `counts`."""
+    rng = np.random.default_rng([seed, SPLITS.index("train"), n])
+    drawn = rng.choice(np.asarray(counts), size=n, p=weights)
+    return [sample_scene(rng, int(count), "train") for count in drawn]
+
+
+def training_minimal_pairs(
+    n: int,
+    kinds: Sequence[str] = ("attribute", "left-right", "front-behind"),
+    seed: int = 0,
+    counts: Sequence[int] = (2, 2, 3, 4),
+) -> list[MinimalPair]:
+    """`n` twins of the train split, kinds in order, object counts drawn evenly from `counts`."""
+    rng = np.random.default_rng([seed, SPLITS.index("train"), n, 2])
+    pairs: list[MinimalPair] = []
+    while len(pairs) < n:
+        scene = sample_scene(rng, counts[int(rng.integers(len(counts)))])
+        pair = minimal_pair(scene, kinds[len(pairs) % len(kinds)], rng, seen=True)
+        if pair is not None:
+            pairs.append(pair)
+    return pairs

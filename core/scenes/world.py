@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 from functools import cached_property
-from itertools import combinations, permutations
+from itertools import permutations
 from typing import Any, Protocol
 
 from core.base.errors import InputError
@@ -45,6 +45,7 @@ HELD_OUT_PAIRS = frozenset(
 
 RELATIONS = ("left of", "right of", "in front of", "behind")
 INVERSE = {"left of": "right of", "right of": "left of", "in front of": "behind", "behind": "in front of"}
+RELATIVE = {"left-right": ("left of", "right of"), "front-behind": ("in front of", "behind")}
 # A difference of position at or above _CLEAR_GAP states a relation, one at or below LEVEL denies it both ways, and
 # in between nothing is said. Scene units, (sideways, in depth); depth needs more because it is foreshortened.
 _CLEAR_GAP = (0.9, 1.2)
@@ -140,6 +141,18 @@ class Camera:
         """Picture length of one scene unit at the aim point."""
         return self.zoom / self.distance
 
+    def outline(self, item: SceneObject) -> Box:
+        """Box of the solid in the picture: (u low, v low, u high, v high), tight to about a pixel at 64 px."""
+        if item.shape == "sphere":
+            u, v, depth = self.project(item.x, item.y, item.radius)
+            reach = 1.01 * item.radius * self.zoom / depth
+            return u - reach, v - reach, u + reach, v + reach
+        points = [
+            self.project(item.x + dx, item.y + dy, z) for dx, dy in item.corners for z in (0.0, item.height)
+        ]
+        us, vs = [p[0] for p in points], [p[1] for p in points]
+        return min(us), min(vs), max(us), max(vs)
+
 
 @dataclass(frozen=True)
 class Light:
@@ -204,6 +217,33 @@ class Scene:
         """Whether every colour-shape combination and every colour pair occurs in training."""
         return not held_out_kinds(self.objects)
 
+    def clear_relations(self) -> Iterator[tuple[int, str, int]]:
+        """Every (i, relation, j) that clearly holds between two objects."""
+        for i, j in permutations(range(len(self.objects)), 2):
+            for name in RELATIONS:
+                if self.relation(name, self.objects[i], self.objects[j]):
+                    yield i, name, j
+
+    def relation(self, name: str, first: SceneObject, second: SceneObject) -> bool | None:
+        """Whether `first` is `name` (such as "left of") `second`; None where the eye could argue.
+
+        Sideways, the ground positions and the places in the picture have to agree: perspective can move a near
+        object past a far one.
+        """
+        if name in ("right of", "behind"):
+            return self.relation(INVERSE[name], second, first)
+        if name == "left of":
+            camera = self.camera
+            shown = [camera.project(o.x, o.y, o.height / 2)[0] / camera.unit for o in (first, second)]
+            gaps, axis = [second.x - first.x, shown[1] - shown[0]], 0
+        else:
+            gaps, axis = [second.y - first.y], 1
+        if min(gaps) >= _CLEAR_GAP[axis]:
+            return True
+        if max(gaps) <= -_CLEAR_GAP[axis] or max(map(abs, gaps)) <= LEVEL[axis]:
+            return False
+        return None
+
 
 def _check(scene: Scene) -> None:
     known = {"shape": SHAPES, "colour": COLOURS, "size": SIZES, "material": MATERIALS}
@@ -239,76 +279,4 @@ def held_out_kinds(items: Iterable[_Composed]) -> tuple[str, ...]:
     return tuple(kind for kind, is_used in used.items() if is_used)
 
 
-def relation(scene: Scene, name: str, first: SceneObject, second: SceneObject) -> bool | None:
-    """Whether `first` is `name` (such as "left of") `second`; None where the eye could argue.
-
-    Sideways, the ground positions and the places in the picture have to agree: perspective can move a near
-    object past a far one.
-    """
-    if name in ("right of", "behind"):
-        return relation(scene, INVERSE[name], second, first)
-    if name == "left of":
-        camera = scene.camera
-        shown = [camera.project(o.x, o.y, o.height / 2)[0] / camera.unit for o in (first, second)]
-        gaps, axis = [second.x - first.x, shown[1] - shown[0]], 0
-    else:
-        gaps, axis = [second.y - first.y], 1
-    if min(gaps) >= _CLEAR_GAP[axis]:
-        return True
-    if max(gaps) <= -_CLEAR_GAP[axis] or max(map(abs, gaps)) <= LEVEL[axis]:
-        return False
-    return None
-
-
-def clear_relations(scene: Scene) -> Iterator[tuple[int, str, int]]:
-    """Every (i, relation, j) that clearly holds between two objects."""
-    for i, j in permutations(range(len(scene.objects)), 2):
-        for name in RELATIONS:
-            if relation(scene, name, scene.objects[i], scene.objects[j]):
-                yield i, name, j
-
-
-def outline(camera: Camera, item: SceneObject) -> Box:
-    """Box of the solid in the picture: (u low, v low, u high, v high), tight to about a pixel at 64 px."""
-    if item.shape == "sphere":
-        u, v, depth = camera.project(item.x, item.y, item.radius)
-        reach = 1.01 * item.radius * camera.zoom / depth
-        return u - reach, v - reach, u + reach, v + reach
-    points = [
-        camera.project(item.x + dx, item.y + dy, z) for dx, dy in item.corners for z in (0.0, item.height)
-    ]
-    us, vs = [p[0] for p in points], [p[1] for p in points]
-    return min(us), min(vs), max(us), max(vs)
-
-
-_FRAME = 0.97  # solids stay this far inside the picture, |u| and |v|
-_GAP = 0.22  # least free ground between two solids, scene units
-_OVERLAP = 0.22  # largest share of a farther solid's box that a nearer one's box may cover
-
 Box = tuple[float, float, float, float]  # u low, v low, u high, v high
-
-
-def in_frame(box: Box) -> bool:
-    """Whether a picture box lies inside the frame."""
-    return min(box) >= -_FRAME and max(box) <= _FRAME
-
-
-def stand_free(first: SceneObject, first_box: Box, second: SceneObject, second_box: Box) -> bool:
-    """Whether two solids, with their picture boxes, leave free ground between them and hardly hide each other."""
-    reach = first.footprint + second.footprint + _GAP
-    if (first.x - second.x) ** 2 + (first.y - second.y) ** 2 < reach * reach:
-        return False
-    near, far = (first_box, second_box) if first.y < second.y else (second_box, first_box)
-    width = min(near[2], far[2]) - max(near[0], far[0])
-    height = min(near[3], far[3]) - max(near[1], far[1])
-    if width <= 0 or height <= 0:
-        return True
-    return width * height / ((far[2] - far[0]) * (far[3] - far[1])) <= _OVERLAP
-
-
-def is_valid_layout(scene: Scene) -> bool:
-    """Whether all solids are inside the frame, apart from each other and hardly occluded."""
-    placed = [(item, outline(scene.camera, item)) for item in scene.objects]
-    return all(in_frame(box) for _, box in placed) and all(
-        stand_free(*one, *other) for one, other in combinations(placed, 2)
-    )

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from transformers.modeling_outputs import BaseModelOutput
 
 from core.base.errors import InputError
 from core.scorers._pairwise import ImageInput, PairScorer, token_log_probs
@@ -189,3 +191,19 @@ _SYSTEMS = {
         "detailed, and polite answers to the user's questions."
     )
 }
+
+
+class TokenLogProbs(NamedTuple):
+    """A caption token by token: their texts and their log P, float32 (m,), whose mean is the score."""
+
+    tokens: list[str]
+    log_probs: np.ndarray
+
+
+def seq2seq_log_probs(language: Any, states: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """log P of each token of `ids` (b, length) by a decoder over encoder states (1, source, d): (b, length)."""
+    start = language.config.decoder_start_token_id
+    inputs = torch.cat([torch.full_like(ids[:, :1], start), ids[:, :-1]], dim=1)
+    source = BaseModelOutput(last_hidden_state=states.expand(len(ids), -1, -1))
+    out = language(encoder_outputs=source, decoder_input_ids=inputs, use_cache=False)
+    return token_log_probs(out.logits, ids)

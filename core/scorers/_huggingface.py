@@ -13,7 +13,8 @@ from core.base.errors import InputError
 from core.scorers._cropping import Cropping, processor_cropping
 from core.scorers._input_loading import Vision
 from core.scorers._pretrained import ModelParts, load_parts, save_parts
-from core.scorers.contrastive import ContrastiveModel, cosines, symmetric_cross_entropy
+from core.scorers._similarity import cosines, symmetric_cross_entropy
+from core.scorers.contrastive import ContrastiveModel
 from core.scorers.hub import locate
 from core.scorers.model_folder import read_config
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -153,3 +154,13 @@ def _streamed(
 
 def _bytes(tensors: Iterable[torch.Tensor]) -> int:
     return sum(part.numel() * part.element_size() for part in tensors)
+
+
+def warn_of_cut_captions(name: str, cut: int, total: int, limit: int) -> None:
+    """Say how many captions are longer than a model reads."""
+    if cut:
+        warnings.warn(
+            f"{cut} of {total} captions are longer than the {limit} tokens that {name} reads; the rest of them was "
+            "cut off.",
+            stacklevel=4,
+        )

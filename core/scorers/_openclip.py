@@ -17,6 +17,7 @@ from core.base.errors import InputError, unknown_name
 from core.base.paths import is_folder
 from core.scorers._cropping import Cropping
 from core.scorers._input_loading import Vision
+from core.scorers._model_io import load_errors, replaced_files
 from core.scorers.contrastive import ContrastiveModel
 from core.scorers.devices import pick_device
 from core.scorers.hub import snapshot
@@ -26,10 +27,8 @@ from core.scorers.model_folder import (
     TOKENIZER_FILES,
     files_key,
     key_while_unchanged,
-    load_errors,
     model_files,
     read_config,
-    replaced_files,
 )
 
 

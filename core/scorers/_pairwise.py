@@ -18,10 +18,9 @@ from torch.nn import functional as F
 
 from core.base.errors import InputError
 from core.groups import ImageRef
-from core.scorers._input_loading import prefetch
+from core.scorers._input_loading import prefetch, warn_of_cut_captions
 from core.scorers._pretrained import ModelParts
 from core.scorers.base import ModelScorer
-from core.scorers.contrastive import warn_of_cut_captions
 from core.scorers.gradient_caching import ScoringBatchSearch
 from core.scorers.null_images import NullImage
 

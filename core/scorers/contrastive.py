@@ -5,7 +5,6 @@ The families are `_huggingface.py` (CLIP, SigLIP, FLAVA and BLIP of transformers
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,8 @@ from torch.nn import functional as F
 
 from core.groups import ImageRef
 from core.scorers._cropping import Cropping
-from core.scorers._input_loading import Vision, prefetch, prepare
+from core.scorers._input_loading import Vision, prefetch, prepare, warn_of_cut_captions
+from core.scorers._similarity import cosines, symmetric_cross_entropy
 from core.scorers.base import Batch, Prepared, TwoTower, collect, used_inputs
 from core.scorers.gradient_caching import ScoringBatchSearch
 
@@ -218,24 +218,3 @@ class ContrastiveModel(TwoTower):
             ids = self._tokenize(captions)
         warn_of_cut_captions(self.name, cut, len(captions), self.context)
         return ids
-
-
-def cosines(images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
-    """Cosines of all pairs of rows (a, d) and (b, d), float32 (a, b)."""
-    return F.normalize(images.float(), dim=-1) @ F.normalize(captions.float(), dim=-1).T
-
-
-def symmetric_cross_entropy(logits: torch.Tensor) -> torch.Tensor:
-    """Mean of the cross-entropies over rows and columns (b, b), whose diagonal is right: CLIP's loss, a scalar."""
-    own = torch.arange(len(logits), device=logits.device)
-    return (F.cross_entropy(logits, own) + F.cross_entropy(logits.T, own)) / 2
-
-
-def warn_of_cut_captions(name: str, cut: int, total: int, limit: int) -> None:
-    """Say how many captions are longer than a model reads."""
-    if cut:
-        warnings.warn(
-            f"{cut} of {total} captions are longer than the {limit} tokens that {name} reads; the rest of them was "
-            "cut off.",
-            stacklevel=4,
-        )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
@@ -13,8 +11,6 @@ from core.base.errors import InputError
 if TYPE_CHECKING:
     import torch
 
-# Bytes of one number in a safetensors file.
-_SIZES = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "F16": 2, "BF16": 2, "I16": 2, "F8_E4M3": 1, "F8_E5M2": 1}
 _HALF = {"F16": "float16", "BF16": "bfloat16"}
 # Models with more numbers than this stay in the half precision that they are stored in; others run in float32.
 _HALF_FROM = 1_500_000_000
@@ -47,24 +43,6 @@ def describe_device(device: torch.device) -> str:
         count = torch.get_num_threads()
         return f"CPU ({count} thread{'s' if count > 1 else ''})"
     return torch.cuda.get_device_name(device) if device.type == "cuda" else "Apple GPU"
-
-
-def weight_counts(folder: Path) -> dict[str, int]:
-    """How many numbers of each type the safetensors files of a folder hold; their headers alone are read."""
-    counts: dict[str, int] = {}
-    for path in sorted(folder.glob("model*.safetensors")):
-        try:
-            with open(path, "rb") as file:
-                length = int.from_bytes(file.read(8), "little")
-                if length > path.stat().st_size:
-                    raise ValueError("its header is longer than the file")
-                header = json.loads(file.read(length))
-            for tensor in (header[name] for name in header if name != "__metadata__"):
-                (start, stop), kind = tensor["data_offsets"], tensor["dtype"]
-                counts[kind] = counts.get(kind, 0) + (stop - start) // _SIZES.get(kind, 1)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{path} cannot be read ({error}); fetch the model again.") from None
-    return counts
 
 
 def check_memory(name: str, counts: dict[str, int], device: str = "auto") -> str:

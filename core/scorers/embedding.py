@@ -16,11 +16,11 @@ from torch.nn import functional as F
 from core.base.errors import InputError
 from core.datasets.embeddings import EmbeddingFile
 from core.groups import ImageRef
+from core.scorers._model_io import read_model, write_model
+from core.scorers._similarity import symmetric_cross_entropy
 from core.scorers.base import Batch, Prepared, TwoTower
-from core.scorers.contrastive import symmetric_cross_entropy
 from core.scorers.devices import pick_device
 from core.scorers.hub import locate
-from core.scorers.model_folder import read_model, write_model
 
 _KIND = "crossmatch-embedding"
 _PAIR_BLOCK = 65_536

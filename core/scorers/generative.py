@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
-from transformers.modeling_outputs import BaseModelOutput
 
 from core.groups import ImageRef
-from core.scorers._decoding import ChatScorer, Prefix, text_log_probs
+from core.scorers._decoding import ChatScorer, Prefix, TokenLogProbs, seq2seq_log_probs, text_log_probs
 from core.scorers._pairwise import ImageInput, PairScorer, joining_space, token_log_probs
 from core.scorers._pretrained import ModelParts, load_parts
 from core.scorers.base import ScoredRows, Scorer, StreamingScorer, used_inputs
@@ -27,7 +26,6 @@ from core.scorers.null_images import (
     DEFAULT_NULL_COUNT,
     NullImage,
     blind_key,
-    log_mean,
     null_images,
     null_pixels,
 )
@@ -37,13 +35,6 @@ BLIP_VOCABULARY = 30_524
 # What their captioners were fine-tuned to continue, and what InstructBLIP was asked for captions.
 BLIP_PROMPT = "a picture of"
 _INSTRUCT_PROMPT = "A short image description."
-
-
-class TokenLogProbs(NamedTuple):
-    """A caption token by token: their texts and their log P, float32 (m,), whose mean is the score."""
-
-    tokens: list[str]
-    log_probs: np.ndarray
 
 
 class CaptionScorer(PairScorer):
@@ -70,7 +61,7 @@ class CaptionScorer(PairScorer):
     ) -> TokenLogProbs:
         """The same without an image: log of the mean over `count` null images of each token's probability."""
         found = [self.token_log_probs(image, caption) for image in self.nulls(count, seed)]
-        values = log_mean(np.stack([t.log_probs for t in found]))
+        values = _log_mean(np.stack([t.log_probs for t in found]))
         return TokenLogProbs(found[0].tokens, values.astype(np.float32))
 
     def nulls(self, count: int = DEFAULT_NULL_COUNT, seed: int = 0) -> list[NullImage]:
@@ -89,7 +80,7 @@ class CaptionScorer(PairScorer):
 
     def prior(self, captions: Sequence[str], count: int = DEFAULT_NULL_COUNT, seed: int = 0) -> np.ndarray:
         """log P_train(t) of each caption from null images, float64 (captions,). Source: [VGPT] Eq. 13, appendix B."""
-        return log_mean(self.null_scores(captions, count, seed))
+        return _log_mean(self.null_scores(captions, count, seed))
 
 
 class BlipCaptioner(CaptionScorer):
@@ -200,15 +191,6 @@ class _ChatCaptioner(ChatScorer, CaptionScorer):
         return text_log_probs(self.module, encoded, rows, self._follow), mask
 
 
-def seq2seq_log_probs(language: Any, states: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    """log P of each token of `ids` (b, length) by a decoder over encoder states (1, source, d): (b, length)."""
-    start = language.config.decoder_start_token_id
-    inputs = torch.cat([torch.full_like(ids[:, :1], start), ids[:, :-1]], dim=1)
-    source = BaseModelOutput(last_hidden_state=states.expand(len(ids), -1, -1))
-    out = language(encoder_outputs=source, decoder_input_ids=inputs, use_cache=False)
-    return token_log_probs(out.logits, ids)
-
-
 class _BlindScorer(StreamingScorer):
     """P_train(t): a captioner on null images. The image of a pair is never opened; null images are encoded once."""
 
@@ -250,3 +232,8 @@ def load(name: str, source: str, device: str = "auto", kind: str = "vgpt") -> Sc
     made, auto = _CLASSES.get(model, (_ChatCaptioner, "AutoModelForImageTextToText"))
     captioner = made(load_parts(name, folder, device, kind, auto))
     return _BlindScorer(captioner, name) if kind == "blind" else captioner
+
+
+def _log_mean(log_probs: np.ndarray) -> np.ndarray:
+    """The log of the mean of probabilities over images, float64: (images, ...) -> (...), [VGPT] Eq. 13."""
+    return np.logaddexp.reduce(np.asarray(log_probs, dtype=np.float64), axis=0) - np.log(len(log_probs))

@@ -75,8 +75,3 @@ def null_count(benchmark: str) -> int:
 def blind_key(captioner: str, nulls: Sequence[NullImage]) -> str:
     """The key of a captioner on null images: a hash (hex) of its own key and of theirs."""
     return hashlib.sha256(f"{captioner} {' '.join(image.key for image in nulls)}".encode()).hexdigest()
-
-
-def log_mean(log_probs: np.ndarray) -> np.ndarray:
-    """The log of the mean of probabilities over images, float64: (images, ...) -> (...), [VGPT] Eq. 13."""
-    return np.logaddexp.reduce(np.asarray(log_probs, dtype=np.float64), axis=0) - np.log(len(log_probs))

@@ -35,6 +35,16 @@ class RetrievalSubset:
     def __len__(self) -> int:
         return len(self.images)
 
+    def one_query(self, query: int) -> RetrievalSubset:
+        """The same images with one query alone."""
+        keep = slice(query, query + 1)
+        fields = ("relevant", "any_word", "all_words", "unseen", "attributes")
+        cut: dict[str, Any] = {
+            name: None if (a := getattr(self, name)) is None else a[keep] for name in fields
+        }
+        phrases = None if self.phrases is None else self.phrases[keep]
+        return replace(self, queries=self.queries[keep], phrases=phrases, **cut)
+
 
 def first_images(found: Retrieval, images: int | None, every: int = 1) -> RetrievalSubset:
     """A retrieval set over its first `images` images (None: all) with every `every`-th query.
@@ -66,15 +76,6 @@ def first_images(found: Retrieval, images: int | None, every: int = 1) -> Retrie
         thin(found.attributes),
         None if phrases is None else tuple(phrases[::every]),
     )
-
-
-def one_query(found: RetrievalSubset, query: int) -> RetrievalSubset:
-    """The same images with one query alone."""
-    keep = slice(query, query + 1)
-    fields = ("relevant", "any_word", "all_words", "unseen", "attributes")
-    cut: dict[str, Any] = {name: None if (a := getattr(found, name)) is None else a[keep] for name in fields}
-    phrases = None if found.phrases is None else found.phrases[keep]
-    return replace(found, queries=found.queries[keep], phrases=phrases, **cut)
 
 
 def score_retrieval(

@@ -100,16 +100,6 @@ def explain(
     ).pipe(_blank_where_never_selected)
 
 
-def fixed(table: pd.DataFrame) -> list[str]:
-    """Ids of the groups that were wrong and are right, the surest first."""
-    return _ids(table, "fixed")
-
-
-def broken(table: pd.DataFrame) -> list[str]:
-    """Ids of the groups that were right and are wrong, the surest first."""
-    return _ids(table, "broken")
-
-
 def summary(table: pd.DataFrame) -> dict[str, Any]:
     """How many groups are fixed, broken, right and wrong, and how the fixed and broken ones came to be so. JSON-safe.
 
@@ -165,7 +155,8 @@ def rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def _ids(table: pd.DataFrame, change: str) -> list[str]:
+def changed_ids(table: pd.DataFrame, change: str) -> list[str]:
+    """Ids of the groups with a `change` ("fixed", "broken", ...), the surest first."""
     part = table[table["change"] == change]
     return part.sort_values("margin_after", ascending=False, kind="stable")["id"].tolist()
 

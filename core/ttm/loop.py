@@ -101,6 +101,18 @@ class TTMStep:
         times = {"seconds": round(self.seconds, 4), "seconds_in_model": round(self.seconds_in_model, 4)}
         return {**found, "selected": int(self.selected.sum()), **trained, **times}
 
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Per-group arrays of an iteration (`core.ttm.explain` reads them), and its loss curve."""
+        return {
+            "scores": self.scores,
+            "selected": self.selected,
+            "matching": self.matching,
+            "labels": self.labels,
+            "margin": self.matches.margin,
+            "thresholds": self.thresholds,
+            "losses": self.thresholds[:0] if self.report is None else self.report.losses,
+        }
+
 
 _TRAINED = ("loss", "lr", "gradient_norm", "gradient_norm_max")
 

@@ -26,9 +26,10 @@ from core.runs.models import origin
 from core.scoring.load import load_scorer, scorer_kind
 from core.ttm import _checkpoint as checkpoints
 from core.ttm._model_card import card, library_of
+from core.ttm._progress import ProgressPlan, projected_coverage
 from core.ttm.config import SimpleMatchConfig, TTMConfig
 from core.ttm.defaults import absolute_name, configured
-from core.ttm.records import ProgressPlan, projected_coverage, step_arrays, step_record
+from core.ttm.records import step_record
 from core.ttm.transfer import adapted_pool
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ class AdaptationRun(RunDescription):
         for step in self._steps(model, blind, truth, common):
             record = step_record(step, truth, pool)
             yield Iteration(
-                record, step_arrays(step), step.model, partial(checkpoints.save_state, state=step.state)
+                record, step.arrays(), step.model, partial(checkpoints.save_state, state=step.state)
             )
             plan.update(record["coverage"], projected_coverage(self.settings, step))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
@@ -19,23 +20,13 @@ from core.scenes.world import (
     Scene,
     SceneObject,
     held_out_kinds,
-    in_frame,
-    is_valid_layout,
-    outline,
-    stand_free,
 )
 
 _COLOURS, _SIZES = tuple(COLOURS), tuple(SIZES)
 _WIDTH, _NEAR, _FAR = 2.3, -2.7, 3.2  # where centres may stand: |x| and the range of y, scene units
-
-
-def training_scenes(
-    n: int, seed: int = 0, counts: Sequence[int] = (2, 3, 4, 5, 6), weights: Sequence[float] | None = None
-) -> list[Scene]:
-    """`n` scenes of the train split, free of held-out compositions; object counts drawn from `counts`."""
-    rng = np.random.default_rng([seed, SPLITS.index("train"), n])
-    drawn = rng.choice(np.asarray(counts), size=n, p=weights)
-    return [sample_scene(rng, int(count), "train") for count in drawn]
+_FRAME = 0.97  # solids stay this far inside the picture, |u| and |v|
+_GAP = 0.22  # least free ground between two solids, scene units
+_OVERLAP = 0.22  # largest share of a farther solid's box that a nearer one's box may cover
 
 
 def sample_scene(
@@ -76,7 +67,7 @@ def jitter(scene: Scene, rng: np.random.Generator, amount: float = 1.0) -> Scene
         _uniform(rng, 0.92, 1.08),
         _noise(rng, scene.noise % 4),
     )
-    return again if is_valid_layout(again) else None
+    return again if _is_valid_layout(again) else None
 
 
 def _jittered(item: SceneObject, by: np.ndarray) -> SceneObject:
@@ -124,8 +115,8 @@ def _placed(
     for item in items:
         for x, y in rng.random((14, 2)).tolist():
             item = replace(item, x=round(_WIDTH * (2 * x - 1), 2), y=round(_NEAR + (_FAR - _NEAR) * y, 2))
-            box = outline(camera, item)
-            if in_frame(box) and all(stand_free(item, box, *other) for other in placed):
+            box = camera.outline(item)
+            if _in_frame(box) and all(_stand_free(item, box, *other) for other in placed):
                 placed.append((item, box))
                 break
         else:
@@ -152,3 +143,29 @@ def draw_objects(
         if not seen or not held_out_kinds((*chosen, item)):
             chosen.append(item)
     return chosen
+
+
+def _in_frame(box: Box) -> bool:
+    """Whether a picture box lies inside the frame."""
+    return min(box) >= -_FRAME and max(box) <= _FRAME
+
+
+def _stand_free(first: SceneObject, first_box: Box, second: SceneObject, second_box: Box) -> bool:
+    """Whether two solids, with their picture boxes, leave free ground between them and hardly hide each other."""
+    reach = first.footprint + second.footprint + _GAP
+    if (first.x - second.x) ** 2 + (first.y - second.y) ** 2 < reach * reach:
+        return False
+    near, far = (first_box, second_box) if first.y < second.y else (second_box, first_box)
+    width = min(near[2], far[2]) - max(near[0], far[0])
+    height = min(near[3], far[3]) - max(near[1], far[1])
+    if width <= 0 or height <= 0:
+        return True
+    return width * height / ((far[2] - far[0]) * (far[3] - far[1])) <= _OVERLAP
+
+
+def _is_valid_layout(scene: Scene) -> bool:
+    """Whether all solids are inside the frame, apart from each other and hardly occluded."""
+    placed = [(item, scene.camera.outline(item)) for item in scene.objects]
+    return all(_in_frame(box) for _, box in placed) and all(
+        _stand_free(*one, *other) for one, other in combinations(placed, 2)
+    )

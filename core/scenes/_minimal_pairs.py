@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 
 from core.base.errors import unknown_name
-from core.scenes.captions import Statement, is_true_of, phrase_of
-from core.scenes.sampler import jitter, sample_scene
-from core.scenes.world import SPLITS, Scene, SceneObject
+from core.scenes._sampler import jitter
+from core.scenes.captions import Phrase, Statement
+from core.scenes.world import RELATIVE, Scene, SceneObject
 
 # What two objects exchange, by kind of twin.
 SWAPPED = {
@@ -21,7 +21,6 @@ SWAPPED = {
     "size": "size",
     "material": "material",
 }
-RELATIVE = {"left-right": ("left of", "right of"), "front-behind": ("in front of", "behind")}
 
 
 @dataclass(frozen=True)
@@ -43,15 +42,15 @@ class MinimalPair:
         i, j = self.pair
         if self.kind in RELATIVE:
             name = RELATIVE[self.kind][order % 2]
-            a, b = (phrase_of(self.first.objects[k], *names) for k in (i, j))
+            a, b = (Phrase.of(self.first.objects[k], *names) for k in (i, j))
             ahead = Statement((a, b), name)
             return (
                 (ahead, Statement((b, a), name))
-                if is_true_of(ahead, self.first)
+                if ahead.is_true_of(self.first)
                 else (Statement((b, a), name), ahead)
             )
         names = (*names, SWAPPED[self.kind]) if SWAPPED[self.kind] not in names else names
-        phrases = [tuple(phrase_of(s.objects[k], *names) for k in (i, j)) for s in (self.first, self.second)]
+        phrases = [tuple(Phrase.of(s.objects[k], *names) for k in (i, j)) for s in (self.first, self.second)]
         step = (1, -1)
         return Statement(phrases[0][:: step[order % 2]]), Statement(phrases[1][:: step[order // 2 % 2]])
 
@@ -92,7 +91,7 @@ def exchange(scene: Scene, i: int, j: int, name: str) -> Scene:
 
 def _distinguish(statements: Sequence[Statement], scenes: Sequence[Scene]) -> bool:
     """Whether statement i is clearly true of scene i and every statement clearly false of every other scene."""
-    return all(is_true_of(c, s) is (i == j) for i, s in enumerate(scenes) for j, c in enumerate(statements))
+    return all(c.is_true_of(s) is (i == j) for i, s in enumerate(scenes) for j, c in enumerate(statements))
 
 
 def _differ(a: SceneObject, b: SceneObject, kind: str) -> bool:
@@ -107,20 +106,3 @@ def draw_mentioned_attributes(rng: np.random.Generator, detail: float) -> tuple[
     """Colour and shape, and with probability `detail` each size and material."""
     u = rng.random(2)
     return ("colour", "shape", *(name for name, x in zip(("size", "material"), u, strict=True) if x < detail))
-
-
-def training_minimal_pairs(
-    n: int,
-    kinds: Sequence[str] = ("attribute", "left-right", "front-behind"),
-    seed: int = 0,
-    counts: Sequence[int] = (2, 2, 3, 4),
-) -> list[MinimalPair]:
-    """`n` twins of the train split, kinds in order, object counts drawn evenly from `counts`."""
-    rng = np.random.default_rng([seed, SPLITS.index("train"), n, 2])
-    pairs: list[MinimalPair] = []
-    while len(pairs) < n:
-        scene = sample_scene(rng, counts[int(rng.integers(len(counts)))])
-        pair = minimal_pair(scene, kinds[len(pairs) % len(kinds)], rng, seen=True)
-        if pair is not None:
-            pairs.append(pair)
-    return pairs
