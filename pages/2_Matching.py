@@ -18,8 +18,8 @@ from core.metrics import group_filters
 from core.metrics import groups as metrics
 from core.metrics.evaluation import MAX_SLICES, Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
-from core.teaching.single_group import holds_embeddings
-from ui.uploads import Upload, evaluate_upload, show_left_out
+from ui.selection import last_benchmark
+from ui.uploads import FORMATS, new_upload, show_left_out, stored_upload
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -27,38 +27,28 @@ if TYPE_CHECKING:
 GROUPS_PAGE = "pages/1_Groups.py"
 MARGIN = "margin"  # the address of the groups' page has it
 ALL_GROUPS: dict[str, object] = {"verdict": [], MARGIN: None, "group": None, "q": "", "page": 1}
-FILES = ["npz", "csv", "jsonl", "parquet"]
 LEAD = (
     "The same scores under two rules. GroupScore needs every row and column to be right, GroupMatch only the best "
     "matching as a whole; the margin says how confident the model is in that matching."
 )
 
 
-def upload() -> Upload | None:
-    """The uploader, and the evaluation of what was uploaded last."""
+def upload(selection: ui.Selection) -> None:
+    """The field for a file; a new one becomes the selection."""
     with st.expander("Use your own embeddings or scores", icon=":material/upload_file:"):
-        st.markdown(
-            "Embeddings: NPZ with `img` and `cap`, rows in group order. Scores: CSV or Parquet "
-            "`group,image,caption,score`, NPZ `scores` (groups, images, captions), JSONL with `c0_i0`-style keys. "
-            "Files stay on the machine that runs this app."
-        )
-        left, right = st.columns([3, 1])
-        file = left.file_uploader(
-            "File", FILES, key="file", max_upload_size=public_mode.upload_megabytes(100)
-        )
-        if file is not None:
-            embeddings = holds_embeddings(file.name, file.getvalue())
-            label = "Shape, images × captions"
-            evaluate_upload(file, right.text_input(label, "2x2", key="upload_shape") if embeddings else "")
-        uploaded: Upload | None = st.session_state.get("upload")
-        if uploaded is not None:
-            st.button("Back to the benchmark", on_click=remove_upload, icon=":material/undo:")
-    return uploaded
-
-
-def remove_upload() -> None:
-    for key in ("upload", "file"):
-        st.session_state.pop(key, None)
+        st.markdown(f"{FORMATS} Files stay on the machine that runs this app.")
+        try:
+            entry = new_upload("file")
+        except InputError as error:
+            st.error(escape_markdown(public_mode.shown(str(error))), icon=":material/error:")
+            entry = None
+        if entry is not None:
+            ui.select(set=entry, shape=stored_upload(entry).shape, tag=[], group=None)
+        if selection.is_file:
+            back = last_benchmark()
+            st.button(
+                "Back to the benchmark", on_click=ui.set_state, args=({"set": back},), icon=":material/undo:"
+            )
 
 
 # --- the sections ------------------------------------------------------------------------------------------------
@@ -71,7 +61,7 @@ def cards(evaluation: Evaluation) -> None:
             ui.metric_card(name, estimate)
 
 
-def outcome_table(evaluation: Evaluation, browsable: bool) -> None:
+def outcome_table(evaluation: Evaluation) -> None:
     """How many groups are right under both metrics, under one, under none; each count opens its groups."""
     st.header("The same groups under both metrics", anchor=False)
     match, score = (evaluation.outcomes[name].value == 1 for name in (GROUP_MATCH, GROUP_SCORE))
@@ -85,10 +75,7 @@ def outcome_table(evaluation: Evaluation, browsable: bool) -> None:
             label = "  \n".join(f"{sign} {verdict}" for sign, verdict in zip(signs, verdicts, strict=True))
             text = f"{label}  \n**{count} groups** ({100 * count / len(match):.1f} %)"
             with grid.cell():
-                if browsable:
-                    groups_button(text, {"verdict": verdicts}, disabled=not count, wrap=True)
-                else:
-                    st.container(border=True).markdown(text)
+                groups_button(text, {"verdict": verdicts}, disabled=not count, wrap=True)
     gained = int((match & ~score).sum())
     st.markdown(
         f"**{gained} of {len(match)} groups** are matched correctly although GroupScore counts them as wrong. The "
@@ -109,13 +96,13 @@ def open_groups(state: Mapping[str, object]) -> None:
 
 
 @st.fragment
-def thresholds(evaluation: Evaluation, name: str, browsable: bool) -> None:
+def thresholds(evaluation: Evaluation, name: str) -> None:
     """Margins and the threshold slider; moving it redraws this alone."""
     with ui.show_errors():
-        threshold_section(evaluation, name, browsable)
+        threshold_section(evaluation, name)
 
 
-def threshold_section(evaluation: Evaluation, name: str, browsable: bool) -> None:
+def threshold_section(evaluation: Evaluation, name: str) -> None:
     """What each threshold would select."""
     st.header("Margins, and what a threshold selects", anchor=False)
     top = float(evaluation.matches.margin.max())
@@ -143,8 +130,7 @@ def threshold_section(evaluation: Evaluation, name: str, browsable: bool) -> Non
         ui.chart(margins, "Histogram of margins, right and wrong matchings stacked.", "margins")
     with right:
         ui.chart(steps, "Coverage and precision over the threshold.", "threshold")
-    if browsable:
-        selected_groups(evaluation, tau)
+    selected_groups(evaluation, tau)
     marked = {
         key: lambda figure=figure: figures.with_threshold_line(figure, tau) for key, figure in lines.items()
     }
@@ -220,7 +206,7 @@ def selected_line(evaluation: Evaluation, tau: float) -> str:
     return f"{start}; **{int(values.sum())} of them matched correctly**: precision {metric_line(precision)}."
 
 
-def slices(evaluation: Evaluation, browsable: bool) -> None:
+def slices(evaluation: Evaluation) -> None:
     """The main metrics for every value of a tag; a click on a row opens its groups."""
     tags = evaluation.tags
     names = [] if tags is None else [str(c) for c in tags.columns if 2 <= tags[c].nunique() <= MAX_SLICES]
@@ -245,9 +231,6 @@ def slices(evaluation: Evaluation, browsable: bool) -> None:
             columns[f"{name} ties"] = st.column_config.NumberColumn("tied", width="small")
         rows.append(row)
     table = pd.DataFrame(rows)
-    if not browsable:
-        st.dataframe(table, hide_index=True, column_config=columns)
-        return
     key = f"slices-{tag}"
 
     def choose() -> None:
@@ -269,31 +252,13 @@ def page(selection: ui.Selection) -> None:
     if asked is not None:
         st.session_state.update(asked)
         ui.switch_page(GROUPS_PAGE, asked)
-    try:
-        uploaded = upload()
-    except InputError as error:
-        st.error(escape_markdown(public_mode.shown(str(error))), icon=":material/error:")
-        uploaded = st.session_state.get("upload")
-    if uploaded is None:
-        evaluation, name = ui.evaluate(selection), selection.benchmark.replace("/", "-")
-    else:
-        evaluation, name = uploaded.evaluation, "upload"
-        m, k = evaluation.shape
-        truth = (
-            "with ground truth"
-            if evaluation.truth_given
-            else "**no ground truth in the file: image i is assumed to belong to caption i**"
-        )
-        st.info(
-            f"Showing {escape_markdown(uploaded.name)}: {len(evaluation.ids)} groups of {m}×{k}, {truth}.",
-            icon=":material/upload_file:",
-        )
-    browsable = uploaded is None  # a file of scores has no images to show
+    upload(selection)
+    evaluation, name = ui.evaluate(selection), selection.benchmark.replace("/", "-")
     show_left_out(evaluation)
     cards(evaluation)
     left, right = st.columns(2, gap="large")
     with left:
-        outcome_table(evaluation, browsable)
+        outcome_table(evaluation)
     with right:
         data = figures.bars_data({name: evaluation.metrics}, list(evaluation.outcomes))
         bars = ui.cached_on(evaluation, f"bars of {name}", lambda: figures.bars_figure(data, 320))
@@ -302,15 +267,15 @@ def page(selection: ui.Selection) -> None:
             "All group metrics as bars with intervals and chance levels; the cards above say the same.",
             "metrics",
         )
-    thresholds(evaluation, name, browsable)
-    slices(evaluation, browsable)
+    thresholds(evaluation, name)
+    slices(evaluation)
     with st.container(horizontal=True):
         st.download_button(
             "groups.csv", lambda: evaluation.table().to_csv(index=False).encode(), "groups.csv", "text/csv",
             on_click="ignore", icon=":material/table:", help="One row per group: verdicts, induced matching, margin.",
         )  # fmt: skip
         ui.export_section(f"matching-{name}", None, {"metrics": bars})
-    ui.cite(None if uploaded else selection.groups)
+    ui.cite(selection.groups)
 
 
 selection = ui.open_page("Matching", LEAD)

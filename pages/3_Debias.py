@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 import ui
+from core.groups import GroupSet
 from ui import debias, debias_alpha, debias_views
 
 LEAD = (
@@ -23,7 +24,7 @@ ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = (
 )
 
 
-def page(selection: ui.Selection) -> None:
+def page(selection: ui.Selection | None) -> None:
     view = st.segmented_control(
         "View",
         VIEWS,
@@ -33,18 +34,37 @@ def page(selection: ui.Selection) -> None:
         required=True,
         label_visibility="collapsed",
     )
-    groups = selection.selected_groups
-    if view in (TRAINSET, RETRIEVAL):
-        st.caption("These results are shipped with Crossmatch; the sidebar's selection does not change them.")
-    if view == TRAINSET:
-        debias_views.trainset_view()
-    elif view == RETRIEVAL:
-        debias_views.retrieval_view()
-    elif view == BLIND:
-        debias_views.blind_view(selection)
+    if selection is None:
+        (debias_views.trainset_view if view == TRAINSET else debias_views.retrieval_view)()
+        ui.cite(None, ("VGPT",))
+        return
+    if view == BLIND:
+        blind(selection)
+    elif selection.file:
+        file_debiased(selection, view or ALPHA)
     else:
         debiased(selection, view or ALPHA)
-    ui.cite(groups, ("VGPT",))
+    ui.cite(selection.selected_groups, ("VGPT",))
+
+
+def blind(selection: ui.Selection) -> None:
+    """What a text-only model makes of the captions; a file has none."""
+    if selection.is_file:
+        line = f"A text-only model reads captions, and {selection.groups.title} has none."
+        ui.offer_nearest(line, "Show its metrics on Matching", "pages/2_Matching.py", {})
+    else:
+        debias_views.blind_view(selection)
+
+
+def file_debiased(selection: ui.Selection, view: str) -> None:
+    """The views of a file of log P(t | image) with its language prior."""
+    if view == WORDS:
+        line = "Words are scored by a captioner that is shown the image; a file holds the scores of whole captions."
+        ui.offer_nearest(line, f"Show {debias.CAPTIONER}", "pages/3_Debias.py", debias.captioner_state())
+        return
+    inputs = debias.file_inputs(selection)
+    if inputs is not None:
+        debiased_views(inputs, selection.selected_groups, view)
 
 
 def debiased(selection: ui.Selection, view: str) -> None:
@@ -54,6 +74,10 @@ def debiased(selection: ui.Selection, view: str) -> None:
         debias_views.tokens_view(model, groups)
         return
     inputs = debias.debias_inputs(selection, model, *debias.pick_prior(selection.benchmark))
+    debiased_views(inputs, groups, view)
+
+
+def debiased_views(inputs: debias.DebiasInputs, groups: GroupSet, view: str) -> None:
     if view == PRIOR:
         debias_views.prior_view(inputs)
     elif view == SAMPLES:
@@ -63,6 +87,10 @@ def debiased(selection: ui.Selection, view: str) -> None:
         debias_alpha.protocol(inputs.study)
 
 
-selection = ui.open_page("Debias", LEAD)
+asked = st.session_state.get("view", st.query_params.get("view", ALPHA))
+shipped = "Shipped results, which no selection changes" if asked in (TRAINSET, RETRIEVAL) else ""
+selection = ui.open_page(
+    "Debias", LEAD, instead=shipped, nearest_model=None if asked == BLIND else debias.nearest_captioner
+)
 with ui.show_errors():
     page(selection)

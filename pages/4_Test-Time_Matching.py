@@ -80,7 +80,7 @@ def choose(store: RunStore, shown: str) -> None:
         )
 
 
-def page(selection: ui.Selection, store: RunStore, shown: str) -> None:
+def page(selection: ui.Selection | None, store: RunStore, shown: str) -> None:
     if st.session_state.pop("lost_run", False):
         st.warning(
             "The run of this link is not on this machine; it may have been deleted.",
@@ -88,7 +88,7 @@ def page(selection: ui.Selection, store: RunStore, shown: str) -> None:
         )
     runs.open_run(shown)
     choose(store, shown)
-    if shown == runs.NEW:
+    if selection is not None:
         configure(selection, store)
         ui.cite(selection.groups)
         return
@@ -100,6 +100,6 @@ def page(selection: ui.Selection, store: RunStore, shown: str) -> None:
 with ui.show_errors():  # a store of a newer version, say
     store = ui.VisitorStore()
     shown = runs.open_run_id(store)
-selection = ui.open_page("Test-time matching", LEAD, line=runs.settings_line(store, shown))
+selection = ui.open_page("Test-time matching", LEAD, instead=runs.settings_line(store, shown))
 with ui.show_errors():
     page(selection, store, shown)

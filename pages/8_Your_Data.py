@@ -20,20 +20,30 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.scorers import plugins
 from core.scoring.scores import ScoreCache
-from core.teaching.single_group import holds_embeddings
 from ui import import_workbench
-from ui.uploads import evaluate_upload, show_left_out
+from ui.uploads import (
+    BESIDE,
+    FORMATS,
+    PREFIX,
+    new_upload,
+    pick_shape,
+    put_beside,
+    show_left_out,
+    stored_upload,
+    upload_evaluation,
+    upload_names,
+    upload_store,
+)
 
 LEAD = (
     "Add images and captions, a data set from the Hugging Face hub, scores, embeddings, a model or a scorer. "
     "Everything is checked before use, and no uploaded file is ever run."
 )
 HOSTED = (
-    "This is a public server, so nothing is stored: evaluate a score or embeddings file below, or install "
-    "Crossmatch on your own machine to add images and models."
+    "This is a public server: it takes files of scores or embeddings, for you alone. Install Crossmatch on your own "
+    "machine to add images and models."
 )
 UPLOAD_MB = 500
-SHAPES = ("2x2", "1x2", "1x4", "1x5", "2x4", "3x3")
 
 
 # --- images and captions ---------------------------------------------------------------------------------------------
@@ -153,44 +163,77 @@ def listed(name: str) -> list:
 
 
 def scores() -> None:
-    st.caption(
-        "CSV and Parquet: `group,image,caption,score`, optional `match`; JSON lines: `c0_i0`, `c1_i0`, ...; NPZ: "
-        "`scores` of shape (groups, images, captions), or `img` and `cap` for embeddings."
-    )
-    upload = st.file_uploader(
-        "A score file or an embeddings file",
-        type=["csv", "parquet", "jsonl", "npz"],
-        key="scores_upload",
-        max_upload_size=public_mode.upload_megabytes(UPLOAD_MB),
-    )
-    if upload is None:
+    st.caption(FORMATS)
+    if public_mode.is_public():
+        st.caption(f"A file is deleted when nobody has used it for {public_mode.UPLOAD_HOURS} hours.")
+    entry = new_upload("scores_upload", megabytes=UPLOAD_MB)
+    if entry is not None:
+        ui.select(set=entry, shape=stored_upload(entry).shape, tag=[])
+    entries = upload_names()
+    if not entries:
         return
-    found = evaluate_upload(upload, asked_shape(upload.name, upload.getvalue())).evaluation
-    st.success(f"{len(found.scores)} groups of {'×'.join(map(str, found.shape))}.", icon=":material/check:")
-    if not found.truth_given:
+    entry = st.selectbox("File", entries, key="set", bind="query-params")
+    file_section(entry)
+
+
+def file_section(entry: str) -> None:
+    """A stored file: what it holds, what belongs to it, and the pages that use it."""
+    evaluation, name = upload_evaluation(entry, pick_shape(entry)), entry.removeprefix(PREFIX)
+    shape = "×".join(map(str, evaluation.shape))
+    st.success(f"{len(evaluation.scores)} groups of {shape}.", icon=":material/check:")
+    if not evaluation.truth_given:
         st.info(
             "The file has no ground truth: image i is assumed to belong to caption i.", icon=":material/info:"
         )
-    show_left_out(found)
-    names = metrics.yes_or_no(found.outcomes)
-    for column, name in zip(st.columns(len(names)), names, strict=True):
+    show_left_out(evaluation)
+    names = metrics.yes_or_no(evaluation.outcomes)
+    for column, metric in zip(st.columns(len(names)), names, strict=True):
         with column:
-            ui.metric_card(name, found.metrics[name])
-    figure = figures.margins_figure(figures.margins_data(found.matches, found.outcomes[metrics.GROUP_MATCH]))
+            ui.metric_card(metric, evaluation.metrics[metric])
+    links(entry)
+    beside(entry)
+    st.button(f"Remove {name}", on_click=remove_file, args=(entry,), icon=":material/delete:")
+    figure = figures.margins_figure(
+        figures.margins_data(evaluation.matches, evaluation.outcomes[metrics.GROUP_MATCH])
+    )
     ui.chart(figure, "Margins of right and wrong matchings", key="your-margins")
-    ui.export_section("your-scores", ui.cached_on(found, "table", found.table), {"margins": figure})
-    st.page_link(
-        "pages/2_Matching.py", label="Thresholds and more, on Matching", icon=":material/join_inner:"
+    ui.export_section("your-scores", ui.cached_on(evaluation, "table", evaluation.table), {"margins": figure})
+
+
+def links(entry: str) -> None:
+    """The pages that can use a file; each opens with it selected."""
+    pages = {
+        "Matching: metrics, thresholds, tags": ("pages/2_Matching.py", ":material/join_inner:"),
+        "Groups one by one": ("pages/1_Groups.py", ":material/grid_view:"),
+        "Compare with another file": ("pages/6_Compare.py", ":material/compare:"),
+        "Remove a language prior": ("pages/3_Debias.py", ":material/balance:"),
+    }
+    if stored_upload(entry).shape and not public_mode.is_public():
+        pages["Adapt at test time"] = ("pages/4_Test-Time_Matching.py", ":material/trending_up:")
+    with st.container(horizontal=True):
+        for label, (page, icon) in pages.items():
+            ui.page_button(label, page, {"set": entry, "tag": [], "group": None}, icon=icon)
+    st.caption(
+        "To see its scores with images and captions, or beside a model's, select the benchmark that it was made on, "
+        "and this file as the model."
     )
 
 
-def asked_shape(name: str, content: bytes) -> str:
-    """The shape of the groups, asked for where a file of embeddings does not say."""
-    if not holds_embeddings(name, content):
-        return ""
-    return st.selectbox(
-        "Shape of the groups (images x captions)", SHAPES, key="emb_shape", bind="query-params"
-    )
+def beside(entry: str) -> None:
+    """Tags and a language prior for a file's groups."""
+    with st.expander("Add tags or a language prior", icon=":material/sell:"):
+        for what in BESIDE:
+            there = stored_upload(entry).beside(what)
+            if there is not None:
+                st.caption(escape_markdown(f"{what.capitalize()}: {there[0]}"))
+            if put_beside(entry, what):
+                st.rerun()
+
+
+def remove_file(entry: str) -> None:
+    upload_store().remove(entry.removeprefix(PREFIX))
+    st.session_state.pop("set", None)
+    st.session_state.get("selected", {}).pop("set", None)
 
 
 # --- models and scorers ----------------------------------------------------------------------------------------------

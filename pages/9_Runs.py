@@ -33,6 +33,7 @@ COMPARABLE = (
     "benchmark",
     "split",
     "groups",
+    "tags",
     "embeddings",
 )  # with these in common, two runs have the same groups
 

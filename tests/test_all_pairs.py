@@ -201,7 +201,7 @@ def test_a_file_is_measured_once_and_not_again_at_every_touch(open_page, monkeyp
     test = fine(test.get("file_uploader")[0].upload("e.npz", ones(40)).run())
     fine(fine(test.run()).run())
     assert counted == ["e.npz"]
-    test.selectbox(key="emb_shape").set_value("1x2").run()  # another shape is another question
+    test.selectbox(key="shape").set_value("1x2").run()  # another shape is another question
     assert counted == ["e.npz"] * 2 and "cannot form groups of 1 images" in test.error[0].value
 
 

@@ -185,7 +185,8 @@ def test_samples_and_training_set_show_what_was_measured(app):
 def test_retrieval_shows_the_alpha_that_other_images_chose(app):
     stored = json.loads((ROOT / "assets/results/alpha_retrieval.json").read_text())
     test = app(view="retrieval")
-    assert "the sidebar's selection does not change them" in text(test)
+    assert "Shipped results, which no selection changes" in text(test)
+    assert not list(test.sidebar.selectbox) and "groups of" not in text(test)  # they show no selection
     table = test.dataframe[0].value.set_index("")
     row = stored["from_validation"]["metrics"]["image_to_text_r1"]
     shown = table.loc["α from the validation split"]
@@ -196,5 +197,9 @@ def test_retrieval_shows_the_alpha_that_other_images_chose(app):
 
 def test_a_model_without_likelihoods_is_replaced_by_the_captioner_and_told(app, scored):
     test = app(model="builtin/clip")
-    assert "is scored by ITCScore" in text(test) and MODEL in text(test)
+    said = text(test).replace("\\", "")
+    assert "is scored by ITCScore" in said and f"{MODEL} is selected on this page" in said
+    assert test.selectbox(key="model").value == MODEL  # what the page shows is what the sidebar says
+    assert test.switch_page("pages/2_Matching.py").run().selectbox(key="model").value == "builtin/clip"
+    test = app(model="builtin/clip")
     assert shown(test) == expected(scored[1][SET], 0.0)

@@ -11,6 +11,7 @@ from core.metrics.groups import METRICS, headline_metrics
 from core.runs import engine
 from core.runs.store import RunStore
 from core.ttm import seeds
+from core.ttm.run import adaptation
 
 TTM, GROUPS = "pages/4_Test-Time_Matching.py", "pages/1_Groups.py"
 
@@ -174,8 +175,7 @@ def test_another_model_or_set_brings_the_preset_that_suits_it(app):
 
 
 def test_an_embeddings_file_is_adapted_by_the_mouse_alone(app, started):
-    test = app(TTM, set=SET, method="SimpleMatch", source="embeddings file")
-    assert "Choose a file" in text(test)
+    test = app(TTM, set=SET, method="SimpleMatch")
     rng, data = np.random.default_rng(0), io.BytesIO()
     rows = rng.normal(size=(40, 8))
     np.savez(data, img=rows, cap=rows + rng.normal(size=rows.shape))
@@ -187,6 +187,30 @@ def test_an_embeddings_file_is_adapted_by_the_mouse_alone(app, started):
     run = RunStore().get(started[0])
     assert run.config["benchmark"] == "my-features.npz" and run.config["shape"] == "2x2"
     assert run.config["preset"] == "simplematch/embeddings"
+    assert "groups" not in run.config or run.config["groups"] is None  # all of them
+
+
+def test_of_400_uploaded_groups_none_is_left_out_after_a_benchmark_of_300(app):
+    """The number of groups of the set that was selected before stayed in the form."""
+    test = app(TTM, set=SET, method="SimpleMatch")
+    rows, data = np.random.default_rng(0).normal(size=(800, 4)), io.BytesIO()
+    np.savez(data, img=rows, cap=rows)
+    test.get("file_uploader")[0].upload("many.npz", data.getvalue())
+    fine(test.run())
+    assert "induced matchings of **400** groups" in text(test)
+
+
+def test_a_run_takes_the_groups_with_the_selected_tags(app, started):
+    """The header said 150 groups, and the run took all 300."""
+    tag = "relation: left of"
+    test = app(TTM, set=SET, tag=tag)
+    count = next(part for part in text(test).split(" · ") if " groups of" in part).split()[0]
+    fine(button(test, "Start the run").click().run())
+    run = RunStore().get(started[0])
+    assert run.config["tags"] == [tag] and int(count) < 300
+    groups = adaptation(run.config).load_groups()
+    assert len(groups) == int(count) and {group.tags["relation"] for group in groups} == {"left of"}
+    assert f"only {tag}" in adaptation(run.config).describe()
 
 
 @pytest.mark.parametrize("run", ["20200101-000000000-abcdef", "g-00000000", "../../etc"])
@@ -280,7 +304,7 @@ def test_the_adapted_model_is_used_on_every_page(app, made):  # noqa: F811
     test = app(TTM, run=made.seeds[1])
     state = button(test, "Use this model on every page").click().run().session_state
     assert state["model"] == f"run/{made.seeds[1]}" and state["set"] == SET
-    assert state["kept"]["model"] == f"run/{made.seeds[1]}"
+    assert state["selected"]["model"] == f"run/{made.seeds[1]}"
 
 
 def test_a_model_is_pushed_only_on_request_and_the_token_is_kept_nowhere(app, made, monkeypatch):  # noqa: F811
@@ -315,8 +339,7 @@ def test_one_take_away_with_names_of_their_own(app, made):  # noqa: F811
 
 def test_in_public_mode_nobody_uploads_or_types_a_token(app, made, monkeypatch):  # noqa: F811
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
-    form = app(TTM, set=SET)
-    assert form.segmented_control(key="source").options == ["benchmark and model"]
+    assert not app(TTM, set=SET).get("file_uploader")
     shown = app(TTM, run=made.seeds[0])
     assert "The adapted model" in text(shown)
     assert not [t for t in shown.text_input if t.label.startswith("Your token")]

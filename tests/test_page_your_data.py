@@ -190,4 +190,4 @@ def test_in_public_mode_nothing_is_stored_and_no_folder_of_the_server_is_read(ap
         test = app(PAGE, way=way)
         assert "public server" in text(test)
         assert not test.text_input
-        assert [u.label for u in test.get("file_uploader")] == ["A score file or an embeddings file"]
+        assert [u.label for u in test.get("file_uploader")] == ["File of scores or embeddings"]

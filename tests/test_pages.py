@@ -194,6 +194,10 @@ def test_the_groups_of_a_bar_are_those_that_the_histogram_counts():
     assert page["groups_of_bar"](found, ui.ChartPoint(-1.0, 1.0, "= tie")) == {"verdict": ["tied"]}
 
 
+def plain(test):
+    return text(test).replace("\\", "")
+
+
 def upload(test, name, data):
     test.get("file_uploader")[0].upload(name, data)
     return test.run()
@@ -208,8 +212,8 @@ def test_an_uploaded_score_file_is_measured_and_its_missing_truth_is_said(app):
     rows = ["group,image,caption,score"]
     rows += [f"{g},{i},{j},{2 if i == j else g % 3}" for g in range(6) for i in range(2) for j in range(2)]
     test = fine(upload(app(MATCHING), "mine.csv", "\n".join(rows).encode()))
-    assert "mine\\.csv" in text(test) and "no ground truth in the file" in text(test)
-    assert not [t for t in test.text_input if t.key == "upload_shape"]  # the file says it
+    assert "mine.csv (your file)" in plain(test) and "The file has no ground truth" in text(test)
+    assert not [box for box in test.selectbox if box.key == "shape"]  # the file says it
     # the others score g % 3: 2 in groups 2 and 5, which tie; 0 or 1 elsewhere: 4 of 6 right
     assert next(m.value for m in test.metric if m.label == "GroupMatch") == "66.7 %"
     fine(button(test, "Back to the benchmark").click().run())
@@ -218,12 +222,14 @@ def test_an_uploaded_score_file_is_measured_and_its_missing_truth_is_said(app):
 
 def test_uploaded_embeddings_bring_retrieval_along(app, tmp_path):
     rng = np.random.default_rng(0)
-    images = rng.normal(size=(20, 8))
+    images = rng.normal(size=(18, 8))
     test = fine(upload(app(MATCHING), "e.npz", npz(tmp_path, img=images, cap=images + 0.01)))
     assert next(m.value for m in test.metric if m.label == "Image to text R@1") == "100.0 %"
-    assert "10 of 10" in text(test)
-    fine(test.text_input(key="upload_shape").set_value("5x5").run())
-    assert "4 of 4" in text(test)
+    assert "9 of 9" in text(test)
+    fine(test.selectbox(key="shape").set_value("3x3").run())
+    assert "6 of 6" in text(test)
+    reloaded = app(MATCHING, set="upload/e.npz", shape="6x6")
+    assert "3 of 3" in text(reloaded) and "3 groups of 6×6" in plain(reloaded)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import streamlit as st
 
 from core.base import public_mode
@@ -15,9 +16,12 @@ from core.figures.tokens import TokenView, token_view
 from core.scorers.score_kinds import KINDS
 from core.scoring.load import scorer_key, scorer_kind, scorer_names
 from core.scoring.scores import ScoreCache
+from ui.cached import cached_on
 from ui.fields import number
 from ui.formatting import progress
 from ui.loaders import LazyScorer, evaluate, model_source
+from ui.selection import NearestModel, last_benchmark, offer_nearest
+from ui.uploads import PREFIX, PRIOR, is_upload, put_beside, stored_upload, upload_prior
 
 if TYPE_CHECKING:
     from core.groups import ImageRef
@@ -36,22 +40,68 @@ class DebiasInputs(NamedTuple):
     prior: Prior
 
 
+def nearest_captioner(model: str) -> NearestModel:
+    """The model where it gives log P(t | image), else the built-in captioner and why."""
+    if is_upload(model):
+        return NearestModel(model)
+    try:
+        kind = KINDS[scorer_kind(model_source(model))]
+    except InputError:  # the page says what is wrong with it
+        return NearestModel(model)
+    if (kind.log_prob and kind.reads_image) or CAPTIONER not in scorer_names():
+        return NearestModel(model)
+    return NearestModel(
+        CAPTIONER,
+        f"{model} is scored by {kind.label}, not by log P(caption | image), so it has no language prior to remove. "
+        f"{CAPTIONER} is selected on this page.",
+    )
+
+
 def captioner(selection: Selection) -> str:
-    """The selected model where it gives log P(t | image), else the built-in captioner, and the page says so."""
+    """The selected model, which gives log P(t | image)."""
     kind = KINDS[scorer_kind(model_source(selection.model))]
-    if kind.log_prob and kind.reads_image:
-        return selection.model
-    if CAPTIONER not in scorer_names():
+    if not (kind.log_prob and kind.reads_image):
         raise InputError(
             f"{selection.model} is scored by {kind.label}, not by log P(t | image), and no captioner is built in: "
             "choose one, such as Salesforce/blip-image-captioning-base."
         )
-    st.info(
-        f"{escape_markdown(selection.model)} is scored by {kind.label}, not by log P(caption | image), so it has no "
-        f"language prior to remove. This page shows **{CAPTIONER}** instead.",
-        icon=":material/swap_horiz:",
+    return selection.model
+
+
+def captioner_state() -> dict[str, str]:
+    """The built-in captioner on the benchmark that was selected last."""
+    return {"set": last_benchmark(), "model": CAPTIONER}
+
+
+def file_inputs(selection: Selection) -> DebiasInputs | None:
+    """The scores of a file and the prior beside it; without one, the field for it and None."""
+    entry = str(selection.file)
+    evaluation = evaluate(selection.without_tags())
+    found = upload_prior(entry, evaluation)
+    if found is None:
+        name = entry.removeprefix(PREFIX)
+        offer_nearest(
+            f"Alpha takes log P(t) out of log P(t | image). If {name} holds log P(t | image), add log P(t) beside it.",
+            "Show its metrics on Matching",
+            "pages/2_Matching.py",
+            {},
+        )
+        if put_beside(entry, PRIOR):
+            st.rerun()
+        return None
+    name, values = found
+    n, k = values.shape
+    prior = Prior(values, "file", f"your file {name}", None, np.arange(n * k).reshape(n, k))
+    if not selection.mask.all():
+        prior = prior._replace(
+            values=values[selection.mask], caption_index=prior.caption_index[selection.mask]
+        )
+        evaluation = evaluate(selection)
+    st.caption(escape_markdown(f"log P(t): {prior.line}. The scores are taken to be log P(t | image)."))
+    make = lambda: AlphaStudy(  # noqa: E731
+        evaluation.scores, prior.values, evaluation.truth, list(evaluation.ids)
     )
-    return CAPTIONER
+    return DebiasInputs(entry, cached_on(evaluation, stored_upload(entry).version, make), prior)
 
 
 def pick_prior(benchmark: str) -> tuple[str, int | None]:

@@ -178,7 +178,7 @@ def samples_view(inputs: DebiasInputs) -> None:
         sizes = inputs.study.stability(samples, inputs.prior.caption_index)
         _draw_stability({_SAMPLED_FROM[inputs.prior.kind]: sizes}, "live")
     else:
-        st.caption("To see this figure for this set, choose 10 or more images above, such as 30.")
+        st.caption("To see this figure for this set, sample the prior from 10 or more images, such as 30.")
     paper = reference("VGPT", "Table 6")
     with st.expander("The paper's numbers (Table 6, BLIP on Winoground)"):
         st.dataframe(paper[["method", "metric", "value", "std"]], hide_index=True)

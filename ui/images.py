@@ -7,6 +7,7 @@ from html import escape
 
 import streamlit as st
 
+from core.datasets.embeddings import RowImage
 from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import Group, ImageRef
@@ -33,6 +34,8 @@ def enlargeable_image(image: ImageRef, description: str, size: int = _SHOWN) -> 
 
     description : what the image shows and where it belongs; the button's name, and the text below the large image.
     """
+    if isinstance(image, RowImage):  # of an uploaded file
+        return f'<span class="cm-none">{escape(image.key)}</span>'
     st.session_state.setdefault("drawn_images", {})[image.key] = image
     return (
         f'<button type="button" class="cm-zoom" data-image="{image.key}" title="Enlarge">'

@@ -16,14 +16,17 @@ from core.base.errors import InputError
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
+from core.metrics.paired import on_groups
 from core.runs.models import run_source
 from core.scoring import load as scorers
 from core.scoring.load import scorer_key, scorer_kind, scorer_names
 from core.scoring.scores import ScoreCache, score_all, score_groups
 from core.ttm.defaults import full_name
 from ui import endpoint
+from ui.cached import cached_on
 from ui.compute_queue import queued
 from ui.formatting import progress
+from ui.uploads import is_upload, upload_evaluation
 
 if TYPE_CHECKING:
     from ui.selection import Selection
@@ -46,11 +49,19 @@ def scorer_list() -> dict[str, str]:
 
 
 def evaluate(selection: Selection, model: str | None = None) -> Evaluation:
-    """The selected model's (or another one's) evaluation on the selected groups: from memory, the score cache, or the
-    model itself."""
-    name = public_mode.check_model(model or selection.model, scorer_list())
+    """The selected model's (or another one's, or a file's) evaluation on the selected groups: from memory, the score
+    cache, or the model itself."""
+    name = model or selection.model
     if not selection.mask.any():
         raise InputError("No group has all of these tags; remove one from the sidebar's filter.")
+    if is_upload(name):
+        return _of_file(selection, name)
+    if selection.is_file:
+        raise InputError(
+            f"{name} scores images and captions, and {selection.groups.title} has neither: select the benchmark that "
+            "the file was made on, and the file as its model."
+        )
+    name = public_mode.check_model(name, scorer_list())
     if name.startswith(endpoint.PREFIX):
         evaluation = endpoint.served_evaluation(name, selection.groups)
         return evaluation if selection.mask.all() else evaluation.select(selection.mask)
@@ -60,6 +71,18 @@ def evaluate(selection: Selection, model: str | None = None) -> Evaluation:
     if selection.mask.all():
         return evaluation
     return _filter((*key, selection.tags), evaluation, selection.mask)
+
+
+def _of_file(selection: Selection, entry: str) -> Evaluation:
+    """A file's scores of the selected groups, in their order; InputError where it has others, or another truth."""
+    groups = selection.groups
+    found = upload_evaluation(entry, "x".join(map(str, groups.shape)))
+    if entry != selection.benchmark:
+        whole = found
+        found = cached_on(whole, groups.name, lambda: on_groups(whole, groups.ids, groups.truth))
+    if selection.mask.all():
+        return found
+    return cached_on(found, selection.tags, lambda: found.select(selection.mask))
 
 
 class LazyScorer(scorers.LazyScorer):

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import streamlit as st
 
-from core.base.errors import InputError, unknown_name
+from core.base.errors import InputError
 from core.base.interrupt import interruptible
 from core.base.public_mode import is_public, shown
 from core.figures.text import escape_markdown
+from core.scorers.vocabulary import vocabulary_note
+from ui.cached import cached_on
+from ui.history import tidy_history
 from ui.images import enlarge_on_click, forget_images
+from ui.loaders import model_source
 from ui.old_links import read_old_links
 from ui.selection import (
+    NearestModel,
     Selection,
     available_splits,
     benchmarks,
     model_names,
     pick_selection,
+    read_history,
     restore_carried_state,
-    restore_selection,
+    shared_parameters,
+    warn_unknown,
 )
+from ui.uploads import is_upload, not_stored, upload_evaluation, upload_names
 
 log = logging.getLogger("crossmatch.pages")
 
@@ -40,50 +48,92 @@ PAGES = {
     "pages/8_Your_Data.py": ("Your data", ":material/add_photo_alternate:"),
     "pages/9_Runs.py": ("Runs", ":material/list_alt:"),
 }
+WITH_SELECTION = tuple(PAGES)[2:6] + ("pages/6_Compare.py",)  # pages that show it
 STYLE = Path(__file__).parent.parent / ".streamlit"
 
 
-def open_page(title: str, lead: str = "", pick: bool = True, line: str = "") -> Selection | None:
+def open_page(
+    title: str,
+    lead: str = "",
+    pick: bool = True,
+    instead: str = "",
+    nearest_model: Callable[[str], NearestModel] | None = None,
+) -> Selection | None:
     """Open a page: browser title, look, navigation, heading and, with `pick`, the shared selection.
 
-    line : what the page shows, where that is not the selection (an opened run).
+    instead : what the page shows in place of the selection, in one line (an opened run, shipped results); the sidebar
+    then shows this line alone, and None is returned. nearest_model : of a page that cannot use every model, as in
+    `ui.selection.pick_selection`.
     """
     name = "Crossmatch" if title == "Crossmatch" else f"{title} · Crossmatch"
     st.set_page_config(page_title=name, page_icon=str(STYLE / "icon.svg"), layout="wide")
     st.html(STYLE / "style.css")
     st.logo(str(STYLE / "logo.svg"), size="large")
-    if pick:
+    if pick and not instead:
         # The sidebar opens with the page, not later beside what is drawn already.
         st.sidebar.container(key="sidebar-title").html('<h2 class="cm-hidden">Selection</h2>')
     forget_images()
+    selected = shared_parameters()
     wide = st.container(key="nav", horizontal=True, gap="xxsmall")
     narrow = st.popover(
         "Menu", icon=":material/menu:", key="menu"
     )  # on a phone; the style shows one of the two
     for place in (wide, narrow):
         for page, (label, icon) in PAGES.items():
-            place.page_link(page, label=label, icon=icon)
+            parameters = selected if page in WITH_SELECTION else None
+            place.page_link(page, label=label, icon=icon, query_params=parameters)
     with wide:
         enlarge_on_click()
+        tidy_history()
     st.title(title, anchor=False)
+    read_history()
     read_old_links()
     restore_carried_state()
     if lead:
         st.markdown(lead)
-    if not pick:
+    if instead:
+        st.sidebar.caption(escape_markdown(instead))
+        st.caption(escape_markdown(instead))
+    if instead or not pick:
+        st.session_state["picked_on"] = None
         return None
     with show_errors():
-        restore_selection(title)
-        choices = [("set", "benchmark", benchmarks()), ("split", "split", available_splits())]
-        if is_public():  # elsewhere the widget takes any name, and says what is wrong with it
-            choices.append(("model", "model", model_names()))
-        for key, kind, known in choices:
-            asked = st.query_params.get(key)  # the widget falls back by itself
-            if asked is not None and asked not in known:
-                st.warning(escape_markdown(str(unknown_name(kind, asked, known))), icon=":material/link_off:")
-        selection = pick_selection()
-    st.caption(escape_markdown(line or selection.description))
+        _warn_unknown_selection()
+        selection = pick_selection(title, nearest_model)
+        notes = _notes(selection)
+    st.caption(escape_markdown(selection.description))
+    for note in notes:
+        st.info(escape_markdown(note), icon=":material/info:")
     return selection
+
+
+def _notes(selection: Selection) -> list[str]:
+    """What to know before any number: a file's assumed truth, words that a built-in model does not know."""
+    if selection.file:
+        if upload_evaluation(selection.file, "x".join(map(str, selection.groups.shape))).truth_given:
+            return []
+        return ["The file has no ground truth: image i is assumed to belong to caption i."]
+    groups, name, source = selection.groups, selection.model, model_source(selection.model)
+
+    def note() -> str | None:
+        return vocabulary_note(
+            name, source, selection.benchmark, (c for group in groups for c in group.captions)
+        )
+
+    found = cached_on(groups, ("vocabulary", name), note)
+    return [] if found is None else [found]
+
+
+def _warn_unknown_selection() -> None:
+    """Say which names of the address are unknown; the fields fall back to their defaults by themselves."""
+    files, asked = upload_names(), st.query_params.get("set", "")
+    if is_upload(asked) and asked not in files:
+        st.warning(escape_markdown(str(not_stored(asked))), icon=":material/link_off:")
+    else:
+        warn_unknown("set", "benchmark", [*benchmarks(), *files])
+    warn_unknown("split", "split", available_splits())
+    if is_public():  # elsewhere the field takes any name, and says what is wrong with it
+        warn_unknown("model", "model", [*model_names(), *files])
 
 
 def _check_rerun() -> None:

@@ -1,18 +1,20 @@
-"""The one selection of all pages: benchmark, split, shape, model and tags, in the sidebar and in the address."""
+"""The one selection of all pages: benchmark or file, split, shape, model, tags; in the sidebar and in the address."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core import datasets
-from core.base.errors import InputError
+from core.base.errors import InputError, unknown_name
 from core.base.public_mode import is_public
+from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics import group_filters
 from core.runs.models import run_model
@@ -21,15 +23,28 @@ from core.scorers.score_kinds import KINDS
 from core.scoring.load import builtin_models
 from ui.cached import cached_on
 from ui.loaders import load_groups, scorer_list
+from ui.uploads import PREFIX, is_upload, pick_shape, upload_groups, upload_names
 from ui.visitor import VisitorStore
 
 _SPLITS = ("test", "validation", "train")  # scores of the built-in models ship for the first
 # The sidebar's parameters; bound to the address, so every link carries them.
 _SHARED = ("set", "split", "shape", "model", "tag")
+_OF_BENCHMARKS = ("split", "model")  # a file has neither
+
+
+class NearestModel(NamedTuple):
+    """The model that a page can use where it cannot use the selected one, and why in one line; "" where it can."""
+
+    name: str
+    why: str = ""
 
 
 class Selection(NamedTuple):
-    """What the sidebar has selected; `groups` are of one shape, with images."""
+    """What the sidebar has selected; `groups` are of one shape.
+
+    A file takes the place of a benchmark (`upload/NAME`; its groups have neither images nor captions, and `model` is
+    the file as well) or of a model, whose scores of the benchmark it then holds.
+    """
 
     benchmark: str
     split: str
@@ -44,13 +59,35 @@ class Selection(NamedTuple):
         return self.groups if self.mask.all() else self.groups.select(self.mask)
 
     @property
+    def is_file(self) -> bool:
+        """Whether a file is selected in place of a benchmark."""
+        return is_upload(self.benchmark)
+
+    @property
+    def file(self) -> str | None:
+        """The file that the scores are from, as an entry of the selection; None where a model gives them."""
+        return self.model if is_upload(self.model) else None
+
+    @property
     def description(self) -> str:
         """The selection in one line."""
         m, k = self.groups.shape
         tags = f" · only {', '.join(self.tags)}" if self.tags else ""
+        groups = f"{int(self.mask.sum())} groups of {m}×{k}"
+        if self.is_file:
+            return f"{self.benchmark.removeprefix(PREFIX)} (your file) · {groups}{tags}"
         kind = scorer_list().get(self.model)
-        model = f"{self.model} ({KINDS[kind].label})" if kind else self.model
-        return f"{self.benchmark} · {self.split} · {int(self.mask.sum())} groups of {m}×{k} · {model}{tags}"
+        label = "your file" if self.file else KINDS[kind].label if kind else ""
+        model = f"{self.model.removeprefix(PREFIX)} ({label})" if label else self.model
+        return f"{self.benchmark} · {self.split} · {groups} · {model}{tags}"
+
+    @property
+    def address(self) -> dict[str, Any]:
+        """The query parameters of this selection, as `page_button` takes them."""
+        shape = "x".join(map(str, self.groups.shape))
+        if self.is_file:
+            return {"set": self.benchmark, "shape": shape, "tag": list(self.tags)}
+        return {"set": self.benchmark, "split": self.split, "model": self.model, "tag": list(self.tags)}
 
     def without_tags(self) -> Selection:
         """The same with all groups."""
@@ -63,6 +100,9 @@ def whole_test_set(benchmark: str, model: str) -> Selection:
     return Selection(benchmark, "test", model, (), groups, np.ones(len(groups), bool))
 
 
+# --- from page to page
+
+
 def page_button(label: str, page: str, state: Mapping[str, Any], **button: Any) -> None:
     """A button that opens a page with these widget values set (also those that the address holds)."""
     if st.button(label, on_click=set_state, args=(state,), **button):
@@ -71,39 +111,106 @@ def page_button(label: str, page: str, state: Mapping[str, Any], **button: Any) 
 
 def switch_page(page: str, state: Mapping[str, Any]) -> None:
     """Open a page with these values in its address; those of the sidebar are set before, by `set_state`."""
-    # Never query_params=None: that clears the sidebar's parameters too, which Streamlit refuses.
-    parameters = {k: v if isinstance(v, list) else str(v) for k, v in state.items() if k not in _SHARED and v}
-    st.session_state["carried"] = {k: state[k] for k in parameters}
+    st.session_state["carried"] = {key: value for key, value in state.items() if key not in _SHARED and value}
     try:
-        st.switch_page(page, query_params=parameters)
+        st.switch_page(page, query_params=_parameters({**shared_parameters(), **state}))
     except StreamlitAPIException:  # this page has a widget of one of these names; its value is carried
-        st.switch_page(page, query_params={})
+        st.switch_page(page, query_params={})  # None would clear what widgets of this page hold: refused, too
+
+
+def _parameters(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of widgets as query parameters; the defaults of the sidebar's fields are in no address."""
+    said = {key: value for key, value in state.items() if value and value != _default(key)}
+    return {key: value if isinstance(value, list) else str(value) for key, value in said.items()}
+
+
+def offer_nearest(line: str, label: str, page: str, state: Mapping[str, Any]) -> None:
+    """Say in one line why this view cannot use the selection, with a button to the nearest that can."""
+    st.info(escape_markdown(line), icon=":material/swap_horiz:")
+    page_button(label, page, state, icon=":material/arrow_forward:")
+
+
+def select(**state: Any) -> None:
+    """Run this page again with these values of widgets that it has drawn already."""
+    _remember(state)
+    st.session_state["carried"] = state
+    st.rerun()
 
 
 def restore_carried_state() -> None:
-    """On the page that a `page_button` opened: the values of widgets that both pages have."""
-    for key, value in st.session_state.pop("carried", {}).items():
-        st.session_state[key] = value
+    """On the page that a `page_button` or `select` opened: the values of its widgets, also in the address."""
+    carried = st.session_state.pop("carried", {})
+    st.session_state.update(carried)
+    _write_address(carried)
+
+
+def _write_address(state: Mapping[str, Any]) -> None:
+    """Add values of widgets to the address, all at once, as far as no widget has them there already."""
+    missing = {key: value for key, value in _parameters(state).items() if key not in st.query_params}
+    if missing:
+        with suppress(StreamlitAPIException):  # a widget of this page does so by itself
+            st.query_params.update(missing)
 
 
 def set_state(state: Mapping[str, Any]) -> None:
     """Give widgets of any page their values (from a callback)."""
     st.session_state.update(state)
-    st.session_state.setdefault("kept", {}).update({k: v for k, v in state.items() if k in _SHARED})
+    _remember(state)
 
 
-def restore_selection(page: str) -> None:
-    """On another page than before: the selection comes along, into widgets and address.
+def _remember(state: Mapping[str, Any]) -> None:
+    """What is selected, beyond pages that do not show it."""
+    st.session_state.setdefault("selected", {}).update({k: v for k, v in state.items() if k in _SHARED})
 
-    Streamlit does so by itself for bound widgets, but not from a page that was left before its script had ended.
+
+def shared_parameters() -> dict[str, Any]:
+    """The selection as query parameters of a link to another page, without what is the default."""
+    selected = dict(st.session_state.get("selected", {}))
+    for key in _SHARED:
+        if key in st.session_state:
+            selected[key] = st.session_state[key]
+        elif key in st.query_params:
+            selected[key] = st.query_params.get_all(key)
+    return _parameters(selected)
+
+
+def _default(key: str) -> str | None:
+    """What a field of the sidebar shows, and no address says."""
+    if key == "set":
+        return next(iter(benchmarks()))
+    return {"split": _SPLITS[0], "model": next(iter(builtin_models()), None)}.get(key)
+
+
+def read_history() -> None:
+    """Where the browser went back: all of the address counts.
+
+    Streamlit takes out what a field of the same name on the page that was left had there: all of the selection.
     """
-    selected = st.session_state.setdefault("kept", {})
-    if st.session_state.get("picked_on") != page:
-        for key in selected.keys() - st.query_params.keys():
-            with suppress(StreamlitAPIException):  # a parameter that a widget holds already
-                st.query_params[key] = selected[key]
-            st.session_state[key] = selected[key]
-    st.session_state["picked_on"] = page
+    context = get_script_run_ctx()
+    if context is not None and context.is_history_navigation:
+        with context.session_state.query_params() as parameters:
+            parameters.populate_from_query_string(context.query_string)
+            parameters.set_initial_query_params_from_current()
+            parameters.update({})  # tells the browser
+
+
+def _restore_selection(page: str) -> None:
+    """The selection comes along from another page, or from fields that were not drawn, into widgets and address."""
+    context, state = get_script_run_ctx(), st.session_state
+    came, state["picked_on"] = state.get("picked_on") != page, page
+    selected = state.setdefault("selected", {})
+    if context is not None and context.is_history_navigation:
+        return
+    named = st.query_params.get("set", selected.get("set", "") if came else state.get("set", ""))
+    for key, value in selected.items():
+        if key in st.query_params or (is_upload(named) and key in _OF_BENCHMARKS):
+            continue
+        if came or key not in state:
+            state[key] = value
+    _write_address({key: state[key] for key in _SHARED if key in state})
+
+
+# --- the groups of a page
 
 
 def open_group(group: str | None) -> None:
@@ -116,6 +223,7 @@ def pick_group(ids: Sequence[str], **look: Any) -> str | None:
 
     look : what else `st.selectbox` takes.
     """
+    warn_unknown("group", "group", ids)
     if st.session_state.get("group") not in (None, *ids):
         open_group(None)
     return st.selectbox(
@@ -129,65 +237,170 @@ def pick_group(ids: Sequence[str], **look: Any) -> str | None:
     )
 
 
-def pick_selection() -> Selection:
+def warn_unknown(key: str, kind: str, known: Collection[str]) -> None:
+    """Say in one line which values of the address a field does not have: it falls back to its default by itself."""
+    for asked in st.query_params.get_all(key):
+        if asked and asked not in known:
+            st.warning(escape_markdown(str(unknown_name(kind, asked, known))), icon=":material/link_off:")
+
+
+# --- the sidebar
+
+
+def _use_nearest(nearest_model: Callable[[str], NearestModel] | None) -> None:
+    """Put the nearest model that a page can use in place of the selected one; take it back on another page."""
+    state = st.session_state
+    wanted, nearest = state.get("replaced_model", (None, NearestModel("")))
+    now = state.get("model", st.query_params.get("model", _default("model")))
+    if wanted is not None and now != nearest.name:  # another one was chosen meanwhile
+        wanted = None
+    elif wanted is not None and nearest_model is None:
+        state["model"], wanted = wanted, None
+    if wanted is None:
+        state.pop("replaced_model", None)
+        nearest = NearestModel(now or "") if nearest_model is None or not now else nearest_model(now)
+        if not nearest.why:
+            return
+        state["replaced_model"], state["model"] = (now, nearest), nearest.name
+    st.info(escape_markdown(nearest.why), icon=":material/swap_horiz:")
+
+
+def pick_selection(page: str, nearest_model: Callable[[str], NearestModel] | None = None) -> Selection:
+    """The sidebar's fields.
+
+    page : its title. nearest_model : of a page that cannot use every model; what it puts in place of the selected one
+    is selected on that page alone.
+    """
+    _restore_selection(page)
+    _use_nearest(nearest_model)
+    needs, files = benchmarks(), upload_names()
+    names = [*(name for name in needs if not needs[name]), *files, *(name for name in needs if needs[name])]
     with st.sidebar:
         benchmark = st.selectbox(
-            "Benchmark", benchmarks(), key="set", bind="query-params", help="Available benchmarks come first."
-        )
-        split = st.selectbox("Split", available_splits(), key="split", bind="query-params")
-        groups = load_groups(benchmark, split)
-        if len(groups.shapes) > 1:
-            buckets = cached_on(groups, "shapes", groups.buckets)
-            by_shape = {f"{m}x{k}": bucket for (m, k), bucket in buckets.items()}
-            label = "Shape (images x captions)"
-            groups = by_shape[st.selectbox(label, list(by_shape), key="shape", bind="query-params")]
-        model = st.selectbox(
-            "Model",
-            model_names(),
-            key="model",
+            "Benchmark or file",
+            names,
+            key="set",
             bind="query-params",
-            accept_new_options=not is_public(),
-            help="Built in, adapted by one of your runs (`run/…`), a Hugging Face or open_clip name, or a folder. A "
-            "prefix selects another of its scores: `itc:`, `itm:`, `vgpt:`, `blind:`, `vqa:`, `lm:`.",
+            help="Available benchmarks first, then your files, then benchmarks whose data are not on this machine.",
         )
-        options = cached_on(groups, "tags", lambda: group_filters.tag_options(groups))
-        if options:
-            if "tag" in st.session_state:  # of another set, perhaps
-                st.session_state["tag"] = [t for t in st.session_state["tag"] if t in options]
-            st.multiselect(
-                "Only groups with", list(options), key="tag", bind="query-params", placeholder="all groups"
-            )
-        st.session_state["kept"] |= {key: st.session_state[key] for key in _SHARED if key in st.session_state}
+        if is_upload(benchmark):
+            selection = _pick_of_file(benchmark)
+        else:
+            selection = _pick_of_benchmark(benchmark, files, needs[benchmark])
         st.button("Reset selection", on_click=_reset, icon=":material/restart_alt:", type="tertiary")
-    if model is None:
+    if selection is None:
+        raise InputError(f"{benchmark} is not on this machine. It {needs[benchmark].replace('`', '')}.")
+    if not selection.model:
         raise InputError(
             "No model is available: train the built-in one with `crossmatch pretrain clip`, or type a name."
         )
-    tags = tuple(st.session_state.get("tag", ())) if options else ()
-    return Selection(
-        benchmark, split, model, tags, groups, group_filters.tag_mask(options, tags, len(groups))
+    return selection
+
+
+def _pick_of_file(entry: str) -> Selection:
+    """The fields below a file."""
+    shape = pick_shape(entry)
+    groups = upload_groups(entry, shape)
+    tags, mask = _pick_tags(groups)
+    _remember_fields("set", "tag", *(["shape"] if shape else []))
+    return Selection(entry, "", entry, tags, groups, mask)
+
+
+def _pick_of_benchmark(benchmark: str, files: Sequence[str], needs: str) -> Selection | None:
+    """The fields below a benchmark; None where its data are not here."""
+    st.session_state["last_benchmark"] = benchmark
+    split, fields = st.selectbox("Split", available_splits(), key="split", bind="query-params"), list(_SHARED)
+    groups = None if needs else load_groups(benchmark, split)
+    if groups is not None and len(groups.shapes) > 1:
+        buckets = cached_on(groups, "shapes", groups.buckets)
+        by_shape = {f"{m}x{k}": bucket for (m, k), bucket in buckets.items()}
+        label = "Shape (images x captions)"
+        groups = by_shape[st.selectbox(label, list(by_shape), key="shape", bind="query-params")]
+    else:
+        fields.remove("shape")
+    model = pick_model(
+        "Model",
+        [*model_names(), *files],
+        "model",
+        help="Built in, adapted by one of your runs (`run/…`), a Hugging Face or open_clip name, a folder, or a file "
+        "with its scores of this benchmark. Part of a name and Enter choose the first name that has it. A prefix "
+        "selects another of a model's scores: `itc:`, `itm:`, `vgpt:`, `blind:`, `vqa:`, `lm:`.",
     )
+    if groups is None:
+        _remember_fields("set", "split", "model")
+        return None
+    tags, mask = _pick_tags(groups)
+    _remember_fields(*fields)
+    return Selection(benchmark, split, model or "", tags, groups, mask)
+
+
+def _remember_fields(*drawn: str) -> None:
+    """Keep the fields that were drawn for other pages; a file leaves the last benchmark's split and model."""
+    for key in {*_SHARED} - {*drawn, *_OF_BENCHMARKS}:
+        st.session_state["selected"].pop(key, None)
+    _remember({key: st.session_state[key] for key in drawn if key in st.session_state})
+    if "replaced_model" in st.session_state:
+        _remember({"model": st.session_state["replaced_model"][0]})
+
+
+def _pick_tags(groups: GroupSet) -> tuple[tuple[str, ...], np.ndarray]:
+    """The tags that groups are filtered by, and the mask, bool (n,)."""
+    options = cached_on(groups, "tags", lambda: group_filters.tag_options(groups))
+    warn_unknown("tag", "tag", options)
+    if not options:
+        return (), np.ones(len(groups), bool)
+    if "tag" in st.session_state:  # of another set, perhaps
+        st.session_state["tag"] = [tag for tag in st.session_state["tag"] if tag in options]
+    st.multiselect(
+        "Only groups with", list(options), key="tag", bind="query-params", placeholder="all groups"
+    )
+    tags = tuple(st.session_state.get("tag", ()))
+    return tags, group_filters.tag_mask(options, tags, len(groups))
+
+
+def pick_model(label: str, names: Sequence[str], key: str, **more: Any) -> str | None:
+    """A model from a list or, outside public mode, any other name; part of a listed one stands for the first that has
+    it."""
+    return st.selectbox(
+        label,
+        names,
+        key=key,
+        bind="query-params",
+        accept_new_options=not is_public(),
+        on_change=_complete_name,
+        args=(key, tuple(names)),
+        **more,
+    )
+
+
+def _complete_name(key: str, names: Iterable[str]) -> None:
+    """Replace a part of a name that was typed by the first name that has it."""
+    typed = st.session_state[key]
+    if typed is not None and typed not in names:
+        found = (name for name in names if typed.strip().lower() in name.lower())
+        st.session_state[key] = next(found, typed.strip())
 
 
 def _reset() -> None:
     """Every widget at its default; removing its value is not enough."""
-    set_state(
-        {
-            "set": datasets.names()[0],
-            "split": _SPLITS[0],
-            "model": next(iter(builtin_models()), None),
-            "tag": [],
-        }
-    )
-    for key in ("shape", "group", "upload"):
+    set_state({"set": _default("set"), "split": _default("split"), "model": _default("model"), "tag": []})
+    for key in ("shape", "group"):
         st.session_state.pop(key, None)
+        st.session_state["selected"].pop(key, None)
 
 
 @st.cache_data(ttl=30, max_entries=1, show_spinner=False)
-def benchmarks() -> list[str]:
-    """All of them, the available ones first. Choosing another one says what it needs."""
+def benchmarks() -> dict[str, str]:
+    """All of them, each with what it needs ("" for one that is available), the available ones first."""
     names = [name for name in datasets.names() if name.startswith("scenes/") or not is_public()]
-    return sorted(names, key=lambda name: datasets.state(name).startswith("needs"))
+    states = {name: datasets.state(name) for name in names}
+    needs = {name: state if state.startswith("needs") else "" for name, state in states.items()}
+    return dict(sorted(needs.items(), key=lambda item: bool(item[1])))
+
+
+def last_benchmark() -> str:
+    """The benchmark that was selected last; where none was, the first."""
+    return st.session_state.get("last_benchmark") or next(iter(benchmarks()))
 
 
 def available_splits() -> tuple[str, ...]:

@@ -9,20 +9,25 @@ import numpy as np
 import streamlit as st
 
 from core.base.public_mode import is_public
+from core.datasets.embeddings import read_embeddings
+from core.exchange.uploads import Upload
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
+from core.scoring.load import builtin_models
 from core.scoring.weights import weights_bytes
 from core.ttm.config import AUGMENTATIONS, PRECISIONS, SCHEDULES, THRESHOLD_MODES, TrainConfig
 from core.ttm.defaults import absolute_name
 from core.ttm.run import RUNS, AdaptationRun, store_embeddings
 from core.ttm.transfer import adapted_pool
+from ui.cached import cached_on
 from ui.fields import number
 from ui.loaders import evaluate, load_groups, model_source
-from ui.selection import Selection
+from ui.selection import Selection, last_benchmark, offer_nearest, select
 from ui.ttm_preset import ENDS, VARIANTS, pick_preset, preset_line, use_variant, values_of
+from ui.uploads import PREFIX, new_upload, stored_upload
 
 METHODS = {"Test-time matching": "ttm", "SimpleMatch": "simplematch"}
-SOURCES = ("benchmark and model", "embeddings file")
+THIS_PAGE = "pages/4_Test-Time_Matching.py"
 DEVICES = ("auto", "cpu", "cuda", "mps")
 _LORA_FROM_BYTES = 300e6  # bytes of weights from which low-rank adapters are worth looking at
 HELP = {
@@ -62,65 +67,76 @@ class AdaptationInput(NamedTuple):
     evaluation: Evaluation  # before adaptation, all groups
     file: dict[str, Any]  # arguments of `AdaptationRun.of_file`
     shape: str | None = None  # of the groups, where the benchmark mixes several
+    tags: tuple[str, ...] = ()  # of the groups, where the sidebar filters them
 
 
 # ---- what is adapted
 
 
 def adaptation_input(selection: Selection, place: Any) -> AdaptationInput | None:
-    """The sidebar's benchmark and model, or an uploaded file; None while there is nothing to adapt."""
-    source = place.segmented_control(
-        "Adapt",
-        SOURCES[: 1 if is_public() else 2],
-        default=SOURCES[0],
-        key="source",
-        required=True,
-        bind="query-params",
-    )
-    if source == SOURCES[1]:
-        return _embeddings()
-    if selection.tags:
-        st.caption("A run uses all groups of the split; the sidebar's tag filter does not apply to it.")
-    everything = np.ones(len(selection.groups), bool)
-    evaluation = evaluate(selection._replace(mask=everything, tags=()))
+    """The selected benchmark and model, or the selected file of embeddings; None where nothing can be adapted."""
+    if selection.is_file and stored_upload(selection.benchmark).shape and not is_public():
+        return _embeddings(selection, place)
+    if selection.file:
+        what = "embeddings" if is_public() else "scores"
+        line = f"Test-time matching trains a model; {selection.file.removeprefix(PREFIX)} holds {what} alone."
+        line += " On this server only built-in models are adapted." if is_public() else ""
+        state = {"set": last_benchmark(), "model": next(iter(builtin_models()), None)}
+        offer_nearest(line, f"Adapt {state['model']} on {state['set']}", THIS_PAGE, state)
+        return None
+    if not is_public():
+        _embeddings_field(place)
     model = absolute_name(model_source(selection.model))
     title = f"{selection.benchmark} · {selection.model}"
     mixed = len(load_groups(selection.benchmark, selection.split).shapes) > 1
     shape = "x".join(map(str, selection.groups.shape)) if mixed else None
     if shape is not None:
         title = f"{title} · {shape}"
-        st.caption(f"This set mixes shapes; the run takes its {len(selection.groups)} groups of {shape}.")
+        st.caption(f"This set mixes shapes; the run takes its groups of {shape}.")
+    if selection.tags:
+        title = f"{title} · {', '.join(selection.tags)}"
     return AdaptationInput(
-        title, selection.benchmark, selection.split, model, selection.groups, evaluation, {}, shape
+        title,
+        selection.benchmark,
+        selection.split,
+        model,
+        selection.selected_groups,
+        evaluate(selection),
+        {},
+        shape,
+        selection.tags,
     )
 
 
-def _embeddings() -> AdaptationInput | None:
-    """Frozen features from a file: one small trainable map per modality, adapted in seconds."""
-    from core.datasets.embeddings import read_embeddings
-
-    first, second, third = st.columns([3, 1, 1])
-    upload = first.file_uploader(
-        "Embeddings: NPZ with `img` and `cap`, rows in group order", type="npz", key="embeddings"
-    )
-    shape = second.text_input("Shape, images x captions", "2x2", key="emb_shape", bind="query-params")
-    scale = number(third, "Logit scale", 0.01, None, 100.0, key="scale")
-    if upload is not None:
-        st.session_state["embeddings_file"] = str(store_embeddings(upload.name, upload.getvalue()))
-    path = st.session_state.get("embeddings_file")
-    if path is None:
-        st.info(
-            "Choose a file. Image i of a group is assumed to belong to its caption i; that is used only to "
-            "measure results.",
-            icon=":material/upload_file:",
+def _embeddings_field(place: Any) -> None:
+    """A field for frozen features: one small trainable map per modality, adapted in seconds."""
+    with place.popover("Adapt embeddings instead", icon=":material/upload_file:"):
+        entry = new_upload("embeddings")
+        st.caption(
+            "NPZ with `img` and `cap`, rows in group order. Image i of a group is assumed to belong to its caption i; "
+            "that is used only to measure results."
         )
-        return None
-    file = read_embeddings(path, shape)
-    groups = file.groups()
+    if entry is not None:
+        select(set=entry, shape=stored_upload(entry).shape, tag=[])
+
+
+def _embeddings(selection: Selection, place: Any) -> AdaptationInput:
+    """The rows of the selected file; a run reads a copy of its own, which stays when the upload is removed."""
+    scale = number(place, "Logit scale", 0.01, None, 100.0, key="scale")
+    upload, shape = stored_upload(selection.benchmark), "x".join(map(str, selection.groups.shape))
+    path, whole = _stored_for_runs(upload.version, upload), evaluate(selection.without_tags())
+    file = cached_on(whole, "embeddings", lambda: read_embeddings(path, shape))
+    groups = cached_on(whole, "rows", file.groups)
     evaluation = Evaluation.of(scale * file.group_scores(), None, groups.ids)
     arguments = {"path": path, "shape": shape, "scale": scale}
-    name = path.rpartition("/")[2]
-    return AdaptationInput(f"{name} · embeddings", None, "test", "embeddings", groups, evaluation, arguments)
+    return AdaptationInput(
+        f"{upload.name} · embeddings", None, "test", "embeddings", groups, evaluation, arguments
+    )
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _stored_for_runs(version: str, _upload: Upload) -> str:
+    return str(store_embeddings(_upload.name, _upload.content()))
 
 
 # ---- settings
@@ -279,16 +295,17 @@ def data_settings(subject: AdaptationInput, grouped: bool) -> tuple[dict[str, An
     total = len(subject.groups)
     bind: dict[str, Any] = {"bind": "query-params"}
     first, second, third = st.columns(3)
-    count = number(first, "Use the first … groups", 1, total, total, key="n", help=HELP["n"])
+    label, more = "Use the first … groups", {"help": HELP["n"], "placeholder": f"all {total}"}
+    count = int(number(first, label, 1, total, None, key="n", **more) or total)
     device = second.selectbox("Device", DEVICES, key="device", accept_new_options=True, **bind)
     allowed = np.arange(total) < count
-    options = {"groups": None if count == total else int(count), "device": device}
+    options = {"groups": None if count == total else count, "device": device}
     if grouped and third.toggle("Transfer check", key="transfer", help=HELP["adapt_on"], **bind):
         share = first.slider("Adapt on … % of the groups", 5, 95, 50, 5, key="adapt_on", **bind)
         seed = number(second, "Seed of the split", 0, 2**31 - 1, 0, key="split_seed")
         options |= {"adapt_on": share / 100, "split_seed": int(seed)}
-        chosen = subject.groups if count == total else subject.groups.select(range(int(count)))
-        allowed[: int(count)] = adapted_pool(chosen.blind(), share / 100, int(seed))
+        chosen = subject.groups if count == total else subject.groups.select(range(count))
+        allowed[:count] = adapted_pool(chosen.blind(), share / 100, int(seed))
         size = int(allowed.sum())
         st.caption(
             f"Adapts on {size} groups; {len(chosen) - size} stay untouched. Groups that share an image stay on "
@@ -361,6 +378,5 @@ def _job(
         arguments["oracle"] = oracle
     if subject.benchmark is None:
         return RUNS[kind].of_file(**subject.file, **arguments)
-    return RUNS[kind].of(
-        subject.benchmark, subject.model, split=subject.split, shape=subject.shape, **arguments
-    )
+    where = {"split": subject.split, "shape": subject.shape, "tags": list(subject.tags) or None}
+    return RUNS[kind].of(subject.benchmark, subject.model, **where, **arguments)

@@ -1,41 +1,198 @@
-"""An uploaded file of scores or embeddings: evaluated once, one file at a time, cached for the session."""
+"""Uploaded files as entries of the selection: stored for their visitor, read once, with groups that pages can show."""
 
 from __future__ import annotations
 
-import hashlib
-from typing import Any, NamedTuple
+from copy import copy
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import streamlit as st
 
+from core.base import public_mode
+from core.base.errors import InputError
+from core.datasets.embeddings import RowImage
+from core.datasets.score_files import read_prior, read_tags
+from core.exchange import uploads
+from core.exchange.uploads import PRIOR, TAGS, Upload, UploadStore
 from core.figures.text import escape_markdown
-from core.metrics.evaluation import Evaluation
-from core.teaching.single_group import evaluate_file
+from core.groups import Group, GroupSet, image_name
+from core.metrics.evaluation import Evaluation, align_tags
+from core.teaching.single_group import evaluate_file, holds_embeddings
+from ui.cached import cached_on
 from ui.compute_queue import compute_slot
+from ui.visitor import address, owner
+
+PREFIX = "upload/"  # of an entry of the selection: `upload/scores.csv`
+FILES = ["npz", "csv", "jsonl", "parquet"]
+FORMATS = (
+    "Scores: CSV or Parquet `group,image,caption,score`, optional `match`; NPZ `scores` (groups, images, captions); "
+    "JSON lines with `c0_i0`, `c1_i0`, …. Embeddings: NPZ with `img` and `cap`, rows in group order."
+)
+BESIDE = {  # what: label of the field, endings
+    TAGS: ("Tags: CSV with `id` and a column per tag", ["csv"]),
+    PRIOR: (
+        "Language prior: CSV or Parquet `group,caption,log_prob`, or NPZ `prior` (groups, captions)",
+        ["csv", "parquet", "npz"],
+    ),
+}
+SHAPES = ("2x2", "1x2", "1x4", "1x5", "2x4", "3x3")  # that embeddings are read in, the first that fits
 
 
-class Upload(NamedTuple):
-    """A file that takes the benchmark's place until it is removed; cached across pages."""
-
-    name: str
-    key: str  # content hash
-    evaluation: Evaluation
+def upload_store() -> UploadStore:
+    """This visitor's files."""
+    return UploadStore(owner(), address())
 
 
-def evaluate_upload(file: Any, shape: str) -> Upload:
-    """The evaluation of an uploaded file; from memory where it is the last one that was evaluated.
+def is_upload(name: str) -> bool:
+    """Whether an entry of the selection is an uploaded file."""
+    return name.startswith(PREFIX)
 
-    shape : of the groups, for embeddings. Raises InputError as `core.teaching.single_group.evaluate_file` does.
+
+def upload_names() -> list[str]:
+    """This visitor's files as entries of the selection, the newest first."""
+    return [f"{PREFIX}{upload.name}" for upload in upload_store().list()]
+
+
+def stored_upload(entry: str) -> Upload:
+    """The file of an entry; InputError where this visitor has none of that name."""
+    return upload_store().get(entry.removeprefix(PREFIX))
+
+
+def not_stored(entry: str) -> InputError:
+    """What is said of an entry that this visitor has not."""
+    return uploads.not_stored(entry.removeprefix(PREFIX))
+
+
+def new_upload(key: str, place: Any = st, megabytes: int = 100) -> str | None:
+    """A field for a file; the entry of one that has just been stored, None on every other run.
+
+    Raises InputError for a file that cannot be read; it is not stored.
     """
+    file = place.file_uploader(
+        "File of scores or embeddings",
+        FILES,
+        key=key,
+        max_upload_size=public_mode.upload_megabytes(megabytes),
+    )
+    if file is None or st.session_state.get("stored_upload") == file.file_id:
+        return None
     content = file.getvalue()
-    key = hashlib.sha256(content + shape.encode()).hexdigest()
-    last: Upload | None = st.session_state.get("upload")
-    if last is not None and last.key == key:
-        return last
-    with compute_slot():  # several at once would not be faster, and would need the memory of all of them
-        evaluation = evaluate_file(file.name, content, shape)
+    shape = _first_shape(file.name, content)
+    upload = upload_store().add(file.name, content, shape)
+    st.session_state["stored_upload"] = file.file_id
+    return f"{PREFIX}{upload.name}"
+
+
+def _first_shape(name: str, content: bytes) -> str:
+    """The first of `SHAPES` that embeddings have rows for, "" for scores; InputError for what cannot be read."""
+    digest = Upload.digest(content)
+    if not holds_embeddings(name, content):
+        _measure((digest, ""), name, content, "")
+        return ""
+    errors = []
+    for shape in SHAPES:
+        try:
+            _measure((digest, shape), name, content, shape)
+            return shape
+        except InputError as error:
+            errors.append(error)
+    raise errors[0]
+
+
+def pick_shape(entry: str) -> str:
+    """The shape in which a file's embeddings are read; "" for scores, which have their own."""
+    shape = stored_upload(entry).shape
+    if not shape:
+        return ""
+    shapes = list(dict.fromkeys((shape, *SHAPES)))
+    more: dict[str, Any] = {"bind": "query-params", "accept_new_options": True}
+    return st.selectbox("Shape (images x captions)", shapes, key="shape", **more)
+
+
+def upload_evaluation(entry: str, shape: str = "") -> Evaluation:
+    """Scores and metrics of a stored file. shape : of the groups of embeddings, by default the one that was stored."""
+    upload = stored_upload(entry)
+    shape = (shape or upload.shape) if upload.shape else ""
+    found = _measure((upload.facts["sha256"], shape), upload.name, upload.content, shape)
+    tags = upload.beside(TAGS)
+    return (
+        found if tags is None else cached_on(found, (TAGS, upload.version), lambda: _with_tags(found, *tags))
+    )
+
+
+def _with_tags(evaluation: Evaluation, name: str, content: bytes) -> Evaluation:
+    """With the columns of a tag table, beside the file's own."""
+    table = align_tags(read_tags(name, content), evaluation.ids)
+    if evaluation.tags is not None:
+        table = pd.concat([evaluation.tags.drop(columns=table.columns, errors="ignore"), table], axis=1)
+    tagged = copy(evaluation)  # with all that is computed already, but for what follows from the tags
+    vars(tagged).pop("_kept", None)
+    tagged.tags = table
+    return tagged
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _measure(key: tuple[str, str], _name: str, _content: Any, shape: str) -> Evaluation:
+    """key : hash of the content, and the shape. _content : bytes, or what reads them."""
+    with (
+        st.spinner("Reading the file …"),
+        compute_slot(),
+    ):  # several at once would need the memory of all of them
+        content = _content() if callable(_content) else _content
+        evaluation = evaluate_file(_name, content, shape)
         assert evaluation.metrics  # all that is long is done here
-    upload = st.session_state["upload"] = Upload(file.name, key, evaluation)
-    return upload
+    return evaluation
+
+
+def upload_groups(entry: str, shape: str = "") -> GroupSet:
+    """The groups of a stored file: ids and tags; it has neither images nor captions."""
+    evaluation = upload_evaluation(entry, shape)
+    return cached_on(evaluation, "groups", lambda: _groups(entry, evaluation))
+
+
+def _groups(entry: str, evaluation: Evaluation) -> GroupSet:
+    m, k = evaluation.shape
+    images = tuple(RowImage(f"image {image_name(i)}") for i in range(m))
+    captions = tuple(f"caption {j + 1}" for j in range(k))
+    n, tags = len(evaluation.ids), evaluation.tags
+    rows = [{}] * n if tags is None else tags.fillna("").astype(str).to_dict("records")
+    groups = tuple(
+        Group(str(g), images, captions, None, row) for g, row in zip(evaluation.ids, rows, strict=True)
+    )
+    name = entry.removeprefix(PREFIX)
+    return GroupSet(entry, groups, title=name, source="your file", licence="yours", citation=name)
+
+
+def upload_prior(entry: str, evaluation: Evaluation) -> tuple[str, np.ndarray] | None:
+    """Name and log P(t), float64 (n, k), of the prior beside a file; None where there is none."""
+    upload = stored_upload(entry)
+    found = upload.beside(PRIOR)
+    if found is None:
+        return None
+    name, content = found
+    make = lambda: read_prior(name, evaluation.ids, evaluation.shape[1], content)  # noqa: E731
+    return name, cached_on(evaluation, (PRIOR, upload.version), make)
+
+
+def put_beside(entry: str, what: str, place: Any = st) -> bool:
+    """A field for tags or a prior beside a file; whether one has just been stored.
+
+    Raises InputError for one that does not fit the file's groups.
+    """
+    label, kinds = BESIDE[what]
+    most = public_mode.upload_megabytes(100)
+    file = place.file_uploader(label, kinds, key=f"{what}-{entry}", max_upload_size=most)
+    if file is None or st.session_state.get(f"stored_{what}") == file.file_id:
+        return False
+    evaluation, content = upload_evaluation(entry), file.getvalue()
+    if what == TAGS:
+        align_tags(read_tags(file.name, content), evaluation.ids)
+    else:
+        read_prior(file.name, evaluation.ids, evaluation.shape[1], content)
+    upload_store().put_beside(stored_upload(entry), what, file.name, content)
+    st.session_state[f"stored_{what}"] = file.file_id
+    return True
 
 
 def show_left_out(evaluation: Evaluation) -> None:

@@ -40,7 +40,8 @@ class _Bytes(NamedTuple):
     together: int
 
 
-MAX_UPLOAD_BYTES = _Bytes(40 << 20, 80 << 20, 300 << 20)  # uploaded files, in memory
+MAX_UPLOAD_BYTES = _Bytes(40 << 20, 80 << 20, 300 << 20)  # uploaded files, in memory and, likewise, on disk
+UPLOAD_HOURS = 6  # how long a file on disk stays that nobody uses
 MAX_RUN_BYTES = _Bytes(200 << 20, 200 << 20, 1 << 30)  # ended runs
 MAX_CACHE_BYTES = 256 << 20  # bytes of the score cache
 

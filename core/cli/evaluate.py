@@ -18,7 +18,9 @@ from core.datasets.embeddings import parse_shape, read_embeddings
 from core.datasets.score_files import read_scores, read_tags
 from core.datasets.shapes import of_shape
 from core.metrics.evaluation import Evaluation, align_tags, tags_frame
+from core.runs.models import run_source
 from core.scorers.api import ApiScorer
+from core.scorers.vocabulary import vocabulary_note
 from core.scoring.load import lazy_scorer
 from core.scoring.scores import ScoreCache, planned_calls, score_all, score_groups
 
@@ -97,6 +99,10 @@ def load_evaluation(
         return Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags, seed=seed)
 
     groups, scorer = of_shape(datasets.load(benchmark or "", split), shape), lazy_scorer(model)
+    captions = (caption for group in groups for caption in group.captions)
+    note = vocabulary_note(model, run_source(model), benchmark or "", captions)
+    if note is not None:
+        print_note(note)
     _confirm_calls(scorer, groups)
     # A flattened set is matched as a whole; what its groups need is then in the cache.
     is_global = groups.name.endswith("@global")

@@ -105,6 +105,39 @@ def read_tags(path: Path | str, data: bytes | None = None) -> pd.DataFrame:
     return table
 
 
+def read_prior(path: Path | str, ids: Sequence[str], k: int, data: bytes | None = None) -> np.ndarray:
+    """log P(t) of every caption of these groups, float64 (n, k).
+
+    path : NPZ with an array `prior` (n, k) in the order of the groups; or CSV or Parquet with a row per caption:
+    `group`, `caption`, `log_prob`, captions numbered as in a score file. `data` : the file's bytes, where it is an
+    upload. Raises InputError for a group or a caption without a number, naming it.
+    """
+    suffix, shape = Path(path).suffix.lower(), (len(ids), k)
+    if suffix == ".npz":
+        arrays = read_arrays(path, data)
+        values = arrays.get("prior")
+        if values is None or values.shape != shape or values.dtype.kind not in "iuf":
+            there = "none" if values is None else f"{values.dtype} of shape {values.shape}"
+            raise InputError(f"{path} needs an array 'prior' of numbers of shape {shape} and has {there}.")
+        found = values.astype(np.float64)
+    elif suffix in (".csv", ".parquet"):
+        table = open_table(path, read_bytes(path, data)).frame(("group", "caption", "log_prob"))
+        place = pd.Index(list(ids)).get_indexer(table["group"].astype(str).str.strip())
+        table, place = table[place >= 0], place[place >= 0]
+        column, _ = _numbered(place, table["caption"].astype(str).str.strip())
+        found = np.full(shape, np.nan)
+        fits = column < k
+        found[place[fits], column[fits]] = pd.to_numeric(table["log_prob"], errors="coerce").to_numpy()[fits]
+    else:
+        raise InputError(f"{path} is not a prior file; its name must end in .npz, .csv or .parquet.")
+    if not np.isfinite(found).all():
+        group, caption = np.argwhere(~np.isfinite(found))[0]
+        raise InputError(
+            f"{path} has no finite log P(t) for caption {caption + 1} of group {ids[group]!r}; add it."
+        )
+    return found
+
+
 # --- the long form: CSV and Parquet
 
 _Where = Callable[[int], str]  # a row of the table, named for people

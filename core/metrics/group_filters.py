@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.base.errors import InputError
+from core.base.errors import InputError, unknown_name
 from core.groups import GroupSet
 from core.metrics.evaluation import MAX_SLICES, Evaluation, tags_frame
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
@@ -36,6 +36,22 @@ def tag_mask(options: Mapping[str, np.ndarray], tags: Sequence[str], n: int) -> 
         name = tag.split(": ", 1)[0]
         wanted[name] = wanted.get(name, np.zeros(n, bool)) | options[tag]
     return np.logical_and.reduce([np.ones(n, bool), *wanted.values()])
+
+
+def with_tags(groups: GroupSet, tags: Sequence[str]) -> GroupSet:
+    """The groups with one of the wanted values of every wanted tag. Raises InputError for an unknown tag."""
+    if not tags:
+        return groups
+    options = tag_options(groups)
+    for tag in tags:
+        if tag not in options:
+            raise unknown_name("tag", tag, options)
+    mask = tag_mask(options, tags, len(groups))
+    if not mask.any():
+        raise InputError(
+            f"No group of {groups.name} has all of these tags: {', '.join(tags)}; leave one out."
+        )
+    return groups.select(mask)
 
 
 def verdict_options(evaluation: Evaluation) -> dict[str, np.ndarray]:

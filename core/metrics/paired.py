@@ -24,10 +24,14 @@ def check_same_groups(a: Evaluation, b: Evaluation) -> None:
     """Raises InputError unless both evaluations measure the same groups in the same order by the same truth."""
     if list(a.ids) != list(b.ids) or a.shape != b.shape:
         raise InputError("A and B measure different groups; choose two models on one set, split and filter.")
-    other = np.flatnonzero((a.truth != b.truth).any(axis=1))
+    _check_same_truth(a.truth, b.truth, a.ids)
+
+
+def _check_same_truth(a: np.ndarray, b: np.ndarray, ids: Sequence[str]) -> None:
+    other = np.flatnonzero((a != b).any(axis=1))
     if len(other):
         raise InputError(
-            f"A and B differ in what is right for the group {a.ids[other[0]]!r}; a score file without truth takes "
+            f"A and B differ in what is right for the group {ids[other[0]]!r}; a score file without truth takes "
             "image i to belong to caption i: name its truth."
         )
 
@@ -48,6 +52,21 @@ def in_order_of(evaluation: Evaluation, ids: Sequence[str]) -> Evaluation:
         tags=tags,
         global_scores=None,  # over all pairs the order does not matter, and nothing here is paired over them
     )
+
+
+def on_groups(evaluation: Evaluation, ids: Sequence[str], truth: np.ndarray | None) -> Evaluation:
+    """The evaluation of a file as one of a benchmark's groups: in their order, measured by their truth, int64 (n, m).
+
+    Raises InputError where the file has other groups, or another truth.
+    """
+    found = evaluation if list(evaluation.ids) == list(ids) else in_order_of(evaluation, ids)
+    if truth is not None:
+        if found.truth.shape != truth.shape:
+            raise InputError(
+                f"The file has groups of {found.shape[0]} images, the benchmark of {truth.shape[1]}."
+            )
+        _check_same_truth(found.truth, truth, ids)
+    return found
 
 
 def differences(a: Evaluation, b: Evaluation, metrics: Sequence[str] | None = None) -> dict[str, Comparison]:

@@ -32,7 +32,7 @@ Progress = Callable[[float, str], None]  # share done, in [0, 1], and what is be
 # Fields that no result depends on.
 _FREE = ("device", "preset", "group", "cell", "sweep")
 # Fields that are written where they are set.
-_RARE = ("shape", "embeddings", "scale", "group", "cell", "sweep")
+_RARE = ("shape", "tags", "embeddings", "scale", "group", "cell", "sweep")
 
 
 class Iteration(NamedTuple):

@@ -17,10 +17,11 @@ from core import datasets
 from core.base import files, paths
 from core.base.errors import InputError
 from core.base.paths import is_folder
-from core.base.settings import Positive, Seed
+from core.base.settings import Names, Positive, Seed
 from core.datasets.embeddings import EmbeddingFile, parse_shape, read_embeddings
 from core.datasets.shapes import check_one_shape, of_shape
 from core.metrics import groups as metrics
+from core.metrics.group_filters import with_tags
 from core.runs.description import Iteration, Progress, Remains, RunDescription, Stop
 from core.runs.models import origin
 from core.scoring.load import load_scorer, scorer_kind
@@ -45,6 +46,7 @@ class AdaptationRun(RunDescription):
 
     groups: int | None = None  # only so many, the first ones
     shape: str | None = None  # only groups of this shape, `1x2`
+    tags: Names | None = None  # only groups with these: `relation: left of`
     embeddings: str | None = None  # in place of benchmark and model: a file of both modalities
     scale: Positive | None = None  # of that: the factor on the cosine
     oracle: bool = False  # the skyline: trains on what truth says is right
@@ -70,7 +72,7 @@ class AdaptationRun(RunDescription):
 
         shape : a benchmark of several shapes needs one, because a run's groups are matched as one array. preset : None
         chooses one (`core.ttm.config.default_preset`). options : settings that differ from the preset's; None leaves
-        one as it is. more : groups, oracle, adapt_on, split_seed, device, as the class has them.
+        one as it is. more : groups, tags, oracle, adapt_on, split_seed, device, as the class has them.
         """
         name = absolute_name(model)
         _check_adaptable(name)
@@ -129,6 +131,8 @@ class AdaptationRun(RunDescription):
         where = [self.benchmark, *([] if self.embeddings else [self.split])]
         if self.shape and not self.embeddings:
             where.append(f"groups of {self.shape}")
+        if self.tags:
+            where.append(f"only {', '.join(self.tags)}")
         where += ["all groups" if self.groups is None else f"first {self.groups} groups", self._model]
         return " · ".join([*where, *self._method(), f"seed {self.seed}"])
 
@@ -152,7 +156,7 @@ class AdaptationRun(RunDescription):
         return []
 
     def load_groups(self) -> GroupSet:
-        """The groups, with their truth: all of a benchmark's split or file, or only the first so many.
+        """The groups, with their truth: all of a benchmark's split or file, those with tags, or only the first so many.
 
         An embeddings file's truth is its order: caption i of a group belongs to its image i.
         """
@@ -160,6 +164,7 @@ class AdaptationRun(RunDescription):
             groups = self._file().groups(self.benchmark)
         else:
             groups = of_shape(datasets.load(self.benchmark, self.split), self.shape)
+            groups = with_tags(groups, self.tags or ())
         return first_groups(groups, self.groups)
 
     def pool(self, groups: GroupSet) -> np.ndarray | None:

@@ -1,0 +1,176 @@
+"""Uploaded files of scores or embeddings, stored under their names so that every page and a reload find them again.
+
+`uploads/OWNER/NAME/` in the home folder holds the file itself, what was uploaded beside it (tags, a language prior) and
+`upload.json`. On a public server every visitor has a folder, and nothing in a name leads into another visitor's; files
+that were not used for some hours are deleted, and so are the oldest beyond the limits of `core.base.public_mode`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from core.base import files, paths
+from core.base.errors import InputError
+from core.base.limits import check
+from core.base.public_mode import MAX_UPLOAD_BYTES, UPLOAD_HOURS, Held, beyond, is_public
+
+TAGS, PRIOR = "tags", "prior"  # what may be uploaded beside a file
+_CONTENT, _FACTS = "content", "upload.json"
+_EVERYBODY = "local"  # the one owner outside public mode
+
+
+class Upload(NamedTuple):
+    """An uploaded file. name : what it is selected by. facts : as `upload.json` has them."""
+
+    name: str
+    folder: Path
+    facts: Mapping[str, Any]
+
+    @property
+    def shape(self) -> str:
+        """Of the groups of an embeddings file, `2x2`, where somebody chose it; "" elsewhere."""
+        return self.facts["shape"]
+
+    @property
+    def version(self) -> str:
+        """Changes with the content of the file and of what is beside it."""
+        return "-".join([self.facts["sha256"], *(f["sha256"] for f in self.facts["beside"].values())])
+
+    @staticmethod
+    def digest(content: bytes) -> str:
+        """What names a content in `facts`."""
+        return hashlib.sha256(content).hexdigest()
+
+    def content(self) -> bytes:
+        return (self.folder / _CONTENT).read_bytes()
+
+    def beside(self, what: str) -> tuple[str, bytes] | None:
+        """Name and content of what was uploaded beside the file (TAGS, PRIOR); None where nothing was."""
+        found = self.facts["beside"].get(what)
+        return None if found is None else (found["name"], (self.folder / what).read_bytes())
+
+
+class UploadStore:
+    """The files of one owner; None: everybody's, outside public mode."""
+
+    def __init__(self, owner: str | None = None, address: str | None = None) -> None:
+        self._root = paths.home() / "uploads"
+        self._folder, self._address = self._root / (owner or _EVERYBODY), address
+
+    def add(self, name: str, content: bytes, shape: str = "") -> Upload:
+        """Store a file; the same content under the same name is the same upload.
+
+        Another content of that name gets a number: `scores-2.csv`. Raises InputError for a file that is too large.
+        """
+        check(name, file=len(content))
+        digest, plain = Upload.digest(content), _plain_name(name)
+        for number in count(1):
+            stored = plain if number == 1 else f"{Path(plain).stem}-{number}{Path(plain).suffix}"
+            there = _read(self._folder / stored)
+            if there is not None and there.facts["sha256"] == digest:
+                return self.get(stored)
+            if there is None:
+                break
+        folder = self._folder / stored
+        facts = {"created": time.time(), "address": self._address, "sha256": digest, "shape": shape}
+        with files.storage_errors(folder):
+            for each in (self._root, self._folder, folder):
+                files.private_folder(each, ours=each == folder)
+            files.write_bytes(folder / _CONTENT, content)
+        upload = _write(folder, {**facts, "beside": {}})
+        self._delete_surplus()
+        if not folder.is_dir():  # it alone is more than its owner may store
+            raise InputError(f"There is no room for {name} on this server; remove another file, or wait.")
+        return upload
+
+    def put_beside(self, upload: Upload, what: str, name: str, content: bytes) -> Upload:
+        """Store tags or a prior with a file, in place of those from before."""
+        check(name, file=len(content))
+        with files.storage_errors(upload.folder):
+            files.write_bytes(upload.folder / what, content)
+        entry = {"name": Path(name).name, "sha256": Upload.digest(content)}
+        stored = _write(upload.folder, {**upload.facts, "beside": {**upload.facts["beside"], what: entry}})
+        self._delete_surplus()
+        return stored
+
+    def list(self) -> list[Upload]:
+        """The owner's files, the newest first."""
+        self._delete_surplus()
+        return sorted(_uploads(self._folder), key=lambda upload: -upload.facts["created"])
+
+    def get(self, name: str) -> Upload:
+        """One of the owner's files. Raises InputError for any other name, whoever may have uploaded it."""
+        found = _read(self._folder / name) if name == _plain_name(name) else None
+        if found is None:
+            raise not_stored(name)
+        with suppress(OSError):
+            os.utime(found.folder / _FACTS)  # used just now
+        return found
+
+    def remove(self, name: str) -> None:
+        files.remove(self.get(name).folder)
+
+    def _delete_surplus(self) -> None:
+        """On a public server: what nobody used for hours, and the oldest beyond an address's share and the total."""
+        if not is_public() or not self._root.is_dir():
+            return
+        everybody = [upload for folder in self._root.iterdir() for upload in _uploads(folder)]
+        everybody.sort(key=_used)
+        old = [each.folder for each in everybody if _used(each) < time.time() - 3600 * UPLOAD_HOURS]
+        held = [
+            Held(
+                each.folder, each.facts["address"] or each.folder.parent.name, files.folder_size(each.folder)
+            )
+            for each in everybody
+            if each.folder not in old
+        ]
+        for folder in [*old, *beyond(held, MAX_UPLOAD_BYTES.address, MAX_UPLOAD_BYTES.together)]:
+            files.remove(folder)
+
+
+def not_stored(name: str) -> InputError:
+    """The same sentence whether there is no such file or another visitor has it."""
+    return InputError(
+        f"The file {name!r} is not stored here: it was removed, or uploaded in another browser. Upload it again."
+    )
+
+
+def _plain_name(name: str) -> str:
+    """The last part of a name, of letters, digits, dots and dashes alone."""
+    last = re.split(r"[\\/]", name)[-1]
+    return re.sub(r"[^\w.-]+", "-", last)[-80:].strip(".-") or "upload"
+
+
+def _uploads(folder: Path) -> Iterator[Upload]:
+    return filter(None, map(_read, folder.iterdir())) if folder.is_dir() else iter(())
+
+
+def _read(folder: Path) -> Upload | None:
+    if folder.name.startswith("."):  # it is being deleted
+        return None
+    try:
+        return Upload(folder.name, folder, json.loads((folder / _FACTS).read_text("utf-8")))
+    except (OSError, ValueError):
+        return None
+
+
+def _write(folder: Path, facts: Mapping[str, Any]) -> Upload:
+    with files.storage_errors(folder):
+        files.write_json(folder / _FACTS, dict(facts))
+    return Upload(folder.name, folder, facts)
+
+
+def _used(upload: Upload) -> float:
+    try:
+        return (upload.folder / _FACTS).stat().st_mtime
+    except OSError:
+        return 0.0

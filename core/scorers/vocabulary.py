@@ -1,0 +1,68 @@
+"""Which words of captions a model with a vocabulary of whole words does not know. Imports no torch."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from core.scorers.hub import builtin_models
+
+_WORD = re.compile(r"\w+")  # as the tokenizers of the built-in models split
+
+
+class UnknownWords(NamedTuple):
+    """Words in captions, repetitions counted; how many of them are unknown, and the most frequent of these."""
+
+    words: int
+    unknown: int
+    most: tuple[str, ...]
+
+    @property
+    def share(self) -> float:
+        """In [0, 1]; 0 where there are no words."""
+        return self.unknown / self.words if self.words else 0.0
+
+
+def unknown_words(captions: Iterable[str], folder: Path) -> UnknownWords | None:
+    """The words of captions that the model in a folder reads as one and the same unknown token.
+
+    None for a model whose tokenizer splits unknown words into known parts, as all models of the hub do.
+    """
+    known = _vocabulary(folder / "tokenizer.json")
+    if known is None:
+        return None
+    words = Counter(word for caption in captions for word in _WORD.findall(caption.lower()))
+    unknown = Counter({word: count for word, count in words.items() if word not in known})
+    return UnknownWords(words.total(), unknown.total(), tuple(word for word, _ in unknown.most_common(5)))
+
+
+def vocabulary_note(model: str, source: str, benchmark: str, captions: Iterable[str]) -> str | None:
+    """What to say before a built-in model's verdicts on a benchmark that is not built in; None for any other pair.
+
+    model : as people know it. source : its built-in name or folder, with or without a kind of score before a colon.
+    """
+    plain = source.rpartition(":")[2]
+    folder = builtin_models().get(plain) or Path(plain)
+    if benchmark.startswith("scenes/") or (found := unknown_words(captions, folder)) is None:
+        return None
+    if not found.unknown:
+        return f"{model} knows every word of these captions, but it was trained on drawn scenes alone."
+    return (
+        f"{model} was trained on drawn scenes alone and does not know {100 * found.share:.0f} % of the words in these "
+        f"captions, such as {', '.join(found.most)}. It reads all of them as one unknown word."
+    )
+
+
+@lru_cache(maxsize=32)
+def _vocabulary(path: Path) -> frozenset[str] | None:
+    """The words of a tokenizer file; None for one that is not there or does not read whole words."""
+    try:
+        model = json.loads(path.read_text("utf-8"))["model"]
+        return frozenset(model["vocab"]) if model["type"] == "WordLevel" else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
