@@ -22,7 +22,7 @@ _SCRIPT = """
     if (next.pathname === now.pathname) {
       const step = STEPS.some(name => now.searchParams.get(name) !== next.searchParams.get(name));
       last = {time, before: recent?.before ?? now.href, pushed: Boolean(recent?.pushed || step)};
-      return (step ? push : replace)(state, title, url);
+      return (step && !recent?.pushed ? push : replace)(state, title, url);
     }
     last = null;
     if (recent?.pushed) return replace(state, title, url);  // that step led away

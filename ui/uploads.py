@@ -13,7 +13,6 @@ from core.base import public_mode
 from core.base.errors import InputError
 from core.datasets.embeddings import RowImage
 from core.datasets.score_files import read_prior, read_tags
-from core.exchange import uploads
 from core.exchange.uploads import PRIOR, TAGS, Upload, UploadStore
 from core.figures.text import escape_markdown
 from core.groups import Group, GroupSet, image_name
@@ -61,7 +60,7 @@ def stored_upload(entry: str) -> Upload:
 
 def not_stored(entry: str) -> InputError:
     """What is said of an entry that this visitor has not."""
-    return uploads.not_stored(entry.removeprefix(PREFIX))
+    return UploadStore.missing(entry.removeprefix(PREFIX))
 
 
 def new_upload(key: str, place: Any = st, megabytes: int = 100) -> str | None:

@@ -111,10 +111,17 @@ class UploadStore:
         """One of the owner's files. Raises InputError for any other name, whoever may have uploaded it."""
         found = _read(self._folder / name) if name == _plain_name(name) else None
         if found is None:
-            raise not_stored(name)
+            raise self.missing(name)
         with suppress(OSError):
             os.utime(found.folder / _FACTS)  # used just now
         return found
+
+    @staticmethod
+    def missing(name: str) -> InputError:
+        """The same sentence whether there is no such file or another visitor has it."""
+        return InputError(
+            f"The file {name!r} is not stored here: it was removed, or uploaded in another browser. Upload it again."
+        )
 
     def remove(self, name: str) -> None:
         files.remove(self.get(name).folder)
@@ -135,13 +142,6 @@ class UploadStore:
         ]
         for folder in [*old, *beyond(held, MAX_UPLOAD_BYTES.address, MAX_UPLOAD_BYTES.together)]:
             files.remove(folder)
-
-
-def not_stored(name: str) -> InputError:
-    """The same sentence whether there is no such file or another visitor has it."""
-    return InputError(
-        f"The file {name!r} is not stored here: it was removed, or uploaded in another browser. Upload it again."
-    )
 
 
 def _plain_name(name: str) -> str:

@@ -15,7 +15,7 @@ from core.scorers.hub import builtin_models
 _WORD = re.compile(r"\w+")  # as the tokenizers of the built-in models split
 
 
-class UnknownWords(NamedTuple):
+class _UnknownWords(NamedTuple):
     """Words in captions, repetitions counted; how many of them are unknown, and the most frequent of these."""
 
     words: int
@@ -28,7 +28,7 @@ class UnknownWords(NamedTuple):
         return self.unknown / self.words if self.words else 0.0
 
 
-def unknown_words(captions: Iterable[str], folder: Path) -> UnknownWords | None:
+def unknown_words(captions: Iterable[str], folder: Path) -> _UnknownWords | None:
     """The words of captions that the model in a folder reads as one and the same unknown token.
 
     None for a model whose tokenizer splits unknown words into known parts, as all models of the hub do.
@@ -38,7 +38,7 @@ def unknown_words(captions: Iterable[str], folder: Path) -> UnknownWords | None:
         return None
     words = Counter(word for caption in captions for word in _WORD.findall(caption.lower()))
     unknown = Counter({word: count for word, count in words.items() if word not in known})
-    return UnknownWords(words.total(), unknown.total(), tuple(word for word, _ in unknown.most_common(5)))
+    return _UnknownWords(words.total(), unknown.total(), tuple(word for word, _ in unknown.most_common(5)))
 
 
 def vocabulary_note(model: str, source: str, benchmark: str, captions: Iterable[str]) -> str | None:

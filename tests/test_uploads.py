@@ -1,0 +1,252 @@
+"""Uploaded files: stored by owner, found by name, bounded on a public server, and on every page that can use them."""
+
+import io
+import os
+import time
+import urllib.parse
+
+import numpy as np
+import pytest
+from driving import button, fine, text
+
+from core.base import public_mode
+from core.base.errors import InputError
+from core.base.public_mode import MAX_UPLOAD_BYTES
+from core.datasets import load
+from core.datasets.score_files import read_prior, write_scores
+from core.exchange import uploads
+from core.exchange.uploads import PRIOR, TAGS, UploadStore
+from core.metrics import paired
+from core.metrics.evaluation import Evaluation
+
+GROUPS, MATCHING, DEBIAS = "pages/1_Groups.py", "pages/2_Matching.py", "pages/3_Debias.py"
+TTM, COMPARE, DATA = "pages/4_Test-Time_Matching.py", "pages/6_Compare.py", "pages/8_Your_Data.py"
+SET = "scenes/left-right"
+
+
+# --- the store
+
+
+def test_a_file_is_found_by_its_name_and_another_of_that_name_gets_a_number():
+    store = UploadStore()
+    first = store.add("../my scores.csv", b"one")
+    assert first.name == "my-scores.csv" and store.get("my-scores.csv").content() == b"one"
+    assert store.add("my scores.csv", b"one").name == "my-scores.csv"
+    assert store.add("my scores.csv", b"two").name == "my-scores-2.csv"
+    assert [upload.name for upload in store.list()] == ["my-scores-2.csv", "my-scores.csv"]
+    store.remove("my-scores.csv")
+    with pytest.raises(InputError, match=r"'my-scores.csv' is not stored here"):
+        store.get("my-scores.csv")
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../local/a.csv", "/etc/passwd", "a/b", "~", "a.csv/../a.csv"]
+)
+def test_a_name_is_no_path(name):
+    UploadStore().add("a.csv", b"one")
+    with pytest.raises(InputError, match="is not stored here"):
+        UploadStore("ann").get(name)
+
+
+def test_what_is_beside_a_file_changes_its_version():
+    store = UploadStore()
+    plain = store.add("a.csv", b"one")
+    tagged = store.put_beside(plain, TAGS, "tags.csv", b"id,kind")
+    assert tagged.version != plain.version and store.get("a.csv").beside(TAGS) == ("tags.csv", b"id,kind")
+    assert tagged.beside(PRIOR) is None
+
+
+def test_nobody_opens_the_file_of_another_visitor(monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    UploadStore("ann").add("a.csv", b"one")
+    assert UploadStore("ann").get("a.csv").content() == b"one"
+    assert UploadStore("bob").list() == []
+    with pytest.raises(InputError) as other:
+        UploadStore("bob").get("a.csv")
+    with pytest.raises(InputError) as nobodys:
+        UploadStore("bob").get("b.csv")
+    assert str(other.value).replace("a.csv", "b.csv") == str(
+        nobodys.value
+    )  # it does not say whether there is one
+
+
+def test_on_a_public_server_files_are_bounded_and_deleted_after_some_hours(monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    monkeypatch.setattr(uploads, "MAX_UPLOAD_BYTES", MAX_UPLOAD_BYTES._replace(address=4000, together=5500))
+    ann, bob = UploadStore("ann", "here"), UploadStore("bob", "here")
+    for store, name in ((ann, "1"), (ann, "2"), (bob, "3")):
+        store.add(name, bytes(1500))
+        time.sleep(0.01)  # files have the time of their last use
+    assert [u.name for u in ann.list()] == ["2"] and [u.name for u in bob.list()] == ["3"]  # of one address
+    UploadStore("cem", "there").add("4", bytes(1500))
+    UploadStore("dee", "elsewhere").add("5", bytes(1500))
+    assert ann.list() == [] and len(bob.list()) == 1  # "here" had most
+    with pytest.raises(InputError, match="no room"):
+        bob.add("large", bytes(4500))
+    old = time.time() - 3600 * public_mode.UPLOAD_HOURS - 1
+    os.utime(UploadStore("cem").get("4").folder / "upload.json", (old, old))
+    assert UploadStore("cem").list() == []
+
+
+def test_outside_public_mode_files_stay():
+    store = UploadStore()
+    upload = store.add("a.csv", b"one")
+    os.utime(upload.folder / "upload.json", (0, 0))
+    assert [each.name for each in store.list()] == ["a.csv"]
+
+
+# --- a prior file, by hand
+
+
+def test_a_prior_is_read_for_the_groups_in_their_order(tmp_path):
+    table = b"group,caption,log_prob\nb,2,-4\nb,1,-3\na,1,-1\na,2,-2\nother,1,-9\n"
+    assert read_prior("p.csv", ["a", "b"], 2, table).tolist() == [[-1, -2], [-3, -4]]
+    data = io.BytesIO()
+    np.savez(data, prior=np.array([[-1.0, -2.0], [-3.0, -4.0]]))
+    assert read_prior("p.npz", ["a", "b"], 2, data.getvalue()).tolist() == [[-1, -2], [-3, -4]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("p.csv", b"group,caption,log_prob\na,1,-1\n", "no finite log P\\(t\\) for caption 2 of group 'a'"),
+        ("p.csv", b"group,caption,log_prob\na,1,x\na,2,-1\n", "caption 1 of group 'a'"),
+        ("p.csv", b"group,caption\na,1\n", "log_prob"),
+        ("p.txt", b"x", "not a prior file"),
+    ],
+)
+def test_a_prior_that_lacks_a_number_is_one_sentence(name, content, said):
+    with pytest.raises(InputError, match=said):
+        read_prior(name, ["a"], 2, content)
+
+
+# --- a file as a model of a benchmark, by hand
+
+
+def test_a_file_is_put_into_the_order_of_the_groups_and_another_truth_is_refused():
+    scores = np.arange(8.0).reshape(2, 2, 2)
+    file = Evaluation.of(scores, np.array([[0, 1], [1, 0]]), ["a", "b"])
+    found = paired.on_groups(file, ["b", "a"], np.array([[1, 0], [0, 1]]))
+    assert list(found.ids) == ["b", "a"] and found.scores[0].tolist() == scores[1].tolist()
+    with pytest.raises(InputError, match="differ in what is right for the group 'a'"):
+        paired.on_groups(file, ["a", "b"], np.array([[1, 0], [1, 0]]))
+    with pytest.raises(InputError, match="Only one side has the group 'c'"):
+        paired.on_groups(file, ["a", "c"], None)
+
+
+# --- pages
+
+
+def plain(test):
+    return text(test).replace("\\", "")
+
+
+@pytest.fixture
+def file():
+    """Scores of a built-in set's groups, with truth, as a file that was uploaded; random, so that no model has them."""
+    groups = load(SET, "test")
+    scores = np.random.default_rng(0).normal(size=(len(groups), 2, 2))
+    path = UploadStore()._root.parent / "scores.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_scores(path, scores, groups.ids, groups.truth)
+    return UploadStore().add("scores.csv", path.read_bytes()).name
+
+
+def test_a_stored_file_opens_by_its_address_on_every_page_that_can_use_it(app, file):
+    """The whole way, each page in a new session, as after a reload."""
+    address = {"set": f"upload/{file}"}
+    matching = app(MATCHING, **address)
+    value = next(m.value for m in matching.metric if m.label == "GroupMatch")
+    assert "scores.csv (your file) · 300 groups of 2×2" in plain(matching)
+    assert not [box for box in matching.sidebar.selectbox if box.key in ("split", "model")]
+    group = "left-right/test/0003"
+    browsed = app(GROUPS, **address, group=group)
+    assert group in plain(browsed)
+    fine(button(browsed, "Next").click().run())
+    debiased = app(DEBIAS, **address)
+    assert "add log P(t) beside it" in plain(debiased)
+    adapted = app(TTM, **address)
+    assert "scores.csv holds scores alone" in plain(adapted)
+    fine(button(adapted, f"Adapt builtin/clip on {'scenes/attribute-swap'}").click().run())
+    assert adapted.selectbox(key="set").value == "scenes/attribute-swap"
+    as_model = app(MATCHING, set=SET, model=f"upload/{file}")
+    assert next(m.value for m in as_model.metric if m.label == "GroupMatch") == value
+    assert "scores.csv (your file)" in plain(as_model)
+
+
+def test_tags_beside_a_file_filter_and_slice_it(app, file):
+    store = UploadStore()
+    ids = load(SET, "test").ids
+    rows = "\n".join(f"{name},{'even' if i % 2 == 0 else 'odd'}" for i, name in enumerate(ids))
+    store.put_beside(store.get(file), TAGS, "tags.csv", f"id,parity\n{rows}".encode())
+    test = app(MATCHING, set=f"upload/{file}", tag="parity: odd")
+    assert "150 groups of 2×2 · only parity: odd" in plain(test)
+    assert "By tag" in text(app(MATCHING, set=f"upload/{file}"))
+
+
+def test_a_prior_beside_a_file_debiases_it(app, file):
+    store = UploadStore()
+    data = io.BytesIO()
+    np.savez(data, prior=np.random.default_rng(1).normal(size=(300, 2)))
+    store.put_beside(store.get(file), PRIOR, "prior.npz", data.getvalue())
+    test = app(DEBIAS, set=f"upload/{file}")
+    assert "your file prior.npz" in plain(test) and test.slider(key="alpha") is not None
+
+
+def test_in_public_mode_the_address_of_another_visitors_file_opens_nothing(open_page, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    UploadStore("somebody else").add("secret.csv", b"group,image,caption,score\n")
+    test = fine(open_page(MATCHING, set="upload/secret.csv"))
+    assert "'secret.csv' is not stored here" in plain(test)
+    assert test.selectbox(key="set").value == "scenes/attribute-swap"
+    assert "upload/secret.csv" not in test.selectbox(key="set").options
+
+
+def test_a_file_is_uploaded_once_and_selected_on_the_other_pages(app, file):
+    content = UploadStore().get(file).content()
+    test = app(DATA, way="Scores or embeddings")
+    test.get("file_uploader")[0].upload("new.csv", content)
+    fine(test.run())
+    assert "300 groups of 2×2" in text(test)
+    fine(button(test, "Matching: metrics, thresholds, tags").click().run())
+    assert "new.csv (your file)" in plain(test)
+    fine(test.switch_page(GROUPS).run())
+    assert "new.csv (your file)" in plain(test)
+
+
+def test_unknown_names_in_an_address_are_said_in_one_line_each(app):
+    test = app(GROUPS, set=SET, tag="relation: abvoe", group="left-right/test/9999")
+    said = [warning.value.replace("\\", "") for warning in test.warning]
+    assert len(said) == 2 and said[0].startswith("Unknown tag 'relation: abvoe'")
+    assert said[1].startswith("Unknown group 'left-right/test/9999'")
+
+
+def test_a_part_of_a_name_selects_the_model_that_has_it():
+    from ui import selection
+
+    state = {"model": "SIGLIP"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selection.st, "session_state", state)
+        selection._complete_name("model", ["builtin/clip", "builtin/siglip"])
+        assert state["model"] == "builtin/siglip"
+        state["model"] = "openai/clip-vit-base-patch32"
+        selection._complete_name("model", ["builtin/clip", "builtin/siglip"])
+        assert state["model"] == "openai/clip-vit-base-patch32"
+
+
+def test_a_benchmark_that_is_not_here_says_what_it_needs_and_leaves_the_fields(open_page):
+    test = open_page(MATCHING, set="winoground")
+    said = test.error[0].value.replace("\\", "")
+    assert said.startswith("winoground is not on this machine. It needs: ") and "`" not in said
+    assert {"set", "split", "model"} <= {box.key for box in test.sidebar.selectbox}
+    fine(test.selectbox(key="set").set_value(SET).run())
+
+
+def test_the_selection_is_in_the_address_after_a_button(app):
+    test = app()
+    label = next(b.label for b in test.button if b.label.startswith(("See the scores", "Browse the groups")))
+    opened = button(test, label).click().run()
+    query = {key: urllib.parse.unquote(value[0]) for key, value in opened.query_params.items()}
+    assert query["set"].startswith("scenes/") and query["group"].startswith(
+        query["set"].removeprefix("scenes/")
+    )
