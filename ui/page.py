@@ -130,10 +130,10 @@ def _warn_unknown_selection() -> None:
     if is_upload(asked) and asked not in files:
         st.warning(escape_markdown(str(not_stored(asked))), icon=":material/link_off:")
     else:
-        warn_unknown("set", "benchmark", [*benchmarks(), *files])
-    warn_unknown("split", "split", available_splits())
+        warn_unknown("benchmark", [asked], [*benchmarks(), *files])
+    warn_unknown("split", st.query_params.get_all("split"), available_splits())
     if is_public():  # elsewhere the field takes any name, and says what is wrong with it
-        warn_unknown("model", "model", [*model_names(), *files])
+        warn_unknown("model", st.query_params.get_all("model"), [*model_names(), *files])
 
 
 def _check_rerun() -> None:

@@ -223,7 +223,7 @@ def pick_group(ids: Sequence[str], **look: Any) -> str | None:
 
     look : what else `st.selectbox` takes.
     """
-    warn_unknown("group", "group", ids)
+    warn_unknown("group", st.query_params.get_all("group"), ids)
     if st.session_state.get("group") not in (None, *ids):
         open_group(None)
     return st.selectbox(
@@ -237,11 +237,11 @@ def pick_group(ids: Sequence[str], **look: Any) -> str | None:
     )
 
 
-def warn_unknown(key: str, kind: str, known: Collection[str]) -> None:
+def warn_unknown(kind: str, asked: Iterable[str], known: Collection[str]) -> None:
     """Say in one line which values of the address a field does not have: it falls back to its default by itself."""
-    for asked in st.query_params.get_all(key):
-        if asked and asked not in known:
-            st.warning(escape_markdown(str(unknown_name(kind, asked, known))), icon=":material/link_off:")
+    for name in asked:
+        if name and name not in known:
+            st.warning(escape_markdown(str(unknown_name(kind, name, known))), icon=":material/link_off:")
 
 
 # --- the sidebar
@@ -273,7 +273,7 @@ def pick_selection(page: str, nearest_model: Callable[[str], NearestModel] | Non
     """
     _restore_selection(page)
     _use_nearest(nearest_model)
-    needs, files = benchmarks(), upload_names()
+    needs, files, tags = benchmarks(), upload_names(), st.query_params.get_all("tag")
     names = [*(name for name in needs if not needs[name]), *files, *(name for name in needs if needs[name])]
     with st.sidebar:
         benchmark = st.selectbox(
@@ -294,6 +294,7 @@ def pick_selection(page: str, nearest_model: Callable[[str], NearestModel] | Non
         raise InputError(
             "No model is available: train the built-in one with `crossmatch pretrain clip`, or type a name."
         )
+    warn_unknown("tag", tags, _tag_options(selection.groups))
     return selection
 
 
@@ -343,10 +344,13 @@ def _remember_fields(*drawn: str) -> None:
         _remember({"model": st.session_state["replaced_model"][0]})
 
 
+def _tag_options(groups: GroupSet) -> dict[str, np.ndarray]:
+    return cached_on(groups, "tags", lambda: group_filters.tag_options(groups))
+
+
 def _pick_tags(groups: GroupSet) -> tuple[tuple[str, ...], np.ndarray]:
     """The tags that groups are filtered by, and the mask, bool (n,)."""
-    options = cached_on(groups, "tags", lambda: group_filters.tag_options(groups))
-    warn_unknown("tag", "tag", options)
+    options = _tag_options(groups)
     if not options:
         return (), np.ones(len(groups), bool)
     if "tag" in st.session_state:  # of another set, perhaps
