@@ -13,6 +13,7 @@ import streamlit as st
 from core.datasets.published import CITATIONS
 from core.groups import GroupSet
 from ui.page import PAGES
+from ui.uploads import stored_upload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +105,11 @@ def evaluation_exports(selection: Selection, evaluation: Evaluation) -> dict[str
     name, split, model = selection.benchmark, selection.split, selection.model
     section = ReportSection(model, selection.selected_groups, evaluation, name, split)
     words = ["crossmatch", "evaluate", name, "--split", split, "--model", model]
-    if st.session_state.get("shape"):  # of a benchmark that mixes several
+    if selection.file:
+        file, shape = stored_upload(selection.file), "x".join(map(str, evaluation.shape))
+        kind = ["--embeddings", file.name, "--shape", shape] if file.shape else ["--scores", file.name]
+        words = [*words[:2], *kind]
+    elif st.session_state.get("shape"):  # of a benchmark that mixes several
         words += ["--shape", "x".join(map(str, evaluation.shape))]
     return {
         "latex": lambda: latex_rows([(model, evaluation.metrics)]),
