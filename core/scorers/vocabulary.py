@@ -28,7 +28,7 @@ class _UnknownWords(NamedTuple):
         return self.unknown / self.words if self.words else 0.0
 
 
-def unknown_words(captions: Iterable[str], folder: Path) -> _UnknownWords | None:
+def _unknown_words(captions: Iterable[str], folder: Path) -> _UnknownWords | None:
     """The words of captions that the model in a folder reads as one and the same unknown token.
 
     None for a model whose tokenizer splits unknown words into known parts, as all models of the hub do.
@@ -48,7 +48,7 @@ def vocabulary_note(model: str, source: str, benchmark: str, captions: Iterable[
     """
     plain = source.rpartition(":")[2]
     folder = builtin_models().get(plain) or Path(plain)
-    if benchmark.startswith("scenes/") or (found := unknown_words(captions, folder)) is None:
+    if benchmark.startswith("scenes/") or (found := _unknown_words(captions, folder)) is None:
         return None
     if not found.unknown:
         return f"{model} knows every word of these captions, but it was trained on drawn scenes alone."
