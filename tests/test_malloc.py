@@ -9,9 +9,9 @@ import pytest
 # Sixteen threads that allocate at the same time, then glibc's own count of its heaps.
 THREADS = """
 import ctypes, sys, tempfile, threading
-from core.base.processes import limit_malloc_arenas
+from core.base.processes import limit_malloc
 if sys.argv[1] != "any":
-    limit_malloc_arenas(int(sys.argv[1]))
+    limit_malloc(int(sys.argv[1]))
 libc, all_there = ctypes.CDLL(None), threading.Barrier(16)
 libc.malloc.restype = ctypes.c_void_p
 def allocate():

@@ -18,7 +18,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 
 from core.base.errors import InputError
 from core.base.gate import Gate
-from core.base.processes import limit_malloc_arenas
+from core.base.processes import limit_malloc
 from core.base.public_mode import MAX_UPLOAD_BYTES, Held, beyond, is_public
 from core.runs.standby import standby_worker
 from ui.page import STYLE, show_error
@@ -57,7 +57,7 @@ async def _started(_app: st.App) -> AsyncIterator[None]:
     """
     if is_public():
         os.umask(0o077)
-        limit_malloc_arenas(2)
+        limit_malloc(2)
     elif not st.get_option("server.headless"):
         webbrowser.open(f"http://localhost:{st.get_option('server.port')}")
     with standby_worker():

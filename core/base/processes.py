@@ -25,7 +25,7 @@ _LINUX = (
 )
 
 
-_M_ARENA_MAX = -8  # glibc, malloc.h
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # glibc, malloc.h
 
 
 class ProcessIdentity(NamedTuple):
@@ -144,11 +144,19 @@ def module_command(module: str, arguments: Sequence[str]) -> tuple[list[str], di
     return [sys.executable, "-P", "-m", module, *arguments], environment  # -P: no other `core` that lies here
 
 
-def limit_malloc_arenas(count: int) -> None:
-    """At most so many heaps for all threads together, where the C library is glibc; nothing happens elsewhere.
+def limit_malloc(arenas: int) -> None:
+    """Have the C library hold little of what is free, where it is glibc; nothing happens elsewhere.
 
-    By default glibc gives a thread a heap of its own, up to eight for each core, and returns little of it: a server
-    of many visitors, who are threads, holds about a quarter more memory for them. To be called before threads begin.
+    By default glibc gives a thread a heap of its own, up to eight for each core, and puts arrays of up to 32 MB into
+    them once one of that size has been freed; a server of many visitors, who are threads, then holds about a quarter
+    more. Here all threads share `arenas` heaps, and arrays from 256 KiB lie outside and return. To be called before
+    threads begin.
     """
     with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, count)
+        library = ctypes.CDLL(None)
+        for parameter, value in (
+            (_M_ARENA_MAX, arenas),
+            (_M_MMAP_THRESHOLD, 256 << 10),
+            (_M_TRIM_THRESHOLD, 128 << 10),
+        ):
+            library.mallopt(parameter, value)
