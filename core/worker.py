@@ -64,12 +64,8 @@ def work(job: RunAttempt) -> tuple[str, str | None]:
     except Exception as error:
         log.exception("failed")
         if is_public():
-            return (
-                "failed",
-                "The run failed because of an internal error; the server's log has the details.",
-            )
-        first = str(error).strip().splitlines()[:1]
-        return "failed", ": ".join([type(error).__name__, *first])
+            return "failed", "The run failed because of an internal error; the server's log has the details."
+        return "failed", ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
 
 
 def stand_by() -> list[str]:
@@ -102,12 +98,13 @@ def main(arguments: Sequence[str]) -> int:
     root, run_id, attempt = arguments
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
-        job = RunAttempt(RunStore(Path(root)), run_id, int(attempt))
+        store = RunStore(Path(root))
+        job = RunAttempt(store, run_id, int(attempt))
         signal.signal(signal.SIGTERM, job.ask_to_stop)
-        job.store.claim(run_id, job.attempt, processes.identify(os.getpid()))
+        store.claim(run_id, job.attempt, processes.identify(os.getpid()))
         with heartbeats(job):
             status, error = work(job)
-        job.store.conclude(run_id, job.attempt, status, error)
+        store.conclude(run_id, job.attempt, status, error)
     except AttemptSuperseded:
         log.info("this run was deleted, stopped or restarted; nothing left to do")
     except InputError as error:  # not even the store can be written: whoever looks finds the run interrupted

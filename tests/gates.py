@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 VARIABLE = "TEST_GATE"  # the gate's file, for the processes
+MOMENT = "TEST_MOMENT"  # where in the work `gated_worker` waits: "0.5 scoring", half done and scoring
 PATIENCE = 900.0  # seconds; a run whose test is gone ends by itself
 OPEN = 1_000_000
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from gates import until
+from small_cola import SMALL_COLA
 from tiny_models import build_flava
 
 from benchmarks.results.cola import paired_differences
@@ -409,11 +410,8 @@ def test_learning_rates_are_the_papers_for_large_bases():
 def quick(monkeypatch):
     """Small material, small sets: a whole run in a second."""
     monkeypatch.setattr("core.cola.tasks.builtin_training_queries", builtin_training_queries.__wrapped__)
-    for name, value in (("IMAGES", 30), ("TWINS", 6), ("WORDINGS", 1), ("TEXTS", 12)):
-        monkeypatch.setattr(f"core.cola._training_data.{name}", value)
-    monkeypatch.setattr("core.cola.tasks._CURVE_IMAGES", 10)
-    monkeypatch.setattr("core.cola.tasks._CURVE_STEP", 40)
-    monkeypatch.setattr("core.cola.tasks._PAIRS", 10)
+    for path, value in SMALL_COLA.items():
+        monkeypatch.setattr(path, value)
 
 
 def job(strategy="linear", **more):

@@ -1,4 +1,4 @@
-"""The run store: what it keeps, what it notices, what it refuses."""
+"""The run store: what it keeps, what it notices, what it refuses. What all stores do: test_store_contract.py."""
 
 import json
 import os
@@ -108,31 +108,6 @@ def test_half_characters_in_a_title_or_an_error_are_replaced(store):
     assert (found.title, found.error) == ("caf? 2", "OSError: ?.png is gone")
 
 
-def test_steps_come_in_order_and_a_repeated_iteration_replaces_it_and_drops_what_followed(store):
-    run = new(store)
-    for iteration in range(4):
-        store.append_step(run.id, {"iteration": iteration, "value": iteration})
-    assert [step["value"] for step in store.steps(run.id)] == [0, 1, 2, 3]
-    assert store.get(run.id).done == 3
-    store.append_step(run.id, {"iteration": 1, "value": 10})
-    assert [step["value"] for step in store.steps(run.id)] == [0, 10]
-    assert store.get(run.id).done == 1
-
-
-def test_a_step_that_is_not_json_is_refused_and_nothing_of_it_kept(store):
-    run = new(store)
-    with pytest.raises(ValueError):
-        store.append_step(run.id, {"iteration": 0, "loss": float("nan")})
-    assert store.steps(run.id) == []
-
-
-def test_arrays_of_an_iteration_are_read_back_exactly(store):
-    run, scores = new(store), np.random.default_rng(0).normal(size=(5, 2, 3)).astype(np.float32)
-    files.write_arrays(store.arrays_path(run.id, 2), {"scores": scores, "selected": scores[:, 0, 0] > 0})
-    assert np.array_equal(store.scores(run.id, 2), scores) and store.scores(run.id, 2).dtype == np.float32
-    assert store.arrays(run.id, 2)["selected"].dtype == bool
-
-
 @pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04 cut short", b"no zip at all"])
 def test_unreadable_arrays_are_one_sentence(store, content):
     run = new(store)
@@ -238,31 +213,6 @@ def test_a_run_that_was_never_started_can_be_started_later(store):
     assert store.queue_up(run.id) == 1
 
 
-def test_a_worker_given_up_for_dead_that_beats_again_is_running_again(store):
-    run = started(store)
-    write(store, run.id, heartbeat=time.time() - 3600)
-    assert store.get(run.id).status == "interrupted"
-    assert store.beat(run.id, run.attempt, "running", fraction=0.5) == "running"
-    found = store.get(run.id)
-    assert (found.status, found.fraction, found.ended) == ("running", 0.5, None)
-
-
-def test_a_worker_of_an_earlier_attempt_can_write_nothing(store):
-    run = started(store)
-    write(store, run.id, heartbeat=time.time() - 3600)
-    attempt = store.queue_up(run.id)
-    for act in (
-        lambda: store.beat(run.id, run.attempt, "running"),
-        lambda: store.append_step(run.id, {"iteration": 0}, run.attempt),
-        lambda: store.conclude(run.id, run.attempt, "finished"),
-        lambda: store.claim(run.id, run.attempt, ME),
-        lambda: store.try_start(run.id, run.attempt, 1),
-    ):
-        with pytest.raises(AttemptSuperseded):
-            act()
-    assert attempt == run.attempt + 1 and store.get(run.id).status == "queued" and store.steps(run.id) == []
-
-
 def test_seconds_left_count_down_between_heartbeats(store, monkeypatch):
     run, now = started(store), time.time()
     monkeypatch.setattr(runs.time, "time", lambda: now)
@@ -280,8 +230,9 @@ def test_a_queued_run_stops_at_once_and_a_running_one_is_asked(store):
     waiting, working = new(store), started(store)
     attempt = store.queue_up(waiting.id)
     assert store.request_stop(waiting.id).status == "stopped"
-    with pytest.raises(AttemptSuperseded):
-        store.try_start(waiting.id, attempt, 1)
+    for act in (lambda: store.try_start(waiting.id, attempt, 1), lambda: store.claim(waiting.id, 0, ME)):
+        with pytest.raises(AttemptSuperseded):
+            act()
     write(store, working.id, pid=None)  # no signal for this test
     assert store.request_stop(working.id).status == "stopping"
     assert store.beat(working.id, working.attempt, "running") == "stopping"

@@ -112,7 +112,7 @@ def node_of(cluster, store, run_id):
     return next(node for node in cluster.nodes if node.node_id == name)
 
 
-class GatedKeeper(DriverStore):
+class GatedStore(DriverStore):
     """Takes an iteration in when the test's gate lets it: until then its node waits, with the files handed in."""
 
     def append(self, run_id, record, attempt, progress):
@@ -136,7 +136,7 @@ def test_a_killed_node_costs_no_iteration_and_the_result_is_that_of_a_run_at_hom
     cluster, store, gate, model, monkeypatch
 ):
     plan = parse_plan(TTM.format(model=model), "lost")
-    monkeypatch.setattr(ray_cluster, "DriverStore", GatedKeeper)
+    monkeypatch.setattr(ray_cluster, "DriverStore", GatedStore)
     gate.let(1)
     killed: list = []
     killer = threading.Thread(target=kill_the_first_node, args=(cluster, store, gate, killed))

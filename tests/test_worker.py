@@ -19,7 +19,7 @@ from worlds import varied
 from core import worker
 from core.base import files, processes
 from core.base.errors import InputError
-from core.runs import attempt, checkpoints
+from core.runs import attempt
 from core.runs import store as runs
 from core.runs.checkpoints import carry_out
 from core.runs.engine import launch
@@ -30,7 +30,6 @@ from core.ttm.records import BINS
 
 TESTS = Path(__file__).resolve().parent
 COUNTING = "counting_worker"  # tests/counting_worker.py
-GATED = "gated_worker"  # tests/gated_worker.py
 
 
 @pytest.fixture
@@ -386,49 +385,6 @@ def test_a_record_says_what_the_command_line_promises(uninterrupted):
     )
 
 
-@pytest.mark.parametrize("crash", ["checkpoint", "record", "model", "last word"])
-def test_a_crash_between_any_two_writes_changes_nothing(store, job, uninterrupted, monkeypatch, crash):
-    """Before the checkpoint of iteration 2, between it and its record, before the final model, and after it."""
-    run = store.create("ttm", "t", job.written())
-    with monkeypatch.context() as patch:
-        if crash == "checkpoint":
-            patch.setattr(
-                checkpoints,
-                "write_checkpoint",
-                fail_at(2, checkpoints.write_checkpoint, lambda _, now: now.record),
-            )
-        elif crash == "record":
-            patch.setattr(
-                attempt.RunAttempt, "append", fail_at(2, attempt.RunAttempt.append, lambda _, record: record)
-            )
-        elif crash == "model":
-            patch.setattr(checkpoints, "_publish", fail_at(3, checkpoints._publish, lambda *_: 3))
-        with pytest.raises(KeyboardInterrupt):
-            carry_out(begin(store, run.id), job)
-            raise KeyboardInterrupt
-    if crash in ("model", "last word"):  # nothing is trained again
-        monkeypatch.setattr("core.ttm.loop.fit", None)
-    write_dead(store, run.id)
-    assert carry_out(begin(store, run.id), job)
-    assert records(store, run.id) == uninterrupted
-
-
-def fail_at(iteration, function, which):
-    def act(*arguments):
-        at = which(*arguments)
-        at = at["iteration"] if isinstance(at, dict) else getattr(at, "iteration", at)
-        if at == iteration:
-            raise KeyboardInterrupt
-        return function(*arguments)
-
-    return act
-
-
-def write_dead(store, run_id):
-    with store._database.transaction(write=True) as connection:
-        store._set(connection, run_id, heartbeat=0.0)
-
-
 def test_a_stop_in_the_middle_of_an_iteration_drops_that_iteration_only(store, job, uninterrupted):
     run = store.create("ttm", "t", job.written())
     first = begin(store, run.id)
@@ -463,47 +419,6 @@ def test_a_damaged_checkpoint_is_noticed_and_the_run_starts_again_with_a_note(st
     assert found[1:] == uninterrupted[1:]
 
 
-SORTS = {
-    "simplematch": {"rounds": 3, "epochs": 2, "lr": 1e-3, "patience": 3},
-    "adapters": {"lora_rank": 2, "lr": 1e-2, "keep_optimizer": True},
-    "global": {"variant": "global", "threshold_mode": "relative", "coverage_first": 0.5},
-    "transfer": {"keep_optimizer": True},
-    "parts": {"micro_batch": 5},
-}
-
-
-def sort_of_job(sort, folder):
-    """A short run of every sort there is."""
-    options = SORTS[sort]
-    if sort == "simplematch":
-        return jobs.SimpleMatchRun.of("scenes/left-right", str(folder), groups=12, options=options)
-    options = {"iterations": 3, "epochs": 2, "lr": 1e-3, **options}
-    share = 0.5 if sort == "transfer" else None
-    return jobs.TTMRun.of("scenes/left-right", str(folder), groups=12, options=options, adapt_on=share)
-
-
-@pytest.mark.parametrize("sort", SORTS)
-def test_every_sort_of_run_killed_at_any_iteration_ends_as_if_it_had_not_been(
-    store, tiny_clip_folder, monkeypatch, sort
-):
-    job = sort_of_job(sort, tiny_clip_folder)
-    whole = [timeless(item.record) for item in job.execute()]
-    assert len(whole) > 2
-    run = store.create(job.kind, "t", job.written())
-    for iteration in range(1, len(whole)):  # before each checkpoint, then before each record
-        for name, at in (("write_checkpoint", checkpoints), ("append", attempt.RunAttempt)):
-            which = (lambda _, now: now.record) if name == "write_checkpoint" else (lambda _, record: record)
-            with monkeypatch.context() as patch:
-                patch.setattr(at, name, fail_at(iteration, getattr(at, name), which))
-                with pytest.raises(KeyboardInterrupt):
-                    carry_out(begin(store, run.id), job)
-            write_dead(store, run.id)
-    assert carry_out(begin(store, run.id), job)
-    assert records(store, run.id) == whole
-    arrays = store.arrays(run.id, len(whole) - 1)
-    np.testing.assert_allclose(scored(store.folder(run.id) / "model", job), arrays["scores"], atol=1e-4)
-
-
 def test_simple_match_as_a_run_ends_when_it_is_over_and_not_before(store, tiny_clip_folder):
     job = jobs.SimpleMatchRun.of(
         "scenes/left-right",
@@ -515,24 +430,6 @@ def test_simple_match_as_a_run_ends_when_it_is_over_and_not_before(store, tiny_c
     assert worker.work(queued_job(store, run.id)) == ("finished", None)
     assert [step["iteration"] for step in store.steps(run.id)] == [0, 1, 2]
     assert store.get(run.id).total == 9
-
-
-def test_a_real_run_killed_at_work_goes_on_to_the_same_end(store, gate, tmp_path):
-    """On embeddings, which a new process reads without importing transformers."""
-    path, rng = tmp_path / "embeddings.npz", np.random.default_rng(0)
-    np.savez(path, img=rng.normal(size=(24, 8)), cap=rng.normal(size=(24, 8)))
-    options = {"iterations": 3, "epochs": 2, "lr": 1e-3, "keep_optimizer": True}
-    job = jobs.TTMRun.of_file(path, options=options)
-    run = store.create("ttm", "t", job.written())
-    launch(store, run.id, GATED)
-    gate.let(1)
-    pid = wait(store, run.id, lambda run: run.done == 1).pid
-    os.kill(pid, signal.SIGKILL)
-    assert wait(store, run.id, ended).status == "interrupted"
-    launch(store, run.id)
-    run = wait(store, run.id, ended)
-    assert (run.status, run.error, run.total) == ("finished", None, 3)
-    assert records(store, run.id) == [timeless(item.record) for item in job.execute()]
 
 
 def test_a_full_disk_fails_the_run_with_one_sentence_and_the_run_goes_on_when_there_is_room(

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from core.base import files
-from core.base.errors import InputError
+from core.base.errors import InputError, printable
 from core.runs.checkpoints import drop_checkpoints, newest_checkpoint
 from core.runs.store import AttemptSuperseded, RunStore
 from core.sweeps.evaluate import cache_shard
@@ -101,12 +101,17 @@ class DriverStore:
         self._log(run_id, f"attempt {attempt}: {status}" + (f": {error}" if error else ""))
 
     def _mine(self, run_id: str, attempt: int) -> None:
-        if self.store.get(run_id).attempt != attempt:
+        """Raise AttemptSuperseded for an attempt that is not the newest, and where the run was deleted."""
+        try:
+            newest = self.store.get(run_id).attempt
+        except InputError:
+            newest = None
+        if newest != attempt:
             raise AttemptSuperseded(run_id)
 
     def _log(self, run_id: str, line: str) -> None:
         with suppress(OSError), open(self.store.folder(run_id) / "log.txt", "a", encoding="utf-8") as file:
-            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
+            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(line)}\n")
 
     # ---- files out: what a node needs to go on
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from core.base.errors import InputError
 from core.runs.attempt import RunAttempt, heartbeats
-from core.runs.store import AttemptSuperseded, Run, RunStore
+from core.runs.store import AttemptSuperseded, Run
 from core.sweeps.evaluate import EvaluationRun, score_shard, shard_path
 from core.sweeps.remote_store import HEARTBEAT_SECONDS, Call, RemoteStore, local_model
 
@@ -49,7 +49,7 @@ def run_cell(call: Call, run_id: str, where: str, work: Work) -> Outcome:
         attempt, record = begun
         with tempfile.TemporaryDirectory(prefix="crossmatch-") as scratch:
             store = RemoteStore(call, Run(**record), attempt, Path(scratch))
-            job = RunAttempt(cast(RunStore, store), run_id, attempt)
+            job = RunAttempt(store, run_id, attempt)
             with heartbeats(job):
                 store.fetch()
                 job.run = store.run

@@ -27,7 +27,7 @@ HEARTBEAT_SECONDS = (
 
 
 class RemoteStore:
-    """One run, as `core.runs.store.RunStore` shows it to a worker."""
+    """One run: the `core.runs.attempt.AttemptStore` of a node."""
 
     def __init__(self, call: Call, run: Run, attempt: int, scratch: Path) -> None:
         self.call, self.attempt, self.scratch = call, attempt, scratch
