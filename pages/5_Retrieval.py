@@ -15,7 +15,7 @@ from core.datasets.published import CITATIONS
 from core.figures.shared_words import ranked_images
 from core.figures.text import escape_markdown
 from core.metrics.retrieval import METRICS
-from core.papers.runs import missing_data
+from core.papers import missing_data
 from core.runs.engine import launch, start
 from core.runs.store import Run
 from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES

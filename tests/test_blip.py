@@ -10,7 +10,7 @@ from tiny_models import everything
 from torch.nn import functional as F
 
 from core.groups import GroupSet
-from core.runs.checkpoints import write_checkpoint
+from core.runs.checkpoints import _write_checkpoint
 from core.runs.description import Remains
 from core.scorers.base import Trainable, TwoTower
 from core.scoring.load import load_scorer
@@ -108,7 +108,7 @@ def test_a_run_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(kind, tmp_path
         whole.append(done.record["metrics"])
         scores = done.arrays["scores"]
         if done.record["iteration"] == 1:
-            write_checkpoint(tmp_path, done)
+            _write_checkpoint(tmp_path, done)
     (checkpoint,) = tmp_path.glob("checkpoint-*")
     (rest,) = list(job.execute(Remains(tmp_path, checkpoint)))
     assert rest.record["metrics"] == whole[2]

@@ -8,7 +8,7 @@ from worlds import checkpointed, weights, world
 
 from core.base.errors import InputError
 from core.datasets.embeddings import read_embeddings
-from core.runs.checkpoints import write_checkpoint
+from core.runs.checkpoints import _write_checkpoint
 from core.runs.description import Remains
 from core.scorers import lora
 from core.scoring.load import load_scorer
@@ -322,7 +322,7 @@ def test_a_run_on_embeddings_goes_on_from_a_checkpoint_to_the_same_bytes(kind, t
     for item in job.execute():
         whole.append((item.arrays["scores"], weights(item.model)))
         if item.record["iteration"] == 1:
-            saved = write_checkpoint(tmp_path, item)
+            saved = _write_checkpoint(tmp_path, item)
     assert len(whole) > 2
     remains = Remains(tmp_path, saved)
     rest = [(item.arrays["scores"], weights(item.model)) for item in job.execute(remains)]

@@ -199,7 +199,7 @@ def crash_before_every_write(patch):
 
         patch.setattr(place, name, act)
 
-    crash_once(checkpoints, "write_checkpoint", lambda folder, now: now.record["iteration"])
+    crash_once(checkpoints, "_write_checkpoint", lambda folder, now: now.record["iteration"])
     crash_once(attempt.RunAttempt, "append", lambda job, record: record["iteration"])
     crash_once(checkpoints, "_publish", lambda *_: None)
     return crashed
@@ -220,7 +220,7 @@ def test_a_crash_before_every_write_changes_nothing(
         except Crash:
             continue
     steps = range(len(expected))
-    writes = [(name, step) for step in steps for name in ("write_checkpoint", "append")]
+    writes = [(name, step) for step in steps for name in ("_write_checkpoint", "append")]
     assert crashed == ([*writes, ("_publish", None)] if job.total else [("append", 0)])
     assert records(store, run.id) == expected
     # Killed before its last word: nothing is computed again.

@@ -8,8 +8,8 @@ from driving import button, fine, html, text
 
 from core import papers
 from core.papers import background, table_html
-from core.papers.shipped_results import measured
-from core.papers.tables import lines
+from core.papers._shipped_results import measured
+from core.papers._tables import lines
 from core.runs.store import RunStore
 
 PAPERS = "pages/7_Papers.py"

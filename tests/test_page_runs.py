@@ -137,13 +137,13 @@ def test_a_run_of_the_retrieval_page_is_listed_with_its_own_metric_and_opens_the
 
 
 def test_a_sweep_is_shown_with_all_its_cells(app):
-    from core.sweeps.cells import save_plan
+    from core.sweeps.cells import _save_plan
     from core.sweeps.plan import parse_plan
 
     store = RunStore()
     models = "[builtin/clip, builtin/siglip]"
     plan = parse_plan(f"kind: evaluate\nmodels: {models}\nbenchmarks: [{SET}]\n", "first look")
-    save_plan(store, plan)
+    _save_plan(store, plan)
     store.create("evaluate", "the first cell", plan.cells[0].job.written())
     test = app(RUNS)
     assert list(test.dataframe[0].value["kind"]) == ["Evaluation"]

@@ -8,7 +8,7 @@ from core import datasets, papers
 from core.base.errors import InputError
 from core.datasets.published import reference
 from core.papers import background
-from core.papers.tables import SEEDS, TABLES, lines
+from core.papers._tables import SEEDS, TABLES, lines
 from core.runs import engine
 from core.runs.store import RunStore
 from core.ttm import time_left

@@ -11,11 +11,13 @@ from tiny_models import build_blip
 from core import papers
 from core.cola.run import StrategyRun
 from core.datasets.published import UNITS, reference
-from core.papers import cola, table_html, vgpt
+from core.papers import _cola as cola
+from core.papers import _vgpt as vgpt
+from core.papers import table_html
+from core.papers._runs import missing_of
+from core.papers._shipped_results import measured
+from core.papers._tables import lines
 from core.papers.evaluation_run import MeasurementRun
-from core.papers.runs import missing_of
-from core.papers.shipped_results import measured
-from core.papers.tables import lines
 from core.runs.attempt import RunAttempt
 from core.runs.checkpoints import carry_out
 from core.runs.store import RunStore
@@ -296,4 +298,4 @@ def test_only_what_is_in_percent_is_drawn():
     assert all(UNITS[metric] == "percent" for metric in data.metrics) and len(data.results) == 3
     looks = {trace.marker.symbol.removesuffix("-open") for trace in figures.papers_figure(data).data}
     assert len(looks) == 3
-    assert table_html.heading(record["lines"][0]["cells"][0]) == data.results[0]
+    assert table_html._heading(record["lines"][0]["cells"][0]) == data.results[0]

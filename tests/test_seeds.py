@@ -111,7 +111,7 @@ def test_a_group_goes_on_where_its_runs_were_stopped(tmp_path, monkeypatch):
 def test_an_unknown_group_and_a_senseless_number_are_one_sentence(store):
     with pytest.raises(InputError, match="no group of runs 'g-none'"):
         seeds.group_runs(store, "g-none")
-    for count in (0, seeds.MAX_SEEDS + 1):
+    for count in (0, seeds._MAX_SEEDS + 1):
         with pytest.raises(InputError, match="seeds were asked for"):
             seeds.seeded(JOB, count)
 

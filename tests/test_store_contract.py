@@ -16,9 +16,9 @@ from core.base import files
 from core.runs import attempt as attempts
 from core.runs.attempt import AttemptStore, RunAttempt
 from core.runs.store import AttemptSuperseded, Run, RunStore
-from core.sweeps import remote_store
-from core.sweeps.driver_store import QUEUE, DriverStore
-from core.sweeps.remote_store import RemoteStore
+from core.sweeps import _remote_store as remote_store
+from core.sweeps._driver_store import QUEUE, DriverStore
+from core.sweeps._remote_store import RemoteStore
 from core.ttm.run import TTMRun
 
 

@@ -14,10 +14,10 @@ from core.runs.attempt import RunAttempt
 from core.runs.store import AttemptSuperseded, RunStore
 from core.scoring.scores import ScoreCache
 from core.sweeps import read_plan
-from core.sweeps.cells import run_sweep, save_plan, saved_plans, states
-from core.sweeps.driver_store import QUEUE, DriverStore
+from core.sweeps._driver_store import QUEUE, DriverStore
+from core.sweeps._node import run_cell, score_part
+from core.sweeps.cells import _save_plan, run_sweep, saved_plans, states
 from core.sweeps.evaluate import EvaluationRun, score_shard, shard_path
-from core.sweeps.node import run_cell, score_part
 from core.sweeps.plan import parse_plan
 from core.sweeps.table import cells_table, progress_of, summary_table
 from core.ttm.run import TTMRun
@@ -191,7 +191,7 @@ def test_a_run_that_was_started_elsewhere_counts_for_its_cell(store):
 
 def test_a_saved_sweep_can_be_read_again_without_its_file(store):
     plan = parse_plan(SMALL, "small")
-    save_plan(store, plan)
+    _save_plan(store, plan)
     (store.root / "sweeps" / "damaged.json").write_text("{")
     found = saved_plans(store)
     assert list(found) == ["small"] and [c.key for c in found["small"].cells] == [c.key for c in plan.cells]
@@ -323,7 +323,7 @@ def handed_over(store, job):
 
 def test_a_run_whose_node_is_lost_goes_on_elsewhere_and_its_log_tells_who_did_what(store, job, monkeypatch):
     """What it ends with is the contract of every store (test_store_contract.py)."""
-    monkeypatch.setattr("core.sweeps.node.code_version", lambda: "1")
+    monkeypatch.setattr("core.sweeps._node.code_version", lambda: "1")
     run_id = handed_over(store, job)
     driver_store = DriverStore(str(store.root), "1")
     with pytest.raises(Lost):  # two records are in, and the third one's files
@@ -350,7 +350,7 @@ def test_taking_a_run_up_ends_the_attempt_of_a_node_that_was_given_up(store, job
 
 
 def test_a_run_that_is_deleted_under_its_node_ends_there_without_a_word(store, job, monkeypatch):
-    monkeypatch.setattr("core.sweeps.node.code_version", lambda: "1")
+    monkeypatch.setattr("core.sweeps._node.code_version", lambda: "1")
     run_id = handed_over(store, job)
     driver_store = DriverStore(str(store.root), "1")
 
@@ -397,7 +397,7 @@ def test_names_from_a_node_stay_inside_the_run(store, job, tmp_path):
 
 
 def test_a_run_that_was_stopped_in_the_queue_is_not_begun(store, job, monkeypatch):
-    monkeypatch.setattr("core.sweeps.node.code_version", lambda: "1")
+    monkeypatch.setattr("core.sweeps._node.code_version", lambda: "1")
     run_id = handed_over(store, job)
     store.request_stop(run_id)
     assert run_cell(caller(DriverStore(str(store.root), "1")), run_id, "one", worker.work) == ("ended", None)
@@ -405,7 +405,7 @@ def test_a_run_that_was_stopped_in_the_queue_is_not_begun(store, job, monkeypatc
 
 
 def test_a_failure_on_a_node_is_a_sentence_in_the_store(store, job, monkeypatch):
-    monkeypatch.setattr("core.sweeps.node.code_version", lambda: "1")
+    monkeypatch.setattr("core.sweeps._node.code_version", lambda: "1")
     driver_store = DriverStore(str(store.root), "1")
     run_id = handed_over(store, job.model_copy(update={"groups": 31}))
     assert run_cell(caller(driver_store), run_id, "one", worker.work)[0] == "failed"
@@ -418,7 +418,7 @@ def test_a_failure_on_a_node_is_a_sentence_in_the_store(store, job, monkeypatch)
 
 def test_a_model_folder_travels_to_the_node(store, tiny_clip_folder, monkeypatch, unshipped):
     """The node's copy scores as the original does, and nothing of the original's path is needed."""
-    monkeypatch.setattr("core.sweeps.node.code_version", lambda: "1")
+    monkeypatch.setattr("core.sweeps._node.code_version", lambda: "1")
     folder = store.root.parent / "mine" / "clip"
     shutil.copytree(tiny_clip_folder, folder)
     config = EvaluationRun.of("scenes/left-right", str(folder), groups=4, device="cpu")
@@ -430,7 +430,7 @@ def test_a_model_folder_travels_to_the_node(store, tiny_clip_folder, monkeypatch
 
 
 def test_a_shard_that_is_handed_in_fills_the_cache_and_is_used(store, tmp_path, monkeypatch, unshipped):
-    monkeypatch.setattr("core.sweeps.node.code_version", lambda: "1")
+    monkeypatch.setattr("core.sweeps._node.code_version", lambda: "1")
     config = EvaluationRun.of("scenes/left-right", "builtin/clip", groups=6, shard=3, device="cpu")
     run_id = handed_over(store, config)
     cache = tmp_path / "elsewhere.sqlite"

@@ -19,7 +19,7 @@ from core.runs.store import RunStore
 from core.scenes.sets import load
 from core.scorers.embedding import EmbeddingModel
 from core.sweeps import ray as ray_cluster
-from core.sweeps.driver_store import DriverStore
+from core.sweeps._driver_store import DriverStore
 from core.sweeps.plan import parse_plan
 from core.sweeps.ray import run_on_ray
 

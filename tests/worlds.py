@@ -9,7 +9,7 @@ import numpy as np
 from core.datasets.embeddings import RowImage
 from core.groups import Group, GroupSet
 from core.metrics import groups as metrics
-from core.runs.checkpoints import write_checkpoint
+from core.runs.checkpoints import _write_checkpoint
 from core.runs.description import Iteration
 from core.scorers.embedding import EmbeddingModel
 from core.ttm import _checkpoint
@@ -52,7 +52,7 @@ def weights(model):
 def checkpointed(folder, step):
     """The checkpoint of a step of `run_ttm` in a run's folder."""
     save = partial(_checkpoint.save_state, state=step.state)
-    return write_checkpoint(folder, Iteration({"iteration": step.iteration}, {}, step.model, save))
+    return _write_checkpoint(folder, Iteration({"iteration": step.iteration}, {}, step.model, save))
 
 
 def varied(config, **changes):

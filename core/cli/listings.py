@@ -101,7 +101,7 @@ def _presets() -> list[dict[str, Any]]:
 
 
 def _tables() -> list[dict[str, Any]]:
-    from core.papers.tables import TABLES  # pandas
+    from core.papers import TABLES  # pandas
 
     return [{"name": name, "shows": title} for name, (title, _) in TABLES.items()]
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from core.papers.runs import expected_time, missing_of, records_of
-from core.papers.shipped_results import measured
-from core.papers.table_rows import Records
-from core.papers.tables import SEEDS, TABLES, TableCell, TableLine, lines
+from core.papers._runs import expected_time, missing_data, missing_of, records_of
+from core.papers._shipped_results import measured
+from core.papers._table_rows import Records
+from core.papers._tables import SEEDS, TABLES, TableCell, TableLine, lines
 from core.runs.description import RunDescription
 from core.runs.engine import PlannedRun, ThisMachine, run_all, runs_that_count
 from core.runs.store import Run, RunStore
@@ -23,6 +23,7 @@ __all__ = [
     "TableLine",
     "TablePlan",
     "lines",
+    "missing_data",
     "run_table",
     "start_line",
     "table_plan",

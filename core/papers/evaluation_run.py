@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _Reporter = Callable[[str, float, float], Callable[[int, int], None]]
 
 
-class MeasurementSettings(Settings):
+class _MeasurementSettings(Settings):
     """What is measured besides the scores as they are."""
 
     seed: Seed = 0  # of the prior's images
@@ -53,15 +53,15 @@ class MeasurementRun(RunDescription):
     kind: ClassVar[str] = "measure"
 
     groups: int | None = None  # only so many, the first ones
-    settings: MeasurementSettings = Field(default_factory=MeasurementSettings)
+    settings: _MeasurementSettings = Field(default_factory=_MeasurementSettings)
 
     @classmethod
     def of(
         cls, benchmark: str, model: str, *, split: str = "test", device: str = "auto", **settings: Any
     ) -> Self:
-        """The description. settings : those of `MeasurementSettings`."""
+        """The description. settings : those of `_MeasurementSettings`."""
         source: dict[str, Any] = {"benchmark": benchmark, "split": split, "model": absolute_name(model)}
-        return cls(**source, device=device, settings=MeasurementSettings(**settings))
+        return cls(**source, device=device, settings=_MeasurementSettings(**settings))
 
     def execute(
         self, remains: Remains | None = None, stop: Stop | None = None, progress: Progress | None = None

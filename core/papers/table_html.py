@@ -11,8 +11,8 @@ from core import datasets
 from core.base.lazy import pandas as pd
 from core.datasets.published import UNITS, reference
 from core.figures.text import label_and_meaning
-from core.papers.table_rows import GAINS
-from core.papers.tables import TABLES
+from core.papers._table_rows import GAINS
+from core.papers._tables import TABLES
 
 PAPERS = {"Test-Time Matching": "TTM", "Language priors": "VGPT", "Cola": "Cola"}
 WORLD = "The built-in world"
@@ -64,7 +64,7 @@ def _world_name(name: str) -> str:
     return name.partition("/")[2].capitalize() or "Sets and models"
 
 
-def heading(cell: Mapping[str, Any]) -> str:
+def _heading(cell: Mapping[str, Any]) -> str:
     """What a cell's column is headed: its own heading, or method and metric."""
     if cell.get("head") is not None:
         return cell["head"]
@@ -76,10 +76,10 @@ def heading(cell: Mapping[str, Any]) -> str:
 def table_html(plan: Mapping[str, Any]) -> str:
     """`core.papers.TablePlan.record()` as markup: in every cell the paper's (or the shipped) number, and
     yours below."""
-    heads = list(dict.fromkeys(heading(cell) for line in plan["lines"] for cell in line["cells"]))
+    heads = list(dict.fromkeys(_heading(cell) for line in plan["lines"] for cell in line["cells"]))
     rows = []
     for line in plan["lines"]:
-        own = {heading(cell): cell for cell in line["cells"]}
+        own = {_heading(cell): cell for cell in line["cells"]}
         cells = "".join(f"<td>{_cell_html(own[head]) if head in own else ''}</td>" for head in heads)
         rows.append(f'<tr><th scope="row">{escape(line["line"])}</th>{cells}</tr>')
     top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
@@ -147,7 +147,7 @@ def paper_frame(paper: str, table: str) -> pd.DataFrame:
         return f"{text} [{told.index(row['note']) + 1}]" if row["note"] else text
 
     keys = ["dataset", "subset", "model", "method"]
-    texts, heads = [printed(row) for _, row in rows.iterrows()], [metric_heading(m) for m in rows["metric"]]
+    texts, heads = [printed(row) for _, row in rows.iterrows()], [_metric_heading(m) for m in rows["metric"]]
     shown = rows.assign(text=texts, head=heads)
     order = list(dict.fromkeys(zip(*(shown[key] for key in keys), strict=True)))
     wide = shown.pivot(index=keys, columns="head", values="text").reindex(order)
@@ -157,7 +157,7 @@ def paper_frame(paper: str, table: str) -> pd.DataFrame:
     return wide.loc[:, (wide != "").any(axis=0)]
 
 
-def metric_heading(metric: str) -> str:
+def _metric_heading(metric: str) -> str:
     """A metric of the papers with its unit, where that is not percent."""
     try:
         label = label_and_meaning(metric)[0]

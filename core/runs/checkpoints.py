@@ -34,7 +34,7 @@ def carry_out(job: RunAttempt, run: RunDescription) -> bool:
     """
     folder, steps = job.folder, lambda: job.store.steps(job.run.id)
     job.plan(run.total)
-    if is_published(folder):  # killed between the model and its last word
+    if _is_published(folder):  # killed between the model and its last word
         return True
     checkpoint, note = newest_checkpoint(folder)
     if checkpoint is not None:  # written before its record: that one may be missing
@@ -46,7 +46,7 @@ def carry_out(job: RunAttempt, run: RunDescription) -> bool:
             with files.storage_errors(folder):
                 files.write_arrays(job.store.arrays_path(job.run.id, each.record["iteration"]), each.arrays)
                 if each.model is not None:
-                    write_checkpoint(folder, each)
+                    _write_checkpoint(folder, each)
             job.append(each.record)
             records.append(each.record)
     if not run.is_over(records):
@@ -58,7 +58,7 @@ def carry_out(job: RunAttempt, run: RunDescription) -> bool:
     return True
 
 
-def write_checkpoint(folder: Path, now: Iteration) -> Path:
+def _write_checkpoint(folder: Path, now: Iteration) -> Path:
     """Write `checkpoint-NNNN` into a run's folder, then drop every other one, whole or half."""
     assert now.model is not None and now.save_state is not None
     final = folder / f"checkpoint-{now.record['iteration']:04d}"
@@ -134,7 +134,7 @@ def _publish(folder: Path, config: Mapping[str, Any], card: Callable[[Path], str
     files.publish(aside, folder / "model")
 
 
-def is_published(folder: Path) -> bool:
+def _is_published(folder: Path) -> bool:
     """Whether a run's folder holds its final model, complete; then nothing else is needed of it but the steps."""
     try:
         files.verify_manifest(folder / "model")

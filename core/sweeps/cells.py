@@ -59,7 +59,7 @@ def run_sweep(
     after_pause: Callable[[], None] | None = None,
 ) -> list[CellState]:
     """Carry out the cells that are not finished, as `core.runs.engine.run_all`; the states as they stand then."""
-    save_plan(store, plan)
+    _save_plan(store, plan)
     before = states(store, plan)
     if report is not None:
         live = sum(state.run is not None and state.run.live for state in before)
@@ -72,7 +72,7 @@ def run_sweep(
 # ---- which sweeps there are
 
 
-def save_plan(store: RunStore, plan: SweepPlan) -> None:
+def _save_plan(store: RunStore, plan: SweepPlan) -> None:
     """Keep a sweep's file beside the runs, so that its table can be shown without it."""
     path = _folder(store) / f"{_file_name(plan.name)}.json"
     with files.storage_errors(path):

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from core.groups import GroupSet
     from core.scorers.base import Scorer
 
-KIND = "evaluate"
 SHARD = 20_000  # groups
 
 
@@ -38,7 +37,7 @@ class EvaluationStopped(Exception):
     """Raised from a scorer's progress to end it."""
 
 
-class EvaluationSettings(Settings):
+class _EvaluationSettings(Settings):
     """How a benchmark is scored; no result depends on it."""
 
     seed: Seed = 0  # that every kind of run has
@@ -48,10 +47,10 @@ class EvaluationSettings(Settings):
 class EvaluationRun(RunDescription):
     """A scorer on a benchmark, as it is; `of` makes one from what people choose."""
 
-    kind: ClassVar[str] = KIND
+    kind: ClassVar[str] = "evaluate"
 
     groups: int | None = None  # only so many, the first ones
-    settings: EvaluationSettings = Field(default_factory=EvaluationSettings)
+    settings: _EvaluationSettings = Field(default_factory=_EvaluationSettings)
 
     @classmethod
     def of(cls, benchmark: str, model: str, *, shard: int = SHARD, **more: Any) -> Self:
@@ -59,7 +58,7 @@ class EvaluationRun(RunDescription):
         return cls(
             benchmark=benchmark,
             model=absolute_name(model),
-            settings=EvaluationSettings(shard=shard),
+            settings=_EvaluationSettings(shard=shard),
             **more,
         )
 
@@ -92,7 +91,7 @@ class EvaluationRun(RunDescription):
                     progress((i + share) / len(todo), what)
 
             scores = (
-                None if remains is None else read_shard(shard_path(remains.folder, first, end), end - first)
+                None if remains is None else _read_shard(shard_path(remains.folder, first, end), end - first)
             )
             if scores is None:
                 scorer = scorer or self.load_scorer()
@@ -167,7 +166,7 @@ def score_shard(
     return True
 
 
-def read_shard(path: Path, rows: int) -> np.ndarray | None:
+def _read_shard(path: Path, rows: int) -> np.ndarray | None:
     """Scores (rows, m, k) of a shard's file; None where it is not there or cannot be read."""
     try:
         with np.load(path, allow_pickle=False) as found:

@@ -21,8 +21,8 @@ from core.base.errors import InputError, unknown_name
 from core.base.settings import Count, Seed, Settings
 from core.datasets import names
 from core.runs.description import RunDescription
+from core.sweeps._yaml_file import parse_mapping, read_mapping
 from core.sweeps.evaluate import SHARD, EvaluationRun
-from core.sweeps.yaml_file import parse_mapping, read_mapping
 from core.ttm.run import RUNS
 
 KINDS: dict[str, type[RunDescription]] = {EvaluationRun.kind: EvaluationRun, **RUNS}

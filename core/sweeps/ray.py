@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 from core.base import paths
 from core.base.errors import InputError
 from core.runs.store import AttemptSuperseded, Run, RunStore
-from core.sweeps import node
+from core.sweeps import _node as node
+from core.sweeps._driver_store import QUEUE, SLOTS, DriverStore
 from core.sweeps.cells import CellState, run_sweep
-from core.sweeps.driver_store import QUEUE, SLOTS, DriverStore
 from core.sweeps.evaluate import EvaluationRun, shard_path
 from core.sweeps.plan import SweepPlan
 

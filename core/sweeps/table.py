@@ -78,7 +78,7 @@ def summary_table(cells: pd.DataFrame) -> pd.DataFrame:
         row = dict(zip(_WHAT, what, strict=True))
         row |= {"seeds": len(own), "finished": len(done), "share": float(own["share"].mean())}
         row["state"] = min(own["state"], key=_ATTENTION.index)
-        for name in metrics_of(cells):
+        for name in _metrics_of(cells):
             row[name] = done[name].mean()
             row[f"{name}_sd"] = done[name].std(ddof=1)
             for end in ("low", "high", "chance", "before"):
@@ -89,7 +89,7 @@ def summary_table(cells: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def metrics_of(table: pd.DataFrame) -> list[str]:
+def _metrics_of(table: pd.DataFrame) -> list[str]:
     """The metrics that a table has columns of."""
     return [name.removesuffix("_chance") for name in table.columns if str(name).endswith("_chance")]
 

@@ -19,7 +19,7 @@ from core.ttm.run import adaptation
 if TYPE_CHECKING:
     import numpy as np
 
-MAX_SEEDS = 64  # seeds of a group
+_MAX_SEEDS = 64  # seeds of a group
 _Described = TypeVar("_Described", bound=RunDescription)
 # Columns of a record that are numbers of the run itself, besides the metrics.
 _PER_SEED = ("threshold", "coverage", "precision", "fitted", "loss", "seconds")
@@ -35,8 +35,8 @@ class SeedSpread(NamedTuple):
 
 def seeded(run: _Described, count: int, group: str | None = None) -> list[_Described]:
     """A description with its own seed and those that follow, `count` in all; `group` is noted in each."""
-    if not 1 <= count <= MAX_SEEDS:
-        raise InputError(f"{count} seeds were asked for; choose 1 to {MAX_SEEDS}.")
+    if not 1 <= count <= _MAX_SEEDS:
+        raise InputError(f"{count} seeds were asked for; choose 1 to {_MAX_SEEDS}.")
     return [run.with_seed(run.seed + i, group) for i in range(count)]
 
 

@@ -1,6 +1,6 @@
 """Which runs a table consists of, and which number of a run belongs into which cell.
 
-The papers' tables come from `core.datasets.published`, TTM's with its presets; `vgpt.py` and `cola.py` have those of
+The papers' tables come from `core.datasets.published`, TTM's with its presets; `_vgpt.py` and `_cola.py` have those of
 the other two. Those of the built-in world are declared here.
 """
 
@@ -16,8 +16,8 @@ from core.base.errors import unknown_name
 from core.base.lazy import pandas as pd
 from core.datasets.published import reference
 from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE
-from core.papers import cola, vgpt
-from core.papers.table_rows import GAINS, TableCell, TableLine, benchmarks_of_papers
+from core.papers import _cola, _vgpt
+from core.papers._table_rows import GAINS, TableCell, TableLine, benchmarks_of_papers
 from core.scorers.hub import builtin_models
 from core.ttm.config import MODELS, PRESETS
 from core.ttm.run import SimpleMatchRun, TTMRun
@@ -175,10 +175,10 @@ TABLES: dict[str, tuple[str, Callable[[], list[TableLine]]]] = {
         _varied({f"T={t}": {"iterations": t} for t in (1, 3, 5, 10)}),
     ),
     "world/oracle": ("the skyline, as Fig. 4", _oracle),
-    "world/cola": ("Cola's strategies on the built-in scenes", cola.builtin_lines),
-    "world/alpha": ("a captioner with and without its language prior", vgpt.builtin_lines),
-    **{f"vgpt/{key}": (title, partial(vgpt.lines, table)) for key, table, title in vgpt.TABLES},
-    **{f"cola/{key}": (title, partial(cola.lines, table)) for key, table, title in cola.TABLES},
+    "world/cola": ("Cola's strategies on the built-in scenes", _cola.builtin_lines),
+    "world/alpha": ("a captioner with and without its language prior", _vgpt.builtin_lines),
+    **{f"vgpt/{key}": (title, partial(_vgpt.lines, table)) for key, table, title in _vgpt.TABLES},
+    **{f"cola/{key}": (title, partial(_cola.lines, table)) for key, table, title in _cola.TABLES},
 }
 
 

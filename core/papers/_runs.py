@@ -9,7 +9,7 @@ from core import datasets
 from core.cola.run import StrategyRun
 from core.cola.tasks import PUBLISHED
 from core.datasets.base import RETRIEVAL
-from core.papers.table_rows import Records
+from core.papers._table_rows import Records
 from core.runs.description import RunDescription
 from core.runs.store import Run, RunStore
 from core.scoring.weights import weights_state

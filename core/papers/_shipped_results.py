@@ -11,8 +11,8 @@ from core.base.lazy import pandas as pd
 from core.base.paths import assets
 from core.cola.run import StrategyRun
 from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE
+from core.papers._table_rows import TableCell
 from core.papers.evaluation_run import MeasurementRun
-from core.papers.table_rows import TableCell
 from core.runs.description import RunDescription
 from core.scorers.cola_config import STRATEGIES
 from core.ttm.run import RUNS

@@ -12,7 +12,7 @@ from core.base.lazy import pandas as pd
 from core.cola.run import StrategyRun
 from core.datasets.published import reference
 from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
-from core.papers.table_rows import TableCell, TableLine
+from core.papers._table_rows import TableCell, TableLine
 from core.scorers.cola_config import STRATEGIES
 
 _BASES = {"CLIP": "openai/clip-vit-base-patch32", "FLAVA": "facebook/flava-full"}

@@ -1,6 +1,6 @@
 """What runs on a node of the cluster: a cell, a shard of one, or the count of a benchmark's groups.
 
-`call` asks the driver's store (`core.sweeps.driver_store`). Nothing here knows Ray: what goes wrong is answered with a
+`call` asks the driver's store (`core.sweeps._driver_store`). Nothing here knows Ray: what goes wrong is answered with a
 status and a sentence, so that Ray tries again where a node or a process was lost, and only there.
 """
 
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from core.base.errors import InputError
 from core.runs.attempt import RunAttempt, heartbeats
 from core.runs.store import AttemptSuperseded, Run
+from core.sweeps._remote_store import HEARTBEAT_SECONDS, Call, RemoteStore, local_model
 from core.sweeps.evaluate import EvaluationRun, score_shard, shard_path
-from core.sweeps.remote_store import HEARTBEAT_SECONDS, Call, RemoteStore, local_model
 
 if TYPE_CHECKING:
     from core.groups import GroupSet
