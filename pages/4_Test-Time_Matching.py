@@ -57,41 +57,18 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun) -> None:
         st.rerun()
 
 
-def choose(store: RunStore, shown: str) -> None:
-    """All runs, the seeds of a group as one, and a new one on top."""
-    labels = {runs.NEW: "+ a new run"}
-    labels |= {group.id: runs.group_label(group) for group in runs.all_groups(store)}
-    if len(labels) == 1:
-        return
-    if shown not in labels:  # a seed of a group
-        labels[shown] = ui.run_label(store.get(shown))
-    st.session_state["shown"] = shown
-    st.selectbox(
-        "Run",
-        list(labels),
-        format_func=labels.__getitem__,
-        key="shown",
-        on_change=lambda: runs.open_run(st.session_state["shown"]),
-    )
-    group = "" if shown == runs.NEW or shown.startswith("g-") else store.get(shown).config.get("group")
-    if group:
-        st.button(
-            "All seeds of this group", on_click=runs.open_run, args=(group,), icon=":material/arrow_back:"
-        )
-
-
 def page(selection: ui.Selection | None, store: RunStore, shown: str) -> None:
-    if st.session_state.pop("lost_run", False):
-        st.warning(
-            "The run of this link is not on this machine; it may have been deleted.",
-            icon=":material/search_off:",
-        )
+    runs.lost_run_warning()
     runs.open_run(shown)
-    choose(store, shown)
+    runs.pick_run(store, shown, "shown")
     if selection is not None:
         configure(selection, store)
         ui.cite(selection.groups)
         return
+    group = "" if shown.startswith("g-") else store.get(shown).config.get("group")
+    if group:
+        back = "All seeds of this group"
+        st.button(back, on_click=runs.open_run, args=(group,), icon=":material/arrow_back:")
     (ttm_sweep if shown.startswith("g-") else ttm_run).view(store, shown)
     first = runs.runs_of(store, shown)[0]
     ui.cite(runs.run_groups(first.id, first.config))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +15,22 @@ import streamlit as st
 import ui
 from core import figures as plots
 from core.base.public_mode import is_public
-from core.base.text import duration
+from core.base.text import counted, duration
+from core.exchange.example import EXAMPLE
 from core.exchange.runs import export_run, import_run
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.retrieval import COLA_MAP
-from core.runs.engine import launch
 from core.runs.store import Run, RunStore
 from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
+from ui.selection import set_state, switch_page
 from ui.sweep import draw_sweeps
 
 LEAD = "Runs on this machine, newest first. They continue when the app is closed and are kept until you delete them."
+TABLE = "runs_table"  # the key of the table of runs
 COLA = "adapt"  # the kind of a run of the Retrieval page
 COMPARABLE = (
     "benchmark",
@@ -42,36 +45,45 @@ COMPARABLE = (
 
 
 def table(sweeps: Sequence[SeedGroup], store: RunStore) -> pd.DataFrame:
-    """One row per sweep: what, which seeds, how far, the main metrics before and after, how long."""
-    results = {name: metrics.METRICS[name].label for name in metrics.headline_metrics()}
+    """One row per sweep: result, its curve, how long, what, which seeds, how far, the main metrics before and after."""
+    labels = {name: metrics.METRICS[name].label for name in metrics.headline_metrics()}
     if any(run.kind == COLA for sweep in sweeps for run in sweep.runs):
-        results[COLA_MAP] = "mAP"
+        labels[COLA_MAP] = "mAP"
     rows = []
     for sweep in sweeps:
-        first = sweep.runs[0]
-        steps = [store.steps(run.id) for run in sweep.runs]
-        before, after = [own[:1] for own in steps], [own[-1:] for own in steps]
+        first, steps = sweep.runs[0], [store.steps(run.id) for run in sweep.runs]
+        before, after = [records[:1] for records in steps], [records[-1:] for records in steps]
+        main = next((name for name in (metrics.GROUP_MATCH, COLA_MAP) if _values(after, name)), None)
+        results = {
+            f"{label} {when}": accuracy(records, name)
+            for name, label in labels.items()
+            for when, records in (("after", after), ("before", before))
+        }
         rows.append(
             {
-                "started": datetime.fromtimestamp(sweep.created),
                 "status": sweep.status,
-                "kind": kind(first),
-                "set": first.config.get("benchmark", ""),
-                "model": "/".join(Path(first.config.get("model", "")).parts[-2:]),
-                "seed": ", ".join(str(seed_of(run)) for run in sweep.runs),
-                "iterations": f"{min(run.done for run in sweep.runs)} of {first.total or '–'}",
-                **{
-                    f"{label} {when}": accuracy(own, name)
-                    for name, label in results.items()
-                    for when, own in (("before", before), ("after", after))
-                },
-                "time": duration(sum(step["seconds"] for own in steps for step in own))
+                "result": "–" if main is None else f"{labels[main]} {accuracy(after, main)}",
+                "curve": [] if main is None else curve(steps, main),
+                "time": duration(sum(record["seconds"] for records in steps for record in records))
                 if any(steps)
                 else "–",
+                "set": first.config.get("benchmark", ""),
+                "model": "/".join(Path(first.config.get("model", "")).parts[-2:]),
+                "kind": kind(first),
+                "seed": ", ".join(str(seed_of(run)) for run in sweep.runs),
+                "iterations": f"{min(run.done for run in sweep.runs)} of {first.total or '–'}",
+                "started": datetime.fromtimestamp(sweep.created),
+                **results,
                 "id": sweep.id,
             }
         )
     return pd.DataFrame(rows)
+
+
+def curve(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> list[float]:
+    """A metric after every iteration, the mean over seeds; as far as all records have it."""
+    means = [row["metrics"][name]["mean"] for row in summary(steps) if name in row["metrics"]]
+    return [round(value, 2) for value in means]
 
 
 def kind(run: Run) -> str:
@@ -93,80 +105,115 @@ def kind(run: Run) -> str:
 
 
 def accuracy(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> str:
-    """One run's value with its interval, or the mean and deviation over seeds; a dash where it has none."""
-    known = [own[0] for own in steps if own]
-    found = [step["metrics"][name] for step in known if name in step["metrics"]]
-    if not found:
+    """One run's value with its interval and chance level, or the mean and deviation over seeds; a dash where it has
+    none."""
+    values = _values(steps, name)
+    if not values:
         return "–"
-    if len(found) == 1:
-        tied = f", {found[0]['ties']} tied" if found[0]["ties"] else ""
-        return f"{found[0]['value']:.1f} % ({found[0]['low']:.1f}–{found[0]['high']:.1f}{tied})"
-    row = summary([[step] for step in known])[0]["metrics"][name]
-    return f"{row['mean']:.1f} ± {row['std']:.1f} % ({row['seeds']} seeds)"
+    if len(values) == 1:
+        (value,) = values
+        tied = f", {value['ties']} tied" if value["ties"] else ""
+        interval = f"{value['low']:.1f}–{value['high']:.1f}"
+        return f"{value['value']:.1f} % ({interval}, chance {value['chance']:.1f}{tied})"
+    row = summary([records for records in steps if records])[0]["metrics"][name]
+    return f"{row['mean']:.1f} ± {row['std']:.1f} % ({row['seeds']} seeds, chance {row['chance']:.1f})"
+
+
+def _values(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> list[dict[str, Any]]:
+    return [records[0]["metrics"][name] for records in steps if records and name in records[0]["metrics"]]
+
+
+COLUMNS = {
+    "result": st.column_config.TextColumn("result (last iteration)", width="medium"),
+    "curve": st.column_config.LineChartColumn("curve, 0 to 100 %", width="small", y_min=0, y_max=100),
+    "started": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm"),
+}
 
 
 # --- choosing and acting -------------------------------------------------------------------------------------------
 
 
-def choose(found: dict[str, SeedGroup]) -> list[str]:
-    """The chosen runs; in the address, so that a comparison can be linked."""
-    asked = st.query_params.get("runs", "").split(",")
-    kept = st.session_state.get("chosen_runs", asked)
-    st.session_state["chosen_runs"] = [name for name in kept if name in found]
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = st.multiselect(
-            "Choose one to open, two to compare, any number to stop, resume, export or delete",
-            list(found),
-            format_func=lambda name: shared.group_label(found[name]),
-            key="chosen_runs",
-            placeholder="choose runs",
-        )
-        st.button("All", on_click=pick, args=(list(found),), icon=":material/select_all:")
-        st.button("None", on_click=pick, args=([],), icon=":material/deselect:", disabled=not chosen)
+def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]:
+    """The table; a click on a run opens it, a tick chooses it. What is chosen is in the address, so that a comparison
+    can be linked."""
+    ids = list(frame["id"])
+    asked = [name for name in st.query_params.get("runs", "").split(",") if name]
+    gone = [name for name in asked if name not in sweeps]
+    if gone and "chosen_runs" not in st.session_state:
+        what = "run of this link is" if len(gone) == 1 else "runs of this link are"
+        st.warning(f"{len(gone)} {what} not here any more.", icon=":material/link_off:")
+    chosen = [name for name in st.session_state.get("chosen_runs", asked) if name in ids]
+    if TABLE not in st.session_state or st.session_state.get("listed_runs") != ids:
+        # Rows are known by their place, which a new run changes.
+        st.session_state["listed_runs"] = ids
+        st.session_state[TABLE] = {"selection": {"rows": [ids.index(name) for name in chosen]}}
+    event = st.dataframe(
+        frame,
+        hide_index=True,
+        column_config=COLUMNS,
+        key=TABLE,
+        on_select="rerun",
+        selection_mode=["multi-row", "single-cell"],
+        alt=f"{len(ids)} runs, the newest first",
+    )
+    chosen = [ids[row] for row in event["selection"]["rows"] if row < len(ids)]
+    st.session_state["chosen_runs"] = chosen
     if chosen:
         st.query_params["runs"] = ",".join(chosen)
     else:
         st.query_params.pop("runs", None)
-    return chosen
+        st.caption(
+            "Click a run to open it; tick one or more to compare, stop, resume, export or delete them."
+        )
+    for row, _ in event["selection"].get("cells", [])[:1]:
+        open_page_of(sweeps[ids[row]])
+    return [sweeps[name] for name in chosen]
 
 
-def pick(names: list[str]) -> None:
-    st.session_state["chosen_runs"] = names
+def open_page_of(sweep: SeedGroup) -> None:
+    """Leave for the page that shows a run."""
+    page, state = page_of(sweep)
+    del st.session_state[TABLE]  # or coming back would open it again
+    set_state(state)
+    switch_page(page, state)
 
 
-def actions(chosen: Sequence[SeedGroup], store: RunStore) -> None:
+def page_of(sweep: SeedGroup) -> tuple[str, dict[str, str]]:
+    """The page of a run, and its widgets there."""
+    if sweep.runs[0].kind == COLA:
+        return "pages/5_Retrieval.py", {"run": sweep.id, "view": "train"}
+    return shared.TTM_PAGE, {"run": sweep.id}
+
+
+def actions(chosen: Sequence[SeedGroup], store: ui.VisitorStore) -> None:
     """What can be done with the chosen ones, all at once."""
-    every = [run for sweep in chosen for run in sweep.runs]
-    live = [run for run in every if run.status in ("queued", "running")]
-    again = [run for run in every if run.resumable]
+    if not chosen:
+        return
+    runs = [run for sweep in chosen for run in sweep.runs]
+    stoppable = sum(run.status in shared.STOPPABLE for run in runs)
+    resumable = sum(run.resumable for run in runs)
     with st.container(horizontal=True, vertical_alignment="center"):
         if len(chosen) == 1:
-            look: dict[str, Any] = {"icon": ":material/open_in_full:", "type": "primary"}
-            cola = chosen[0].runs[0].kind == COLA
-            page, more = ("pages/5_Retrieval.py", {"view": "train"}) if cola else (shared.TTM_PAGE, {})
-            ui.page_button("Open", page, {"run": chosen[0].id, **more}, **look)
-        stop = lambda: [store.request_stop(run.id) for run in live]  # noqa: E731
-        go_on = lambda: [launch(store, run.id) for run in again]  # noqa: E731
-        some = f" ({len(live)})" if live else ""
-        st.button(
-            f"Stop{some}", icon=":material/stop:", disabled=not live, on_click=shared.run_action, args=(stop,)
-        )
-        some = f" ({len(again)})" if again else ""
-        button: dict[str, Any] = {"icon": ":material/play_arrow:", "disabled": not again}
-        st.button(f"Resume{some}", on_click=shared.run_action, args=(go_on,), **button)
-        with st.popover("Export", icon=":material/archive:", disabled=not every):
-            export(every)
-        if st.button("Delete", icon=":material/delete:", disabled=not every):
-            confirm(every)
+            page, state = page_of(chosen[0])
+            ui.page_button("Open", page, state, icon=":material/open_in_full:", type="primary")
+        if stoppable:
+            shared.stop_button(store, runs, f"Stop ({stoppable})")
+        if resumable:
+            shared.resume_button(store, runs, f"Resume ({resumable})")
+        if st.button("Delete", icon=":material/delete:"):
+            confirm(runs)
 
 
-def export(every: Sequence[Run]) -> None:
+def run_archives(runs: Sequence[Run]) -> None:
     """One archive per run: its settings, iterations, scores and model."""
-    st.caption("A run as one file, with everything it recorded and its model; import it on any machine.")
-    for run in every:
+    if not runs:
+        st.caption("Tick runs in the table to export each as one file, with its model.")
+        return
+    st.caption("Each run as one file, with everything it recorded and its model; import it on any machine.")
+    for run in runs:
         st.download_button(
             escape_markdown(f"{run.title} ({run.status})"),
-            lambda run_id=run.id: packed(run_id),
+            partial(packed, run.id),
             f"crossmatch-run-{run.id}.zip",
             "application/zip",
             key=f"export-{run.id}",
@@ -177,8 +224,8 @@ def export(every: Sequence[Run]) -> None:
 
 
 def packed(run_id: str) -> bytes:
-    with tempfile.TemporaryDirectory() as place:
-        return export_run(RunStore(), run_id, Path(place) / f"crossmatch-run-{run_id}.zip").read_bytes()
+    with tempfile.TemporaryDirectory() as folder:
+        return export_run(RunStore(), run_id, Path(folder) / f"crossmatch-run-{run_id}.zip").read_bytes()
 
 
 def bring_in(store: RunStore) -> None:
@@ -189,32 +236,29 @@ def bring_in(store: RunStore) -> None:
         st.expander("Import runs", icon=":material/unarchive:"),
         st.form("import", clear_on_submit=True, border=False),
     ):
-        found = st.file_uploader(
+        uploads = st.file_uploader(
             "Archives exported from a Runs page", type="zip", accept_multiple_files=True, key="archives"
         )
         if st.form_submit_button("Import", icon=":material/unarchive:"):
-            for file in found:
-                with ui.show_errors(), tempfile.TemporaryDirectory() as place:
-                    path = Path(place) / "run.zip"
+            for file in uploads:
+                with ui.show_errors(), tempfile.TemporaryDirectory() as folder:
+                    path = Path(folder) / "run.zip"
                     path.write_bytes(file.getvalue())
                     run = import_run(store, path)
                 st.toast(escape_markdown(f"Imported {run.title}"), icon=":material/check:")
-            if found:
+            if uploads:
                 st.rerun()
 
 
 @st.dialog("Delete permanently?")
-def confirm(every: list[Run]) -> None:
-    st.write(
-        f"{len(every)} run{'s' if len(every) > 1 else ''} with all curves, scores and the adapted model:"
-    )
-    for run in every:
+def confirm(runs: list[Run]) -> None:
+    st.write(f"{counted(len(runs), 'run')} with all curves, scores and the adapted model:")
+    for run in runs:
         st.text(ui.run_label(run) + (" (still running; it will be stopped)" if run.live else ""))
     with st.container(horizontal=True):
-        ids = [run.id for run in every]
-        look: dict[str, Any] = {"type": "primary", "icon": ":material/delete_forever:", "key": "really"}
-        sure = st.button("Delete", on_click=delete, args=(ids,), **look)
-        if st.button("Cancel") or sure:
+        button: dict[str, Any] = {"type": "primary", "icon": ":material/delete_forever:", "key": "really"}
+        deleted = st.button("Delete", on_click=delete, args=([run.id for run in runs],), **button)
+        if st.button("Cancel") or deleted:
             st.rerun()
 
 
@@ -247,13 +291,14 @@ def compare(first: SeedGroup, second: SeedGroup, store: RunStore) -> dict[str, A
     for letter, sweep in both.items():
         st.text(f"{letter}: {shared.group_label(sweep)}")
     data = {letter: curves(sweep, store) for letter, sweep in both.items()}
-    known = [name for name in data["A"].metrics if name in data["B"].metrics]
-    if not known:
+    shared_metrics = [name for name in data["A"].metrics if name in data["B"].metrics]
+    if not shared_metrics:
         text = "One of the two has no finished iteration yet, or no ground truth."
         st.info(text, icon=":material/hourglass_top:")
         return {}
     order = sorted(
-        known, key=lambda name: (name != metrics.GROUP_MATCH, not metrics.description_of(name).headline)
+        shared_metrics,
+        key=lambda name: (name != metrics.GROUP_MATCH, not metrics.description_of(name).headline),
     )
     label = lambda name: label_and_meaning(name)[0]  # noqa: E731
     metric = st.selectbox("Metric", order, format_func=label, key="compared_metric", bind="query-params")
@@ -261,7 +306,8 @@ def compare(first: SeedGroup, second: SeedGroup, store: RunStore) -> dict[str, A
     ends = ", ".join(f"{name} ends at {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
     ui.chart(figure, f"{label(metric)} per iteration of both: {ends}.", "compare")
     bands = ["95 % interval" if len(s.runs) == 1 else "standard deviation over seeds" for s in both.values()]
-    st.caption(f"Bands: A {bands[0]}, B {bands[1]}.")
+    chances = " and ".join(dict.fromkeys(f"{d.metrics[metric][-1, 3]:.1f} %" for d in data.values()))
+    st.caption(f"Bands: A {bands[0]}, B {bands[1]}; dotted: the chance level, {chances}.")
     if any(first.runs[0].config.get(k) != second.runs[0].config.get(k) for k in COMPARABLE):
         text = "The two have different groups, so there is no paired difference."
         st.info(text, icon=":material/difference:")
@@ -276,11 +322,11 @@ def difference(first: Run, second: Run, metric: str, store: RunStore) -> None:
     """The paired test on the last iterations of two runs."""
     truth = adaptation(first.config).load_groups().truth
     ends = [Evaluation.of(store.scores(run.id, run.done), truth) for run in (first, second)]
-    found = metrics.compare(*(e.outcomes[metric].value for e in ends))
+    paired = metrics.compare(*(e.outcomes[metric].value for e in ends))
     st.markdown(
-        f"**B minus A, last iterations, same {len(ends[0].ids)} groups:** {found.difference:+.1f} points "
-        f"(95 % interval {found.low:+.1f} to {found.high:+.1f}); {found.fixed} groups only B has right, {found.broken} "
-        f"only A; McNemar p = {found.p_value:.2g}."
+        f"**B minus A, last iterations, same {counted(len(ends[0].ids), 'group')}:** {paired.difference:+.1f} points "
+        f"(95 % interval {paired.low:+.1f} to {paired.high:+.1f}); only B has {counted(paired.fixed, 'group')} right, "
+        f"only A {paired.broken}; McNemar p = {paired.p_value:.2g}."
     )
     for letter, e in zip("AB", ends, strict=True):
         st.caption(f"{letter}: {escape_markdown(metric_line(e.metrics[metric]))}")
@@ -293,11 +339,11 @@ def means(both: dict[str, SeedGroup], metric: str, store: RunStore) -> None:
         if row is None:
             st.markdown(f"**{letter}** has no complete seed yet.")
             continue
-        found = row["metrics"][metric]
-        std = "" if found["std"] is None else f" ± {found['std']:.1f}"
+        end = row["metrics"][metric]
+        std = "" if end["std"] is None else f" ± {end['std']:.1f}"
         st.markdown(
-            f"**{letter}, last iterations:** {found['mean']:.1f}{std} %, {found['seeds']} complete "
-            f"seed{'s' if found['seeds'] > 1 else ''}, chance {found['chance']:.1f} %."
+            f"**{letter}, last iterations:** {end['mean']:.1f}{std} %, {counted(end['seeds'], 'complete seed')}, "
+            f"chance {end['chance']:.1f} %."
         )
     st.caption("Turn off “Group the seeds of one run” and choose two runs for the paired test.")
 
@@ -310,8 +356,11 @@ def page() -> None:
             "No runs yet. Start one: it takes about a minute with the built-in model.",
             icon=":material/directions_run:",
         )
-        look: dict[str, Any] = {"type": "primary", "icon": ":material/trending_up:"}
-        ui.page_button("Run test-time matching", shared.TTM_PAGE, {"run": shared.NEW}, **look)
+        with st.container(horizontal=True):
+            button: dict[str, Any] = {"type": "primary", "icon": ":material/trending_up:"}
+            ui.page_button("Run test-time matching", shared.TTM_PAGE, {"run": shared.NEW}, **button)
+            button = {"icon": ":material/visibility:"}
+            ui.page_button("See a finished run", shared.TTM_PAGE, {"run": EXAMPLE}, **button)
         bring_in(store)
         return
     if any(len(sweep.runs) > 1 for sweep in sweeps) and not st.toggle(
@@ -320,16 +369,14 @@ def page() -> None:
         single = [SeedGroup(run.id, [run]) for sweep in sweeps for run in sweep.runs]
         sweeps = sorted(single, key=lambda sweep: sweep.created, reverse=True)
     frame = table(sweeps, store)
-    started = st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm")
-    st.dataframe(frame, hide_index=True, column_config={"started": started}, key="runs_table")
-    found = {sweep.id: sweep for sweep in sweeps}
-    chosen = [found[name] for name in choose(found)]
+    chosen = choose(frame, {sweep.id: sweep for sweep in sweeps})
     actions(chosen, store)
     figures = compare(chosen[0], chosen[1], store) if len(chosen) == 2 else {}
     if not is_public():
         live_sweeps()
     bring_in(store)
-    ui.export_section("runs", frame, figures)
+    runs = [run for sweep in chosen for run in sweep.runs]
+    ui.export_section("runs", frame.drop(columns="curve"), figures, more=partial(run_archives, runs))
 
 
 @st.fragment(run_every=5)

@@ -10,8 +10,23 @@ from core.runs.store import RunStore
 RUNS = "pages/9_Runs.py"
 
 
+def listed(test):
+    """The ids of the table's rows."""
+    return list(test.dataframe[0].value["id"])
+
+
 def choose(test, *names):
-    return fine(test.multiselect(key="chosen_runs").set_value(list(names)).run())
+    """Tick the rows of these runs."""
+    rows = [listed(test).index(name) for name in names]
+    test.session_state["runs_table"] = {"selection": {"rows": rows}}
+    return fine(test.run())
+
+
+def click(test, name):
+    """Click on the row of a run."""
+    cell = (listed(test).index(name), "set")
+    test.session_state["runs_table"] = {"selection": {"rows": [], "cells": [cell]}}
+    return test.run()
 
 
 def test_no_runs_yet_says_what_to_do(app):
@@ -28,6 +43,10 @@ def test_the_table_says_kind_and_seed_and_takes_the_seeds_of_a_sweep_as_one(app,
     assert rows.loc[made.transfer, "kind"] == "TTM, transfer check 50%"
     assert rows.loc[made.wide, "kind"] == "TTM, global" and rows.loc[made.file, "kind"] == "TTM, embeddings"
     assert set(frame["status"]) == {"finished"}
+    row = rows.loc[made.simplematch]
+    assert row["result"] == f"GroupMatch {row['GroupMatch after']}" and "chance 50.0" in row["result"]
+    assert len(row["curve"]) == 3 and row["time"].endswith("s")
+    assert list(frame)[:4] == ["status", "result", "curve", "time"]
 
 
 def test_seeds_by_themselves_have_their_intervals_and_a_paired_test(app, made):  # noqa: F811
@@ -58,15 +77,12 @@ def test_runs_with_other_groups_have_no_difference(app, made):  # noqa: F811
 
 
 def test_many_are_chosen_and_deleted_at_once_after_a_question(app, made):  # noqa: F811
-    test = app(RUNS)
-    fine(button(test, "All").click().run())
-    assert len(test.multiselect(key="chosen_runs").value) == 5
-    choose(test, made.group, made.wide)
+    test = choose(app(RUNS), made.group, made.wide)
     fine(button(test, "Delete").click().run())
     assert len(RunStore().list()) == 6
     fine(test.button(key="really").click().run())
     assert {run.id for run in RunStore().list()} == {made.simplematch, made.transfer, made.file}
-    assert not test.multiselect(key="chosen_runs").value
+    assert not test.session_state["chosen_runs"] and "runs" not in test.query_params
 
 
 def test_stop_and_resume_take_those_that_they_apply_to(app, made, monkeypatch):  # noqa: F811
@@ -77,7 +93,7 @@ def test_stop_and_resume_take_those_that_they_apply_to(app, made, monkeypatch): 
     cut = store.create("ttm", "cut", {**jobs[0], "group": None})
     store.conclude(cut.id, store.queue_up(cut.id), "stopped")
     resumed = []
-    monkeypatch.setattr("core.runs.engine.launch", lambda store, run_id, module="": resumed.append(run_id))
+    monkeypatch.setattr("ui.runs.launch", lambda store, run_id, module="": resumed.append(run_id))
     test = choose(app(RUNS), waiting.id, cut.id, made.group)
     fine(button(test, "Stop (1)").click().run())
     assert store.get(waiting.id).status == "stopped"
@@ -107,6 +123,34 @@ def test_a_file_that_is_no_run_is_one_sentence(app, made):  # noqa: F811
     assert not test.exception and len(test.error) == 1 and "Traceback" not in test.error[0].value
 
 
+def test_what_is_ticked_stays_ticked_when_a_new_run_moves_the_rows(app, made):  # noqa: F811
+    test = choose(app(RUNS), made.wide)
+    config = RunStore().get(made.seeds[0]).config
+    RunStore().create("ttm", "newer", {**config, "group": None})
+    fine(test.run())
+    assert len(listed(test)) == 6 and test.session_state["chosen_runs"] == [made.wide]
+    assert app(RUNS, runs=made.wide).session_state["chosen_runs"] == [made.wide]
+
+
+def test_a_link_to_runs_that_are_gone_says_so_in_one_line(app, made):  # noqa: F811
+    gone = "20260101-000000000-0123456789abcdef"
+    test = app(RUNS, runs=f"{made.wide},{gone}")
+    assert "1 run of this link is not here any more" in text(test)
+    assert test.session_state["chosen_runs"] == [made.wide]
+
+
+def test_a_click_on_a_row_opens_the_run(app, made):  # noqa: F811
+    test = click(app(RUNS), made.simplematch)
+    assert not test.exception and test.session_state["run"] == made.simplematch
+
+
+def test_there_is_one_export_and_it_holds_the_archives(app, made):  # noqa: F811
+    test = app(RUNS)
+    assert "Tick runs in the table" in text(test)
+    labels = [b.label for b in choose(test, made.transfer).get("download_button")]
+    assert "Table (CSV)" in labels and any("half" in label for label in labels)
+
+
 def test_one_chosen_run_opens_on_the_test_time_matching_page(app, made):  # noqa: F811
     test = choose(app(RUNS), made.group)
     assert button(test, "Open").click().run().session_state["run"] == made.group
@@ -128,7 +172,11 @@ def test_a_run_of_the_retrieval_page_is_listed_with_its_own_metric_and_opens_the
     store.conclude(run.id, attempt, "finished")
     test = app(RUNS)
     row = test.dataframe[0].value.set_index("id").loc[run.id]
-    assert (row["kind"], row["seed"], row["mAP after"]) == ("Cola, linear", "3", "31.5 % (30.5–32.5)")
+    assert (row["kind"], row["seed"], row["mAP after"]) == (
+        "Cola, linear",
+        "3",
+        "31.5 % (30.5–32.5, chance 1.0)",
+    )
     assert row["GroupMatch after"] == "–"
     choose(test, run.id)
     state = button(test, "Open").click().run().session_state

@@ -215,7 +215,7 @@ def test_a_run_takes_the_groups_with_the_selected_tags(app, started):
 
 @pytest.mark.parametrize("run", ["20200101-000000000-abcdef", "g-00000000", "../../etc"])
 def test_a_link_to_a_run_that_is_gone_is_answered_kindly(app, run):
-    assert "not on this machine" in text(app(TTM, run=run))
+    assert "There is no run" in text(app(TTM, run=run))
 
 
 # --- runs --------------------------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ def test_it_ends_with_a_server_that_is_killed(store):
     until(lambda: not psutil.pid_exists(int(server.stdout)))
 
 
-@pytest.mark.parametrize(("public", "left"), [("", (1 << 30) - 1), ("1", (2 << 30) - 1)])
+@pytest.mark.parametrize(("public", "left"), [("", (2 << 30) - 1), ("1", (3 << 30) - 1)])
 def test_there_is_none_where_memory_is_short(worker, monkeypatch, public, left):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", public)
     monkeypatch.setattr(limits, "memory_left", lambda: left)

@@ -17,6 +17,7 @@ from core.scorers.embedding import EmbeddingModel
 from core.scoring.load import load_scorer
 from core.ttm.config import SimpleMatchConfig, TTMConfig, thresholds
 from core.ttm.loop import run_ttm
+from core.ttm.records import divergence
 from core.ttm.simplematch import simple_match
 
 # A setting under which TTM works on `world`: 2x2 GroupMatch from about 84 to 100.
@@ -415,3 +416,24 @@ def test_the_global_variant_has_no_selector_and_no_pool():
     for more in ({"selector": lambda matches: ~matches.tied}, {"pool": np.ones(5, dtype=bool)}):
         with pytest.raises(InputError, match="the global variant has none"):
             next(run_ttm(model, groups, wide, **more))
+
+
+def _ended(match, tied=0):
+    value, low, high = match
+    metric = {"value": value, "low": low, "high": high, "chance": 50.0, "ties": 0}
+    return {"metrics": {"group_match": metric}, "margins": {"counts": [20 - tied], "tied": tied}}
+
+
+def test_a_run_that_has_diverged_says_so_and_what_to_do():
+    good, bad = _ended((80.0, 70.0, 90.0)), _ended((52.0, 42.0, 62.0))
+    config = {"ttm": {"lr": 0.01}}
+    assert divergence([good, good], config) is None
+    said = divergence([good, good, bad], config)
+    assert said == (
+        "GroupMatch fell from 80.0 to 52.0 %, which cannot be told from chance (50.0 %): training has diverged. Start "
+        "again with a lower learning rate than 0.01, such as 0.001."
+    )
+    assert divergence([bad, bad], config) is None  # it never was above chance
+    blind = [{"metrics": {}, "margins": {"counts": [20 - tied], "tied": tied}} for tied in (1, 15)]
+    assert "scores of 75% of the groups are tied" in divergence(blind, {"simplematch": {"lr": 0.1}})
+    assert divergence(blind[:1], config) is None

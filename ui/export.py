@@ -42,14 +42,17 @@ def export_section(
     command: str = "",
     groups: GroupSet | None = None,
     papers: Sequence[str] = ("TTM",),
+    more: Callable[[], None] | None = None,
 ) -> None:
     """Downloads of a view, the link to it, and what reproduces and cites it; texts have a button that copies them.
 
     Files are made when they are asked for; so are tables and figures that are given as functions. latex : rows of a
     table. report : a page that opens without network. command : what prints the same numbers. groups, papers : whose
-    BibTeX it takes besides Crossmatch's own (keys of `CITATIONS`).
+    BibTeX it takes besides Crossmatch's own (keys of `CITATIONS`). more : draws what else there is.
     """
     with st.popover("Export", icon=":material/download:"):
+        if more is not None:
+            more()
         if table is not None:
             csv_button("Table (CSV)", table, name)
         for title, figure in (figures or {}).items():

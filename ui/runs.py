@@ -1,8 +1,9 @@
-"""Runs as pages show them: status, settings, controls, accuracies before and after."""
+"""Runs as pages show them: the open one, status, settings, controls, what grows, accuracies before and after."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Literal
 
@@ -23,8 +24,10 @@ from core.ttm.seeds import SeedGroup, group_runs, sweeps
 from ui.page import show_errors
 from ui.visitor import VisitorStore
 
+STOPPABLE = ("queued", "running")
 TTM_PAGE = "pages/4_Test-Time_Matching.py"
 NEW = "new"  # in place of a run's id: none is open
+Records = Sequence[Mapping[str, Any]]  # of the iterations of a run
 Colour = Literal["gray", "violet", "orange", "blue"]
 STATUS: dict[str, tuple[str, Colour]] = {
     "queued": (":material/hourglass_empty:", "gray"),
@@ -42,25 +45,36 @@ def all_groups(store: RunStore, kinds: Collection[str] | None = RUNS.keys()) -> 
     return sweeps([run for run in store.list() if kinds is None or run.kind in kinds])
 
 
-def open_run_id(store: RunStore) -> str:
+def open_run_id(store: RunStore, kinds: Collection[str] = RUNS.keys()) -> str:
     """The id of the run or group that the address (or the last page) asks for; `NEW` for none."""
     linked = st.query_params.get("run")
     asked = linked or st.session_state.get("run") or NEW
-    if asked in (EXAMPLE, EXAMPLE_ID):
+    if asked in (EXAMPLE, EXAMPLE_ID) and "ttm" in kinds:
         return example_run(store).id
-    if asked == NEW or runs_of(store, asked):
+    if asked == NEW or runs_of(store, asked, kinds):
         return asked
-    st.session_state["lost_run"] = linked is not None
+    st.session_state["lost_run"] = linked
     return NEW
 
 
-def runs_of(store: RunStore, name: str) -> list[Run]:
+def lost_run_warning() -> None:
+    """One line where the address asked for a run that is not here."""
+    lost = st.session_state.pop("lost_run", None)
+    if lost:
+        st.warning(
+            f"There is no run {escape_markdown(lost)} on this page any more; it was deleted, or belongs to another "
+            "machine or page.",
+            icon=":material/link_off:",
+        )
+
+
+def runs_of(store: RunStore, name: str, kinds: Collection[str] = RUNS.keys()) -> list[Run]:
     """The runs that a run's or a group's id stands for; [] where they are gone, or another page's."""
     try:
-        found = group_runs(store, name) if name.startswith("g-") else [store.get(name)]
+        runs = group_runs(store, name) if name.startswith("g-") else [store.get(name)]
     except InputError:
         return []
-    return [run for run in found if run.kind in RUNS]
+    return [run for run in runs if run.kind in kinds]
 
 
 def open_run(name: str) -> None:
@@ -72,18 +86,35 @@ def open_run(name: str) -> None:
         st.query_params["run"] = name
 
 
+def pick_run(store: RunStore, shown: str, key: str, kinds: Collection[str] = RUNS.keys()) -> None:
+    """A list of these kinds of run, the seeds of a group as one, with a new one on top; nothing while there is none."""
+    labels = {NEW: "+ a new run"} | {group.id: group_label(group) for group in all_groups(store, kinds)}
+    if shown not in labels:  # a seed of a group, or somebody else's
+        labels[shown] = group_label(SeedGroup(shown, [store.get(shown)]))
+    if len(labels) == 1:
+        return
+    st.session_state[key] = shown
+    st.selectbox(
+        "Run",
+        list(labels),
+        format_func=labels.__getitem__,
+        key=key,
+        on_change=lambda: open_run(st.session_state[key]),
+    )
+
+
 def settings_line(store: RunStore, name: str) -> str:
     """What was run: benchmark, split, groups, model, settings; "" where no run is open."""
-    found = runs_of(store, name) if name != NEW else []
-    if not found:
+    runs = runs_of(store, name) if name != NEW else []
+    if not runs:
         return ""
-    line = adaptation(found[0].config).describe()
-    return line if len(found) == 1 else f"{line.rpartition(' · ')[0]} · {len(found)} seeds"
+    line = adaptation(runs[0].config).describe()
+    return line if len(runs) == 1 else f"{line.rpartition(' · ')[0]} · {len(runs)} seeds"
 
 
 def group_label(sweep: SeedGroup) -> str:
-    """A run, or the seeds of one, in a list."""
-    return f"{sweep.title} · {datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S} · {sweep.status}"
+    """A run, or the seeds of one, in a list: without its status, which changes while the list stands."""
+    return f"{sweep.title} · {datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}"
 
 
 def status_badge(status: str) -> None:
@@ -97,7 +128,7 @@ def kind_badges(config: Mapping[str, Any]) -> None:
         st.badge("oracle: uses the truth", icon=":material/visibility:", color="orange")
     if "simplematch" in config:
         st.badge("SimpleMatch", icon=":material/join_inner:", color="gray")
-    elif config["ttm"]["variant"] == "global":
+    elif config.get("ttm", {}).get("variant") == "global":
         st.badge("global", icon=":material/public:", color="gray")
     if config.get("adapt_on"):
         st.badge(f"transfer check, {config['adapt_on']:.0%}", icon=":material/call_split:", color="gray")
@@ -120,21 +151,62 @@ def controls(store: VisitorStore, runs: Sequence[Run]) -> None:
                 icon, colour = STATUS[status]
                 st.badge(f"{count} {status}", icon=icon, color=colour)
         kind_badges(runs[0].config)
-        own = [run for run in runs if store.owns(run)]
-        stoppable = [run for run in own if run.status in ("queued", "running")]
-        again = [run for run in own if run.resumable]
-        if stoppable:
-            stop = lambda: [store.request_stop(run.id) for run in stoppable]  # noqa: E731
-            st.button("Stop", icon=":material/stop:", on_click=run_action, args=(stop,))
-        if again:
-            go_on = lambda: [launch(store, run.id) for run in again]  # noqa: E731
-            st.button(
-                "Resume", icon=":material/play_arrow:", type="primary", on_click=run_action, args=(go_on,)
-            )
+        mine = [run for run in runs if store.owns(run)]
+        if any(run.status in STOPPABLE for run in mine):
+            stop_button(store, mine)
+        if any(run.resumable for run in mine):
+            resume_button(store, mine, type="primary")
     _progress(runs)
     for run in runs:
         if run.error:
             st.error(escape_markdown(shown(run.error)), icon=":material/error:")
+
+
+def stop_button(store: VisitorStore, runs: Sequence[Run], label: str = "Stop", **button: Any) -> None:
+    """Asks those of the runs that wait or work to stop."""
+    stop = lambda: [store.request_stop(run.id) for run in runs if run.status in STOPPABLE]  # noqa: E731
+    st.button(label, icon=":material/stop:", on_click=run_action, args=(stop,), **button)
+
+
+def resume_button(store: VisitorStore, runs: Sequence[Run], label: str = "Resume", **button: Any) -> None:
+    """Goes on with those of the runs that were stopped or interrupted, or have failed."""
+    resume = lambda: [launch(store, run.id) for run in runs if run.resumable]  # noqa: E731
+    st.button(label, icon=":material/play_arrow:", on_click=run_action, args=(resume,), **button)
+
+
+def live_section(
+    runs: Sequence[Run], draw: Callable[[Sequence[Run], Sequence[Records]], None], waiting: str
+) -> None:
+    """Status, controls and whatever grows of some runs, as long as one of them lives; and after that, until one of them
+    is resumed in another tab or by a command.
+
+    draw : gets the runs and the records of each. waiting : what is said before any of them has one.
+    """
+    ids, live = [run.id for run in runs], any(run.live for run in runs)
+    st.fragment(_live_section, run_every=1.0 if live else None)(ids, live, draw, waiting)
+    if not live and any(run.resumable for run in runs):
+        st.fragment(_watch_for_resumption, run_every=3.0)(ids)
+
+
+def _live_section(ids: Sequence[str], polled: bool, draw: Callable[..., None], waiting: str) -> None:
+    with show_errors():
+        store = VisitorStore()
+        runs, steps = [store.get(run_id) for run_id in ids], [store.steps(run_id) for run_id in ids]
+        if polled != any(run.live for run in runs):
+            st.rerun()
+        controls(store, runs)
+        if any(steps):
+            draw(runs, steps)
+        else:
+            st.info(waiting, icon=":material/hourglass_top:")
+
+
+def _watch_for_resumption(ids: Sequence[str]) -> None:
+    """Draws nothing; a status that has changed elsewhere has the page drawn anew."""
+    store = VisitorStore()
+    with suppress(InputError):  # deleted meanwhile: the page says so when it is drawn next
+        if any(store.get(run_id).live for run_id in ids):
+            st.rerun()
 
 
 def _progress(runs: Sequence[Run]) -> None:
@@ -169,8 +241,8 @@ def accuracy_card(label: str, metric: str, now: Estimate, before: Estimate | Non
 
 def estimate_of(step: Mapping[str, Any], metric: str, part: str = "") -> Estimate | None:
     """A metric of a step's record, or of a part of it; None where it has none."""
-    found = step["parts"][part]["metrics"] if part else step["metrics"]
-    return Estimate(**found[metric]) if metric in found else None
+    metrics = step["parts"][part]["metrics"] if part else step["metrics"]
+    return Estimate(**metrics[metric]) if metric in metrics else None
 
 
 def before_and_after(config: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> None:
@@ -209,10 +281,10 @@ def _simplematch_cards(config: Mapping[str, Any], first: Any, last: Any, part: s
         (last, GROUP_SCORE, "after"),
     )
     for column, (step, name, when) in zip(st.columns(3, gap="medium"), wanted, strict=True):
-        found = estimate_of(step, name, part)
-        if found is not None:
+        estimate = estimate_of(step, name, part)
+        if estimate is not None:
             with column:
-                accuracy_card(f"{METRICS[name].label} {when}{groups}", name, found)
+                accuracy_card(f"{METRICS[name].label} {when}{groups}", name, estimate)
 
 
 # ---- groups and scores of a run

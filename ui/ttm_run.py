@@ -12,20 +12,23 @@ import streamlit as st
 
 from core import figures as plots
 from core.base.public_mode import is_public
+from core.base.text import counted
+from core.exchange.layouts import latex_rows
 from core.figures.text import escape_markdown, label_and_meaning
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import METRICS
+from core.metrics.groups import METRICS, Estimate
 from core.runs.models import public as publishable
 from core.runs.models import run_model
 from core.runs.store import Run, RunStore
+from core.ttm.command import command_line
 from core.ttm.explain import GLOBAL, explain, group_history_text
+from core.ttm.records import divergence
 from core.ttm.run import adaptation
-from ui.export import chart, export_section
+from ui.export import chart, csv_button, export_section
 from ui.images import draw_group
-from ui.runs import before_and_after, controls, evaluation_at, run_groups
+from ui.runs import before_and_after, evaluation_at, live_section, run_groups
 from ui.selection import page_button
-from ui.visitor import VisitorStore
 
 SHOWN = 6
 RESULT = (
@@ -48,8 +51,8 @@ PANELS = {
 def view(store: RunStore, run_id: str) -> None:
     """A run: live or over."""
     run = store.get(run_id)
-    st.header(escape_markdown(run.title), anchor=False)
-    st.fragment(_live_view, run_every=1.0 if run.live else None)(run_id, run.live)
+    st.subheader(escape_markdown(run.title), anchor=False)
+    live_section([run], _growing, "The curves appear once the model has been evaluated for the first time.")
     steps = store.steps(run_id)
     if not run.live and run.done:
         changes(store, run)
@@ -64,33 +67,34 @@ def view(store: RunStore, run_id: str) -> None:
             "accuracy": plots.ttm_metrics_figure(data),
             "selection": plots.ttm_panel_figure(data, "selection"),
         }
-        export_section(f"run-{run.id}", plots.ttm_table(data), figures)
-
-
-def _live_view(run_id: str, polled: bool) -> None:
-    """Everything that grows. Polled while the run lives; one full rerun when it ends, or lives again."""
-    from ui.page import show_errors
-
-    with show_errors():
-        store = VisitorStore()
-        run, steps = store.get(run_id), store.steps(run_id)
-        if polled != run.live:
-            st.rerun()
-        controls(store, [run])
-        if not steps:
-            st.info(
-                "The curves appear once the model has been evaluated for the first time.",
-                icon=":material/hourglass_top:",
-            )
-            return
-        before_and_after(run.config, steps)
-        st.caption(RESULT)
-        curves(
-            steps, run.total or len(steps), PANELS["simplematch" if "simplematch" in run.config else "ttm"]
+        estimates = [
+            (when, {name: Estimate(**value) for name, value in step["metrics"].items() if name in METRICS})
+            for when, step in (("before", steps[0]), ("after", steps[-1]))
+        ]
+        export_section(
+            f"run-{run.id}",
+            plots.ttm_table(data),
+            figures,
+            latex=lambda: latex_rows(estimates),
+            command="" if is_public() else command_line(adaptation(run.config)),
+            groups=run_groups(run.id, run.config),
         )
-        margins(steps)
-        for note in dict.fromkeys(step["note"] for step in steps if step.get("note")):
-            st.info(escape_markdown(note), icon=":material/info:")
+
+
+def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:
+    """Everything that grows while a run works."""
+    (run,), (records,) = runs, steps
+    warning = divergence(records, run.config)
+    if warning:
+        st.warning(escape_markdown(warning), icon=":material/trending_down:")
+    before_and_after(run.config, records)
+    st.caption(RESULT)
+    curves(
+        records, run.total or len(records), PANELS["simplematch" if "simplematch" in run.config else "ttm"]
+    )
+    margins(records)
+    for note in dict.fromkeys(record["note"] for record in records if record.get("note")):
+        st.info(escape_markdown(note), icon=":material/info:")
 
 
 def curves(steps: Sequence[Mapping[str, Any]], total: int, panels: Mapping[str, str]) -> None:
@@ -98,7 +102,7 @@ def curves(steps: Sequence[Mapping[str, Any]], total: int, panels: Mapping[str, 
     parts = plots.transfer_data(steps, total)
     data = plots.ttm_data(steps, total)
     if parts:
-        sides = {f"{name} groups": found for name, found in parts.items()}
+        sides = {f"{name} groups": part for name, part in parts.items()}
         names = metrics.headline_metrics(next(iter(parts.values())).metrics)
         for column, metric in zip(st.columns(len(names), gap="medium"), names, strict=True):
             with column:
@@ -109,13 +113,13 @@ def curves(steps: Sequence[Mapping[str, Any]], total: int, panels: Mapping[str, 
                     f"parts-{metric}",
                 )
     elif data.metrics:
-        told = ", ".join(
+        changes = ", ".join(
             f"{label_and_meaning(n)[0]} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for n, v in data.metrics.items()
         )
         st.caption("Accuracy after each iteration; bands are 95 % intervals, dotted lines chance levels")
         chart(
             plots.ttm_metrics_figure(data),
-            f"Accuracy over {len(steps) - 1} iterations: {told}.",
+            f"Accuracy over {len(steps) - 1} iterations: {changes}.",
             "ttm-metrics",
         )
     for column, (panel, what) in zip(st.columns(len(panels), gap="medium"), panels.items(), strict=True):
@@ -134,13 +138,13 @@ def _curves_text(sides: Mapping[str, plots.TTMData], metric: str) -> str:
 
 def margins(steps: Sequence[Mapping[str, Any]]) -> None:
     """The margin histogram after any iteration."""
-    known = [step for step in steps if step.get("margins")]
-    if not known:
+    measured = [step for step in steps if step.get("margins")]
+    if not measured:
         return
     with st.expander("Margins per iteration", icon=":material/bar_chart:"):
-        last = len(known) - 1
+        last = len(measured) - 1
         at = st.slider("After iteration", 0, last, last, key="margins_at") if last else 0
-        step = known[at]
+        step = measured[at]
         text = f"{sum(step['margins']['counts'])} groups with a margin, {step['margins']['tied']} tied"
         if step.get("threshold") is not None:
             text += f"; the line is the threshold that iteration {at} used, {step['threshold']:.3g}"
@@ -164,11 +168,11 @@ def changes(store: RunStore, run: Run) -> None:
     sides = {"": np.ones(len(groups), bool)} if pool is None else {"adapted": pool, "untouched": ~pool}
     for side, mask in sides.items():
         for name in metrics.headline_metrics(after.outcomes):
-            found = metrics.compare(*(e.outcomes[name].value[mask] for e in (before, after)))
+            change = metrics.compare(*(e.outcomes[name].value[mask] for e in (before, after)))
             st.markdown(
-                f"**{METRICS[name].label}{f', {side} groups' if side else ''}** {found.difference:+.1f} points "
-                f"(95 % interval {found.low:+.1f} to {found.high:+.1f}): {found.fixed} groups fixed, "
-                f"{found.broken} broken, McNemar p = {found.p_value:.2g}."
+                f"**{METRICS[name].label}{f', {side} groups' if side else ''}** {change.difference:+.1f} points "
+                f"(95 % interval {change.low:+.1f} to {change.high:+.1f}): {counted(change.fixed, 'group')} fixed, "
+                f"{change.broken} broken, McNemar p = {change.p_value:.2g}."
             )
     explanations(store, run, after)
 
@@ -183,8 +187,8 @@ def explained(run_id: str, done: int, attempt: int, metric: str, _run: Run) -> p
 
 def explanations(store: RunStore, run: Run, after: Evaluation) -> None:
     """Fixed and broken groups: which iteration took them, with which pseudo-label, and when they turned."""
-    wide = run.config.get("ttm", {}).get("variant") == "global"
-    names = [*after.outcomes, GLOBAL] if wide else list(after.outcomes)
+    is_global = run.config.get("ttm", {}).get("variant") == "global"
+    names = [*after.outcomes, GLOBAL] if is_global else list(after.outcomes)
     metric = st.selectbox(
         "What counts as right",
         names,
@@ -195,33 +199,26 @@ def explanations(store: RunStore, run: Run, after: Evaluation) -> None:
         width=280,
     )
     table = explained(run.id, run.done, run.attempt, metric, run)
-    parts = {change: table[table["change"] == change] for change in ("fixed", "broken")}
+    changes = {change: table[table["change"] == change] for change in ("fixed", "broken")}
     marks = {"fixed": "✓ Fixed by", "broken": "✗ Broken by"}
     method = "SimpleMatch" if "simplematch" in run.config else "TTM"
-    tabs = st.tabs([f"{marks[change]} {method} ({len(part)})" for change, part in parts.items()])
-    for tab, (change, part) in zip(tabs, parts.items(), strict=True):
+    tabs = st.tabs([f"{marks[change]} {method} ({len(groups)})" for change, groups in changes.items()])
+    for tab, (change, groups) in zip(tabs, changes.items(), strict=True):
         with tab:
-            changed(run, after, change, part.sort_values("margin_after", ascending=False, kind="stable"))
-    st.download_button(
-        "Explanations of all groups (CSV)",
-        lambda: table.to_csv(index=False).encode(),
-        f"run-{run.id}-explained-{metric}.csv",
-        "text/csv",
-        on_click="ignore",
-        icon=":material/table:",
-    )
+            changed(run, after, change, groups.sort_values("margin_after", ascending=False, kind="stable"))
+    csv_button("Explanations of all groups (CSV)", table, f"run-{run.id}-explained-{metric}")
 
 
-def changed(run: Run, after: Evaluation, change: str, part: pd.DataFrame) -> None:
+def changed(run: Run, after: Evaluation, change: str, groups: pd.DataFrame) -> None:
     """A page of cards, the surest first: the group, its story, and the way to the Groups page."""
-    if part.empty:
+    if groups.empty:
         st.caption("None.")
         return
-    count = -(-len(part) // SHOWN)
+    count = -(-len(groups) // SHOWN)
     page = st.session_state.get(f"page_{change}", 1)
     start = (min(page, count) - 1) * SHOWN
     grid = st.grid(3, min_column_width=250, border=True)
-    for index, row in part.iloc[start : start + SHOWN].iterrows():
+    for index, row in groups.iloc[start : start + SHOWN].iterrows():
         with grid.cell():
             card(run, after, int(str(index)), {str(k): v for k, v in row.items()})
     if count > 1:
@@ -233,9 +230,9 @@ def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> Non
     group = groups[index]
     if not run.config.get("embeddings"):
         draw_group(group, after.group(index), size=160)
-    wide = run.config.get("ttm", {}).get("variant") == "global"
-    told = group_history_text(row, len(group.captions) if wide else None)
-    st.caption(f"**{escape_markdown(group.id)}.** {escape_markdown(told)}")
+    is_global = run.config.get("ttm", {}).get("variant") == "global"
+    history = group_history_text(row, len(group.captions) if is_global else None)
+    st.caption(f"**{escape_markdown(group.id)}.** {escape_markdown(history)}")
     if run.status == "finished" and not run.config.get("embeddings"):
         state = {
             "set": run.config["benchmark"],

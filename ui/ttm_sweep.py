@@ -9,15 +9,16 @@ import pandas as pd
 import streamlit as st
 
 from core import figures
-from core.base.text import duration
+from core.base.public_mode import is_public
+from core.base.text import counted, duration
 from core.figures.text import escape_markdown, label_and_meaning
 from core.metrics.groups import headline_metrics
 from core.runs.store import Run, RunStore
+from core.ttm.command import command_line
+from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup, final_values, group_runs, seed_of, summary
 from ui.export import chart, export_section
-from ui.page import show_errors
-from ui.runs import controls, open_run
-from ui.visitor import VisitorStore
+from ui.runs import live_section, open_run, run_groups
 
 RESULT = (
     "Mean ± standard deviation over seeds (n − 1). The result of a seed is its last iteration, never its best one: "
@@ -28,35 +29,26 @@ RESULT = (
 def view(store: RunStore, group: str) -> None:
     """All seeds of a group: live or over."""
     runs = group_runs(store, group)
-    st.header(escape_markdown(SeedGroup(group, runs).title), anchor=False)
-    alive = any(run.live for run in runs)
-    st.fragment(_live_view, run_every=1.5 if alive else None)(group, alive)
+    st.subheader(escape_markdown(SeedGroup(group, runs).title), anchor=False)
+    live_section(runs, _growing, "The curves appear once the first seed has been evaluated.")
     rows = summary([store.steps(run.id) for run in runs])
     if rows:
         data = figures.spread_data(rows, max(run.total for run in runs) or 1)
         export_section(
-            f"seeds-{group}", figures.ttm_table(data), {"accuracy": figures.ttm_metrics_figure(data)}
+            f"seeds-{group}",
+            figures.ttm_table(data),
+            {"accuracy": figures.ttm_metrics_figure(data)},
+            command="" if is_public() else f"{command_line(adaptation(runs[0].config))} --seeds {len(runs)}",
+            groups=run_groups(runs[0].id, runs[0].config),
         )
 
 
-def _live_view(group: str, polled: bool) -> None:
-    """Everything that grows."""
-    with show_errors():
-        store = VisitorStore()
-        runs = group_runs(store, group)
-        if polled != any(run.live for run in runs):
-            st.rerun()
-        controls(store, runs)
-        steps = [store.steps(run.id) for run in runs]
-        rows = summary(steps)
-        if rows:
-            result(runs, steps, rows)
-            curves(runs, rows)
-        else:
-            st.info(
-                "The curves appear once the first seed has been evaluated.", icon=":material/hourglass_top:"
-            )
-        table(runs, steps)
+def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:
+    """Everything that grows while the seeds work."""
+    rows = summary(steps)
+    result(runs, steps, rows)
+    curves(runs, rows)
+    table(runs, steps)
 
 
 def result(runs: Sequence[Run], steps: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> None:
@@ -66,24 +58,26 @@ def result(runs: Sequence[Run], steps: Sequence[Any], rows: Sequence[Mapping[str
         st.caption("The result appears when the first seed is complete.")
         return
     sides = end.get("parts") or {"": end["metrics"]}
-    for side, found in sides.items():
-        names = headline_metrics(found)
+    for side, metrics in sides.items():
+        names = headline_metrics(metrics)
         first = rows[0]["parts"][side] if side else rows[0]["metrics"]
         for column, name in zip(st.columns(max(len(names), 1), gap="medium"), names, strict=False):
             with column.container(border=True, gap="xxsmall"):
                 label, meaning = label_and_meaning(name)
-                now, was = found[name], first[name]
+                now, was = metrics[name], first[name]
                 where = f", {side} groups" if side else ""
                 change = f"{now['mean'] - was['mean']:+.1f} points"
                 st.metric(f"{label}{where}", spread(now), change, delta_color="off", help=meaning)
-                st.caption(f"{now['seeds']} seeds; before {spread(was)}; chance {now['chance']:.1f} %")
+                st.caption(
+                    f"{counted(now['seeds'], 'seed')}; before {spread(was)}; chance {now['chance']:.1f} %"
+                )
     st.caption(RESULT)
 
 
-def spread(found: Mapping[str, Any]) -> str:
+def spread(metric: Mapping[str, Any]) -> str:
     """`79.6 ± 1.5 %`."""
-    std = "" if found["std"] is None else f" ± {found['std']:.1f}"
-    return f"{found['mean']:.1f}{std} %"
+    std = "" if metric["std"] is None else f" ± {metric['std']:.1f}"
+    return f"{metric['mean']:.1f}{std} %"
 
 
 def curves(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> None:
@@ -91,23 +85,30 @@ def curves(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> None:
     for side in rows[0].get("parts", {"": None}):
         data = figures.spread_data(rows, total, side)
         where = f" of the {side} groups" if side else ""
-        told = ", ".join(
+        changes = ", ".join(
             f"{label_and_meaning(n)[0]} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for n, v in data.metrics.items()
         )
         st.caption(f"Mean over seeds{where}; bands are one standard deviation, dotted lines chance levels")
-        chart(figures.ttm_metrics_figure(data), f"Means over seeds{where}: {told}.", f"sweep-{side}")
+        chart(figures.ttm_metrics_figure(data), f"Means over seeds{where}: {changes}.", f"sweep-{side}")
 
 
 def table(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:
     """Every seed: how far it is, its main metrics with interval and ties, and the way to it."""
-    names = headline_metrics({name for own in steps for step in own[-1:] for name in step["metrics"]})
+    names = headline_metrics(
+        {name for records in steps for record in records[-1:] for name in record["metrics"]}
+    )
     rows = []
-    for run, own in zip(runs, steps, strict=True):
+    for run, records in zip(runs, steps, strict=True):
         row = {"seed": seed_of(run), "status": run.status, "iterations": f"{run.done} of {run.total or '–'}"}
         for name in names:
             label = label_and_meaning(name)[0]
-            row |= {f"{label} before": accuracy(own[:1], name), f"{label} after": accuracy(own[-1:], name)}
-        rows.append({**row, "time": duration(sum(step["seconds"] for step in own)) if own else "–"})
+            row |= {
+                f"{label} before": accuracy(records[:1], name),
+                f"{label} after": accuracy(records[-1:], name),
+            }
+        rows.append(
+            {**row, "time": duration(sum(record["seconds"] for record in records)) if records else "–"}
+        )
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="seeds_table")
     with st.container(horizontal=True):
         for run in runs:
@@ -122,8 +123,8 @@ def table(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> 
 
 def accuracy(steps: Sequence[Mapping[str, Any]], name: str) -> str:
     """The last of these records' value with its interval and ties."""
-    found = steps[-1]["metrics"].get(name) if steps else None
-    if not found:
+    metric = steps[-1]["metrics"].get(name) if steps else None
+    if not metric:
         return "–"
-    tied = f", {found['ties']} tied" if found["ties"] else ""
-    return f"{found['value']:.1f} % ({found['low']:.1f}–{found['high']:.1f}{tied})"
+    tied = f", {metric['ties']} tied" if metric["ties"] else ""
+    return f"{metric['value']:.1f} % ({metric['low']:.1f}–{metric['high']:.1f}{tied})"

@@ -66,10 +66,12 @@ class VisitorStore(RunStore):
         config: dict[str, Any],
         owner: str | None = None,
         address: str | None = None,
+        *,
+        run_id: str | None = None,
     ) -> Run:
         with _admission:
             self._admit(super().list(), config)
-            made = super().create(kind, title, config, owner or self._owner, self._address)
+            made = super().create(kind, title, config, owner or self._owner, self._address, run_id=run_id)
             for run_id in runs_over_quota(super().list(), lambda run: files.folder_size(self.folder(run.id))):
                 super().delete(run_id)
         return made

@@ -1,4 +1,4 @@
-"""Durations and counts of ties as people read them."""
+"""Durations and counts as people read them."""
 
 from __future__ import annotations
 
@@ -21,3 +21,9 @@ def duration(seconds: float | None) -> str:
 def tie_count(count: float | None) -> str:
     """A count of ties in a table; a dash where it is not known: None, or NaN in a data frame."""
     return "–" if count is None or count != count else f"{count:.0f}"
+
+
+def counted(count: int, what: str) -> str:
+    """`1 epoch`, `2 epochs`, `1 query`, `3 queries`."""
+    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{count} {what if count == 1 else plural}"

@@ -178,8 +178,10 @@ def ttm_panel_figure(data: TTMData, panel: str, height: int = 240) -> go.Figure:
 
 
 def ttm_compare_figure(runs: Mapping[str, TTMData], metric: str, height: int = 360) -> go.Figure:
-    """One metric of several runs, laid over each other with their 95 % intervals."""
+    """One metric of several runs, laid over each other with their 95 % intervals; dotted: the chance level of each."""
     figure = go.Figure()
+    for chance in {float(data.metrics[metric][0, 3]) for data in runs.values() if metric in data.metrics}:
+        figure.add_hline(y=chance, line={"color": COVERAGE_COLOUR, "width": 1.5, "dash": "dot"})
     for (name, data), (colour, dash) in zip(runs.items(), SERIES, strict=False):
         if metric in data.metrics:
             values = data.metrics[metric]

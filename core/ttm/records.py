@@ -70,3 +70,32 @@ def _histogram(step: TTMStep, truth: np.ndarray | None) -> dict[str, Any]:
         "right": None if right is None else np.histogram(margin[right], edges)[0].tolist(),
         "tied": int(tied.sum()),
     }
+
+
+def divergence(records: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) -> str | None:
+    """One sentence where training has destroyed the model, None where it has not; config : the run's, as stored.
+
+    With truth: GroupMatch's interval was above the chance level before, and is not any more. Without: most groups are
+    tied, and were not before.
+    """
+    first, last = records[0], records[-1]
+    before, after = (record["metrics"].get(metrics.GROUP_MATCH) for record in (first, last))
+    if before and after:
+        if before["low"] <= before["chance"] or after["low"] > after["chance"]:
+            return None
+        what = (
+            f"GroupMatch fell from {before['value']:.1f} to {after['value']:.1f} %, which cannot be told from chance "
+            f"({after['chance']:.1f} %)"
+        )
+    else:
+        tied_before, tied = (_tied_share(record) for record in (first, last))
+        if tied_before > 0.5 or tied <= 0.5:
+            return None
+        what = f"The scores of {tied:.0%} of the groups are tied"
+    lr = next(config[kind]["lr"] for kind in ("ttm", "simplematch") if kind in config)
+    return f"{what}: training has diverged. Start again with a lower learning rate than {lr:g}, such as {lr / 10:.1g}."
+
+
+def _tied_share(record: Mapping[str, Any]) -> float:
+    margins = record.get("margins") or {"counts": [], "tied": 0}
+    return margins["tied"] / max(1, margins["tied"] + sum(margins["counts"]))

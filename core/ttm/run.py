@@ -18,6 +18,7 @@ from core.base import files, paths
 from core.base.errors import InputError
 from core.base.paths import is_folder
 from core.base.settings import Names, Positive, Seed
+from core.base.text import counted
 from core.datasets.embeddings import EmbeddingFile, parse_shape, read_embeddings
 from core.datasets.shapes import check_one_shape, of_shape
 from core.metrics import groups as metrics
@@ -133,7 +134,10 @@ class AdaptationRun(RunDescription):
             where.append(f"groups of {self.shape}")
         if self.tags:
             where.append(f"only {', '.join(self.tags)}")
-        where += ["all groups" if self.groups is None else f"first {self.groups} groups", self._model]
+        where += [
+            "all groups" if self.groups is None else f"first {counted(self.groups, 'group')}",
+            self._model,
+        ]
         return " · ".join([*where, *self._method(), f"seed {self.seed}"])
 
     @property
@@ -143,7 +147,7 @@ class AdaptationRun(RunDescription):
 
     def _method(self) -> list[str]:
         own = self.settings
-        rest = [f"{own.epochs} epochs", f"learning rate {own.lr:.3g}", *self._schedule()]
+        rest = [counted(own.epochs, "epoch"), f"learning rate {own.lr:.3g}", *self._schedule()]
         if own.augmentation != "none":
             rest.append(f"augmentation {own.augmentation}")
         if own.lora_rank:
@@ -285,7 +289,7 @@ class SimpleMatchRun(AdaptationRun):
         return simple_match(model, groups, self.settings, **common)
 
     def _method(self) -> list[str]:
-        return ["SimpleMatch", f"at most {self.settings.rounds} rounds", *super()._method()]
+        return ["SimpleMatch", f"at most {counted(self.settings.rounds, 'round')}", *super()._method()]
 
 
 RUNS: dict[str, type[AdaptationRun]] = {run.kind: run for run in (TTMRun, SimpleMatchRun)}
