@@ -33,12 +33,13 @@ def view(store: RunStore, group: str) -> None:
     live_section(runs, _growing, "The curves appear once the first seed has been evaluated.")
     rows = summary([store.steps(run.id) for run in runs])
     if rows:
+        command = command_line(adaptation(runs[0].config))
         data = figures.spread_data(rows, max(run.total for run in runs) or 1)
         export_section(
             f"seeds-{group}",
             figures.ttm_table(data),
             {"accuracy": figures.ttm_metrics_figure(data)},
-            command="" if is_public() else f"{command_line(adaptation(runs[0].config))} --seeds {len(runs)}",
+            command="" if is_public() or not command else f"{command} --seeds {len(runs)}",
             groups=run_groups(runs[0].id, runs[0].config),
         )
 

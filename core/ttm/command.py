@@ -18,7 +18,9 @@ _OPTIONS = (
 
 
 def command_line(run: AdaptationRun) -> str:
-    """One line for a shell. Options of the page alone (group of seeds, sweep) are not in it."""
+    """One line for a shell; "" for a run on the groups of some tags, which the command line cannot choose."""
+    if run.tags:
+        return ""
     words = ["crossmatch", run.kind]
     if run.embeddings:
         words += ["--embeddings", run.embeddings, "--scale", f"{run.scale or 100.0:g}"]
