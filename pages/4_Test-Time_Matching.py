@@ -8,8 +8,7 @@ import ui
 from core.base.text import duration
 from core.exchange.example import EXAMPLE
 from core.figures.text import escape_markdown
-from core.runs import standby
-from core.runs.engine import start
+from core.runs.engine import prepare, start
 from core.runs.store import RunStore
 from core.ttm.seeds import launch_seeds
 from core.ttm.time_left import expected_seconds
@@ -24,7 +23,7 @@ SEEDS = "Each seed is a separate run; the result is their mean and standard devi
 
 def configure(selection: ui.Selection, store: RunStore) -> None:
     """What is adapted and by which preset, the ways to start, every setting, and what the run would select today."""
-    standby.prepare()
+    prepare(store)
     choices, start_place = st.container(), st.container()
     plan = ttm_form.plan(selection, choices, st.expander("Settings", icon=":material/tune:"))
     if plan is None:

@@ -13,7 +13,7 @@ from gates import VARIABLE, Gate, until
 
 from core.base import limits
 from core.runs import standby
-from core.runs.engine import launch
+from core.runs.engine import launch, prepare
 from core.runs.standby import StandbyWorker
 from core.runs.store import RunStore
 
@@ -59,6 +59,14 @@ def test_a_run_behind_another_gets_a_small_worker_of_its_own(store, worker):
     store.queue_up(counting(store).id)
     behind = launch(store, counting(store).id, COUNTING)
     assert behind.pid != worker.pid and worker.pid is not None
+
+
+def test_none_waits_while_others_work(store, worker):
+    prepare(store)
+    assert worker.pid is not None
+    store.queue_up(counting(store).id)
+    prepare(store)
+    assert worker.pid is None
 
 
 def test_a_worker_that_has_died_or_is_of_another_module_is_handed_nothing(store, worker):

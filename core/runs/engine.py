@@ -94,7 +94,12 @@ def launch(store: RunStore, run_id: str, module: str = "core.worker") -> Run:
     return store.get(run_id)
 
 
-def _is_busy(store: RunStore, run_id: str) -> bool:
+def prepare(store: RunStore) -> None:
+    """Have a worker on standby for the next run; none where others work, as that run would wait for them anyway."""
+    (standby.close if _is_busy(store) else standby.prepare)()
+
+
+def _is_busy(store: RunStore, run_id: str | None = None) -> bool:
     """Whether anybody's run works or waits besides this one."""
     return any(run.live and run.id != run_id for run in RunStore(store.root).list())
 

@@ -112,6 +112,12 @@ def prepare() -> None:
         own.prepare()
 
 
+def close() -> None:
+    """End the worker that waits, if one does."""
+    for own in _servers[-1:]:
+        own.close()
+
+
 def hand_over(module: str, arguments: Sequence[str]) -> processes.ProcessIdentity | None:
     """Give a run to the worker that waits; None where none of this module does."""
     for own in _servers[-1:]:
