@@ -159,10 +159,10 @@ def about(selection: ui.Selection, evaluation: Evaluation, group: Group) -> None
         )
     tags = " · ".join(f"{name}: {value}" for name, value in group.tags.items())
     st.caption(escape_markdown(tags))
-    state = {"group": group.id, "other": selection.model}
+    state = {"group": group.id, "other": ui.another_model(selection)}
     ui.page_button(
         "Pin and compare", "pages/6_Compare.py", state, icon=":material/push_pin:",
-        help="Keep this model as B, then choose another one in the sidebar.",
+        help="This group under the selected model and under another one, side by side.",
     )  # fmt: skip
 
 

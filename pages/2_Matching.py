@@ -115,6 +115,7 @@ def threshold_section(evaluation: Evaluation, name: str) -> None:
     step = 10 ** np.floor(np.log10(top / 100)) if top > 0 else 0.01
     if st.session_state.get("tau", 0.0) > top:
         st.session_state["tau"] = 0.0
+    ui.warn_number("tau", "Threshold τ", 0, top)
     tau = st.slider(
         "Threshold τ", 0.0, float(np.ceil(top / step) * step), 0.0, step=float(step), key="tau", bind="query-params",
         help="Test-time matching trains on the groups whose margin is at least τ.",

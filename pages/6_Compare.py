@@ -1,4 +1,4 @@
-"""Compare: two models on the same groups, or one before and after adaptation; where they differ, group by group."""
+"""Compare: two models, two files, or a file and a model on the same groups; where they differ, group by group."""
 
 from __future__ import annotations
 
@@ -13,39 +13,70 @@ from core.groups import GroupSet
 from core.metrics import paired
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS, yes_or_no
+from ui.uploads import PREFIX, new_upload, upload_names
 
 PER_PAGE = 6
+THIS_PAGE = "pages/6_Compare.py"
 LEAD = (
-    "A is the model in the sidebar, B the one you choose here. Both see the same groups, so the difference is "
-    "paired: what counts are the groups on which they differ."
+    "A is the model or file in the sidebar, B the one you choose here. Both are measured on the same groups, so the "
+    "difference is paired: what counts are the groups on which they differ."
 )
-DEFAULT_MODELS = ("builtin/siglip", "builtin/clip")  # B by default: two towers, quick on any data
 
 
-def other_model(first: str) -> str:
-    """B: chosen here, by default a contrastive model that is not A."""
-    names = ui.model_names()
-    if "other" not in st.session_state and "other" not in st.query_params:
-        st.session_state["other"] = next(
-            (name for name in (*DEFAULT_MODELS, *names) if name != first and name in names), first
-        )
-    return st.selectbox(
-        "Model B", names, key="other", bind="query-params", accept_new_options=True,
-        help="For before and after: the built-in model in the sidebar, and `run/…`, the model a run has adapted, here.",
-    )  # fmt: skip
+def pick_other(selection: ui.Selection) -> str | None:
+    """B: a model or a file for a benchmark's groups, another file for those of a file; None where there is none."""
+    files = [entry for entry in upload_names() if entry != selection.benchmark]
+    names = files if selection.is_file else [*ui.model_names(), *files]
+    if selection.is_file:
+        file_ways(selection, files)
+        if not files:
+            return None
+        if st.session_state.get("other") not in (None, *files):  # of a benchmark, before
+            ui.seed("other", files[0])
+    if st.session_state.get("other") is None and "other" not in st.query_params:
+        ui.seed("other", ui.another_model(selection) or names[0])
+    return ui.pick_model(
+        "File B" if selection.is_file else "Model or file B",
+        names,
+        "other",
+        help="For before and after: the model that a run began with in the sidebar, and `run/…`, what it became, here.",
+    )
 
 
-def overview(a: Evaluation, b: Evaluation) -> None:
+def file_ways(selection: ui.Selection, files: list[str]) -> None:
+    """What a file can be compared with: a model on the benchmark that it was made on, or another file."""
+    name = str(selection.groups.title)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        benchmark = ui.benchmark_of(selection.groups)
+        if benchmark is not None:
+            state = {**benchmark, "model": selection.benchmark, "other": None}
+            label = f"Compare {name} with a model"
+            ui.page_button(label, THIS_PAGE, state, icon=":material/compare:")
+        with st.popover("Upload another file", icon=":material/upload_file:"):
+            entry = new_upload("other_file")
+            if entry is not None:
+                ui.select(other=entry)
+    if not files:
+        more = "" if benchmark else ", or select the benchmark that it was made on, and the file as its model"
+        st.info(escape_markdown(f"To compare {name}, upload another file{more}."), icon=":material/compare:")
+
+
+def labels(*names: str) -> tuple[str, ...]:
+    """A and B with their names."""
+    return tuple(f"{letter}: {name.removeprefix(PREFIX)}" for letter, name in zip("AB", names, strict=True))
+
+
+def overview(a: Evaluation, b: Evaluation, names: tuple[str, ...]) -> None:
     """All metrics of both, with the paired difference."""
-    names = yes_or_no(a.outcomes)
-    data = figures.bars_data({"A": a.metrics, "B": b.metrics}, names)
-    figure = figures.bars_figure(data)
+    first, second = names
+    data = figures.bars_data({first: a.metrics, second: b.metrics}, yes_or_no(a.outcomes))
+    figure = figures.paired_bars_figure(data)
     values = "; ".join(
         f"{METRICS[name].label}: A {a.metrics[name].value:.1f}, B {b.metrics[name].value:.1f} %"
-        for name in names
+        for name in data.metrics
     )
-    ui.chart(figure, f"Bars of A and B with intervals and chance levels. {values}.", "compare-models")
-    table = paired.comparison_table(a, b, ("A", "B"))
+    ui.chart(figure, f"Bars of {first} and {second} at every metric. {values}.", "compare-models")
+    table = paired.comparison_table(a, b, names)
     number, points, p_value = (
         st.column_config.NumberColumn(format="%.1f"),
         st.column_config.NumberColumn(format="%+.1f"),
@@ -53,19 +84,12 @@ def overview(a: Evaluation, b: Evaluation) -> None:
             format="%.2g", help="Exact McNemar test on the groups where they differ."
         ),
     )
-    columns = {
-        "metric": None,
-        "A": number,
-        "B": number,
-        "chance": number,
-        "B − A": points,
-        "B − A: 95 %": None,
-    }
-    columns |= {"only B right": None, "only A right": None, "McNemar p": p_value}
+    columns = {"metric": None, first: number, second: number, "chance": number, "B − A": points}
+    columns |= {"B − A: 95 %": None, "only B right": None, "only A right": None, "McNemar p": p_value}
     formats = {name: column for name, column in columns.items() if column is not None}
     st.dataframe(table, hide_index=True, column_config=formats, column_order=list(columns))
     st.caption(
-        "Percent of groups; B − A in percentage points with its paired 95 % interval. The download below has the "
+        "Percent of groups; B − A in percentage points with its paired 95 % interval. The exported table has the "
         "intervals and tie counts of A and B as well."
     )
     ui.export_section("compare", table, {"metrics": figure})
@@ -107,7 +131,7 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
             ui.group_card(groups[index], marks, "Compare", "side")
 
 
-def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, names: tuple[str, str]) -> None:
+def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, names: tuple[str, ...]) -> None:
     """One group under both models, side by side."""
     group = groups[index]
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -116,26 +140,28 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, names:
         ui.page_button(
             "Open in Groups", "pages/1_Groups.py", {"group": group.id}, icon=":material/grid_view:"
         )
-    for column, letter, name, evaluation in zip(st.columns(2, gap="large"), "AB", names, (a, b), strict=True):
+    for column, name, evaluation in zip(st.columns(2, gap="large"), names, (a, b), strict=True):
         with column:
             data = evaluation.group(index)
-            st.markdown(f"**{letter}: {escape_markdown(name)}**")
+            st.markdown(f"**{escape_markdown(name)}**")
             ui.draw_group(group, data, size=220)
             st.html(group_html.verdicts_html(data, yes_or_no(data.kinds)))
 
 
 def page(selection: ui.Selection) -> None:
-    other = other_model(selection.model)
+    other = pick_other(selection)
+    if not other:
+        return
     a, b = ui.evaluate(selection), ui.evaluate(selection, other)
-    groups = selection.selected_groups
+    groups, names = selection.selected_groups, labels(selection.model, other)
     paired.check_same_groups(a, b)
     if other == selection.model:
-        st.info("A and B are the same model: choose another one for B.", icon=":material/difference:")
-    overview(a, b)
+        st.info("A and B are the same: choose another one for B.", icon=":material/difference:")
+    overview(a, b, names)
     ids = list(a.ids)
     chosen = ui.pick_group(ids)
     if chosen is not None:
-        one_group(a, b, groups, ids.index(chosen), (selection.model, other))
+        one_group(a, b, groups, ids.index(chosen), names)
     differing(a, b, groups)
     ui.cite(groups)
 

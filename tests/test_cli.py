@@ -320,6 +320,12 @@ def test_a_group_of_seeds_runs_in_the_background_and_is_reported_explained_and_e
     assert "wrong before and after" in here("runs", "explain", runs[0])
     here("runs", "export", runs[1], tmp_path / "model.zip")
     assert (tmp_path / "model.zip").stat().st_size > 1000
+    steps = [
+        step["metrics"]["group_match"]["value"]
+        for step in json.loads(here("runs", "show", runs[0], "--json"))["steps"]
+    ]
+    line = next(line for line in here("runs", "list").splitlines() if line.startswith(runs[0]))
+    assert f"GroupMatch {steps[0]:.1f} -> {steps[-1]:.1f} " in line
     here("runs", "delete", made["group"])
     assert json.loads(here("runs", "list", "--json")) == []
 

@@ -1,6 +1,12 @@
-"""The page that lays two models over each other, driven from app.py."""
+"""The page that compares two models, two files, or a file and a model, driven from app.py."""
 
+import numpy as np
+import pytest
 from driving import button, fine, html, text
+
+from core.datasets import load
+from core.datasets.score_files import write_scores
+from core.exchange.uploads import UploadStore
 
 COMPARE = "pages/6_Compare.py"
 SET = "scenes/left-right"
@@ -10,11 +16,10 @@ def test_two_models_are_compared_with_paired_intervals(app):
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
     assert test.title[0].value == "Compare"
     table = test.dataframe[0].value
-    assert list(table["metric"])[:2] and {"A", "B", "chance", "B − A", "B − A: 95 %", "McNemar p"} <= set(
-        table
-    )
+    names = "A: builtin/clip", "B: builtin/siglip"
+    assert {*names, "chance", "B − A", "B − A: 95 %", "McNemar p"} <= set(table)
     match = table.set_index("metric").loc["GroupMatch"]
-    assert abs(match["B"] - match["A"] - match["B − A"]) < 1e-9
+    assert abs(match[names[1]] - match[names[0]] - match["B − A"]) < 1e-9
 
 
 def test_the_groups_that_only_one_of_them_has_right_open_under_both(app):
@@ -29,7 +34,7 @@ def test_the_groups_that_only_one_of_them_has_right_open_under_both(app):
 
 def test_a_model_beside_itself_says_so_and_differs_nowhere(app):
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/clip")
-    assert "same model" in text(test) and "No group falls into this class" in text(test)
+    assert "A and B are the same" in text(test) and "No group falls into this class" in text(test)
     assert (test.dataframe[0].value["B − A"] == 0).all()
 
 
@@ -43,3 +48,54 @@ def test_a_link_holds_models_side_and_group(app):
 def test_an_unknown_model_is_one_sentence(open_page):
     test = open_page(COMPARE, set=SET, model="builtin/clip", other="builtin/clop")
     assert not test.exception and "did you mean" in test.error[0].value
+
+
+# --- files
+
+
+def uploaded(tmp_path, name, scores, groups=None):
+    """A stored file of scores (n, 2, 2)."""
+    ids, truth = (None, None) if groups is None else (groups.ids, groups.truth)
+    write_scores(tmp_path / name, scores, ids, truth)
+    return f"upload/{UploadStore().add(name, (tmp_path / name).read_bytes()).name}"
+
+
+def with_right(groups):
+    """Scores of five groups of which these are right by every metric, the others by none."""
+    right, wrong = np.eye(2), 1 - np.eye(2)
+    return np.array([right if i in groups else wrong for i in range(5)])
+
+
+def test_two_files_are_compared_with_the_paired_test(app, tmp_path):
+    first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
+    second = uploaded(tmp_path, "b.csv", with_right({1, 2, 3}))
+    test = app(COMPARE, set=first, other=second)
+    match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
+    # 2 and 3 of 5 groups; B alone has 2 and 3, A alone 0: P(X <= 1) of 3 coins, twice, is 2 (1 + 3) / 8 = 1
+    assert (match["A: a.csv"], match["B: b.csv"], match["B − A"]) == (40.0, 60.0, 20.0)
+    assert (match["only B right"], match["only A right"], match["McNemar p"]) == (2, 1, 1.0)
+    assert "B: b.csv" in str(test.get("plotly_chart")[0].proto.spec)  # the figure names them
+
+
+def test_a_file_alone_says_what_it_can_be_compared_with(app, tmp_path):
+    test = app(COMPARE, set=uploaded(tmp_path, "a.csv", with_right({0})))
+    assert "To compare a.csv, upload another file" in text(test).replace("\\", "")
+    assert not test.dataframe
+
+
+@pytest.mark.parametrize("file_is", ["A", "B"])
+def test_a_file_and_a_model_are_compared_on_the_benchmark_of_the_file(app, tmp_path, file_is):
+    groups = load(SET, "test")
+    shuffled = groups.select(np.random.default_rng(0).permutation(len(groups)))
+    scores = np.random.default_rng(1).normal(size=(len(groups), 2, 2))
+    entry = uploaded(tmp_path, "a.csv", scores, shuffled)
+    if file_is == "A":
+        test = app(COMPARE, set=entry)
+        test = fine(button(test, "Compare a.csv with a model").click().run())
+        assert test.selectbox(key="set").value == SET and test.selectbox(key="model").value == entry
+    else:
+        test = app(COMPARE, set=SET, other=entry)
+    table = test.dataframe[0].value.set_index("metric")
+    column = next(name for name in table if name == f"{file_is}: a.csv")
+    alone = app("pages/2_Matching.py", set=entry)
+    assert f"{table.loc['GroupMatch'][column]:.1f} %" in [m.value for m in alone.metric]

@@ -114,6 +114,14 @@ def test_an_upload_is_read_and_bounded_to_what_it_is(app, tmp_path):
     assert "1 usable group (" in text(test)
 
 
+def test_an_upload_that_is_no_zip_is_named_as_it_was_uploaded(app):
+    """The sentence named the folder of this machine that uploads are put into."""
+    test = app(PAGE)
+    test = test.get("file_uploader")[0].upload("my set.zip", b"no zip at all", "application/zip").run()
+    said = test.error[0].value.replace("\\", "")
+    assert said.startswith("my set.zip is damaged or not an archive") and "staging" not in said
+
+
 def test_sets_and_cache_are_shown_and_cleared(app, tmp_path):
     importing.stage_import(brought(tmp_path / "set", GOOD)).add_benchmark("kitchen")
     ScoreCache().put("m", [("i", "c")], np.ones(1, np.float32))

@@ -128,7 +128,7 @@ def test_surprises_include_what_a_blind_model_solves_and_what_alpha_flips(app):
 def test_a_pinned_model_is_compared_on_the_same_group(app):
     test = app(GROUPS, set="scenes/left-right", group="left-right/test/0003", model="builtin/siglip")
     fine(button(test, "Pin and compare").click().run())
-    assert test.title[0].value == "Compare" and test.session_state["other"] == "builtin/siglip"
+    assert test.title[0].value == "Compare" and test.session_state["other"] == "builtin/clip"
     assert test.session_state["group"] == "left-right/test/0003"
 
 

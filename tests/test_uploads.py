@@ -220,6 +220,20 @@ def test_unknown_names_in_an_address_are_said_in_one_line_each(app):
     assert said[1].startswith("Unknown group 'left-right/test/9999'")
 
 
+@pytest.mark.parametrize(
+    ("page", "query", "said"),
+    [
+        (MATCHING, {"tau": "much"}, "Threshold τ takes a number from 0"),
+        (MATCHING, {"tau": "-1"}, "the address has '-1', which is not used"),
+        (TTM, {"tau1": "nan", "start": "value"}, "the address has 'nan', which is not used"),
+        (DEBIAS, {"alpha": "7"}, "Alpha takes a number from 0 up to 1"),
+    ],
+)
+def test_a_threshold_that_a_field_does_not_take_is_said(open_page, page, query, said):
+    test = open_page(page, set=SET, **query)
+    assert [w for w in test.warning if said in w.value.replace("\\", "")]
+
+
 def test_a_part_of_a_name_selects_the_model_that_has_it():
     from ui import selection
 

@@ -3,7 +3,7 @@
 from ui.cached import cached_on
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, cite, export_section, link
-from ui.fields import number
+from ui.fields import number, warn_number
 from ui.formatting import metric_card, metric_grid, progress_bar, run_label
 from ui.images import draw_group, group_card, image_tags, image_uri
 from ui.loaders import evaluate, load_groups, model_source
@@ -11,6 +11,8 @@ from ui.moving_line import axis_position, moving_lines
 from ui.page import PAGES, open_page, show_errors
 from ui.selection import (
     Selection,
+    another_model,
+    benchmark_of,
     benchmarks,
     model_names,
     offer_nearest,
@@ -18,9 +20,11 @@ from ui.selection import (
     page_button,
     pick_group,
     pick_model,
+    seed,
     select,
     set_state,
     switch_page,
+    warn_unknown,
     whole_test_set,
 )
 from ui.visitor import VisitorStore
@@ -30,7 +34,9 @@ __all__ = [
     "ChartPoint",
     "Selection",
     "VisitorStore",
+    "another_model",
     "axis_position",
+    "benchmark_of",
     "benchmarks",
     "cached_on",
     "chart",
@@ -58,9 +64,12 @@ __all__ = [
     "pick_model",
     "progress_bar",
     "run_label",
+    "seed",
     "select",
     "set_state",
     "show_errors",
     "switch_page",
+    "warn_number",
+    "warn_unknown",
     "whole_test_set",
 ]

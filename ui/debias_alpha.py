@@ -16,6 +16,7 @@ from core.groups import GroupSet
 from core.metrics.groups import METRICS, chance, metrics_of_shape
 from ui.cached import cached_on
 from ui.export import chart, export_section
+from ui.fields import warn_number
 from ui.formatting import interval_text, metric_card, metric_grid
 from ui.images import draw_group
 from ui.moving_line import axis_position, moving_lines
@@ -99,6 +100,7 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
     movable = {METRICS[name].label: name for name in metrics_of_shape(*study.shape) if study.depends(name)}
     left, right = st.columns([3, 1], gap="large", vertical_alignment="bottom")
     metric = movable[right.selectbox("Best for", list(movable), key="metric", bind="query-params")]
+    warn_number("alpha", "Alpha", 0, 1)
     alpha = left.slider(
         "Alpha", 0.0, 1.0, 0.0, step=0.005, format="%.3f", key="alpha", bind="query-params",
         help="0 keeps the language prior, 1 removes all of it.",

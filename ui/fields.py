@@ -5,7 +5,26 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import streamlit as st
+
 from core.base.errors import InputError
+from core.figures.text import escape_markdown
+
+
+def warn_number(key: str, label: str, low: float | None, high: float | None) -> None:
+    """Say in one line where the address has a value that a field does not take: it falls back by itself."""
+    asked = st.query_params.get(key)
+    if not asked:
+        return
+    try:
+        value = float(asked)
+    except ValueError:
+        value = math.nan
+    if (low is None or value >= low) and (high is None or value <= high):
+        return
+    ends = [f"from {low:g}"] * (low is not None) + [f"up to {high:g}"] * (high is not None)
+    line = f"{label} takes a number {' '.join(ends)}; the address has {asked!r}, which is not used."
+    st.warning(escape_markdown(line), icon=":material/link_off:")
 
 
 def number(
@@ -22,6 +41,7 @@ def number(
 
     Raises InputError for what is no finite number.
     """
+    warn_number(key, label, low, high)
     try:
         found = place.number_input(label, low, high, value, key=key, bind="query-params", **more)
     except (OverflowError, ValueError):  # Streamlit makes a whole number of it without a look

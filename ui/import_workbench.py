@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from core.base.errors import InputError
 from core.base.tables import Table
 from core.datasets import user_sets
 from core.exchange import importing
@@ -95,6 +96,9 @@ def open_upload(upload: Any) -> None:
     path = save_upload(upload.name, upload)
     try:
         open_source(origin, unpack_source(path, path.parent / "unpacked"), path.parent)
+    except InputError as error:  # names the file that was uploaded, not where it was put
+        shutil.rmtree(path.parent, ignore_errors=True)
+        raise InputError(str(error).replace(str(path), upload.name)) from None
     except BaseException:
         shutil.rmtree(path.parent, ignore_errors=True)
         raise

@@ -29,6 +29,7 @@ from ui.visitor import VisitorStore
 _SPLITS = ("test", "validation", "train")  # scores of the built-in models ship for the first
 # The sidebar's parameters; bound to the address, so every link carries them.
 _SHARED = ("set", "split", "shape", "model", "tag")
+_TWO_TOWERS = ("builtin/siglip", "builtin/clip")
 _OF_BENCHMARKS = ("split", "model")  # a file has neither
 
 
@@ -142,6 +143,12 @@ def restore_carried_state() -> None:
     carried = st.session_state.pop("carried", {})
     st.session_state.update(carried)
     _write_address(carried)
+
+
+def seed(key: str, value: Any) -> None:
+    """Give a widget that is not drawn yet its value, also in the address."""
+    st.session_state[key] = value
+    _write_address({key: value})
 
 
 def _write_address(state: Mapping[str, Any]) -> None:
@@ -400,6 +407,33 @@ def benchmarks() -> dict[str, str]:
     states = {name: datasets.state(name) for name in names}
     needs = {name: state if state.startswith("needs") else "" for name, state in states.items()}
     return dict(sorted(needs.items(), key=lambda item: bool(item[1])))
+
+
+def another_model(selection: Selection) -> str | None:
+    """What a selection is compared with by default: a quick model of two towers, or for a file another file."""
+    others = upload_names() if selection.is_file else (*_TWO_TOWERS, *model_names())
+    known = {*others} if selection.is_file else {*model_names()}
+    return next((name for name in others if name != selection.model and name in known), None)
+
+
+def benchmark_of(groups: GroupSet) -> dict[str, str] | None:
+    """The benchmark on this machine that a file was made on, as parameters of the address: the one that was selected
+    last, a built-in or an own one, if its groups have the same ids; else None."""
+    return cached_on(groups, ("benchmark", last_benchmark()), lambda: _benchmark_of(set(groups.ids)))
+
+
+def _benchmark_of(ids: set[str]) -> dict[str, str] | None:
+    first, needs = min(ids), benchmarks()
+    for name in (last_benchmark(), *needs):
+        built_in = name.startswith("scenes/")
+        for split in available_splits() if built_in else available_splits()[:1]:
+            if built_in and not first.startswith(f"{name.removeprefix('scenes/')}/{split}/"):
+                continue  # ids of the built-in groups say where they are from
+            if needs.get(name) or not (built_in or name.startswith("mine/") or name == last_benchmark()):
+                continue
+            if ids == set(load_groups(name, split).ids):
+                return {"set": name, "split": split}
+    return None
 
 
 def last_benchmark() -> str:

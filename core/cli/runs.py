@@ -14,10 +14,11 @@ from core.cli._given_options import App
 from core.cli._output import format_spread, format_step, print_note, show_json, writing
 from core.exchange.model import export_model, push_model
 from core.exchange.runs import import_run
-from core.metrics.groups import GROUP_MATCH
+from core.metrics.groups import GROUP_MATCH, description_of, headline_metrics
+from core.metrics.retrieval import COLA_MAP
 from core.runs.engine import launch
 from core.runs.models import adapted_model
-from core.runs.store import RunStore
+from core.runs.store import Run, RunStore
 from core.ttm.explain import changed_ids, explain
 from core.ttm.explain import rows as group_rows
 from core.ttm.explain import summary as change_summary
@@ -35,15 +36,29 @@ def _ids(store: RunStore, name: str) -> list[str]:
 
 @runs_app.command("list", epilog="Example: crossmatch runs list --json")
 def _list(as_json: options.Json = False) -> None:
-    """All runs, newest first."""
-    runs = RunStore().list()
+    """All runs, newest first, each with its result: GroupMatch before and after."""
+    store = RunStore()
+    runs = store.list()
     if as_json:
         show_json([run.record() for run in runs])
         return
     for run in runs:
-        print(f"{run.id}  {run.status:<12}{run.done}/{run.total}  {run.title}")
+        print(f"{run.id}  {run.status:<12}{run.done}/{run.total:<5}{_result(store, run):<24}{run.title}")
     if not runs:
         print("no runs yet; start one with `crossmatch ttm --background` or on the test-time matching page")
+
+
+def _result(store: RunStore, run: Run) -> str:
+    """A run's first and last value of the metric that it is about, in percent: `GroupMatch 61.0 -> 74.3`."""
+    steps = [step["metrics"] for step in store.steps(run.id)]
+    known = steps[-1] if steps else {}
+    name = next((name for name in (GROUP_MATCH, *headline_metrics(known), COLA_MAP) if name in known), None)
+    if name is None:
+        return "-"
+    label = "mAP" if name == COLA_MAP else description_of(name).label
+    ends = dict.fromkeys((0, len(steps) - 1))
+    values = " -> ".join(f"{steps[end][name]['value']:.1f}" for end in ends)
+    return f"{label} {values}"
 
 
 @runs_app.command("show", epilog="Example: crossmatch runs show RUN --json")

@@ -331,7 +331,7 @@ def unpack(
     except _BROKEN as error:
         reason = str(error).partition("\n")[0]  # tarfile lists every compression that it tried
         raise InputError(
-            f"{archive} is damaged or not an archive ({reason}); delete it and fetch it again."
+            f"{archive} is damaged or not an archive ({reason}); fetch or pack it again."
         ) from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
