@@ -20,10 +20,11 @@ def warn_number(key: str, label: str, low: float | None, high: float | None) -> 
         value = float(asked)
     except ValueError:
         value = math.nan
-    if (low is None or value >= low) and (high is None or value <= high):
+    if math.isfinite(value) and (low is None or value >= low) and (high is None or value <= high):
         return
-    ends = [f"from {low:g}"] * (low is not None) + [f"up to {high:g}"] * (high is not None)
-    line = f"{label} takes a number {' '.join(ends)}; the address has {asked!r}, which is not used."
+    span = "" if low is None else f" from {low:g}"
+    span += "" if high is None else f" up to {high:g}"
+    line = f"{label} takes a number{span}; the address has {asked!r}, which is not used."
     st.warning(escape_markdown(line), icon=":material/link_off:")
 
 
