@@ -111,7 +111,7 @@ def standing(name: str, seeds: int, polled: bool) -> None:
         told = "Upper number: the paper's. Lower: yours, mean ± standard deviation over complete seeds."
         if name.startswith("world"):
             told = "Upper number: the shipped result. Lower: yours, mean ± standard deviation over complete seeds."
-        st.caption(f"{told} Percent; gains in points or percent.")
+        st.caption(f"{told} Percent; gains in points or percent. Standard deviation: {found.deviation}.")
         st.html(table_html.table_html(record))
         data = plots.papers_data(record)
         few = len(data.lines) <= 12 and len(data.results) <= 6

@@ -370,6 +370,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
         (cola_table.run_jobs, pd.DataFrame({"strategy": []})),
         (load_scorer, load_scorer),
         (papers.run_table, planned),
+        (papers.with_trials, lambda plan, **_: plan),
         (run_sweep, None),
         (run_on_ray, None),
         (pretrain, "a folder"),

@@ -97,7 +97,7 @@ def test_without_json_the_output_is_a_table_with_chance_and_ties(score_file):
     assert "ties" in text
 
 
-@pytest.mark.parametrize("what", ["models", "benchmarks", "metrics", "presets", "tables"])
+@pytest.mark.parametrize("what", ["models", "benchmarks", "metrics", "presets", "tables", "shifts"])
 def test_lists(what):
     rows = json.loads(crossmatch("list", what, "--json").stdout)
     assert all("name" in row for row in rows)

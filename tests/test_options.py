@@ -533,6 +533,8 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
     "reproduce": {
         "<table>": {"*": instead("ttm/8", "--json")},
         "--seeds": {"trained": differs("--seeds", "2"), "measured": refused(DEAD, "--seeds", "2")},
+        "--row": {"trained": differs("--row", "WhatsUp, B"), "measured": differs("--row", "BART")},
+        "--dry-run": {"*": described("--dry-run", by="tests/test_reproduce.py")},
         "--run": {"*": described("--run", by="tests/test_reproduce.py")},
         "--json": {"*": NO_JSON},
     },

@@ -126,8 +126,8 @@ def test_the_built_in_world_answers_each_question_with_a_figure(app, name):
 def test_what_waits_for_the_same_thing_is_said_once_with_its_commands(tmp_path):
     record = papers.table_plan(RunStore(tmp_path), "ttm/1").record()
     found = {item.what: item for item in table_html.missing_resources(record)}
-    assert found["data of winoground"].lines == 3
-    assert found["scores of GPT-4.1"].lines == 3 and len(found["scores of GPT-4.1"].commands) == 3
+    assert found["data of winoground"].lines == 4
+    assert found["an endpoint for gpt-4.1-2025-04-14"].lines == 3
     assert (
         "hf download openai/clip-vit-base-patch16"
         in found["weights of openai/clip-vit-base-patch16"].commands

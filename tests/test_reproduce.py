@@ -82,8 +82,8 @@ def test_every_number_of_the_paper_s_tables_of_results_has_its_cell():
 def test_every_line_of_the_paper_s_tables_is_its_preset_on_a_benchmark_that_exists():
     for name in ("ttm/1", "ttm/2", "ttm/6", "ttm/7", "ttm/8", "ttm/9"):
         for line in lines(name):
-            if line.job is None:
-                assert "GPT-4.1" in line.label
+            if line.job.kind == "measure":
+                assert "GPT-4.1" in line.label and line.job.model == "api:gpt-4.1-2025-04-14"
                 continue
             assert line.job.benchmark in datasets.names()
             preset = PRESETS[line.job.preset]
@@ -93,7 +93,8 @@ def test_every_line_of_the_paper_s_tables_is_its_preset_on_a_benchmark_that_exis
 
 
 def test_every_preset_of_the_paper_is_used_by_a_table():
-    used = {line.job.preset for name in TABLES if name.startswith("ttm/") for line in lines(name) if line.job}
+    jobs = [line.job for name in TABLES if name.startswith("ttm/") for line in lines(name)]
+    used = {job.preset for job in jobs if job.kind == "ttm"}
     assert used == {name for name, preset in PRESETS.items() if "Table" in preset.source}
 
 
@@ -164,7 +165,7 @@ def test_cells_of_a_part_read_that_part():
 def test_the_paper_s_own_gains_follow_from_its_numbers_by_the_same_formulas():
     """The formulas against every row of Table 1, as printed."""
     for line in lines("ttm/1"):
-        if line.job is None:
+        if line.job.kind == "measure":  # a served model is not adapted
             continue
         base, after = (cell(line, m, "group_match").paper for m in ("SimpleMatch", "TTM"))
         records = [step(0, 0.0, base), step(1, 0.0, after)]
@@ -188,9 +189,9 @@ def test_a_plan_sets_yours_beside_the_paper_s_and_says_what_is_missing(store):
     )
     assert "run `hf download openai/clip-vit-base-patch16`" in status.missing[1]
     mine = dict(zip([(c.method, c.metric) for c in status.line.cells], status.values, strict=True))
-    assert mine["TTM", "group_match"] == (80.5, 0.7071, 2)  # 80 and 81
+    assert mine["TTM", "group_match"] == (80.5, 0.5, 2)  # 80 and 81, divided by n as the paper does
     assert mine["raw", "group_score"] == (10.0, 0.0, 2)
-    assert "api:NAME" in found.lines[0].missing[0]
+    assert "an endpoint for gpt-4.1" in found.lines[0].missing[1]
     record = found.record()
     assert json.loads(json.dumps(record, allow_nan=False)) == record
     assert record["lines"][1]["cells"][2]["paper"] == 65.44
@@ -332,3 +333,77 @@ def test_stopping_a_table_stops_its_runs_and_launches_no_more(store, monkeypatch
 def test_the_process_works_through_what_can_run(store, quick):
     background.main([str(store.root), "world/oracle", "1"])
     assert [s.state for s in papers.table_plan(store, "world/oracle", 1).lines] == ["done", "done"]
+
+
+# What stands beside a paper's number; one row; what it takes
+
+
+def test_beside_the_paper_s_deviation_stands_the_same_statistic_and_it_is_named(store):
+    """[TTM] Table 1 divides by n: 0.43 of ColorSwap over 1,200 pairs fits no division by n - 1."""
+    line = lines("ttm/1")[1]
+    ours = lines("world/oracle")[0]
+    for seed in range(SEEDS):
+        run_of(store, line.job, seed)  # GroupMatch 80, 81, 82, 83 after
+        run_of(store, ours.job, seed)
+    plan = papers.table_plan(store, "ttm/1")
+    assert plan.lines[1].values[line.cells.index(cell(line, "TTM", "group_match"))].std == 1.118
+    assert plan.record()["deviation"] == "population (divided by n), as the paper's"
+    plan = papers.table_plan(store, "world/oracle")
+    assert plan.lines[0].values[ours.cells.index(cell(ours, "TTM", "group_match"))].std == 1.291
+    assert plan.record()["deviation"] == "sample (divided by n − 1)"
+
+
+def test_a_row_is_chosen_by_its_label_or_how_it_begins(store):
+    plan = papers.table_plan(store, "ttm/1", row="winoground, siglip-b16")
+    assert [status.line.label for status in plan.lines] == ["Winoground, SigLIP-B16"]
+    assert len(papers.table_plan(store, "ttm/1", row="MMVP").lines) == 3
+    with pytest.raises(
+        InputError, match=r"Unknown row of ttm/1 'Winogroud, SigLIP-B16'; did you mean 'Winoground"
+    ):
+        papers.table_plan(store, "ttm/1", row="Winogroud, SigLIP-B16")
+
+
+def test_a_served_model_s_row_is_a_measurement_that_waits_for_an_endpoint(store, monkeypatch):
+    for name in ("OPENAI_API_KEY", "CROSSMATCH_API_KEY", "OPENAI_BASE_URL", "CROSSMATCH_API_BASE"):
+        monkeypatch.delenv(name, raising=False)
+    status = papers.table_plan(store, "ttm/1").lines[0]
+    assert (status.line.label, status.line.job.kind, status.wanted) == ("Winoground, GPT-4.1", "measure", 1)
+    assert any("an endpoint for gpt-4.1-2025-04-14: set OPENAI_API_KEY" in what for what in status.missing)
+    monkeypatch.setenv("CROSSMATCH_API_BASE", "http://localhost:9/v1")
+    assert not any("endpoint" in what for what in papers.table_plan(store, "ttm/1").lines[0].missing)
+    run = store.create("measure", "t", status.line.job.written())
+    attempt = store.queue_up(run.id)
+    store.append_step(run.id, step(0, 69.0, 91.0), attempt)
+    store.conclude(run.id, attempt, "finished")
+    done = papers.table_plan(store, "ttm/1").lines[0]
+    assert done.state == "done" and [value.mean for value in done.values] == [69.0, 91.0]
+
+
+def test_the_paper_s_figures_are_runs_on_real_sets():
+    schedules = [line.job.settings.schedule for line in lines("ttm/fig2")]
+    assert schedules == ["linear", "constant", "ascending"]
+    assert all(line.job.benchmark == "winoground" for line in lines("ttm/fig2"))
+    raw, skyline, first = lines("ttm/fig4")[:2], lines("ttm/fig4")[2:4], lines("ttm/fig4")[4:]
+    assert [[job.benchmark for job in line.jobs] for line in raw] == [["winoground", "winoground@global"]] * 2
+    assert [line.job.oracle for line in skyline] == [False, True]
+    assert [line.job.settings.tau_first for line in first] == [2.5, 2.0, 1.5]
+    assert [cell(line, "TTM", "coverage").paper for line in first] == [18, 21, 30]
+    records = [{**step(i, 1.0, 2.0), "coverage": share} for i, share in enumerate((None, 0.18, 0.6))]
+    assert cell(first[0], "TTM", "coverage").read(records) == 18.0
+
+
+def test_a_dry_run_says_how_long_a_row_takes_by_a_trial(store, monkeypatch):
+    from core.runs.description import Iteration
+    from core.ttm.run import AdaptationRun
+
+    tried = []
+
+    def execute(job):
+        tried.append((job.groups, job.settings.epochs, job.settings.iterations, job.oracle))
+        return iter([Iteration(step(0, 1.0, 2.0), {}), Iteration(step(1, 1.0, 2.0, seconds=4.0), {})])
+
+    monkeypatch.setattr(AdaptationRun, "execute", execute)
+    plan = papers.with_trials(papers.table_plan(store, "world/oracle", seeds=2))
+    assert tried == [(8, 1, 1, False)] * 2
+    # 4 s for 8 groups and an epoch: 300 groups, 5 epochs, 10 iterations, 2 seeds
+    assert [(s.seconds, s.pace) for s in plan.lines] == [(4 / 8 * 300 * 5 * 10 * 2, "a trial")] * 2

@@ -13,6 +13,7 @@ from core.cli._output import ProgressPrinter, print_note, show_json
 from core.cli.options import Device, Json, Seed
 from core.datasets import DATASETS, benchmark_entry, state
 from core.datasets.base import GRAPHS, GROUPS, RETRIEVAL
+from core.datasets.shifts import SHIFTS
 from core.scenes.sets import GLOBAL_SUFFIX, SETS
 from core.scoring.load import builtin_models, scorer_names
 from core.scoring.weights import weights_bytes, weights_folder, weights_state
@@ -106,6 +107,10 @@ def _tables() -> list[dict[str, Any]]:
     return [{"name": name, "shows": title} for name, (title, _) in TABLES.items()]
 
 
+def _shifts() -> list[dict[str, Any]]:
+    return [{"name": name, "pictures": shift.description} for name, shift in SHIFTS.items()]
+
+
 _HEADERS = {"bytes": "size"}
 _MAX_PADDING = 45  # characters up to which a column is filled up
 _STEP_WIDTH = 44  # characters of the first step towards what is not here
@@ -116,17 +121,19 @@ _LISTINGS = {
     "metrics": _metrics,
     "presets": _presets,
     "tables": _tables,
+    "shifts": _shifts,
 }
 
 
 def list_command(
-    what: Annotated[str, typer.Argument(help="models, benchmarks, metrics, presets or tables.")],
+    what: Annotated[str, typer.Argument(help="models, benchmarks, metrics, presets, tables or shifts.")],
     name: Annotated[
         str | None, typer.Argument(help="One of them: everything about it, such as what it still needs.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Available models, benchmarks, metrics, presets or tables: one line each, or everything about one."""
+    """Available models, benchmarks, metrics, presets, tables, or shifts of pictures (`BENCHMARK~SHIFT`): one line each,
+    or everything about one."""
     if what not in _LISTINGS:
         raise unknown_name("listing", what, _LISTINGS)
     rows = _LISTINGS[what]()

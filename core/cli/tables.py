@@ -32,6 +32,16 @@ def reproduce(
         str, typer.Argument(help="ttm/1 ... ttm/9, vgpt/1a ..., cola/1 ..., world/... (`list tables`).")
     ],
     seeds: Annotated[int, typer.Option(help="Seeds per line that is trained; other lines run once.")] = 4,
+    row: Annotated[
+        str | None,
+        typer.Option(help="Only this row, by its label or how it begins: 'Winoground, SigLIP-B16'."),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Measure how long each row will take: one short iteration on 8 groups."
+        ),
+    ] = False,
     run: Annotated[
         bool, typer.Option("--run", help="Run what can run, and wait; if interrupted, it resumes next time.")
     ] = False,
@@ -42,12 +52,16 @@ def reproduce(
         raise InputError(f"{seeds} seeds were asked for; ask for 1 or more.")
     if all(line.job is None or line.seeds is not None for line in papers.lines(table)):
         refuse_unused(f"on {table}, where nothing is trained and every line is measured once", "seeds")
+    if dry_run:
+        refuse_unused("with --dry-run, which runs no row to its end", "run")
     store = RunStore()
     found = (
-        papers.run_table(store, table, seeds, report=print_note)
+        papers.run_table(store, table, seeds, report=print_note, row=row)
         if run
-        else papers.table_plan(store, table, seeds)
+        else papers.table_plan(store, table, seeds, row)
     )
+    if dry_run:
+        found = papers.with_trials(found, report=print_note)
     show_json(found.record()) if as_json else print(_format_plan(found))
 
 
@@ -57,7 +71,7 @@ def _format_plan(found: TablePlan) -> str:
     left = found.seconds
     end = f"what can run takes about {duration(left)}" if left else "nothing can run now"
     done = all(status.state in ("done", "printed") for status in found.lines)
-    head = f"{found.name}: {found.title}; {found.seeds} seeds per line"
+    head = f"{found.name}: {found.title}; {found.seeds} seeds per line; ± of yours: {found.deviation}"
     return "\n\n".join([head, *blocks, "all done" if done else end])
 
 

@@ -25,6 +25,7 @@ from core.datasets import (
     mmvp,
     sugarcrepe,
     user_sets,
+    variants,
     vlchecklist,
     whatsup,
     winoground,
@@ -99,13 +100,13 @@ def names(kind: str | None = GROUPS) -> list[str]:
 
 def benchmark_entry(name: str) -> Benchmark | None:
     """The facts of a benchmark (licence, counts, metric, layout, ...); None for built-in ones and the user's own."""
-    source = _source(name, None)
+    source, name = _source(name, None), variants.parse(name, names).base
     return source.benchmarks[name] if isinstance(source, BenchmarkFamily) else None
 
 
 def state(name: str) -> str:
     """`built in`, `found at PATH`, or `needs: ` and the exact next step."""
-    return _source(name, None).state(name)
+    return _source(name, None).state(variants.parse(name, names).base)
 
 
 def load(
@@ -122,8 +123,11 @@ def load(
     image files are not there, for scoring captions alone. partial : accept another number of groups than upstream's.
     Raises InputError for an unknown name or split (suggesting the nearest), and for data that are missing or damaged,
     naming the first missing file.
+
+    A suffix makes another set of any: `winoground@global` (`core.datasets.variants`).
     """
-    return _source(name, GROUPS).load(name, split, folder, images, partial)
+    source, variant = _source(name, GROUPS), variants.parse(name, names)
+    return variants.apply(variant, source.load(variant.base, split, folder, images, partial))
 
 
 def load_retrieval(
@@ -150,8 +154,9 @@ def load_graphs(
 
 def _source(name: str, kind: str | None) -> _Source:
     """The source of a benchmark that exists and is of the wanted kind."""
-    if name in names(kind):
-        return DATASETS[name.partition("/")[0]]
+    base = variants.parse(name, names).base
+    if name in names(kind) or (base != name and kind in (None, GROUPS)):
+        return DATASETS[base.partition("/")[0]]
     for other in (GROUPS, RETRIEVAL, GRAPHS):
         if kind is not None and name in names(other):
             raise InputError(f"{name} is a benchmark of {other}, not of {kind}; choose one of {kind}.")

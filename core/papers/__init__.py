@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from core.papers._runs import expected_time, missing_data, missing_of, records_of
+from core.base.errors import unknown_name
+from core.papers._runs import expected_time, missing_data, missing_of, records_of, trial_seconds
 from core.papers._shipped_results import measured
 from core.papers._table_rows import Records
 from core.papers._tables import SEEDS, TABLES, TableCell, TableLine, lines
 from core.runs.description import RunDescription
 from core.runs.engine import PlannedRun, ThisMachine, run_all, runs_that_count
 from core.runs.store import Run, RunStore
+from core.ttm.run import AdaptationRun
 from core.ttm.seeds import SeedSpread, new_group, seed_of, spread
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "run_table",
     "start_line",
     "table_plan",
+    "with_trials",
 ]
 
 
@@ -70,6 +73,12 @@ class TablePlan(NamedTuple):
     lines: list[LineStatus]
 
     @property
+    def deviation(self) -> str:
+        """Which standard deviation over seeds stands behind yours: the paper's own, where it has some."""
+        population = any(cell.population for status in self.lines for cell in status.line.cells)
+        return "population (divided by n), as the paper's" if population else "sample (divided by n − 1)"
+
+    @property
     def seconds(self) -> float | None:
         """What everything that can run will take, as far as it is known; None where nothing is."""
         known = [s.seconds for s in self.lines if s.seconds is not None and s.state != "missing"]
@@ -82,6 +91,7 @@ class TablePlan(NamedTuple):
             "table": self.name,
             "title": self.title,
             "seeds": self.seeds,
+            "deviation": self.deviation,
             "seconds": self.seconds,
             "lines": found,
         }
@@ -107,19 +117,45 @@ def _cell_record(cell: TableCell, value: SeedSpread | None, shipped: SeedSpread 
     }
 
 
-def table_plan(store: RunStore, name: str, seeds: int = SEEDS) -> TablePlan:
+def table_plan(store: RunStore, name: str, seeds: int = SEEDS, row: str | None = None) -> TablePlan:
     """Where a table stands: every cell's numbers, and what the lines that are not complete need.
 
     name : a key of `TABLES`. A run counts for a line where data, split, model and every setting are the line's; which
-    seeds it has does not matter. A line that trains nothing is measured once, whatever `seeds` says. Raises InputError
-    for an unknown table.
+    seeds it has does not matter. A line that trains nothing is measured once, whatever `seeds` says. row : only the
+    lines whose label is this, or begins with it. Raises InputError for an unknown table or row.
     """
-    chosen = lines(name)
+    chosen = _chosen(lines(name), name, row)
     runs = store.list()
     # Lines share data and weights, and looking for those on the disk takes the most of the time.
     lacks = cache(lambda benchmark, model, trains: missing_of(benchmark, model, trains))
     found = [_status(store, line, runs, seeds, lacks) for line in chosen]
     return TablePlan(name, TABLES[name][0], seeds, found)
+
+
+def _chosen(every: Sequence[TableLine], table: str, row: str | None) -> Sequence[TableLine]:
+    if row is None:
+        return every
+    labels = {line.label.lower(): line for line in every}
+    wanted = row.strip().lower()
+    own = [labels[wanted]] if wanted in labels else [x for k, x in labels.items() if k.startswith(wanted)]
+    if not own:
+        raise unknown_name(f"row of {table}", row, [line.label for line in every])
+    return own
+
+
+def with_trials(plan: TablePlan, report: Callable[[str], None] | None = None) -> TablePlan:
+    """The same plan, where every line that can run says how long it takes by a trial: one epoch on a few groups."""
+
+    def timed(status: LineStatus) -> LineStatus:
+        jobs = [job for job in status.line.jobs if isinstance(job, AdaptationRun)]
+        if status.state not in ("ready", "stopped") or not jobs:
+            return status
+        if report is not None:
+            report(f"trying {status.line.label}")
+        left = status.wanted - len(status.complete)
+        return status._replace(seconds=left * sum(map(trial_seconds, jobs)), pace="a trial")
+
+    return plan._replace(lines=[timed(status) for status in plan.lines])
 
 
 def _status(
@@ -187,7 +223,7 @@ def _spread(cell: TableCell, found: Sequence[Mapping[int, Records]]) -> SeedSpre
         return None
     seeds = sorted(set.intersection(*(set(found[job]) for job, _ in cell.source)))
     values = [value for seed in seeds if (value := _mean(cell, found, seed)) is not None]
-    return spread(values) if values else None
+    return spread(values, cell.population) if values else None
 
 
 def _mean(cell: TableCell, found: Sequence[Mapping[int, Records]], seed: int) -> float | None:
@@ -236,14 +272,17 @@ def run_table(
     seeds: int = SEEDS,
     report: Callable[[str], None] | None = None,
     pause: float = 1.0,
+    row: str | None = None,
 ) -> TablePlan:
-    """Run everything of a table that can run, a few runs at a time, and wait for it; the table as it stands then.
+    """Run everything of a table (or row) that can run, a few runs at a time, and wait; the table as it stands then.
 
     If interrupted, it goes on where it was when called again. report and pause as in `core.runs.engine.run_all`. A run
     that fails is reported and not tried again.
     """
-    planned = [each for status in table_plan(store, name, seeds).lines for each in _planned(store, status)]
+    planned = [
+        each for status in table_plan(store, name, seeds, row).lines for each in _planned(store, status)
+    ]
     # Lines may share runs.
     unique = {each.job.key if each.run is None else each.run.id: each for each in planned}
     run_all(store, list(unique.values()), ThisMachine(), report, pause)
-    return table_plan(store, name, seeds)
+    return table_plan(store, name, seeds, row)

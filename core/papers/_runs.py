@@ -36,7 +36,8 @@ def missing_of(benchmark: str, model: str, trains: bool = False) -> tuple[str, .
     state = weights_state(model)
     if not state.startswith(_NEEDS):
         return missing_data(benchmark, trains)
-    told = f"weights of {model.partition(':')[2] or model}: {state.removeprefix(_NEEDS)}"
+    what = "an endpoint for" if model.startswith("api:") else "weights of"
+    told = f"{what} {model.partition(':')[2] or model}: {state.removeprefix(_NEEDS)}"
     return (*missing_data(benchmark, trains), told)
 
 
@@ -73,6 +74,23 @@ def expected_time(store: RunStore, job: RunDescription, seeds: int) -> tuple[flo
     else:
         seconds, pace = _time_of_similar_run(store, job)
     return None if seconds is None else seconds * seeds, pace
+
+
+_TRIED = 8  # groups of a trial
+
+
+def trial_seconds(job: AdaptationRun) -> float:
+    """Seconds that a run of one seed will take at most, from one epoch on a few groups, for which data and model are
+    loaded: their first steps are the slowest."""
+    short = {
+        "epochs": 1,
+        **({"iterations": 1, "coverage_first": 1.0} if job.kind == "ttm" else {"rounds": 1}),
+    }
+    few = min(_TRIED, job.groups or _TRIED)
+    update = {"groups": few, "oracle": False, "adapt_on": None, "settings": job.settings.updated(short)}
+    *_, last = job.model_copy(update=update).execute()
+    groups = job.groups or count_of(job) or few
+    return last.record["seconds"] / few * groups * job.settings.epochs * job.total
 
 
 def _time_of_similar_run(store: RunStore, job: RunDescription) -> tuple[float | None, str]:

@@ -44,7 +44,7 @@ class ShippedRuns:
         """
         some = self.seeds[:1] if cell.when == "before" else self.seeds
         found = [value for records in some if (value := cell.read(records)) is not None]
-        return spread(found) if found else None
+        return spread(found, cell.population) if found else None
 
 
 @cache

@@ -24,12 +24,15 @@ class TableCell:
 
     method: str  # as the paper names it: "raw", "SimpleMatch", "TTM", "TTM T=3"
     metric: str  # a metric, or one of GAINS
-    when: str  # "before" or "after" adaptation
+    when: str  # "before" or "after" adaptation; "first": after the first iteration
     of: str  # the metric that it comes from: `metric` itself, or what a gain is of
     base: str = ""  # of a gain: the metric before adaptation that it is over
     paper: float | None = None
     std: float | None = None
     note: str = ""
+    population: bool = (
+        False  # whether the deviation over seeds divides by n, as the paper's does; else by n - 1
+    )
     part: str = ""  # of a transfer check: "adapted" or "untouched"; elsewhere what the record has parts of
     head: str | None = None  # its column's heading, where method and metric do not say enough
     # The jobs of its line that it is read off, each with its weight in the mean.
@@ -44,7 +47,8 @@ class TableCell:
 
     def read(self, records: Records) -> float | None:
         """The cell's number from the records of one complete run; None where they do not have it."""
-        after = self._value(records[0 if self.when == "before" else -1], self.of)
+        at = {"before": 0, "first": 1, "after": -1}[self.when]
+        after = self._value(records[at], self.of)
         if self.metric not in GAINS or after is None:
             return after
         base = self._value(records[0], self.base)
@@ -55,6 +59,8 @@ class TableCell:
         return 100 * gain / rest if rest else None
 
     def _value(self, record: Mapping[str, Any], name: str) -> float | None:
+        if name in ("coverage", "precision"):  # shares of the run's own, not metrics of its scores
+            return None if record.get(name) is None else 100 * record[name]
         metrics = record["parts"][self.part]["metrics"] if self.part else record["metrics"]
         return metrics[name]["value"] if name in metrics else None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -15,14 +16,16 @@ from core import datasets
 from core.base.errors import unknown_name
 from core.base.lazy import pandas as pd
 from core.datasets.published import reference
-from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE
+from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE, INDIVIDUAL_MATCH
 from core.papers import _cola, _vgpt
 from core.papers._table_rows import GAINS, TableCell, TableLine, benchmarks_of_papers
+from core.papers.evaluation_run import MeasurementRun
 from core.scorers.hub import builtin_models
 from core.ttm.config import MODELS, PRESETS
 from core.ttm.run import SimpleMatchRun, TTMRun
 
 SEEDS = 4  # [TTM] 4.1
+_SERVED = {"GPT-4.1": "api:gpt-4.1-2025-04-14"}  # [TTM] footnote 1
 
 
 # ---- the paper's tables
@@ -48,11 +51,8 @@ def _paper_line(dataset: str, subset: str, model: str, length: str, rows: pd.Dat
     benchmark = benchmarks_of_papers()[dataset, "" if wide else subset]
     cells = tuple(_paper_cell(row, rows) for _, row in rows.iterrows())
     preset = f"{benchmark}/{model.lower()}{'/global' if wide else ''}"
-    if preset not in PRESETS:
-        step = (
-            f"`crossmatch evaluate --benchmark {benchmark} --model api:NAME` with an endpoint that serves it"
-        )
-        return TableLine(label, cells, None, f"scores of {model}: {step}; this is not an adaptation run")
+    if preset not in PRESETS:  # a served model: it is measured, and has no weights to adapt
+        return TableLine(label, cells, MeasurementRun.of(benchmark, _SERVED[model]), seeds=1)
     options = {"iterations": int(length.removeprefix("TTM T="))} if length else {}
     return TableLine(
         label, cells, TTMRun.of(benchmark, MODELS[model.lower()], preset=preset, options=options), ""
@@ -66,7 +66,60 @@ def _paper_cell(row: pd.Series, rows: pd.DataFrame) -> TableCell:
     if metric in GAINS:
         results = rows[~rows["metric"].isin(GAINS)].set_index("method")["metric"]
         of, base = results[method], results[str(row["note"]).removeprefix("over ")]
-    return TableCell(method, metric, when, of, base, **TableCell.printed(row))
+    return TableCell(method, metric, when, of, base, population=True, **TableCell.printed(row))
+
+
+# ---- the paper's figures, whose numbers it does not print
+
+
+_FIGURES_SET, _FIGURES_MODEL = "winoground", "siglip-b16"
+_SELECTED = (
+    TableCell("TTM", "coverage", "first", "coverage", head="selected at first, %"),
+    TableCell("TTM", "precision", "first", "precision", head="of those right, %"),
+)
+_BEFORE_AND_AFTER = (
+    TableCell("SimpleMatch", GROUP_MATCH, "before", GROUP_MATCH),
+    TableCell("TTM", GROUP_MATCH, "after", GROUP_MATCH, population=True),
+)
+
+
+def _figure_line(label: str, options: Mapping[str, Any], *cells: TableCell, **more: Any) -> TableLine:
+    """A run of SigLIP-B16 on Winoground with the preset of Table 3, varied."""
+    preset, model = f"{_FIGURES_SET}/{_FIGURES_MODEL}", MODELS[_FIGURES_MODEL]
+    job = TTMRun.of(_FIGURES_SET, model, preset=preset, options=dict(options), **more)
+    return TableLine(f"Winoground, SigLIP-B16, {label}", cells or (*_BEFORE_AND_AFTER, *_SELECTED), job)
+
+
+def _figure_2() -> list[TableLine]:
+    """On the right, the schedules. On the left is the curve of coverage and accuracy over every threshold."""
+    schedules = {"decay": "linear", "constant": "constant", "ascend": "ascending"}
+    return [_figure_line(label, {"schedule": name}) for label, name in schedules.items()]
+
+
+def _figure_4() -> list[TableLine]:
+    """Metrics before adaptation, the skyline, and first thresholds."""
+    return [
+        *(_raw_metrics(name) for name in ("CLIP-B16", "SigLIP-B16")),
+        _figure_line("without truth", {}, *_BEFORE_AND_AFTER),
+        _figure_line("oracle: uses the truth", {}, *_BEFORE_AND_AFTER, oracle=True),
+        *(_first_threshold(row) for _, row in reference("TTM", "Fig. 4").iterrows()),
+    ]
+
+
+def _raw_metrics(model: str) -> TableLine:
+    name = MODELS[model.lower()]
+    metrics = (GROUP_SCORE, INDIVIDUAL_MATCH, GROUP_MATCH)
+    cells = [TableCell("raw", metric, "before", metric) for metric in metrics]
+    whole = TableCell("raw", GLOBAL_MATCH, "before", GLOBAL_MATCH, source=((1, 1.0),))
+    jobs = [MeasurementRun.of(f"{_FIGURES_SET}{end}", name) for end in ("", "@global")]
+    return TableLine(f"Winoground, {model}, metrics", (*cells, whole), jobs[0], more=(jobs[1],), seeds=1)
+
+
+def _first_threshold(row: pd.Series) -> TableLine:
+    tau = float(str(row["method"]).rpartition("=")[2])
+    selected = replace(_SELECTED[0], **TableCell.printed(row))
+    cells = (*_BEFORE_AND_AFTER, selected, _SELECTED[1])
+    return _figure_line(f"first threshold {tau:g}", {"tau_first": tau}, *cells)
 
 
 # ---- the built-in world
@@ -159,6 +212,8 @@ TABLES: dict[str, tuple[str, Callable[[], list[TableLine]]]] = {
     "ttm/7": ("WhatsUp, 1x4", lambda: _paper_table(7)),
     "ttm/8": ("WhatsUp, 2x2", lambda: _paper_table(8)),
     "ttm/9": ("fewer iterations", lambda: _paper_table(9)),
+    "ttm/fig2": ("threshold schedules", _figure_2),
+    "ttm/fig4": ("metrics, skyline and first thresholds", _figure_4),
     "world": ("every built-in set and model", _world),
     "world/global": ("the built-in sets without groups", _global),
     "world/transfer": ("adapted on half of the groups, measured on both halves", _transfer),

@@ -24,7 +24,7 @@ from core.debiasing.study import AlphaStudy
 from core.metrics.evaluation import Evaluation
 from core.runs.description import Iteration, Progress, Remains, RunDescription, Stop
 from core.scoring.load import lazy_scorer
-from core.scoring.scores import ScoreCache, score_groups, score_matrix
+from core.scoring.scores import ScoreCache, score_all, score_groups, score_matrix
 from core.sweeps.evaluate import EvaluationStopped, measurement_record
 from core.ttm.defaults import absolute_name
 from core.ttm.run import first_groups
@@ -96,6 +96,10 @@ class MeasurementRun(RunDescription):
         found = {tag: _measured(groups, scores, prior, rows) for tag, rows in parts.items() if rows}
         m, k = groups.shape
         record = {"shape": f"{m}x{k}", **_measured(groups, scores, prior, range(len(groups)))}
+        if groups.name.endswith("@global"):
+            whole = score_all(scorer, blind, cache, tell("scoring all images with all captions", 0.7, 0.3))
+            found_whole = Evaluation.of(scores, groups.truth, groups.ids, global_scores=whole)
+            record["metrics"] = {name: e.record() for name, e in found_whole.metrics.items()}
         return {**record, "parts": found} if found else record
 
     def _retrieval(self, tell: _Reporter) -> dict[str, Any]:

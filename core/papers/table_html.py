@@ -22,6 +22,8 @@ COUNTERPARTS = {
     **dict.fromkeys(("ttm/1", "ttm/6", "ttm/7", "ttm/8"), "Sets and models"),
     "ttm/2": "Global",
     "ttm/9": "Iterations",
+    "ttm/fig2": "Schedules",
+    "ttm/fig4": "Thresholds",
     **{name: "Alpha" for name in TABLES if name.startswith("vgpt/")},
     **{name: "Cola" for name in TABLES if name.startswith("cola/")},
 }
@@ -56,7 +58,8 @@ def table_choices(paper: str) -> dict[str, TableChoice]:
         else:
             data = dict.fromkeys(reference(short, table)["dataset"])
             found[table] = TableChoice(table, ", ".join(data))
-    return found
+    figures = {f"Fig. {key[-1]}": key for key in TABLES if key.startswith(f"{short.lower()}/fig")}
+    return found | {table: TableChoice(key, TABLES[key][0]) for table, key in figures.items()}
 
 
 def _world_name(name: str) -> str:

@@ -34,6 +34,14 @@ _LARGEST_SIDE = 2048  # pixels; endpoints shrink larger images anyway
 _LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 
+def endpoint_state() -> str:
+    """`found at ADDRESS`, or `needs: ` and the next step, as the environment says; nothing is called."""
+    base = _from_environment(_BASE_VARIABLES)
+    if base or _from_environment(_KEY_VARIABLES):
+        return f"found at {urlsplit(base or PUBLIC).hostname}"
+    return f"needs: set {_KEY_VARIABLES[1]}, or {_BASE_VARIABLES[0]} for a server of your own"
+
+
 class CallEstimate(NamedTuple):
     """What scoring will take. cost : in the prices' currency; None without prices. Tokens are rough (4 bytes each)."""
 

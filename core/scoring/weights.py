@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.base.errors import InputError
+from core.scorers.api import endpoint_state
 from core.scorers.hub import builtin_models
 from core.scorers.model_folder import has_weights
 from core.scorers.score_kinds import KINDS
@@ -70,7 +71,12 @@ def weights_bytes(name: str) -> int | None:
 
 
 def weights_state(name: str) -> str:
-    """`built in`, `found at PATH`, or `needs: ` and the exact next step; as `core.datasets.state`."""
+    """`built in`, `found at PATH`, or `needs: ` and the exact next step; as `core.datasets.state`.
+
+    Of a served model (`api:NAME`) the same of its endpoint.
+    """
+    if name.startswith("api:"):
+        return endpoint_state()
     folder, name = weights_folder(name), _source(name)
     if folder is not None:
         return "built in" if name.startswith("builtin/") else f"found at {folder}"

@@ -296,6 +296,11 @@ def default_preset(kind: str, dataset: str | None, model: str) -> str:
     wide = "/global" if kind == "ttm" and dataset.endswith("@global") else ""
     if model.partition("builtin/")[0] in ("", "itc:", "itm:"):
         return f"{prefix}builtin{wide}"
-    rows = (name for name, p in PRESETS.items() if (p.dataset, p.model) == (dataset, model))
-    own = next((name for name in rows if not name.endswith("/global")), None) if kind == "ttm" else None
+    of_set = (dataset.removesuffix("@global"), model)
+    rows = (name for name, p in PRESETS.items() if (p.dataset, p.model) == of_set)
+    own = (
+        next((name for name in rows if name.endswith("/global") == bool(wide)), None)
+        if kind == "ttm"
+        else None
+    )
     return own or (f"default{wide}" if kind == "ttm" else kind)

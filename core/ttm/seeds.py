@@ -26,7 +26,7 @@ _PER_SEED = ("threshold", "coverage", "precision", "fitted", "loss", "seconds")
 
 
 class SeedSpread(NamedTuple):
-    """Mean and standard deviation (of a sample, n - 1; None for one seed) over `seeds` seeds."""
+    """Mean and standard deviation (None for one seed) over `seeds` seeds; which deviation is up to `spread`."""
 
     mean: float
     std: float | None
@@ -152,14 +152,17 @@ def _metrics(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def spread(values: Sequence[float] | np.ndarray) -> SeedSpread:
+def spread(values: Sequence[float] | np.ndarray, population: bool = False) -> SeedSpread:
     """Mean and standard deviation of one value per seed.
 
-    >>> spread([1.0, 2.0, 3.0])
-    SeedSpread(mean=2.0, std=1.0, seeds=3)
+    population : divide by n, as the paper on test-time matching does (all 13 of its Table 1 fit only that); else the
+    deviation of a sample, n - 1.
+
+    >>> spread([1.0, 2.0, 3.0]), spread([1.0, 3.0], population=True).std
+    (SeedSpread(mean=2.0, std=1.0, seeds=3), 1.0)
     """
     import numpy as np
 
     array = np.asarray(values, dtype=np.float64)
-    std = round(float(array.std(ddof=1)), 4) if len(array) > 1 else None
+    std = round(float(array.std(ddof=0 if population else 1)), 4) if len(array) > 1 else None
     return SeedSpread(round(float(array.mean()), 4), std, len(array))
