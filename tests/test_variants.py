@@ -9,8 +9,8 @@ from PIL import Image
 
 from core import datasets
 from core.base.errors import InputError
-from core.datasets import variants
-from core.datasets.shifts import SHIFTS, ShiftedImage
+from core.datasets import _variants
+from core.datasets._shifts import SHIFTS, ShiftedImage
 from core.groups import BytesImage, GroupSet
 from core.scenes.sets import FLAT
 
@@ -123,9 +123,9 @@ def test_a_flattened_shifted_set_is_the_shifted_flattened_one():
 
 
 def test_any_set_exists_without_its_groups(toy_groups):
-    variant = variants.parse("winoground@global", datasets.names)
+    variant = _variants.parse("winoground@global", datasets.names)
     assert (variant.base, variant.flat, variant.shift) == ("winoground", True, None)
-    found = variants.apply(
+    found = _variants.apply(
         variant, GroupSet("winoground (validation)", toy_groups.groups, title="Winoground")
     )
     assert (found.name, found.title) == ("winoground (validation)@global", "Winoground, flattened")

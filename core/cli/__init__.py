@@ -101,7 +101,7 @@ COMMANDS: dict[str, Command] = {
     "list": Command(
         "listings",
         "list_command",
-        "Available models, benchmarks, metrics, presets or tables: one line each, or everything about one.",
+        "Available models, benchmarks, metrics, presets, tables or shifts: one line each, or everything about one.",
         "list benchmarks --json",
     ),
     "add": Command(

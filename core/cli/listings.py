@@ -11,9 +11,8 @@ import typer
 from core.base.errors import unknown_name
 from core.cli._output import ProgressPrinter, print_note, show_json
 from core.cli.options import Device, Json, Seed
-from core.datasets import DATASETS, benchmark_entry, state
+from core.datasets import DATASETS, SHIFTS, benchmark_entry, state
 from core.datasets.base import GRAPHS, GROUPS, RETRIEVAL
-from core.datasets.shifts import SHIFTS
 from core.scenes.sets import GLOBAL_SUFFIX, SETS
 from core.scoring.load import builtin_models, scorer_names
 from core.scoring.weights import weights_bytes, weights_folder, weights_state
@@ -132,8 +131,7 @@ def list_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Available models, benchmarks, metrics, presets, tables, or shifts of pictures (`BENCHMARK~SHIFT`): one line each,
-    or everything about one."""
+    """Available models, benchmarks, metrics, presets, tables or shifts: one line each, or everything about one."""
     if what not in _LISTINGS:
         raise unknown_name("listing", what, _LISTINGS)
     rows = _LISTINGS[what]()

@@ -25,17 +25,18 @@ from core.datasets import (
     mmvp,
     sugarcrepe,
     user_sets,
-    variants,
     vlchecklist,
     whatsup,
     winoground,
 )
+from core.datasets._shifts import SHIFTS
 from core.datasets.base import GRAPHS, GROUPS, RETRIEVAL, Benchmark, BenchmarkFamily
 from core.datasets.sets import GraphSet, Retrieval
 from core.groups import GroupSet
 
 __all__ = [
     "DATASETS",
+    "SHIFTS",
     "Benchmark",
     "benchmark_entry",
     "load",
@@ -100,13 +101,13 @@ def names(kind: str | None = GROUPS) -> list[str]:
 
 def benchmark_entry(name: str) -> Benchmark | None:
     """The facts of a benchmark (licence, counts, metric, layout, ...); None for built-in ones and the user's own."""
-    source, name = _source(name, None), variants.parse(name, names).base
+    source, name = _source(name, None), _variants.parse(name, names).base
     return source.benchmarks[name] if isinstance(source, BenchmarkFamily) else None
 
 
 def state(name: str) -> str:
     """`built in`, `found at PATH`, or `needs: ` and the exact next step."""
-    return _source(name, None).state(variants.parse(name, names).base)
+    return _source(name, None).state(_variants.parse(name, names).base)
 
 
 def load(
@@ -124,10 +125,10 @@ def load(
     Raises InputError for an unknown name or split (suggesting the nearest), and for data that are missing or damaged,
     naming the first missing file.
 
-    A suffix makes another set of any: `winoground@global` (`core.datasets.variants`).
+    A suffix makes another set of any: `winoground@global` (`core/datasets/_variants.py`).
     """
-    source, variant = _source(name, GROUPS), variants.parse(name, names)
-    return variants.apply(variant, source.load(variant.base, split, folder, images, partial))
+    source, variant = _source(name, GROUPS), _variants.parse(name, names)
+    return _variants.apply(variant, source.load(variant.base, split, folder, images, partial))
 
 
 def load_retrieval(
@@ -154,7 +155,7 @@ def load_graphs(
 
 def _source(name: str, kind: str | None) -> _Source:
     """The source of a benchmark that exists and is of the wanted kind."""
-    base = variants.parse(name, names).base
+    base = _variants.parse(name, names).base
     if name in names(kind) or (base != name and kind in (None, GROUPS)):
         return DATASETS[base.partition("/")[0]]
     for other in (GROUPS, RETRIEVAL, GRAPHS):

@@ -1,7 +1,7 @@
 """Sets made of any other by the end of its name: `winoground@global`, `scenes/attribute-swap~tinted`, and both.
 
 `@global` asks for all images with all captions, no groups given ([TTM] 3.2.1). `~SHIFT` changes every picture by a
-deterministic function of it (`shifts.py`), `~SHIFT-weak` and `~SHIFT-strong` less and more. Nothing is copied.
+deterministic function of it (`_shifts.py`), `~SHIFT-weak` and `~SHIFT-strong` less and more. Nothing is copied.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from core.base.errors import unknown_name
-from core.datasets.shifts import SHIFTS, Shift, ShiftedImage
+from core.datasets._shifts import SHIFTS, Shift, ShiftedImage
 from core.groups import GroupSet
 from core.scenes.sets import GLOBAL_SUFFIX
 
