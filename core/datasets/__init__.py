@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from core.base.errors import InputError, unknown_name
 from core.datasets import (
     _builtin,
+    _variants,
     aro,
     captions,
     clevr,
