@@ -136,7 +136,7 @@ def lists(found: part.RetrievalSubset, query: int, model: str, pool: str, most: 
         st.info("This list is empty; choose another one.", icon=":material/info:")
         return
     if revealed:
-        value = part.evaluation(part.one_query(found, query), scores[None]).ranking(pool)
+        value = part.evaluation(found.one_query(query), scores[None]).ranking(pool)
         precision = float(value.precision[0]) if value is not None else float("nan")
         expected = float(value.expected[0]) if value is not None else float("nan")
         right = sum(row.right for row in rows)
