@@ -26,6 +26,7 @@ from ui.selection import (
     benchmarks,
     model_names,
     pick_selection,
+    put_off_selection,
     read_history,
     restore_carried_state,
     shared_parameters,
@@ -95,7 +96,7 @@ def open_page(
         st.sidebar.caption(escape_markdown(instead))
         st.caption(escape_markdown(instead))
     if instead or not pick:
-        st.session_state["picked_on"] = None
+        put_off_selection()
         return None
     with show_errors():
         _warn_unknown_selection()

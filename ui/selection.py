@@ -201,6 +201,15 @@ def read_history() -> None:
             parameters.update({})  # tells the browser
 
 
+def put_off_selection() -> None:
+    """On a page, or a view, that draws no fields of the selection: what the address has of it is for the next one."""
+    st.session_state["picked_on"] = None
+    asked = {key: st.query_params.get_all(key) for key in _SHARED if key in st.query_params}
+    state = {key: names if key == "tag" else names[0] for key, names in asked.items()}
+    st.session_state.update(state)
+    _remember(state)
+
+
 def _restore_selection(page: str) -> None:
     """The selection comes along from another page, or from fields that were not drawn, into widgets and address."""
     context, state = get_script_run_ctx(), st.session_state
