@@ -7,6 +7,7 @@ it stands: on ZeroGPU the scoring functions borrow a GPU, elsewhere they run on 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 import time
@@ -17,9 +18,11 @@ from typing import Any
 
 import gradio as gr
 from gradio.data_classes import ImageData
+from gradio.exceptions import ComponentProcessingError, InvalidPathError
 from gradio.utils import get_upload_folder
 from gradio_client.utils import is_http_url_like
 from PIL import Image, ImageOps
+from pydantic import ValidationError
 from starlette.middleware import Middleware
 
 from core import datasets
@@ -32,6 +35,8 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import yes_or_no
 from core.scoring.load import load_scorer, scorer_names
 from core.teaching.single_group import MAX_SIDE, evaluate_group, record, user_group
+
+log = logging.getLogger("crossmatch.demo")
 
 STYLE = Path(__file__).parent / ".streamlit" / "style.css"
 SET = "scenes/left-right"
@@ -106,6 +111,8 @@ def _answer(
     try:
         if image_a is None or image_b is None:
             raise InputError("Give both images, then compare.")
+        if not (isinstance(caption_1, str) and isinstance(caption_2, str)):
+            raise InputError("Give both captions as text, then compare.")
         if max(len(caption_1), len(caption_2)) > LONGEST:
             raise InputError(f"A caption may have at most {LONGEST} characters; shorten it.")
         with _at_work:
@@ -124,8 +131,8 @@ def _opened(image: Given, name: str) -> Image.Image:
 
 def compare(
     image_a: Given | None, image_b: Given | None, caption_1: str, caption_2: str, model: str
-) -> tuple[str, str]:
-    """For the page: the drawn matching with verdicts, and the score matrix."""
+) -> tuple[str, str, dict[str, Any]]:
+    """For the page: the drawn matching with verdicts, the score matrix, and what the API answers."""
     group, evaluation = _answer(image_a, image_b, caption_1, caption_2, model)
     data = evaluation.group(0)
     pictures = [
@@ -137,6 +144,7 @@ def compare(
     return (
         drawn + group_html.verdicts_html(data, yes_or_no(data.kinds)),
         group_html.matrix_html(data, "Scores of images, down, with captions, across") + note,
+        record(evaluation),
     )
 
 
@@ -185,13 +193,53 @@ def build() -> gr.Blocks:
                 drawn, matrix = gr.HTML(), gr.HTML()
                 with gr.Accordion("As JSON", open=False):
                     answer = gr.JSON(show_label=False)
-        gr.Examples(shown, [first, second, one, two], label="From the built-in world", cache_examples=False)
-        fields = [first, second, one, two, model]
-        for event in (button.click, demo.load):
-            event(compare, fields, [drawn, matrix], api_visibility="private")
-        button.click(score_group, fields, answer, api_name="score_group")
+        given = gr.Examples(
+            shown, [first, second, one, two], label="From the built-in world", cache_examples=False
+        )
+        fields, results = [first, second, one, two, model], [drawn, matrix, answer]
+        # An example is compared as soon as it is there; a change takes away the result of what was there before.
+        for event in (button.click, demo.load, given.load_input_event.then):
+            event(compare, fields, results, api_visibility="private")
+        for field in fields:
+            field.input(
+                lambda: ("", "", None),
+                None,
+                results,
+                queue=False,
+                show_progress="hidden",
+                api_visibility="private",
+            )
+        gr.Button(visible=False).click(score_group, fields, answer, api_name="score_group")
         gr.api(list_models, api_name="list_models")
+    demo.process_api = _with_sentences(demo.process_api, len(fields))  # type: ignore[method-assign]
     return demo
+
+
+def _with_sentences(process: Callable, arguments: int) -> Callable:
+    """Gradio's `process_api`, which says in one sentence what was wrong with a call: by itself it answers `null`."""
+
+    async def process_api(block_fn: Any, inputs: list[Any], *args: Any, **more: Any) -> dict[str, Any]:
+        try:
+            return await process(block_fn, inputs, *args, **more)
+        except gr.Error:
+            raise
+        except Exception as error:
+            raise gr.Error(_sentence(error, len(inputs), arguments), print_exception=False) from error
+
+    return process_api
+
+
+def _sentence(error: Exception, count: int, arguments: int) -> str:
+    if count < arguments and not isinstance(error, ComponentProcessingError | InvalidPathError):
+        return f"{count} of {arguments} arguments came; give two images, two captions and a model, in this order."
+    if isinstance(error, InvalidPathError):
+        return "Upload the image first and send the path that the upload returns; no other file of the server is read."
+    if isinstance(error, ComponentProcessingError):
+        return (
+            "An argument has the wrong form; send images as uploaded files or as `data:image/png;base64,…`."
+        )
+    log.error("a call failed", exc_info=error)
+    return "An internal error occurred; the server's log has the details."
 
 
 def served() -> dict[str, Any]:

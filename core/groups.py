@@ -54,7 +54,11 @@ def decode(data: bytes, where: str, side: int | None = None, most: int | None = 
         return picture
     except InputError:
         raise
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+    except UnidentifiedImageError:
+        raise InputError(
+            f"The image {where} does not open: it is none of {', '.join(_FORMATS)}; replace it or leave its group out."
+        ) from None
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise InputError(
             f"The image {where} does not open ({error}); replace it or leave its group out."
         ) from None

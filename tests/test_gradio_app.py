@@ -80,7 +80,7 @@ def test_the_models_are_listed(client):
 @pytest.mark.parametrize(
     ("captions", "model", "said"),
     [
-        (("", "a cube"), "builtin/clip", "empty"),
+        (("", "a cube"), "builtin/clip", "Caption 1 is empty; describe image A in it"),
         (("a" * 401, "a cube"), "builtin/clip", "400 characters"),
         (("a", "b"), "somebody/else", "not in the list|Unknown model"),
     ],
@@ -88,6 +88,54 @@ def test_the_models_are_listed(client):
 def test_wrong_input_is_one_sentence(client, pair, captions, model, said):
     with pytest.raises(Exception, match=re.compile(said)):
         call(client, pair[0], captions, model=model)
+
+
+def answered(address, data):
+    """What the API answers to a call with these arguments, as it is sent."""
+    import httpx
+
+    with httpx.Client(base_url=address, timeout=600) as visitor:
+        event = visitor.post("gradio_api/call/score_group", json={"data": data}).json()["event_id"]
+        return visitor.get(f"gradio_api/call/score_group/{event}").text
+
+
+FOREIGN = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
+TEXT = {"url": "data:image/png;base64,aGVsbG8="}
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ([FOREIGN, FOREIGN, "a", "b", "builtin/clip"], "no other file of the server is read"),
+        ([TEXT, TEXT, "a", "b", "builtin/clip"], "An argument has the wrong form; send images as"),
+        (["x", "y", "a", "b", "builtin/clip"], "An argument has the wrong form; send images as"),
+        ([None], "1 of 5 arguments came; give two images, two captions and a model"),
+        ([None, None, "a", "b", "builtin/clip"], "Give both images, then compare."),
+    ],
+)
+def test_the_api_says_in_one_sentence_what_is_wrong_with_a_call(address, data, said):
+    answer = answered(address, data)
+    assert answer.startswith("event: error") and said in answer and "passwd" not in answer
+
+
+def test_a_file_that_is_no_image_is_named_as_such(client, pair, tmp_path):
+    (tmp_path / "text.png").write_text("no picture")
+    with pytest.raises(Exception, match=r"image A does not open: it is none of PNG, JPEG"):
+        call(client, [tmp_path / "text.png"] * 2, pair[1])
+
+
+def test_an_example_is_compared_at_once_and_an_edit_takes_the_result_away():
+    demo = gradio_app.build()
+    drawn = {block._id for block in demo.blocks.values() if isinstance(block, gradio.HTML | gradio.JSON)}
+    edits, followers, clicks = [], [], []
+    for event in demo.fns.values():
+        for _, trigger in event.targets:
+            if {block._id for block in event.outputs} == drawn:
+                {"input": edits, "then": followers, "click": clicks}.get(trigger, []).append(event)
+    assert [event.fn() for event in edits] == [("", "", None)] * 5  # of two images, two captions, the model
+    (after_example,) = followers
+    assert demo.fns[after_example.trigger_after].targets[0][1] == "click"
+    assert len(clicks) == 1  # one answer to a click: two errors would be folded into a bare "Error (2)"
 
 
 def test_the_tools_are_served_over_mcp(address):
@@ -112,7 +160,7 @@ def test_the_tools_are_served_over_mcp(address):
 
 def test_captions_are_never_markup(pair):
     images = [Image.open(file) for file in pair[0]]
-    drawn, _ = gradio_app.compare(*images, "<script>alert(1)</script>", "a <b>cube</b>", "builtin/clip")
+    drawn, *_ = gradio_app.compare(*images, "<script>alert(1)</script>", "a <b>cube</b>", "builtin/clip")
     assert "<script>" not in drawn and "<b>cube" not in drawn and "&lt;script&gt;" in drawn
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from core.base.errors import InputError
 from core.base.limits import check
 from core.datasets.embeddings import read_embeddings
 from core.datasets.score_files import read_scores
-from core.groups import BytesImage, Group, GroupSet
+from core.groups import BytesImage, Group, GroupSet, image_name
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, chance
 from core.scoring.scores import score_groups
@@ -25,6 +26,9 @@ def user_group(images: Sequence[Image.Image], captions: Sequence[str], name: str
 
     Raises InputError for a shape that is no group or an empty caption.
     """
+    for j, caption in enumerate(captions):
+        if not caption.strip():
+            raise InputError(f"Caption {j + 1} is empty; describe image {image_name(j)} in it.")
     return Group(
         name,
         tuple(_stored_image(image, f"image {i + 1}") for i, image in enumerate(images)),
