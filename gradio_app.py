@@ -234,7 +234,7 @@ def _sentence(error: Exception, count: int, arguments: int) -> str:
         return f"{count} of {arguments} arguments came; give two images, two captions and a model, in this order."
     if isinstance(error, InvalidPathError):
         return "Upload the image first and send the path that the upload returns; no other file of the server is read."
-    if isinstance(error, ComponentProcessingError):
+    if isinstance(error, ComponentProcessingError | ValidationError):
         return (
             "An argument has the wrong form; send images as uploaded files or as `data:image/png;base64,…`."
         )

@@ -198,7 +198,7 @@ def test_retrieval_shows_the_alpha_that_other_images_chose(app):
 def test_a_model_without_likelihoods_is_replaced_by_the_captioner_and_told(app, scored):
     test = app(model="builtin/clip")
     said = text(test).replace("\\", "")
-    assert "is scored by ITCScore" in said and f"{MODEL} is selected on this page" in said
+    assert "gives the score “ITCScore”" in said and f"{MODEL} is selected on this page" in said
     assert test.selectbox(key="model").value == MODEL  # what the page shows is what the sidebar says
     assert test.switch_page("pages/2_Matching.py").run().selectbox(key="model").value == "builtin/clip"
     test = app(model="builtin/clip")

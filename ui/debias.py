@@ -52,7 +52,7 @@ def nearest_captioner(model: str) -> NearestModel:
         return NearestModel(model)
     return NearestModel(
         CAPTIONER,
-        f"{model} is scored by {kind.label}, not by log P(caption | image), so it has no language prior to remove. "
+        f"{model} gives the score “{kind.label}”, not log P(caption | image), so it has no language prior to remove. "
         f"{CAPTIONER} is selected on this page.",
     )
 
@@ -62,7 +62,7 @@ def captioner(selection: Selection) -> str:
     kind = KINDS[scorer_kind(model_source(selection.model))]
     if not (kind.log_prob and kind.reads_image):
         raise InputError(
-            f"{selection.model} is scored by {kind.label}, not by log P(t | image), and no captioner is built in: "
+            f"{selection.model} gives the score “{kind.label}”, not log P(t | image), and no captioner is built in: "
             "choose one, such as Salesforce/blip-image-captioning-base."
         )
     return selection.model

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.base.errors import InputError
+from core.base.paths import home
 
 if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
@@ -28,10 +29,12 @@ def storage_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        raise InputError(
-            f"{path} cannot be written ({reason}); free some space, make the folder writable, "
-            "or set CROSSMATCH_HOME to another folder."
-        ) from error
+        ours = path.absolute().is_relative_to(home().absolute())
+        other = "set CROSSMATCH_HOME to another folder" if ours else "choose another path"
+        remedy = "free some space, make the folder writable"
+        if isinstance(error, FileNotFoundError) and not ours:
+            remedy = "make the folder first"
+        raise InputError(f"{path} cannot be written ({reason}); {remedy}, or {other}.") from error
 
 
 def private_folder(folder: Path, ours: bool = True) -> None:

@@ -38,16 +38,16 @@ def make_folder(folder: Path, flag: str) -> None:
 
 
 class ProgressPrinter:
-    """Progress on standard error, a line for every further per cent."""
+    """Progress on standard error, a line for every further tenth of a piece of work."""
 
     def __init__(self) -> None:
-        self.last = ""
+        self.last = ("", -1)
 
     def __call__(self, what: str, share: float) -> None:
-        line = f"{share:4.0%}  {what}"
-        if line != self.last:
-            print_note(line)
-        self.last = line
+        tenth = (what, int(10 * share + 1e-9))
+        if tenth != self.last:
+            print_note(f"{share:4.0%}  {what}")
+        self.last = tenth
 
 
 def count_progress(what: str) -> Callable[[int, int], None]:

@@ -12,6 +12,7 @@ from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._output import format_metrics, format_spread, format_step, make_folder, print_note, show_json
 from core.runs.engine import start
 from core.runs.store import RunStore
+from core.scoring.load import scorer_kind
 from core.ttm.defaults import preset_target
 from core.ttm.run import RUNS, AdaptationRun
 from core.ttm.seeds import final_values, launch_seeds, seeded, summary
@@ -161,6 +162,11 @@ def _job(
         return RUNS[kind].of_file(file, shape, scale=given["scale"], **common)
     refuse_unused("without --embeddings", "scale")
     benchmark, model = _subject(given)
+    if given["micro_batch"] is not None and scorer_kind(model) == "itm":  # before anything is loaded
+        raise InputError(
+            f"The loss of {model}, a matching head, depends on all pairs of a batch; leave out --micro-batch and "
+            "lower --batch instead."
+        )
     return RUNS[kind].of(benchmark, model, split=given["split"], shape=given["shape"], **common)
 
 

@@ -167,7 +167,10 @@ def cost(
     model: Annotated[str, typer.Argument(help="The adapted model: run/ID or a folder.")],
     base: Annotated[
         o.Text,
-        typer.Option(help="The model it was adapted from (default: as its folder names it).", **o.named),
+        typer.Option(
+            help="The model it was adapted from, by name (default: as its folder says).",
+            **o.named,
+        ),
     ] = None,
     sets: Annotated[
         o.Text,

@@ -56,7 +56,7 @@ def _origin(model: str, base: str | None = None) -> _AdaptedOrigin:
             facts = {**{k: found[k] for k in ("base", "benchmark") if k in found}, **facts}
     known = base or facts.get("base")
     if not known:
-        raise InputError(f"{model} does not say what it was adapted from; name its base.")
+        raise InputError(f"{model} does not say what it was adapted from; name its base with `--base NAME`.")
     return _AdaptedOrigin(
         _with_score_kind(source, known), base_source(known), str(facts.get("benchmark", ""))
     )

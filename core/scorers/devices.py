@@ -48,7 +48,8 @@ def describe_device(device: torch.device) -> str:
 def check_memory(name: str, counts: dict[str, int], device: str = "auto") -> str:
     """The type, by torch's name for it, that a model is loaded in, from the numbers of each type in its files.
 
-    Raises InputError where the model does not fit into the free memory of the device (of the GPU for `auto` with one).
+    Raises InputError where the model does not fit into the free memory of the device (of the GPU for `auto` with one;
+    for `any` of no device).
 
     >>> check_memory("tiny", {"F16": 100}), check_memory("none", {})
     ('float32', 'float32')
@@ -66,6 +67,8 @@ def check_memory(name: str, counts: dict[str, int], device: str = "auto") -> str
 
 
 def _free_bytes(device: str) -> int:
+    if device == "any":
+        return max(_free_bytes("auto"), _free_bytes("cpu"))
     if device == "auto" or device.startswith("cuda"):
         import torch
 

@@ -81,7 +81,9 @@ def snapshot(name: str, patterns: Sequence[str], need: str) -> Path:
     try:
         weights = HfApi().model_info(name, timeout=_TIMEOUT).safetensors
         if weights is not None:
-            check_memory(name, dict(weights.parameters))
+            check_memory(
+                name, dict(weights.parameters), "any"
+            )  # the device that was asked for is checked when it loads
         return Path(snapshot_download(name, allow_patterns=list(patterns)))
     except InputError:
         raise
