@@ -80,7 +80,10 @@ def test_what_would_have_no_effect_is_not_asked_for(app):
     assert test.radio(key="end").value == "value" and test.number_input(key="tauT").value == 0.0
     fine(test.number_input(key="T").set_value(1).run())
     asked = {w.key for w in (*test.radio, *test.number_input, *test.selectbox, *test.toggle)}
-    assert not asked & {"schedule", "end", "tauT", "keep"} and {"start", "augmentation"} <= asked
+    assert (
+        not asked & {"schedule", "end", "tauT", "keep", "lr_restart", "crop_factor"}
+        and {"start", "augmentation"} <= asked
+    )
     assert "selects 60 of 300" in plain(test)
 
 
@@ -109,6 +112,10 @@ def test_a_run_is_created_with_every_setting_of_the_form(app, started):
     test.selectbox(key="augmentation").set_value("none")
     test.toggle(key="keep").set_value(True)
     test.number_input(key="micro").set_value(10)
+    test.number_input(key="weight_decay").set_value(0.5)
+    test.number_input(key="beta2").set_value(0.99)
+    test.number_input(key="clip_norm").set_value(2.0)
+    test.text_input(key="layers").set_value("*projection*, logit_scale")
     test.toggle(key="lora").set_value(True)
     fine(test.run())
     test.number_input(key="rank").set_value(4)
@@ -120,6 +127,8 @@ def test_a_run_is_created_with_every_setting_of_the_form(app, started):
     own = run.config["ttm"]
     assert (own["iterations"], own["epochs"], own["seed"]) == (2, 1, 7)
     assert (own["augmentation"], own["keep_optimizer"], own["micro_batch"]) == ("none", True, 10)
+    assert (own["weight_decay"], own["betas"], own["clip_norm"]) == (0.5, [0.9, 0.99], 2.0)
+    assert own["parameters"] == ["*projection*", "logit_scale"]
     assert own["lora_rank"] == 4 and "oracle" in run.title
 
 

@@ -258,7 +258,39 @@ def training_settings(fields: _ConfigFields, pixels: bool, once: bool) -> dict[s
         options["keep_optimizer"] = fields.switch(
             second, "keep", "Keep the optimizer's state", help=HELP["optimizer"]
         )
-    return options
+    return options | _optimizer_settings(fields, options.get("augmentation") == "resize-crop", once)
+
+
+# Key, label, least, most, step and what an empty field stands for: [TTM] C.1's settings of the optimizer.
+_OPTIMIZER = (
+    ("weight_decay", "Weight decay", 0.0, 10.0, 0.01, None),
+    ("beta1", "Beta 1", 0.0, 0.9999, 0.01, None),
+    ("beta2", "Beta 2", 0.0, 0.9999, 0.001, None),
+    ("lr_restart", "Restart: × per iteration", 0.01, 1.0, 0.01, None),
+    ("lr_final", "Last rate, × the first", 0.001, 1.0, 0.05, None),
+    ("clip_norm", "Largest gradient norm", 1e-4, None, 0.1, "not clipped"),
+    ("crop_factor", "Enlarged before the crop, ×", 1.01, 4.0, 0.05, None),
+)
+
+
+def _optimizer_settings(fields: _ConfigFields, crops: bool, once: bool) -> dict[str, Any]:
+    """The optimizer's settings and the layers that are trained; what would have no effect is not asked for."""
+    unused = {"lr_restart": once, "crop_factor": not crops}
+    shown = [field for field in _OPTIMIZER if not unused.get(field[0])]
+    columns, options = st.columns(3), {}
+    for i, (key, label, low, high, step, empty) in enumerate(shown):
+        more: dict[str, Any] = {"step": step, "format": "%g", "placeholder": empty}
+        options[key] = fields.number(columns[i % 3], key, label, low, high, **more)
+    options["betas"] = [options.pop("beta1"), options.pop("beta2")]
+    place = columns[len(shown) % 3]
+    names = place.text_input(
+        "Layers to train",
+        fields.values["layers"],
+        key="layers",
+        bind="query-params",
+        placeholder="all of them",
+    )
+    return options | {"parameters": [name.strip() for name in names.split(",") if name.strip()] or None}
 
 
 def _adapters_label(model: str) -> str:

@@ -38,6 +38,9 @@ def values_of(config: TrainConfig) -> dict[str, Any]:
         "lora_alpha": config.lora_alpha,  # not `alpha`, which is a slider on Debias
         "targets": ",".join(config.lora_targets),
     }
+    optimizer = ("weight_decay", "lr_restart", "lr_final", "clip_norm", "crop_factor")
+    values |= {name: getattr(config, name) for name in optimizer}
+    values |= {"beta1": config.betas[0], "beta2": config.betas[1], "layers": ",".join(config.parameters)}
     if isinstance(config, TTMConfig):
         is_global = config.variant == "global"
         values |= {"T": config.iterations, "schedule": config.schedule, "mode": config.threshold_mode}
