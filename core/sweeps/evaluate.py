@@ -82,27 +82,27 @@ class EvaluationRun(RunDescription):
         groups, scorer = self.load_groups(), None
         blind = groups.blind()
         m, k = blind.shape  # raises for a set of several shapes, before anything is scored
-        todo, found = self.shards(len(blind)), []
-        for i, (first, end) in enumerate(todo):
-            what = "scoring" if len(todo) == 1 else f"scoring shard {i + 1} of {len(todo)}"
+        shards, parts = self.shards(len(blind)), []
+        for i, (first, end) in enumerate(shards):
+            what = "scoring" if len(shards) == 1 else f"scoring shard {i + 1} of {len(shards)}"
 
-            def told(share: float, i: int = i, what: str = what) -> None:
+            def report(share: float, i: int = i, what: str = what) -> None:
                 if progress is not None:
-                    progress((i + share) / len(todo), what)
+                    progress((i + share) / len(shards), what)
 
             scores = (
                 None if remains is None else _read_shard(shard_path(remains.folder, first, end), end - first)
             )
             if scores is None:
                 scorer = scorer or self.load_scorer()
-                scores = _score(scorer, blind.select(range(first, end)), stop, told)
+                scores = _score(scorer, blind.select(range(first, end)), stop, report)
             if scores is None:
                 return
-            found.append(scores)
+            parts.append(scores)
         together = None
         if groups.name.endswith("@global"):
             together = score_all(scorer or self.load_scorer(), blind, ScoreCache())
-        scores, metrics = np.concatenate(found), {}
+        scores, metrics = np.concatenate(parts), {}
         if groups.truth is not None:
             result = Evaluation.of(scores, groups.truth, groups.ids, global_scores=together)
             metrics = {name: estimate.record() for name, estimate in result.metrics.items()}
@@ -122,15 +122,15 @@ def _score(
 ) -> np.ndarray | None:
     """Scores (n, m, k) of these groups; None where `stop` said so before the end."""
 
-    def told(done: int, of: int) -> None:
+    def report(done: int, of: int) -> None:
         if stop is not None and stop():
             raise EvaluationStopped
         if progress is not None:
             progress(done / of)
 
     try:
-        told(0, 1)
-        return score_groups(scorer, groups, ScoreCache(), told)
+        report(0, 1)
+        return score_groups(scorer, groups, ScoreCache(), report)
     except EvaluationStopped:
         return None
 
@@ -152,8 +152,8 @@ def score_shard(
     (their keys) and `captions` (r, k).
     """
     part = groups.select(range(first, end))
-    found = _score(scorer, part, stop, None)
-    if found is None:
+    scores = _score(scorer, part, stop, None)
+    if scores is None:
         return False
     keys = {
         "scorer": np.array(scorer.key),
@@ -162,15 +162,15 @@ def score_shard(
     }
     with files.storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_arrays(path, {"scores": found, **keys})
+        files.write_arrays(path, {"scores": scores, **keys})
     return True
 
 
 def _read_shard(path: Path, rows: int) -> np.ndarray | None:
     """Scores (rows, m, k) of a shard's file; None where it is not there or cannot be read."""
     try:
-        with np.load(path, allow_pickle=False) as found:
-            scores = found["scores"]
+        with np.load(path, allow_pickle=False) as arrays:
+            scores = arrays["scores"]
     except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error):
         return None
     return scores if scores.ndim == 3 and len(scores) == rows else None
@@ -178,8 +178,8 @@ def _read_shard(path: Path, rows: int) -> np.ndarray | None:
 
 def cache_shard(path: Path, cache: Path | None = None) -> None:
     """Put a shard's scores into a score cache (`core.scoring.scores`), for whatever else asks for them."""
-    with np.load(path, allow_pickle=False) as found:
-        scores, images, captions = found["scores"], found["images"].tolist(), found["captions"].tolist()
-        scorer = str(found["scorer"])
+    with np.load(path, allow_pickle=False) as arrays:
+        scores, images, captions = arrays["scores"], arrays["images"].tolist(), arrays["captions"].tolist()
+        scorer = str(arrays["scorer"])
     keys = [(i, c) for own, texts in zip(images, captions, strict=True) for i in own for c in texts]
     ScoreCache(cache).put(scorer, keys, scores.ravel())

@@ -53,13 +53,13 @@ def _row(store: RunStore, state: CellState) -> dict[str, Any]:
 
 
 def _metrics(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name, now in steps[-1]["metrics"].items():
-        found |= {name: now["value"], f"{name}_low": now["low"], f"{name}_high": now["high"]}
-        found |= {f"{name}_chance": now["chance"], f"{name}_ties": now["ties"]}
+        columns |= {name: now["value"], f"{name}_low": now["low"], f"{name}_high": now["high"]}
+        columns |= {f"{name}_chance": now["chance"], f"{name}_ties": now["ties"]}
         if len(steps) > 1 and name in steps[0]["metrics"]:
-            found[f"{name}_before"] = steps[0]["metrics"][name]["value"]
-    return found
+            columns[f"{name}_before"] = steps[0]["metrics"][name]["value"]
+    return columns
 
 
 def summary_table(cells: pd.DataFrame) -> pd.DataFrame:
@@ -73,11 +73,11 @@ def summary_table(cells: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for what, own in cells.groupby(list(_WHAT), sort=False, dropna=False):
-        done = own[own["state"] == "finished"]
+    for what, seeds in cells.groupby(list(_WHAT), sort=False, dropna=False):
+        done = seeds[seeds["state"] == "finished"]
         row = dict(zip(_WHAT, what, strict=True))
-        row |= {"seeds": len(own), "finished": len(done), "share": float(own["share"].mean())}
-        row["state"] = min(own["state"], key=_ATTENTION.index)
+        row |= {"seeds": len(seeds), "finished": len(done), "share": float(seeds["share"].mean())}
+        row["state"] = min(seeds["state"], key=_ATTENTION.index)
         for name in _metrics_of(cells):
             row[name] = done[name].mean()
             row[f"{name}_sd"] = done[name].std(ddof=1)
@@ -97,25 +97,25 @@ def _metrics_of(table: pd.DataFrame) -> list[str]:
 def progress_of(store: RunStore, plan: SweepPlan) -> SweepProgress:
     """How far a sweep is. Seconds left : what the cells at work say, and for the others the mean time of the finished
     ones on the same benchmark (else of all), spread over as many as work now."""
-    found = states(store, plan)
-    live = [s for s in found if s.status in ACTIVE_STATUSES]
+    cells = states(store, plan)
+    live = [s for s in cells if s.status in ACTIVE_STATUSES]
     running = [s.run for s in live if s.run is not None and s.run.status != "queued"]
-    took: dict[str, list[float]] = {}
-    for s in found:
+    durations: dict[str, list[float]] = {}  # of a benchmark's finished cells
+    for s in cells:
         if s.done and s.run is not None and s.run.started and s.run.ended:
-            took.setdefault(s.cell.benchmark, []).append(s.run.ended - s.run.started)
-    every = [seconds for own in took.values() for seconds in own]
+            durations.setdefault(s.cell.benchmark, []).append(s.run.ended - s.run.started)
+    all_durations = [seconds for of_benchmark in durations.values() for seconds in of_benchmark]
     left, known = 0.0, True
-    for s in found:
+    for s in cells:
         if s.done:
             continue
-        own = took.get(s.cell.benchmark) or every
-        told = s.run.seconds_left if s.run is not None and s.run in running else None
-        if told is None and not own:
+        similar = durations.get(s.cell.benchmark) or all_durations
+        own_estimate = s.run.seconds_left if s.run is not None and s.run in running else None
+        if own_estimate is None and not similar:
             known = False
         else:
-            left += told if told is not None else sum(own) / len(own)
-    share = sum(1.0 if s.done else s.run.fraction if s.run else 0.0 for s in found) / len(found)
+            left += own_estimate if own_estimate is not None else sum(similar) / len(similar)
+    share = sum(1.0 if s.done else s.run.fraction if s.run else 0.0 for s in cells) / len(cells)
     seconds = left / max(1, len(running)) if known else None
-    failed = sum(s.status == "failed" for s in found)
-    return SweepProgress(len(found), sum(s.done for s in found), len(live), failed, share, seconds)
+    failed = sum(s.status == "failed" for s in cells)
+    return SweepProgress(len(cells), sum(s.done for s in cells), len(live), failed, share, seconds)

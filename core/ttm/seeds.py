@@ -71,12 +71,9 @@ class SeedGroup(NamedTuple):
         if len(self.runs) == 1:
             return self.runs[0].title
         seeds = sorted(seed_of(run) for run in self.runs)
-        told = (
-            f"{seeds[0]}–{seeds[-1]}"
-            if seeds[-1] - seeds[0] == len(seeds) - 1
-            else ", ".join(map(str, seeds))
-        )
-        return f"{self.runs[0].title.removesuffix(f' · seed {seeds[0]}')} · seeds {told}"
+        consecutive = seeds[-1] - seeds[0] == len(seeds) - 1
+        numbers = f"{seeds[0]}–{seeds[-1]}" if consecutive else ", ".join(map(str, seeds))
+        return f"{self.runs[0].title.removesuffix(f' · seed {seeds[0]}')} · seeds {numbers}"
 
     @property
     def status(self) -> str:
@@ -94,11 +91,11 @@ _ATTENTION = ("running", "stopping", "queued", "failed", "interrupted", "stopped
 
 def sweeps(runs: Sequence[Run]) -> list[SeedGroup]:
     """Runs as they are shown, the newest first: seeds of one group together, every other run by itself."""
-    found: dict[str, list[Run]] = {}
+    members: dict[str, list[Run]] = {}
     for run in runs:
-        found.setdefault(run.config.get("group") or run.id, []).append(run)
-    together = [SeedGroup(name, sorted(own, key=seed_of)) for name, own in found.items()]
-    return sorted(together, key=lambda sweep: sweep.created, reverse=True)
+        members.setdefault(run.config.get("group") or run.id, []).append(run)
+    groups = [SeedGroup(name, sorted(seeds, key=seed_of)) for name, seeds in members.items()]
+    return sorted(groups, key=lambda group: group.created, reverse=True)
 
 
 def seed_of(run: Run) -> int:
@@ -141,15 +138,10 @@ def _row(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def _metrics(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    names = [name for name in found[0] if all(name in metrics for metrics in found)]
-    return {
-        name: {
-            **spread([metrics[name]["value"] for metrics in found])._asdict(),
-            "chance": found[0][name]["chance"],
-        }
-        for name in names
-    }
+def _metrics(seeds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    names = [name for name in seeds[0] if all(name in metrics for metrics in seeds)]
+    values = {name: [metrics[name]["value"] for metrics in seeds] for name in names}
+    return {name: {**spread(values[name])._asdict(), "chance": seeds[0][name]["chance"]} for name in names}
 
 
 def spread(values: Sequence[float] | np.ndarray, population: bool = False) -> SeedSpread:
