@@ -247,7 +247,7 @@ def heatmap(data: GroupData) -> alt.Chart:
     """Clickable cells: selection `cell` names image and caption."""
     cells = [cell for row in group_html.matrix_cells(data) for cell in row]
     rows = [
-        {**cell._asdict(), "text": f"{cell.score:.2f} {cell.signs}", "said": cell.description}
+        {**cell._asdict(), "text": f"{cell.score:.2f} {cell.signs}", "description": cell.description}
         for cell in cells
     ]
     cell = alt.selection_point(name="cell", fields=["image", "caption"], on="click", empty=False)
@@ -264,7 +264,7 @@ def heatmap(data: GroupData) -> alt.Chart:
         fill=alt.Fill("fill:N", scale=None),
         stroke=alt.Stroke("edge:N", scale=None),
         tooltip=alt.value(None),
-        description="said:N",
+        description="description:N",
     )
     texts = base.mark_text(fontSize=15, fontWeight=600, aria=False).encode(
         text="text:N", color=alt.Color("ink:N", scale=None)

@@ -5,7 +5,7 @@ from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, cite, export_section, link
 from ui.fields import number, warn_number
 from ui.formatting import metric_card, metric_grid, progress_bar, run_label
-from ui.images import draw_group, group_card, image_tags, image_uri
+from ui.images import draw_group, group_card, image_tags
 from ui.loaders import evaluate, load_groups, model_source
 from ui.moving_line import axis_position, moving_lines
 from ui.page import PAGES, open_page, show_errors
@@ -47,7 +47,6 @@ __all__ = [
     "export_section",
     "group_card",
     "image_tags",
-    "image_uri",
     "link",
     "load_groups",
     "metric_card",

@@ -6,7 +6,8 @@ beside the chart listens to Plotly's own click events, for bars and curves alike
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -17,8 +18,9 @@ export default ({data, parentElement: host, setTriggerValue}) => {
   stops.get(host)?.();
   let plot = null;
   const clicked = event => {
-    const point = event.points[0];
-    setTriggerValue('point', {x: point.x, y: point.y, trace: point.data.name ?? ''});
+    const point = event.points[0], area = plot.querySelector('.nsewdrag').getBoundingClientRect();
+    const share = (event.event.clientX - area.left) / area.width;
+    setTriggerValue('point', {x: point.x, y: point.y, trace: point.data.name ?? '', share});
   };
   const listen = () => {
     const drawn = document.querySelector(`.st-key-${data.chart} .js-plotly-plot`);
@@ -42,17 +44,29 @@ _component = st.components.v2.component("crossmatch_chart_clicks", js=_SCRIPT, i
 
 
 class ChartPoint(NamedTuple):
-    """A clicked point: its place on the axes, and the name of its bars or curve as the legend has it."""
+    """A clicked point: its place on the axes, the name of its bars or curve as the legend has it, and where on the
+    figure's width the pointer was, 0 at the left end of the axis, 1 at the right."""
 
     x: float
     y: float
     trace: str
+    share: float = 0.0
 
 
-def clicked_point(chart: str) -> ChartPoint | None:
+def clicked_point(chart: str, on_click: Callable[[ChartPoint], None] | None = None) -> ChartPoint | None:
     """The point of the chart with this key that was clicked just now; None in every other run of the page.
 
-    Called in the container that holds the chart.
+    Called in the container that holds the chart. on_click : called with the point before the page runs.
     """
-    point = _component(key=f"{chart}-clicks", data={"chart": chart}, on_point_change=lambda: None).point
-    return None if not point else ChartPoint(float(point["x"]), float(point["y"]), str(point["trace"]))
+    key = f"{chart}-clicks"
+
+    def clicked() -> None:
+        if on_click is not None:
+            on_click(_chart_point(st.session_state[key].point))
+
+    point = _component(key=key, data={"chart": chart}, on_point_change=clicked).point
+    return None if not point else _chart_point(point)
+
+
+def _chart_point(point: Mapping[str, Any]) -> ChartPoint:
+    return ChartPoint(float(point["x"]), float(point["y"]), str(point["trace"]), float(point["share"]))

@@ -15,6 +15,7 @@ from core.figures import group_html
 from core.groups import GroupSet
 from core.metrics.groups import METRICS, chance, metrics_of_shape
 from ui.cached import cached_on
+from ui.chart_clicks import clicked_point
 from ui.export import chart, export_section
 from ui.fields import warn_number
 from ui.formatting import interval_text, metric_card, metric_grid
@@ -38,7 +39,7 @@ _SCENARIOS = {
 
 def _set_alpha(value: float) -> None:
     """Move the slider (from a callback)."""
-    st.session_state["alpha"] = round(value, 3)
+    st.session_state["alpha"] = round(min(max(value, 0.0), 1.0), 3)
 
 
 @st.fragment
@@ -86,10 +87,13 @@ def _curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: s
         f"Every metric over alpha as steps. {label} is {best.value:.1f} % between {best.low:.3f} and {best.high:.3f}.",
         "alpha-curve",
     )
+    low, high = figure.layout.xaxis.range
+    clicked_point("alpha-curve", lambda point: _set_alpha(low + point.share * (high - low)))
     st.caption(
         f"Shaded: where {label} is highest, alpha {best.low:.3f} to {best.high:.3f} ({TUNED_ON_TEST}), and "
         f"its 95 % band. "
-        "No grid: a metric changes only where two scores cross, and all crossings are computed. Dotted: chance."
+        "Exact: a metric changes only where two scores cross, and all crossings are computed. Dotted: chance level. A "
+        "click on the figure moves alpha there; the groups that it fixes and breaks are below."
     )
     if study.frequency.scenario:
         st.markdown(_SCENARIOS[study.frequency.scenario])
@@ -149,7 +153,7 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
         data = study.evaluation(value).group(index)
         with column:
             st.markdown(f"### α = {value:.3f}")
-            draw_group(group, data, size=220)
+            draw_group(group, data)
             st.html(group_html.matrix_html(data, f"Debiased log scores at alpha {value:.3f}"))
             outcomes = (
                 f"{plots.OUTCOME_SYMBOLS[kind]} {METRICS[name].label} {kind}"

@@ -139,8 +139,8 @@ def tokens_view(model: str, groups: GroupSet) -> None:
         if st.session_state.get("image") not in (None, *names):
             st.session_state["image"] = names[0]
         i = names.index(st.segmented_control("Image", names, default=names[0], key="image", required=True))
-    left, right = st.columns([1, 3], gap="large")
-    left.html(image_tags(group, 220)[i])
+    left, right = st.columns([1, 2], gap="large")
+    left.html(image_tags(group)[i])
     with right:
         for j, caption in enumerate(group.captions):
             view = tokens(model, group.images[i], caption)
@@ -193,8 +193,9 @@ def _draw_stability(rows: dict, key: str) -> None:
     for column, what in ((left, "value"), (right, "alpha")):
         with column:
             values = "; ".join(
-                f"{name}: " + ", ".join(f"{row.size} images {getattr(row, what)[0]:.2f}" for row in found)
-                for name, found in rows.items()
+                f"{name}: "
+                + ", ".join(f"{row.size} images {getattr(row, what)[0]:.2f}" for row in stabilities)
+                for name, stabilities in rows.items()
             )
             chart(alpha.stability_figure(rows, what), values, f"stability-{key}-{what}")
 

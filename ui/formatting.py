@@ -42,6 +42,13 @@ def metric_card(
         st.caption(caption or f"{interval}  \nchance {estimate.chance:.1f} · {tie_text(estimate)}")
 
 
+def change_text(difference: float) -> dict[str, Any]:
+    """How `st.metric` shows a change in points: with an arrow up or down, or none where nothing changed."""
+    if round(difference, 1) == 0:
+        return {"delta": "no change", "delta_arrow": "off", "delta_color": "off"}
+    return {"delta": f"{difference:+.1f} points", "delta_color": "off"}
+
+
 def metric_grid(count: int) -> Any:
     """Places for so many cards: rows of five at most, each as full as the others."""
     rows = -(-count // 5)

@@ -19,7 +19,7 @@ _SHOWN = 480  # pixels of an image in a view; pages draw it 240 wide or more, on
 
 
 @st.cache_data(max_entries=4000, show_spinner=False)
-def image_uri(key: str, size: int, _image: ImageRef) -> str:
+def _image_uri(key: str, size: int, _image: ImageRef) -> str:
     """A picture as a data address, at most `size` pixels on a side; `key` is its content hash."""
     return group_html.picture_uri(_image.open(size), size)
 
@@ -39,7 +39,7 @@ def enlargeable_image(image: ImageRef, description: str, size: int = _SHOWN) -> 
     st.session_state.setdefault("drawn_images", {})[image.key] = image
     return (
         f'<button type="button" class="cm-zoom" data-image="{image.key}" title="Enlarge">'
-        f'<img src="{image_uri(image.key, size, image)}" alt="{escape(description, quote=True)}"></button>'
+        f'<img src="{_image_uri(image.key, size, image)}" alt="{escape(description, quote=True)}"></button>'
     )
 
 

@@ -19,15 +19,15 @@ BLIND = "builtin/blind-lm"
 
 def notable_groups(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndarray]:
     """Label -> groups, bool (n,). Only what the shipped models and the run's own base can tell without a wait."""
-    found = group_filters.notable_groups(evaluation)
+    kinds = group_filters.notable_groups(evaluation)
     if selection.model.startswith("run/"):
-        found |= _adapted(selection, evaluation)
+        kinds |= _adapted(selection, evaluation)
     if scorer_list().get(selection.model) == "vgpt":
-        found |= _flipped(selection, evaluation)
+        kinds |= _flipped(selection, evaluation)
     if selection.benchmark.startswith("scenes/") and evaluation.shape[0] == 1 and selection.model != BLIND:
         blind = evaluate(selection, BLIND)
-        found["solved by a text-only model"] = blind.outcomes[TEXT_SCORE].value == 1
-    return found
+        kinds["solved by a text-only model"] = blind.outcomes[TEXT_SCORE].value == 1
+    return kinds
 
 
 def _adapted(selection: Selection, evaluation: Evaluation) -> dict[str, np.ndarray]:

@@ -23,7 +23,7 @@ from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieva
 from core.scoring.scores import ScoreCache
 from ui.export import chart
 from ui.formatting import progress
-from ui.images import image_uri
+from ui.images import enlargeable_image
 from ui.loaders import LazyScorer, model_source
 
 POOLS = {
@@ -71,7 +71,7 @@ def evaluation(found: RetrievalSubset, scores: np.ndarray) -> RetrievalEvaluatio
     )
 
 
-def ranked_html(found: RetrievalSubset, rows: Sequence[RankedImage], revealed: bool, size: int = 150) -> str:
+def ranked_html(found: RetrievalSubset, rows: Sequence[RankedImage], revealed: bool, size: int = 320) -> str:
     """Images in order; with their verdict, and the query's words that each of them shares, once revealed."""
     cells = []
     for row in rows:
@@ -86,7 +86,7 @@ def ranked_html(found: RetrievalSubset, rows: Sequence[RankedImage], revealed: b
         note = f"{told}<div>{words}</div>" if revealed else '<span class="cm-mark">?</span>'
         alt = f"{name}, {said}" if revealed else name
         cells.append(
-            f'<figure class="cm-ranked"><img src="{image_uri(image.key, size, image)}" alt="{alt}">'
+            f'<figure class="cm-ranked">{enlargeable_image(image, alt, size)}'
             f"<figcaption>{row.place}. {note}</figcaption></figure>"
         )
     return f'<div class="cm-list">{"".join(cells)}</div>'

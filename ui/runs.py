@@ -21,6 +21,7 @@ from core.runs.engine import launch
 from core.runs.store import Run, RunStore
 from core.ttm.run import RUNS, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, sweeps
+from ui.formatting import change_text
 from ui.page import show_errors
 from ui.visitor import VisitorStore
 
@@ -228,9 +229,9 @@ def _progress(runs: Sequence[Run]) -> None:
 def accuracy_card(label: str, metric: str, now: Estimate, before: Estimate | None = None) -> None:
     """An accuracy of a run with interval, chance level and ties; and what it was before."""
     with st.container(border=True, gap="xxsmall"):
-        change = None if before is None else f"{now.value - before.value:+.1f} points"
+        change = {} if before is None else change_text(now.value - before.value)
         meaning = label_and_meaning(metric)[1]
-        st.metric(label, f"{now.value:.1f} %", change, delta_color="off", help=meaning)
+        st.metric(label, f"{now.value:.1f} %", help=meaning, **change)
         text = (
             metric_line(now)
             if before is None

@@ -18,6 +18,7 @@ from core.ttm.command import command_line
 from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup, final_values, group_runs, seed_of, summary
 from ui.export import chart, export_section
+from ui.formatting import change_text
 from ui.runs import live_section, open_run, run_groups
 
 RESULT = (
@@ -67,8 +68,8 @@ def result(runs: Sequence[Run], steps: Sequence[Any], rows: Sequence[Mapping[str
                 label, meaning = label_and_meaning(name)
                 now, was = metrics[name], first[name]
                 where = f", {side} groups" if side else ""
-                change = f"{now['mean'] - was['mean']:+.1f} points"
-                st.metric(f"{label}{where}", spread(now), change, delta_color="off", help=meaning)
+                change = change_text(now["mean"] - was["mean"])
+                st.metric(f"{label}{where}", spread(now), help=meaning, **change)
                 st.caption(
                     f"{counted(now['seeds'], 'seed')}; before {spread(was)}; chance {now['chance']:.1f} %"
                 )

@@ -32,15 +32,15 @@ def cost_data(table: pd.DataFrame, metric: str, by: str | None = None) -> CostDa
     models = [""] if by is None else list(dict.fromkeys(table[by]))
     arrays = [np.full((len(models), len(sets)), np.nan) for _ in range(3)]
     for i, model in enumerate(models):
-        own = table if by is None else table[table[by] == model]
+        rows_of_model = table if by is None else table[table[by] == model]
         for j, name in enumerate(sets):
-            rows = own[own["set"] == name]
-            found = rows[rows["metric"] == metric]
-            if found.empty:
-                found = rows[(rows["metric"] == TEXT_SCORE) & rows["shape"].str.startswith("1x")]
-            if len(found):
+            rows = rows_of_model[rows_of_model["set"] == name]
+            changes = rows[rows["metric"] == metric]
+            if changes.empty:
+                changes = rows[(rows["metric"] == TEXT_SCORE) & rows["shape"].str.startswith("1x")]
+            if len(changes):
                 for array, column in zip(arrays, ("difference", "low", "high"), strict=True):
-                    array[i, j] = found[column].iloc[0]
+                    array[i, j] = changes[column].iloc[0]
     return CostData(metric, [str(m) for m in models], [str(s) for s in sets], *arrays)
 
 

@@ -49,8 +49,8 @@ def papers_data(plan: Mapping[str, Any]) -> PapersData:
     for i, line in enumerate(plan["lines"]):
         for cell in line["cells"]:
             if _drawn(cell):
-                own = [np.nan if cell[f] is None else cell[f] for f in fields]
-                values[:, i, list(names).index(result_name(cell))] = own
+                numbers = [np.nan if cell[f] is None else cell[f] for f in fields]
+                values[:, i, list(names).index(result_name(cell))] = numbers
     labels = [line["line"] for line in plan["lines"]]
     paper, paper_std, yours, yours_std = values
     results, metrics = list(names), list(names.values())
@@ -106,6 +106,6 @@ def _marker_style(data: PapersData, j: int) -> tuple[str, str]:
     metric = data.metrics[j]
     if first[j]:
         return METRICS[metric].colour, METRICS[metric].marker
-    taken = {METRICS[m].marker for m, own in zip(data.metrics, first, strict=True) if own}
-    free = [look for look in _MARKER_STYLES if look[1] not in taken]
+    taken = {METRICS[m].marker for m, is_first in zip(data.metrics, first, strict=True) if is_first}
+    free = [style for style in _MARKER_STYLES if style[1] not in taken]
     return free[first[:j].count(False) % len(free)]

@@ -68,11 +68,11 @@ def transfer_data(steps: Sequence[Mapping[str, Any]], total: int) -> dict[str, T
 
 def spread_data(rows: Sequence[Mapping[str, Any]], total: int, part: str = "") -> TTMData:
     """Several seeds as one, from the rows of `core.ttm.seeds.summary`; `part` of a transfer check."""
-    found = [row["parts"][part] if part else row["metrics"] for row in rows]
+    summaries = [row["parts"][part] if part else row["metrics"] for row in rows]
     metrics = {}
     for name in (*METRICS, *GLOBAL):
-        if found and all(name in each for each in found):
-            fields = [[e[name][f] for f in ("mean", "std", "chance")] for e in found]
+        if summaries and all(name in each for each in summaries):
+            fields = [[e[name][f] for f in ("mean", "std", "chance")] for e in summaries]
             mean, std, chance = np.array(fields, dtype=float).T
             metrics[name] = np.column_stack([mean, mean - std, mean + std, chance])
     iteration, nothing = np.array([row["iteration"] for row in rows], dtype=int), np.full(len(rows), np.nan)
@@ -205,16 +205,16 @@ def ttm_compare_figure(runs: Mapping[str, TTMData], metric: str, height: int = 3
 
 def step_margins_figure(step: Mapping[str, Any], height: int = 300) -> go.Figure:
     """The margins after an iteration, right and wrong where truth is known, and the threshold that it used."""
-    found = step["margins"]
-    edges, counts = np.array(found["edges"]), np.array(found["counts"])
-    if found["right"] is not None:
-        right = np.array(found["right"])
-        data = MarginsData(edges, right, counts - right, found["tied"])
+    histogram = step["margins"]
+    edges, counts = np.array(histogram["edges"]), np.array(histogram["counts"])
+    if histogram["right"] is not None:
+        right = np.array(histogram["right"])
+        data = MarginsData(edges, right, counts - right, histogram["tied"])
         return margins_figure(data, step.get("threshold"), height)
     figure = go.Figure()
     figure.add_bar(
         x=(edges[:-1] + edges[1:]) / 2,
-        y=found["counts"],
+        y=histogram["counts"],
         width=np.diff(edges),
         marker_color=COVERAGE_COLOUR,
         hovertemplate="%{y} groups",

@@ -136,15 +136,15 @@ def stability_figure(
     rows : by the name of the images that priors were drawn from. Bars: one standard deviation over draws.
     """
     figure = go.Figure()
-    for (name, found), (colour, dash) in zip(rows.items(), SERIES, strict=False):
-        mean, std = np.array([getattr(row, what) for row in found]).T
+    for (name, stabilities), (colour, dash) in zip(rows.items(), SERIES, strict=False):
+        mean, std = np.array([getattr(row, what) for row in stabilities]).T
         line(
-            figure, [row.size for row in found], mean, name, colour, "%{y:.2f}",
+            figure, [row.size for row in stabilities], mean, name, colour, "%{y:.2f}",
             dash=dash, width=2.4, marker={"size": 8}, error=std,
         )  # fmt: skip
     title = {"value": "TextScore at its best alpha, %", "alpha": "best alpha"}[what]
     layout(figure, height, "images that the prior is sampled from", title)
-    figure.update_xaxes(type="log", tickvals=sorted({row.size for found in rows.values() for row in found}))
+    figure.update_xaxes(type="log", tickvals=sorted({row.size for sizes in rows.values() for row in sizes}))
     return figure.update_yaxes(rangemode="normal")
 
 

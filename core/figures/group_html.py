@@ -50,8 +50,8 @@ class _Cell(NamedTuple):
     @property
     def description(self) -> str:
         """The cell in words."""
-        said = f"image {self.image}, caption {self.caption}: {self.score:.2f}"
-        return said + ", matched" * self.matched + ", a true pair" * self.true
+        pair = f"image {self.image}, caption {self.caption}: {self.score:.2f}"
+        return pair + ", matched" * self.matched + ", a true pair" * self.true
 
 
 def matrix_cells(data: GroupData) -> list[list[_Cell]]:
@@ -167,10 +167,10 @@ def matching_html(
 
 def _model_lines(data: GroupData) -> Iterator[tuple[int, int, str]]:
     """Image, caption and what the line says."""
-    for i, own in enumerate(data.truth):
-        right = data.matching is not None and data.matching[i] == own
+    for i, true_caption in enumerate(data.truth):
+        right = data.matching is not None and data.matching[i] == true_caption
         if not right:
-            yield i, own, "tie"
+            yield i, true_caption, "tie"
         if data.matching is not None:
             yield i, data.matching[i], "right" if right else "wrong"
 
@@ -180,8 +180,8 @@ def _lines_svg(lines: Sequence[tuple[int, int, str]], m: int, k: int) -> str:
     paths = []
     for image, caption, kind in lines:
         y1, y2 = 100 * (image + 0.5) / m, 100 * (caption + 0.5) / k
-        look = f'{_LINES[kind]} vector-effect="non-scaling-stroke"'
-        paths.append(f'<path d="M1 {y1:.2f} C45 {y1:.2f} 55 {y2:.2f} 99 {y2:.2f}" {look}/>')
+        stroke = f'{_LINES[kind]} vector-effect="non-scaling-stroke"'
+        paths.append(f'<path d="M1 {y1:.2f} C45 {y1:.2f} 55 {y2:.2f} 99 {y2:.2f}" {stroke}/>')
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100" preserveAspectRatio="none">'
         f'<g fill="none" stroke-linecap="round">{"".join(paths)}</g></svg>'

@@ -57,11 +57,11 @@ def curve_data(steps: Sequence[Mapping[str, Any]], total: int) -> _CurveData:
     """From the records of a run of kind `adapt` (`core.cola.run.execute`)."""
     fields = ("value", "low", "high", "chance")
     known = [s for s in steps if s["validation"]]
-    found = known[0]["validation"][COLA_MAP] if known else {}
+    first = known[0]["validation"][COLA_MAP] if known else {}
     parts = {
         part: np.array([[s["validation"][COLA_MAP][part][f] for f in fields] for s in steps], dtype=float)
         for part in _PARTS
-        if part in found
+        if part in first
     }
     loss = np.array([np.nan if s["loss"] is None else s["loss"] for s in steps], dtype=float)
     return _CurveData(np.array([s["iteration"] for s in steps], dtype=int), parts, loss, total)
@@ -117,17 +117,17 @@ def strategies_data(rows: pd.DataFrame, fusion: str = "mdetr", mix: str = "multi
     base = rows["strategy"] == "base"
     mine = rows[base | ((rows["fusion"] == fusion) & (rows["mix"] == mix))]
     most = max((mine[mine["strategy"] == name]["seed"].nunique() for name in wanted), default=1)
-    found = _empty(wanted, most)
+    data = _empty(wanted, most)
     for i, (metric, part, _) in enumerate(_COLUMNS):
         for j, name in enumerate(wanted):
-            own = mine[(mine["strategy"] == name) & (mine["metric"] == metric) & (mine["part"] == part)]
-            if not len(own):
+            seeds = mine[(mine["strategy"] == name) & (mine["metric"] == metric) & (mine["part"] == part)]
+            if not len(seeds):
                 continue
             for field, column in zip(_MEANS, ("value", "low", "high", "chance", "ties"), strict=True):
-                getattr(found, field)[i, j] = own[column].mean()
-            found.spread[i, j] = own["value"].std(ddof=1) if len(own) > 1 else np.nan
-            found.seeds[i, j, : len(own)] = own.sort_values("seed")["value"]
-    return found
+                getattr(data, field)[i, j] = seeds[column].mean()
+            data.spread[i, j] = seeds["value"].std(ddof=1) if len(seeds) > 1 else np.nan
+            data.seeds[i, j, : len(seeds)] = seeds.sort_values("seed")["value"]
+    return data
 
 
 _MEANS = ("value", "low", "high", "chance", "ties")
@@ -145,12 +145,12 @@ def _empty(strategies: list[str], seeds: int) -> StrategiesData:
 def paper_data(model: str = "CLIP") -> StrategiesData:
     """The paper's numbers of the same measures, of one base on GQA (Tables 1 and 2a)."""
     table = paper_table(model)
-    found = _empty(["base", *STRATEGIES], 1)
+    data = _empty(["base", *STRATEGIES], 1)
     for i, (metric, part, title) in enumerate(_COLUMNS):
         column = f"GQA, {part}" if metric == COLA_MAP else title
         if column in table:
-            found.value[i] = table[column].to_numpy(dtype=float)
-    return found
+            data.value[i] = table[column].to_numpy(dtype=float)
+    return data
 
 
 def label(strategy: str) -> str:
@@ -189,7 +189,7 @@ def _bars(figure: go.Figure, data: StrategiesData, i: int, x: np.ndarray, width:
     """One measure: its bars, their intervals, and the seeds where there are several."""
     known = ~np.isnan(data.value[i])
     error = None
-    told = "%{y:.1f} %"
+    hover = "%{y:.1f} %"
     if not np.isnan(data.low[i]).all():
         arms = [np.nan_to_num(side) for side in (data.high[i] - data.value[i], data.value[i] - data.low[i])]
         error = {
@@ -199,8 +199,8 @@ def _bars(figure: go.Figure, data: StrategiesData, i: int, x: np.ndarray, width:
             "width": 4,
             "color": OUTCOME_COLOURS["tie"],
         }
-        told += " (%{customdata[0]:.1f}–%{customdata[1]:.1f}), ± %{customdata[2]:.1f} over seeds"
-        told += ", chance %{customdata[3]:.1f}"
+        hover += " (%{customdata[0]:.1f}–%{customdata[1]:.1f}), ± %{customdata[2]:.1f} over seeds"
+        hover += ", chance %{customdata[3]:.1f}"
     figure.add_bar(
         x=x[known],
         y=data.value[i][known],
@@ -211,7 +211,7 @@ def _bars(figure: go.Figure, data: StrategiesData, i: int, x: np.ndarray, width:
         customdata=np.stack(
             [data.low[i], data.high[i], np.nan_to_num(data.spread[i]), data.chance[i]], axis=-1
         )[known],
-        hovertemplate=told,
+        hovertemplate=hover,
     )
     seeds = data.seeds[i]
     if seeds.shape[1] > 1:
@@ -265,14 +265,14 @@ def paper_table(model: str = "CLIP") -> pd.DataFrame:
     """The paper's Tables 1 and 2a for one base: a row per strategy, in percent."""
     rows = []
     for name in ("zero-shot", *(s.row for s in STRATEGIES.values())):
-        found = reference("Cola", model=model, method=name)
+        rows_of_strategy = reference("Cola", model=model, method=name)
         cells: dict[str, Any] = {"strategy": "before" if name == "zero-shot" else name}
         for title, (dataset, subset, metric) in _PAPER.items():
-            hit = found[
-                (found["dataset"] == dataset)
-                & (found["subset"] == subset)
-                & (found["metric"] == metric)
-                & found["table"].isin(["Table 1", "Table 2a"])
+            hit = rows_of_strategy[
+                (rows_of_strategy["dataset"] == dataset)
+                & (rows_of_strategy["subset"] == subset)
+                & (rows_of_strategy["metric"] == metric)
+                & rows_of_strategy["table"].isin(["Table 1", "Table 2a"])
             ]["value"]
             cells[title] = float(hit.iloc[0]) if len(hit) else np.nan
         rows.append(cells)

@@ -9,8 +9,8 @@ from core.metrics.groups import Estimate, description_of
 
 def label_and_meaning(metric: str) -> tuple[str, str]:
     """A metric's label and one sentence on it."""
-    found = description_of(metric)
-    return found.label, found.meaning
+    entry = description_of(metric)
+    return entry.label, entry.meaning
 
 
 def escape_markdown(text: str) -> str:

@@ -62,16 +62,16 @@ _NUMBER = "font-size:.72rem;font-variant-numeric:tabular-nums"
 
 def _word(token: str, seeing: float, blind: float) -> str:
     gain = seeing - blind
-    sign, kind, said = "=", "tie", "the image changes little"
+    sign, kind, effect = "=", "tie", "the image changes little"
     if gain > _NO_CHANGE_NATS:
-        sign, kind, said = "▲", "right", "the image makes it likelier"
+        sign, kind, effect = "▲", "right", "the image makes it likelier"
     elif gain < -_NO_CHANGE_NATS:
-        sign, kind, said = "▼", "wrong", "the image makes it less likely"
+        sign, kind, effect = "▼", "wrong", "the image makes it less likely"
     red, green, blue = (int(OUTCOME_COLOURS[kind][i : i + 2], 16) for i in (1, 3, 5))
     depth = 0.10 + 0.35 * min(abs(gain) / _FULL_COLOUR_NATS, 1.0)
     style = f"{_WORD};background:rgba({red},{green},{blue},{depth:.2f});border-bottom:3px solid {OUTCOME_COLOURS[kind]}"
     text = escape(token.strip()) or "␣"
-    title = f"log P {seeing:.2f} with the image, {blind:.2f} without: {said}"
+    title = f"log P {seeing:.2f} with the image, {blind:.2f} without: {effect}"
     return (
         f'<li style="{style}" title="{title}"><b>{text}</b>'
         f'<span style="{_NUMBER}">{sign} {gain:+.2f}</span>'
