@@ -121,7 +121,7 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
         return
     indices = indices[np.argsort(-np.maximum(a.matches.margin, b.matches.margin)[indices], kind="stable")]
     st.caption(f"{len(indices)} of {len(groups)} groups, largest margin first")
-    grid = st.grid(3, min_column_width=260, border=True)
+    grid = st.grid(2, min_column_width=300, border=True)
     for index in map(int, indices[:PER_PAGE]):
         with grid.cell():
             marks = [
@@ -144,7 +144,7 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, names:
         with column:
             data = evaluation.group(index)
             st.markdown(f"**{escape_markdown(name)}**")
-            ui.draw_group(group, data, size=220)
+            ui.draw_group(group, data)
             st.html(group_html.verdicts_html(data, yes_or_no(data.kinds)))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core import figures
-from core.figures import _style
+from core.figures import _style, retrieval
 from core.matching.groups import Matches
 from core.metrics.groups import GLOBAL, METRICS, Estimate, Outcome, ThresholdCurve, threshold_curve
 
@@ -196,3 +196,11 @@ def test_right_and_wrong_differ_by_more_than_colour():
 
 def test_the_shades_of_a_score_matrix_run_from_light_to_dark():
     assert _style.score_colour(0) == "#e9e7fb" and _style.score_colour(1) == "#2f2880"
+
+
+def test_every_strategy_keeps_its_label_where_there_is_little_room():
+    table = retrieval.paper_data()
+    axis = retrieval.strategies_figure(table).layout.xaxis
+    names = [text.replace("-<br>", "-").replace("<br>", " ") for text in axis.ticktext]
+    assert names[0] == "before" and names[-1] == "MM-Adapter" and len(names) == len(table.strategies)
+    assert axis.tickangle == 0  # Plotly turns labels that touch, and drops the last one

@@ -43,13 +43,13 @@ def enlargeable_image(image: ImageRef, description: str, size: int = _SHOWN) -> 
     )
 
 
-def image_tags(group: Group, size: int = _SHOWN, described: bool = True) -> list[str]:
+def image_tags(group: Group, described: bool = True) -> list[str]:
     """The group's images as markup.
 
     described : whether the alternative text holds the true caption; not where a student is to guess it.
     """
     descriptions = group_html.image_descriptions(group, described)
-    return [enlargeable_image(*each, size) for each in zip(group.images, descriptions, strict=True)]
+    return [enlargeable_image(*each) for each in zip(group.images, descriptions, strict=True)]
 
 
 def draw_group(
@@ -57,10 +57,9 @@ def draw_group(
     data: GroupData,
     revealed: bool = True,
     student: Sequence[int | None] | None = None,
-    size: int = _SHOWN,
 ) -> None:
     """Images, captions and the lines between them."""
-    images = image_tags(group, size, revealed)
+    images = image_tags(group, described=revealed)
     st.html(group_html.matching_html(images, group.captions, data, revealed, student))
 
 

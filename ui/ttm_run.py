@@ -217,7 +217,7 @@ def changed(run: Run, after: Evaluation, change: str, groups: pd.DataFrame) -> N
     count = -(-len(groups) // SHOWN)
     page = st.session_state.get(f"page_{change}", 1)
     start = (min(page, count) - 1) * SHOWN
-    grid = st.grid(3, min_column_width=250, border=True)
+    grid = st.grid(2, min_column_width=300, border=True)
     for index, row in groups.iloc[start : start + SHOWN].iterrows():
         with grid.cell():
             card(run, after, int(str(index)), {str(k): v for k, v in row.items()})
@@ -229,7 +229,7 @@ def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> Non
     groups = run_groups(run.id, run.config)
     group = groups[index]
     if not run.config.get("embeddings"):
-        draw_group(group, after.group(index), size=160)
+        draw_group(group, after.group(index))
     is_global = run.config.get("ttm", {}).get("variant") == "global"
     history = group_history_text(row, len(group.captions) if is_global else None)
     st.caption(f"**{escape_markdown(group.id)}.** {escape_markdown(history)}")

@@ -181,7 +181,9 @@ def strategies_figure(
     layout(figure, height, "", "")
     figure.update_layout(hovermode="closest")
     figure.update_yaxes(ticksuffix=" %")
-    figure.update_xaxes(tickvals=places, ticktext=[label(name) for name in data.strategies], showgrid=False)
+    # Upright and on two lines: turned by Plotly where there is little room, the last one would be dropped.
+    names = [label(name).replace("-", "-<br>").replace(" ", "<br>") for name in data.strategies]
+    figure.update_xaxes(tickvals=places, ticktext=names, tickangle=0, showgrid=False)
     return figure
 
 
