@@ -345,6 +345,6 @@ def page(store: ui.VisitorStore) -> None:
         look()
 
 
-ui.open_page("Retrieval", LEAD, pick=False)
+ui.open_page("Retrieval", LEAD, pick=False, sidebar=st.query_params.get("view", LOOK) == LOOK)
 with ui.show_errors():
     page(ui.VisitorStore())

@@ -59,26 +59,26 @@ def open_page(
     pick: bool = True,
     instead: str = "",
     nearest_model: Callable[[str], NearestModel] | None = None,
+    sidebar: bool = False,
 ) -> Selection | None:
     """Open a page: browser title, look, navigation, heading and, with `pick`, the shared selection.
 
     instead : what the page shows in place of the selection, in one line (an opened run, shipped results); the sidebar
     then shows this line alone, and None is returned. nearest_model : of a page that cannot use every model, as in
-    `ui.selection.pick_selection`.
+    `ui.selection.pick_selection`. sidebar : whether a page without the shared selection fills the sidebar itself.
     """
     name = "Crossmatch" if title == "Crossmatch" else f"{title} · Crossmatch"
     st.set_page_config(page_title=name, page_icon=str(STYLE / "icon.svg"), layout="wide")
     st.html(STYLE / "style.css")
     st.logo(str(STYLE / "logo.svg"), size="large")
-    if pick and not instead:
+    if sidebar or (pick and not instead):
         # The sidebar opens with the page, not later beside what is drawn already.
         st.sidebar.container(key="sidebar-title").html('<h2 class="cm-hidden">Selection</h2>')
     forget_images()
     selected = shared_parameters()
+    # In one line, and in a menu for phones: the style shows one of the two.
     wide = st.container(key="nav", horizontal=True, gap="xxsmall")
-    narrow = st.popover(
-        "Menu", icon=":material/menu:", key="menu"
-    )  # on a phone; the style shows one of the two
+    narrow = st.popover("Menu", icon=":material/menu:", key="menu")
     for place in (wide, narrow):
         for page, (label, icon) in PAGES.items():
             parameters = selected if page in WITH_SELECTION else None
