@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,8 @@ def visit(chromium, server):
         page.set_default_timeout(PATIENCE)
         page.on("console", note)
         page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.goto(server + path)
+        page.server = server
+        page.goto(path if path == "about:blank" else server + path)
         return page
 
     yield start
@@ -280,6 +282,74 @@ def test_a_run_grows_survives_a_reload_stops_and_resumes(visit, gate):
     page.get_by_role("link", name="Runs").click()
     page.get_by_role("heading", name="Runs", exact=True).wait_for()
     page.get_by_test_id("stDataFrame").wait_for()
+    no_error_box(page)
+
+
+SHIFTS = """window.shifted = 0; new PerformanceObserver(list => list.getEntries().forEach(
+    entry => { if (!entry.hadRecentInput) window.shifted += entry.value }
+)).observe({type: 'layout-shift', buffered: true})"""
+BOXES = """selector => [...document.querySelectorAll(selector)].map(e => e.getBoundingClientRect())
+    .map(r => ({width: r.width, left: r.left, top: r.top, bottom: r.bottom}))"""
+
+
+def test_a_group_fits_a_laptop_without_a_jump_and_its_images_open_large(visit):
+    page = visit("about:blank", height=768)
+    page.context.add_init_script(SHIFTS)
+    page.goto(f"{page.server}/Groups?set=scenes/left-right&group={GROUP}")
+    page.locator(".cm-verdicts").wait_for()
+    page.get_by_test_id("stVegaLiteChart").locator("path").first.wait_for()
+    settle(page)
+    assert page.evaluate("shifted") < 0.1
+    images, matrix = (
+        page.evaluate(BOXES, ".cm-zoom img"),
+        page.evaluate(BOXES, "[data-testid=stVegaLiteChart]"),
+    )
+    assert len(images) == 2 and all(box["width"] >= 240 for box in images)
+    assert max(box["bottom"] for box in images + matrix) <= 768
+    levels = page.evaluate(
+        "[...document.querySelectorAll('[data-testid=stMain] :is(h1,h2,h3,h4)')].map(e => +e.tagName[1])"
+    )
+    assert levels[0] == 1 and all(after <= before + 1 for before, after in pairwise(levels))
+    page.locator(".cm-zoom").first.click()
+    page.wait_for_function("document.querySelector('dialog[open] img').naturalWidth === 1000")
+    assert page.locator("dialog[open] p").inner_text().startswith(f"Image A of {GROUP}: ")
+    page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 0
+    no_error_box(page)
+
+
+def test_on_a_phone_the_first_image_is_on_the_first_screen(visit):
+    page = visit("/", width=390, height=844)
+    page.get_by_role("button", name="See the scores of this group").click()
+    page.wait_for_url(re.compile("/Groups"))
+    page.locator(".cm-verdicts").wait_for()
+    assert page.evaluate(BOXES, ".cm-zoom img")[0]["bottom"] < 844
+    page.get_by_role("button", name="Pages").click()
+    page.get_by_role("link", name="Matching").click()
+    page.get_by_role("heading", name="Matching", exact=True).wait_for()
+
+
+def test_lines_scroll_with_their_charts_and_a_bar_opens_its_groups(visit):
+    page = visit("/Matching?set=scenes/left-right&tau=0.3", height=768)
+    page.locator(".st-key-threshold .cm-moving-line").wait_for(state="attached")
+    settle(page)
+
+    def offsets():
+        charts = (page.evaluate(BOXES, f".st-key-{key} {part}") for key in ("margins", "threshold")
+                  for part in (".cm-moving-line", ".nsewdrag"))  # fmt: skip
+        tops = [boxes[0]["top"] for boxes in charts]
+        return tops[0] - tops[1], tops[2] - tops[3]
+
+    assert offsets() == pytest.approx((0, 0), abs=1)
+    page.get_by_test_id("stMain").evaluate("e => e.scrollBy(0, 500)")
+    assert offsets() == pytest.approx((0, 0), abs=1)
+    bar = page.locator(".st-key-margins .bars .point path").nth(1)
+    bar.scroll_into_view_if_needed()
+    bar.hover(force=True)
+    page.mouse.down()
+    page.mouse.up()
+    page.wait_for_url(re.compile(r"/Groups.*verdict=GroupMatch.*margin=.*set=scenes"))
+    page.get_by_text(re.compile(r"of 300 groups · GroupMatch (right|wrong) · margin")).wait_for()
     no_error_box(page)
 
 

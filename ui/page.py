@@ -78,7 +78,7 @@ def open_page(
     selected = shared_parameters()
     # In one line, and in a menu for phones: the style shows one of the two.
     wide = st.container(key="nav", horizontal=True, gap="xxsmall")
-    narrow = st.popover("Menu", icon=":material/menu:", key="menu")
+    narrow = st.popover("Pages", icon=":material/menu:", key="menu")
     for place in (wide, narrow):
         for page, (label, icon) in PAGES.items():
             parameters = selected if page in WITH_SELECTION else None
