@@ -325,7 +325,7 @@ def test_on_a_phone_the_first_image_is_on_the_first_screen(visit):
     page.locator(".cm-verdicts").wait_for()
     assert page.evaluate(BOXES, ".cm-zoom img")[0]["bottom"] < 844
     page.get_by_role("button", name="Pages").click()
-    page.get_by_role("link", name="Matching").click()
+    page.get_by_role("link", name="Matching", exact=True).click()
     page.get_by_role("heading", name="Matching", exact=True).wait_for()
 
 
