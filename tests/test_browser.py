@@ -192,6 +192,26 @@ def test_the_selection_follows_from_page_to_page_even_from_one_that_is_not_done(
     page.wait_for_url(re.compile("Matching.*triples"))
 
 
+def test_the_back_button_goes_one_page_or_group_at_a_time_and_loses_nothing(visit):
+    """Home, a group, Matching: two steps back, and the group is open again; it took four, without the group."""
+    page = visit("/")
+    page.get_by_role("button", name="See the scores of this group").click()
+    page.wait_for_url(re.compile("/Groups.*set=.*group="))
+    page.locator(".cm-verdicts").wait_for()
+    settle(page)
+    there = page.url
+    page.get_by_role("link", name="Matching", exact=True).first.click()
+    page.wait_for_url(re.compile("/Matching.*set="))
+    settle(page)
+    page.go_back()
+    page.locator(".cm-verdicts").wait_for()
+    settle(page)
+    assert page.url == there
+    page.go_back()
+    page.get_by_role("heading", name="Crossmatch", exact=True).wait_for()
+    assert "Groups" not in page.url and "Matching" not in page.url
+
+
 def test_alpha_moves_every_metric_and_the_address_but_not_group_match(visit):
     page = visit("/Debias?set=scenes/attribute-swap&model=builtin/blip-caption")
     figure = page.get_by_role("figure", name=re.compile("alpha", re.I)).first
