@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 import ui
 from core import figures as plots
 from core import papers
 from core.base.public_mode import is_public, shown
-from core.base.text import duration
-from core.datasets.published import CITATIONS
+from core.base.text import counted, duration
 from core.figures.text import escape_markdown
 from core.papers import table_html
 from core.papers.background import is_working, start_table, stop_table
@@ -24,6 +22,7 @@ LEAD = (
     "The papers' numbers, cell by cell, beside yours. Your run counts where data, model and every setting are the "
     "table's; its last iteration is the result."
 )
+NOTE = "The numbers are the papers' own, as printed; assets/papers/results.csv lists each with its table."
 STATES = {
     "done": (":material/check:", "blue", "done"),
     "running": (":material/play_arrow:", "violet", "running"),
@@ -46,56 +45,46 @@ RUN_PAGES = {
 }
 
 
-def choose() -> tuple[str, table_html.TableChoice]:
+def choose(place: Any) -> tuple[str, table_html.TableChoice]:
     """Paper and table."""
-    left, right = st.columns([2, 3])
+    left, right = place
     paper = left.selectbox("Paper", [*table_html.PAPERS, table_html.WORLD], key="paper", bind="query-params")
     tables = table_html.table_choices(paper)
     if st.session_state.get("table", next(iter(tables))) not in tables:
         st.session_state["table"] = next(iter(tables))
     table = right.selectbox("Table", list(tables), key="table", bind="query-params")
-    st.caption(escape_markdown(f"{paper}, {table}: {tables[table].title}"))
     return paper, tables[table]
 
 
 # --- tables that can be run ----------------------------------------------------------------------------------------
 
 
-def runnable(name: str) -> None:
-    """A table of runs: numbers, what is missing, and the way to run the rest."""
+def runnable(name: str, place: Any) -> None:
+    """A table of runs: what can be done now, its numbers beside yours, every line with its next step."""
     seeds = 1
     if any(line.job is not None and line.seeds is None for line in papers.lines(name)):
-        seeds = int(
-            ui.number(st, "Seeds per line", 1, 64, papers.SEEDS, key="seeds", width=160) or papers.SEEDS
-        )
-    else:
-        st.caption("Nothing is trained for these numbers: every line is measured once.")
+        seeds = int(ui.number(place, "Seeds per line", 1, 64, papers.SEEDS, key="seeds") or papers.SEEDS)
     store = ui.VisitorStore()
     busy = under_way(store, name, seeds)
     st.fragment(standing, run_every=3.0 if busy else None)(name, seeds, busy)
     record = papers.table_plan(store, name, seeds).record()
-    needs(record)
-    other = table_html.COUNTERPARTS.get(name)
-    if other:
-        state_of_page = {"paper": table_html.WORLD, "table": other}
-        ui.page_button(
-            "This kind of table on the built-in world",
-            "pages/7_Papers.py",
-            state_of_page,
-            icon=":material/public:",
-        )
-    page = ELSEWHERE.get(name.partition("/")[0])
-    if page is not None:
-        ui.page_button(page[1], page[0], {}, icon=":material/straighten:")
     figures = {"numbers": lambda: plots.papers_figure(plots.papers_data(record))}
     if name.startswith(("ttm/", "world")) and name not in OWN_FIGURES:
-        figures |= shipped_results.section()
-    ui.export_section(f"table-{name.replace('/', '-')}", table_html.plan_frame(record), figures)
+        own_world = name.startswith("world")
+        label = "What the built-in world shows: schedules, thresholds, iterations, gains"
+        with st.container() if own_world else st.expander(label, icon=":material/public:"):
+            figures |= shipped_results.section(heading=own_world)
+    ui.export_section(
+        f"table-{name.replace('/', '-')}",
+        table_html.plan_frame(record),
+        figures,
+        command=f"crossmatch reproduce {name}",
+    )
 
 
 def under_way(store: RunStore, name: str, seeds: int) -> bool:
     return is_working(store, name) or any(
-        s.state == "running" for s in papers.table_plan(store, name, seeds).lines
+        status.state == "running" for status in papers.table_plan(store, name, seeds).lines
     )
 
 
@@ -105,105 +94,122 @@ def standing(name: str, seeds: int, polled: bool) -> None:
         store = ui.VisitorStore()
         if polled != under_way(store, name, seeds):
             st.rerun()
-        found = papers.table_plan(store, name, seeds)
-        record = found.record()
-        actions(store, found, polled)
-        told = "Upper number: the paper's. Lower: yours, mean ± standard deviation over complete seeds."
-        if name.startswith("world"):
-            told = "Upper number: the shipped result. Lower: yours, mean ± standard deviation over complete seeds."
-        st.caption(f"{told} Percent; gains in points or percent. Standard deviation: {found.deviation}.")
+        plan = papers.table_plan(store, name, seeds)
+        record = plan.record()
+        actions(store, plan, polled)
+        measured = any(cell["yours"] is not None for line in record["lines"] for cell in line["cells"])
+        upper = "shipped result" if name.startswith("world") else "paper's number"
+        yours = (
+            "below it yours, mean ± standard deviation over complete seeds"
+            if measured
+            else "yours will follow"
+        )
+        st.caption(
+            f"The {upper}; {yours}. Percent; gains in points or percent. Standard deviation: {plan.deviation}."
+        )
         st.html(table_html.table_html(record))
+        lines(store, plan)
         data = plots.papers_data(record)
-        few = len(data.lines) <= 12 and len(data.results) <= 6
-        with st.expander("As a figure", icon=":material/scatter_plot:", expanded=few):
-            alt = f"Numbers of the table {found.title}, the reference hollow and yours filled, one row per line."
+        with st.expander("As a figure", icon=":material/scatter_plot:"):
+            alt = (
+                f"Numbers of the table {plan.title}, the reference hollow and yours filled, one row per line."
+            )
             ui.chart(plots.papers_figure(data), alt, "papers-figure")
-        lines(store, found)
 
 
-def actions(store: RunStore, found: papers.TablePlan, busy: bool) -> None:
-    """Counts, the time it takes, and run or stop everything."""
-    states = [status.state for status in found.lines]
-    ready = [s for s in found.lines if s.state in ("ready", "stopped")]
+def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
+    """Run or stop everything that can run, and the time it takes; where nothing can, the nearest that does."""
+    states = [status.state for status in plan.lines]
+    ready = [status for status in plan.lines if status.state in ("ready", "stopped")]
     with st.container(horizontal=True, vertical_alignment="center"):
-        for name, (icon, colour, label) in STATES.items():
-            if name in states:
-                st.badge(f"{states.count(name)} {label}", icon=icon, color=colour)  # type: ignore[arg-type]
         if busy and not is_public():
-            stop = lambda: stop_table(store, found.name, found.seeds)  # noqa: E731
+            stop = lambda: stop_table(store, plan.name, plan.seeds)  # noqa: E731
             st.button("Stop", icon=":material/stop:", on_click=runs.run_action, args=(stop,))
-        elif ready and is_public():
-            st.caption(f"{len(ready)} lines can run on your own installation.")
-        elif ready:
-            begin = lambda: start_table(store, found.name, found.seeds)  # noqa: E731
+        elif ready and not is_public():
+            begin = lambda: start_table(store, plan.name, plan.seeds)  # noqa: E731
             label = "Resume what was interrupted" if "stopped" in states else "Run all available lines"
             st.button(
                 label, type="primary", icon=":material/play_arrow:", on_click=runs.run_action, args=(begin,)
             )
-            known = [s.seconds for s in ready if s.seconds is not None]
-            left = f"about {duration(sum(known))} at most" if known else "no time estimate yet"
-            each = "once each" if all(s.wanted == 1 for s in ready) else f"{found.seeds} seeds each"
-            st.caption(f"{len(ready)} lines, {each}: {left}. It continues when you close this page.")
-        elif not busy and "missing" in states:
-            st.caption("No more lines of this table can run yet; what is missing is listed below.")
+        nearest(plan.name, primary=not busy and not ready)
+        for name, (icon, colour, label) in STATES.items():
+            if name in states:
+                st.badge(f"{states.count(name)} {label}", icon=icon, color=colour)  # type: ignore[arg-type]
+    if ready and is_public():
+        st.caption(f"{counted(len(ready), 'line')} can run on your own installation.")
+    elif ready and not busy:
+        times = [status.seconds for status in ready if status.seconds is not None]
+        left = f"about {duration(sum(times))} at most" if times else "no time estimate yet"
+        each = "once each" if all(s.wanted == 1 for s in ready) else f"{counted(plan.seeds, 'seed')} each"
+        st.caption(f"{counted(len(ready), 'line')}, {each}: {left}. It continues when you close this page.")
+    elif not busy and "missing" in states:
+        st.caption(
+            "No more lines of this table can run yet; the plan below says what each of them needs. The same kind of "
+            "measurement runs now on data that are here."
+        )
 
 
-def lines(store: RunStore, found: papers.TablePlan) -> None:
-    """Every line by itself: state, seeds, time, its runs."""
-    with st.expander(f"Plan: {len(found.lines)} lines", icon=":material/checklist:"):
-        rows = []
-        for status in found.lines:
-            known = status.seconds is not None and status.state != "done"
-            rows.append(
-                {
-                    "line": status.line.label,
-                    "state": STATES[status.state][2],
-                    "seeds": f"{len(status.complete)} of {status.wanted}" if status.line.jobs else "–",
-                    "time": f"{duration(status.seconds)} ({status.pace})" if known else "–",
-                    "runs": len(status.runs),
-                }
-            )
-        st.dataframe(pd.DataFrame(rows), hide_index=True, key="plan_lines")
-        one(store, found)
+def nearest(name: str, primary: bool) -> None:
+    """The same kind of numbers on data that are here."""
+    kind = "primary" if primary else "secondary"
+    other, page = table_html.COUNTERPARTS.get(name), ELSEWHERE.get(name.partition("/")[0])
+    if other:
+        state = {"paper": table_html.WORLD, "table": other}
+        label = "This kind of table on the built-in world"
+        ui.page_button(label, "pages/7_Papers.py", state, icon=":material/public:", type=kind)
+    if page is not None:
+        ui.page_button(page[1], page[0], {}, icon=":material/straighten:")
 
 
-def one(store: RunStore, found: papers.TablePlan) -> None:
-    """Start a single line, or open one of its runs."""
-    names = [status.line.label for status in found.lines]
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        label = st.selectbox("Line", names, key="line", width=380)
-        status = next(s for s in found.lines if s.line.label == label)
-        if status.state in ("ready", "stopped") and not is_public():
-            begin = lambda: papers.start_line(store, status)  # noqa: E731
-            st.button("Run this line", icon=":material/play_arrow:", on_click=runs.run_action, args=(begin,))
-        if status.runs:
-            newest = store.get(next(iter(status.runs)))
-            page, state = RUN_PAGES.get(newest.kind, ("pages/9_Runs.py", {}))
-            # Only the page of test-time matching shows the seeds of a group as one.
-            name = newest.config.get("group") if page == runs.TTM_PAGE else None
-            key = "run" if newest.kind in RUN_PAGES else "runs"
-            ui.page_button(
-                "Open its runs", page, {**state, key: name or newest.id}, icon=":material/open_in_full:"
-            )
+def lines(store: RunStore, plan: papers.TablePlan) -> None:
+    """Every line by itself: state, seeds, time, and one button with its next step."""
+    needs = table_html.missing_resources(plan.record())
+    with st.expander(
+        f"Plan: {counted(len(plan.lines), 'line')}, each with its next step", icon=":material/checklist:"
+    ):
+        for i, status in enumerate(plan.lines):
+            what, state, seeds, step = st.columns([4, 3, 3, 3], vertical_alignment="center")
+            icon, colour, label = STATES[status.state]
+            what.markdown(f"**{escape_markdown(status.line.label)}**")
+            state.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
+            if status.line.jobs:
+                timed = status.seconds is not None and status.state != "done"
+                time = f", {duration(status.seconds)} ({status.pace})" if timed else ""
+                seeds.caption(
+                    escape_markdown(f"{len(status.complete)} of {counted(status.wanted, 'seed')}{time}")
+                )
+            with step:
+                next_step(store, status, needs, f"line-{i}")
 
 
-def needs(record: Mapping[str, Any]) -> None:
-    """Data and weights that are not here, each with the exact next step."""
-    found = table_html.missing_resources(record)
-    if not found:
-        return
-    st.header("What is missing", anchor=False)
-    grid = st.grid(2, min_column_width=380, border=True)
-    for item in found:
-        with grid.cell():
-            lines = f"{item.lines} line{'s' if item.lines > 1 else ''}"
-            st.markdown(f"**{escape_markdown(item.what)}**, needed by {lines}")
-            if item.step.removeprefix("run ") not in item.commands:
-                st.caption(escape_markdown(shown(item.step)))
-            for command in item.commands:
-                st.code(shown(command), language="bash", wrap_lines=True)
-    left = "Once data and weights are available, `crossmatch reproduce` or the button above runs the rest."
-    st.caption(left)
+def next_step(
+    store: RunStore, status: papers.LineStatus, needs: Sequence[table_html.MissingResource], key: str
+) -> None:
+    """One button: open its runs, run it, or what it needs."""
+    if status.state in ("ready", "stopped") and not is_public():
+        begin = lambda: papers.start_line(store, status)  # noqa: E731
+        st.button("Run", key=key, icon=":material/play_arrow:", on_click=runs.run_action, args=(begin,))
+    elif status.state == "missing":
+        with st.popover("What to do", icon=":material/download:", key=key):
+            for text in status.missing:
+                resource(next(item for item in needs if item.what == text.partition(": ")[0]))
+    elif status.runs:
+        newest = store.get(next(iter(status.runs)))
+        page, state = RUN_PAGES.get(newest.kind, ("pages/9_Runs.py", {}))
+        # Only the page of test-time matching shows the seeds of a group as one.
+        name = newest.config.get("group") if page == runs.TTM_PAGE else None
+        parameter = "run" if newest.kind in RUN_PAGES else "runs"
+        state = {**state, parameter: name or newest.id}
+        ui.page_button("Open its runs", page, state, icon=":material/open_in_full:", key=key)
+
+
+def resource(item: table_html.MissingResource) -> None:
+    """Data or weights that are not here, with the exact next step."""
+    st.markdown(f"**{escape_markdown(item.what)}**, needed by {counted(item.lines, 'line')} of this table")
+    if item.step.removeprefix("run ") not in item.commands:
+        st.caption(escape_markdown(shown(item.step)))
+    for command in item.commands:
+        st.code(shown(command), language="bash", wrap_lines=True)
 
 
 # --- tables of other kinds -----------------------------------------------------------------------------------------
@@ -228,24 +234,17 @@ def printed(paper: str, table: str) -> None:
             with st.expander(f"{name}: {'available' if not found.startswith('needs') else 'not available'}"):
                 st.caption(escape_markdown(shown(found)))
                 st.code(f"crossmatch evaluate --benchmark {name} --model MODEL", language="bash")
-    ui.export_section(f"{paper}-{table}".replace(" ", "-"), frame, {})
-
-
-def cite(paper: str) -> None:
-    with st.expander("Source, licence, citation", icon=":material/format_quote:"):
-        st.text(
-            "The numbers are the papers' own, as printed; assets/papers/results.csv lists each with its table."
-        )
-        for name in dict.fromkeys((paper if paper in CITATIONS else "TTM", "Winoground")):
-            st.text(CITATIONS[name])
+    ui.export_section(f"{paper}-{table}".replace(" ", "-"), frame, papers=(paper,))
 
 
 ui.open_page("Papers", LEAD, pick=False)
 with ui.show_errors():
-    picked, chosen = choose()
-    short = table_html.PAPERS.get(picked, "TTM")
+    first, second, third = st.columns([3, 4, 2])
+    paper, chosen = choose((first, second))
+    st.caption(escape_markdown(f"{paper}, {st.session_state['table']}: {chosen.title}"))
+    short = table_html.PAPERS.get(paper, "TTM")
     if chosen.key in papers.TABLES:
-        runnable(chosen.key)
+        runnable(chosen.key, third)
     else:
         printed(short, chosen.key)
-    cite(short)
+    ui.cite(None, (short, "Winoground"), NOTE)

@@ -47,9 +47,7 @@ def test_a_link_opens_a_table_and_one_that_does_not_exist_falls_back(app):
 def test_your_runs_stand_below_the_shipped_numbers(app, monkeypatch):
     line = lines("world/iterations")[0]
     test = app(PAPERS, paper=table_html.WORLD, table="Iterations", seeds="1")
-    assert "not" not in html(test) and html(test).count("cm-none") == sum(
-        len(each.cells) for each in lines("world/iterations")
-    )
+    assert "not" not in html(test) and "cm-none" not in html(test)
     small = line.job.written()
     store = RunStore()
     run = store.create("ttm", "mine", small)
@@ -62,7 +60,7 @@ def test_your_runs_stand_below_the_shipped_numbers(app, monkeypatch):
         )
     store.conclude(run.id, attempt, "finished")
     test = app(PAPERS, paper=table_html.WORLD, table="Iterations", seeds="1")
-    assert ">66.00</b>" in html(test) and "1 done" in text(test)
+    assert ">66.00</b>" in html(test) and "1 done" in text(test) and "cm-none" in html(test)
 
 
 def test_what_can_run_is_started_once_and_stopped(app, monkeypatch):
@@ -88,8 +86,8 @@ def test_one_line_can_be_run_by_itself(app, monkeypatch):
     launched = []
     monkeypatch.setattr(engine, "launch", lambda store, run_id: launched.append(run_id) or store.get(run_id))
     test = app(PAPERS, paper=table_html.WORLD, table="Schedules", seeds="2")
-    fine(test.selectbox(key="line").set_value("scenes/left-right, cosine").run())
-    fine(button(test, "Run this line").click().run())
+    place = [line.label for line in lines("world/schedules")].index("scenes/left-right, cosine")
+    fine(test.button(key=f"line-{place}").click().run())
     found = [RunStore().get(run_id) for run_id in launched]
     assert [(r.config["ttm"]["schedule"], r.config["ttm"]["seed"]) for r in found] == [
         ("cosine", 0),
@@ -101,13 +99,14 @@ def test_in_public_mode_nobody_starts_a_table(app, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
     test = app(PAPERS, paper=table_html.WORLD, table="Oracle")
     assert not [b for b in test.button if b.label.startswith("Run")]
+    assert "2 lines can run on your own installation" in text(test)
 
 
 @pytest.mark.parametrize("table", ["Table 1", "Table 2"])
 def test_a_visitor_reads_what_is_missing_and_no_folder_of_the_server(app, monkeypatch, table):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
     test = app(PAPERS, table=table)
-    assert "What is missing" in plain(test) and any("hf download" in c.value for c in test.code)
+    assert "data of winoground" in plain(test) and any("hf download" in c.value for c in test.code)
     assert os.environ["CROSSMATCH_HOME"] not in plain(test) + "".join(c.value for c in test.code)
 
 

@@ -19,7 +19,7 @@ class _ShippedFigure(NamedTuple):
     """One question: its figure, the figure in words, and what to see in it."""
 
     figure: Callable[[pd.DataFrame, str], tuple[go.Figure, str]]
-    told: str
+    caption: str
     by_set: bool  # measured on several sets, one at a time
 
 
@@ -40,8 +40,8 @@ def _iterations(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
 
 def _ends(data: ablations.FinalResultsData) -> tuple[go.Figure, str]:
     values = data.metrics[GROUP_MATCH][:, 0]
-    told = ", ".join(f"{x:g}: {y:.1f} %" for x, y in zip(data.x, values, strict=True))
-    return ablations.ends_figure(data), f"GroupMatch by {data.label}: {told}."
+    values_text = ", ".join(f"{x:g}: {y:.1f} %" for x, y in zip(data.x, values, strict=True))
+    return ablations.ends_figure(data), f"GroupMatch by {data.label}: {values_text}."
 
 
 def _gains(kind: str, metric: str) -> Callable[[pd.DataFrame, str], tuple[go.Figure, str]]:
@@ -130,9 +130,10 @@ def _drawn(name: str, where: str) -> tuple[go.Figure, str]:
     return VIEWS[name].figure(_table(), where)
 
 
-def section() -> dict[str, Any]:
-    """One figure at a time; returns it by name, to take away."""
-    st.header("On the built-in world", anchor=False)
+def section(heading: bool = True) -> dict[str, Any]:
+    """One figure at a time; returns it by name, for the export."""
+    if heading:
+        st.header("On the built-in world", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.segmented_control(
             "Shipped results",
@@ -147,7 +148,7 @@ def section() -> dict[str, Any]:
         if view.by_set:
             where = st.selectbox("Set", _sets() or [where], key="world_set", bind="query-params", width=240)
     st.caption(
-        f"{view.told} Bands and bars: one standard deviation over seeds. The last iteration is the result."
+        f"{view.caption} Bands and bars: one standard deviation over seeds. The last iteration is the result."
     )
     figure, alt = _drawn(name or "Schedules", where)
     chart(figure, alt, "world-figure")

@@ -77,13 +77,16 @@ def _heading(cell: Mapping[str, Any]) -> str:
 
 
 def table_html(plan: Mapping[str, Any]) -> str:
-    """`core.papers.TablePlan.record()` as markup: in every cell the paper's (or the shipped) number, and
-    yours below."""
+    """`core.papers.TablePlan.record()` as markup: in every cell the paper's (or the shipped) number, and yours below as
+    soon as there are any."""
+    measured = any(cell["yours"] is not None for line in plan["lines"] for cell in line["cells"])
     heads = list(dict.fromkeys(_heading(cell) for line in plan["lines"] for cell in line["cells"]))
     rows = []
     for line in plan["lines"]:
         own = {_heading(cell): cell for cell in line["cells"]}
-        cells = "".join(f"<td>{_cell_html(own[head]) if head in own else ''}</td>" for head in heads)
+        cells = "".join(
+            f"<td>{_cell_html(own[head], measured) if head in own else ''}</td>" for head in heads
+        )
         rows.append(f'<tr><th scope="row">{escape(line["line"])}</th>{cells}</tr>')
     top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
     return (
@@ -92,12 +95,12 @@ def table_html(plan: Mapping[str, Any]) -> str:
     )
 
 
-def _cell_html(cell: Mapping[str, Any]) -> str:
+def _cell_html(cell: Mapping[str, Any], measured: bool) -> str:
     upper = "" if cell["paper"] is None else f"<span>{number(cell['paper'], cell['paper_std'])}</span>"
     if cell["shipped"] is not None:
         told = f"measured over {cell['shipped_seeds']} seeds, shipped"
         upper += f'<span title="{told}">{number(cell["shipped"], cell["shipped_std"])}</span>'
-    yours = '<b class="cm-none">–</b>'
+    yours = '<b class="cm-none">–</b>' if measured else ""
     if cell["yours"] is not None:
         seeds = f"{cell['seeds']} seed{'s' if cell['seeds'] > 1 else ''}"
         yours = f'<b title="{seeds}">{number(cell["yours"], cell["yours_std"])}</b>'
