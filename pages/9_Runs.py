@@ -124,8 +124,10 @@ def _values(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> list[dict[s
 
 
 COLUMNS = {
-    "result": st.column_config.TextColumn("result (last iteration)", width="medium"),
-    "curve": st.column_config.LineChartColumn("curve, 0 to 100 %", width="small", y_min=0, y_max=100),
+    "result": st.column_config.TextColumn("result (last iteration)", width=330),
+    "curve": st.column_config.LineChartColumn(
+        "curve", width="small", y_min=0, y_max=100, help="The result after every iteration, from 0 to 100 %."
+    ),
     "started": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm"),
 }
 

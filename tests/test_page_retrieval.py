@@ -175,7 +175,7 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
     test = app(PAGE, view="strategies")
     own = test.dataframe[0].value.set_index("strategy")
     assert own.loc["MM-Adapter", "Cola mAP, all"] == "31.0 ± 1.0 (29.0–34.0)"
-    assert own.loc["MM-Adapter", "Cola mAP, all: paper"] == "46.8"  # [Cola] Table 1, CLIP on GQA
+    assert own.loc["MM-Adapter, in the paper", "Cola mAP, all"] == "46.8"  # [Cola] Table 1, CLIP on GQA
     assert own.loc["chance", "Cola mAP, all"] == "16.0" and own.loc["MM-Adapter", "seeds"] == "3"
     assert len(test.get("plotly_chart")) == 2  # ours and the paper's
     assert "+2.0 (-1.0 to +5.0)" in test.dataframe[1].value.to_string()
@@ -309,3 +309,8 @@ def test_a_trained_strategy_is_adapted_further_from_the_page_of_test_time_matchi
     made = RunStore().list("ttm")[0]
     records = [item.record for item in jobs.adaptation({**made.config, "device": "cpu"}).execute()]
     assert len(records) == 2 and records[1]["n_groups"] == 12
+
+
+def test_a_link_to_a_strategy_that_is_gone_says_so_in_one_line(app):
+    test = app(PAGE, view="train", run="20260101-000000000-0123456789abcdef")
+    assert "There is no run" in text(test) and button(test, "Start the run")

@@ -236,16 +236,20 @@ def _level(data: StrategiesData, measure: int) -> float:
 
 
 def strategies_table(data: StrategiesData, paper: StrategiesData | None = None) -> pd.DataFrame:
-    """The same as text: mean ± deviation over seeds with the interval; the paper's number beside; chance last."""
+    """The same as text: mean ± deviation over seeds with the interval; the paper's numbers in the row below; chance
+    last."""
     rows = []
     for j, name in enumerate(data.strategies):
-        cells: dict[str, Any] = {"strategy": label(name)}
-        for i, measure in enumerate(data.measures):
-            cells[measure] = _accuracy(data, i, j)
-            if paper is not None and not np.isnan(paper.value[i]).all():
-                at = paper.strategies.index(name)
-                cells[f"{measure}: paper"] = _number(paper.value[i, at])
-        rows.append({**cells, "seeds": str(int((~np.isnan(data.seeds[0, j])).sum()))})
+        values = {measure: _accuracy(data, i, j) for i, measure in enumerate(data.measures)}
+        rows.append(
+            {"strategy": label(name), **values, "seeds": str(int((~np.isnan(data.seeds[0, j])).sum()))}
+        )
+        if paper is not None:
+            printed = paper.value[:, paper.strategies.index(name)]
+            numbers = {
+                m: "" if np.isnan(v) else f"{v:.1f}" for m, v in zip(paper.measures, printed, strict=True)
+            }
+            rows.append({"strategy": f"{label(name)}, in the paper", **numbers})
     levels = {m: _number(_level(data, i)) for i, m in enumerate(data.measures)}
     return pd.DataFrame([*rows, {"strategy": "chance", **levels}]).fillna("")
 
