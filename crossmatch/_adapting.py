@@ -93,8 +93,8 @@ def run_ttm(
         coverage_first, coverage_last : shares of the groups that they should select, in (0, 1].
         threshold_mode : "absolute", or "relative" (global): keep the top 1 - tau of the pairs.
         epochs, lr, lr_restart, lr_final, weight_decay, betas, batch, augmentation ("none", "resize-crop", "jitter"),
-            keep_optimizer, clip_norm, precision ("float32", "bfloat16"), parameters, micro_batch, lora_rank,
-            lora_alpha, lora_targets, seed : of the training in an iteration.
+            crop_factor, keep_optimizer, clip_norm, precision ("float32", "bfloat16"), parameters, micro_batch,
+            lora_rank, lora_alpha, lora_targets, seed : of the training in an iteration.
 
     Returns
     -------

@@ -319,7 +319,9 @@ def test_a_table_is_worked_through_by_a_process_of_its_own_once(store, monkeypat
 
 def test_stopping_a_table_stops_its_runs_and_launches_no_more(store, monkeypatch):
     nudged = []
-    monkeypatch.setattr(background.processes.ProcessIdentity, "terminate", nudged.append)
+    monkeypatch.setattr(
+        background.processes.ProcessIdentity, "terminate", lambda process: nudged.append(process)
+    )
     path = store.root / "tables" / "world-schedules.json"
     path.parent.mkdir()
     path.write_text('{"pid": 1, "created": 0.0, "host": "h"}')
