@@ -206,7 +206,10 @@ def test_a_file_is_uploaded_once_and_selected_on_the_other_pages(app, file):
     test = app(DATA, way="Scores or embeddings")
     test.get("file_uploader")[0].upload("new.csv", content)
     fine(test.run())
-    assert "300 groups of 2×2" in text(test)
+    assert "300 groups of 2×2" in text(test) and test.selectbox(key="set").value == "upload/new.csv"
+    test.get("file_uploader")[0].upload("newer.csv", content)
+    assert fine(test.run()).selectbox(key="set").value == "upload/newer.csv"
+    fine(test.selectbox(key="set").set_value("upload/new.csv").run())
     fine(button(test, "Matching: metrics, thresholds, tags").click().run())
     assert "new.csv (your file)" in plain(test)
     fine(test.switch_page(GROUPS).run())
