@@ -58,14 +58,19 @@ def nearest_captioner(model: str) -> NearestModel:
 
 
 def captioner(selection: Selection) -> str:
-    """The selected model, which gives log P(t | image)."""
+    """The selected model, or where it gives no log P(t | image) the built-in captioner.
+
+    A link names its model once more after `nearest_captioner` has replaced it, so that one run of the page may see it.
+    """
     kind = KINDS[scorer_kind(model_source(selection.model))]
-    if not (kind.log_prob and kind.reads_image):
+    if kind.log_prob and kind.reads_image:
+        return selection.model
+    if CAPTIONER not in scorer_names():
         raise InputError(
             f"{selection.model} gives the score “{kind.label}”, not log P(t | image), and no captioner is built in: "
             "choose one, such as Salesforce/blip-image-captioning-base."
         )
-    return selection.model
+    return CAPTIONER
 
 
 def captioner_state() -> dict[str, str]:
