@@ -265,7 +265,9 @@ _GLOBAL: dict[str, Any] = {
 PRESETS: dict[str, _Preset] = {
     "default": _Preset("any", "any", TTMConfig(), "[TTM] C.1; 20 % of the groups at first, all at the end"),
     "simplematch": _Preset("any", "any", SimpleMatchConfig(), "[TTM] section 3.1"),
-    "builtin": _Preset("scenes/*", "builtin/clip", _BUILTIN, "prototype runs on fresh scenes"),
+    "builtin": _Preset(
+        "scenes/*", "builtin/clip", _BUILTIN, "chosen by trial runs on newly generated scenes"
+    ),
     "builtin/global": _Preset(
         "scenes/*@global", "builtin/clip", _BUILTIN.updated(_GLOBAL), "[TTM] 3.2.1, on pairs"
     ),
