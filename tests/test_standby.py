@@ -14,7 +14,7 @@ from gates import VARIABLE, Gate, until
 from core.base import limits
 from core.runs import standby
 from core.runs.engine import launch, prepare
-from core.runs.standby import StandbyWorker
+from core.runs.standby import _StandbyWorker
 from core.runs.store import RunStore
 
 TESTS = Path(__file__).resolve().parent
@@ -34,7 +34,7 @@ def store(tmp_path, monkeypatch):
 
 @pytest.fixture
 def worker(store):
-    with standby.standby_worker(StandbyWorker(COUNTING)) as worker:
+    with standby.standby_worker(_StandbyWorker(COUNTING)) as worker:
         yield worker
 
 
@@ -81,7 +81,7 @@ def test_a_worker_that_has_died_or_is_of_another_module_is_handed_nothing(store,
 
 
 def test_it_ends_when_nobody_asks_for_it_any_more(store):
-    worker = StandbyWorker(COUNTING, idle_seconds=0.2)
+    worker = _StandbyWorker(COUNTING, idle_seconds=0.2)
     worker.prepare()
     process = psutil.Process(worker.pid)
     until(lambda: worker.pid is None and not process.is_running())
@@ -89,8 +89,8 @@ def test_it_ends_when_nobody_asks_for_it_any_more(store):
 
 PREPARE = f"""
 import os
-from core.runs.standby import StandbyWorker
-worker = StandbyWorker({COUNTING!r})
+from core.runs.standby import _StandbyWorker
+worker = _StandbyWorker({COUNTING!r})
 worker.prepare()
 print(worker.pid, flush=True)
 os.kill(os.getpid(), 9)

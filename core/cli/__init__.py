@@ -16,7 +16,7 @@ from core.cli._given_options import App
 __all__ = ["COMMANDS", "app", "main"]
 
 
-class Command(NamedTuple):
+class _Command(NamedTuple):
     """Where a command is defined, and its line in `crossmatch --help`."""
 
     module: str  # of core.cli
@@ -25,117 +25,117 @@ class Command(NamedTuple):
     example: str = ""
 
 
-COMMANDS: dict[str, Command] = {
-    "evaluate": Command(
+COMMANDS: dict[str, _Command] = {
+    "evaluate": _Command(
         "evaluate",
         "evaluate",
         "Measure scores, embeddings or a model on a benchmark.",
         "evaluate --embeddings clip.npz --shape 2x2 --json",
     ),
-    "compare": Command(
+    "compare": _Command(
         "compare",
         "compare",
         "Two models, two files, or a file and a model on the same groups: every metric, and the difference paired.",
         "compare builtin/clip builtin/siglip --benchmark scenes/left-right",
     ),
-    "simplematch": Command(
+    "simplematch": _Command(
         "adapt",
         "simplematch",
         "Fit a model once to the matchings that it induces; its metrics before and after. No label is used.",
         "simplematch --embeddings clip.npz --shape 2x2 --json",
     ),
-    "ttm": Command(
+    "ttm": _Command(
         "adapt",
         "ttm",
         "Adapt a model to a benchmark by test-time matching; one line per iteration, 0 being the unadapted model.",
         "ttm --benchmark scenes/left-right --model builtin/clip --seed 0 --json",
     ),
-    "alpha": Command(
+    "alpha": _Command(
         "alpha",
         "alpha",
         "Remove a language prior from a captioner's scores: every metric at alpha 0, at 1, at its best, and validated.",
         "alpha --benchmark scenes/swap --model builtin/blip-caption --prior train --json",
     ),
-    "recall": Command(
+    "recall": _Command(
         "recall",
         "recall",
         "R@1, R@5 and R@10 both ways, with any number of captions per image; accuracy where captions name classes.",
         "recall --benchmark coco --model builtin/siglip --json",
     ),
-    "blind": Command(
+    "blind": _Command(
         "alpha",
         "blind",
         "How far a model gets on a benchmark without seeing any image.",
         "blind --benchmark scenes/word-order --model builtin/blind-lm",
     ),
-    "adapt": Command(
+    "adapt": _Command(
         "cola",
         "adapt",
         "Adapt a model by one of Cola's strategies; test queries before and after, one line per epoch.",
         "adapt --strategy mm-adapter --model builtin/clip --json",
     ),
-    "cost": Command(
+    "cost": _Command(
         "cola",
         "cost",
         "What an adaptation costs: an adapted model and its base on sets it was not adapted on, with paired intervals.",
         "cost run/20261121-101500000-abcdef --json",
     ),
-    "reproduce": Command(
+    "reproduce": _Command(
         "tables",
         "reproduce",
         "A paper's table cell by cell: its numbers and yours, what is missing, and how long the rest will take.",
         "reproduce ttm/1",
     ),
-    "sweep": Command(
+    "sweep": _Command(
         "sweep",
         "sweep",
         "Models x benchmarks x seeds x settings; finished cells are never repeated, interrupted ones resume.",
         "sweep study.yaml --on ray --address auto --watch",
     ),
-    "pretrain": Command(
+    "pretrain": _Command(
         "listings",
         "pretrain",
         "Train a built-in model on the built-in world, as the shipped one was.",
         "pretrain clip --out clip-again --seed 0",
     ),
-    "list": Command(
+    "list": _Command(
         "listings",
         "list_command",
         "Available models, benchmarks, metrics, presets, tables or shifts: one line each, or everything about one.",
         "list benchmarks --json",
     ),
-    "add": Command(
+    "add": _Command(
         "data",
         "add",
         "Check your own images and captions row by row and make them a benchmark, mine/NAME.",
         "add my-photos --name kitchen",
     ),
-    "remove": Command("data", "remove", "Delete a set of your own and its images.", "remove mine/kitchen"),
-    "fetch": Command(
+    "remove": _Command("data", "remove", "Delete a set of your own and its images.", "remove mine/kitchen"),
+    "fetch": _Command(
         "data",
         "fetch",
         "Download a public benchmark: resumable, verified, no code of it is run; manual steps are listed.",
         "fetch sugarcrepe",
     ),
-    "report": Command(
+    "report": _Command(
         "report",
         "report",
         "Models on benchmarks as one HTML file that opens without network: metrics, charts, tags, groups, sources.",
         "report --model builtin/clip --benchmark scenes/left-right --out report.html",
     ),
-    "doctor": Command(
+    "doctor": _Command(
         "doctor",
         "doctor",
         "What this machine has and lacks: device, memory, caches, data, extras. Works offline; changes nothing.",
         "doctor --json",
     ),
-    "cache": Command("doctor", "cache_app", "The cache of scores: show, clear."),
-    "export": Command(
+    "cache": _Command("doctor", "cache_app", "The cache of scores: show, clear."),
+    "export": _Command(
         "export",
         "export_app",
         "Export groups, scores, matchings, metrics, curves, a run, a figure, rows of the papers' tables.",
     ),
-    "runs": Command(
+    "runs": _Command(
         "runs",
         "runs_app",
         "Background runs: list, show, seeds, explain, stop, resume, delete, export, push, import.",
@@ -146,7 +146,7 @@ COMMANDS: dict[str, Command] = {
 class Deferred(TyperCommand):
     """A command in the list of commands; its file is imported when more than its line is needed."""
 
-    def __init__(self, name: str, entry: Command) -> None:
+    def __init__(self, name: str, entry: _Command) -> None:
         super().__init__(name, help=entry.help)
         self.entry = entry
 

@@ -104,15 +104,15 @@ def _run(job: StrategyRun, save: Path | None, as_json: bool) -> None:
         if as_json:
             show_json(last.record)
         else:
-            print(format_epoch(last.record), flush=True)
+            print(_format_epoch(last.record), flush=True)
     if save is not None and last is not None and last.model is not None:
         last.model.save(save)
         print_note(f"wrote the adapted model to {save}")
     if not as_json and first is not None and last is not None:
-        print(format_tests(first["test"], last.record["test"]))
+        print(_format_tests(first["test"], last.record["test"]))
 
 
-def format_epoch(record: Mapping[str, Any]) -> str:
+def _format_epoch(record: Mapping[str, Any]) -> str:
     """One line of text for an epoch."""
     parts = [f"epoch {record['iteration']:>2}"]
     if record["loss"] is not None:
@@ -126,7 +126,7 @@ def format_epoch(record: Mapping[str, Any]) -> str:
     return "  ".join([*parts, f"{record['seconds']:.1f} s"])
 
 
-def format_tests(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+def _format_tests(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """Test results before and after as an aligned table."""
     head = f"{'metric':<22}{'part':<14}{'before':>24}{'after':>24}{'chance':>8}"
     lines = [f"{head}{'queries':>9}{'skipped':>9}{'ties':>6}"]

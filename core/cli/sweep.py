@@ -68,7 +68,7 @@ def sweep(
     if as_json:
         show_json({"name": plan.name, "progress": progress._asdict(), "cells": _rows(cells)})
     else:
-        print(f"{plan.name}: {format_progress(progress)}\n\n{format_table(summary_table(cells))}")
+        print(f"{plan.name}: {_format_progress(progress)}\n\n{_format_table(summary_table(cells))}")
         for row in _rows(cells[cells["error"].notna()]):
             print(f"\n{row['run']}  {row['model']} on {row['benchmark']}: {row['error']}")
     if not table and progress.finished < progress.cells:
@@ -113,7 +113,7 @@ class _Ticker:
 
 
 def _ticker(store: RunStore, plan: SweepPlan) -> _Ticker:
-    return _Ticker(lambda: print_note(format_progress(progress_of(store, plan))), _EVERY)
+    return _Ticker(lambda: print_note(_format_progress(progress_of(store, plan))), _EVERY)
 
 
 class _live_table:
@@ -130,7 +130,7 @@ class _live_table:
         from rich.text import Text
 
         table = summary_table(cells_table(self.store, self.plan))
-        return Text(f"{format_progress(progress_of(self.store, self.plan))}\n\n{format_table(table)}")
+        return Text(f"{_format_progress(progress_of(self.store, self.plan))}\n\n{_format_table(table)}")
 
     def __enter__(self) -> _Ticker:
         self.live.__enter__()
@@ -148,7 +148,7 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     return json.loads(table.to_json(orient="records"))
 
 
-def format_progress(found: SweepProgress) -> str:
+def _format_progress(found: SweepProgress) -> str:
     """One line of text: cells, share of the work, time left."""
     parts = [f"{found.share:.0%}", f"{found.finished} of {found.cells} cells done", f"{found.live} running"]
     if found.failed:
@@ -158,7 +158,7 @@ def format_progress(found: SweepProgress) -> str:
     return ", ".join(parts)
 
 
-def format_table(table: pd.DataFrame) -> str:
+def _format_table(table: pd.DataFrame) -> str:
     """One line per model, benchmark and setting: state, seeds, and the main metrics with interval and chance."""
     lines = []
     for row in _rows(table):

@@ -52,7 +52,7 @@ def missing_data(benchmark: str, trains: bool = False) -> tuple[str, ...]:
     return tuple(f"data of {name}: {state.removeprefix(_NEEDS)}" for name, state in needs.items())
 
 
-def count_of(job: RunDescription) -> int | None:
+def _count_of(job: RunDescription) -> int | None:
     """Groups (images) that a job is about; None where that is not known before its data are read."""
     entry = datasets.benchmark_entry(job.benchmark)
     if entry is not None:
@@ -69,7 +69,7 @@ def _count(benchmark: str, split: str) -> int:
 def expected_time(store: RunStore, job: RunDescription, seeds: int) -> tuple[float | None, str]:
     """Seconds that so many seeds of a job will take, and where that is known from; None where nothing says."""
     if isinstance(job, AdaptationRun):
-        count = count_of(job)
+        count = _count_of(job)
         seconds, pace = expected_seconds(store, job, count) if count else (None, "")
     else:
         seconds, pace = _time_of_similar_run(store, job)
@@ -116,4 +116,4 @@ def _work(job: RunDescription) -> float | None:
     """What a run's time is proportional to."""
     if isinstance(job, StrategyRun):
         return job.settings.epochs * job.settings.steps * job.settings.batch
-    return count_of(job)
+    return _count_of(job)

@@ -29,7 +29,7 @@ COUNTERPARTS = {
 }
 
 
-class MissingResource(NamedTuple):
+class _MissingResource(NamedTuple):
     """Something that is not here: what, the next step in words, and the commands in it."""
 
     what: str
@@ -96,19 +96,19 @@ def table_html(plan: Mapping[str, Any]) -> str:
 
 
 def _cell_html(cell: Mapping[str, Any], measured: bool) -> str:
-    upper = "" if cell["paper"] is None else f"<span>{number(cell['paper'], cell['paper_std'])}</span>"
+    upper = "" if cell["paper"] is None else f"<span>{_number(cell['paper'], cell['paper_std'])}</span>"
     if cell["shipped"] is not None:
         told = f"measured over {cell['shipped_seeds']} seeds, shipped"
-        upper += f'<span title="{told}">{number(cell["shipped"], cell["shipped_std"])}</span>'
+        upper += f'<span title="{told}">{_number(cell["shipped"], cell["shipped_std"])}</span>'
     yours = '<b class="cm-none">–</b>' if measured else ""
     if cell["yours"] is not None:
         seeds = f"{cell['seeds']} seed{'s' if cell['seeds'] > 1 else ''}"
-        yours = f'<b title="{seeds}">{number(cell["yours"], cell["yours_std"])}</b>'
+        yours = f'<b title="{seeds}">{_number(cell["yours"], cell["yours_std"])}</b>'
     note = f' title="{escape(cell["note"], quote=True)}"' if cell["note"] else ""
     return f"<div{note}>{upper}{yours}</div>"
 
 
-def number(mean: float, std: float | None) -> str:
+def _number(mean: float, std: float | None) -> str:
     """`72.50 ± 0.64`, as the papers print it."""
     return f"{mean:.2f}" + ("" if std is None else f" ± {std:.2f}")
 
@@ -123,7 +123,7 @@ def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def missing_resources(plan: Mapping[str, Any]) -> list[MissingResource]:
+def missing_resources(plan: Mapping[str, Any]) -> list[_MissingResource]:
     """What the table's lines wait for, each once, with the commands that bring it."""
     found: dict[str, list[str]] = {}
     for line in plan["lines"]:
@@ -133,10 +133,10 @@ def missing_resources(plan: Mapping[str, Any]) -> list[MissingResource]:
     return [_missing(what, steps) for what, steps in found.items()]
 
 
-def _missing(what: str, steps: list[str]) -> MissingResource:
+def _missing(what: str, steps: list[str]) -> _MissingResource:
     told = "; ".join(dict.fromkeys(steps))
     commands = tuple(dict.fromkeys(re.findall(r"`([^`]+)`", told)))
-    return MissingResource(what, told.replace("`", ""), commands, len(steps))
+    return _MissingResource(what, told.replace("`", ""), commands, len(steps))
 
 
 def paper_frame(paper: str, table: str) -> pd.DataFrame:
@@ -147,7 +147,7 @@ def paper_frame(paper: str, table: str) -> pd.DataFrame:
     rows, told = reference(paper, table), table_notes(paper, table)
 
     def printed(row: pd.Series) -> str:
-        text = number(row["value"], None if pd.isna(row["std"]) else row["std"])
+        text = _number(row["value"], None if pd.isna(row["std"]) else row["std"])
         if round(row["value"], 2) != row["value"]:  # an alpha of 0.855
             text = f"{row['value']:g}" + ("" if pd.isna(row["std"]) else f" ± {row['std']:g}")
         return f"{text} [{told.index(row['note']) + 1}]" if row["note"] else text

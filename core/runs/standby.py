@@ -24,7 +24,7 @@ _IDLE_SECONDS = 300.0
 _LEAST_MEMORY = {False: 2 << 30, True: 3 << 30}  # bytes that must be left, by public mode
 
 
-class StandbyWorker:
+class _StandbyWorker:
     """At most one waiting process of `module --standby`; safe from any thread."""
 
     def __init__(self, module: str = "core.worker", idle_seconds: float = _IDLE_SECONDS) -> None:
@@ -91,13 +91,13 @@ class StandbyWorker:
             self._timer = None
 
 
-_servers: list[StandbyWorker] = []  # of this process: one while a server runs
+_servers: list[_StandbyWorker] = []  # of this process: one while a server runs
 
 
 @contextmanager
-def standby_worker(worker: StandbyWorker | None = None) -> Iterator[StandbyWorker]:
+def standby_worker(worker: _StandbyWorker | None = None) -> Iterator[_StandbyWorker]:
     """While a server runs: `prepare` and `hand_over` below use its worker."""
-    own = worker or StandbyWorker()
+    own = worker or _StandbyWorker()
     _servers.append(own)
     try:
         yield own

@@ -77,7 +77,7 @@ _Seeds = Annotated[tuple[Seed, ...], Strict(False), BeforeValidator(_counted), A
 _Amount = Annotated[float, Field(ge=0)]
 
 
-class SweepFile(Settings):
+class _SweepFile(Settings):
     """The keys that a sweep's file may have, whatever its kind."""
 
     kind: str = EvaluationRun.kind
@@ -104,14 +104,14 @@ class SweepFile(Settings):
         return {"split": self.split, "groups": self.groups, "device": self.device}
 
 
-class _EvaluationFile(SweepFile):
+class _EvaluationFile(_SweepFile):
     shard: Count = SHARD  # groups that are scored at a time
 
     def describe(self, benchmark: str, model: str, settings: Mapping[str, Any], seed: int) -> RunDescription:
         return EvaluationRun.of(benchmark, model, **self._source(), shard=self.shard)
 
 
-class _SimpleMatchFile(SweepFile):
+class _SimpleMatchFile(_SweepFile):
     seeds: _Seeds = (0,)  # a count, or a list
     # Each with an optional label.
     settings: Annotated[tuple[dict[str, Any], ...], Strict(False), BeforeValidator(_listed)] = ({},)
@@ -150,7 +150,7 @@ class _TTMFile(_SimpleMatchFile):
     oracle: bool = False
 
 
-FILES: dict[str, type[SweepFile]] = {
+FILES: dict[str, type[_SweepFile]] = {
     "evaluate": _EvaluationFile,
     "ttm": _TTMFile,
     "simplematch": _SimpleMatchFile,
@@ -216,7 +216,7 @@ def plan_of(content: Mapping[str, Any], where: str, name: str) -> SweepPlan:
         raise InputError(f"{where} (kind {kind}): {error}") from None
 
 
-def _plan(file: SweepFile, given: Mapping[str, Any], name: str) -> SweepPlan:
+def _plan(file: _SweepFile, given: Mapping[str, Any], name: str) -> SweepPlan:
     variants, seeds, title = file.variants(), getattr(file, "seeds", (0,)), file.name or name
     _check_count(len(file.models) * len(file.benchmarks) * len(variants) * len(seeds))
     cells: dict[str, SweepCell] = {}
