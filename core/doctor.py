@@ -22,8 +22,8 @@ import psutil
 from core import datasets
 from core.base import paths
 from core.base.errors import InputError
+from core.base.paths import data_roots
 from core.datasets import user_sets
-from core.datasets.file_reading import data_roots
 from core.exchange.figures import browser
 from core.scorers.plugins import plugins
 

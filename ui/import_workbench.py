@@ -18,7 +18,6 @@ from core.exchange import importing
 from core.exchange.columns import ColumnMapping, guess_columns
 from core.exchange.importing import (
     Staged,
-    answer_text,
     open_manifest,
     save_upload,
     table_choices,
@@ -26,6 +25,7 @@ from core.exchange.importing import (
 )
 from core.figures import group_html
 from core.figures.text import escape_markdown
+from core.groups import Group, image_name
 from ui.images import image_tags
 from ui.loaders import load_groups
 from ui.selection import benchmarks, page_button
@@ -213,7 +213,7 @@ def show_preview(staged: Staged) -> None:
     for i, group in enumerate(groups):
         with columns[i % 2].container(border=True):
             st.caption(escape_markdown(group.id))
-            marks = [("right", answer_text(group))]
+            marks = [("right", _answer_text(group))]
             st.html(group_html.card_html(image_tags(group), group.captions, marks))
 
 
@@ -263,3 +263,8 @@ def clear_caches() -> None:
     with suppress(AttributeError):  # in tests without a running app
         benchmarks.clear()
         load_groups.clear()
+
+
+def _answer_text(group: Group) -> str:
+    """Which caption the user says belongs to which image: `A–2, B–1`."""
+    return ", ".join(f"{image_name(i)}–{j + 1}" for i, j in enumerate(group.truth or ()))

@@ -36,3 +36,9 @@ def home() -> Path:
     """The user's data folder: `$CROSSMATCH_HOME`, else the platform's usual place."""
     chosen = os.environ.get("CROSSMATCH_HOME")
     return Path(chosen) if chosen else Path(platformdirs.user_data_dir("crossmatch", appauthor=False))
+
+
+def data_roots() -> list[Path]:
+    """Folders that hold data sets, one folder each: `$CROSSMATCH_DATA`, then `data` in the user's own folder."""
+    chosen = os.environ.get("CROSSMATCH_DATA")
+    return [*([Path(chosen).expanduser()] if chosen else []), home() / "data"]

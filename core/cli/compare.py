@@ -9,9 +9,9 @@ import typer
 
 from core.base.errors import InputError
 from core.cli import options
+from core.cli._evaluation import load_evaluation
 from core.cli._given_options import refuse_unused
 from core.cli._output import format_metrics, print_note, show_json, writing
-from core.cli.evaluate import load_evaluation
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from core.metrics.paired import comparison_table, differences, in_order_of

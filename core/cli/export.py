@@ -15,9 +15,9 @@ from core.base.errors import InputError, unknown_name
 from core.base.files import storage_errors, write_bytes
 from core.base.tables import write_table
 from core.cli import options
+from core.cli._evaluation import check_slices, load_evaluation
 from core.cli._given_options import App, refuse_unused, was_given
 from core.cli._output import ProgressPrinter, print_note
-from core.cli.evaluate import check_slices, load_evaluation
 from core.datasets.score_files import write_scores
 from core.exchange.figures import write_figure
 from core.exchange.frames import curves_frame, matchings_frame, metrics_frame

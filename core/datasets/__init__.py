@@ -1,7 +1,7 @@
 """Benchmarks by name. One file per source; what a source needs is looked for when it is asked for, never downloaded.
 
 Data of `sugarcrepe/swap_obj` are looked for in the folder `sugarcrepe` of `$CROSSMATCH_DATA`, then of the user's data
-folder (`core.datasets.file_reading.data_roots`); any other folder can be named. `core/datasets/downloads.py` fetches
+folder (`core.base.paths.data_roots`); any other folder can be named. `core/datasets/downloads.py` fetches
 what is public.
 """
 

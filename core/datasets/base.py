@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from core.base.errors import InputError, unknown_name
+from core.base.paths import data_roots
 from core.datasets.downloads import next_step, sources
-from core.datasets.file_reading import data_roots, find_file
+from core.datasets.file_reading import find_file
 from core.datasets.published import CITATIONS
 from core.datasets.sets import GraphSet, RetrievalSet
 from core.groups import GroupSet

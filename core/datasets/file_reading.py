@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from core.base.errors import InputError
-from core.base.paths import home, is_file
+from core.base.paths import data_roots, is_file
 from core.base.tables import open_table, parse_json, read_bytes
 from core.datasets._images import CroppedImage, ParquetImage
 from core.groups import FileImage, ImageRef
-
-_VARIABLE = "CROSSMATCH_DATA"
-
-
-def data_roots() -> list[Path]:
-    """Folders that hold data sets, one folder each: `$CROSSMATCH_DATA`, then `data` in the user's own folder."""
-    chosen = os.environ.get(_VARIABLE)
-    return [*([Path(chosen).expanduser()] if chosen else []), home() / "data"]
 
 
 def _candidate_folders(folder: Path, where: str) -> list[Path]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from core import datasets
 from core.base.errors import InputError, unknown_name
+from core.base.paths import data_roots
 from core.datasets.downloads import Hub, Progress, fetch, next_step, sources
-from core.datasets.file_reading import data_roots
 from core.exchange.import_hub import hub_request
 
 

@@ -37,7 +37,7 @@ from core.datasets.downloads import unpack
 from core.exchange._import_images import ImageStore
 from core.exchange._import_rows import DraftGroup, Problem, RowReader
 from core.exchange.columns import ColumnMapping, guess_columns
-from core.groups import Group, GroupSet, image_name
+from core.groups import GroupSet
 
 MAX_UPLOAD = 2 << 30  # bytes of an archive, and of what it unpacks to
 MAX_FILES = 100_000
@@ -213,11 +213,6 @@ class _StagingFolder:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def answer_text(group: Group) -> str:
-    """Which caption the user says belongs to which image: `A–2, B–1`."""
-    return ", ".join(f"{image_name(i)}–{j + 1}" for i, j in enumerate(group.truth or ()))
 
 
 # --- which table
