@@ -38,7 +38,6 @@ PRELOADED = (
     "core.runs.checkpoints",
     "core.ttm.run",
     "core.ttm.loop",
-    "core.ttm.simplematch",
     "core.scorers.contrastive",
     "transformers.models.clip.modeling_clip",
     "transformers.models.siglip.modeling_siglip",

@@ -14,7 +14,7 @@ from core.metrics.groups import oracle_mask
 from core.runs.models import origin
 from core.scorers.base import Scorer, Trainable
 from core.scorers.embedding import EmbeddingModel
-from core.ttm import loop, simplematch
+from core.ttm import loop
 from core.ttm.defaults import configured
 from crossmatch._scoring import load_scorer
 
@@ -178,7 +178,7 @@ def simple_match(
     """
     trainable = _trainable(model)
     config = _configured("simplematch", trainable, groups, preset, settings)
-    return simplematch.simple_match(trainable, groups.blind(), config, pool=pool, progress=progress)
+    return loop.simple_match(trainable, groups.blind(), config, pool=pool, progress=progress)
 
 
 def _trainable(model: str | Scorer) -> Trainable:

@@ -11,7 +11,7 @@ from core.metrics import groups as metrics
 from core.scorers.embedding import EmbeddingModel
 from core.scoring.load import load_scorer
 from core.ttm.config import PRESETS, SimpleMatchConfig
-from core.ttm.simplematch import simple_match
+from core.ttm.loop import simple_match
 
 FAST = SimpleMatchConfig(lr=0.01, rounds=6)
 

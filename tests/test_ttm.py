@@ -16,9 +16,8 @@ from core.metrics import groups as metrics
 from core.scorers.embedding import EmbeddingModel
 from core.scoring.load import load_scorer
 from core.ttm.config import SimpleMatchConfig, TTMConfig, thresholds
-from core.ttm.loop import run_ttm
+from core.ttm.loop import run_ttm, simple_match
 from core.ttm.records import divergence
-from core.ttm.simplematch import simple_match
 
 # A setting under which TTM works on `world`: 2x2 GroupMatch from about 84 to 100.
 GOOD = TTMConfig(lr=0.03, epochs=10, iterations=5, coverage_first=0.3)

@@ -10,7 +10,6 @@ import typer
 
 from core import datasets
 from core.base.errors import InputError
-from core.cli._evaluation import check_slices, load_evaluation
 from core.cli._given_options import refuse_unused
 from core.cli._output import print_note
 from core.datasets.embeddings import parse_shape, read_embeddings

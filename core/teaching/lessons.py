@@ -73,7 +73,7 @@ def simplematch_transfer(
     holds for all of them; both parts are then scored by the same maps. Seconds on a CPU. Sources: [TTM] 3.1,
     METHODS 3 (b) and (d).
     """
-    from core.ttm.simplematch import simple_match  # torch
+    from core.ttm.loop import simple_match  # torch
 
     pool = adapted_pool(groups, share, seed)
     config = SimpleMatchConfig(lr=3e-4, seed=seed)  # the preset "simplematch/embeddings"

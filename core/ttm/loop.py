@@ -1,14 +1,15 @@
-"""Test-time matching: adapt a model to the matchings that it induces itself, right or wrong.
+"""Test-time matching and SimpleMatch: adapt a model to the matchings that it induces itself, right or wrong.
 
-What is scored, labelled and selected is in `_pseudolabels.py`. SimpleMatch, on the same engine, is in `simplematch.py`.
-Sources: [TTM] sections 3.1, 3.2, 3.2.1, Algorithm 1, C.1 (METHODS 3).
+What is scored, labelled and selected is in `_pseudolabels.py`; nothing here needs to know which matchings are right.
+Sources: [TTM] sections 3.1, 3.2, 3.2.1, Algorithm 1, B.2 for m < k, C.1 (METHODS 3).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import nan
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ from core.ttm._pseudolabels import (
     select,
 )
 from core.ttm._train import FitReport, TrainingStopped, batch_size, fit, generator_for
-from core.ttm.config import TrainConfig, TTMConfig, thresholds
+from core.ttm.config import SimpleMatchConfig, TrainConfig, TTMConfig, thresholds
 
 _Selector = Callable[[Matches], np.ndarray]
 Progress = Callable[[float, str], None]
@@ -117,7 +118,7 @@ class TTMStep:
 _TRAINED = ("loss", "lr", "gradient_norm", "gradient_norm_max")
 
 
-class TrainingRound(NamedTuple):
+class _TrainingRound(NamedTuple):
     """What one iteration is to train on."""
 
     iteration: int
@@ -129,10 +130,10 @@ class TrainingRound(NamedTuple):
     empty: str  # the note where none was
 
 
-class Adaptation:
+class _Adaptation:
     """The adapted copy of the model and what it last scored; one `iterate` per iteration.
 
-    What the algorithms share: `run_ttm` and `simple_match` only decide what each `TrainingRound` trains on.
+    What the algorithms share: `run_ttm` and `simple_match` only decide what each `_TrainingRound` trains on.
     """
 
     def __init__(
@@ -167,10 +168,12 @@ class Adaptation:
         """The step before adaptation."""
         nothing = np.zeros_like(self.seen.usable)
         return self._step(
-            TrainingRound(0, taus, None, self.seen.labels, nothing, nothing.size, ""), None, self.seen.seconds
+            _TrainingRound(0, taus, None, self.seen.labels, nothing, nothing.size, ""),
+            None,
+            self.seen.seconds,
         )
 
-    def iterate(self, plan: TrainingRound, stop: Stop | None, progress: Progress | None) -> TTMStep | None:
+    def iterate(self, plan: _TrainingRound, stop: Stop | None, progress: Progress | None) -> TTMStep | None:
         """Train on the plan's pseudo-labels and score once; None if stopped, the model then as it was before."""
         self.started = perf_counter()
 
@@ -193,7 +196,7 @@ class Adaptation:
         tell(1.0, "done")
         return self._step(plan, report, report.seconds_in_model + self.seen.seconds)
 
-    def _train(self, plan: TrainingRound, stop: Stop | None, progress: Progress) -> FitReport | None:
+    def _train(self, plan: _TrainingRound, stop: Stop | None, progress: Progress) -> FitReport | None:
         module = self.model.module
         # A stop may come in the middle: the last step's model and optimizer must then still be what it reported.
         before = None if stop is None else _snapshot(module)
@@ -224,7 +227,7 @@ class Adaptation:
         joined = m if is_global(self.config) else 1
         return batch_size(pool // joined, self.config.units(m)) * joined
 
-    def _step(self, plan: TrainingRound, report: FitReport | None, seconds_in_model: float) -> TTMStep:
+    def _step(self, plan: _TrainingRound, report: FitReport | None, seconds_in_model: float) -> TTMStep:
         seen, chosen = self.seen, plan.selected
         fitted = None
         if report is not None and chosen.ndim == 1:
@@ -321,7 +324,7 @@ def run_ttm(
         raise InputError(
             "A selector or pool chooses groups, the global variant has none; set variant to 'group'."
         )
-    run = Adaptation(model, groups, config, config.iterations, resume)
+    run = _Adaptation(model, groups, config, config.iterations, resume)
     allowed = run.pool(pool)
     taus = thresholds(config, run.seen.confidence[allowed]) if resume is None else resume.thresholds
     if resume is None:
@@ -333,10 +336,48 @@ def run_ttm(
         else:
             chosen, empty = seen.usable & selector(seen.matches), "The selector chose no group"
         threshold = tau if selector is None else None
-        plan = TrainingRound(
+        plan = _TrainingRound(
             iteration, taus, threshold, seen.labels, chosen & allowed, int(allowed.sum()), empty
         )
         step = None if stop is not None and stop() else run.iterate(plan, stop, progress)
         if step is None:
             return
         yield step
+
+
+def simple_match(
+    model: Trainable,
+    groups: GroupSet,
+    config: SimpleMatchConfig,
+    *,
+    pool: np.ndarray | None = None,
+    resume: TTMState | None = None,
+    stop: Stop | None = None,
+    progress: Progress | None = None,
+) -> Iterator[TTMStep]:
+    """SimpleMatch as a generator: induce the matchings once and overfit to all of them that are not tied.
+
+    Step 0 is the model before; every further step is a round of `config.epochs` epochs, until
+    `SimpleMatchConfig.is_over`; the last one is the result. `TTMStep.fitted`: the share of the pseudo-labels that pass
+    GroupScore's strict test. `pool`, `resume`, `stop` and `progress` as in `run_ttm`.
+    """
+    run, none = _Adaptation(model, groups, config, config.rounds, resume), np.zeros(0)
+    allowed = run.pool(pool)
+    if resume is None:
+        run.kept = {"labels": run.seen.labels, "history": none}
+        yield run.first(none)
+    # Tied groups are labelled -1, and never trained on.
+    labels, shares = run.kept["labels"], run.kept["history"].tolist()
+    chosen = (labels[:, 0] >= 0) & allowed
+    while not config.is_over(shares):
+        if stop is not None and stop():
+            return
+        plan = _TrainingRound(
+            len(shares) + 1, none, None, labels, chosen, int(allowed.sum()), "Every group is tied"
+        )
+        step = run.iterate(plan, stop, progress)
+        if step is None:
+            return
+        shares.append(nan if step.fitted is None else step.fitted)
+        run.kept = {**step.kept, "history": np.array(shares)}
+        yield replace(step, kept=run.kept)

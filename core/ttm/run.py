@@ -284,7 +284,7 @@ class SimpleMatchRun(AdaptationRun):
     def _steps(
         self, model: Trainable, groups: GroupSet, truth: np.ndarray | None, common: dict[str, Any]
     ) -> Iterator[TTMStep]:
-        from core.ttm.simplematch import simple_match  # torch
+        from core.ttm.loop import simple_match  # torch
 
         return simple_match(model, groups, self.settings, **common)
 
