@@ -152,12 +152,12 @@ def test_each_image_is_encoded_once_and_each_null_image_once_per_prior(make, ima
 
 
 def test_released_blip_captioners_continue_the_prompt_of_their_training(make, images, monkeypatch):
-    from core.scorers import generative
+    from core.scorers import _generative
 
     words = load(make, "blip-caption").tokenizer
-    monkeypatch.setattr(generative, "BLIP_VOCABULARY", len(words))
-    monkeypatch.setattr(generative, "BLIP_PROMPT", "a cube of")
-    scorer = generative.load("blip", str(make("blip-caption")), "cpu")
+    monkeypatch.setattr(_generative, "BLIP_VOCABULARY", len(words))
+    monkeypatch.setattr(_generative, "BLIP_PROMPT", "a cube of")
+    scorer = _generative.load("blip", str(make("blip-caption")), "cpu")
     ids = words("a cube of a red ball", return_tensors="pt")["input_ids"]
     ids[:, 0] = scorer.config.text_config.bos_token_id
     labels = ids.clone()
@@ -272,10 +272,10 @@ def test_a_model_says_by_itself_what_it_scores(make):
 
 def test_a_model_that_does_not_fit_is_refused_before_it_is_loaded(make, monkeypatch):
     monkeypatch.setattr(devices.psutil, "virtual_memory", lambda: SimpleNamespace(available=100_000))
-    from core.scorers import generative
+    from core.scorers import _generative
 
     with pytest.raises(InputError, match=r"The model big needs about 0\.0 GB of memory"):
-        generative.load("big", str(make("blip-caption")), "cpu")
+        _generative.load("big", str(make("blip-caption")), "cpu")
 
 
 def test_memory_is_estimated_from_the_headers_of_the_weights(make, monkeypatch):

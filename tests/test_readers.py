@@ -32,7 +32,7 @@ from benchmarks.safety.samples import (
 )
 from core import datasets
 from core.base.errors import InputError
-from core.datasets import base, file_reading
+from core.datasets import _file_reading, base
 from core.datasets.published import CITATIONS, UNITS, load_results
 from core.groups import Group, GroupSet
 
@@ -513,7 +513,7 @@ def test_reading_a_cell_too_few_is_told(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a,b\n1,2\n3\n")
     with pytest.raises(InputError, match="row 3 has 1 cells, the header 2"):
-        file_reading.read_rows(path, ("a", "b"))
+        _file_reading.read_rows(path, ("a", "b"))
 
 
 def test_a_new_benchmark_needs_a_reader_and_a_line_alone(tmp_path, monkeypatch):
@@ -521,8 +521,8 @@ def test_a_new_benchmark_needs_a_reader_and_a_line_alone(tmp_path, monkeypatch):
     from core.exchange.fetch import fetch_benchmark
 
     def read_pairs(folder: Path, split: str, images: bool) -> GroupSet:
-        image = file_reading.ImageFolder(folder, "images", images)
-        rows = file_reading.read_rows(folder / "pairs.csv", ("name", "right", "wrong"))
+        image = _file_reading.ImageFolder(folder, "images", images)
+        rows = _file_reading.read_rows(folder / "pairs.csv", ("name", "right", "wrong"))
         groups = (Group(r["name"], (image(r["name"]),), (r["right"], r["wrong"]), (0,)) for r in rows)
         return GroupSet("newcomer", tuple(groups))
 

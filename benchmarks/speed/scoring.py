@@ -17,9 +17,9 @@ import torch
 from benchmarks.speed.overhead import counted
 from benchmarks.speed.sized import JPEG, PNG, clip_b32, on_disk
 from core.datasets import load
+from core.scorers._generative import BlipCaptioner
 from core.scorers._input_loading import prefetch
 from core.scorers.contrastive import ContrastiveModel
-from core.scorers.generative import BlipCaptioner
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 

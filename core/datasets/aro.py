@@ -16,8 +16,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from core.datasets.base import Benchmark
-from core.datasets.file_reading import (
+from core.datasets._file_reading import (
     ImageFolder,
     caption,
     find_file,
@@ -26,6 +25,7 @@ from core.datasets.file_reading import (
     read_rows,
     require,
 )
+from core.datasets.base import Benchmark
 from core.groups import Group, GroupSet
 
 _GENOME = "images | gqa:images"

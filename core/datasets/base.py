@@ -10,8 +10,8 @@ from typing import Any
 
 from core.base.errors import InputError, unknown_name
 from core.base.paths import data_roots
+from core.datasets._file_reading import find_file
 from core.datasets.downloads import next_step, sources
-from core.datasets.file_reading import find_file
 from core.datasets.published import CITATIONS
 from core.datasets.sets import GraphSet, RetrievalSet
 from core.groups import GroupSet
@@ -35,7 +35,7 @@ class Benchmark:
     read: _Read
     layout: tuple[
         str, ...
-    ]  # what the folder must hold; `|` and `name:path` as in core.datasets.file_reading._candidate_folders
+    ]  # what the folder must hold; `|` and `name:path` as in core.datasets._file_reading._candidate_folders
     shape: tuple[int, int] | None = None  # (m, k) of every group; None where it varies
     counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # split -> right numbers of items
     queries: int | None = None  # of a retrieval set, where published

@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from core.datasets._file_reading import ImageFolder, caption, find_file, find_layout, read_json, require
 from core.datasets.base import RETRIEVAL, Benchmark
-from core.datasets.file_reading import ImageFolder, caption, find_file, find_layout, read_json, require
 from core.datasets.sets import RetrievalSet
 
 _SPLITS = {"test": "test", "validation": "val"}

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from core.datasets._file_reading import ImageFolder, find_layout, read_json, require
 from core.datasets.base import graph_benchmark
-from core.datasets.file_reading import ImageFolder, find_layout, read_json, require
 from core.datasets.sets import GraphSet, Relation, SceneGraph, SceneObject
 
 _CLEVR_SPLITS = {"validation": "val", "train": "train"}

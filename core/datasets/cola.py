@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from core.datasets._file_reading import ImageFolder, caption, find_layout, read_json, require
 from core.datasets.base import RETRIEVAL, Benchmark
-from core.datasets.file_reading import ImageFolder, caption, find_layout, read_json, require
 from core.datasets.sets import RetrievalSet
 from core.groups import Group, GroupSet
 

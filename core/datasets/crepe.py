@@ -13,8 +13,8 @@ import ast
 from functools import partial
 from pathlib import Path
 
+from core.datasets._file_reading import ImageFolder, find_layout, read_rows, require
 from core.datasets.base import Benchmark
-from core.datasets.file_reading import ImageFolder, find_layout, read_rows, require
 from core.groups import Group, GroupSet
 
 _COMPLEXITIES = range(4, 13)

@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from core.datasets._file_reading import ImageFolder, caption, find_layout, read_json, read_rows, require
 from core.datasets._images import ArrayImage
 from core.datasets.base import Benchmark
-from core.datasets.file_reading import ImageFolder, caption, find_layout, read_json, read_rows, require
 from core.groups import Group, GroupSet, ImageRef
 
 # First part of an image's path -> its source, as EqBen-Mini's results are grouped.

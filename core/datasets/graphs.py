@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from core.datasets._file_reading import ImageFolder, find_file, find_layout, read_json, require
 from core.datasets.base import graph_benchmark
-from core.datasets.file_reading import ImageFolder, find_file, find_layout, read_json, require
 from core.datasets.sets import GraphSet, Relation, SceneGraph, SceneObject
 
 _GQA_FILES = {"validation": "val_sceneGraphs.json", "train": "train_sceneGraphs.json"}

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from core.base.errors import InputError
+from core.datasets._file_reading import find_layout, read_json, require
 from core.datasets.base import RETRIEVAL, Benchmark
-from core.datasets.file_reading import find_layout, read_json, require
 from core.datasets.sets import RetrievalSet
 from core.groups import FileImage
 

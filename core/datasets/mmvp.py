@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from core.datasets._file_reading import ImageFolder, find_layout, read_rows, require
 from core.datasets.base import Benchmark
-from core.datasets.file_reading import ImageFolder, find_layout, read_rows, require
 from core.groups import Group, GroupSet
 
 _FILE, _IMAGES = "Questions.csv", "MLLM_VLM Images"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from core.datasets._file_reading import ImageFolder, caption, find_layout, read_json, require
 from core.datasets.base import Benchmark
-from core.datasets.file_reading import ImageFolder, caption, find_layout, read_json, require
 from core.groups import Group, GroupSet
 
 # Subset -> number of groups in upstream's file, its title.

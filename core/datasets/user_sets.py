@@ -19,8 +19,8 @@ from typing import Any
 from core.base import files
 from core.base.errors import InputError, unknown_name
 from core.base.paths import home
+from core.datasets._file_reading import find_layout, require
 from core.datasets.base import GROUPS
-from core.datasets.file_reading import find_layout, require
 from core.groups import FileImage, Group, GroupSet
 
 GROUPS_FILE, FACTS_FILE, IMAGES = "groups.jsonl", "set.json", "images"

@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from core.datasets._file_reading import ImageFolder, caption, find_layout, read_json, require
 from core.datasets.base import Benchmark
-from core.datasets.file_reading import ImageFolder, caption, find_layout, read_json, require
 from core.groups import Group, GroupSet
 
 _ATTRIBUTES = ("action", "color", "material", "size", "state")

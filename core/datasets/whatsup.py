@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from core.datasets._file_reading import ImageFolder, caption, find_layout, read_json, require
 from core.datasets.base import Benchmark
-from core.datasets.file_reading import ImageFolder, caption, find_layout, read_json, require
 from core.groups import Group, GroupSet, ImageRef
 
 _RELATIONS = ("on", "under", "left_of", "right_of", "in-front_of", "behind")

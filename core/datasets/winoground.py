@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from core.datasets.base import Benchmark
-from core.datasets.file_reading import (
+from core.datasets._file_reading import (
     ImageFolder,
     caption,
     find_file,
@@ -21,6 +20,7 @@ from core.datasets.file_reading import (
     read_rows,
     require,
 )
+from core.datasets.base import Benchmark
 from core.groups import Group, GroupSet
 
 _TAGS = (

@@ -47,7 +47,7 @@ class TokenView(NamedTuple):
 def token_view(scorer: Any, image: ImageRef, caption: str, count: int = 3) -> TokenView:
     """The tokens of a caption with one image, and with `count` null images instead.
 
-    scorer : a captioner or a blind language model (`core.scorers.generative.CaptionScorer`).
+    scorer : a captioner or a blind language model (`core.scorers._generative.CaptionScorer`).
     """
     with_image, without = scorer.token_log_probs(image, caption), scorer.blind_token_log_probs(caption, count)
     return TokenView(

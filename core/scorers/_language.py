@@ -17,10 +17,10 @@ import torch
 from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers._decoding import Prefix, TokenLogProbs, read_prefix, seq2seq_log_probs, text_log_probs
+from core.scorers._generative import CaptionScorer
 from core.scorers._pairwise import ImageInput
 from core.scorers._pretrained import ModelParts, load_parts
 from core.scorers.base import ScoredRows, by_block, used_inputs
-from core.scorers.generative import CaptionScorer
 from core.scorers.hub import locate
 from core.scorers.model_folder import read_config
 from core.scorers.null_images import NullImage

@@ -20,13 +20,13 @@ from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers import _huggingface
 from core.scorers._cropping import processor_cropping
+from core.scorers._generative import BLIP_VOCABULARY
 from core.scorers._huggingface import blip_caption_embeddings, blip_contrast
 from core.scorers._input_loading import Vision, prepare
 from core.scorers._pairwise import ImageInput, PairScorer
 from core.scorers._pretrained import ModelParts, load_parts, save_parts
 from core.scorers._similarity import cosines
 from core.scorers.base import Prepared, ScoredRows, Scorer, Trainable, by_block, collect, used_inputs
-from core.scorers.generative import BLIP_VOCABULARY
 from core.scorers.hub import locate
 from core.scorers.model_folder import read_config
 

@@ -15,10 +15,10 @@ from torch.nn import functional as F
 
 from core.base.errors import InputError
 from core.scorers._decoding import ChatScorer, Prefix
+from core.scorers._generative import QueryScorer
 from core.scorers._matching_head import with_first_token
 from core.scorers._pairwise import ImageInput, PairScorer, joining_space
 from core.scorers._pretrained import ModelParts, load_parts
-from core.scorers.generative import QueryScorer
 from core.scorers.hub import locate
 from core.scorers.model_folder import read_config
 from core.scorers.score_kinds import QUESTION

@@ -24,7 +24,8 @@ from core.scorers.null_images import DEFAULT_NULL_COUNT, blind_key, null_images,
 from core.scorers.score_kinds import KINDS, kind_key, kinds_of
 
 if TYPE_CHECKING:
-    from core.scorers.base import Scorer, TwoTower
+    from core.scorers.base import Scorer
+    from core.scorers.contrastive import ContrastiveModel
 
 # Models kept in memory; the one that was used longest ago goes first. Beside one that is being loaded only small ones
 # stay: a large one is freed before, so that two never have to fit.
@@ -67,7 +68,7 @@ def _load(chosen: str, name: str, source: str, device: str) -> Scorer:
     return load_family(chosen, name, source, device, **more)
 
 
-def load_base(name: str, device: str = "auto") -> TwoTower:
+def load_base(name: str, device: str = "auto") -> ContrastiveModel:
     """The model that one of Cola's strategies adapts; FLAVA as its two contrastive towers.
 
     Raises InputError as `load_scorer` does, and for a model of another family than CLIP, SigLIP and FLAVA.
