@@ -100,7 +100,7 @@ def main(arguments: Sequence[str]) -> int:
         store = RunStore(Path(root))
         job = RunAttempt(store, run_id, int(attempt))
         signal.signal(signal.SIGTERM, job.ask_to_stop)
-        store.claim(run_id, job.attempt, processes.identify(os.getpid()))
+        store.claim(run_id, job.attempt, processes.ProcessIdentity.of(os.getpid()))
         with heartbeats(job):
             status, error = work(job)
         store.conclude(run_id, job.attempt, status, error)

@@ -668,15 +668,15 @@ def test_a_strategy_trains_and_is_measured_on_scene_graphs_of_gqas_layout(gqa):
 
 
 def test_training_graphs_hold_nothing_of_an_unseen_query(gqa):
-    from core.cola.tasks import load_task
+    from core.cola.tasks import AdaptationTask
 
-    task = load_task("gqa", AdaptConfig(mix="single"), folder=gqa)
+    task = AdaptationTask.load("gqa", AdaptConfig(mix="single"), folder=gqa)
     hidden = {q for q, u in zip(task.test.queries, task.test.unseen, strict=True) if u}
     assert hidden and not hidden & set(task.material.captions)
 
 
 def test_a_published_cola_file_says_which_queries_training_never_held(gqa, tmp_path, monkeypatch):
-    from core.cola.tasks import load_task
+    from core.cola.tasks import AdaptationTask
     from core.datasets import DATASETS
 
     source = DATASETS["cola"].benchmarks
@@ -692,7 +692,7 @@ def test_a_published_cola_file_says_which_queries_training_never_held(gqa, tmp_p
     (folder / "COLA_singleobjects_benchmark_GQA.json").write_text(
         json.dumps({"labels": labels, "data": rows})
     )
-    task = load_task(name, AdaptConfig(mix="single"), folder=folder)
+    task = AdaptationTask.load(name, AdaptConfig(mix="single"), folder=folder)
     assert task.test.unseen.tolist() == [False, True]
     assert len(task.material.images) == 40
     made = task.multi_object.groups[0].captions
@@ -701,7 +701,7 @@ def test_a_published_cola_file_says_which_queries_training_never_held(gqa, tmp_p
     monkeypatch.setitem(source, several, replace(source[several], counts={}))
     pair = [["0.jpg", "red cup, blue plate", "1.jpg", "blue cup, red plate"]]
     (folder / "COLA_multiobjects_matching_benchmark.json").write_text(json.dumps(pair))
-    published = load_task(name, AdaptConfig(mix="single"), folder=folder).multi_object
+    published = AdaptationTask.load(name, AdaptConfig(mix="single"), folder=folder).multi_object
     assert published.groups[0].captions == ("red cup, blue plate", "blue cup, red plate")
     assert published.groups[0].captions != made and published.shape == (2, 2)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from core.base.errors import InputError
-from core.debiasing import debias
+from core.debiasing import debias, study
 from core.debiasing.curves import _centre_of_longest_best, alpha_curve, validate_alpha
 from core.debiasing.debias import prior_from_samples, prior_from_scores
 from core.metrics.groups import bootstrap, metrics_of_shape, outcomes
@@ -64,9 +64,9 @@ def test_a_retrieval_matrix_of_any_shape_is_debiased_by_columns():
 
 def test_priors_from_more_images_vary_less():
     samples = np.random.default_rng(0).normal(-3, 1, (400, 20))
-    spread = [debias.sampled_priors(samples, size, 20).std(axis=0).mean() for size in (3, 30, 300)]
+    spread = [study._sampled_priors(samples, size, 20).std(axis=0).mean() for size in (3, 30, 300)]
     assert spread[0] > spread[1] > spread[2]
-    assert debias.sampled_priors(samples, 400, 1)[0] == pytest.approx(prior_from_samples(samples))
+    assert study._sampled_priors(samples, 400, 1)[0] == pytest.approx(prior_from_samples(samples))
 
 
 @given(st.floats(0.05, 1), st.integers(0, 1000))
@@ -248,7 +248,7 @@ def test_a_quarter_of_a_million_groups_take_under_a_second(shape):
         (lambda: debias.debias(np.zeros((2, 2, 2)), np.zeros((2, 3)), 0.5), "(2, 2)"),
         (lambda: debias.debias(np.zeros((2, 2, 2)), np.zeros((2, 2)), 1.5), "from 0"),
         (lambda: debias.debias(np.zeros((1, 2, 2)), np.array([[0, np.nan]]), 0.5), "Group 0"),
-        (lambda: debias.sampled_priors(np.zeros((3, 2)), 4), "fewer images"),
+        (lambda: study._sampled_priors(np.zeros((3, 2)), 4), "fewer images"),
         (lambda: validate_alpha(*case(1, 2, 2), "text_score"), "use more"),
         (lambda: debias.group_prior(np.zeros(2), np.array([[0, 2]])), "distinct caption"),
         (lambda: alpha_curve(*case(2, 2, 2), "text_scor"), "text_score"),

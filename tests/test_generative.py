@@ -12,7 +12,7 @@ from tiny_models import counted, everything
 from core.base.errors import InputError
 from core.debiasing.debias import debias, group_prior, prior_from_samples
 from core.metrics.groups import evaluate
-from core.scorers import devices, score_kinds
+from core.scorers import _model_io, devices, score_kinds
 from core.scorers import null_images as nulls
 from core.scorers.null_images import NullImage, null_images
 from core.scoring.load import load_scorer, scorer_key
@@ -280,7 +280,7 @@ def test_a_model_that_does_not_fit_is_refused_before_it_is_loaded(make, monkeypa
 
 def test_memory_is_estimated_from_the_headers_of_the_weights(make, monkeypatch):
     module = load(make, "blip-caption").module
-    found = devices.weight_counts(make("blip-caption"))
+    found = _model_io.weight_counts(make("blip-caption"))
     assert found == {"F32": pytest.approx(sum(p.numel() for p in module.parameters()), rel=0.01)}
     # 4 bytes a number, 2 where a large model is stored in half precision, and a fifth more for running.
     for counts, dtype, need in (

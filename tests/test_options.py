@@ -17,7 +17,7 @@ import pytest
 import typer
 from option_world import Outcome, World, stand_ins
 
-from core.cli import Deferred, app
+from core.cli import _Deferred, app
 
 
 class Case(NamedTuple):
@@ -718,7 +718,7 @@ def commands() -> dict[str, Any]:
     """Every command by its words."""
 
     def walk(command: Any, words: tuple[str, ...]) -> dict[str, Any]:
-        command = command.load() if isinstance(command, Deferred) else command
+        command = command.load() if isinstance(command, _Deferred) else command
         if not hasattr(command, "list_commands"):
             return {" ".join(words): command}
         names = command.list_commands(None)

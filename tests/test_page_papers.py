@@ -66,7 +66,9 @@ def test_your_runs_stand_below_the_shipped_numbers(app, monkeypatch):
 def test_what_can_run_is_started_once_and_stopped(app, monkeypatch):
     started, working = [], set()
     monkeypatch.setattr(
-        background.processes, "start_module", lambda *a: started.append(a) or background.processes.identify(1)
+        background.processes,
+        "start_module",
+        lambda *a: started.append(a) or background.processes.ProcessIdentity.of(1),
     )
     monkeypatch.setattr(background.processes.ProcessIdentity, "is_alive", lambda process: bool(working))
     monkeypatch.setattr(background.processes.ProcessIdentity, "terminate", lambda process: working.clear())

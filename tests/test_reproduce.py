@@ -304,7 +304,7 @@ def test_a_table_is_worked_through_by_a_process_of_its_own_once(store, monkeypat
     import os
 
     started = []
-    me = background.processes.identify(os.getpid())
+    me = background.processes.ProcessIdentity.of(os.getpid())
     monkeypatch.setattr(background.processes, "start_module", lambda *a: started.append(a) or me)
     assert not background.is_working(store, "world/oracle")
     background.start_table(store, "world/oracle", 2)

@@ -17,13 +17,13 @@ import pytest
 from gates import until
 
 from core.base import files, processes
-from core.base.database import Database
+from core.base.database import _Database
 from core.base.errors import InputError
 from core.runs import store as runs
 from core.runs.store import AttemptSuperseded, RunStore, parallel_runs
 
 ROOT = Path(__file__).resolve().parent.parent
-ME = processes.identify(os.getpid())
+ME = processes.ProcessIdentity.of(os.getpid())
 
 
 @pytest.fixture
@@ -186,14 +186,14 @@ def test_a_zombie_does_not_work(store):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the time of creation has to do")
 def test_a_process_is_told_apart_by_boot_and_container():
-    boot, _, namespace = processes.identify(os.getpid()).host.partition("/")
+    boot, _, namespace = processes.ProcessIdentity.of(os.getpid()).host.partition("/")
     assert boot == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     assert namespace == os.readlink("/proc/self/ns/pid")
 
 
 def test_a_worker_in_another_container_counts_by_its_heartbeat(store):
     run = started(store)
-    boot = processes.identify(os.getpid()).host.partition("/")[0]
+    boot = processes.ProcessIdentity.of(os.getpid()).host.partition("/")[0]
     write(store, run.id, host=f"{boot}/pid:[1]", pid=2**22 + 1, heartbeat=time.time())
     assert store.get(run.id).status == "running"
     write(store, run.id, heartbeat=time.time() - 31)
@@ -411,10 +411,10 @@ def test_a_store_of_an_older_version_is_migrated_and_keeps_its_runs(store, monke
 
 
 def test_a_migration_that_fails_leaves_the_old_version(tmp_path):
-    Database(tmp_path / "x.db", [["CREATE TABLE a (b)"]])
+    _Database(tmp_path / "x.db", [["CREATE TABLE a (b)"]])
     with pytest.raises(InputError, match="cannot be used"):
-        Database(tmp_path / "x.db", [["CREATE TABLE a (b)"], ["CREATE TABLE c (d)", "NO SQL"]])
-    Database(tmp_path / "x.db", [["CREATE TABLE a (b)"], ["CREATE TABLE c (d)"]])
+        _Database(tmp_path / "x.db", [["CREATE TABLE a (b)"], ["CREATE TABLE c (d)", "NO SQL"]])
+    _Database(tmp_path / "x.db", [["CREATE TABLE a (b)"], ["CREATE TABLE c (d)"]])
 
 
 def test_a_file_that_is_no_store_is_one_sentence(tmp_path):

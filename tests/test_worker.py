@@ -197,7 +197,7 @@ def test_deleting_a_running_run_ends_its_process_and_leaves_nothing(store):
     run = counting(store)
     pid = launch(store, run.id, COUNTING).pid
     wait(store, run.id, lambda run: run.status == "running")
-    process = processes.identify(pid)
+    process = processes.ProcessIdentity.of(pid)
     store.delete(run.id)
     assert not process.is_alive()
     assert store.list() == [] and [path for path in store.root.iterdir() if path.is_dir()] == []
@@ -258,7 +258,7 @@ def test_a_launched_run_is_not_launched_again(store):
 
 def given_up(store, run, monkeypatch):
     """Freeze a run's worker, and look until that counts as dead; its process."""
-    process = processes.identify(wait(store, run.id, lambda run: run.total and run.live).pid)
+    process = processes.ProcessIdentity.of(wait(store, run.id, lambda run: run.total and run.live).pid)
     with store._database.transaction(
         write=True
     ):  # not while it holds the database's lock, and with it everybody

@@ -11,12 +11,13 @@ import streamlit as st
 
 from core.base import public_mode
 from core.base.errors import InputError
+from core.cli.evaluate import _align_tags
 from core.datasets.embeddings import RowImage
 from core.datasets.score_files import read_prior, read_tags
 from core.exchange.uploads import PRIOR, TAGS, Upload, UploadStore
 from core.figures.text import escape_markdown
 from core.groups import Group, GroupSet, image_name
-from core.metrics.evaluation import Evaluation, align_tags
+from core.metrics.evaluation import Evaluation
 from core.teaching.single_group import evaluate_file, holds_embeddings
 from ui.cached import cached_on
 from ui.compute_queue import compute_slot
@@ -122,7 +123,7 @@ def upload_evaluation(entry: str, shape: str = "") -> Evaluation:
 
 def _with_tags(evaluation: Evaluation, name: str, content: bytes) -> Evaluation:
     """With the columns of a tag table, beside the file's own."""
-    table = align_tags(read_tags(name, content), evaluation.ids)
+    table = _align_tags(read_tags(name, content), evaluation.ids)
     if evaluation.tags is not None:
         table = pd.concat([evaluation.tags.drop(columns=table.columns, errors="ignore"), table], axis=1)
     tagged = copy(evaluation)  # with all that is computed already, but for what follows from the tags
@@ -186,7 +187,7 @@ def put_beside(entry: str, what: str, place: Any = st) -> bool:
         return False
     evaluation, content = upload_evaluation(entry), file.getvalue()
     if what == TAGS:
-        align_tags(read_tags(file.name, content), evaluation.ids)
+        _align_tags(read_tags(file.name, content), evaluation.ids)
     else:
         read_prior(file.name, evaluation.ids, evaluation.shape[1], content)
     upload_store().put_beside(stored_upload(entry), what, file.name, content)

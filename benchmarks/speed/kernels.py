@@ -18,7 +18,7 @@ import torch
 from scipy.optimize import linear_sum_assignment
 
 from core.debiasing.curves import alpha_curve
-from core.matching.blocks import Part
+from core.matching.blocks import _Part
 from core.matching.global_match import AllPairs, match_global
 from core.matching.groups import match
 from core.metrics.groups import METRICS, bootstrap, compare, evaluate, match_and_evaluate, threshold_curve
@@ -67,9 +67,9 @@ def operations(m: int, k: int) -> int:
 
 def _matching_operations(m: int, k: int) -> int:
     """What `best_two` does: two kinds of steps, each more where there is a second best total already."""
-    solved: dict[Part, int] = {}
+    solved: dict[_Part, int] = {}
 
-    def over(part: Part) -> int:
+    def over(part: _Part) -> int:
         """Operations that a part takes when it comes up for the first time."""
         if part in solved or len(part.captions) == 1:
             return 0
@@ -84,7 +84,7 @@ def _matching_operations(m: int, k: int) -> int:
         more = sum(2 * any(known) for known in seconds[1:])
         return solved[part] + 5 * (options - 1) + 2 * max(options - 2, 0) + more
 
-    return over(Part(0, m, tuple(range(k))))
+    return over(_Part(0, m, tuple(range(k))))
 
 
 def seconds(

@@ -19,7 +19,7 @@ _LOCK_TIMEOUT = 15.0  # seconds to wait for another writer
 _Migrations = Sequence[Sequence[str]]
 
 
-class Database:
+class _Database:
     """Opens the file anew for every transaction: safe in any thread, in any process and after a fork."""
 
     def __init__(self, path: Path, migrations: _Migrations) -> None:
@@ -86,7 +86,7 @@ class Database:
             ) from error
 
 
-class _UnavailableDatabase(Database):
+class _UnavailableDatabase(_Database):
     """In place of a file that cannot be made: reading finds nothing, and writing says why."""
 
     def __init__(self, path: Path, migrations: _Migrations, reason: InputError) -> None:
@@ -105,7 +105,7 @@ class _UnavailableDatabase(Database):
             yield connection
 
 
-def open_database(path: Path, migrations: _Migrations) -> Database:
+def open_database(path: Path, migrations: _Migrations) -> _Database:
     """The database in a file, which is made, with its folder, where it is not there yet; both for their owner alone.
 
     Where that cannot be, pages that only look for runs find none. Raises InputError for a file that is there and cannot
@@ -115,7 +115,7 @@ def open_database(path: Path, migrations: _Migrations) -> Database:
         with storage_errors(path.parent):
             private_folder(path.parent, ours=path.is_file())
             private_file(path)
-        return Database(path, migrations)
+        return _Database(path, migrations)
     except InputError as error:
         if path.is_file() and path.stat().st_size:
             raise

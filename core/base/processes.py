@@ -35,6 +35,11 @@ class ProcessIdentity(NamedTuple):
     created: float  # seconds since the epoch, as psutil tells it
     host: str  # where the number means something, see `_boot_id`
 
+    @classmethod
+    def of(cls, pid: int) -> ProcessIdentity:
+        """The identity of a running process; psutil.NoSuchProcess if there is none."""
+        return cls(pid, psutil.Process(pid).create_time(), _boot_id())
+
     def is_alive(self) -> bool | None:
         """Whether a process still runs; None where that cannot be seen from here (another container).
 
@@ -86,11 +91,6 @@ def _boot_id() -> str:
     return "/".join(parts)
 
 
-def identify(pid: int) -> ProcessIdentity:
-    """The identity of a running process; psutil.NoSuchProcess if there is none."""
-    return ProcessIdentity(pid, psutil.Process(pid).create_time(), _boot_id())
-
-
 def start_module(module: str, arguments: Sequence[str], log: Path) -> ProcessIdentity:
     """Run `python -m module` in a session of its own, output appended to `log`.
 
@@ -100,7 +100,7 @@ def start_module(module: str, arguments: Sequence[str], log: Path) -> ProcessIde
     """
     with open(log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
         process = _start(module, arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-    identity = identify(
+    identity = ProcessIdentity.of(
         process.pid
     )  # nobody waits for it yet: even if it has died, its number is still its own
     collect(process)

@@ -143,7 +143,7 @@ COMMANDS: dict[str, _Command] = {
 }
 
 
-class Deferred(TyperCommand):
+class _Deferred(TyperCommand):
     """A command in the list of commands; its file is imported when more than its line is needed."""
 
     def __init__(self, name: str, entry: _Command) -> None:
@@ -172,7 +172,7 @@ class _Commands(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return Deferred(cmd_name, COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+        return _Deferred(cmd_name, COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
 
 app = App(

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from core.base.errors import InputError
+from core.base.lazy import pandas as pd
 from core.cli import options
 from core.cli._evaluation import check_slices, load_evaluation
 from core.cli._given_options import benchmark_argument
 from core.cli._output import format_metrics, print_note, show_json, writing
 from core.datasets.score_files import read_tags
-from core.metrics.evaluation import align_tags
 
 if TYPE_CHECKING:
     pass
@@ -39,7 +41,7 @@ def evaluate(
     benchmark = benchmark_argument(name, benchmark)
     evaluation = load_evaluation(embeddings, scores, benchmark, model, split, shape, seed)
     if tags is not None:
-        evaluation.tags = align_tags(read_tags(tags), evaluation.ids)
+        evaluation.tags = _align_tags(read_tags(tags), evaluation.ids)
     check_slices(evaluation, by, tags)
     record = evaluation.record(by)
     if out is not None:
@@ -56,3 +58,14 @@ def evaluate(
     for column, values in record.get("slices", {}).items():
         for value, subset in values.items():
             print(f"\n{column} = {value} ({subset['n_groups']} groups)\n{format_metrics(subset)}")
+
+
+def _align_tags(table: pd.DataFrame, ids: Sequence[str]) -> pd.DataFrame:
+    """Rows of a tag table (column `id`) in the order of these groups; an error names the first group without one."""
+    indexed = table.assign(id=table["id"].astype(str)).set_index("id")
+    missing = [name for name in ids if name not in indexed.index]
+    if missing:
+        raise InputError(
+            f"The tag file has no row for group {missing[0]!r}; its `id` column must name every group."
+        )
+    return indexed.loc[list(ids)].reset_index(drop=True)

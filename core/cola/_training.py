@@ -21,7 +21,7 @@ from core.cola._training_data import TrainingQueries
 from core.scorers.base import Prepared
 from core.scorers.cola_adapted import AdaptedModel
 from core.scorers.cola_config import AdaptConfig
-from core.scorers.cola_features import Features, concatenate
+from core.scorers.cola_features import Features
 
 # The two numbers of the calibration learn at a rate of their own: they rank nothing, and start far from their optimum.
 _CALIBRATION_LR = 1e-2
@@ -65,7 +65,7 @@ class EncoderInputs:
                 parts.append(self.model.features(self.data, block, self.side).to(torch.device("cpu")))
                 if progress is not None:
                     progress(min(1.0, _BLOCK * len(parts) / count))
-        self.kept = concatenate(parts)
+        self.kept = Features.concatenate(parts)
 
     def features(self, index: np.ndarray) -> Features:
         """Features of some images or captions, on the model's device."""

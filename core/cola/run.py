@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from core.base import files
 from core.base.errors import InputError
 from core.base.settings import one_of
-from core.cola.tasks import BENCHMARKS, BUILTIN, load_task
+from core.cola.tasks import BENCHMARKS, BUILTIN, AdaptationTask
 from core.metrics import groups as metrics
 from core.metrics.groups import IMAGE_SCORE, TEXT_SCORE
 from core.metrics.retrieval import COLA_MAP, RetrievalEvaluation
@@ -109,7 +109,7 @@ class StrategyRun(RunDescription):
 
         settings, tell = self.settings, progress or (lambda share, text: None)
         tell(0.0, "collecting scenes and queries")
-        task = load_task(self.benchmark, settings, self.images, self.folder)
+        task = AdaptationTask.load(self.benchmark, settings, self.images, self.folder)
         checkpoint, state = None if remains is None else remains.checkpoint, None
         if checkpoint is None:
             source = base_source(self.model)

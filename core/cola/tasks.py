@@ -55,16 +55,16 @@ class AdaptationTask(NamedTuple):
     multi_object: GroupSet | None
     crepe: GroupSet | None
 
-
-def load_task(
-    name: str, settings: AdaptConfig, images: int | None = None, folder: Path | str | None = None
-) -> AdaptationTask:
-    """The task of a benchmark; arguments as the fields of `core.cola.run.StrategyRun`."""
-    if name == BUILTIN:
-        return _builtin(settings, images)
-    if name in GRAPH_BENCHMARKS or name in PUBLISHED:
-        return _from_graphs(name, settings, images, None if folder is None else Path(folder))
-    raise unknown_name("benchmark to adapt to", name, BENCHMARKS)
+    @classmethod
+    def load(
+        cls, name: str, settings: AdaptConfig, images: int | None = None, folder: Path | str | None = None
+    ) -> AdaptationTask:
+        """The task of a benchmark; arguments as the fields of `core.cola.run.StrategyRun`."""
+        if name == BUILTIN:
+            return _builtin(settings, images)
+        if name in GRAPH_BENCHMARKS or name in PUBLISHED:
+            return _from_graphs(name, settings, images, None if folder is None else Path(folder))
+        raise unknown_name("benchmark to adapt to", name, BENCHMARKS)
 
 
 @cache

@@ -87,7 +87,7 @@ _FAMILIES = dict.fromkeys(benchmark.family for benchmark in _OUTSIDE)
 DATASETS: dict[str, _Source] = {
     "scenes": _builtin,
     **{key: BenchmarkFamily([b for b in _OUTSIDE if b.family == key]) for key in _FAMILIES},
-    "mine": user_sets,
+    "mine": user_sets.SETS,
 }
 
 

@@ -33,11 +33,6 @@ def root() -> Path:
     return home() / "mine"
 
 
-def names(kind: str = GROUPS) -> list[str]:
-    """`mine/NAME` for every set, or one name for each of its shapes."""
-    return [name for each in sets() for name in _benchmarks(each, _facts(each))] if kind == GROUPS else []
-
-
 def sets() -> list[str]:
     """Names of the sets, without `mine/`."""
     try:
@@ -45,29 +40,6 @@ def sets() -> list[str]:
     except OSError:  # nobody brought anything yet
         return []
     return [name for name in found if (root() / name / FACTS_FILE).is_file()]
-
-
-def state(name: str) -> str:
-    """Where it lies."""
-    return f"found at {root() / _split(name)[0]}"
-
-
-def load(
-    name: str, split: str | None, folder: Path | None = None, images: bool = True, partial: bool = False
-) -> GroupSet:
-    """A set's groups; it has the split test alone. Its number of groups is checked."""
-    if split not in (None, "test"):
-        raise unknown_name("split", split, ("test",))
-    own, shape = _split(name)
-    place = Path(folder).expanduser() if folder is not None else root() / own
-    facts = _facts(own) if folder is None else {}
-    found = read_folder(place, name, shape=shape)
-    expected = facts.get("shapes", {}).get(shape) if shape else sum(facts.get("shapes", {}).values())
-    if expected and len(found) != expected and not partial:
-        raise InputError(
-            f"{place} holds {len(found)} groups and should hold {expected}; remove the set {own!r} and add it again."
-        )
-    return found
 
 
 def read_folder(folder: Path, name: str, shape: str = "", most: int | None = None) -> GroupSet:
@@ -123,6 +95,44 @@ def remove(name: str) -> None:
 def size(name: str) -> int:
     """Bytes that a set takes on disk."""
     return sum(p.stat().st_size for p in (root() / _split(name)[0]).rglob("*") if p.is_file())
+
+
+class _UserSets:
+    """What the registry of benchmarks asks of them."""
+
+    def names(self, kind: str = GROUPS) -> list[str]:
+        """`mine/NAME` for every set, or one name for each of its shapes."""
+        return [name for each in sets() for name in _benchmarks(each, _facts(each))] if kind == GROUPS else []
+
+    def state(self, name: str) -> str:
+        """Where it lies."""
+        return f"found at {root() / _split(name)[0]}"
+
+    def load(
+        self,
+        name: str,
+        split: str | None,
+        folder: Path | None = None,
+        images: bool = True,
+        partial: bool = False,
+    ) -> GroupSet:
+        """A set's groups; it has the split test alone. Its number of groups is checked."""
+        if split not in (None, "test"):
+            raise unknown_name("split", split, ("test",))
+        own, shape = _split(name)
+        place = Path(folder).expanduser() if folder is not None else root() / own
+        facts = _facts(own) if folder is None else {}
+        found = read_folder(place, name, shape=shape)
+        expected = facts.get("shapes", {}).get(shape) if shape else sum(facts.get("shapes", {}).values())
+        if expected and len(found) != expected and not partial:
+            raise InputError(
+                f"{place} holds {len(found)} groups and should hold {expected}; remove the set {own!r} and add "
+                "it again."
+            )
+        return found
+
+
+SETS = _UserSets()
 
 
 def _benchmarks(name: str, facts: Mapping[str, Any]) -> list[str]:

@@ -55,22 +55,6 @@ def _log_mean(logs: Array, axis: int) -> Array:
     return xp.squeeze(top, axis=axis) + xp.log(xp.mean(xp.exp(logs - top), axis=axis))
 
 
-def sampled_priors(log_probs: Array, size: int, repeats: int = 5, seed: int = 0) -> Array:
-    """Priors from `repeats` random draws of `size` images without replacement, float64 (repeats, n_captions).
-
-    log_probs : as in `prior_from_samples`; 1 <= size <= n_images. The spread over the first axis shows how stable a
-    prior of that many images is ([VGPT] Table 6: 5 seeds, sizes 3, 10, 100, 1000).
-    """
-    samples = as_array(log_probs)
-    if samples.ndim != 2 or not 1 <= size <= len(samples) or repeats < 1:
-        raise InputError(
-            f"Cannot draw {size} of the samples of shape {tuple(samples.shape)} {repeats} times; draw fewer images."
-        )
-    rng = np.random.default_rng(seed)
-    draws = (like(rng.choice(len(samples), size, replace=False), samples) for _ in range(repeats))
-    return array_namespace(samples).stack([prior_from_samples(samples[chosen]) for chosen in draws])
-
-
 def check_prior(prior: Array, scores: Array) -> Array:
     """Validate a prior for scores (n, m, k): float64 (n, k), finite; returned in the library of the scores."""
     array = as_float64(like(prior, scores))
@@ -85,7 +69,7 @@ def check_prior(prior: Array, scores: Array) -> Array:
     return array
 
 
-def check_alpha(alpha: float) -> float:
+def _check_alpha(alpha: float) -> float:
     """Validate alpha: a number in [0, 1]."""
     if not 0 <= alpha <= 1:
         raise InputError(f"Alpha is {alpha}; it needs a number from 0 (keep the prior) to 1 (remove it).")
@@ -108,7 +92,7 @@ def debias(scores: Array, prior: Array, alpha: float) -> Array:
     array([[[0., 1.]]])
     """
     array = as_float64(check_scores(scores))
-    return array - check_alpha(alpha) * check_prior(prior, array)[:, None, :]
+    return array - _check_alpha(alpha) * check_prior(prior, array)[:, None, :]
 
 
 def debias_matrix(scores: Array, prior: Array, alpha: float) -> Array:
@@ -124,7 +108,7 @@ def debias_matrix(scores: Array, prior: Array, alpha: float) -> Array:
         )
     if not (xp.isfinite(array).all() and xp.isfinite(known).all()):
         raise InputError("A score or a prior is not a finite number; compute it again.")
-    return array - check_alpha(alpha) * known
+    return array - _check_alpha(alpha) * known
 
 
 def group_prior(prior: Array, caption_index: Array) -> Array:

@@ -109,7 +109,7 @@ def best_two(columns: Array, margin: Array) -> Array:
         place = xp.astype(margin > 0, xp.uint8)
         margin[...] = xp.abs(margin)
         return place
-    best, second, place, _ = _Search(columns).over(Part(0, m, tuple(range(k))))
+    best, second, place, _ = _Search(columns).over(_Part(0, m, tuple(range(k))))
     margin[...] = best
     margin -= second
     return place
@@ -119,27 +119,27 @@ def best_two(columns: Array, margin: Array) -> Array:
 def matchings(m: int, k: int) -> np.ndarray:
     """All injective maps from m images to k captions, int64 (P, m), in the order in which `best_two` counts them."""
 
-    def ways(part: Part) -> list[tuple[int, ...]]:
+    def ways(part: _Part) -> list[tuple[int, ...]]:
         if part.last - part.first == 1:
             return [(j,) for j in part.captions]
         return [x + y for upper, lower in part.halves() for x in ways(upper) for y in ways(lower)]
 
-    return np.array(ways(Part(0, m, tuple(range(k)))), dtype=np.int64)
+    return np.array(ways(_Part(0, m, tuple(range(k)))), dtype=np.int64)
 
 
-class Part(NamedTuple):
+class _Part(NamedTuple):
     """Images from `first` up to `last`, and captions for them: as many or more."""
 
     first: int
     last: int
     captions: tuple[int, ...]
 
-    def halves(self) -> Iterator[tuple[Part, Part]]:
+    def halves(self) -> Iterator[tuple[_Part, _Part]]:
         """The upper images with each choice of captions for them, and the lower images with all others."""
         middle = (self.first + self.last) // 2
         for upper in combinations(self.captions, middle - self.first):
             lower = tuple(j for j in self.captions if j not in upper)
-            yield Part(self.first, middle, upper), Part(middle, self.last, lower)
+            yield _Part(self.first, middle, upper), _Part(middle, self.last, lower)
 
 
 class _Two(NamedTuple):
@@ -164,15 +164,15 @@ class _Search:
         m, k, _ = columns.shape
         self.xp, self.columns = array_namespace(columns), columns
         self.places = self.xp.uint8 if perm(k, m) <= 2**8 else self.xp.int16
-        self.solved: dict[Part, _Two] = {}
+        self.solved: dict[_Part, _Two] = {}
 
-    def over(self, part: Part) -> _Two:
+    def over(self, part: _Part) -> _Two:
         """The best two of all ways to give the images of a part captions."""
         if part not in self.solved:
             self.solved[part] = reduce(self.either, self.options(part))
         return self.solved[part]
 
-    def options(self, part: Part) -> Iterator[_Two]:
+    def options(self, part: _Part) -> Iterator[_Two]:
         if part.last - part.first == 1:
             return (_Two(self.columns[part.first, j], None, None, 1) for j in part.captions)
         return (self.together(self.over(upper), self.over(lower)) for upper, lower in part.halves())

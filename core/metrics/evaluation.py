@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from core.base.arrays import Array, to_numpy
-from core.base.errors import InputError, unknown_name
+from core.base.errors import unknown_name
 from core.base.lazy import pandas as pd
 from core.base.limits import refusal
 from core.groups import check_truth
@@ -201,14 +201,3 @@ def tags_frame(tags: Sequence[Mapping[str, str]]) -> pd.DataFrame | None:
     """Tags of groups as a table, one row per group; None where no group has any."""
     frame = pd.DataFrame.from_records([dict(t) for t in tags])
     return None if frame.empty else frame
-
-
-def align_tags(table: pd.DataFrame, ids: Sequence[str]) -> pd.DataFrame:
-    """Rows of a tag table (column `id`) in the order of these groups; an error names the first group without one."""
-    indexed = table.assign(id=table["id"].astype(str)).set_index("id")
-    missing = [name for name in ids if name not in indexed.index]
-    if missing:
-        raise InputError(
-            f"The tag file has no row for group {missing[0]!r}; its `id` column must name every group."
-        )
-    return indexed.loc[list(ids)].reset_index(drop=True)

@@ -52,7 +52,7 @@ class _StandbyWorker:
         if process is None or process.stdin is None or process.poll() is not None:
             return None
         try:
-            identity = processes.identify(process.pid)
+            identity = processes.ProcessIdentity.of(process.pid)
             process.stdin.write(json.dumps(list(arguments)).encode() + b"\n")
             process.stdin.close()
         except (OSError, processes.NoSuchProcess):  # it has died a moment ago

@@ -88,6 +88,15 @@ class _RetrievalSet:
         """int (q,): how many attributes are said besides the noun."""
         return self._mentioned.sum(axis=0).ravel() - 1
 
+    def rows(self) -> list[dict[str, Any]]:
+        """As plain data: what the queries ask, how they say it, then one scene a row."""
+        phrases = [[value for _, value in phrase.attributes()] for phrase in self.phrases]
+        return [
+            {"phrases": phrases},
+            {"queries": list(self.queries)},
+            *(image.scene.to_dict() for image in self.images),
+        ]
+
 
 def build_retrieval(split: str, n: int | None = None, seed: int = 0) -> _RetrievalSet:
     """`n` images of 2 to 6 objects and all 240 queries: a shape and any of colour, size and material."""
@@ -119,14 +128,3 @@ def load_retrieval(split: str = "test") -> _RetrievalSet:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(path, error) from None
-
-
-def retrieval_rows(split: str) -> list[dict[str, Any]]:
-    """A shipped split as plain data: what the queries ask, how they say it, then one scene a row."""
-    drawn = build_retrieval(split)
-    phrases = [[value for _, value in phrase.attributes()] for phrase in drawn.phrases]
-    return [
-        {"phrases": phrases},
-        {"queries": list(drawn.queries)},
-        *(image.scene.to_dict() for image in drawn.images),
-    ]

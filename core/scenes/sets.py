@@ -24,7 +24,7 @@ from core.scenes._builders import SETS, DraftGroup, SetSpec
 from core.scenes._shipped_files import SHIPPED, asset_path, damaged, read_rows, write_rows
 from core.scenes.render import SceneImage
 from core.scenes.retrieval import NAME as RETRIEVAL
-from core.scenes.retrieval import retrieval_rows
+from core.scenes.retrieval import build_retrieval
 from core.scenes.world import SPLITS, Scene, held_out_kinds
 
 _UNSEEN_SHARE = 0.2  # of validation and test groups name a composition that no training scene holds
@@ -148,7 +148,7 @@ def write_assets(folder: Path | None = None) -> list[Path]:
 
 def _shipped_files(split: str) -> Iterator[tuple[str, str, str, Iterable[dict[str, Any]]]]:
     """Set, file without its ending, name in the header, and rows of every shipped file of a split."""
-    yield RETRIEVAL, split, RETRIEVAL, retrieval_rows(split)
+    yield RETRIEVAL, split, RETRIEVAL, build_retrieval(split).rows()
     for name in SETS:
         drafts, groups = zip(*_draw_groups(name, split), strict=True)
         yield name, split, name, map(_to_row, groups)

@@ -22,7 +22,7 @@ from core.scorers._input_loading import prefetch
 from core.scorers._model_io import read_model, write_model
 from core.scorers.base import Prepared, Trainable, used_inputs
 from core.scorers.cola_config import AdaptConfig
-from core.scorers.cola_features import FeatureBase, Features, base_of, concatenate
+from core.scorers.cola_features import FeatureBase, Features, base_of
 from core.scorers.contrastive import ContrastiveModel
 from core.scorers.hub import locate
 from core.scorers.model_folder import key_while_unchanged, model_files
@@ -115,7 +115,9 @@ class AdaptedModel(Trainable):
         """The same through the head, without gradients, `batch` at a time."""
         through = self.head.image if side == "image" else self.head.caption
         with self._scoring():
-            return concatenate([through(self.features(data, part, side)) for part in index.split(batch)])
+            return Features.concatenate(
+                [through(self.features(data, part, side)) for part in index.split(batch)]
+            )
 
     # ---- Scorer and Trainable
 

@@ -56,17 +56,17 @@ class Features(NamedTuple):
             self.pooled, self.tokens[:, :longest], self.mask[:, :longest], self.words[:, :longest]
         )
 
+    @classmethod
+    def concatenate(cls, parts: Sequence[Features]) -> Features:
+        """Features of blocks in a row; captions of different lengths are padded to the longest of all."""
+        width = max(part.mask.shape[1] for part in parts)
 
-def concatenate(parts: Sequence[Features]) -> Features:
-    """Features of blocks in a row; captions of different lengths are padded to the longest of all."""
-    width = max(part.mask.shape[1] for part in parts)
+        def padded(tensor: torch.Tensor, length: int) -> torch.Tensor:
+            missing = width - length if tensor.shape[1] == length else 0  # images have no words
+            return F.pad(tensor, (*(0, 0) * (tensor.ndim - 2), 0, missing)) if missing else tensor
 
-    def padded(tensor: torch.Tensor, length: int) -> torch.Tensor:
-        missing = width - length if tensor.shape[1] == length else 0  # images have no words
-        return F.pad(tensor, (*(0, 0) * (tensor.ndim - 2), 0, missing)) if missing else tensor
-
-    rows = [(p.pooled, *(padded(tensor, p.mask.shape[1]) for tensor in p[1:])) for p in parts]
-    return Features(*(torch.cat(columns) for columns in zip(*rows, strict=True)))
+        rows = [(p.pooled, *(padded(tensor, p.mask.shape[1]) for tensor in p[1:])) for p in parts]
+        return cls(*(torch.cat(columns) for columns in zip(*rows, strict=True)))
 
 
 class FeatureBase(ABC):
