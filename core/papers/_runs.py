@@ -89,7 +89,7 @@ def trial_seconds(job: AdaptationRun) -> float:
     few = min(_TRIED, job.groups or _TRIED)
     update = {"groups": few, "oracle": False, "adapt_on": None, "settings": job.settings.updated(short)}
     *_, last = job.model_copy(update=update).execute()
-    groups = job.groups or count_of(job) or few
+    groups = job.groups or _count_of(job) or few
     return last.record["seconds"] / few * groups * job.settings.epochs * job.total
 
 
