@@ -62,7 +62,7 @@ def app(open_page):
 
 def fine(test):
     assert not test.exception
-    assert not [e.value for e in test.error]
+    assert not test.error, [e.value for e in test.error]
     return test
 
 

@@ -38,7 +38,7 @@ def test_nothing_is_asked_before_the_estimate_was_seen_and_everything_once_after
     assert any("**12 calls**" in m.value for m in test.markdown)
     start_button(test)[0].click().run()
     assert not test.exception and len(endpoint.requests) == 12
-    assert [m.label for m in test.metric][:2] == ["GroupScore", "GroupMatch"]
+    assert {"GroupScore", "GroupMatch"} <= {m.label for m in test.metric}
     again = opened()
     assert len(endpoint.requests) == 12 and not start_button(again)
     assert any("are cached" in c.value for c in again.caption)

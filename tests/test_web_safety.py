@@ -138,6 +138,8 @@ def texts(value, where):
     elif isinstance(value, list):
         for each in value:
             yield from texts(each, where)
+    elif isinstance(value, str) and where == "dataframe.columns":  # heads of columns are drawn on a canvas
+        yield from texts(list(json.loads(value or "{}").values()), f"{where}.settings")
     elif isinstance(value, str):
         yield where, value
 
@@ -147,7 +149,7 @@ def check(test):
     seen = 0
     for where, found in shown(test):
         seen += "canary" in found
-        if where in ("text.body", "code.codeText"):
+        if where in ("text.body", "code.codeText", "dataframe.columnOrder"):
             continue  # shown letter by letter
         if where.startswith(("html", "iframe")):
             assert "<canary" not in found and "<script>canary" not in found and 'onload="x"' not in found, (

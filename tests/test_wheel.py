@@ -94,10 +94,10 @@ def test_processes_that_it_starts_meet_the_foreign_core_too(site, tmp_path):
     code = (
         "import os, time\n"
         "from pathlib import Path\n"
-        "from crossmatch.core.base.processes import is_alive, start_module\n"
+        "from crossmatch.core.base.processes import start_module\n"
         "os.environ['PYTHONPATH'] += os.pathsep + os.getcwd()\n"
         "started = start_module('who', [], Path('log.txt'))\n"
-        "while is_alive(started): time.sleep(0.1)\n"
+        "while started.is_alive(): time.sleep(0.1)\n"
         "print(Path('log.txt').read_text())"
     )
     assert python(site, tmp_path, code).strip() == "somebody else"
