@@ -296,7 +296,7 @@ def _optimizer_settings(fields: _ConfigFields, crops: bool, once: bool) -> dict[
 def _adapters_label(model: str) -> str:
     size = None if model == "embeddings" else weights_bytes(model)
     large = size is not None and size > _LORA_FROM_BYTES
-    return f"Low-rank adapters ({size / 1e9:.1f} GB of weights)" if size and large else "Low-rank adapters"
+    return f"LoRA ({size / 1e9:.1f} GB of weights)" if size and large else "LoRA"
 
 
 def adapters(fields: _ConfigFields, model: str) -> dict[str, Any]:
@@ -384,7 +384,7 @@ def _all_settings(
     """Options of the method, whether it is the oracle's run, what every method has, and which groups may be trained on,
     bool (n,)."""
     schedule, training, low_rank, groups = st.tabs(
-        ["Schedule", "Training", _adapters_label(subject.model), "Groups and device"]
+        ["Schedule", "Training", _adapters_label(subject.model), "Groups"]
     )
     with schedule:
         columns = st.columns(5 if kind == "ttm" else 3)
