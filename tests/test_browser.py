@@ -396,7 +396,7 @@ def test_nothing_is_cut_off_on_a_phone_in_the_dark(visit, path):
     page.get_by_test_id("stHeading").first.wait_for()
     settle(page)
     wide = page.evaluate("""() => [...document.querySelectorAll('[data-testid=stMain] *')]
-        .filter(e => e.getBoundingClientRect().right > 392 && getComputedStyle(e).visibility !== 'hidden')
+        .filter(e => e.getBoundingClientRect().right > 392 && e.checkVisibility({visibilityProperty: true}))
         .filter(e => !e.closest('[data-testid=stDataFrame], .cm-scroll') && !e.closest('svg'))
         .map(e => e.className).slice(0, 3)""")
     assert not wide

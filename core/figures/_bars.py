@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -72,7 +73,7 @@ def _grouped_bars(
             x=x,
             y=data.value[i],
             width=0.9 * width,
-            name=name,
+            name=html.escape(name),  # it may be that of a file, and Plotly acts upon some tags
             marker=look,
             error_y={"array": up, "arrayminus": down, "thickness": 1.6, "width": 4, "color": MARK_COLOUR},
             customdata=np.stack([data.low[i], data.high[i], data.chance[i], data.ties[i]], axis=-1),
