@@ -60,7 +60,7 @@ def one_group(evaluation: Evaluation, groups: GroupSet, group: str) -> None:
 def next_steps(selection: dict[str, object]) -> None:
     """Where to go from Home: label, page, what to set there, and what one finds."""
     state = {**selection, "set": "scenes/left-right"}
-    steps = (
+    steps: tuple[tuple[str, str, dict[str, object], str, str], ...] = (
         (
             "Take a lesson",
             "pages/0_Lessons.py",

@@ -300,6 +300,7 @@ def pick_selection(page: str, nearest_model: Callable[[str], NearestModel] | Non
             bind="query-params",
             help="Available benchmarks first, then your files, then benchmarks whose data are not on this machine.",
         )
+        selection: Selection | None
         if is_upload(benchmark):
             selection = _pick_of_file(benchmark)
         else:

@@ -410,5 +410,9 @@ def _job(
         arguments["oracle"] = oracle
     if subject.benchmark is None:
         return RUNS[kind].of_file(**subject.file, **arguments)
-    where = {"split": subject.split, "shape": subject.shape, "tags": list(subject.tags) or None}
+    where: dict[str, Any] = {
+        "split": subject.split,
+        "shape": subject.shape,
+        "tags": list(subject.tags) or None,
+    }
     return RUNS[kind].of(subject.benchmark, subject.model, **where, **arguments)

@@ -156,7 +156,9 @@ def _groups(entry: str, evaluation: Evaluation) -> GroupSet:
     images = tuple(RowImage(f"image {image_name(i)}") for i in range(m))
     captions = tuple(f"caption {j + 1}" for j in range(k))
     n, tags = len(evaluation.ids), evaluation.tags
-    rows = [{}] * n if tags is None else tags.fillna("").astype(str).to_dict("records")
+    rows: list[dict[str, str]] = [{}] * n
+    if tags is not None:
+        rows = [{str(t): v for t, v in row.items()} for row in tags.fillna("").astype(str).to_dict("records")]
     groups = tuple(
         Group(str(g), images, captions, None, row) for g, row in zip(evaluation.ids, rows, strict=True)
     )

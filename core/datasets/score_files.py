@@ -122,7 +122,7 @@ def read_prior(path: Path | str, ids: Sequence[str], k: int, data: bytes | None 
         found = values.astype(np.float64)
     elif suffix in (".csv", ".parquet"):
         table = open_table(path, read_bytes(path, data)).frame(("group", "caption", "log_prob"))
-        place = pd.Index(list(ids)).get_indexer(table["group"].astype(str).str.strip())
+        place = pd.Index(list(ids)).get_indexer(pd.Index(table["group"].astype(str).str.strip()))
         table, place = table[place >= 0], place[place >= 0]
         column, _ = _numbered(place, table["caption"].astype(str).str.strip())
         found = np.full(shape, np.nan)
