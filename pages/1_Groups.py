@@ -283,7 +283,7 @@ def page(selection: ui.Selection) -> None:
         detail(selection, evaluation, ids.index(group))
     else:
         gallery(selection, evaluation)
-    ui.export_section("groups", evaluation.table)
+    ui.export_section("groups", evaluation.table, **ui.evaluation_exports(selection, evaluation))
     ui.cite(selection.selected_groups)
 
 

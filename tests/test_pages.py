@@ -255,3 +255,13 @@ def test_a_link_to_a_set_that_is_not_there_says_so_and_falls_back(app):
     said = [warning.value.replace("\\", "") for warning in page.warning]
     assert said == ["Unknown benchmark 'scenes/left-rihgt'; did you mean 'scenes/left-right'?"]
     assert page.selectbox(key="set").value == "scenes/attribute-swap"
+
+
+@pytest.mark.parametrize("page", ["pages/1_Groups.py", "pages/2_Matching.py"])
+def test_export_offers_a_report_a_latex_row_and_the_command_of_what_is_shown(app, monkeypatch, page):
+    given = []
+    monkeypatch.setattr("ui.export_section", lambda *args, **more: given.append(more))
+    app(page, set="scenes/left-right", model="builtin/siglip")
+    export = next(each for each in given if "report" in each)
+    assert export["command"] == ("crossmatch evaluate scenes/left-right --split test --model builtin/siglip")
+    assert "siglip" in export["latex"]() and b"scenes/left-right" in export["report"]()

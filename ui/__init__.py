@@ -2,7 +2,7 @@
 
 from ui.cached import cached_on
 from ui.chart_clicks import ChartPoint, clicked_point
-from ui.export import chart, cite, export_section, link
+from ui.export import chart, cite, evaluation_exports, export_section, link
 from ui.fields import number, warn_number
 from ui.formatting import metric_card, metric_grid, progress_bar, run_label
 from ui.images import draw_group, group_card, image_tags
@@ -44,6 +44,7 @@ __all__ = [
     "clicked_point",
     "draw_group",
     "evaluate",
+    "evaluation_exports",
     "export_section",
     "group_card",
     "image_tags",
