@@ -12,6 +12,8 @@ from torch.nn import functional as F
 from core.groups import GroupSet
 from core.runs.checkpoints import _write_checkpoint
 from core.runs.description import Remains
+from core.scorers import _matching_head
+from core.scorers._matching_head import BlipMatcher
 from core.scorers.base import Trainable, TwoTower
 from core.scoring.load import load_scorer
 from core.ttm._checkpoint import load_state
@@ -73,6 +75,29 @@ def test_the_matching_loss_sets_true_pairs_against_the_false_ones_of_the_batch(f
     with torch.no_grad():
         found = model.loss(model.prepare(*parts), both, both)
     assert float(found) == pytest.approx(matching + float(pair_loss(folder, parts)), abs=1e-5)
+
+
+def test_a_public_server_computes_the_same_loss_a_few_pairs_at_a_time(folder, parts, monkeypatch):
+    models, both = [load(folder, "itm").copy() for _ in range(2)], torch.arange(2)
+
+    def learned(model):
+        loss = model.loss(model.prepare(*parts), both, both)
+        loss.backward()
+        return loss.item(), torch.cat(
+            [p.grad.ravel() for p in model.module.parameters() if p.grad is not None]
+        )
+
+    loss, gradient = learned(models[0])
+    sizes, read = [], BlipMatcher._logits
+    monkeypatch.setattr(
+        BlipMatcher, "_logits", lambda self, *parts: sizes.append(len(parts[0])) or read(self, *parts)
+    )
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    monkeypatch.setattr(_matching_head, "_PUBLIC_PAIRS", 4)
+    again, found = learned(models[1])
+    assert sizes == [4, 2, 2, 4]  # six pairs, and once more from the end for the gradient
+    assert again == pytest.approx(loss, abs=1e-6)
+    assert torch.allclose(found, gradient, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
