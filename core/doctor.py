@@ -38,7 +38,7 @@ _EXTRAS = {
 }
 
 
-class Diagnosis(NamedTuple):
+class _Diagnosis(NamedTuple):
     """One thing that was checked. `do` is empty where there is nothing to do."""
 
     topic: str
@@ -47,15 +47,15 @@ class Diagnosis(NamedTuple):
     do: str = ""
 
 
-def diagnose(deep: bool = False) -> list[Diagnosis]:
+def diagnose(deep: bool = False) -> list[_Diagnosis]:
     """Everything, in the order of importance; a check that fails is a diagnosis, never an error."""
     device = _torch_device if deep else _device
-    diagnoses: list[Diagnosis] = []
+    diagnoses: list[_Diagnosis] = []
     for check in (_versions, device, _memory, _home, _cache, _models, _data, _runs, _extras, _network):
         try:
             diagnoses += check()
         except (InputError, OSError, ValueError) as error:
-            diagnoses.append(Diagnosis(check.__name__.strip("_"), PROBLEM, str(error), "see the message"))
+            diagnoses.append(_Diagnosis(check.__name__.strip("_"), PROBLEM, str(error), "see the message"))
     return diagnoses
 
 
@@ -75,35 +75,35 @@ def _installed(package: str) -> str | None:
         return None
 
 
-def _versions() -> Iterator[Diagnosis]:
+def _versions() -> Iterator[_Diagnosis]:
     names = ("crossmatch", "torch", "transformers", "open_clip_torch", "streamlit")
     have = {name: _installed(name) for name in names}
     shown = ", ".join(f"{name} {number}" for name, number in have.items() if number)
     text = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}; {shown}"
     missing = [name for name in ("torch", "transformers", "streamlit") if have[name] is None]
     if missing:
-        yield Diagnosis("versions", PROBLEM, f"{text}; missing: {', '.join(missing)}", "run `make install`")
+        yield _Diagnosis("versions", PROBLEM, f"{text}; missing: {', '.join(missing)}", "run `make install`")
     else:
-        yield Diagnosis("versions", OK, text)
+        yield _Diagnosis("versions", OK, text)
 
 
-def _device() -> Iterator[Diagnosis]:
+def _device() -> Iterator[_Diagnosis]:
     """What the system shows of accelerators, without torch."""
     cards, build = ", ".join(_cards()), _installed("torch") or ""
     if cards and build.endswith("+cpu"):
         text = f"{cards}, but torch {build} is a build without CUDA"
-        yield Diagnosis(
+        yield _Diagnosis(
             "device", NOTE, text, "install torch's CUDA build; until then Crossmatch uses the CPU"
         )
     elif cards:
         text = f"{cards}, chosen by itself (`crossmatch doctor --deep` asks torch)"
-        yield Diagnosis("device", OK, text)
+        yield _Diagnosis("device", OK, text)
     elif sys.platform == "darwin" and platform.machine() == "arm64":
-        yield Diagnosis("device", OK, "Apple GPU (MPS), chosen by itself")
+        yield _Diagnosis("device", OK, "Apple GPU (MPS), chosen by itself")
     else:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         hint = "enough for the built-in models; adapting a CLIP-B takes hours: use a machine with a GPU, or embeddings"
-        yield Diagnosis("device", NOTE, f"CPU with {cores} core{'s' * (cores != 1)}, no GPU", hint)
+        yield _Diagnosis("device", NOTE, f"CPU with {cores} core{'s' * (cores != 1)}, no GPU", hint)
 
 
 def _cards() -> list[str]:
@@ -113,42 +113,42 @@ def _cards() -> list[str]:
     return [line.partition(":")[2].strip() for line in lines if line.startswith("Model")]
 
 
-def _torch_device() -> Iterator[Diagnosis]:
+def _torch_device() -> Iterator[_Diagnosis]:
     import torch
 
     from core.scorers.devices import describe_device, pick_device  # torch
 
     device, cards = pick_device("auto"), ", ".join(_cards())
     if device.type == "cpu" and cards:
-        yield Diagnosis("device", PROBLEM, f"torch does not see {cards}", "install its CUDA build")
+        yield _Diagnosis("device", PROBLEM, f"torch does not see {cards}", "install its CUDA build")
         return
     text = f"{describe_device(device)}, seen by torch {torch.__version__}"
     if device.type == "cuda":
         free, total = torch.cuda.mem_get_info(device)
         text += f"; {human_bytes(free)} of {human_bytes(total)} free"
-    yield Diagnosis("device", OK, text)
+    yield _Diagnosis("device", OK, text)
 
 
-def _memory() -> Iterator[Diagnosis]:
+def _memory() -> Iterator[_Diagnosis]:
     memory = psutil.virtual_memory()
     text = f"{human_bytes(memory.available)} of {human_bytes(memory.total)} free"
     if memory.available < _LITTLE_MEMORY:
-        yield Diagnosis("memory", NOTE, text, "close other programs before you load a large model")
+        yield _Diagnosis("memory", NOTE, text, "close other programs before you load a large model")
     else:
-        yield Diagnosis("memory", OK, text)
+        yield _Diagnosis("memory", OK, text)
 
 
-def _home() -> Iterator[Diagnosis]:
+def _home() -> Iterator[_Diagnosis]:
     home = paths.home()
     there = next(path for path in (home, *home.parents) if path.exists())
     free = shutil.disk_usage(there).free
     text = f"{home}, {human_bytes(free)} free on its disk"
     if not os.access(there, os.W_OK):
-        yield Diagnosis("home", PROBLEM, f"{text}, not writable", "set CROSSMATCH_HOME to a folder that is")
+        yield _Diagnosis("home", PROBLEM, f"{text}, not writable", "set CROSSMATCH_HOME to a folder that is")
     elif free < _LITTLE_DISK:
-        yield Diagnosis("home", PROBLEM, text, "free some space, or set CROSSMATCH_HOME to another disk")
+        yield _Diagnosis("home", PROBLEM, text, "free some space, or set CROSSMATCH_HOME to another disk")
     else:
-        yield Diagnosis("home", OK, text)
+        yield _Diagnosis("home", OK, text)
 
 
 def cache_size() -> tuple[Path, int, int]:
@@ -169,65 +169,65 @@ def _read(path: Path, query: str) -> list[tuple]:
         raise InputError(f"{path} cannot be read ({error}); close other programs, or move it away.") from None
 
 
-def _cache() -> Iterator[Diagnosis]:
+def _cache() -> Iterator[_Diagnosis]:
     path, scores, size = cache_size()
     do = "`crossmatch cache clear` empties it" if size > 1 << 30 else ""
-    yield Diagnosis("score cache", OK, f"{scores} scores, {human_bytes(size)} in {path}", do)
+    yield _Diagnosis("score cache", OK, f"{scores} scores, {human_bytes(size)} in {path}", do)
 
 
-def _models() -> Iterator[Diagnosis]:
+def _models() -> Iterator[_Diagnosis]:
     folders = sorted(p.name for p in (paths.assets() / "models").glob("*") if (p / "config.json").is_file())
     if folders:
-        yield Diagnosis("built-in models", OK, ", ".join(folders))
+        yield _Diagnosis("built-in models", OK, ", ".join(folders))
     else:
-        yield Diagnosis("built-in models", PROBLEM, "none", "train one with `crossmatch pretrain clip`")
+        yield _Diagnosis("built-in models", PROBLEM, "none", "train one with `crossmatch pretrain clip`")
 
 
-def _data() -> Iterator[Diagnosis]:
+def _data() -> Iterator[_Diagnosis]:
     states = {name: datasets.state(name) for name in datasets.names(None) if not name.startswith("mine/")}
     kinds = Counter("built in" if s == "built in" else s.partition(" ")[0] for s in states.values())
     roots = " and ".join(map(str, data_roots()))
     text = f"{kinds['built in']} built in, {kinds['found']} found, {kinds['needs:']} not available (searched {roots})"
-    yield Diagnosis("benchmarks", OK, text, "`crossmatch list benchmarks` shows what each needs")
+    yield _Diagnosis("benchmarks", OK, text, "`crossmatch list benchmarks` shows what each needs")
     missing = sorted({name.partition("/")[0] for name, state in states.items() if state.startswith("needs")})
     if missing:
         do = "`crossmatch fetch NAME` gets what is public"
-        yield Diagnosis("missing data", NOTE, ", ".join(missing), do)
+        yield _Diagnosis("missing data", NOTE, ", ".join(missing), do)
     if user_sets.sets():
-        yield Diagnosis("your sets", OK, ", ".join(f"mine/{name}" for name in user_sets.sets()))
+        yield _Diagnosis("your sets", OK, ", ".join(f"mine/{name}" for name in user_sets.sets()))
 
 
-def _runs() -> Iterator[Diagnosis]:
+def _runs() -> Iterator[_Diagnosis]:
     """How many runs there are, read without touching the store."""
     path = paths.home() / "runs" / "runs.db"
     rows = _read(path, "SELECT status, count(*) FROM runs GROUP BY status") if path.is_file() else []
     text = ", ".join(f"{count} {status}" for status, count in sorted(rows))
-    yield Diagnosis("runs", OK, text or "none yet")
+    yield _Diagnosis("runs", OK, text or "none yet")
 
 
-def _extras() -> Iterator[Diagnosis]:
+def _extras() -> Iterator[_Diagnosis]:
     for extra, (package, use) in _EXTRAS.items():
         have = _installed(package)
         if have:
-            yield Diagnosis(extra, OK, f"{use}: {package} {have}")
+            yield _Diagnosis(extra, OK, f"{use}: {package} {have}")
         else:
             do = f"`pip install 'crossmatch[{extra}]'` if you want it"
-            yield Diagnosis(extra, NOTE, f"{use}: not installed", do)
+            yield _Diagnosis(extra, NOTE, f"{use}: not installed", do)
     program = browser()
     if program:
-        yield Diagnosis("figures", OK, f"SVG and PNG drawn by {program}")
+        yield _Diagnosis("figures", OK, f"SVG and PNG drawn by {program}")
     else:
         text = "no Chromium, Chrome or Edge to draw SVG and PNG"
-        yield Diagnosis("figures", NOTE, text, "install one, or save HTML")
+        yield _Diagnosis("figures", NOTE, text, "install one, or save HTML")
     if plugins():
-        yield Diagnosis("scorers", OK, ", ".join(f"python:{name}" for name in plugins()))
+        yield _Diagnosis("scorers", OK, ", ".join(f"python:{name}" for name in plugins()))
 
 
-def _network() -> Iterator[Diagnosis]:
+def _network() -> Iterator[_Diagnosis]:
     """What decides whether the hub is asked; nothing is sent. By hand: importing the hub's library takes a while."""
     offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
     settings = Path(os.environ.get("HF_HOME") or Path.home() / ".cache/huggingface")
     token = os.environ.get("HF_TOKEN") or (settings / "token").is_file()
     text = "models and data sets are downloaded from the hub when you name them"
     text = "offline (HF_HUB_OFFLINE is set)" if offline else text
-    yield Diagnosis("Hugging Face", OK, f"{text}; {'with' if token else 'without'} a token")
+    yield _Diagnosis("Hugging Face", OK, f"{text}; {'with' if token else 'without'} a token")

@@ -67,7 +67,7 @@ def work(job: RunAttempt) -> tuple[str, str | None]:
         return "failed", ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
 
 
-def stand_by() -> list[str]:
+def _stand_by() -> list[str]:
     """Import what every run of a model needs, then wait for the arguments of one; [] when the server is gone.
 
     From then on what is written goes to the log of that run.
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str]) -> int:
     if is_public() and hasattr(os, "nice"):
         os.nice(5)  # on a server that everybody shares, pages come before runs
     if list(arguments) == ["--standby"]:
-        arguments = stand_by()
+        arguments = _stand_by()
         if not arguments:
             return 0
     root, run_id, attempt = arguments

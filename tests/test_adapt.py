@@ -432,9 +432,9 @@ def test_a_run_measures_its_base_before_and_itself_after(quick):
     from core.cola.tasks import builtin_test
 
     scores = score_retrieval(base, builtin_test(12))
-    from core.cola.run import evaluation
+    from core.cola.run import _evaluation
 
-    expected = evaluation(builtin_test(12), scores).record()["cola_map"]["all"]["value"]
+    expected = _evaluation(builtin_test(12), scores).record()["cola_map"]["all"]["value"]
     assert records[0]["test"]["retrieval"]["cola_map"]["all"]["value"] == pytest.approx(expected)
 
 

@@ -12,7 +12,7 @@ from torchvision.transforms.functional import normalize, pil_to_tensor, resize
 
 from core.base.errors import InputError
 from core.groups import BytesImage
-from core.scenes.render import SceneImage, render
+from core.scenes.render import SceneImage, _render
 from core.scenes.sets import load as load_scenes
 from core.scorers import _input_loading
 from core.scoring.load import load_scorer
@@ -100,7 +100,7 @@ def test_rendered_scenes_are_drawn_at_the_larger_size():
     image = load_scenes("scenes/left-right").groups[0].images[0]
     assert isinstance(image, SceneImage)
     kept = model.prepare([image], CAPTION, crop_factor=1.1).enlarged.load(torch.tensor([0]))[0]
-    assert (kept.permute(1, 2, 0).numpy() == render(image.scene, 70)).all()
+    assert (kept.permute(1, 2, 0).numpy() == _render(image.scene, 70)).all()
 
 
 class Counted:

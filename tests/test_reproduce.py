@@ -333,7 +333,7 @@ def test_stopping_a_table_stops_its_runs_and_launches_no_more(store, monkeypatch
 
 
 def test_the_process_works_through_what_can_run(store, quick):
-    background.main([str(store.root), "world/oracle", "1"])
+    background._main([str(store.root), "world/oracle", "1"])
     assert [s.state for s in papers.table_plan(store, "world/oracle", 1).lines] == ["done", "done"]
 
 

@@ -23,7 +23,7 @@ from core.groups import ImageRef
 from core.scenes._minimal_pairs import SWAPPED, draw_mentioned_attributes, minimal_pair
 from core.scenes._sampler import sample_scene
 from core.scenes.captions import VOCABULARY, CaptionTemplate, Phrase, Statement, _words, statement_about
-from core.scenes.render import MODEL_SIZE, SceneImage, _primary_rays, _visible, render, render_many
+from core.scenes.render import MODEL_SIZE, SceneImage, _primary_rays, _visible, _render, render_many
 from core.scenes.training_data import training_minimal_pairs, training_scenes
 from core.scenes.world import (
     COLOURS,
@@ -278,14 +278,14 @@ def test_a_scene_without_a_fitting_pair_has_no_twin():
 
 
 def test_rendering_is_exact_and_differs_between_scenes(scenes):
-    first = render(scenes[0])
+    first = _render(scenes[0])
     assert first.shape == (64, 64, 3) and first.dtype == np.uint8
-    assert np.array_equal(first, render(Scene.from_dict(scenes[0].to_dict())))
-    assert not np.array_equal(first, render(scenes[1]))
+    assert np.array_equal(first, _render(Scene.from_dict(scenes[0].to_dict())))
+    assert not np.array_equal(first, _render(scenes[1]))
 
 
 def test_many_scenes_on_two_processes_equal_one_by_one(scenes):
-    alone = np.stack([render(s, 16) for s in scenes[:70]])
+    alone = np.stack([_render(s, 16) for s in scenes[:70]])
     assert np.array_equal(render_many(scenes[:70], 16, processes=2), alone)
     assert render_many([], 16).shape == (0, 16, 16, 3)
 
@@ -318,22 +318,22 @@ def test_whoever_helps_to_draw_ends_with_a_killed_starter(tmp_path):
 
 def test_a_larger_picture_shows_the_same_scene(scenes):
     for scene in scenes[:6]:
-        small = render(scene, 32).astype(float)
-        large = render(scene, 128).reshape(32, 4, 32, 4, 3).mean(axis=(1, 3))
+        small = _render(scene, 32).astype(float)
+        large = _render(scene, 128).reshape(32, 4, 32, 4, 3).mean(axis=(1, 3))
         assert np.abs(small - large).mean() < 3
 
 
 def test_a_silly_size_is_refused():
     for size in (0, 5, 100_000):
         with pytest.raises(InputError, match="choose a size"):
-            render(scene_of(thing()), size)
+            _render(scene_of(thing()), size)
 
 
 @pytest.mark.parametrize("colour", [c for c in COLOURS if c != "white"])
 @pytest.mark.parametrize("material", ["rubber", "metal"])
 def test_a_sphere_shows_the_hue_of_its_colour_at_its_projected_centre(colour, material):
     item = thing("sphere", colour, "large", material, x=0.7, y=-0.5)
-    picture = render(scene_of(item), 96)
+    picture = _render(scene_of(item), 96)
     # Pinhole by hand: the camera looks along (0, cos e, -sin e) from `distance` behind the aim point.
     angle = math.radians(CAMERA.elevation)
     dx, dy, dz = item.x, item.y - 0.1, SIZES["large"] - 0.35
@@ -358,8 +358,8 @@ def test_the_shadow_falls_away_from_the_lamp():
     bare = scene_of().objects
     for azimuth in (-55, 55):
         light = replace(LIGHT, azimuth=azimuth)
-        empty = render(replace(scene_of(), objects=bare, light=light)).mean(axis=2)
-        drawn = render(replace(scene_of(item), light=light)).mean(axis=2)
+        empty = _render(replace(scene_of(), objects=bare, light=light)).mean(axis=2)
+        drawn = _render(replace(scene_of(item), light=light)).mean(axis=2)
         floor = segment(scene_of(item)) == -1
         darker = np.where(floor, empty - drawn, 0)
         left, right = darker[:, :26].sum(), darker[:, 38:].sum()
@@ -369,7 +369,7 @@ def test_the_shadow_falls_away_from_the_lamp():
 def test_metal_and_rubber_look_different():
     for shape in SHAPES:
         rubber, metal = (
-            render(scene_of(thing(shape, material=m))).astype(float) for m in ("rubber", "metal")
+            _render(scene_of(thing(shape, material=m))).astype(float) for m in ("rubber", "metal")
         )
         inside = segment(scene_of(thing(shape))) == 0
         assert np.abs(rubber - metal)[inside].mean() > 12

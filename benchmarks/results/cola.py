@@ -24,7 +24,7 @@ import pandas as pd
 from core.base.paths import assets
 from core.cola import table
 from core.cola.forgetting import cost_table, unadapted_sets
-from core.cola.run import StrategyRun, evaluation
+from core.cola.run import StrategyRun, _evaluation
 from core.cola.tasks import builtin_test
 from core.metrics.groups import bootstrap
 from core.metrics.retrieval import COLA_MAP
@@ -52,7 +52,7 @@ def tune(strategies: list[str], options: dict[str, Any], say: Any) -> pd.DataFra
     path = RESULTS / "cola_lr.csv"
     known = pd.read_csv(path) if path.is_file() else pd.DataFrame()
     validation = first_images(load_retrieval("validation"), TUNE_IMAGES, TUNE_STEP)
-    key = table.base_key("builtin/clip")[:12]
+    key = table._base_key("builtin/clip")[:12]
     for strategy in strategies:
         for lr in RATES[strategy]:
             if (
@@ -63,7 +63,7 @@ def tune(strategies: list[str], options: dict[str, Any], say: Any) -> pd.DataFra
             job = StrategyRun.of(options={**options, "strategy": strategy, "lr": lr, "seed": TUNE_SEED})
             started = time.perf_counter()
             *_, last = job.execute(final=False)
-            found = evaluation(validation, score_retrieval(last.model, validation)).record()["cola_map"]
+            found = _evaluation(validation, score_retrieval(last.model, validation)).record()["cola_map"]
             row = {
                 "strategy": strategy,
                 "lr": lr,
@@ -84,7 +84,7 @@ def tune(strategies: list[str], options: dict[str, Any], say: Any) -> pd.DataFra
 
 def best_rates() -> dict[str, float]:
     """The rate with the best validation mAP of each strategy, for this base; the settled one where none was tried."""
-    path, key = RESULTS / "cola_lr.csv", table.base_key("builtin/clip")[:12]
+    path, key = RESULTS / "cola_lr.csv", table._base_key("builtin/clip")[:12]
     found = {name: strategy.lr for name, strategy in STRATEGIES.items()}
     if path.is_file():
         known = pd.read_csv(path)
@@ -146,11 +146,11 @@ def _outcomes(asked: Sequence[StrategyRun], cache: Path | None, when: str = "aft
     """Per-query and per-group outcomes, averaged over runs: measure -> (q,), NaN where not measured."""
     found: dict[str, list[np.ndarray]] = {}
     for job in asked:
-        with np.load(table.cached_result(job, cache)["arrays"][when], allow_pickle=False) as arrays:
+        with np.load(table._cached_result(job, cache)["arrays"][when], allow_pickle=False) as arrays:
             kept = {name: arrays[name] for name in arrays.files}
         images = kept["retrieval_scores"].shape[1]
         test = builtin_test(images)
-        measured = evaluation(test, kept["retrieval_scores"])
+        measured = _evaluation(test, kept["retrieval_scores"])
         for name, mask in measured.parts().items():
             if name in ("all", "seen", "unseen"):
                 values = measured.values(COLA_MAP)
@@ -183,7 +183,7 @@ def costs(say: Any, options: Mapping[str, Any] | None = None) -> pd.DataFrame:
         name = job.settings.strategy
         say(f"cost of {name}")
         sets = [s for s in unadapted_sets(job.benchmark) if s.startswith("scenes/")]
-        parts.append(cost_table(table.cached_result(job)["model"], sets=sets).assign(strategy=name))
+        parts.append(cost_table(table._cached_result(job)["model"], sets=sets).assign(strategy=name))
     found = pd.concat(parts, ignore_index=True)
     found.round(3).to_csv(RESULTS / "cola_cost.csv", index=False)
     return found
@@ -210,7 +210,7 @@ def main(arguments: list[str]) -> None:
     elif given.only or given.seed is not None:
         for job in wanted(names, table.SEEDS if given.seed is None else (given.seed,), options):
             started = time.perf_counter()
-            after = table.cached_result(job)["after"]["retrieval"]["cola_map"]["all"]["value"]
+            after = table._cached_result(job)["after"]["retrieval"]["cola_map"]["all"]["value"]
             say(
                 f"{job.settings.strategy} seed {job.seed}: {after:.1f}, {time.perf_counter() - started:.0f} s"
             )

@@ -221,11 +221,11 @@ def _validation(model: AdaptedModel, task: AdaptationTask) -> dict[str, Any]:
     """Cola mAP on the small validation set; {} where a task has none."""
     if task.validation is None:
         return {}
-    found = evaluation(task.validation, score_retrieval(model, task.validation))
+    found = _evaluation(task.validation, score_retrieval(model, task.validation))
     return {COLA_MAP: {n: p.record() for n, p in found.metrics()[COLA_MAP].items()}}
 
 
-def evaluation(found: Retrieval, scores: np.ndarray) -> Any:
+def _evaluation(found: Retrieval, scores: np.ndarray) -> Any:
     """The retrieval evaluation of scores (q, n) over a set."""
     return RetrievalEvaluation(
         scores, found.relevant, found.any_word, found.all_words, found.unseen, found.attributes
@@ -238,7 +238,7 @@ def _measure(scorer: Any, task: AdaptationTask) -> tuple[dict[str, Any], dict[st
     record: dict[str, Any] = {
         "images": len(task.test.images),
         "queries": len(task.test.queries),
-        "retrieval": evaluation(task.test, scores).record(),
+        "retrieval": _evaluation(task.test, scores).record(),
     }
     arrays: dict[str, np.ndarray] = {"retrieval_scores": scores}
     for name, groups, metric in (

@@ -38,7 +38,7 @@ _HEADLINES = (
 )
 
 
-def cached_result(job: StrategyRun, cache: Path | None = None, progress: Any = None) -> dict[str, Any]:
+def _cached_result(job: StrategyRun, cache: Path | None = None, progress: Any = None) -> dict[str, Any]:
     """One run's record: settings, curve, test results before and after, and per-query outcomes, from cache if there."""
     root = paths.home() / "cache" / "adapt" if cache is None else cache
     folder, base = root / _address(job), root / _base_address(job)
@@ -66,7 +66,7 @@ def cached_result(job: StrategyRun, cache: Path | None = None, progress: Any = N
 def _address(job: StrategyRun) -> str:
     """What a run's results depend on, as a folder's name."""
     settings = job.settings
-    named = {k: v for k, v in job.written().items() if k != "device"} | {"base": base_key(job.model)}
+    named = {k: v for k, v in job.written().items() if k != "device"} | {"base": _base_key(job.model)}
     named[KIND] = {**settings.to_dict(), "lr": settings.lr or STRATEGIES[settings.strategy].lr}
     return f"{settings.strategy}-{settings.seed}-{_digest(named)}"
 
@@ -74,7 +74,7 @@ def _address(job: StrategyRun) -> str:
 def _base_address(job: StrategyRun) -> str:
     """What a base's results depend on."""
     named = {k: v for k, v in job.written().items() if k not in ("device", KIND)}
-    named["base"] = base_key(job.model)
+    named["base"] = _base_key(job.model)
     return f"base-{_digest(named)}"
 
 
@@ -82,7 +82,7 @@ def _digest(named: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def base_key(model: str) -> str:
+def _base_key(model: str) -> str:
     """The hash of a base's weights."""
     return scorer_key(base_source(model)) or model
 
@@ -126,7 +126,7 @@ def run_jobs(
     for job in asked:
         if say is not None:
             say(f"{job.settings.strategy}, seed {job.seed}")
-        rows += _rows_of(cached_result(job, cache))
+        rows += _rows_of(_cached_result(job, cache))
     return pd.DataFrame(rows).drop_duplicates([*_FACTS[:4], "metric", "part"], ignore_index=True)
 
 
@@ -135,7 +135,7 @@ def _rows_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     job, settings = found["job"], found["job"][KIND]
     facts = {name: settings[name] for name in ("strategy", "fusion", "mix", "seed")}
     facts |= {"lr": found["lr"], "trained": found["parameters"]["trained"]}
-    facts |= {"model": job["model"], "base_key": base_key(job["model"])[:12]}
+    facts |= {"model": job["model"], "base_key": _base_key(job["model"])[:12]}
     nothing = {**facts, "strategy": BASE, "seed": -1, "lr": None, "trained": 0}
     rows = []
     for start, results in ((nothing, found["before"]), (facts, found["after"])):

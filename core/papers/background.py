@@ -67,7 +67,7 @@ def _path(store: RunStore, name: str) -> Path:
     return store.root / "tables" / f"{name.replace('/', '-')}.json"
 
 
-def main(arguments: Sequence[str]) -> None:
+def _main(arguments: Sequence[str]) -> None:
     """Work through the table, and log what is launched and what ends."""
     root, name, seeds = arguments
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
@@ -75,4 +75,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    _main(sys.argv[1:])

@@ -29,7 +29,7 @@ MODEL_SIZE = 64  # pixels a side, what the built-in models see
 _MAX_SIZE = 2048
 
 
-def render(scene: Scene, size: int = MODEL_SIZE) -> np.ndarray:
+def _render(scene: Scene, size: int = MODEL_SIZE) -> np.ndarray:
     """The picture, uint8 (size, size, 3), sRGB."""
     if not 8 <= size <= _MAX_SIZE:
         raise InputError(f"A picture of {size} px cannot be drawn; choose a size from 8 to {_MAX_SIZE}.")
@@ -73,12 +73,12 @@ def _normals(scene: Scene, which: np.ndarray, point: _Triple) -> _Triple:
 
 
 def render_many(scenes: Sequence[Scene], size: int = MODEL_SIZE, processes: int = 1) -> np.ndarray:
-    """All pictures, uint8 (n, size, size, 3); equal to `render` one by one, on `processes` processes."""
+    """All pictures, uint8 (n, size, size, 3); equal to `_render` one by one, on `processes` processes."""
     scenes = list(scenes)
     pictures = np.empty((len(scenes), size, size, 3), dtype=np.uint8)
     if processes <= 1 or len(scenes) < 64:
         for i, scene in enumerate(scenes):
-            pictures[i] = render(scene, size)
+            pictures[i] = _render(scene, size)
         return pictures
     # Spawned, not forked: the caller may have threads (torch, a web server) that a fork would freeze.
     with ProcessPoolExecutor(processes, get_context("spawn"), _end_with_parent) as pool:
@@ -116,12 +116,12 @@ class SceneImage:
         """RGB picture: 64 px for the models, or `size` px for display."""
         if size is None or size == MODEL_SIZE:
             return Image.fromarray(_for_models(self.scene))
-        return Image.fromarray(render(self.scene, size))
+        return Image.fromarray(_render(self.scene, size))
 
 
 @lru_cache(maxsize=4096)  # 12 kB each: one model after another reads the same pictures
 def _for_models(scene: Scene) -> np.ndarray:
-    picture = render(scene)
+    picture = _render(scene)
     picture.flags.writeable = False
     return picture
 
