@@ -30,7 +30,7 @@ from core.runs.models import adapted_model
 from core.runs.store import RunStore
 from core.scoring.load import load_scorer
 from core.sweeps.cells import states
-from core.sweeps.plan import read_plan
+from core.sweeps._plan import read_plan
 from ui.lessons import LESSONS
 from ui.old_links import RENAMED
 

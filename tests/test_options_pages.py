@@ -6,7 +6,7 @@ import pytest
 from driving import button, fine
 
 from core.base.errors import InputError
-from core.sweeps.plan import FILES, parse_plan
+from core.sweeps._plan import FILES, parse_plan
 
 TTM, RETRIEVAL = "pages/4_Test-Time_Matching.py", "pages/5_Retrieval.py"
 SET = "scenes/left-right"

@@ -20,7 +20,7 @@ from core.scenes.sets import load
 from core.scorers.embedding import EmbeddingModel
 from core.sweeps import ray as ray_cluster
 from core.sweeps._driver_store import DriverStore
-from core.sweeps.plan import parse_plan
+from core.sweeps._plan import parse_plan
 from core.sweeps.ray import run_on_ray
 
 ray = pytest.importorskip("ray")

@@ -298,7 +298,7 @@ def _sweeps(place: Path) -> list[bytes]:
 
 
 def _read_sweep(data: bytes, place: Path) -> None:
-    from core.sweeps.plan import parse_plan
+    from core.sweeps._plan import parse_plan
 
     parse_plan(data, "x.yaml")
 

@@ -15,6 +15,6 @@ Imports neither torch nor ray until something runs.
 
 from __future__ import annotations
 
-from core.sweeps.plan import SweepCell, SweepPlan, read_plan
+from core.sweeps._plan import SweepCell, SweepPlan, read_plan
 
 __all__ = ["SweepCell", "SweepPlan", "read_plan"]

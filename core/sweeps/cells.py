@@ -14,7 +14,7 @@ from core.base import files
 from core.base.errors import InputError
 from core.runs.engine import Place, PlannedRun, run_all, runs_that_count
 from core.runs.store import Run, RunStore
-from core.sweeps.plan import KINDS, SweepCell, SweepPlan, plan_of
+from core.sweeps._plan import KINDS, SweepCell, SweepPlan, plan_of
 
 
 class CellState(NamedTuple):
