@@ -23,7 +23,7 @@ from core.runs.attempt import RunAttempt
 from core.runs.checkpoints import carry_out
 from core.runs.engine import start
 from core.runs.store import RunStore
-from core.scenes.retrieval import build_retrieval
+from core.scenes.retrieval import build_retrieval, load_retrieval
 from core.scorers._cola_heads import make_fusion
 from core.scorers.cola_adapted import AdaptedModel, load
 from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES, AdaptConfig
@@ -429,12 +429,11 @@ def test_a_run_measures_its_base_before_and_itself_after(quick):
     assert "test" not in records[1]
     assert records[0]["validation"]["cola_map"]["all"]["queries"] > 0
     base = load_scorer(CLIP, "cpu")
-    from core.cola.tasks import builtin_test
-
-    scores = score_retrieval(base, builtin_test(12))
+    test = first_images(load_retrieval("test"), 12)
+    scores = score_retrieval(base, test)
     from core.cola.run import _evaluation
 
-    expected = _evaluation(builtin_test(12), scores).record()["cola_map"]["all"]["value"]
+    expected = _evaluation(test, scores).record()["cola_map"]["all"]["value"]
     assert records[0]["test"]["retrieval"]["cola_map"]["all"]["value"] == pytest.approx(expected)
 
 

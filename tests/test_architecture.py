@@ -33,7 +33,7 @@ READS_TRUTH = {
 }
 # Imports of core inside functions: on the command line and in the worker, which wait for nobody's pandas, and where a
 # comment names the heavy library that stays out.
-SURFACE = 630  # on its way to 600
+SURFACE = 600
 HEAVY = {"torch", "transformers", "openai", "ray", "gradio", "numpy", "scipy", "pandas", "plotly", "pydantic"}
 
 
@@ -106,7 +106,9 @@ def test_the_surface_of_core_stays_small():
         for path in public
         if path.stem == "__init__"
         for node in ast.parse(path.read_text()).body
-        if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2].startswith("_")
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").startswith("core.")
+        and (node.module or "").rpartition(".")[2].startswith("_")
         for alias in node.names
     ]
     assert len([name for name in [*defined, *given] if not name.startswith("_")]) <= SURFACE

@@ -8,7 +8,7 @@ import pytest
 
 from core.base.errors import InputError
 from core.debiasing.blind import METRIC, VERDICTS, blind_baseline, check_blind
-from core.figures.tokens import TokenView, token_view
+from core.figures.tokens import TokenView
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 
@@ -111,7 +111,7 @@ def test_every_blind_scorer_scores_all_images_of_a_group_alike(make, toy_groups,
 def test_tokens_average_to_the_scores_with_and_without_the_image(make, toy_groups, name):
     scorer = load_scorer(f"vgpt:{make(name)}", "cpu")
     image, caption = toy_groups[0].images[0], toy_groups[0].captions[0]
-    view = token_view(scorer, image, caption, count=1)
+    view = TokenView.of(scorer, image, caption, count=1)
     pair = np.array([(0, 0)])
     assert view.seeing.mean() == pytest.approx(scorer.score([image], [caption], pair)[0], abs=1e-5)
     assert view.blind.mean() == pytest.approx(scorer.prior([caption], 1)[0], abs=1e-5)
@@ -124,7 +124,7 @@ def test_tokens_without_the_image_average_to_no_less_than_the_prior_of_several_i
     image, caption = toy_groups[0].images[0], toy_groups[0].captions[0]
     means = [scorer.token_log_probs(null, caption).log_probs.astype(float) for null in scorer.nulls(3)]
     each = np.log(np.mean(np.exp(means), axis=0))
-    assert token_view(scorer, image, caption, count=3).blind == pytest.approx(each, abs=1e-5)
+    assert TokenView.of(scorer, image, caption, count=3).blind == pytest.approx(each, abs=1e-5)
     assert each.mean() > scorer.prior([caption], 3)[0]
 
 

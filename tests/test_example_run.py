@@ -3,7 +3,7 @@
 import numpy as np
 from driving import button, fine, text
 
-from core.exchange.example import EXAMPLE, EXAMPLE_ID, example_archive, example_run
+from core.exchange.example import ARCHIVE, EXAMPLE, EXAMPLE_ID, example_run
 from core.metrics.evaluation import Evaluation
 from core.runs.store import RunStore
 from core.ttm.run import adaptation
@@ -12,7 +12,7 @@ TTM = "pages/4_Test-Time_Matching.py"
 
 
 def test_it_is_finished_complete_and_small(tmp_path):
-    assert example_archive().stat().st_size < 3_000_000
+    assert ARCHIVE.stat().st_size < 3_000_000
     store = RunStore(tmp_path)
     run = example_run(store)
     assert (run.id, run.status, run.done, run.owner) == (EXAMPLE_ID, "finished", run.total, None)

@@ -29,8 +29,8 @@ from core.runs.attempt import RunAttempt
 from core.runs.models import adapted_model
 from core.runs.store import RunStore
 from core.scoring.load import load_scorer
-from core.sweeps.cells import states
 from core.sweeps._plan import read_plan
+from core.sweeps.cells import states
 from ui.lessons import LESSONS
 from ui.old_links import RENAMED
 

@@ -185,8 +185,8 @@ def test_a_run_of_the_retrieval_page_is_listed_with_its_own_metric_and_opens_the
 
 
 def test_a_sweep_is_shown_with_all_its_cells(app):
-    from core.sweeps.cells import _save_plan
     from core.sweeps._plan import parse_plan
+    from core.sweeps.cells import _save_plan
 
     store = RunStore()
     models = "[builtin/clip, builtin/siglip]"

@@ -23,7 +23,7 @@ from core.groups import ImageRef
 from core.scenes._minimal_pairs import SWAPPED, draw_mentioned_attributes, minimal_pair
 from core.scenes._sampler import sample_scene
 from core.scenes.captions import VOCABULARY, CaptionTemplate, Phrase, Statement, _words, statement_about
-from core.scenes.render import MODEL_SIZE, SceneImage, _primary_rays, _visible, _render, render_many
+from core.scenes.render import MODEL_SIZE, SceneImage, _primary_rays, _render, _visible, render_many
 from core.scenes.training_data import training_minimal_pairs, training_scenes
 from core.scenes.world import (
     COLOURS,

@@ -16,9 +16,9 @@ from core.scoring.scores import ScoreCache
 from core.sweeps import read_plan
 from core.sweeps._driver_store import QUEUE, DriverStore
 from core.sweeps._node import run_cell, score_part
+from core.sweeps._plan import parse_plan
 from core.sweeps.cells import _save_plan, run_sweep, saved_plans, states
 from core.sweeps.evaluate import EvaluationRun, score_shard, shard_path
-from core.sweeps._plan import parse_plan
 from core.sweeps.table import cells_table, progress_of, summary_table
 from core.ttm.run import TTMRun
 

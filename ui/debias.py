@@ -12,7 +12,7 @@ from core.base.errors import InputError
 from core.debiasing.priors import PRIORS, Prior, default_count, estimate_prior
 from core.debiasing.study import AlphaStudy
 from core.figures.text import escape_markdown
-from core.figures.tokens import TokenView, token_view
+from core.figures.tokens import TokenView
 from core.scorers.score_kinds import KINDS
 from core.scoring.load import scorer_key, scorer_kind, scorer_names
 from core.scoring.scores import ScoreCache
@@ -181,4 +181,4 @@ def tokens(model: str, image: ImageRef, caption: str) -> TokenView:
 
 @st.cache_data(max_entries=500, show_spinner=False)
 def _tokens(key: tuple, _source: str, _image: ImageRef, _caption: str) -> TokenView:
-    return token_view(LazyScorer(_source, st.empty()), _image, _caption)
+    return TokenView.of(LazyScorer(_source, st.empty()), _image, _caption)

@@ -25,9 +25,9 @@ from core.base.paths import assets
 from core.cola import table
 from core.cola.forgetting import cost_table, unadapted_sets
 from core.cola.run import StrategyRun, _evaluation
-from core.cola.tasks import builtin_test
 from core.metrics.groups import bootstrap
 from core.metrics.retrieval import COLA_MAP
+from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import STRATEGIES
 from core.scoring.retrieval import first_images, score_retrieval
 
@@ -47,8 +47,6 @@ TUNE_SEED, TUNE_IMAGES, TUNE_STEP = 100, 200, 2  # validation images, and every 
 
 def tune(strategies: list[str], options: dict[str, Any], say: Any) -> pd.DataFrame:
     """Cola mAP on validation queries for every learning rate, appended to what is known."""
-    from core.scenes.retrieval import load_retrieval
-
     path = RESULTS / "cola_lr.csv"
     known = pd.read_csv(path) if path.is_file() else pd.DataFrame()
     validation = first_images(load_retrieval("validation"), TUNE_IMAGES, TUNE_STEP)
@@ -149,7 +147,7 @@ def _outcomes(asked: Sequence[StrategyRun], cache: Path | None, when: str = "aft
         with np.load(table._cached_result(job, cache)["arrays"][when], allow_pickle=False) as arrays:
             kept = {name: arrays[name] for name in arrays.files}
         images = kept["retrieval_scores"].shape[1]
-        test = builtin_test(images)
+        test = first_images(load_retrieval("test"), images)
         measured = _evaluation(test, kept["retrieval_scores"])
         for name, mask in measured.parts().items():
             if name in ("all", "seen", "unseen"):

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from core import worker
 from core.base import files
-from core.exchange.example import example_archive
+from core.exchange.example import ARCHIVE
 from core.exchange.runs import export_run
 from core.runs.store import RunStore
 from core.ttm.run import TTMRun
@@ -24,7 +24,7 @@ TITLE = "Example: scenes/left-right · builtin/clip"
 
 
 def main() -> None:
-    out = example_archive()
+    out = ARCHIVE
     out.parent.mkdir(exist_ok=True)
     out.unlink(missing_ok=True)
     job = TTMRun.of("scenes/left-right", "builtin/clip")

@@ -18,7 +18,7 @@ import torch
 from scipy.optimize import linear_sum_assignment
 
 from core.debiasing.curves import alpha_curve
-from core.matching.blocks import _Part
+from core.matching._search import _Part
 from core.matching.global_match import AllPairs, match_global
 from core.matching.groups import match
 from core.metrics.groups import METRICS, bootstrap, compare, evaluate, match_and_evaluate, threshold_curve

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from core.base.errors import InputError
-from core.cli._given_options import App
+from core.cli import _given_options
 
 __all__ = ["COMMANDS", "app", "main"]
 
@@ -154,7 +154,7 @@ class _Deferred(TyperCommand):
         """The command itself."""
         loaded = getattr(import_module(f"core.cli.{self.entry.module}"), self.entry.function)
         if not isinstance(loaded, typer.Typer):
-            single = App()
+            single = _given_options.App()
             single.command(self.name, epilog=f"Example: crossmatch {self.entry.example}")(loaded)
             loaded = single
         command = typer.main.get_command(loaded)
@@ -175,7 +175,7 @@ class _Commands(TyperGroup):
         return _Deferred(cmd_name, COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
 
-app = App(
+app = _given_options.App(
     cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -73,11 +73,6 @@ def _builtin_queries(split: str) -> Retrieval:
     return load_retrieval(split)
 
 
-def builtin_test(images: int | None = IMAGES, split: str = "test") -> Retrieval:
-    """The built-in queries over the first so many images of a split."""
-    return first_images(_builtin_queries(split), images)
-
-
 def _builtin(settings: AdaptConfig, images: int | None) -> AdaptationTask:
     whole = _builtin_queries("test")
     validation = first_images(_builtin_queries("validation"), _CURVE_IMAGES, _CURVE_STEP)

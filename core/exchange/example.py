@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 from threading import Lock
 
 from core.base.errors import InputError
@@ -15,14 +14,10 @@ from core.exchange.runs import import_run
 from core.runs.store import Run, RunStore
 
 EXAMPLE = "example"  # in an address, in place of an id
+ARCHIVE = assets() / "runs" / "example.zip"
 EXAMPLE_ID = "20261122-000000000-e8a3b1ec7a5d9f10"
 
 _import_lock = Lock()
-
-
-def example_archive() -> Path:
-    """Where the archive lies."""
-    return assets() / "runs" / "example.zip"
 
 
 def example_run(store: RunStore) -> Run:
@@ -30,4 +25,4 @@ def example_run(store: RunStore) -> Run:
     with _import_lock:
         with suppress(InputError):
             return store.get(EXAMPLE_ID)
-        return import_run(RunStore(store.root), example_archive(), run_id=EXAMPLE_ID)
+        return import_run(RunStore(store.root), ARCHIVE, run_id=EXAMPLE_ID)

@@ -30,6 +30,15 @@ class TokenView(NamedTuple):
     seeing: np.ndarray
     blind: np.ndarray
 
+    @classmethod
+    def of(cls, scorer: Any, image: ImageRef, caption: str, count: int = 3) -> TokenView:
+        """The tokens of a caption with one image, and with `count` null images instead.
+
+        scorer : a captioner or a blind language model (`core.scorers._generative.CaptionScorer`).
+        """
+        seeing, blind = scorer.token_log_probs(image, caption), scorer.blind_token_log_probs(caption, count)
+        return cls(seeing.tokens, seeing.log_probs.astype(np.float64), blind.log_probs.astype(np.float64))
+
     @property
     def gain(self) -> np.ndarray:
         """What the image adds, float64 (m,)."""
@@ -42,17 +51,6 @@ class TokenView(NamedTuple):
             for token, *numbers in zip(self.tokens, self.seeing, self.blind, strict=True)
         )
         return f'<ol style="{_LIST}" aria-label="Tokens of the caption">{words}</ol>'
-
-
-def token_view(scorer: Any, image: ImageRef, caption: str, count: int = 3) -> TokenView:
-    """The tokens of a caption with one image, and with `count` null images instead.
-
-    scorer : a captioner or a blind language model (`core.scorers._generative.CaptionScorer`).
-    """
-    with_image, without = scorer.token_log_probs(image, caption), scorer.blind_token_log_probs(caption, count)
-    return TokenView(
-        with_image.tokens, with_image.log_probs.astype(np.float64), without.log_probs.astype(np.float64)
-    )
 
 
 _LIST = "display:flex;flex-wrap:wrap;gap:.5rem .35rem;list-style:none;padding:0;margin:.3rem 0"

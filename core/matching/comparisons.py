@@ -16,7 +16,8 @@ from typing import NamedTuple
 from array_api_compat import array_namespace, device
 
 from core.base.arrays import Array
-from core.matching.blocks import columns_of, matchings
+from core.matching._search import matchings
+from core.matching.blocks import columns_of
 from core.matching.groups import Matches, among_best
 
 # With more captions than this it takes less to fetch each group's own than to try them all.

@@ -18,7 +18,8 @@ from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
 from core.base.interrupt import between_blocks
 from core.base.limits import check_shape
-from core.matching.blocks import best_two, columns_of, map_blocks, matchings
+from core.matching._search import best_two, matchings
+from core.matching.blocks import columns_of, map_blocks
 
 # Up to this many matchings a group is solved by enumerating them (k = 6 square has 720), above it by assignment.
 MAX_ENUMERATED = 720

@@ -7,10 +7,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from core.base.errors import unknown_name
-from core.papers._runs import expected_time, missing_data, missing_of, records_of, trial_seconds
-from core.papers._shipped_results import measured
-from core.papers._table_rows import Records
-from core.papers._tables import SEEDS, TABLES, TableCell, TableLine, lines
+from core.papers import _runs, _shipped_results, _table_rows, _tables
+from core.papers._runs import missing_data
+from core.papers._tables import SEEDS, TABLES, lines
 from core.runs.description import RunDescription
 from core.runs.engine import PlannedRun, ThisMachine, run_all, runs_that_count
 from core.runs.store import Run, RunStore
@@ -21,8 +20,6 @@ __all__ = [
     "SEEDS",
     "TABLES",
     "LineStatus",
-    "TableCell",
-    "TableLine",
     "TablePlan",
     "lines",
     "missing_data",
@@ -36,7 +33,7 @@ __all__ = [
 class LineStatus(NamedTuple):
     """A line as it stands in this store."""
 
-    line: TableLine
+    line: _tables.TableLine
     state: str  # "done", "running", "stopped" (resumable), "ready", "missing" or "printed" (no run at all)
     missing: tuple[str, ...]  # data and weights that are not here, each with the next step
     values: tuple[SeedSpread | None, ...]  # yours, one per cell, over the seeds that are complete
@@ -97,7 +94,9 @@ class TablePlan(NamedTuple):
         }
 
 
-def _cell_record(cell: TableCell, value: SeedSpread | None, shipped: SeedSpread | None) -> dict[str, Any]:
+def _cell_record(
+    cell: _tables.TableCell, value: SeedSpread | None, shipped: SeedSpread | None
+) -> dict[str, Any]:
     yours = {} if value is None else value._asdict()
     ours = {} if shipped is None else shipped._asdict()
     return {
@@ -127,12 +126,12 @@ def table_plan(store: RunStore, name: str, seeds: int = SEEDS, row: str | None =
     chosen = _chosen(lines(name), name, row)
     runs = store.list()
     # Lines share data and weights, and looking for those on the disk takes the most of the time.
-    lacks = cache(lambda benchmark, model, trains: missing_of(benchmark, model, trains))
+    lacks = cache(lambda benchmark, model, trains: _runs.missing_of(benchmark, model, trains))
     found = [_status(store, line, runs, seeds, lacks) for line in chosen]
     return TablePlan(name, TABLES[name][0], seeds, found)
 
 
-def _chosen(every: Sequence[TableLine], table: str, row: str | None) -> Sequence[TableLine]:
+def _chosen(every: Sequence[_tables.TableLine], table: str, row: str | None) -> Sequence[_tables.TableLine]:
     if row is None:
         return every
     labels = {line.label.lower(): line for line in every}
@@ -153,14 +152,14 @@ def with_trials(plan: TablePlan, report: Callable[[str], None] | None = None) ->
         if report is not None:
             report(f"trying {status.line.label}")
         left = status.wanted - len(status.complete)
-        return status._replace(seconds=left * sum(map(trial_seconds, jobs)), pace="a trial")
+        return status._replace(seconds=left * sum(map(_runs.trial_seconds, jobs)), pace="a trial")
 
     return plan._replace(lines=[timed(status) for status in plan.lines])
 
 
 def _status(
     store: RunStore,
-    line: TableLine,
+    line: _tables.TableLine,
     runs: Sequence[Run],
     seeds: int,
     lacks: Callable[[str, str, bool], tuple[str, ...]],
@@ -168,7 +167,7 @@ def _status(
     wanted = line.seeds or seeds
     mine = [[run for run in runs if job.same(run.config)] for job in line.jobs]
     found = [
-        records_of(store, own, job) for own, job in zip(mine, line.jobs, strict=True)
+        _runs.records_of(store, own, job) for own, job in zip(mine, line.jobs, strict=True)
     ]  # per job: seed -> records
     complete = set.intersection(*map(set, found)) if found else set()
     every = {run.id: run for own in mine for run in own}
@@ -177,7 +176,7 @@ def _status(
     if not line.jobs and line.why:
         missing = (line.why,)
     times = [
-        expected_time(store, job, wanted - len(own))
+        _runs.expected_time(store, job, wanted - len(own))
         for job, own in zip(line.jobs, found, strict=True)
         if len(own) < wanted
     ]
@@ -197,7 +196,7 @@ def _status(
     )
 
 
-def _state(line: TableLine, complete: bool, missing: bool, runs: Sequence[Run]) -> str:
+def _state(line: _tables.TableLine, complete: bool, missing: bool, runs: Sequence[Run]) -> str:
     if not line.jobs:
         return "missing" if missing else "printed"
     if complete:
@@ -209,15 +208,17 @@ def _state(line: TableLine, complete: bool, missing: bool, runs: Sequence[Run]) 
     return "stopped" if any(run.resumable for run in runs) else "ready"
 
 
-def _shipped(line: TableLine) -> tuple[SeedSpread | None, ...]:
+def _shipped(line: _tables.TableLine) -> tuple[SeedSpread | None, ...]:
     """The shipped numbers of a line's cells."""
-    own = () if line.job is None else [m for m in measured() if line.job.same(m.job.written())]
+    own = (
+        () if line.job is None else [m for m in _shipped_results.measured() if line.job.same(m.job.written())]
+    )
     return tuple(
         next((found for m in own if (found := m.read(cell)) is not None), None) for cell in line.cells
     )
 
 
-def _spread(cell: TableCell, found: Sequence[Mapping[int, Records]]) -> SeedSpread | None:
+def _spread(cell: _tables.TableCell, found: Sequence[Mapping[int, _table_rows.Records]]) -> SeedSpread | None:
     """A cell over the seeds that all of its jobs have; `found` is per job seed -> records."""
     if not cell.source or not found:
         return None
@@ -226,7 +227,9 @@ def _spread(cell: TableCell, found: Sequence[Mapping[int, Records]]) -> SeedSpre
     return spread(values, cell.population) if values else None
 
 
-def _mean(cell: TableCell, found: Sequence[Mapping[int, Records]], seed: int) -> float | None:
+def _mean(
+    cell: _tables.TableCell, found: Sequence[Mapping[int, _table_rows.Records]], seed: int
+) -> float | None:
     parts = [(cell.read(found[job][seed]), weight) for job, weight in cell.source]
     return None if any(value is None for value, _ in parts) else sum(v * w for v, w in parts if v is not None)
 
@@ -256,7 +259,7 @@ def _planned(store: RunStore, status: LineStatus) -> list[PlannedRun]:
 def _planned_of(
     store: RunStore, status: LineStatus, job: RunDescription, runs: Sequence[Run]
 ) -> list[PlannedRun]:
-    complete = records_of(store, runs, job)
+    complete = _runs.records_of(store, runs, job)
     usable = [run for run in runs if run.status != "finished" or seed_of(run) in complete]
     by_seed = runs_that_count(usable, seed_of)
     group = next((run.config["group"] for run in runs if run.config.get("group")), None) or new_group()

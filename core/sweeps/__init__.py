@@ -1,7 +1,7 @@
 """Sweeps: models x benchmarks x seeds x settings, on this machine or on a Ray cluster.
 
     _yaml_file.py     a YAML file as plain data
-    plan.py           what it says, checked, and its cells: each a description of a run, with a key of its content
+    _plan.py          what it says, checked, and its cells: each a description of a run, with a key of its content
     cells.py          which runs of the store are a cell's, and carrying out the others
     table.py          cells and results as data frames
     evaluate.py       scoring as a run, in shards of groups
@@ -15,6 +15,6 @@ Imports neither torch nor ray until something runs.
 
 from __future__ import annotations
 
-from core.sweeps._plan import SweepCell, SweepPlan, read_plan
+from core.sweeps._plan import SweepPlan, read_plan
 
-__all__ = ["SweepCell", "SweepPlan", "read_plan"]
+__all__ = ["SweepPlan", "read_plan"]

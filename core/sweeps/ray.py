@@ -19,9 +19,9 @@ from core.base.errors import InputError
 from core.runs.store import AttemptSuperseded, Run, RunStore
 from core.sweeps import _node as node
 from core.sweeps._driver_store import QUEUE, SLOTS, DriverStore
+from core.sweeps._plan import SweepPlan
 from core.sweeps.cells import CellState, run_sweep
 from core.sweeps.evaluate import EvaluationRun, shard_path
-from core.sweeps._plan import SweepPlan
 
 log = logging.getLogger("crossmatch.sweep")
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.runs.store import ACTIVE_STATUSES, RunStore
-from core.sweeps.cells import CellState, states
 from core.sweeps._plan import SweepPlan
+from core.sweeps.cells import CellState, states
 
 if TYPE_CHECKING:
     import pandas as pd
