@@ -478,11 +478,14 @@ def test_a_damaged_open_clip_folder_is_one_sentence(tiny_open_clip_folder, tmp_p
         ("/no/such/folder", "There is no folder /no/such/folder"),
         ("some/deep/folder", "There is no folder some/deep/folder"),
         ("what is this?", "neither an existing folder nor a valid hub name"),
-        ("openai/clip-vit-base-patch32", "is not on this disk and the Hugging Face hub cannot be reached"),
+        (
+            "openai/clip-vit-base-patch32",
+            "while HF_HUB_OFFLINE is set; unset it, or use a built-in model",
+        ),
         ("open_clip:ViT-B-32", r"names no weights; write open_clip:ViT-B-32/PRETRAINED with .* openai"),
         ("open_clip:ViT-B-33/openai", r"Unknown open_clip architecture 'ViT-B-33'; did you mean 'ViT-B-32"),
         ("open_clip:ViT-B-32/laion2b_s34b_b79", "did you mean 'laion2b_s34b_b79k'"),
-        ("open_clip:ViT-B-32/openai", "'timm/vit_base_patch32_clip_224.openai' is not on this disk"),
+        ("open_clip:ViT-B-32/openai", "cannot be asked for 'timm/vit_base_patch32_clip_224.openai'"),
         ("open_clip:/no/such/folder", "Unknown open_clip architecture ''"),
     ],
 )

@@ -460,6 +460,7 @@ def test_a_set_of_the_hub_is_fetched_with_the_users_login_or_told_by_hand(tmp_pa
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
     with pytest.raises(
-        InputError, match=f"is gated: accept its conditions .* Download it manually: run it into {tmp_path}"
+        InputError,
+        match=f"is gated: accept its conditions .*, or download it manually: run it into {tmp_path}",
     ):
         fetch_benchmark("mmvp-vlm", tmp_path)

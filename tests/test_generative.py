@@ -303,6 +303,7 @@ def test_a_hub_model_is_weighed_before_it_is_fetched(monkeypatch):
 
     known = SimpleNamespace(safetensors=SimpleNamespace(parameters={"F16": 7_000_000_000_000}))
     monkeypatch.setattr(huggingface_hub.HfApi, "model_info", lambda *args, **more: known)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     with pytest.raises(InputError, match=r"llava-hf/llava-7t needs about 16800\.0 GB of memory and"):
         load_scorer("vgpt:llava-hf/llava-7t", "cpu")
 

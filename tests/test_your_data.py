@@ -756,7 +756,7 @@ def test_what_the_hub_refuses_is_one_sentence(monkeypatch, online):
         ),
         (errors.RepositoryNotFoundError("x", response=answer), "The hub has no data set 'ada/pets'"),
         (errors.HfHubHTTPError("x", response=answer), r"The hub refused 'ada/pets' \(403\)"),
-        (ConnectionError("no route"), r"cannot be reached \(ConnectionError\)"),
+        (ConnectionError("no route"), r"cannot be reached for 'ada/pets' \(ConnectionError\)"),
     ]
     for error, message in cases:
         refuse(error)
@@ -771,7 +771,7 @@ def test_offline_a_hub_set_is_a_sentence_without_a_wait(monkeypatch):
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(InputError, match="cannot be fetched while HF_HUB_OFFLINE is set"):
+    with pytest.raises(InputError, match="while HF_HUB_OFFLINE is set; unset it, or add a folder"):
         list_parts("ada/pets")
 
 

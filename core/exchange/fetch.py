@@ -6,9 +6,9 @@ from pathlib import Path
 
 from core import datasets
 from core.base.errors import InputError, unknown_name
+from core.base.hub import hub_request
 from core.base.paths import data_roots
 from core.datasets.downloads import Hub, Progress, fetch, next_step, sources
-from core.exchange.import_hub import hub_request
 
 
 def _download_keys(name: str) -> list[str]:
@@ -59,11 +59,8 @@ def _from_hub(hub: Hub, folder: Path, progress: Progress | None, step: str) -> P
     target = folder / hub.into
     if progress is not None:
         progress(hub.repo, 0.0)
-    try:
-        with hub_request(hub.repo):
-            from huggingface_hub import snapshot_download
+    from huggingface_hub import snapshot_download
 
-            snapshot_download(hub.repo, repo_type="dataset", revision=hub.revision, local_dir=target)
-    except InputError as error:
-        raise InputError(f"{error} Download it manually: {step}.") from None
+    with hub_request(hub.repo, f"download it manually: {step}", "data set"):
+        snapshot_download(hub.repo, repo_type="dataset", revision=hub.revision, local_dir=target)
     return target

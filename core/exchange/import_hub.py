@@ -6,15 +6,16 @@ needs `huggingface_hub`, which transformers brings along, and no `datasets` libr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from core.base.errors import InputError, unknown_name
+from core.base.hub import hub_request
 from core.exchange.importing import MAX_UPLOAD, split_of
 
 _CONVERTED = "refs/convert/parquet"
+_OTHERWISE = "add a folder with its Parquet files"
 
 
 class _ParquetPart(NamedTuple):
@@ -38,7 +39,7 @@ def list_parts(name: str, token: str | None = None) -> list[_ParquetPart]:
     Raises InputError, in one sentence, offline, for an unknown name, for one whose conditions must be accepted first,
     and for one that holds no Parquet.
     """
-    with hub_request(name):
+    with hub_request(name, _OTHERWISE, "data set"):
         from huggingface_hub import HfApi
         from huggingface_hub.errors import RevisionNotFoundError
 
@@ -93,7 +94,7 @@ def fetch_parts(
             "download a part of it and add the folder."
         )
     paths = []
-    with hub_request(name):
+    with hub_request(name, _OTHERWISE, "data set"):
         from huggingface_hub import hf_hub_download
 
         for done, file in enumerate(part.files):
@@ -103,43 +104,3 @@ def fetch_parts(
                 Path(hf_hub_download(name, file, repo_type="dataset", revision=part.revision, token=token))
             )
     return paths
-
-
-@contextmanager
-def hub_request(name: str) -> Iterator[None]:
-    """What the hub and the network refuse, in one sentence."""
-    try:
-        from huggingface_hub import constants, errors
-    except ImportError:
-        raise InputError(
-            "Data sets of the hub need the package huggingface_hub; run `make install`."
-        ) from None
-    if constants.HF_HUB_OFFLINE:
-        raise InputError(
-            f"{name!r} cannot be fetched while HF_HUB_OFFLINE is set; unset it, or add a folder with its Parquet files."
-        )
-    try:
-        yield
-    except InputError:
-        raise
-    except errors.GatedRepoError:
-        raise InputError(
-            f"{name!r} is gated: accept its conditions at https://huggingface.co/datasets/{name}, then run "
-            "`hf auth login` and try again."
-        ) from None
-    except errors.RepositoryNotFoundError:
-        raise InputError(
-            f"The hub has no data set {name!r}, or it is private; check the name (USER/NAME), or run `hf auth login`."
-        ) from None
-    except errors.HFValidationError:
-        raise InputError(
-            f"{name!r} is not the name of a data set; write USER/NAME, such as facebook/winoground."
-        ) from None
-    except errors.HfHubHTTPError as error:
-        status = getattr(error.response, "status_code", "no answer")
-        raise InputError(f"The hub refused {name!r} ({status}); try again later.") from None
-    except Exception as error:  # every HTTP library has its own family of network errors
-        raise InputError(
-            f"The Hugging Face hub cannot be reached ({type(error).__name__}); check the network, or add a folder with "
-            "the data set's Parquet files."
-        ) from None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.base.errors import InputError
+from core.base.hub import hub_request
 from core.exchange._packing import packed
 from core.runs.models import adapted_model
 
@@ -38,28 +39,12 @@ def push_model(folder: Path, repository: str, token: str | None, private: bool =
         raise InputError(
             "Pushing a model needs your token of the Hugging Face hub with the right to write; set HF_TOKEN."
         )
-    from huggingface_hub import HfApi, constants, errors
+    from huggingface_hub import HfApi
 
-    if constants.HF_HUB_OFFLINE:
-        raise InputError("Nothing can be pushed while HF_HUB_OFFLINE is set; unset it and try again.")
     api = HfApi(token=token)
-    try:
+    with hub_request(repository, "export the model to a file"):
         address = api.create_repo(repository, private=private, exist_ok=True)
         api.upload_folder(
             folder_path=folder, repo_id=repository, commit_message="Model adapted with Crossmatch"
         )
-    except errors.HFValidationError:
-        raise InputError(
-            f"{repository!r} is not the name of a hub repository; write USER/NAME, such as ada/clip-adapted."
-        ) from None
-    except errors.HfHubHTTPError as error:
-        status = getattr(error.response, "status_code", "no answer")
-        raise InputError(
-            f"The Hugging Face hub refused the upload to {repository!r} ({status}); check the name, and that the "
-            "token may write there."
-        ) from None
-    except Exception as error:  # every HTTP library has its own family of network errors
-        raise InputError(
-            f"The Hugging Face hub cannot be reached ({type(error).__name__}); nothing was pushed, try again later."
-        ) from None
     return str(address)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from core.base import paths
 from core.base.errors import InputError, unknown_name
+from core.base.hub import hub_request
 from core.scorers.devices import check_memory
 from core.scorers.model_folder import OPEN_CLIP_FILES, TRANSFORMERS_FILES, has_weights, read_config
 
@@ -78,29 +79,11 @@ def snapshot(name: str, patterns: Sequence[str], need: str) -> Path:
         raise InputError(
             f"{name!r} is neither an existing folder nor a valid hub name; check its spelling."
         ) from None
-    try:
+    with hub_request(name, "use a built-in model, or one on this disk"):
         weights = HfApi().model_info(name, timeout=_TIMEOUT).safetensors
-        if weights is not None:
-            check_memory(
-                name, dict(weights.parameters), "any"
-            )  # the device that was asked for is checked when it loads
+        if weights is not None:  # the device that was asked for is checked when it loads
+            check_memory(name, dict(weights.parameters), "any")
         return Path(snapshot_download(name, allow_patterns=list(patterns)))
-    except InputError:
-        raise
-    except errors.GatedRepoError:
-        raise InputError(
-            f"The hub gives {name!r} only to users who accepted its terms; accept them on "
-            f"https://huggingface.co/{name}, set HF_TOKEN, and try again."
-        ) from None
-    except errors.RepositoryNotFoundError:
-        raise InputError(
-            f"The Hugging Face hub has no model {name!r}; check its spelling, or set HF_TOKEN."
-        ) from None
-    except Exception as error:  # every HTTP library has its own family of network errors
-        raise InputError(
-            f"The model {name!r} is not on this disk and the Hugging Face hub cannot be reached "
-            f"({type(error).__name__}); connect once to fetch it, give a folder, or use a built-in model."
-        ) from None
 
 
 def family(folder: Path, known: Collection[str]) -> str:
