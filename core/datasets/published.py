@@ -15,6 +15,7 @@ note     what a reader must know: what a gain is over, where two tables of a pap
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -125,169 +126,12 @@ def reference(
     return found.reset_index(drop=True)
 
 
+def _citations() -> dict[str, str]:
+    text = (assets() / "papers" / "citations.bib").read_text("utf-8")
+    named = (entry.strip().partition("\n") for entry in re.split(r"^% ", text, flags=re.MULTILINE)[1:])
+    return {name: bibtex for name, _, bibtex in named}
+
+
 # BibTeX by paper and by data set, as the three papers' reference lists state it; where TTM and Cola themselves
 # appeared is from OpenReview and from Cola's project page.
-CITATIONS: dict[str, str] = {
-    "Crossmatch": """@software{crossmatch2026,
-  title = {Crossmatch: A Workbench for Compositional Image-Text Matching},
-  author = {{The Crossmatch maintainers}},
-  version = {0.1.0},
-  year = {2026},
-  license = {Apache-2.0}
-}""",
-    "TTM": """@inproceedings{zhu2026ttm,
-  title = {Test-Time Matching: Unlocking Compositional Reasoning in Multimodal Models},
-  author = {Zhu, Yinglun and Zhang, Jiancheng and Tang, Fuzhi},
-  booktitle = {International Conference on Learning Representations},
-  year = {2026},
-  eprint = {2510.07632},
-  archiveprefix = {arXiv},
-  url = {https://github.com/yinglunz/test-time-matching}
-}""",
-    "VGPT": """@inproceedings{lin2024visualgptscore,
-  title = {Revisiting the Role of Language Priors in Vision-Language Models},
-  author = {Lin, Zhiqiu and Chen, Xinyue and Pathak, Deepak and Zhang, Pengchuan and Ramanan, Deva},
-  booktitle = {Proceedings of the 41st International Conference on Machine Learning},
-  series = {PMLR},
-  volume = {235},
-  year = {2024}
-}""",
-    "Cola": """@inproceedings{ray2023cola,
-  title = {Cola: A Benchmark for Compositional Text-to-image Retrieval},
-  author = {Ray, Arijit and Radenovic, Filip and Dubey, Abhimanyu and Plummer, Bryan A. and Krishna, Ranjay
-    and Saenko, Kate},
-  booktitle = {Advances in Neural Information Processing Systems, Datasets and Benchmarks Track},
-  year = {2023},
-  eprint = {2305.03689},
-  archiveprefix = {arXiv},
-  url = {https://github.com/arijitray1993/COLA}
-}""",
-    "Winoground": """@inproceedings{thrush2022winoground,
-  title = {Winoground: Probing Vision and Language Models for Visio-Linguistic Compositionality},
-  author = {Thrush, Tristan and Jiang, Ryan and Bartolo, Max and Singh, Amanpreet and Williams, Adina and Kiela, Douwe
-    and Ross, Candace},
-  booktitle = {Proceedings of the IEEE/CVF Conference on Computer Vision and Pattern Recognition},
-  pages = {5238--5248},
-  year = {2022}
-}""",
-    "Winoground tags": """@article{diwan2022winoground,
-  title = {Why is Winoground Hard? Investigating Failures in Visuolinguistic Compositionality},
-  author = {Diwan, Anuj and Berry, Layne and Choi, Eunsol and Harwath, David and Mahowald, Kyle},
-  journal = {arXiv preprint arXiv:2211.00768},
-  year = {2022}
-}""",
-    "MMVP-VLM": """@inproceedings{tong2024mmvp,
-  title = {Eyes Wide Shut? Exploring the Visual Shortcomings of Multimodal LLMs},
-  author = {Tong, Shengbang and Liu, Zhuang and Zhai, Yuexiang and Ma, Yi and LeCun, Yann and Xie, Saining},
-  booktitle = {Proceedings of the IEEE/CVF Conference on Computer Vision and Pattern Recognition},
-  pages = {9568--9578},
-  year = {2024}
-}""",
-    "ColorSwap": """@article{burapacheep2024colorswap,
-  title = {ColorSwap: A Color and Word Order Dataset for Multimodal Evaluation},
-  author = {Burapacheep, Jirayu and Gaur, Ishan and Bhatia, Agam and Thrush, Tristan},
-  journal = {arXiv preprint arXiv:2402.04492},
-  year = {2024}
-}""",
-    "SugarCrepe": """@article{hsieh2023sugarcrepe,
-  title = {SugarCrepe: Fixing Hackable Benchmarks for Vision-Language Compositionality},
-  author = {Hsieh, Cheng-Yu and Zhang, Jieyu and Ma, Zixian and Kembhavi, Aniruddha and Krishna, Ranjay},
-  journal = {Advances in Neural Information Processing Systems},
-  volume = {36},
-  pages = {31096--31116},
-  year = {2023}
-}""",
-    "WhatsUp": """@article{kamath2023whatsup,
-  title = {What's ``up'' with vision-language models? Investigating their struggle with spatial reasoning},
-  author = {Kamath, Amita and Hessel, Jack and Chang, Kai-Wei},
-  journal = {arXiv preprint arXiv:2310.19785},
-  year = {2023}
-}""",
-    "ARO": """@article{yuksekgonul2022aro,
-  title = {When and why vision-language models behave like bags-of-words, and what to do about it?},
-  author = {Yuksekgonul, Mert and Bianchi, Federico and Kalluri, Pratyusha and Jurafsky, Dan and Zou, James},
-  journal = {arXiv preprint arXiv:2210.01936},
-  year = {2022}
-}""",
-    "CREPE": """@article{ma2022crepe,
-  title = {CREPE: Can Vision-Language Foundation Models Reason Compositionally?},
-  author = {Ma, Zixian and Hong, Jerry and Gul, Mustafa Omer and Gandhi, Mona and Gao, Irena and Krishna, Ranjay},
-  journal = {arXiv preprint arXiv:2212.07796},
-  year = {2022}
-}""",
-    "VL-CheckList": """@article{zhao2022vlchecklist,
-  title = {VL-CheckList: Evaluating pre-trained vision-language models with objects, attributes and relations},
-  author = {Zhao, T. and Zhang, T. and Zhu, M. and Shen, H. and Lee, K. and Lu, X. and Yin, J.},
-  journal = {arXiv preprint arXiv:2207.00221},
-  year = {2022}
-}""",
-    "EqBen": """@article{wang2023eqben,
-  title = {Equivariant Similarity for Vision-Language Foundation Models},
-  author = {Wang, T. and Lin, K. and Li, L. and Lin, C.-C. and Yang, Z. and Zhang, H. and Liu, Z. and Wang, L.},
-  journal = {arXiv preprint arXiv:2303.14465},
-  year = {2023}
-}""",
-    "COCO": """@inproceedings{lin2014coco,
-  title = {Microsoft COCO: Common Objects in Context},
-  author = {Lin, T.-Y. and Maire, M. and Belongie, S. and Hays, J. and Perona, P. and Ramanan, D. and Doll{\\'a}r, P.
-    and Zitnick, C. L.},
-  booktitle = {European Conference on Computer Vision},
-  pages = {740--755},
-  year = {2014}
-}""",
-    "Flickr30k": """@article{young2014flickr30k,
-  title = {From image descriptions to visual denotations: New similarity metrics for semantic inference over event
-    descriptions},
-  author = {Young, P. and Lai, A. and Hodosh, M. and Hockenmaier, J.},
-  journal = {Transactions of the Association for Computational Linguistics},
-  volume = {2},
-  pages = {67--78},
-  year = {2014}
-}""",
-    "ImageNet1K": """@inproceedings{deng2009imagenet,
-  title = {ImageNet: A large-scale hierarchical image database},
-  author = {Deng, J. and Dong, W. and Socher, R. and Li, L.-J. and Li, K. and Fei-Fei, L.},
-  booktitle = {IEEE Conference on Computer Vision and Pattern Recognition},
-  pages = {248--255},
-  year = {2009}
-}""",
-    "LAION114M": """@article{schuhmann2021laion,
-  title = {LAION-400M: Open Dataset of CLIP-Filtered 400 Million Image-Text Pairs},
-  author = {Schuhmann, C. and Vencu, R. and Beaumont, R. and Kaczmarczyk, R. and Mullis, C. and Katta, A. and
-    Coombes, T. and Jitsev, J. and Komatsuzaki, A.},
-  journal = {arXiv preprint arXiv:2111.02114},
-  year = {2021}
-}""",
-    "GQA": """@article{hudson2019gqa,
-  title = {GQA: A New Dataset for Real-World Visual Reasoning and Compositional Question Answering},
-  author = {Hudson, Drew A. and Manning, Christopher D.},
-  journal = {arXiv preprint arXiv:1902.09506},
-  year = {2019}
-}""",
-    "CLEVR": """@article{johnson2016clevr,
-  title = {CLEVR: A Diagnostic Dataset for Compositional Language and Elementary Visual Reasoning},
-  author = {Johnson, Justin and Hariharan, Bharath and van der Maaten, Laurens and Fei-Fei, Li and Zitnick, C. Lawrence
-    and Girshick, Ross},
-  journal = {arXiv preprint arXiv:1612.06890},
-  year = {2016}
-}""",
-    "PACO": """@article{ramanathan2023paco,
-  title = {PACO: Parts and Attributes of Common Objects},
-  author = {Ramanathan, Vignesh and Kalia, Anmol and Petrovic, Vladan and Wen, Yi and Zheng, Baixue and Guo, Baishan
-    and Wang, Rui and Marquez, Aaron and Kovvuri, Rama and Kadian, Abhishek and Mousavi, Amir and Song, Yiwu and
-    Dubey, Abhimanyu and Mahajan, Dhruv},
-  journal = {arXiv preprint arXiv:2301.01795},
-  year = {2023}
-}""",
-    "Visual Genome": """@article{krishna2017visualgenome,
-  title = {Visual Genome: Connecting Language and Vision Using Crowdsourced Dense Image Annotations},
-  author = {Krishna, Ranjay and Zhu, Yuke and Groth, Oliver and Johnson, Justin and Hata, Kenji and Kravitz, Joshua and
-    Chen, Stephanie and Kalantidis, Yannis and Li, Li-Jia and Shamma, David A. and Bernstein, Michael S. and
-    Fei-Fei, Li},
-  journal = {International Journal of Computer Vision},
-  volume = {123},
-  number = {1},
-  pages = {32--73},
-  year = {2017}
-}""",
-}
+CITATIONS: dict[str, str] = _citations()
