@@ -1,6 +1,7 @@
 """Every reader on a small made-up sample in upstream's exact layout, whole and damaged."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ from core import datasets
 from core.base.errors import InputError
 from core.datasets import _file_reading, base
 from core.datasets.published import CITATIONS, UNITS, load_results
-from core.groups import Group, GroupSet
+from core.groups import Group
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +48,7 @@ def red(image) -> int:
 
 
 def read(name: str, folder: Path, split: str = "test", images: bool = True):
-    return datasets.benchmark_entry(name).read(folder, split, images)
+    return datasets.benchmark_entry(name).load(split, folder, images, partial=True)
 
 
 # --- 2x2 -----------------------------------------------------------------------------------------------------------
@@ -492,7 +493,7 @@ def test_loading_checks_the_shape_and_the_number_of_queries(tmp_path):
     assert len(datasets.load("sugarcrepe/swap_obj", folder=tmp_path)) == 245
     cola(tmp_path / "cola")
     entry = datasets.benchmark_entry("cola/single-gqa")
-    found = entry.read(tmp_path / "cola", "test", True)
+    found = entry.load("test", tmp_path / "cola", images=True, partial=True)
     fake = type(found)("x", "test", found.images * 488, found.queries, found.links)
     with pytest.raises(InputError, match="3 queries for cola/single-gqa, upstream has 320"):
         entry._check(fake, "test", tmp_path)
@@ -520,11 +521,11 @@ def test_a_new_benchmark_needs_a_reader_and_a_line_alone(tmp_path, monkeypatch):
     """Neither the list of downloads nor that of citations knows it."""
     from core.exchange.fetch import fetch_benchmark
 
-    def read_pairs(folder: Path, split: str, images: bool) -> GroupSet:
-        image = _file_reading.ImageFolder(folder, "images", images)
-        rows = _file_reading.read_rows(folder / "pairs.csv", ("name", "right", "wrong"))
-        groups = (Group(r["name"], (image(r["name"]),), (r["right"], r["wrong"]), (0,)) for r in rows)
-        return GroupSet("newcomer", tuple(groups))
+    def read_pairs(folder: _file_reading.DatasetFolder, split: str) -> Iterator[Group]:
+        image = folder.images("images")
+        with folder.table("pairs.csv", "Newcomer's pairs", ("name", "right", "wrong")) as rows:
+            for row in rows:
+                yield Group(row["name"], (image(row["name"]),), (row["right"], row["wrong"]), (0,))
 
     new = base.Benchmark(
         name="newcomer",

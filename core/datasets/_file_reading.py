@@ -14,37 +14,66 @@ from core.datasets._images import CroppedImage, ParquetImage
 from core.groups import FileImage, ImageRef
 
 
-def _candidate_folders(folder: Path, where: str) -> list[Path]:
-    """Where something may lie: alternatives separated by `|`, inside `folder`.
+class DatasetFolder:
+    """A data set's folder as its reader sees it; every fault of its files is one sentence that names the file.
 
-    `coco:val2017` is `val2017` of the data set `coco`: beside `folder`, or in a data root. A last part may hold `*`.
+    Files are named by where they may lie: alternatives separated by `|`. `coco:val2017` is `val2017` of the data set
+    `coco`: beside this folder, or in a data root. A last part may hold `*`.
     """
-    found: list[Path] = []
-    for option in (part.strip() for part in where.split("|")):
-        shared, colon, inner = option.partition(":")
-        bases = [root / shared for root in (folder.parent, *data_roots())] if colon else [folder]
-        for base in bases:
-            path = base / (inner if colon else option)
-            found += sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
-    return found
 
+    def __init__(self, path: Path, images: bool = True) -> None:
+        """images : False accepts image files that are not there: captions can be scored alone, opening one fails."""
+        self.path, self._images = path, images
 
-def find_file(folder: Path, where: str) -> Path | None:
-    """The first of the `_candidate_folders` that exists."""
-    return next((path for path in _candidate_folders(folder, where) if path.exists()), None)
+    def find(self, where: str) -> Path | None:
+        """The first alternative that exists."""
+        return next((path for path in self._options(where) if path.exists()), None)
 
+    def require(self, where: str) -> Path:
+        """The first alternative that exists; otherwise a sentence that names them."""
+        path = self.find(where)
+        if path is None:
+            options = " or ".join(part.strip() for part in where.split("|"))
+            raise InputError(
+                f"{self.path} holds no {options}; put it there, or choose the folder that has it."
+            )
+        return path
 
-def require(folder: Path, where: str) -> Path:
-    """The first of the `_candidate_folders` that exists; otherwise a sentence that names the file."""
-    path = find_file(folder, where)
-    if path is None:
-        options = " or ".join(part.strip() for part in where.split("|"))
-        raise InputError(f"{folder} holds no {options}; put it there, or choose the folder that has it.")
-    return path
+    @contextmanager
+    def json(self, where: str, what: str) -> Iterator[Any]:
+        """The value of a JSON file; `what` names the layout that it is read by inside (`expecting`)."""
+        path = self.require(where)
+        value = parse_json(read_bytes(path), path)
+        with expecting(path, what):
+            yield value
+
+    @contextmanager
+    def table(
+        self, where: str, what: str, columns: Sequence[str] = (), images: Sequence[str] = ()
+    ) -> Iterator[list[dict[str, Any]]]:
+        """The rows of a table (`read_rows`); `what` names the layout that they are read by inside (`expecting`)."""
+        path = self.require(where)
+        rows = read_rows(path, columns, images)
+        with expecting(path, what):
+            yield rows
+
+    def images(self, where: str) -> ImageFolder:
+        """Images by name."""
+        return ImageFolder(self._options(where), self._images)
+
+    def _options(self, where: str) -> list[Path]:
+        paths: list[Path] = []
+        for option in (part.strip() for part in where.split("|")):
+            shared, colon, inner = option.partition(":")
+            bases = [root / shared for root in (self.path.parent, *data_roots())] if colon else [self.path]
+            for base in bases:
+                path = base / (inner if colon else option)
+                paths += sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
+        return paths
 
 
 @contextmanager
-def find_layout(path: Path, what: str) -> Iterator[None]:
+def expecting(path: Path, what: str) -> Iterator[None]:
     """Turn what a reader trips over in `path` into one sentence; `what` names the layout that was expected."""
     try:
         yield
@@ -66,11 +95,6 @@ def find_layout(path: Path, what: str) -> Iterator[None]:
         ) from None
 
 
-def read_json(path: Path) -> Any:
-    """The value of a JSON file."""
-    return parse_json(read_bytes(path), path)
-
-
 def read_rows(path: Path, columns: Sequence[str] = (), images: Sequence[str] = ()) -> list[dict[str, Any]]:
     """The rows of a table that has these columns; those of `images`, of a Parquet file, are read when they are opened.
 
@@ -87,15 +111,11 @@ def read_rows(path: Path, columns: Sequence[str] = (), images: Sequence[str] = (
 
 
 class ImageFolder:
-    """A data set's images by name, wherever its folders lie (`_candidate_folders`).
+    """A data set's images by name, in the first of these folders that has each."""
 
-    `required=False` accepts images that are not there: captions can be scored alone, opening such an image fails.
-    """
-
-    def __init__(self, folder: Path, where: str, required: bool = True) -> None:
-        self.options = _candidate_folders(folder, where)
-        self.roots = [path for path in self.options if path.is_dir()]
-        self.required = required
+    def __init__(self, options: Sequence[Path], required: bool) -> None:
+        self.options, self.required = options, required
+        self.roots = [path for path in options if path.is_dir()]
 
     def path(self, name: str) -> Path:
         """The file of an image; an image that must be there and is not is a sentence that names it."""

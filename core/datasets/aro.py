@@ -12,21 +12,13 @@ caption_options}`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import PurePosixPath
 
-from core.datasets._file_reading import (
-    ImageFolder,
-    caption,
-    find_file,
-    find_layout,
-    read_json,
-    read_rows,
-    require,
-)
+from core.datasets._file_reading import DatasetFolder, caption, expecting, read_rows
 from core.datasets.base import Benchmark
-from core.groups import Group, GroupSet
+from core.groups import Group, ImageRef
 
 _GENOME = "images | gqa:images"
 _ORDER_IMAGES = {
@@ -36,50 +28,36 @@ _ORDER_IMAGES = {
 _TEXTS = ("correct_caption", *(f"hard_text_{i}" for i in range(1, 5)))
 
 
-def _read_genome(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
+def _read_genome(folder: DatasetFolder, split: str, *, part: str) -> Iterator[Group]:
     """One cropped image, the false caption, the true one; tag `relation` or `attributes`."""
-    path = require(folder, f"visual_genome_{part}.json")
-    image = ImageFolder(folder, _GENOME, images)
-    rows = read_json(path)
-    with find_layout(path, f"ARO's VG-{part.capitalize()}"):
-        groups = tuple(
-            Group(
-                f"aro-{part}-{i}",
-                (image(row["image_path"], _box(row)),),
-                (caption(row["false_caption"]), caption(row["true_caption"])),
-                (1,),
-                {"relation": row["relation_name"]}
-                if part == "relation"
-                else {"attributes": "_".join(row["attributes"][:2])},
-            )
-            for i, row in enumerate(rows)
-        )
-    return GroupSet(f"aro/vg-{part}", groups)
+    image = folder.images(_GENOME)
+    with folder.json(f"visual_genome_{part}.json", f"ARO's VG-{part.capitalize()}") as rows:
+        for i, row in enumerate(rows):
+            x, y, width, height = (int(row[f"bbox_{side}"]) for side in "xywh")
+            picture = image(row["image_path"], (x, y, x + width, y + height))
+            captions = caption(row["false_caption"]), caption(row["true_caption"])
+            relation = {"relation": row["relation_name"]} if part == "relation" else {}
+            tags = relation or {"attributes": "_".join(row["attributes"][:2])}
+            yield Group(f"aro-{part}-{i}", (picture,), captions, (1,), tags)
 
 
-def _box(row: dict[str, Any]) -> tuple[int, int, int, int]:
-    x, y, width, height = (int(row[f"bbox_{side}"]) for side in "xywh")
-    return x, y, x + width, y + height
-
-
-def _read_order(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
+def _read_order(folder: DatasetFolder, split: str, *, part: str) -> Iterator[Group]:
     """One image, its caption first, then four shuffles of its words."""
-    parquet = find_file(folder, f"{part}-order/data/test-*.parquet")
-    path = parquet or require(folder, f"{part}_order.json | {part}-order/{part}_order.json")
-    rows: list[tuple[Any, list[str]]]
+    parquet = folder.find(f"{part}-order/data/test-*.parquet")
     if parquet:
-        table = read_rows(path, _TEXTS, ("images",))
-        rows = [(row["images"], [row[c] for c in _TEXTS]) for row in table]
-    else:
-        image = ImageFolder(folder, _ORDER_IMAGES[part], images)
-        with find_layout(path, "a list of ARO's test cases"):
-            rows = [(image(PurePosixPath(r["image"]).name), r["caption_options"]) for r in read_json(path)]
-    with find_layout(path, "ARO's shuffled captions"):
-        groups = tuple(
-            Group(f"aro-{part}-order-{i}", (picture,), tuple(caption(c) for c in captions), (0,))
-            for i, (picture, captions) in enumerate(rows)
-        )
-    return GroupSet(f"aro/{part}-order", groups)
+        with expecting(parquet, "ARO's shuffled captions"):
+            for i, row in enumerate(read_rows(parquet, _TEXTS, ("images",))):
+                yield _order_group(part, i, row["images"], [row[c] for c in _TEXTS])
+        return
+    image = folder.images(_ORDER_IMAGES[part])
+    where = f"{part}_order.json | {part}-order/{part}_order.json"
+    with folder.json(where, "a list of ARO's test cases") as rows:
+        for i, row in enumerate(rows):
+            yield _order_group(part, i, image(PurePosixPath(row["image"]).name), row["caption_options"])
+
+
+def _order_group(part: str, i: int, picture: ImageRef, captions: list[str]) -> Group:
+    return Group(f"aro-{part}-order-{i}", (picture,), tuple(caption(c) for c in captions), (0,))
 
 
 def _genome(part: str, count: int, tag: str, note: str) -> Benchmark:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -10,14 +10,14 @@ from typing import Any
 
 from core.base.errors import InputError, unknown_name
 from core.base.paths import data_roots
-from core.datasets._file_reading import find_file
+from core.datasets._file_reading import DatasetFolder
 from core.datasets.downloads import next_step, sources
 from core.datasets.published import CITATIONS
-from core.datasets.sets import GraphSet, RetrievalSet
-from core.groups import GroupSet
+from core.datasets.sets import GraphSet, RetrievalSet, SceneGraph
+from core.groups import Group, GroupSet
 
-# read(folder, split, images): a set from a folder. `images=False` accepts that image files are not there.
-_Read = Callable[[Path, str, bool], GroupSet | RetrievalSet | GraphSet]
+# read(folder, split): the groups or scene graphs of a folder, or its retrieval set.
+_Read = Callable[[DatasetFolder, str], Iterable[Group] | Iterable[SceneGraph] | RetrievalSet]
 
 GROUPS, RETRIEVAL, GRAPHS = "groups", "retrieval", "scene graphs"
 
@@ -33,9 +33,7 @@ class Benchmark:
     citation: str  # a key of core.datasets.published.CITATIONS, or BibTeX itself
     metric: str  # the official one: a key of core.datasets.published.UNITS; "" for scene graphs
     read: _Read
-    layout: tuple[
-        str, ...
-    ]  # what the folder must hold; `|` and `name:path` as in core.datasets._file_reading._candidate_folders
+    layout: tuple[str, ...]  # what the folder must hold; `|` and `name:path` as in `DatasetFolder`
     shape: tuple[int, int] | None = None  # (m, k) of every group; None where it varies
     counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # split -> right numbers of items
     queries: int | None = None  # of a retrieval set, where published
@@ -58,7 +56,7 @@ class Benchmark:
 
     def missing(self, folder: Path) -> list[str]:
         """The parts of the layout that a folder does not have."""
-        return [need for need in self.layout if find_file(folder, need) is None]
+        return [where for where in self.layout if DatasetFolder(folder).find(where) is None]
 
     def state(self) -> str:
         """`found at PATH`, or `needs: ` and the exact next step."""
@@ -85,34 +83,6 @@ class Benchmark:
             raise InputError(f"{self.title} is not here; it {self.state()}")
         if not place.is_dir():
             raise InputError(f"The folder {place} does not exist; check the path.")
-        found = self.read(place, split, images)
-        if not partial:
-            self._check(found, split, place)
-        return self._described(found, split)
-
-    def _check(self, found: GroupSet | RetrievalSet | GraphSet, split: str, place: Path) -> None:
-        expected = self.counts.get(split, ())
-        if expected and len(found) not in expected:
-            raise InputError(
-                f"{place} gives {len(found)} items for {self.name} ({split}), upstream has {expected[0]}; "
-                "complete the folder, or ask for a partial set."
-            )
-        if (
-            self.queries is not None
-            and isinstance(found, RetrievalSet)
-            and len(found.queries) != self.queries
-        ):
-            raise InputError(
-                f"{place} gives {len(found.queries)} queries for {self.name}, upstream has {self.queries}; "
-                "download its annotation file again."
-            )
-        if self.shape is not None and isinstance(found, GroupSet) and set(found.shapes) != {self.shape}:
-            raise InputError(
-                f"{place} gives groups of shapes {sorted(found.shapes)} for {self.name}, upstream has {self.shape} "
-                "alone; download its annotation file again."
-            )
-
-    def _described(self, found: GroupSet | RetrievalSet | GraphSet, split: str) -> Any:
         facts: dict[str, Any] = {
             "name": self.name if split == "test" else f"{self.name} ({split})",
             "title": self.title,
@@ -121,7 +91,35 @@ class Benchmark:
             "licence": self.licence,
             "citation": CITATIONS.get(self.citation, self.citation),
         }
-        return replace(found, **facts)
+        items: Any = self.read(DatasetFolder(place, images), split)
+        if self.kind == RETRIEVAL:
+            loaded = replace(items, **facts)
+        elif self.kind == GRAPHS:
+            loaded = GraphSet(split=split, graphs=tuple(items), **facts)
+        else:
+            loaded = GroupSet(groups=tuple(items), **facts)
+        if not partial:
+            self._check(loaded, split, place)
+        return loaded
+
+    def _check(self, loaded: GroupSet | RetrievalSet | GraphSet, split: str, place: Path) -> None:
+        """Raise InputError where it is not of the published counts and shape."""
+        expected = self.counts.get(split, ())
+        fault = ""
+        if expected and len(loaded) not in expected:
+            fault = f"{len(loaded)} items for {self.name} ({split}), upstream has {expected[0]}; complete the folder"
+        elif isinstance(loaded, RetrievalSet) and self.queries not in (None, len(loaded.queries)):
+            fault = (
+                f"{len(loaded.queries)} queries for {self.name}, upstream has {self.queries}; "
+                "download its annotation file again"
+            )
+        elif isinstance(loaded, GroupSet) and self.shape is not None and set(loaded.shapes) != {self.shape}:
+            fault = (
+                f"groups of shapes {sorted(loaded.shapes)} for {self.name}, upstream has {self.shape} alone; "
+                "download its annotation file again"
+            )
+        if fault:
+            raise InputError(f"{place} gives {fault}, or ask for a partial set.")
 
 
 # A set of scene graphs: no groups to score, so no metric; what Cola's queries and swaps are made from.

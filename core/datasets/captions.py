@@ -9,11 +9,11 @@ split, sentences: [{raw}]}]}`. Images in `val2014/`, `flickr30k-images/`.
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import numpy as np
 
-from core.datasets._file_reading import ImageFolder, caption, find_file, find_layout, read_json, require
+from core.datasets._file_reading import DatasetFolder, caption
 from core.datasets.base import RETRIEVAL, Benchmark
 from core.datasets.sets import RetrievalSet
 
@@ -34,15 +34,12 @@ def _karpathy(name: str) -> str:
     return f"dataset_{name}.json | annotations/dataset_{name}.json | karpathy/dataset_{name}.json"
 
 
-def _read(folder: Path, split: str, images: bool = True, *, name: str) -> RetrievalSet:
+def _read(folder: DatasetFolder, split: str, *, name: str) -> RetrievalSet:
     """Every caption a query for its own image; every image is found by any of its captions."""
-    part = _SPLITS[split]
-    listed = find_file(folder, _annotations(name, part))
-    path = listed or require(folder, f"{_annotations(name, part)} | {_karpathy(name)}")
-    value = read_json(path)
-    image = ImageFolder(folder, _IMAGES[name], images)
-    with find_layout(path, "captions in Karpathy's splits"):
-        if listed:
+    image, part = folder.images(_IMAGES[name]), _SPLITS[split]
+    files = f"{_annotations(name, part)} | {_karpathy(name)}"
+    with folder.json(files, "captions in Karpathy's splits") as value:
+        if isinstance(value, list):
             rows = [(row["image"], row["caption"]) for row in value]
         else:
             rows = [

@@ -9,13 +9,13 @@ annotation is its own `obj_ann_id`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
-from core.datasets._file_reading import ImageFolder, find_layout, read_json, require
+from core.datasets._file_reading import DatasetFolder, ImageFolder
 from core.datasets.base import graph_benchmark
-from core.datasets.sets import GraphSet, Relation, SceneGraph, SceneObject
+from core.datasets.sets import Relation, SceneGraph, SceneObject
 
 _CLEVR_SPLITS = {"validation": "val", "train": "train"}
 _CLEVR_WORDS = {"left": "left of", "right": "right of", "front": "in front of", "behind": "behind"}
@@ -26,16 +26,14 @@ _CLEVR_IMAGES = "images/val | images/train | images | CLEVR_v1.0/images/val"
 _PACO_IMAGES = "val2017 | train2017 | images | coco:val2017 | coco:train2017"
 
 
-def _read_clevr(folder: Path, split: str, images: bool = True) -> GraphSet:
+def _read_clevr(folder: DatasetFolder, split: str) -> Iterator[SceneGraph]:
     """CLEVR's scenes: the shape is the noun; colour, size and material are the attributes."""
-    name = f"CLEVR_{_CLEVR_SPLITS[split]}_scenes.json"
-    path = require(folder, f"scenes/{name} | CLEVR_v1.0/scenes/{name} | {name}")
     part = _CLEVR_SPLITS[split]
-    image = ImageFolder(folder, f"images/{part} | CLEVR_v1.0/images/{part} | images", images)
-    value = read_json(path)
-    with find_layout(path, "CLEVR's scenes"):
-        graphs = tuple(_clevr_graph(scene, image) for scene in value["scenes"])
-    return GraphSet("clevr", split, graphs)
+    image = folder.images(f"images/{part} | CLEVR_v1.0/images/{part} | images")
+    name = f"CLEVR_{part}_scenes.json"
+    with folder.json(f"scenes/{name} | CLEVR_v1.0/scenes/{name} | {name}", "CLEVR's scenes") as value:
+        for scene in value["scenes"]:
+            yield _clevr_graph(scene, image)
 
 
 def _clevr_object(place: int, o: Mapping[str, Any]) -> SceneObject:
@@ -55,31 +53,26 @@ def _clevr_graph(scene: Mapping[str, Any], image: ImageFolder) -> SceneGraph:
     return SceneGraph(PurePosixPath(file).stem, image(file), objects, relations)
 
 
-def _read_paco(folder: Path, split: str, images: bool = True) -> GraphSet:
+def _read_paco(folder: DatasetFolder, split: str) -> Iterator[SceneGraph]:
     """PACO-LVIS' objects with their attributes; parts of objects are left out. It has no relations."""
+    image = folder.images(_PACO_IMAGES)
     name = f"paco_lvis_v1_{'val' if split == 'validation' else split}.json"
-    path = require(folder, f"annotations/{name} | {name}")
-    image = ImageFolder(folder, _PACO_IMAGES, images)
-    value = read_json(path)
-    with find_layout(path, "PACO's annotations"):
+    with folder.json(f"annotations/{name} | {name}", "PACO's annotations") as value:
         nouns = {c["id"]: c["name"].replace("_", " ").split("(")[0].strip() for c in value["categories"]}
         words = {a["id"]: a["name"] for a in value["attributes"]}
-        found: dict[int, list[SceneObject]] = defaultdict(list)
+        objects: dict[int, list[SceneObject]] = defaultdict(list)
         for note in value["annotations"]:
             if note["id"] == note["obj_ann_id"]:
-                said = tuple(words[i] for i in note["attribute_ids"] if i in words)
+                attributes = tuple(words[i] for i in note["attribute_ids"] if i in words)
                 x, y, w, h = map(int, note["bbox"])
-                found[note["image_id"]].append(
-                    SceneObject(str(note["id"]), (nouns[note["category_id"]],), said, (x, y, w, h))
+                names = (nouns[note["category_id"]],)
+                objects[note["image_id"]].append(
+                    SceneObject(str(note["id"]), names, attributes, (x, y, w, h))
                 )
-        graphs = tuple(
-            SceneGraph(
-                f"paco-{i['id']}", image(PurePosixPath(i["file_name"]).name), tuple(found[i["id"]]), ()
-            )
-            for i in value["images"]
-            if i["id"] in found
-        )
-    return GraphSet("paco", split, graphs)
+        for i in value["images"]:
+            if i["id"] in objects:
+                picture = image(PurePosixPath(i["file_name"]).name)
+                yield SceneGraph(f"paco-{i['id']}", picture, tuple(objects[i["id"]]), ())
 
 
 BENCHMARKS = (

@@ -9,18 +9,19 @@ objects. The README names the two keys, eval.py reads a list of the two: both ar
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
 
-from core.datasets._file_reading import ImageFolder, caption, find_layout, read_json, require
+from core.datasets._file_reading import DatasetFolder, caption
 from core.datasets.base import RETRIEVAL, Benchmark
 from core.datasets.sets import RetrievalSet
-from core.groups import Group, GroupSet
+from core.groups import Group
 
-_MULTI = "COLA_multiobjects_matching_benchmark.json"
+_MULTI = "COLA_multiobjects_matching_benchmark.json | data/COLA_multiobjects_matching_benchmark.json"
 # The images are Visual Genome's; `vg_gqa_images` is the folder of upstream's addresses.
 _GENOME = "vg_gqa_images | images | gqa:images | visual-genome:VG_100K | visual-genome:VG_100K_2"
 _IMAGES = {
@@ -30,40 +31,33 @@ _IMAGES = {
 }
 
 
-def _read_multi(folder: Path, split: str, images: bool = True) -> GroupSet:
+def _read_multi(folder: DatasetFolder, split: str) -> Iterator[Group]:
     """210 groups of two images and two captions; image i belongs to caption i."""
-    path = require(folder, f"{_MULTI} | data/{_MULTI}")
-    image = ImageFolder(folder, _GENOME, images)
-    rows = read_json(path)
-    with find_layout(path, "Cola's multi-object list"):
-        groups = tuple(
-            Group(
-                f"cola-{i}",
-                tuple(image(PurePosixPath(address).name) for address in (one, other)),
-                (caption(first), caption(second)),
-                (0, 1),
-            )
-            for i, (one, first, other, second) in enumerate(rows)
-        )
-    return GroupSet("cola/multi-object", groups)
+    image = folder.images(_GENOME)
+    with folder.json(_MULTI, "Cola's multi-object list") as rows:
+        for i, (one, first, other, second) in enumerate(rows):
+            pictures = tuple(image(PurePosixPath(address).name) for address in (one, other))
+            yield Group(f"cola-{i}", pictures, (caption(first), caption(second)), (0, 1))
 
 
-def _read_single(folder: Path, split: str, images: bool = True, *, part: str) -> RetrievalSet:
+def _read_single(folder: DatasetFolder, split: str, *, part: str) -> RetrievalSet:
     """Queries over images; the hard list holds the images that have any word of the query (METHODS 6)."""
-    name = f"COLA_singleobjects_benchmark_{part}.json"
-    path = require(folder, f"{name} | data/{name}")
-    image = ImageFolder(folder, _IMAGES[part], images)
-    value = read_json(path)
-    with find_layout(path, "Cola's single-object file"):
+    image = folder.images(_IMAGES[part])
+    with folder.json(_single_file(part), "Cola's single-object file") as value:
         labels, rows = (value["labels"], value["data"]) if isinstance(value, dict) else value
         queries = tuple(caption(label) for label in labels)
-        right, hard = (_marks(rows, place, len(queries), path) for place in (-2, -1))
+        right, hard = (_marks(rows, place, len(queries)) for place in (-2, -1))
         pictures = tuple(image(PurePosixPath(row[0]).name) for row in rows)
     # Upstream measures precision within the hard list alone; a relevant image outside it would never count.
     return RetrievalSet(f"cola/single-{part.lower()}", split, pictures, queries, np.argwhere(right), hard)
 
 
-def _marks(rows: list[list[Any]], place: int, q: int, path: Path) -> np.ndarray:
+def _single_file(part: str) -> str:
+    name = f"COLA_singleobjects_benchmark_{part}.json"
+    return f"{name} | data/{name}"
+
+
+def _marks(rows: list[list[Any]], place: int, q: int) -> np.ndarray:
     """bool (q, n) from the rows' 0 and 1 lists, each (q,)."""
     array = np.array([row[place] for row in rows])
     if array.shape != (len(rows), q) or not np.isin(array, (0, 1)).all():
@@ -72,7 +66,6 @@ def _marks(rows: list[list[Any]], place: int, q: int, path: Path) -> np.ndarray:
 
 
 def _single(part: str, queries: int, counts: tuple[int, ...], licence: str, note: str) -> Benchmark:
-    name = f"COLA_singleobjects_benchmark_{part}.json"
     return Benchmark(
         name=f"cola/single-{part.lower()}",
         title=f"Cola single-object: {part}",
@@ -81,7 +74,7 @@ def _single(part: str, queries: int, counts: tuple[int, ...], licence: str, note
         citation="Cola",
         metric="cola_map",
         read=partial(_read_single, part=part),
-        layout=(f"{name} | data/{name}", _IMAGES[part]),
+        layout=(_single_file(part), _IMAGES[part]),
         counts={"test": counts},
         queries=queries,
         note=f"{note} Upstream's file does not say which queries were unseen in training.",
@@ -99,7 +92,7 @@ BENCHMARKS = (
         citation="Cola",
         metric="image_score",
         read=_read_multi,
-        layout=(f"{_MULTI} | data/{_MULTI}", _GENOME),
+        layout=(_MULTI, _GENOME),
         shape=(2, 2),
         counts={"test": (210,)},
         note="Cola's multi-object accuracy is the image score.",

@@ -7,38 +7,28 @@ with the same columns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from core.datasets._file_reading import (
-    ImageFolder,
-    caption,
-    find_file,
-    find_layout,
-    read_json,
-    read_rows,
-    require,
-)
+from core.datasets._file_reading import DatasetFolder, caption, expecting, read_rows
 from core.datasets.base import Benchmark
-from core.groups import Group, GroupSet
+from core.groups import Group
 
+_PICTURES = ("image_1", "image_2")
 _TEXTS = ("id", "caption_1", "caption_2", "image_source", "caption_source")
 
 
-def _read(folder: Path, split: str, images: bool = True) -> GroupSet:
+def _read(folder: DatasetFolder, split: str) -> Iterator[Group]:
     """Groups of two images and two captions; tags `image_source` and `caption_source`."""
-    parquet = find_file(folder, f"data/{split}-*.parquet | {split}-*.parquet")
-    path = parquet or require(folder, f"data/{split}.json | {split}.json")
-    rows: list[Mapping[str, Any]]
+    parquet = folder.find(f"data/{split}-*.parquet | {split}-*.parquet")
     if parquet:
-        rows = list(read_rows(path, _TEXTS, ("image_1", "image_2")))
-    else:
-        image = ImageFolder(path.parent, ".", images)
-        with find_layout(path, "ColorSwap's table"):
-            rows = [{**row, **{c: image(row[c]) for c in ("image_1", "image_2")}} for row in read_json(path)]
-    with find_layout(path, "ColorSwap's table"):
-        return GroupSet("colorswap", tuple(_group(row) for row in rows))
+        with expecting(parquet, "ColorSwap's table"):
+            yield from map(_group, read_rows(parquet, _TEXTS, _PICTURES))
+        return
+    image = folder.images("data | .")
+    with folder.json(f"data/{split}.json | {split}.json", "ColorSwap's table") as rows:
+        for row in rows:
+            yield _group({**row, **{name: image(row[name]) for name in _PICTURES}})
 
 
 def _group(row: Mapping[str, Any]) -> Group:

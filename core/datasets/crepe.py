@@ -10,12 +10,12 @@ list in a cell.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
-from core.datasets._file_reading import ImageFolder, find_layout, read_rows, require
+from core.datasets._file_reading import DatasetFolder
 from core.datasets.base import Benchmark
-from core.groups import Group, GroupSet
+from core.groups import Group
 
 _COMPLEXITIES = range(4, 13)
 _IMAGES = "VG_100K | VG_100K_2 | visual-genome:VG_100K | visual-genome:VG_100K_2"
@@ -35,41 +35,34 @@ def _systematicity(seen: str, trained_on: str) -> str:
     return _file(f"syst_hard_negatives/syst_vg_hard_negs_{seen}_compounds_in_{trained_on}.csv")
 
 
-def _read_productivity(folder: Path, split: str, images: bool = True, *, kind: str) -> GroupSet:
+def _read_productivity(folder: DatasetFolder, split: str, *, kind: str) -> Iterator[Group]:
     """One image region, its caption first, five hard negatives; tag `complexity` (atoms in the caption)."""
-    image = ImageFolder(folder, _IMAGES, images)
-    groups: list[Group] = []
     for complexity in _COMPLEXITIES:
-        path = require(folder, _productivity(kind, complexity))
-        groups += _groups(path, image, "hard_negs", f"crepe-{kind}-{complexity}", complexity=str(complexity))
-    return GroupSet(f"crepe/{kind}", tuple(groups))
+        tags, where = {"complexity": str(complexity)}, _productivity(kind, complexity)
+        yield from _groups(folder, where, "hard_negs", f"crepe-{kind}-{complexity}", tags)
 
 
-def _read_systematicity(
-    folder: Path, split: str, images: bool = True, *, kind: str, trained_on: str
-) -> GroupSet:
+def _read_systematicity(folder: DatasetFolder, split: str, *, kind: str, trained_on: str) -> Iterator[Group]:
     """One image region, its caption first, its hard negatives (several shapes); tag `compounds`."""
-    image = ImageFolder(folder, _IMAGES, images)
-    groups: list[Group] = []
     for seen in ("seen", "unseen"):
-        path = require(folder, _systematicity(seen, trained_on))
-        groups += _groups(path, image, f"valid_hard_negs_{kind}", f"crepe-{kind}-{seen}", compounds=seen)
-    return GroupSet(f"crepe/systematicity-{kind}-{trained_on}", tuple(groups))
+        tags, where = {"compounds": seen}, _systematicity(seen, trained_on)
+        yield from _groups(folder, where, f"valid_hard_negs_{kind}", f"crepe-{kind}-{seen}", tags)
 
 
-def _groups(path: Path, image: ImageFolder, column: str, prefix: str, **tags: str) -> list[Group]:
+def _groups(
+    folder: DatasetFolder, where: str, column: str, prefix: str, tags: dict[str, str]
+) -> Iterator[Group]:
     """A file's groups; a row without negatives asks nothing and is left out."""
-    groups = []
-    for i, row in enumerate(read_rows(path, (*_COLUMNS, column))):
-        with find_layout(path, "a CREPE table"):
+    image = folder.images(_IMAGES)
+    with folder.table(where, "a CREPE table", (*_COLUMNS, column)) as rows:
+        for i, row in enumerate(rows):
             negatives = ast.literal_eval(row[column])  # text, numbers and lists alone: nothing is run
             if not isinstance(negatives, list) or not all(isinstance(n, str) for n in negatives):
                 raise ValueError(f"row {i + 1} has no list of texts under {column!r}")
             x, y, width, height = (int(float(row[c])) for c in ("x", "y", "width", "height"))
             region = image(f"{int(row['image_id'])}.jpg", (x, y, x + width, y + height))
-        if negatives:
-            groups.append(Group(f"{prefix}-{i}", (region,), (row["caption"], *negatives), (0,), tags))
-    return groups
+            if negatives:
+                yield Group(f"{prefix}-{i}", (region,), (row["caption"], *negatives), (0,), tags)
 
 
 _crepe = partial(

@@ -10,15 +10,14 @@ VisualGPTScore and VQAScore code do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from core.datasets._file_reading import ImageFolder, caption, find_layout, read_json, read_rows, require
+from core.datasets._file_reading import DatasetFolder, ImageFolder, caption
 from core.datasets._images import ArrayImage
 from core.datasets.base import Benchmark
-from core.groups import Group, GroupSet, ImageRef
+from core.groups import Group, ImageRef
 
 # First part of an image's path -> its source, as EqBen-Mini's results are grouped.
 _SOURCES = {
@@ -41,17 +40,15 @@ _PARTS = {  # part -> annotation file, images
 }
 
 
-def _read(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
+def _read(folder: DatasetFolder, split: str, *, part: str) -> Iterator[Group]:
     """Groups of two images and two captions; image i belongs to caption i; tags `source` and `part`."""
-    file, where = _PARTS[part]
-    path = require(folder, file)
-    image = ImageFolder(folder, where, images)
+    where, images = _PARTS[part]
+    image, what = folder.images(images), "a list of EqBen's pairs"
     columns = ("image_0", "caption_0", "image_1", "caption_1")
-    rows: Any = read_rows(path, columns) if path.suffix == ".csv" else read_json(path)
-    with find_layout(path, "a list of EqBen's pairs"):
-        return GroupSet(
-            f"eqben/{part}", tuple(_group(f"eqben-{part}-{i}", row, image) for i, row in enumerate(rows))
-        )
+    opened = folder.table(where, what, columns) if part == "val" else folder.json(where, what)
+    with opened as rows:
+        for i, row in enumerate(rows):
+            yield _group(f"eqben-{part}-{i}", row, image)
 
 
 def _group(name: str, row: Mapping[str, Any], image: ImageFolder) -> Group:

@@ -8,11 +8,11 @@ left out. Visual Genome's file takes several gigabytes of memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from core.datasets._file_reading import ImageFolder, find_file, find_layout, read_json, require
+from core.datasets._file_reading import DatasetFolder, ImageFolder
 from core.datasets.base import graph_benchmark
 from core.datasets.sets import GraphSet, Relation, SceneGraph, SceneObject
 
@@ -21,15 +21,12 @@ _GQA_IMAGES = "images | visual-genome:VG_100K | visual-genome:VG_100K_2"
 _VG_IMAGES = "VG_100K | VG_100K_2"
 
 
-def _read_gqa(folder: Path, split: str, images: bool = True) -> GraphSet:
+def _read_gqa(folder: DatasetFolder, split: str) -> Iterator[SceneGraph]:
     """GQA's graphs: one name per object, ids as GQA's."""
-    file = _GQA_FILES[split]
-    path = require(folder, f"{file} | sceneGraphs/{file}")
-    image = ImageFolder(folder, _GQA_IMAGES, images)
-    value = read_json(path)
-    with find_layout(path, "GQA's scene graphs"):
-        graphs = tuple(_gqa_graph(key, graph, image) for key, graph in value.items())
-    return GraphSet("gqa", split, graphs)
+    image, file = folder.images(_GQA_IMAGES), _GQA_FILES[split]
+    with folder.json(f"{file} | sceneGraphs/{file}", "GQA's scene graphs") as value:
+        for key, graph in value.items():
+            yield _gqa_graph(key, graph, image)
 
 
 def _gqa_graph(name: str, graph: Mapping[str, Any], image: ImageFolder) -> SceneGraph:
@@ -45,24 +42,20 @@ def _gqa_graph(name: str, graph: Mapping[str, Any], image: ImageFolder) -> Scene
     return SceneGraph(f"gqa-{name}", image(f"{name}.jpg"), objects, relations)
 
 
-def _read_visual_genome(folder: Path, split: str, images: bool = True) -> GraphSet:
+def _read_visual_genome(folder: DatasetFolder, split: str) -> Iterator[SceneGraph]:
     """Visual Genome's graphs; attributes from `attributes.json` where the graphs have none."""
-    path = require(folder, "scene_graphs.json")
-    image = ImageFolder(folder, _VG_IMAGES, images)
-    attributes = _vg_attributes(folder)
-    value = read_json(path)
-    with find_layout(path, "Visual Genome's scene graphs"):
-        graphs = tuple(_vg_graph(graph, image, attributes) for graph in value)
-    return GraphSet("visual-genome", split, graphs)
+    image, attributes = folder.images(_VG_IMAGES), _vg_attributes(folder)
+    with folder.json("scene_graphs.json", "Visual Genome's scene graphs") as value:
+        for graph in value:
+            yield _vg_graph(graph, image, attributes)
 
 
-def _vg_attributes(folder: Path) -> dict[int, tuple[str, ...]]:
+def _vg_attributes(folder: DatasetFolder) -> dict[int, tuple[str, ...]]:
     """Object id -> attributes."""
-    path = find_file(folder, "attributes.json")
-    if path is None:
+    file = "attributes.json"
+    if folder.find(file) is None:
         return {}
-    value = read_json(path)
-    with find_layout(path, "Visual Genome's attributes"):
+    with folder.json(file, "Visual Genome's attributes") as value:
         return {
             o["object_id"]: tuple(o.get("attributes", ())) for entry in value for o in entry["attributes"]
         }
@@ -92,12 +85,11 @@ def read_regions(folder: Path, graphs: GraphSet) -> list[tuple[int, str]]:
 
     GQA's images are Visual Genome's and have its numbers, so the file serves both.
     """
-    path = find_file(folder, "region_descriptions.json")
-    if path is None:
+    place, file = DatasetFolder(folder), "region_descriptions.json"
+    if place.find(file) is None:
         return []
     places = {graph.id.partition("-")[2]: n for n, graph in enumerate(graphs.graphs)}
-    value = read_json(path)
-    with find_layout(path, "Visual Genome's region descriptions"):
+    with place.json(file, "Visual Genome's region descriptions") as value:
         return [
             (places[str(image["id"])], region["phrase"])
             for image in value

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from core.base.errors import InputError
-from core.datasets._file_reading import find_layout, read_json, require
+from core.base.tables import parse_json, read_bytes
+from core.datasets._file_reading import DatasetFolder, expecting
 from core.datasets.base import RETRIEVAL, Benchmark
 from core.datasets.sets import RetrievalSet
 from core.groups import FileImage
@@ -23,10 +24,10 @@ _ENDINGS = {".jpeg", ".jpg", ".png"}
 _TEMPLATE = "a photo of a {}."
 
 
-def _read(folder: Path, split: str, images: bool = True) -> RetrievalSet:
+def _read(folder: DatasetFolder, split: str) -> RetrievalSet:
     """Queries are the classes' captions, in the order of the names file; every image belongs to one."""
-    classes = _classes(require(folder, _NAMES))
-    root = require(folder, _IMAGES)
+    classes = _classes(folder.require(_NAMES))
+    root = folder.require(_IMAGES)
     pictures: list[FileImage] = []
     links: list[tuple[int, int]] = []
     for query, synset in enumerate(classes):
@@ -43,19 +44,18 @@ def _read(folder: Path, split: str, images: bool = True) -> RetrievalSet:
 
 def _classes(path: Path) -> dict[str, str]:
     """Synset -> name, in the file's order."""
-    with find_layout(path, "a list of ImageNet's classes"):
+    with expecting(path, "a list of ImageNet's classes"):
         if path.suffix == ".json":
-            pairs = [(synset, name.replace("_", " ")) for synset, name in read_json(path).values()]
+            listed = parse_json(read_bytes(path), path).values()
+            pairs = [(synset, name.replace("_", " ")) for synset, name in listed]
         else:
-            lines = path.read_text("utf-8").splitlines()
-            parts = [line.strip().partition(" ") for line in lines if line.strip()]
-            pairs = [(synset, name) for synset, _, name in parts]
+            lines = [line.strip() for line in path.read_text("utf-8").splitlines()]
+            pairs = [(line.partition(" ")[0], line.partition(" ")[2]) for line in lines if line]
             if path.name.startswith("LOC_"):
                 pairs = [(synset, name.partition(",")[0]) for synset, name in pairs]
-        found = dict(pairs)
         if not all(synset[:1] == "n" and synset[1:].isdigit() and name.strip() for synset, name in pairs):
             raise ValueError("a line is not a synset and a name")
-        return found
+        return dict(pairs)
 
 
 BENCHMARKS = (

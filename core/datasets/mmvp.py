@@ -7,36 +7,29 @@ successive rows are a pair.
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 
-from core.datasets._file_reading import ImageFolder, find_layout, read_rows, require
+from core.datasets._file_reading import DatasetFolder
 from core.datasets.base import Benchmark
-from core.groups import Group, GroupSet
+from core.groups import Group
 
 _FILE, _IMAGES = "Questions.csv", "MLLM_VLM Images"
 
 
-def _read(folder: Path, split: str, images: bool = True) -> GroupSet:
+def _read(folder: DatasetFolder, split: str) -> Iterator[Group]:
     """135 groups of two images and two statements, 15 of each of nine visual patterns; tag `type`."""
-    path = require(folder, _FILE)
-    rows = read_rows(path, ("Question ID", "Type", "Statement"))
-    image = ImageFolder(folder, _IMAGES, images)
-    with find_layout(path, "MMVP-VLM's question table"):
+    image, columns = folder.images(_IMAGES), ("Question ID", "Type", "Statement")
+    with folder.table(_FILE, "MMVP-VLM's question table", columns) as rows:
         if len(rows) % 2:
             raise ValueError(f"{len(rows)} rows do not make pairs")
-        groups = []
-        for one, other in zip(rows[::2], rows[1::2], strict=True):
-            pair = (one, other)
-            groups.append(
-                Group(
-                    f"mmvp-{one['Question ID']}-{other['Question ID']}",
-                    tuple(image(f"{row['Type']}/{int(row['Question ID'])}.jpg") for row in pair),
-                    tuple(row["Statement"] for row in pair),
-                    (0, 1),
-                    {"type": one["Type"]},
-                )
+        for pair in zip(rows[::2], rows[1::2], strict=True):
+            yield Group(
+                f"mmvp-{pair[0]['Question ID']}-{pair[1]['Question ID']}",
+                tuple(image(f"{row['Type']}/{int(row['Question ID'])}.jpg") for row in pair),
+                tuple(row["Statement"] for row in pair),
+                (0, 1),
+                {"type": pair[0]["Type"]},
             )
-    return GroupSet("mmvp-vlm", tuple(groups))
 
 
 BENCHMARKS = (

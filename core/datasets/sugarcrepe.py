@@ -6,12 +6,12 @@ with the images of COCO's val2017. (The first release wrote `ent` for `obj`: add
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
-from core.datasets._file_reading import ImageFolder, caption, find_layout, read_json, require
+from core.datasets._file_reading import DatasetFolder, caption
 from core.datasets.base import Benchmark
-from core.groups import Group, GroupSet
+from core.groups import Group
 
 # Subset -> number of groups in upstream's file, its title.
 SUBSETS = {
@@ -29,22 +29,13 @@ _KINDS = {"add_obj": "Add", "replace_att": "Replace", "replace_obj": "Replace"}
 _IMAGES = "val2017 | images/val2017 | coco:val2017 | coco:images/val2017"
 
 
-def _read(folder: Path, split: str, images: bool = True, *, subset: str) -> GroupSet:
+def _read(folder: DatasetFolder, split: str, *, subset: str) -> Iterator[Group]:
     """Groups of one image and two captions, the true one first."""
-    path = require(folder, _files(subset))
-    image = ImageFolder(folder, _IMAGES, images)
-    rows = read_json(path)
-    with find_layout(path, "a SugarCrepe subset"):
-        groups = tuple(
-            Group(
-                f"sugarcrepe-{subset}-{key}",
-                (image(row["filename"]),),
-                (caption(row["caption"]), caption(row["negative_caption"])),
-                (0,),
-            )
-            for key, row in rows.items()
-        )
-    return GroupSet(f"sugarcrepe/{subset}", groups)
+    image = folder.images(_IMAGES)
+    with folder.json(_files(subset), "a SugarCrepe subset") as rows:
+        for key, row in rows.items():
+            captions = caption(row["caption"]), caption(row["negative_caption"])
+            yield Group(f"sugarcrepe-{subset}-{key}", (image(row["filename"]),), captions, (0,))
 
 
 def _files(subset: str) -> str:

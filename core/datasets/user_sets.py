@@ -19,7 +19,7 @@ from typing import Any
 from core.base import files
 from core.base.errors import InputError, unknown_name
 from core.base.paths import home
-from core.datasets._file_reading import find_layout, require
+from core.datasets._file_reading import DatasetFolder, expecting
 from core.datasets.base import GROUPS
 from core.groups import FileImage, Group, GroupSet
 
@@ -44,8 +44,8 @@ def sets() -> list[str]:
 
 def read_folder(folder: Path, name: str, shape: str = "", most: int | None = None) -> GroupSet:
     """Groups from a folder in this layout; of one shape, and at most so many, if wanted."""
-    path = require(folder, GROUPS_FILE)
-    with find_layout(path, "a list of groups"), open(path, encoding="utf-8") as file:
+    path = DatasetFolder(folder).require(GROUPS_FILE)
+    with expecting(path, "a list of groups"), open(path, encoding="utf-8") as file:
         rows = (json.loads(line) for line in file if line.strip())
         groups = tuple(islice((g for g in (_group(row, folder) for row in rows) if _fits(g, shape)), most))
     own = _read_facts(folder)

@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from core.datasets._file_reading import ImageFolder, caption, find_layout, read_json, require
+from core.datasets._file_reading import DatasetFolder, caption
 from core.datasets.base import Benchmark
-from core.groups import Group, GroupSet
+from core.groups import Group
 
 _ATTRIBUTES = ("action", "color", "material", "size", "state")
 _PLACES = {"Location": ("center", "margin", "mid"), "Size": ("large", "medium", "small")}
@@ -59,19 +59,15 @@ def _objects(aspect: str, value: str) -> Iterator[_File]:
         yield _File(path, source, {"kind": low, "value": value, "source": source})
 
 
-def _read(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
+def _read(folder: DatasetFolder, split: str, *, part: str) -> Iterator[Group]:
     """One image, the right caption, the altered one; tags `kind`, `source` and, for objects, `value`."""
-    finders = {key: ImageFolder(folder, where, images) for key, where in _IMAGES.items()}
-    groups: list[Group] = []
+    images = {key: folder.images(where) for key, where in _IMAGES.items()}
     for file in _files(part):
-        path = require(folder, f"data/{file.path}")
         stem = Path(file.path).with_suffix("").as_posix().lower().replace("/", "-")
-        rows = read_json(path)
-        with find_layout(path, "a list of VL-CheckList's items"):
+        with folder.json(f"data/{file.path}", "a list of VL-CheckList's items") as rows:
             for i, (name, texts) in enumerate(rows):
-                pair = (caption(texts["POS"][0]), caption(texts["NEG"][0]))
-                groups.append(Group(f"{stem}-{i}", (finders[file.images](name),), pair, (0,), file.tags))
-    return GroupSet(f"vl-checklist/{part}", tuple(groups))
+                captions = (caption(texts["POS"][0]), caption(texts["NEG"][0]))
+                yield Group(f"{stem}-{i}", (images[file.images](name),), captions, (0,), file.tags)
 
 
 def _benchmark(part: str) -> Benchmark:

@@ -10,13 +10,15 @@ the same objects in opposite relations, with their true captions.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from core.datasets._file_reading import ImageFolder, caption, find_layout, read_json, require
+from core.datasets._file_reading import DatasetFolder, ImageFolder, caption
 from core.datasets.base import Benchmark
-from core.groups import Group, GroupSet, ImageRef
+from core.groups import Group, ImageRef
 
 _RELATIONS = ("on", "under", "left_of", "right_of", "in-front_of", "behind")
 _FILES = {"a": "controlled_images", "b": "controlled_clevr"}
@@ -42,12 +44,12 @@ class _Item(NamedTuple):
     captions: tuple[str, ...]  # the true one first
 
 
-def _items(folder: Path, part: str, images: bool) -> tuple[Path, list[_Item]]:
-    path = require(folder, f"{_FILES[part]}_dataset.json | data/{_FILES[part]}_dataset.json")
-    image = ImageFolder(folder, f"{_FILES[part]} | data/{_FILES[part]}", images)
-    rows = read_json(path)
-    with find_layout(path, "a list of What'sUp's items"):
-        return path, [_item(row["image_path"], row["caption_options"], image) for row in rows]
+@contextmanager
+def _items(folder: DatasetFolder, part: str) -> Iterator[list[_Item]]:
+    name = _FILES[part]
+    image = folder.images(f"{name} | data/{name}")
+    with folder.json(f"{name}_dataset.json | data/{name}_dataset.json", "a list of What'sUp's items") as rows:
+        yield [_item(row["image_path"], row["caption_options"], image) for row in rows]
 
 
 def _item(place: str, captions: list[str], image: ImageFolder) -> _Item:
@@ -61,47 +63,27 @@ def _item(place: str, captions: list[str], image: ImageFolder) -> _Item:
     return _Item(stem, objects, relation, ref, tuple(caption(c) for c in captions))
 
 
-def _read_four(folder: Path, split: str, images: bool = True, *, part: str) -> GroupSet:
+def _read_four(folder: DatasetFolder, split: str, *, part: str) -> Iterator[Group]:
     """One image, four captions; tag `relation`."""
-    path, items = _items(folder, part, images)
-    with find_layout(path, "a list of What'sUp's items"):
-        groups = tuple(
-            Group(
-                f"whatsup-{part}-{item.name}",
-                (item.image,),
-                item.captions,
-                (0,),
-                {"relation": item.relation},
-            )
-            for item in items
-        )
-    return GroupSet(f"whatsup/{part}-1x4", groups)
+    with _items(folder, part) as items:
+        for item in items:
+            tags = {"relation": item.relation}
+            yield Group(f"whatsup-{part}-{item.name}", (item.image,), item.captions, (0,), tags)
 
 
-def _read_pairs(folder: Path, split: str, images: bool = True, *, variant: str) -> GroupSet:
+def _read_pairs(folder: DatasetFolder, split: str, *, variant: str) -> Iterator[Group]:
     """Two images of the same objects in opposite relations, and their two true captions."""
-    path, items = _items(folder, variant[0], images)
     sides: dict[str, tuple[list[_Item], list[_Item]]] = defaultdict(lambda: ([], []))
-    for item in items:
-        if item.relation in _PAIRS[variant]:
-            sides[item.objects][_PAIRS[variant].index(item.relation)].append(item)
-    with find_layout(path, "a list of What'sUp's items"):
-        groups = []
+    with _items(folder, variant[0]) as items:
+        for item in items:
+            if item.relation in _PAIRS[variant]:
+                sides[item.objects][_PAIRS[variant].index(item.relation)].append(item)
         for objects, (ones, others) in sides.items():
             if len(ones) != len(others):
                 raise ValueError(f"{objects} has {len(ones)} and {len(others)} images of opposite relations")
             for one, other in zip(ones, others, strict=True):
-                captions = (one.captions[0], other.captions[0])
-                groups.append(
-                    Group(
-                        f"whatsup-{variant}-{one.name}",
-                        (one.image, other.image),
-                        captions,
-                        (0, 1),
-                        {"objects": objects},
-                    )
-                )
-    return GroupSet(f"whatsup/{variant}", tuple(groups))
+                pictures, captions = (one.image, other.image), (one.captions[0], other.captions[0])
+                yield Group(f"whatsup-{variant}-{one.name}", pictures, captions, (0, 1), {"objects": objects})
 
 
 _SETS = {

@@ -7,21 +7,12 @@ github.com/ajd12342/why-winoground-hard, which calls NonCompositional of the pap
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from core.datasets._file_reading import (
-    ImageFolder,
-    caption,
-    find_file,
-    find_layout,
-    read_json,
-    read_rows,
-    require,
-)
+from core.datasets._file_reading import DatasetFolder, caption, expecting, read_rows
 from core.datasets.base import Benchmark
-from core.groups import Group, GroupSet
+from core.groups import Group
 
 _TAGS = (
     "AmbiguouslyCorrect",
@@ -47,36 +38,24 @@ _COLUMNS = (
 )
 
 
-def _read(folder: Path, split: str, images: bool = True) -> GroupSet:
+def _read(folder: DatasetFolder, split: str) -> Iterator[Group]:
     """400 groups of two images and two captions with the same words; image i belongs to caption i."""
-    path = find_file(folder, _PARQUET)
-    rows = _from_parquet(path) if path else _from_rows(folder, images)
-    tags_path = find_file(folder, _TAG_FILES)
-    tags = _read_tags(tags_path, {str(row.get("id")) for row in rows}) if tags_path else None
-    with find_layout(path or require(folder, _ROWS), "Winoground's examples"):
-        return GroupSet("winoground", tuple(_group(row, tags) for row in rows))
-
-
-def _from_parquet(path: Path) -> list[dict[str, Any]]:
-    return read_rows(path, _COLUMNS, ("image_0", "image_1"))
-
-
-def _from_rows(folder: Path, images: bool) -> list[dict[str, Any]]:
-    path = require(folder, _ROWS)
-    rows = read_rows(path, _COLUMNS if path.suffix == ".csv" else ())
-    image = ImageFolder(folder, "images | data/images", images)
-    with find_layout(path, "Winoground's examples"):
+    path = folder.find(_PARQUET) or folder.require(_ROWS)
+    columns = () if path.suffix == ".jsonl" else _COLUMNS
+    rows = read_rows(path, columns, ("image_0", "image_1") if path.suffix == ".parquet" else ())
+    tags = _read_tags(folder, {str(row.get("id")) for row in rows}) if folder.find(_TAG_FILES) else None
+    image = folder.images("images | data/images")
+    with expecting(path, "Winoground's examples"):
         for row in rows:
-            for i in range(2):  # a table without image names follows upstream's naming
-                stem = row.get(f"image_{i}") or f"ex_{row['id']}_img_{i}"
-                row[f"image_{i}"] = image(f"{stem}.png")
-    return rows
+            if path.suffix != ".parquet":  # a table without image names follows upstream's naming
+                names = [row.get(f"image_{i}") or f"ex_{row['id']}_img_{i}" for i in range(2)]
+                row |= {f"image_{i}": image(f"{name}.png") for i, name in enumerate(names)}
+            yield _group(row, tags)
 
 
-def _read_tags(path: Path, ids: set[str]) -> dict[str, list[str]]:
-    found = read_json(path)
-    with find_layout(path, "the tags of Diwan et al."):
-        named = {key: [tag.replace(" ", "") for tag in tags] for key, tags in found.items()}
+def _read_tags(folder: DatasetFolder, ids: set[str]) -> dict[str, list[str]]:
+    with folder.json(_TAG_FILES, "the tags of Diwan et al.") as value:
+        named = {key: [tag.replace(" ", "") for tag in tags] for key, tags in value.items()}
         result = {key: [_RENAMED.get(t, t) for t in tags] or ["NoTag"] for key, tags in named.items()}
         unknown = {tag for tags in result.values() for tag in tags} - set(_TAGS)
         if unknown:
