@@ -50,8 +50,8 @@ def forgetting_section(store: RunStore, run: Run) -> None:
     show(table, f"cost-{run.id}")
 
 
-def show(table: pd.DataFrame, key: str) -> None:
-    """One metric's changes as a figure, everything as a table."""
+def show(table: pd.DataFrame, key: str, by: str | None = None) -> None:
+    """One metric's changes as a figure, everything as a table; `by` names a column that tells models apart."""
     names = [name for name in METRICS if name in set(table["metric"])]
     metric = st.segmented_control(
         "Metric",
@@ -63,18 +63,22 @@ def show(table: pd.DataFrame, key: str) -> None:
         bind="query-params",
         label_visibility="collapsed",
     )
-    data = figures.cost_data(table, metric or names[0])
-    told = "; ".join(f"{name} {d:+.1f}" for name, d in zip(data.sets, data.difference[0], strict=True))
+    data = figures.cost_data(table, metric or names[0], by)
+    one = len(data.models) == 1
+    names, changes = (data.sets, data.difference[0]) if one else (data.models, data.difference.mean(axis=1))
+    listed = "; ".join(f"{name} {change:+.1f}" for name, change in zip(names, changes, strict=True))
+    what = "by set" if one else f"over {len(data.sets)} sets, their mean"
     st.caption(_EXPLANATION)
-    chart(figures.cost_figure(data), f"Change of {label_and_meaning(data.metric)[0]} by set: {told}.", key)
+    chart(figures.cost_figure(data), f"Change of {label_and_meaning(data.metric)[0]} {what}: {listed}.", key)
     with st.expander("All numbers", icon=":material/table:"):
-        st.dataframe(readable(table), hide_index=True, key=f"{key}-table")
+        st.dataframe(_readable(table, by), hide_index=True, key=f"{key}-table")
 
 
-def readable(table: pd.DataFrame) -> pd.DataFrame:
+def _readable(table: pd.DataFrame, by: str | None) -> pd.DataFrame:
     """The table as text: before, after and their difference, each with its interval, and what decides it."""
     interval: Callable[[Any], str] = lambda v: f"{v[0]:.1f} ({v[1]:.1f}–{v[2]:.1f})"  # noqa: E731
-    columns = {
+    columns = {} if by is None else {by: table[by]}
+    columns |= {
         "set": table["set"],
         "metric": [label_and_meaning(name)[0] for name in table["metric"]],
         "groups": table["groups"],

@@ -5,11 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core import figures as plots
 from core.base import paths
 from core.figures import retrieval
-from core.figures.text import label_and_meaning
-from core.metrics.groups import GROUP_MATCH, METRICS
 from core.metrics.retrieval import COLA_MAP
 from ui import forgetting
 from ui.export import chart, export_section
@@ -115,23 +112,6 @@ def _forgetting() -> None:
         return
     rows = pd.read_csv(path)
     st.header("What adaptation costs", anchor=False)
-    names = [name for name in METRICS if name in set(rows["metric"])]
-    metric = st.selectbox(
-        "Metric",
-        names,
-        names.index(GROUP_MATCH),
-        format_func=lambda n: label_and_meaning(n)[0],
-        key="costmetric",
-        bind="query-params",
-    )
-    st.caption(
-        "After minus before in points, 95 % paired bootstrap intervals, on groups that no strategy was trained on; "
-        "the paper reports a fall from 87 to 83 % on CIFAR-10, and 92 % with 5 % of its training data. For your own "
-        "runs the same is measured below their results."
-    )
-    mine = rows.assign(strategy=[retrieval.label(n) for n in rows["strategy"]])
-    data = plots.cost_data(mine, metric, "strategy")
-    worst = ", ".join(f"{name} {d.mean():+.1f}" for name, d in zip(data.models, data.difference, strict=True))
-    chart(plots.cost_figure(data), f"Mean change over {len(data.sets)} sets: {worst} points.", "cola-cost")
-    with st.expander("All numbers", icon=":material/table:"):
-        st.dataframe(forgetting.readable(rows), hide_index=True)
+    st.caption("Of every strategy, here. For your own runs the same is measured below their results.")
+    rows["strategy"] = [retrieval.label(name) for name in rows["strategy"]]
+    forgetting.show(rows, "cola-cost", "strategy")
