@@ -124,11 +124,11 @@ def simplematch(
     if background:
         _start(job, seeds, as_json)
         return
-    found = [_before_and_after(each, save_to) for each, save_to in _seeded(job, seeds, save)]
+    results = [_before_and_after(each, save_to) for each, save_to in _seeded(job, seeds, save)]
     if as_json:
-        show_json(found[0] if seeds == 1 else {"seeds": found})
+        show_json(results[0] if seeds == 1 else {"seeds": results})
         return
-    for record in found:
+    for record in results:
         head = f"seed {record['seed']}: " if seeds > 1 else ""
         share = "nothing" if record["fitted"] is None else f"{100 * record['fitted']:.1f} %"
         print(
@@ -205,9 +205,9 @@ def _run(job: AdaptationRun, save: Path | None, several: bool, as_json: bool) ->
     records, last, seed = [], None, job.seed
     for last in job.execute():
         records.append(last.record)
-        shown = {**last.record, "seed": seed} if several else last.record
+        record = {**last.record, "seed": seed} if several else last.record
         head = f"seed {seed}  " if several else ""
-        show_json(shown) if as_json else print(head + format_step(last.record), flush=True)
+        show_json(record) if as_json else print(head + format_step(last.record), flush=True)
     _save(last, save)
     return records
 
@@ -236,10 +236,10 @@ def _before_and_after(job: AdaptationRun, save: Path | None) -> dict[str, Any]:
         print_note(f"round {last.record['iteration']}: {last.record['seconds']:.1f} s")
         records.append(last.record)
     _save(last, save)
-    told = _truth(job, records[0])
+    truth = _truth(job, records[0])
     return {
-        "before": _metrics_record(records[0], told),
-        "after": _metrics_record(records[-1], told),
+        "before": _metrics_record(records[0], truth),
+        "after": _metrics_record(records[-1], truth),
         "rounds": records[-1]["iteration"],
         "fitted": records[-1]["fitted"],
         "seconds": round(sum(record["seconds"] for record in records), 2),
@@ -248,10 +248,10 @@ def _before_and_after(job: AdaptationRun, save: Path | None) -> dict[str, Any]:
     }
 
 
-def _metrics_record(record: Mapping[str, Any], told: str) -> dict[str, Any]:
+def _metrics_record(record: Mapping[str, Any], truth: str) -> dict[str, Any]:
     """As `crossmatch evaluate` reports scores."""
     names = [name for name in ("n_groups", "shape", "metrics", "parts") if name in record]
-    return {"truth": told, **{name: record[name] for name in names}}
+    return {"truth": truth, **{name: record[name] for name in names}}
 
 
 def _truth(job: AdaptationRun, record: Mapping[str, Any]) -> str:

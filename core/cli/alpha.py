@@ -82,8 +82,8 @@ def alpha(
         show_json(record) if as_json else print(_format_retrieval(record))
         return
     refuse_unused("on a set of groups", "items")
-    study, found = _study(benchmark, split, model, how)
-    record = {**_head(benchmark, split, model, found), **study.record()}
+    study, prior_estimate = _study(benchmark, split, model, how)
+    record = {**_head(benchmark, split, model, prior_estimate), **study.record()}
     if tune_on is not None:
         record["tuned_on"] = {"split": tune_on, "metrics": _carried(benchmark, tune_on, model, how, study)}
     show_json(record) if as_json else print(_format_alpha(record))
@@ -102,9 +102,9 @@ def _check_prior(kind: str, wide: bool) -> None:
         refuse_unused("with the prior test, which takes all images of a retrieval set", "samples")
 
 
-def _head(benchmark: str, split: str, model: str, found: Prior) -> dict[str, Any]:
-    count = None if found.samples is None else len(found.samples)
-    prior = {"kind": found.kind, "line": found.line, "images": count}
+def _head(benchmark: str, split: str, model: str, prior_estimate: Prior) -> dict[str, Any]:
+    count = None if prior_estimate.samples is None else len(prior_estimate.samples)
+    prior = {"kind": prior_estimate.kind, "line": prior_estimate.line, "images": count}
     return {"benchmark": benchmark, "split": split, "model": model, "prior": prior}
 
 
@@ -117,8 +117,10 @@ def _study(benchmark: str, split: str, model: str, how: dict[str, Any]) -> tuple
     check_log_prob(model)
     scorer, cache = lazy_scorer(model), ScoreCache()
     scores = score_groups(scorer, groups, cache, count_progress("scoring"))
-    found = estimate_prior(scorer, groups, **how, cache=cache, progress=count_progress("sampling the prior"))
-    return AlphaStudy(scores, found.values, groups.truth, groups.ids, how["seed"]), found
+    prior_estimate = estimate_prior(
+        scorer, groups, **how, cache=cache, progress=count_progress("sampling the prior")
+    )
+    return AlphaStudy(scores, prior_estimate.values, groups.truth, groups.ids, how["seed"]), prior_estimate
 
 
 def _carried(
@@ -139,13 +141,13 @@ def _format_alpha(record: dict[str, Any]) -> str:
         f"{'held out (half/half x 10)':>36}{'chance':>8}",
     ]
     for name, row in record["metrics"].items():
-        best, held = row["best"], row["validated"]
+        best, validated = row["best"], row["validated"]
         tuned = f"{_accuracy(best)} at {best['alpha_low']:.3f}–{best['alpha_high']:.3f}"
         if not row["depends_on_alpha"]:
             tuned = f"{_accuracy(best)} at any alpha"
-        out = "-" if held is None else _spread(held["value"], 1)
-        if held is not None and held["alpha"] is not None:
-            out += f" at {_spread(held['alpha'], 2)}"
+        out = "-" if validated is None else _spread(validated["value"], 1)
+        if validated is not None and validated["alpha"] is not None:
+            out += f" at {_spread(validated['alpha'], 2)}"
         lines.append(
             f"{name:<17}{_accuracy(row['alpha_0']):>21}{_accuracy(row['alpha_1']):>21}{tuned:>36}{out:>36}"
             f"{row['alpha_0']['chance']:>8.1f}"
@@ -187,8 +189,8 @@ def _retrieval(
     if tune_on is not None:
         other_scores, other_relevant, other_prior, _ = _with_prior(benchmark, tune_on, model, how, items)
         priors = (other_prior, prior)
-        found = transferred_alpha_record((other_scores, other_relevant), scores, relevant, seed, priors)
-        record["tuned_on"] = {**found, "split": tune_on}
+        transferred = transferred_alpha_record((other_scores, other_relevant), scores, relevant, seed, priors)
+        record["tuned_on"] = {**transferred, "split": tune_on}
     return {**head, **record}
 
 

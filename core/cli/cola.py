@@ -151,16 +151,16 @@ def _table(
 ) -> None:
     """Every strategy with three seeds, one after the other; results that are there already are kept."""
     rows = run_jobs(jobs(benchmark, model, options=options, **source), say=print_note)
-    found = summary(rows)
+    means = summary(rows)
     if as_json:
         show_json(
             {
                 name: json.loads(t.to_json(orient="records"))
-                for name, t in (("rows", rows), ("summary", found))
+                for name, t in (("rows", rows), ("summary", means))
             }
         )
     else:
-        print(found.to_string(index=False))
+        print(means.to_string(index=False))
 
 
 def cost(

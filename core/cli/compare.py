@@ -102,9 +102,9 @@ def _record(name_a: str, name_b: str, a: Evaluation, b: Evaluation) -> dict[str,
             name: {
                 "a": a.metrics[name].record(),
                 "b": b.metrics[name].record(),
-                "difference": found._asdict(),
+                "difference": difference._asdict(),
             }
-            for name, found in differences(a, b).items()
+            for name, difference in differences(a, b).items()
         },
     }
 
@@ -115,10 +115,10 @@ def _text(a: Evaluation, b: Evaluation) -> str:
         f"{'B minus A':<18}{'points':>8}{'95 % interval':>18}{'A better':>10}{'B better':>10}{'exact p':>9}"
     )
     lines = [head]
-    for name, found in differences(a, b).items():
-        interval = f"[{found.low:+.2f}, {found.high:+.2f}]"
+    for name, difference in differences(a, b).items():
+        interval = f"[{difference.low:+.2f}, {difference.high:+.2f}]"
         lines.append(
-            f"{METRICS[name].label:<18}{found.difference:>+8.2f}{interval:>18}"
-            f"{found.broken:>10}{found.fixed:>10}{found.p_value:>9.2g}"
+            f"{METRICS[name].label:<18}{difference.difference:>+8.2f}{interval:>18}"
+            f"{difference.broken:>10}{difference.fixed:>10}{difference.p_value:>9.2g}"
         )
     return "\n".join(lines)

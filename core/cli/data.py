@@ -74,8 +74,8 @@ def _print_plan(record: Mapping[str, Any], name: str) -> None:
     """What --check found would be added."""
     facts = [f"{key} {record[key]!r}" for key in ("title", "licence", "citation") if record[key]]
     verdict = "could be added" if record["could_be_added"] else "cannot be added yet"
-    told = ", ".join([f"{record['groups']} groups", *facts])
-    print(f"mine/{name.removeprefix('mine/')} {verdict}: {told}")
+    description = ", ".join([f"{record['groups']} groups", *facts])
+    print(f"mine/{name.removeprefix('mine/')} {verdict}: {description}")
 
 
 def _table(source: str, manifest: str | None) -> tuple[Any, str | None]:
@@ -87,8 +87,8 @@ def _table(source: str, manifest: str | None) -> tuple[Any, str | None]:
     known = [part.name for part in list_parts(name)]
     if manifest is None and len(known) > 1:
         raise InputError(f"{name} has the splits {', '.join(known[:12])}; choose one with --manifest.")
-    tell = ProgressPrinter()
-    files = fetch_parts(name, manifest or known[0], progress=tell)
+    progress = ProgressPrinter()
+    files = fetch_parts(name, manifest or known[0], progress=progress)
     return open_table(files), f"https://huggingface.co/datasets/{name}"
 
 
@@ -107,9 +107,9 @@ def _print_problems(staged: Staged) -> None:
     shapes = ", ".join(f"{count} of {shape}" for shape, count in sorted(staged.shapes.items())) or "none"
     print_note(f"{staged.source}: {staged.groups} groups ({shapes}), {staged.total} problems")
     for row in staged.problem_rows()[:_SHOWN]:
-        place = f"row {row['row']}" if row["row"] else "the file"
+        where = f"row {row['row']}" if row["row"] else "the file"
         column = f", column {row['column']}" if row["column"] else ""
-        print_note(f"  {place}{column}: {row['what is wrong']}; {row['what to do']} ({row['effect']})")
+        print_note(f"  {where}{column}: {row['what is wrong']}; {row['what to do']} ({row['effect']})")
     if staged.total > _SHOWN:
         print_note(f"  ... and {staged.total - _SHOWN} more (--json lists up to 1000)")
 

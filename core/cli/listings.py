@@ -30,9 +30,9 @@ def pretrain(
     from core.pretrain.model_folder import pretrain as train  # numpy, torch
     from core.scorers.devices import pick_device  # torch
 
-    tell = ProgressPrinter()
+    progress = ProgressPrinter()
     print_note(
-        f"wrote {train(name, out, seed=seed, steps=steps, device=str(pick_device(device)), progress=tell)}"
+        f"wrote {train(name, out, seed=seed, steps=steps, device=str(pick_device(device)), progress=progress)}"
     )
 
 
@@ -74,8 +74,8 @@ def _benchmarks() -> list[dict[str, Any]]:
         for name in [name for source in DATASETS.values() for name in source.names(kind)]:
             known = benchmark_entry(name)
             shape = known.shape if known is not None else _built_in_shape(name)
-            told = "x".join(map(str, shape)) if shape else ""
-            rows.append({"name": name, "kind": kind, "shape": told, "state": state(name)})
+            shape_text = "x".join(map(str, shape)) if shape else ""
+            rows.append({"name": name, "kind": kind, "shape": shape_text, "state": state(name)})
     return rows
 
 
@@ -168,11 +168,11 @@ def _table_lines(rows: list[dict[str, Any]]) -> list[str]:
 
 def _short(key: str, value: Any) -> str:
     """As `_described`, but of what is needed the first step alone; naming one entry tells all of it."""
-    told = _described(key, value)
-    if key != "state" or not told.startswith("needs: "):
-        return told
-    first = shorten(told.split(", ")[0].split("; ")[0], _STEP_WIDTH, placeholder="")
-    return first if first == told else f"{first} …"
+    described = _described(key, value)
+    if key != "state" or not described.startswith("needs: "):
+        return described
+    first = shorten(described.split(", ")[0].split("; ")[0], _STEP_WIDTH, placeholder="")
+    return first if first == described else f"{first} …"
 
 
 def _described(key: str, value: Any) -> str:

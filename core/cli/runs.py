@@ -65,13 +65,13 @@ def _result(store: RunStore, run: Run) -> str:
 def _show(run: options.RunId, as_json: options.Json = False) -> None:
     """One run with all its iterations."""
     store = RunStore()
-    found, steps = store.get(run), store.steps(run)
+    record, steps = store.get(run), store.steps(run)
     if as_json:
-        show_json({**found.record(), "steps": steps})
+        show_json({**record.record(), "steps": steps})
         return
     print(
-        f"{found.id}  {found.status}  {found.done}/{found.total}  {found.title}"
-        + (f"\n{found.error}" if found.error else "")
+        f"{record.id}  {record.status}  {record.done}/{record.total}  {record.title}"
+        + (f"\n{record.error}" if record.error else "")
     )
     for step in steps:
         print(format_step(step))
@@ -117,8 +117,8 @@ def _explain(
     if as_json:
         show_json({**record, "groups": group_rows(table)})
         return
-    kept = f"{record['right']} right and {record['wrong']} wrong before and after"
-    print(f"{metric}: {record['fixed']} fixed, {record['broken']} broken, {kept}")
+    unchanged = f"{record['right']} right and {record['wrong']} wrong before and after"
+    print(f"{metric}: {record['fixed']} fixed, {record['broken']} broken, {unchanged}")
     for name in ("fixed", "broken"):
         print(f"\n{name}:")
         print(table[table["change"] == name].to_string(index=False) if record[name] else "none")

@@ -91,13 +91,19 @@ def _run(store: RunStore, plan: SweepPlan, on: str, address: str | None, at_once
 
 
 def _work(
-    store: RunStore, plan: SweepPlan, on: str, address: str | None, at_once: int, tell: Any, look: Any
+    store: RunStore,
+    plan: SweepPlan,
+    on: str,
+    address: str | None,
+    at_once: int,
+    report: Any,
+    after_pause: Any,
 ) -> None:
     if on == "ray":
         with redirect_stdout(sys.stderr):  # where Ray speaks of lost nodes; standard output is ours
-            run_on_ray(store, plan, work, address, tell, after_pause=look)
+            run_on_ray(store, plan, work, address, report, after_pause=after_pause)
     else:
-        run_sweep(store, plan, ThisMachine(at_once), tell, after_pause=look)
+        run_sweep(store, plan, ThisMachine(at_once), report, after_pause=after_pause)
 
 
 class _Ticker:
@@ -148,13 +154,17 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     return json.loads(table.to_json(orient="records"))
 
 
-def _format_progress(found: SweepProgress) -> str:
+def _format_progress(progress: SweepProgress) -> str:
     """One line of text: cells, share of the work, time left."""
-    parts = [f"{found.share:.0%}", f"{found.finished} of {found.cells} cells done", f"{found.live} running"]
-    if found.failed:
-        parts.append(f"{found.failed} failed")
-    if found.finished < found.cells and found.seconds_left is not None:
-        parts.append(f"about {duration(found.seconds_left)} left")
+    parts = [
+        f"{progress.share:.0%}",
+        f"{progress.finished} of {progress.cells} cells done",
+        f"{progress.live} running",
+    ]
+    if progress.failed:
+        parts.append(f"{progress.failed} failed")
+    if progress.finished < progress.cells and progress.seconds_left is not None:
+        parts.append(f"about {duration(progress.seconds_left)} left")
     return ", ".join(parts)
 
 

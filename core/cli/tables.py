@@ -55,23 +55,23 @@ def reproduce(
     if dry_run:
         refuse_unused("with --dry-run, which runs no row to its end", "run")
     store = RunStore()
-    found = (
+    plan = (
         papers.run_table(store, table, seeds, report=print_note, row=row)
         if run
         else papers.table_plan(store, table, seeds, row)
     )
     if dry_run:
-        found = papers.with_trials(found, report=print_note)
-    show_json(found.record()) if as_json else print(_format_plan(found))
+        plan = papers.with_trials(plan, report=print_note)
+    show_json(plan.record()) if as_json else print(_format_plan(plan))
 
 
-def _format_plan(found: TablePlan) -> str:
+def _format_plan(plan: TablePlan) -> str:
     """A plan as text, one block a line of the table."""
-    blocks = [_format_line(status) for status in found.lines]
-    left = found.seconds
+    blocks = [_format_line(status) for status in plan.lines]
+    left = plan.seconds
     end = f"what can run takes about {duration(left)}" if left else "nothing can run now"
-    done = all(status.state in ("done", "printed") for status in found.lines)
-    head = f"{found.name}: {found.title}; {found.seeds} seeds per line; ± of yours: {found.deviation}"
+    done = all(status.state in ("done", "printed") for status in plan.lines)
+    head = f"{plan.name}: {plan.title}; {plan.seeds} seeds per line; ± of yours: {plan.deviation}"
     return "\n\n".join([head, *blocks, "all done" if done else end])
 
 

@@ -58,26 +58,26 @@ class SceneGraphIndex:
         self.objects = [item for graph in graphs for item in graph.objects]
         nouns: dict[str, list[int]] = defaultdict(list)
         attributes: dict[str, list[int]] = defaultdict(list)
-        for place, item in enumerate(self.objects):
+        for i, item in enumerate(self.objects):
             for noun in dict.fromkeys(item.names):
-                nouns[noun].append(place)
+                nouns[noun].append(i)
             for attribute in dict.fromkeys(item.attributes):
-                attributes[attribute].append(place)
+                attributes[attribute].append(i)
         self.nouns = {word: np.array(places) for word, places in nouns.items()}
         self.attributes = {word: np.array(places) for word, places in attributes.items()}
 
-    def having(self, wanted: AttributedNoun) -> np.ndarray:
+    def having(self, combination: AttributedNoun) -> np.ndarray:
         """The objects that are all of it, sorted int (o,)."""
-        lists = [self.attributes.get(word, _NONE) for word in wanted.attributes]
-        if wanted.noun is not None:
-            lists.append(self.nouns.get(wanted.noun, _NONE))
+        lists = [self.attributes.get(word, _NONE) for word in combination.attributes]
+        if combination.noun is not None:
+            lists.append(self.nouns.get(combination.noun, _NONE))
         if not lists:
             return np.arange(len(self.objects))
-        found = min(lists, key=len)
+        objects = min(lists, key=len)
         for other in lists:
-            if other is not found:
-                found = found[np.isin(found, other, assume_unique=True)]
-        return found
+            if other is not objects:
+                objects = objects[np.isin(objects, other, assume_unique=True)]
+        return objects
 
     def images(self, objects: np.ndarray) -> np.ndarray:
         """The images of some objects, sorted int (i,)."""
@@ -86,14 +86,14 @@ class SceneGraphIndex:
     @cached_property
     def _related(self) -> dict[int, dict[str, set[int]]]:
         """Object -> relation -> objects, by place."""
-        found: dict[int, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        related: dict[int, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
         start = 0
         for graph in self.graphs:
-            place = {item.id: start + i for i, item in enumerate(graph.objects)}
+            index = {item.id: start + i for i, item in enumerate(graph.objects)}
             for r in graph.relations:
-                found[place[r.subject]][r.predicate].add(place[r.object])
+                related[index[r.subject]][r.predicate].add(index[r.object])
             start += len(graph.objects)
-        return found
+        return related
 
     def right(self, query: Query) -> np.ndarray:
         """The images that a query is true of, sorted int (i,)."""
@@ -155,8 +155,8 @@ def scene_graphs(name: str, split: str, scenes: Sequence[Scene]) -> GraphSet:
 
 def combination_of(phrase: Phrase) -> AttributedNoun:
     """A phrase of the built-in captions as a combination."""
-    said = (phrase.colour, phrase.size, phrase.material)
-    return AttributedNoun(phrase.shape, tuple(word for word in said if word))
+    attributes = (phrase.colour, phrase.size, phrase.material)
+    return AttributedNoun(phrase.shape, tuple(word for word in attributes if word))
 
 
 # ---- single-object queries
@@ -175,7 +175,7 @@ def single_queries(
     """
     low, high = attributes
     images: dict[tuple[str, frozenset[str]], set[int]] = defaultdict(set)
-    said: dict[tuple[str, frozenset[str]], tuple[str, ...]] = {}
+    in_order: dict[tuple[str, frozenset[str]], tuple[str, ...]] = {}
     for n, graph in enumerate(graphs):
         for item in graph.objects:
             known = tuple(dict.fromkeys(item.attributes))
@@ -183,11 +183,11 @@ def single_queries(
                 for chosen in combinations(known, size):
                     key = (item.names[0], frozenset(chosen))
                     images[key].add(n)
-                    said.setdefault(key, chosen)
-    kept = [key for key in images if len(images[key]) >= least_images]
-    kept.sort(key=lambda key: (-len(images[key]), key[0], said[key]))
-    wanted = [AttributedNoun(key[0], said[key]) for key in kept[:most]]
-    return [Query(each.text, (each,)) for each in wanted]
+                    in_order.setdefault(key, chosen)
+    keys = [key for key in images if len(images[key]) >= least_images]
+    keys.sort(key=lambda key: (-len(images[key]), key[0], in_order[key]))
+    nouns = [AttributedNoun(key[0], in_order[key]) for key in keys[:most]]
+    return [Query(each.text, (each,)) for each in nouns]
 
 
 def unseen_mask(queries: Iterable[Query], training: SceneGraphIndex) -> np.ndarray:
@@ -207,9 +207,9 @@ def hold_out_queries(
     if not 0 <= count <= len(queries):
         raise InputError(f"{count} queries cannot be held out of {len(queries)}; choose fewer.")
     index = SceneGraphIndex(training)
-    found = [index.right(query) for query in queries]
-    chosen = np.argsort([len(images) for images in found], kind="stable")[:count]
-    gone = set(np.concatenate([_NONE, *(found[i] for i in chosen)]).tolist())
+    relevant = [index.right(query) for query in queries]
+    chosen = np.argsort([len(images) for images in relevant], kind="stable")[:count]
+    gone = set(np.concatenate([_NONE, *(relevant[i] for i in chosen)]).tolist())
     mask = np.zeros(len(queries), dtype=bool)
     mask[chosen] = True
     return mask, [graph for n, graph in enumerate(training) if n not in gone]
@@ -224,15 +224,15 @@ def relevance_links(queries: Sequence[Query], index: SceneGraphIndex) -> np.ndar
 def hard_lists(queries: Sequence[Query], index: SceneGraphIndex) -> tuple[np.ndarray, np.ndarray]:
     """Cola's list (images with ANY of a query's words) and QueryAll's (ALL of them), bool (q, n) each."""
     shape = (len(queries), len(index.graphs))
-    some, everything = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+    any_word, all_words = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
     for row, query in enumerate(queries):
         lists = [index.with_word(w, False) for p in query.phrases for w in p.attributes]
         lists += [index.with_word(p.noun, True) for p in query.phrases if p.noun]
         counts = np.zeros(len(index.graphs), dtype=np.int64)
         for images in lists:
             counts[images] += 1
-        some[row], everything[row] = counts > 0, counts == len(lists)
-    return some, everything
+        any_word[row], all_words[row] = counts > 0, counts == len(lists)
+    return any_word, all_words
 
 
 def retrieval_set(
@@ -240,15 +240,15 @@ def retrieval_set(
 ) -> RetrievalSet:
     """Queries over the images of scene graphs, with hard lists and, where training is known, what was unseen in it."""
     index = SceneGraphIndex(graphs.graphs)
-    some, everything = hard_lists(queries, index)
+    any_word, all_words = hard_lists(queries, index)
     return RetrievalSet(
         name,
         split,
         tuple(graph.image for graph in graphs.graphs),
         tuple(query.text for query in queries),
         relevance_links(queries, index),
-        some,
-        all_words=everything,
+        any_word,
+        all_words=all_words,
         unseen=None if training is None else unseen_mask(queries, training),
         attributes=np.array([sum(len(p.attributes) for p in query.phrases) for query in queries]),
         source=graphs.source,
@@ -263,21 +263,21 @@ def retrieval_set(
 def pair_queries(graph: SceneGraph, relations: bool = True) -> list[Query]:
     """Every `a1 o1 RELATION a2 o2` (without relations: `a1 o1 and a2 o2`) of a graph with o1 != o2 and a1 != a2."""
     items = {item.id: item for item in graph.objects}
-    told: Iterable[tuple[str, str | None, str]]
+    pairs: Iterable[tuple[str, str | None, str]]
     if relations:
-        told = [(r.subject, r.predicate, r.object) for r in graph.relations]
+        pairs = [(r.subject, r.predicate, r.object) for r in graph.relations]
     else:
-        told = [(a.id, None, b.id) for a, b in combinations(graph.objects, 2)]
-    found: dict[Query, None] = {}
-    for one, relation, other in told:
+        pairs = [(a.id, None, b.id) for a, b in combinations(graph.objects, 2)]
+    queries: dict[Query, None] = {}
+    for one, relation, other in pairs:
         first, second = items[one], items[other]
         if first.names[0] == second.names[0]:
             continue
         for a in dict.fromkeys(first.attributes):
             for b in dict.fromkeys(second.attributes):
                 if a != b:
-                    found[_pair(a, first.names[0], b, second.names[0], relation)] = None
-    return list(found)
+                    queries[_pair(a, first.names[0], b, second.names[0], relation)] = None
+    return list(queries)
 
 
 def _pair(a: str, first: str, b: str, second: str, relation: str | None) -> Query:
@@ -311,12 +311,12 @@ def multi_object_items(
         if query.text < swap_attributes(query).text and swap_attributes(query) in holders
     ]
     items = []
-    for place in rng.permutation(len(keys)):
-        query, other = keys[place], swap_attributes(keys[place])
-        mine = np.setdiff1d(holders[query], index.right(other))
-        theirs = np.setdiff1d(holders[other], index.right(query))
-        if len(mine) and len(theirs):
-            items.append((int(rng.choice(mine)), query, int(rng.choice(theirs)), other))
+    for i in rng.permutation(len(keys)):
+        query, other = keys[i], swap_attributes(keys[i])
+        first = np.setdiff1d(holders[query], index.right(other))
+        second = np.setdiff1d(holders[other], index.right(query))
+        if len(first) and len(second):
+            items.append((int(rng.choice(first)), query, int(rng.choice(second)), other))
         if most is not None and len(items) == most:
             break
     return items
@@ -344,8 +344,8 @@ def crepe_set(graphs: GraphSet, most: int | None = 300, seed: int = 0, relations
     groups: list[Group] = []
     for n in rng.permutation(len(graphs)):
         queries = pair_queries(graphs.graphs[n], relations)
-        for place in rng.permutation(len(queries)):
-            query, turn = queries[place], int(rng.integers(2))
+        for i in rng.permutation(len(queries)):
+            query, turn = queries[i], int(rng.integers(2))
             if n in index.right(swap_attributes(query)):
                 continue
             texts = (query.text, swap_attributes(query).text)[:: (1, -1)[turn]]
@@ -366,8 +366,8 @@ def parse_combination(text: str, nouns: Iterable[str], attributes: Iterable[str]
     for start in range(len(parts)):
         noun = " ".join(parts[start:])
         if noun in names:
-            said = _cover(parts[:start], known)
-            return None if said is None else AttributedNoun(noun, said)
+            covered = _cover(parts[:start], known)
+            return None if covered is None else AttributedNoun(noun, covered)
     return None
 
 

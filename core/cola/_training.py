@@ -72,10 +72,10 @@ class EncoderInputs:
         chosen = torch.from_numpy(np.asarray(index))
         if self.kept is None:
             return self.model.features(self.data, chosen, self.side)
-        found = self.kept.rows(chosen)
+        features = self.kept.rows(chosen)
         if self.side == "caption":
-            found = found.cut()
-        return found.to(self.model.device)
+            features = features.cut()
+        return features.to(self.model.device)
 
 
 def train(
@@ -92,8 +92,8 @@ def train(
     state : to go on after its epoch (the model is that of the checkpoint). stop : asked before every step; then the
     generator ends. Same seed, same machine: same bytes. Raises InputError where the loss is not finite.
     """
-    tell = progress or (lambda share, text: None)
-    images, captions = _inputs_of(model, material, tell)
+    report = progress or (lambda share, text: None)
+    images, captions = _inputs_of(model, material, report)
     optimizer = _optimizer(model, config)
     if state is None or state.epoch == 0:
         _centre(model, material, config, images, captions)
@@ -108,7 +108,7 @@ def train(
             for loss in _epoch(model, material, config, epoch, (images, captions), optimizer, stop):
                 losses.append(loss)
                 done = (epoch - 1 + len(losses) / config.steps) / config.epochs
-                tell(done, f"epoch {epoch} of {config.epochs}")
+                report(done, f"epoch {epoch} of {config.epochs}")
         except TrainingStopped:
             return
         state = TrainingState(epoch, optimizer.state_dict(), [*state.losses, *losses])
@@ -128,12 +128,12 @@ _shared: WeakKeyDictionary[TrainingQueries, dict[str, _SharedFeatures]] = WeakKe
 
 
 def _inputs_of(
-    model: AdaptedModel, material: TrainingQueries, tell: Callable[[float, str], None]
+    model: AdaptedModel, material: TrainingQueries, report: Callable[[float, str], None]
 ) -> tuple[EncoderInputs, EncoderInputs]:
     """Both sides, frozen where the strategy leaves the encoder alone; several strategies share them in a process."""
     known = _shared.setdefault(material, {})
     if model.base_key not in known:
-        tell(0.0, "preparing images")
+        report(0.0, "preparing images")
         known.clear()  # one base at a time
         known[model.base_key] = _SharedFeatures(model.prepare(material.images, material.captions))
     shared = known[model.base_key]
@@ -143,7 +143,7 @@ def _inputs_of(
         if not model.frozen[side.side]:
             continue
         if side.side not in shared.features:
-            side.freeze(count, lambda share: tell(0.0, f"reading images and queries: {share:.0%}"))
+            side.freeze(count, lambda share: report(0.0, f"reading images and queries: {share:.0%}"))
             assert side.kept is not None
             shared.features[side.side] = side.kept
         side.kept = shared.features[side.side]

@@ -102,11 +102,11 @@ class _QueryCollector:
             int
         ] = []  # the one image of a query whose other images nobody knows; -1: the graphs say
 
-    def add(self, query: Query, kind: str, own: int = -1) -> int:
+    def add(self, query: Query, kind: str, image: int = -1) -> int:
         self.queries.append(query)
         self.kinds.append(kind)
         self.partner.append(-1)
-        self.own.append(own)
+        self.own.append(image)
         return len(self.queries) - 1
 
     def swap(self, first: Query, second: Query) -> None:
@@ -115,12 +115,12 @@ class _QueryCollector:
 
     def material(self, name: str, graphs: GraphSet) -> TrainingQueries:
         """The queries that are true of some image."""
-        index, own = SceneGraphIndex(graphs.graphs), np.array(self.own)
-        asked = [i for i in range(len(own)) if own[i] < 0]
+        index, owner = SceneGraphIndex(graphs.graphs), np.array(self.own)
+        asked = [i for i in range(len(owner)) if owner[i] < 0]
         links = relevance_links([self.queries[i] for i in asked], index)
-        rows = np.concatenate([np.array(asked, dtype=np.int64)[links[:, 0]], np.flatnonzero(own >= 0)])
-        columns = np.concatenate([links[:, 1], own[own >= 0]])
-        shape = (len(own), len(graphs))
+        rows = np.concatenate([np.array(asked, dtype=np.int64)[links[:, 0]], np.flatnonzero(owner >= 0)])
+        columns = np.concatenate([links[:, 1], owner[owner >= 0]])
+        shape = (len(owner), len(graphs))
         table = scipy.sparse.csr_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=shape)
         table.sort_indices()
         if not len(rows) or (np.diff(table.indptr) == 0).any():
@@ -137,17 +137,17 @@ def builtin_training_queries(mix: str, seed: int = 0) -> TrainingQueries:
     No scene and no query holds a colour and shape, or two colours, that are held out.
     """
     kinds, rng, texts = _KINDS[mix], np.random.default_rng([seed, 11]), _QueryCollector()
-    drawn = build_retrieval("train", IMAGES, seed)
-    graphs = [graph_of(image) for image in drawn.images]
+    retrieval = build_retrieval("train", IMAGES, seed)
+    graphs = [graph_of(image) for image in retrieval.images]
     if "single" in kinds:
-        answered = drawn.relevant.any(axis=1) & ~drawn.unseen
-        for phrase in (p for p, keep in zip(drawn.phrases, answered, strict=True) if keep):
+        answered = retrieval.relevant.any(axis=1) & ~retrieval.unseen
+        for phrase in (p for p, keep in zip(retrieval.phrases, answered, strict=True) if keep):
             for _ in range(WORDINGS):
                 text = Statement((phrase,)).caption(CaptionTemplate.draw(rng, plain=1.0))
                 texts.add(Query(text, (combination_of(phrase),)), "single")
     for kind, shares in (("multi", {"pair": 1.0}), ("region", {"pair": 0.4, "relation": 0.4, "single": 0.2})):
         for place in rng.permutation(len(graphs))[:TEXTS].tolist() if kind in kinds else ():
-            statement = statement_about(drawn.images[place].scene, rng, shares, detail=0.2, omit=0.0)
+            statement = statement_about(retrieval.images[place].scene, rng, shares, detail=0.2, omit=0.0)
             phrases = tuple(map(combination_of, statement.phrases))
             query = Query(statement.caption(CaptionTemplate.draw(rng)), phrases, statement.relation)
             if statement.count is None:
@@ -156,8 +156,8 @@ def builtin_training_queries(mix: str, seed: int = 0) -> TrainingQueries:
         for twin in training_minimal_pairs(TWINS, ("attribute",), seed):
             wording, both = CaptionTemplate.draw(rng), twin.statements(order=int(rng.integers(4)))
             graphs += [graph_of(SceneImage(scene)) for scene in (twin.first, twin.second)]
-            told = [Query(c.caption(wording), tuple(map(combination_of, c.phrases))) for c in both]
-            texts.swap(told[0], told[1])
+            pair = [Query(c.caption(wording), tuple(map(combination_of, c.phrases))) for c in both]
+            texts.swap(pair[0], pair[1])
     return texts.material(f"built-in training scenes, {mix}", GraphSet("scenes", "train", tuple(graphs)))
 
 
@@ -188,10 +188,10 @@ def graph_training_queries(
         for query in single_queries(graphs.graphs, attributes, most):
             texts.add(query, "single")
     if "multi" in kinds:
-        told = dict.fromkeys(q for graph in graphs.graphs for q in pair_queries(graph, related))
-        some = list(told)
-        for place in rng.permutation(len(some))[:most].tolist():
-            texts.add(some[place], "multi")
+        unique = dict.fromkeys(q for graph in graphs.graphs for q in pair_queries(graph, related))
+        queries = list(unique)
+        for place in rng.permutation(len(queries))[:most].tolist():
+            texts.add(queries[place], "multi")
     if "swap" in kinds:
         for _, query, _, foil in multi_object_items(graphs, most, seed, related):
             texts.swap(query, foil)

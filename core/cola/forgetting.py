@@ -52,8 +52,8 @@ def _origin(model: str, base: str | None = None) -> _AdaptedOrigin:
     for name in ("config.json", "manifest.json"):
         path = Path(source) / name
         if path.is_file():
-            found = json.loads(path.read_text(encoding="utf-8"))
-            facts = {**{k: found[k] for k in ("base", "benchmark") if k in found}, **facts}
+            description = json.loads(path.read_text(encoding="utf-8"))
+            facts = {**{k: description[k] for k in ("base", "benchmark") if k in description}, **facts}
     known = base or facts.get("base")
     if not known:
         raise InputError(f"{model} does not say what it was adapted from; name its base with `--base NAME`.")
@@ -84,8 +84,8 @@ def unadapted_sets(benchmark: str) -> list[str]:
 
     Flattened sets hold the groups of others again: they are left out, and so are the groups of a flattened benchmark.
     """
-    own = benchmark.partition("@")[0]
-    names = [name for name in datasets.names() if "@" not in name and name != own]
+    adapted_on = benchmark.partition("@")[0]
+    names = [name for name in datasets.names() if "@" not in name and name != adapted_on]
     return [name for name in names if not datasets.state(name).startswith("needs")]
 
 
@@ -109,9 +109,9 @@ def cost_table(
     """
     import pandas as pd
 
-    found = _origin(model, base)
-    chosen = list(sets) if sets is not None else unadapted_sets(found.benchmark)
-    before, after = load_scorer(found.base, device), load_scorer(found.source, device)
+    origin = _origin(model, base)
+    chosen = list(sets) if sets is not None else unadapted_sets(origin.benchmark)
+    before, after = load_scorer(origin.base, device), load_scorer(origin.source, device)
     rows = []
     for done, name in enumerate(chosen):
         if say is not None:
@@ -158,10 +158,10 @@ def _set_rows(
     """The rows of one set, one per shape and metric."""
     rows = []
     for (m, k), part in datasets.load(name).buckets().items():
-        some = part if groups is None else part.select(range(min(groups, len(part))))
-        if some.truth is not None:
-            found = _compared(some, before, after, progress)
-            rows += [{"set": name, "shape": f"{m}x{k}", **row} for row in found]
+        chosen = part if groups is None else part.select(range(min(groups, len(part))))
+        if chosen.truth is not None:
+            compared = _compared(chosen, before, after, progress)
+            rows += [{"set": name, "shape": f"{m}x{k}", **row} for row in compared]
     return rows
 
 

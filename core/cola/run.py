@@ -73,9 +73,9 @@ class StrategyRun(RunDescription):
                 f"{STRATEGIES[settings.strategy].label} lets image and query meet in no fusion; leave it out, or "
                 "choose MM-Pred or MM-Adapter."
             )
-        place = None if folder is None else str(Path(folder).resolve())
+        path = None if folder is None else str(Path(folder).resolve())
         source: dict[str, Any] = {"benchmark": benchmark, "model": absolute_name(model), "device": device}
-        return cls(**source, images=images, folder=place, settings=settings)
+        return cls(**source, images=images, folder=path, settings=settings)
 
     @model_validator(mode="after")
     def _check_folder(self) -> Self:
@@ -107,8 +107,8 @@ class StrategyRun(RunDescription):
         from core.cola._training import train  # torch
         from core.scorers.cola_adapted import AdaptedModel, load  # torch
 
-        settings, tell = self.settings, progress or (lambda share, text: None)
-        tell(0.0, "collecting scenes and queries")
+        settings, report_progress = self.settings, progress or (lambda share, text: None)
+        report_progress(0.0, "collecting scenes and queries")
         task = AdaptationTask.load(self.benchmark, settings, self.images, self.folder)
         checkpoint, state = None if remains is None else remains.checkpoint, None
         if checkpoint is None:
@@ -133,17 +133,17 @@ class StrategyRun(RunDescription):
                 record["metrics"] = {COLA_MAP: record["validation"][COLA_MAP]["all"]}
             arrays = {"losses": report.losses}
             if final and report.epoch in ((0, settings.epochs) if before else (settings.epochs,)):
-                tell(report.epoch / settings.epochs, "measuring on test queries")
+                report_progress(report.epoch / settings.epochs, "measuring on test queries")
                 scorer = load_base(model.base_name, self.device) if report.epoch == 0 else model
                 started = perf_counter()
-                record["test"], found = _measure(scorer, task)
+                record["test"], outcomes = _measure(scorer, task)
                 record["measured_in"] = perf_counter() - started
-                arrays |= found
+                arrays |= outcomes
             yield Iteration(record, arrays, model, partial(_save_state, state=now))
 
     def card(self, model: Path, records: Sequence[Mapping[str, Any]]) -> str:
         """Which strategy on which base, how many weights, what it measured before and after."""
-        shown, settings, last = public(self.written()), self.settings, records[-1]
+        description, settings, last = public(self.written()), self.settings, records[-1]
         rows = ["| metric | part | before | after | chance |", "| --- | --- | --- | --- | --- |"]
         before, after = (step.get("test") for step in (records[0], last))
         if before and after:
@@ -157,10 +157,10 @@ pipeline_tag: zero-shot-image-classification
 tags: [crossmatch, cola]
 ---
 
-# {shown["model"]} adapted by {settings.strategy}
+# {description["model"]} adapted by {settings.strategy}
 
-- base model: `{shown["model"]}`; this folder holds the strategy's weights alone and names the base
-- trained on the training scene graphs of `{shown["benchmark"]}`, mix {settings.mix}, seed {settings.seed}
+- base model: `{description["model"]}`; this folder holds the strategy's weights alone and names the base
+- trained on the training scene graphs of `{description["benchmark"]}`, mix {settings.mix}, seed {settings.seed}
 - weights trained: {last["parameters"]["trained"]}
 - source: Ray et al., Cola, sections 4 and 11
 
@@ -169,30 +169,30 @@ Test queries, 95 % bootstrap intervals over queries:
 {table}
 
 ```json
-{json.dumps(shown, indent=1, ensure_ascii=False)}
+{json.dumps(description, indent=1, ensure_ascii=False)}
 ```
 """
 
 
 def _pairs(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, str, Any, Any]]:
-    found = [
+    pairs = [
         (name, part, before["retrieval"][name][part], now)
         for name, parts in after["retrieval"].items()
         for part, now in parts.items()
         if part in ("all", "seen", "unseen")
     ]
-    found += [
+    pairs += [
         (n, "all", before[n], after[n]) for n in ("multi_object", "crepe") if n in after and n in before
     ]
-    return found
+    return pairs
 
 
 def _save_state(folder: Path, state: TrainingState) -> None:
     """The optimizer's moments as safetensors, its settings and the losses as JSON: no pickle."""
-    kept = state.optimizer
-    if kept is not None:
-        save_moments(folder, kept)
-    groups = None if kept is None else kept["param_groups"]
+    moments = state.optimizer
+    if moments is not None:
+        save_moments(folder, moments)
+    groups = None if moments is None else moments["param_groups"]
     files.write_json(
         folder / "training.json", {"epoch": state.epoch, "losses": state.losses, "groups": groups}
     )
@@ -202,17 +202,17 @@ def _load_state(folder: Path) -> TrainingState:
     """What `_save_state` wrote."""
     from core.cola._training import TrainingState  # torch
 
-    found = json.loads((folder / "training.json").read_text())
+    record = json.loads((folder / "training.json").read_text())
     optimizer = None
-    if found["groups"] is not None:
-        optimizer = {"state": load_moments(folder), "param_groups": found["groups"]}
-    return TrainingState(found["epoch"], optimizer, found["losses"])
+    if record["groups"] is not None:
+        optimizer = {"state": load_moments(folder), "param_groups": record["groups"]}
+    return TrainingState(record["epoch"], optimizer, record["losses"])
 
 
 def base_source(name: str) -> str:
     """What loads a base: the name itself, or for `run/ID` (`itc:run/ID`) the folder of that run's model."""
-    prefix, found, run_id = name.rpartition("run/")
-    if not found or (prefix and not prefix.endswith(":")):
+    prefix, is_run, run_id = name.rpartition("run/")
+    if not is_run or (prefix and not prefix.endswith(":")):
         return name
     return f"{prefix}{adapted_model(RunStore(), run_id)}"
 
@@ -221,14 +221,19 @@ def _validation(model: AdaptedModel, task: AdaptationTask) -> dict[str, Any]:
     """Cola mAP on the small validation set; {} where a task has none."""
     if task.validation is None:
         return {}
-    found = _evaluation(task.validation, score_retrieval(model, task.validation))
-    return {COLA_MAP: {n: p.record() for n, p in found.metrics()[COLA_MAP].items()}}
+    evaluation = _evaluation(task.validation, score_retrieval(model, task.validation))
+    return {COLA_MAP: {n: p.record() for n, p in evaluation.metrics()[COLA_MAP].items()}}
 
 
-def _evaluation(found: Retrieval, scores: np.ndarray) -> Any:
+def _evaluation(retrieval: Retrieval, scores: np.ndarray) -> Any:
     """The retrieval evaluation of scores (q, n) over a set."""
     return RetrievalEvaluation(
-        scores, found.relevant, found.any_word, found.all_words, found.unseen, found.attributes
+        scores,
+        retrieval.relevant,
+        retrieval.any_word,
+        retrieval.all_words,
+        retrieval.unseen,
+        retrieval.attributes,
     )
 
 
@@ -249,8 +254,10 @@ def _measure(scorer: Any, task: AdaptationTask) -> tuple[dict[str, Any], dict[st
             continue
         outcome = metrics.outcomes(score_groups(scorer, groups), groups.truth, [metric])[metric]
         m, k = groups.shape
-        found = metrics.estimate(outcome.value, 100 * metrics.chance(metric, m, k), int(outcome.tied.sum()))
-        rounded = {key: round(getattr(found, key), 4) for key in ("value", "low", "high", "chance")}
-        record[name] = {**rounded, "ties": found.ties, "groups": len(groups)}
+        estimate = metrics.estimate(
+            outcome.value, 100 * metrics.chance(metric, m, k), int(outcome.tied.sum())
+        )
+        rounded = {key: round(getattr(estimate, key), 4) for key in ("value", "low", "high", "chance")}
+        record[name] = {**rounded, "ties": estimate.ties, "groups": len(groups)}
         arrays[name] = outcome.value
     return record, arrays

@@ -57,10 +57,10 @@ def _cached_result(job: StrategyRun, cache: Path | None = None, progress: Any = 
         last.model.save(folder / "model")
         record = {"job": job.written(), "curve": curve, "parameters": last.record["parameters"]}
         files.write_json(path, {**record, "lr": last.record["lr"], "after": last.record["test"]})
-    found = json.loads(path.read_text(encoding="utf-8"))
+    result = json.loads(path.read_text(encoding="utf-8"))
     before = json.loads(known.read_text(encoding="utf-8"))
     arrays = {"after": folder / "arrays.npz", "before": base / "arrays.npz"}
-    return {**found, "before": before, "model": str(folder / "model"), "arrays": arrays}
+    return {**result, "before": before, "model": str(folder / "model"), "arrays": arrays}
 
 
 def _address(job: StrategyRun) -> str:
@@ -112,8 +112,8 @@ def jobs(
 
 def _options_of(strategy: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
     """The settings of one strategy among several."""
-    found = {**(options or {}), "strategy": strategy}
-    return found if STRATEGIES[strategy].joint else {k: v for k, v in found.items() if k != "fusion"}
+    merged = {**(options or {}), "strategy": strategy}
+    return merged if STRATEGIES[strategy].joint else {k: v for k, v in merged.items() if k != "fusion"}
 
 
 def run_jobs(
@@ -130,15 +130,15 @@ def run_jobs(
     return pd.DataFrame(rows).drop_duplicates([*_FACTS[:4], "metric", "part"], ignore_index=True)
 
 
-def _rows_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _rows_of(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A run's test results as rows, and those of its base (strategy `base`, seed -1) before it."""
-    job, settings = found["job"], found["job"][KIND]
+    job, settings = result["job"], result["job"][KIND]
     facts = {name: settings[name] for name in ("strategy", "fusion", "mix", "seed")}
-    facts |= {"lr": found["lr"], "trained": found["parameters"]["trained"]}
+    facts |= {"lr": result["lr"], "trained": result["parameters"]["trained"]}
     facts |= {"model": job["model"], "base_key": _base_key(job["model"])[:12]}
     nothing = {**facts, "strategy": BASE, "seed": -1, "lr": None, "trained": 0}
     rows = []
-    for start, results in ((nothing, found["before"]), (facts, found["after"])):
+    for start, results in ((nothing, result["before"]), (facts, result["after"])):
         for metric, parts in results["retrieval"].items():
             rows += [{**start, "metric": metric, "part": part, **value} for part, value in parts.items()]
         for metric in ("multi_object", "crepe"):
@@ -157,16 +157,16 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
 
     out = []
     for strategy in (BASE, *STRATEGIES):
-        mine = rows[rows["strategy"] == strategy]
-        if mine.empty:
+        of_strategy = rows[rows["strategy"] == strategy]
+        if of_strategy.empty:
             continue
         row: dict[str, Any] = {
             "strategy": strategy,
-            "seeds": mine["seed"].nunique(),
-            "trained": mine["trained"].max(),
+            "seeds": of_strategy["seed"].nunique(),
+            "trained": of_strategy["trained"].max(),
         }
         for metric, part in _HEADLINES:
-            values = mine[(mine["metric"] == metric) & (mine["part"] == part)]["value"]
+            values = of_strategy[(of_strategy["metric"] == metric) & (of_strategy["part"] == part)]["value"]
             if len(values):
                 row[f"{metric} {part}"] = round(float(values.mean()), 2)
                 row[f"{metric} {part} sd"] = round(float(values.std(ddof=1)), 2) if len(values) > 1 else None

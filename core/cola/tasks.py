@@ -74,15 +74,15 @@ def _builtin_queries(split: str) -> Retrieval:
 
 
 def _builtin(settings: AdaptConfig, images: int | None) -> AdaptationTask:
-    whole = _builtin_queries("test")
+    test = _builtin_queries("test")
     validation = first_images(_builtin_queries("validation"), _CURVE_IMAGES, _CURVE_STEP)
-    scenes: list[Any] = [getattr(image, "scene") for image in whole.images[:_PAIRS]]  # noqa: B009 - of SceneImage
+    scenes: list[Any] = [getattr(image, "scene") for image in test.images[:_PAIRS]]  # noqa: B009 - of SceneImage
     graphs = scene_graphs("scenes", "test", scenes)
     return AdaptationTask(
         BUILTIN,
         builtin_training_queries(settings.mix, settings.seed),
         validation,
-        first_images(whole, IMAGES if images is None else images),
+        first_images(test, IMAGES if images is None else images),
         load("scenes/attribute-swap", "test").select(range(_PAIRS)),
         crepe_set(graphs, _PAIRS, relations=False),
     )
@@ -94,47 +94,47 @@ def _from_graphs(name: str, settings: AdaptConfig, images: int | None, folder: P
     home = folder if name == source else None
     if source == "visual-genome":
         everything = datasets.load_graphs(source, None, home)
-        cut = len(everything) * 9 // 10  # Visual Genome has no splits: the last tenth is the test
-        training, test = _part(everything, 0, cut, "train"), _part(everything, cut, None, "test")
+        split_at = len(everything) * 9 // 10  # Visual Genome has no splits: the last tenth is the test
+        training, test = _part(everything, 0, split_at, "train"), _part(everything, split_at, None, "test")
     else:
         training = datasets.load_graphs(source, "train", home)
         test = datasets.load_graphs(source, "test" if source == "paco" else "validation", home)
     if name == source:
-        kept, found = _generated_queries(source, training, test)
+        seen, queries = _generated_queries(source, training, test)
     else:
-        kept, found = _published(name, training, folder)
+        seen, queries = _published(name, training, folder)
     related = any(graph.relations for graph in test.graphs)
-    material = graph_training_queries(kept, settings.mix, settings.seed, regions=_regions(source, kept, home))
+    material = graph_training_queries(seen, settings.mix, settings.seed, regions=_regions(source, seen, home))
     groups = [make(test, _PAIRS, relations=related) for make in (_multi, _crepe)]
     if name in PUBLISHED and source == "gqa":
         groups[0] = _published_pairs(folder) or groups[0]
     return AdaptationTask(
-        name, material, None, found if images is None else first_images(found, images), *groups
+        name, material, None, queries if images is None else first_images(queries, images), *groups
     )
 
 
 def _generated_queries(source: str, training: GraphSet, test: GraphSet) -> tuple[GraphSet, Retrieval]:
     """Training graphs without what is held out, and the queries made from the test graphs."""
-    most, held = QUERIES[source]
+    most, held_out = QUERIES[source]
     queries = single_queries(test.graphs, ATTRIBUTES.get(source, (2, 3)), most)
-    _, graphs = hold_out_queries(queries, training.graphs, min(held, len(queries) // 2))
+    _, graphs = hold_out_queries(queries, training.graphs, min(held_out, len(queries) // 2))
     if not graphs:
         raise InputError(f"Nothing of {source} is left to train on; give more scene graphs.")
-    kept = GraphSet(
+    seen = GraphSet(
         training.name, training.split, tuple(graphs), source=training.source, licence=training.licence
     )
-    return kept, retrieval_set(source, test.split, test, queries, SceneGraphIndex(kept.graphs))
+    return seen, retrieval_set(source, test.split, test, queries, SceneGraphIndex(seen.graphs))
 
 
 def _published(name: str, training: GraphSet, folder: Path | None) -> tuple[GraphSet, RetrievalSet]:
     """Cola's file as it is; a query is unseen where training has no object with its noun and attributes."""
-    found = datasets.load_retrieval(name, "test", folder)
+    retrieval = datasets.load_retrieval(name, "test", folder)
     index = SceneGraphIndex(training.graphs)
-    known = [parse_combination(text.lower(), index.nouns, index.attributes) for text in found.queries]
+    known = [parse_combination(text.lower(), index.nouns, index.attributes) for text in retrieval.queries]
     asked = [None if c is None else Query(c.text, (c,)) for c in known]
     mask = np.array([q is None or bool(unseen_mask([q], index)[0]) for q in asked])
-    assert isinstance(found, RetrievalSet)
-    return training, replace(found, unseen=mask)
+    assert isinstance(retrieval, RetrievalSet)
+    return training, replace(retrieval, unseen=mask)
 
 
 def _published_pairs(folder: Path | None) -> GroupSet | None:
@@ -174,5 +174,5 @@ def _groups_or_none(make: Any, graphs: GraphSet, most: int, relations: bool) -> 
 def _regions(source: str, graphs: GraphSet, folder: Path | None) -> list[tuple[int, str]]:
     """Region captions that lie beside Visual Genome's (or GQA's) graphs, by place in `graphs`."""
     facts = datasets.benchmark_entry(source)
-    place = folder or (facts.folder() if facts else None)
-    return [] if place is None else read_regions(place, graphs)
+    data = folder or (facts.folder() if facts else None)
+    return [] if data is None else read_regions(data, graphs)

@@ -105,8 +105,8 @@ def read_rows(path: Path, columns: Sequence[str] = (), images: Sequence[str] = (
     for part in parts:
         table = open_table(part)
         table.require_columns((*columns, *images))
-        for place, row in enumerate(table.sound_rows(columns)):
-            rows.append({**row.cells, **{name: ParquetImage(part, name, place) for name in images}})
+        for i, row in enumerate(table.sound_rows(columns)):
+            rows.append({**row.cells, **{name: ParquetImage(part, name, i) for name in images}})
     return rows
 
 

@@ -93,8 +93,8 @@ def _group_starts(path: Path) -> list[int]:
     """The first row of every row group."""
     import pyarrow.parquet as pq
 
-    found = pq.read_metadata(path)
-    return [0, *accumulate(found.row_group(i).num_rows for i in range(found.num_row_groups))]
+    metadata = pq.read_metadata(path)
+    return [0, *accumulate(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))]
 
 
 @lru_cache(maxsize=2)  # neighbouring rows are read one after the other; a group holds some 100 images

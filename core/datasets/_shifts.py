@@ -90,10 +90,10 @@ class Shift:
     @property
     def description(self) -> str:
         text = _KINDS[self.kind][1]
-        told = [1 - self.strength if self.kind in ("dark", "contrast") else self.strength]
+        values = [1 - self.strength if self.kind in ("dark", "contrast") else self.strength]
         if self.kind == "tinted":
-            told = [1 - 0.6 * self.strength, 1 - self.strength]
-        return text.format(*told)
+            values = [1 - 0.6 * self.strength, 1 - self.strength]
+        return text.format(*values)
 
     def __call__(self, picture: Image.Image, seed: bytes) -> Image.Image:
         """The picture after it, RGB of the same size; `seed` decides what is drawn by lot."""

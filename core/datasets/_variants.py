@@ -37,37 +37,37 @@ def parse(name: str, known: Callable[[], Container[str]]) -> Variant:
     registered = known()
     flat = name.endswith(GLOBAL_SUFFIX)
     base, mark, shift = name.removesuffix(GLOBAL_SUFFIX).partition(_MARK)
-    own = f"{base}{GLOBAL_SUFFIX}"
+    flattened = f"{base}{GLOBAL_SUFFIX}"
     if (
         name in registered
         or base not in registered
-        or (flat and base.startswith("scenes/") and own not in registered)
+        or (flat and base.startswith("scenes/") and flattened not in registered)
     ):
         return Variant(name, name)
     if mark and shift not in SHIFTS:
         raise unknown_name("shift", shift, SHIFTS)
-    ready = flat and own in registered  # the built-in sets keep only groups whose captions fit no other image
-    return Variant(name, own if ready else base, SHIFTS[shift] if mark else None, flat and not ready)
+    ships = flat and flattened in registered  # with the groups alone whose captions fit no other image
+    return Variant(name, flattened if ships else base, SHIFTS[shift] if mark else None, flat and not ships)
 
 
 def apply(variant: Variant, groups: GroupSet) -> GroupSet:
     """The set that a name stands for, from the registered one."""
-    found = groups
+    result = groups
     if variant.shift is not None:
         shift = variant.shift
         changed = [
             replace(g, images=tuple(ShiftedImage(image, shift) for image in g.images)) for g in groups.groups
         ]
-        found = replace(
-            found,
+        result = replace(
+            result,
             groups=tuple(changed),
-            title=f"{found.title}, {shift.name}",
-            description=f"{found.description} Pictures shifted: {shift.description}.",
+            title=f"{result.title}, {shift.name}",
+            description=f"{result.description} Pictures shifted: {shift.description}.",
         )
     if variant.flat:
         text = "All images with all captions, no groups given. "
-        found = replace(found, title=f"{found.title}, flattened", description=text + found.description)
-    return found if found is groups else replace(found, name=_named(variant, groups.name))
+        result = replace(result, title=f"{result.title}, flattened", description=text + result.description)
+    return result if result is groups else replace(result, name=_named(variant, groups.name))
 
 
 def _named(variant: Variant, name: str) -> str:

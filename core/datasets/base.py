@@ -70,19 +70,19 @@ class Benchmark:
         source = sources().get(key)
         if source is None:
             return f"needs: {what}get it from {self.source}, and put it into {target}"
-        ours = f"run `crossmatch fetch {key}`, or " if source.items or source.hub else ""
-        return f"needs: {what}{ours}{next_step(key, target)}"
+        command = f"run `crossmatch fetch {key}`, or " if source.items or source.hub else ""
+        return f"needs: {what}{command}{next_step(key, target)}"
 
     def load(self, split: str | None, folder: Path | None, images: bool, partial: bool) -> Any:
         """The set from `folder` or where it was found, checked against the published counts, with its facts."""
         split = split or self.splits[0]
         if split not in self.splits:
             raise unknown_name("split", split, self.splits)
-        place = Path(folder).expanduser() if folder else self.folder()
-        if place is None:
+        path = Path(folder).expanduser() if folder else self.folder()
+        if path is None:
             raise InputError(f"{self.title} is not here; it {self.state()}")
-        if not place.is_dir():
-            raise InputError(f"The folder {place} does not exist; check the path.")
+        if not path.is_dir():
+            raise InputError(f"The folder {path} does not exist; check the path.")
         facts: dict[str, Any] = {
             "name": self.name if split == "test" else f"{self.name} ({split})",
             "title": self.title,
@@ -91,7 +91,7 @@ class Benchmark:
             "licence": self.licence,
             "citation": CITATIONS.get(self.citation, self.citation),
         }
-        items: Any = self.read(DatasetFolder(place, images), split)
+        items: Any = self.read(DatasetFolder(path, images), split)
         if self.kind == RETRIEVAL:
             loaded = replace(items, **facts)
         elif self.kind == GRAPHS:
@@ -99,10 +99,10 @@ class Benchmark:
         else:
             loaded = GroupSet(groups=tuple(items), **facts)
         if not partial:
-            self._check(loaded, split, place)
+            self._check(loaded, split, path)
         return loaded
 
-    def _check(self, loaded: GroupSet | RetrievalSet | GraphSet, split: str, place: Path) -> None:
+    def _check(self, loaded: GroupSet | RetrievalSet | GraphSet, split: str, path: Path) -> None:
         """Raise InputError where it is not of the published counts and shape."""
         expected = self.counts.get(split, ())
         fault = ""
@@ -119,7 +119,7 @@ class Benchmark:
                 "download its annotation file again"
             )
         if fault:
-            raise InputError(f"{place} gives {fault}, or ask for a partial set.")
+            raise InputError(f"{path} gives {fault}, or ask for a partial set.")
 
 
 # A set of scene graphs: no groups to score, so no metric; what Cola's queries and swaps are made from.

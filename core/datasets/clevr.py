@@ -36,9 +36,9 @@ def _read_clevr(folder: DatasetFolder, split: str) -> Iterator[SceneGraph]:
             yield _clevr_graph(scene, image)
 
 
-def _clevr_object(place: int, o: Mapping[str, Any]) -> SceneObject:
+def _clevr_object(index: int, o: Mapping[str, Any]) -> SceneObject:
     x, y = (int(number) for number in o["pixel_coords"][:2])
-    return SceneObject(str(place), (o["shape"],), (o["color"], o["size"], o["material"]), (x, y, 0, 0))
+    return SceneObject(str(index), (o["shape"],), (o["color"], o["size"], o["material"]), (x, y, 0, 0))
 
 
 def _clevr_graph(scene: Mapping[str, Any], image: ImageFolder) -> SceneGraph:
@@ -61,13 +61,13 @@ def _read_paco(folder: DatasetFolder, split: str) -> Iterator[SceneGraph]:
         nouns = {c["id"]: c["name"].replace("_", " ").split("(")[0].strip() for c in value["categories"]}
         words = {a["id"]: a["name"] for a in value["attributes"]}
         objects: dict[int, list[SceneObject]] = defaultdict(list)
-        for note in value["annotations"]:
-            if note["id"] == note["obj_ann_id"]:
-                attributes = tuple(words[i] for i in note["attribute_ids"] if i in words)
-                x, y, w, h = map(int, note["bbox"])
-                names = (nouns[note["category_id"]],)
-                objects[note["image_id"]].append(
-                    SceneObject(str(note["id"]), names, attributes, (x, y, w, h))
+        for annotation in value["annotations"]:
+            if annotation["id"] == annotation["obj_ann_id"]:
+                attributes = tuple(words[i] for i in annotation["attribute_ids"] if i in words)
+                x, y, w, h = map(int, annotation["bbox"])
+                names = (nouns[annotation["category_id"]],)
+                objects[annotation["image_id"]].append(
+                    SceneObject(str(annotation["id"]), names, attributes, (x, y, w, h))
                 )
         for i in value["images"]:
             if i["id"] in objects:

@@ -46,7 +46,7 @@ def _read_single(folder: DatasetFolder, split: str, *, part: str) -> RetrievalSe
     with folder.json(_single_file(part), "Cola's single-object file") as value:
         labels, rows = (value["labels"], value["data"]) if isinstance(value, dict) else value
         queries = tuple(caption(label) for label in labels)
-        right, hard = (_marks(rows, place, len(queries)) for place in (-2, -1))
+        right, hard = (_marks(rows, column, len(queries)) for column in (-2, -1))
         pictures = tuple(image(PurePosixPath(row[0]).name) for row in rows)
     # Upstream measures precision within the hard list alone; a relevant image outside it would never count.
     return RetrievalSet(f"cola/single-{part.lower()}", split, pictures, queries, np.argwhere(right), hard)
@@ -57,9 +57,9 @@ def _single_file(part: str) -> str:
     return f"{name} | data/{name}"
 
 
-def _marks(rows: list[list[Any]], place: int, q: int) -> np.ndarray:
+def _marks(rows: list[list[Any]], column: int, q: int) -> np.ndarray:
     """bool (q, n) from the rows' 0 and 1 lists, each (q,)."""
-    array = np.array([row[place] for row in rows])
+    array = np.array([row[column] for row in rows])
     if array.shape != (len(rows), q) or not np.isin(array, (0, 1)).all():
         raise ValueError(f"its rows do not hold 0 or 1 for each of the {q} queries")
     return array.T.astype(bool)

@@ -66,15 +66,15 @@ class _RemoteListing:
 
     def items(self, folder: Path) -> list[_DownloadItem]:
         """One item per distinct address; its name is what follows the prefix."""
-        found: dict[str, None] = {}
+        urls: dict[str, None] = {}
         pending: list[Any] = [json.loads((folder / self.listed_in).read_bytes())]
         while pending:
             value = pending.pop()
             if isinstance(value, dict | list):
                 pending += value.values() if isinstance(value, dict) else value
             elif isinstance(value, str) and value.startswith(self.prefix):
-                found[value] = None
-        names = {url: url.removeprefix(self.prefix) for url in sorted(found)}
+                urls[value] = None
+        names = {url: url.removeprefix(self.prefix) for url in sorted(urls)}
         return [_DownloadItem(f"{self.into}/{name}", (url,)) for url, name in names.items() if _plain(name)]
 
 
@@ -106,8 +106,8 @@ def _manifest() -> Path:
 @cache
 def sources() -> dict[str, _Source]:
     """The manifest: data sets, or parts of them, by key."""
-    found = json.loads(_manifest().read_text("utf-8"))["sources"]
-    return {key: _source(value) for key, value in found.items()}
+    entries = json.loads(_manifest().read_text("utf-8"))["sources"]
+    return {key: _source(value) for key, value in entries.items()}
 
 
 def _source(value: dict[str, Any]) -> _Source:
@@ -318,26 +318,26 @@ def unpack(
     """
     ratio = UNPACK_SLACK_BYTES + _MAX_COMPRESSION_RATIO * archive.stat().st_size
     limit = _UnpackLimit(ratio if most is None else min(most, ratio), files)
-    aside = folder / f".{archive.name}.unpacking"
-    shutil.rmtree(aside, ignore_errors=True)  # left by an attempt that was cut short
+    staging = folder / f".{archive.name}.unpacking"
+    shutil.rmtree(staging, ignore_errors=True)  # left by an attempt that was cut short
     try:
         with storage_errors(folder):
-            aside.mkdir(parents=True)
-        _extract(archive, aside, limit)
+            staging.mkdir(parents=True)
+        _extract(archive, staging, limit)
         with storage_errors(folder):
             if keep:
-                sync_tree(aside)
-            _merge(aside, folder)
+                sync_tree(staging)
+            _merge(staging, folder)
     except _BROKEN as error:
         reason = str(error).partition("\n")[0]  # tarfile lists every compression that it tried
         raise InputError(
             f"{archive} is damaged or not an archive ({reason}); fetch or pack it again."
         ) from None
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)
 
 
-def _extract(archive: Path, aside: Path, limit: _UnpackLimit) -> None:
+def _extract(archive: Path, staging: Path, limit: _UnpackLimit) -> None:
     left = limit.bytes
     for count, member in enumerate(_members(archive)):
         inside = PurePosixPath(member.name)
@@ -352,7 +352,7 @@ def _extract(archive: Path, aside: Path, limit: _UnpackLimit) -> None:
                 f"{archive} unpacks to more than {limit.bytes} bytes or {limit.files} files; do not trust it, or make "
                 "it smaller."
             )
-        left -= _write_member(member, aside / inside, left, archive)
+        left -= _write_member(member, staging / inside, left, archive)
 
 
 def _write_member(member: _Member, path: Path, left: int, archive: Path) -> int:
@@ -391,9 +391,9 @@ def _members(archive: Path) -> Iterator[_Member]:
                 yield _Member(entry.name, entry.size, entry.isreg(), partial(tape.extractfile, entry))
 
 
-def _merge(aside: Path, folder: Path) -> None:
+def _merge(staging: Path, folder: Path) -> None:
     """Move what was unpacked into place; folders that exist already gain files."""
-    for path in sorted(aside.iterdir()):
+    for path in sorted(staging.iterdir()):
         target = folder / path.name
         if path.is_dir() and target.is_dir():
             _merge(path, target)

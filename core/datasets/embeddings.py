@@ -97,13 +97,13 @@ class EmbeddingFile:
         Truth is the convention of such files: caption i of a group belongs to its image i. Groups are numbered from 0.
         """
         images = [RowImage(key) for key in self.image_keys]
-        own = tuple(range(self.m))
+        truth = tuple(range(self.m))
         groups = (
             Group(
                 str(g),
                 tuple(images[g * self.m : (g + 1) * self.m]),
                 tuple(self.caption_keys[g * self.k : (g + 1) * self.k]),
-                own,
+                truth,
             )
             for g in range(self.n)
         )
@@ -186,14 +186,16 @@ def embedding_file(
     return EmbeddingFile(images, captions, m, k)
 
 
-def _find(arrays: dict[str, np.ndarray], names: tuple[str, ...], ours: str, path: Path | str) -> np.ndarray:
-    there = [name for name in arrays if name.lower() in names]
-    if len(there) != 1:
-        what = f"several candidates ({', '.join(there)})" if there else "none"
+def _find(
+    arrays: dict[str, np.ndarray], names: tuple[str, ...], expected: str, path: Path | str
+) -> np.ndarray:
+    matching = [name for name in arrays if name.lower() in names]
+    if len(matching) != 1:
+        what = f"several candidates ({', '.join(matching)})" if matching else "none"
         raise InputError(
-            f"{path} needs one array named {ours!r} and has {what} among: {', '.join(arrays) or 'no arrays'}."
+            f"{path} needs one array named {expected!r} and has {what} among: {', '.join(arrays) or 'no arrays'}."
         )
-    return arrays[there[0]]
+    return arrays[matching[0]]
 
 
 def _unit_rows(array: np.ndarray, kind: str, path: Path | str) -> np.ndarray:

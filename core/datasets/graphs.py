@@ -85,11 +85,11 @@ def read_regions(folder: Path, graphs: GraphSet) -> list[tuple[int, str]]:
 
     GQA's images are Visual Genome's and have its numbers, so the file serves both.
     """
-    place, file = DatasetFolder(folder), "region_descriptions.json"
-    if place.find(file) is None:
+    data, file = DatasetFolder(folder), "region_descriptions.json"
+    if data.find(file) is None:
         return []
     places = {graph.id.partition("-")[2]: n for n, graph in enumerate(graphs.graphs)}
-    with place.json(file, "Visual Genome's region descriptions") as value:
+    with data.json(file, "Visual Genome's region descriptions") as value:
         return [
             (places[str(image["id"])], region["phrase"])
             for image in value

@@ -107,8 +107,8 @@ def reference(
     >>> reference("TTM", "Table 1", "Winoground", "SigLIP-B16", "TTM", "group_match")["value"].item()
     72.5
     """
-    everything = found = _read()
-    wanted = {
+    results = rows = _read()
+    names = {
         "paper": paper,
         "table": table,
         "dataset": dataset,
@@ -116,14 +116,14 @@ def reference(
         "method": method,
         "metric": metric,
     }
-    for column, name in wanted.items():
+    for column, name in names.items():
         if name is None:
             continue
-        known = set((found if column == "table" else everything)[column]) - {""}
+        known = set((rows if column == "table" else results)[column]) - {""}
         if name not in known:
             raise unknown_name(column, name, known)
-        found = found[found[column] == name]
-    return found.reset_index(drop=True)
+        rows = rows[rows[column] == name]
+    return rows.reset_index(drop=True)
 
 
 def _citations() -> dict[str, str]:

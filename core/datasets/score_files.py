@@ -62,17 +62,17 @@ def read_scores(path: Path | str, data: bytes | None = None) -> ScoreFile:
     suffix = Path(path).suffix.lower()
     if suffix not in _FORMATS:
         raise InputError(f"{path} is not a score file; its name must end in {', '.join(_FORMATS)}.")
-    found = _FORMATS[suffix][0](path, read_bytes(path, data))
-    repeated = pd.Index(found.ids)[pd.Index(found.ids).duplicated()]
+    file = _FORMATS[suffix][0](path, read_bytes(path, data))
+    repeated = pd.Index(file.ids)[pd.Index(file.ids).duplicated()]
     if len(repeated):
         raise InputError(f"{path} has several groups with id {repeated[0]!r}; make ids distinct.")
     try:
-        scores = check_scores(found.scores, found.ids)
+        scores = check_scores(file.scores, file.ids)
         n, m, k = scores.shape
-        truth = None if found.truth is None else check_truth(found.truth, n, m, k, ids=found.ids)
+        truth = None if file.truth is None else check_truth(file.truth, n, m, k, ids=file.ids)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    return ScoreFile(scores, truth, found.ids, found.tags)
+    return ScoreFile(scores, truth, file.ids, file.tags)
 
 
 def write_scores(
@@ -117,25 +117,25 @@ def read_prior(path: Path | str, ids: Sequence[str], k: int, data: bytes | None 
         arrays = read_arrays(path, data)
         values = arrays.get("prior")
         if values is None or values.shape != shape or values.dtype.kind not in "iuf":
-            there = "none" if values is None else f"{values.dtype} of shape {values.shape}"
-            raise InputError(f"{path} needs an array 'prior' of numbers of shape {shape} and has {there}.")
-        found = values.astype(np.float64)
+            actual = "none" if values is None else f"{values.dtype} of shape {values.shape}"
+            raise InputError(f"{path} needs an array 'prior' of numbers of shape {shape} and has {actual}.")
+        prior = values.astype(np.float64)
     elif suffix in (".csv", ".parquet"):
         table = open_table(path, read_bytes(path, data)).frame(("group", "caption", "log_prob"))
-        place = pd.Index(list(ids)).get_indexer(pd.Index(table["group"].astype(str).str.strip()))
-        table, place = table[place >= 0], place[place >= 0]
-        column, _ = _numbered(place, table["caption"].astype(str).str.strip())
-        found = np.full(shape, np.nan)
+        row = pd.Index(list(ids)).get_indexer(pd.Index(table["group"].astype(str).str.strip()))
+        table, row = table[row >= 0], row[row >= 0]
+        column, _ = _numbered(row, table["caption"].astype(str).str.strip())
+        prior = np.full(shape, np.nan)
         fits = column < k
-        found[place[fits], column[fits]] = pd.to_numeric(table["log_prob"], errors="coerce").to_numpy()[fits]
+        prior[row[fits], column[fits]] = pd.to_numeric(table["log_prob"], errors="coerce").to_numpy()[fits]
     else:
         raise InputError(f"{path} is not a prior file; its name must end in .npz, .csv or .parquet.")
-    if not np.isfinite(found).all():
-        group, caption = np.argwhere(~np.isfinite(found))[0]
+    if not np.isfinite(prior).all():
+        group, caption = np.argwhere(~np.isfinite(prior))[0]
         raise InputError(
             f"{path} has no finite log P(t) for caption {caption + 1} of group {ids[group]!r}; add it."
         )
-    return found
+    return prior
 
 
 # --- the long form: CSV and Parquet
@@ -194,8 +194,8 @@ def _numbered(group: np.ndarray, labels: pd.Series) -> tuple[np.ndarray, np.ndar
         )
         if start in (0, 1) and full.all():
             number = value - start
-    whole = frame.merge(first.assign(number=number), on=["group", "label"], how="left")
-    return whole["number"].to_numpy(), counts
+    merged = frame.merge(first.assign(number=number), on=["group", "label"], how="left")
+    return merged["number"].to_numpy(), counts
 
 
 def _check_one_shape(path: Path | str, ids: pd.Index, sizes: dict[str, np.ndarray]) -> None:
@@ -322,15 +322,15 @@ def _line(where: str, cells: dict[str, Any], index: int) -> _Line:
     row = {printable(key): printable(v) if isinstance(v, str) else v for key, v in cells.items()}
     scores = _cells(where, row)
     name = str(row.pop("id", index))
-    told = row.pop("truth", None)
-    if told is not None and (
-        not isinstance(told, list)
-        or len(told) != len(scores)
-        or any(type(j) is not int or abs(j) > 10**9 for j in told)
+    truth = row.pop("truth", None)
+    if truth is not None and (
+        not isinstance(truth, list)
+        or len(truth) != len(scores)
+        or any(type(j) is not int or abs(j) > 10**9 for j in truth)
     ):
-        raise _truth_error(where, name, told, len(scores))
+        raise _truth_error(where, name, truth, len(scores))
     tags = {key: value if isinstance(value, str) else json.dumps(value) for key, value in row.items()}
-    return _Line(scores, name, None if told is None else np.array(told, dtype=np.int64), tags)
+    return _Line(scores, name, None if truth is None else np.array(truth, dtype=np.int64), tags)
 
 
 def _cells(where: str, row: dict[str, Any]) -> np.ndarray:
@@ -354,22 +354,22 @@ def _cells(where: str, row: dict[str, Any]) -> np.ndarray:
     return cells
 
 
-def _truth_error(where: Path | str, name: str, told: Any, m: int) -> InputError:
+def _truth_error(where: Path | str, name: str, truth: Any, m: int) -> InputError:
     return InputError(
-        f"{where}: `truth` of group {name!r} is {json.dumps(told)}; list the caption index of each of its {m} images, "
+        f"{where}: `truth` of group {name!r} is {json.dumps(truth)}; list the caption index of each of its {m} images, "
         "for all groups or for none."
     )
 
 
 def _truth(path: Path | str, lines: list[_Line]) -> np.ndarray | None:
     """The caption of each image, (n, m); None where no line tells it, InputError where only some do."""
-    told = [line.truth for line in lines if line.truth is not None]
-    if not told:
+    truths = [line.truth for line in lines if line.truth is not None]
+    if not truths:
         return None
-    if len(told) < len(lines):
+    if len(truths) < len(lines):
         without = next(line for line in lines if line.truth is None)
         raise _truth_error(path, without.id, None, len(without.cells))
-    return np.stack(told)
+    return np.stack(truths)
 
 
 def _write_lines(file: ScoreFile) -> bytes:

@@ -23,10 +23,10 @@ def check_one_shape(benchmark: str, split: str = "test") -> None:
     entry = datasets.benchmark_entry(benchmark)
     if (entry is not None and entry.shape is not None) or datasets.state(benchmark).startswith("needs"):
         return
-    told, first = _shapes(benchmark, split, datasets.state(benchmark))
+    shapes, first = _shapes(benchmark, split, datasets.state(benchmark))
     if first:
         raise InputError(
-            f"{benchmark} mixes {told}, and a run takes groups of one shape; name it, such as shape {first}."
+            f"{benchmark} mixes {shapes}, and a run takes groups of one shape; name it, such as shape {first}."
         )
 
 
@@ -36,8 +36,10 @@ def _shapes(benchmark: str, split: str, state: str) -> tuple[str, str]:
 
     state : what `core.datasets.state` says, which names the folder.
     """
-    found = datasets.load(benchmark, split, images=False)
-    return (_shape_counts(found), "{}x{}".format(*min(found.shapes))) if len(found.shapes) > 1 else ("", "")
+    groups = datasets.load(benchmark, split, images=False)
+    return (
+        (_shape_counts(groups), "{}x{}".format(*min(groups.shapes))) if len(groups.shapes) > 1 else ("", "")
+    )
 
 
 def of_shape(groups: GroupSet, shape: str | None) -> GroupSet:
@@ -49,12 +51,12 @@ def of_shape(groups: GroupSet, shape: str | None) -> GroupSet:
         return groups
 
     buckets = groups.buckets()
-    wanted = parse_shape(shape)
-    if wanted not in buckets:
+    pair = parse_shape(shape)
+    if pair not in buckets:
         raise InputError(
             f"{groups.name} has {_shape_counts(groups)}, none of {shape}; name a shape that it has."
         )
-    return buckets[wanted]
+    return buckets[pair]
 
 
 def _shape_counts(groups: GroupSet) -> str:

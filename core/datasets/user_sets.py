@@ -36,10 +36,10 @@ def root() -> Path:
 def sets() -> list[str]:
     """Names of the sets, without `mine/`."""
     try:
-        found = sorted(entry.name for entry in os.scandir(root()) if _NAME.fullmatch(entry.name))
+        names = sorted(entry.name for entry in os.scandir(root()) if _NAME.fullmatch(entry.name))
     except OSError:  # nobody brought anything yet
         return []
-    return [name for name in found if (root() / name / FACTS_FILE).is_file()]
+    return [name for name in names if (root() / name / FACTS_FILE).is_file()]
 
 
 def read_folder(folder: Path, name: str, shape: str = "", most: int | None = None) -> GroupSet:
@@ -48,23 +48,21 @@ def read_folder(folder: Path, name: str, shape: str = "", most: int | None = Non
     with expecting(path, "a list of groups"), open(path, encoding="utf-8") as file:
         rows = (json.loads(line) for line in file if line.strip())
         groups = tuple(islice((g for g in (_group(row, folder) for row in rows) if _fits(g, shape)), most))
-    own = _read_facts(folder)
-    return GroupSet(name, groups, **{key: str(own.get(key, "")) for key in _FACTS})
+    facts = _read_facts(folder)
+    return GroupSet(name, groups, **{key: str(facts.get(key, "")) for key in _FACTS})
 
 
 def checked_name(name: str) -> str:
     """A name for a new set: lower case letters, digits, dot, dash and underscore, and not taken."""
-    wanted = name.strip().removeprefix("mine/")
-    if not _NAME.fullmatch(wanted):
+    short = name.strip().removeprefix("mine/")
+    if not _NAME.fullmatch(short):
         raise InputError(
             f"{name!r} is not a valid name for a set; use up to 64 lower-case letters, digits, dots, dashes and "
             "underscores, such as 'kitchen-pairs'."
         )
-    if (root() / wanted).exists():
-        raise InputError(
-            f"A set mine/{wanted} exists already; choose another name, or remove that one first."
-        )
-    return wanted
+    if (root() / short).exists():
+        raise InputError(f"A set mine/{short} exists already; choose another name, or remove that one first.")
+    return short
 
 
 def install_set(staged: Path, name: str, shapes: Mapping[str, int], facts: Mapping[str, str]) -> list[str]:
@@ -85,11 +83,11 @@ def install_set(staged: Path, name: str, shapes: Mapping[str, int], facts: Mappi
 
 def remove(name: str) -> None:
     """Delete one of the user's sets and its images."""
-    own = _split(name)[0]
-    if own not in sets():
+    set_name = _split(name)[0]
+    if set_name not in sets():
         raise unknown_name("set", name, [f"mine/{each}" for each in sets()])
-    with files.storage_errors(root() / own):
-        files.remove(root() / own)
+    with files.storage_errors(root() / set_name):
+        files.remove(root() / set_name)
 
 
 def size(name: str) -> int:
@@ -119,17 +117,17 @@ class _UserSets:
         """A set's groups; it has the split test alone. Its number of groups is checked."""
         if split not in (None, "test"):
             raise unknown_name("split", split, ("test",))
-        own, shape = _split(name)
-        place = Path(folder).expanduser() if folder is not None else root() / own
-        facts = _facts(own) if folder is None else {}
-        found = read_folder(place, name, shape=shape)
+        set_name, shape = _split(name)
+        path = Path(folder).expanduser() if folder is not None else root() / set_name
+        facts = _facts(set_name) if folder is None else {}
+        groups = read_folder(path, name, shape=shape)
         expected = facts.get("shapes", {}).get(shape) if shape else sum(facts.get("shapes", {}).values())
-        if expected and len(found) != expected and not partial:
+        if expected and len(groups) != expected and not partial:
             raise InputError(
-                f"{place} holds {len(found)} groups and should hold {expected}; remove the set {own!r} and add "
+                f"{path} holds {len(groups)} groups and should hold {expected}; remove the set {set_name!r} and add "
                 "it again."
             )
-        return found
+        return groups
 
 
 SETS = _UserSets()
@@ -142,10 +140,10 @@ def _benchmarks(name: str, facts: Mapping[str, Any]) -> list[str]:
 
 def _split(name: str) -> tuple[str, str]:
     """The set's own name and the shape, of `mine/NAME/SHAPE`."""
-    own, _, shape = name.removeprefix("mine/").partition("/")
-    if not _NAME.fullmatch(own):
+    set_name, _, shape = name.removeprefix("mine/").partition("/")
+    if not _NAME.fullmatch(set_name):
         raise unknown_name("set", name, [f"mine/{each}" for each in sets()])
-    return own, shape
+    return set_name, shape
 
 
 def _facts(name: str) -> dict[str, Any]:
@@ -155,11 +153,11 @@ def _facts(name: str) -> dict[str, Any]:
 def _read_facts(folder: Path) -> dict[str, Any]:
     """What `set.json` says; nothing where it is missing or damaged: the groups are what counts."""
     try:
-        found = json.loads((folder / FACTS_FILE).read_text("utf-8"))
+        facts = json.loads((folder / FACTS_FILE).read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    shapes = found.get("shapes") if isinstance(found, dict) else None
-    return found if isinstance(shapes, dict) and all(isinstance(n, int) for n in shapes.values()) else {}
+    shapes = facts.get("shapes") if isinstance(facts, dict) else None
+    return facts if isinstance(shapes, dict) and all(isinstance(n, int) for n in shapes.values()) else {}
 
 
 def _group(row: Mapping[str, Any], folder: Path) -> Group:

@@ -52,8 +52,8 @@ def _items(folder: DatasetFolder, part: str) -> Iterator[list[_Item]]:
         yield [_item(row["image_path"], row["caption_options"], image) for row in rows]
 
 
-def _item(place: str, captions: list[str], image: ImageFolder) -> _Item:
-    file = PurePosixPath(place).name
+def _item(path: str, captions: list[str], image: ImageFolder) -> _Item:
+    file = PurePosixPath(path).name
     stem = PurePosixPath(file).stem
     relation = next((r for r in _RELATIONS if f"_{r}_" in stem), None)
     if relation is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from core.base.errors import unknown_name
@@ -83,14 +84,14 @@ class TablePlan(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """JSON-safe."""
-        found = [status.record() for status in self.lines]
+        lines = [status.record() for status in self.lines]
         return {
             "table": self.name,
             "title": self.title,
             "seeds": self.seeds,
             "deviation": self.deviation,
             "seconds": self.seconds,
-            "lines": found,
+            "lines": lines,
         }
 
 
@@ -98,7 +99,7 @@ def _cell_record(
     cell: _tables.TableCell, value: SeedSpread | None, shipped: SeedSpread | None
 ) -> dict[str, Any]:
     yours = {} if value is None else value._asdict()
-    ours = {} if shipped is None else shipped._asdict()
+    shipped_record = {} if shipped is None else shipped._asdict()
     return {
         "method": cell.method,
         "metric": cell.metric,
@@ -107,9 +108,9 @@ def _cell_record(
         "paper": cell.paper,
         "paper_std": cell.std,
         "note": cell.note,
-        "shipped": ours.get("mean"),
-        "shipped_std": ours.get("std"),
-        "shipped_seeds": ours.get("seeds", 0),
+        "shipped": shipped_record.get("mean"),
+        "shipped_std": shipped_record.get("std"),
+        "shipped_seeds": shipped_record.get("seeds", 0),
         "yours": yours.get("mean"),
         "yours_std": yours.get("std"),
         "seeds": yours.get("seeds", 0),
@@ -126,20 +127,20 @@ def table_plan(store: RunStore, name: str, seeds: int = SEEDS, row: str | None =
     chosen = _chosen(lines(name), name, row)
     runs = store.list()
     # Lines share data and weights, and looking for those on the disk takes the most of the time.
-    lacks = cache(lambda benchmark, model, trains: _runs.missing_of(benchmark, model, trains))
-    found = [_status(store, line, runs, seeds, lacks) for line in chosen]
-    return TablePlan(name, TABLES[name][0], seeds, found)
+    missing = cache(lambda benchmark, model, trains: _runs.missing_of(benchmark, model, trains))
+    statuses = [_status(store, line, runs, seeds, missing) for line in chosen]
+    return TablePlan(name, TABLES[name][0], seeds, statuses)
 
 
 def _chosen(every: Sequence[_tables.TableLine], table: str, row: str | None) -> Sequence[_tables.TableLine]:
     if row is None:
         return every
     labels = {line.label.lower(): line for line in every}
-    wanted = row.strip().lower()
-    own = [labels[wanted]] if wanted in labels else [x for k, x in labels.items() if k.startswith(wanted)]
-    if not own:
+    label = row.strip().lower()
+    matching = [labels[label]] if label in labels else [x for k, x in labels.items() if k.startswith(label)]
+    if not matching:
         raise unknown_name(f"row of {table}", row, [line.label for line in every])
-    return own
+    return matching
 
 
 def with_trials(plan: TablePlan, report: Callable[[str], None] | None = None) -> TablePlan:
@@ -162,37 +163,36 @@ def _status(
     line: _tables.TableLine,
     runs: Sequence[Run],
     seeds: int,
-    lacks: Callable[[str, str, bool], tuple[str, ...]],
+    missing_of: Callable[[str, str, bool], tuple[str, ...]],
 ) -> LineStatus:
-    wanted = line.seeds or seeds
-    mine = [[run for run in runs if job.same(run.config)] for job in line.jobs]
-    found = [
-        _runs.records_of(store, own, job) for own, job in zip(mine, line.jobs, strict=True)
-    ]  # per job: seed -> records
-    complete = set.intersection(*map(set, found)) if found else set()
-    every = {run.id: run for own in mine for run in own}
-    needs = [lacks(job.benchmark, job.model, job.kind == "adapt") for job in line.jobs]
-    missing = tuple(dict.fromkeys(what for own in needs for what in own))
+    seeds_needed = line.seeds or seeds
+    job_runs = [[run for run in runs if job.same(run.config)] for job in line.jobs]
+    # Per job: seed -> records.
+    records = [_runs.records_of(store, *pair) for pair in zip(job_runs, line.jobs, strict=True)]
+    complete = set.intersection(*map(set, records)) if records else set()
+    all_runs = {run.id: run for runs_of_job in job_runs for run in runs_of_job}
+    needs = (missing_of(job.benchmark, job.model, job.kind == "adapt") for job in line.jobs)
+    missing = tuple(dict.fromkeys(chain.from_iterable(needs)))
     if not line.jobs and line.why:
         missing = (line.why,)
     times = [
-        _runs.expected_time(store, job, wanted - len(own))
-        for job, own in zip(line.jobs, found, strict=True)
-        if len(own) < wanted
+        _runs.expected_time(store, job, seeds_needed - len(by_seed))
+        for job, by_seed in zip(line.jobs, records, strict=True)
+        if len(by_seed) < seeds_needed
     ]
     known = [seconds for seconds, _ in times if seconds is not None]
-    pace = ", ".join(dict.fromkeys(told for _, told in times))
+    pace = ", ".join(dict.fromkeys(source for _, source in times))
     return LineStatus(
         line,
-        _state(line, len(complete) >= wanted, bool(missing), list(every.values())),
+        _state(line, len(complete) >= seeds_needed, bool(missing), list(all_runs.values())),
         missing,
-        tuple(_spread(cell, found) for cell in line.cells),
+        tuple(_spread(cell, records) for cell in line.cells),
         _shipped(line),
         tuple(sorted(complete)),
-        {name: run.status for name, run in every.items()},
+        {name: run.status for name, run in all_runs.items()},
         sum(known) if times and len(known) == len(times) else None,
         pace,
-        wanted,
+        seeds_needed,
     )
 
 
@@ -210,27 +210,29 @@ def _state(line: _tables.TableLine, complete: bool, missing: bool, runs: Sequenc
 
 def _shipped(line: _tables.TableLine) -> tuple[SeedSpread | None, ...]:
     """The shipped numbers of a line's cells."""
-    own = (
+    shipped = (
         () if line.job is None else [m for m in _shipped_results.measured() if line.job.same(m.job.written())]
     )
     return tuple(
-        next((found for m in own if (found := m.read(cell)) is not None), None) for cell in line.cells
+        next((value for m in shipped if (value := m.read(cell)) is not None), None) for cell in line.cells
     )
 
 
-def _spread(cell: _tables.TableCell, found: Sequence[Mapping[int, _table_rows.Records]]) -> SeedSpread | None:
+def _spread(
+    cell: _tables.TableCell, records: Sequence[Mapping[int, _table_rows.Records]]
+) -> SeedSpread | None:
     """A cell over the seeds that all of its jobs have; `found` is per job seed -> records."""
-    if not cell.source or not found:
+    if not cell.source or not records:
         return None
-    seeds = sorted(set.intersection(*(set(found[job]) for job, _ in cell.source)))
-    values = [value for seed in seeds if (value := _mean(cell, found, seed)) is not None]
+    seeds = sorted(set.intersection(*(set(records[job]) for job, _ in cell.source)))
+    values = [value for seed in seeds if (value := _mean(cell, records, seed)) is not None]
     return spread(values, cell.population) if values else None
 
 
 def _mean(
-    cell: _tables.TableCell, found: Sequence[Mapping[int, _table_rows.Records]], seed: int
+    cell: _tables.TableCell, records: Sequence[Mapping[int, _table_rows.Records]], seed: int
 ) -> float | None:
-    parts = [(cell.read(found[job][seed]), weight) for job, weight in cell.source]
+    parts = [(cell.read(records[job][seed]), weight) for job, weight in cell.source]
     return None if any(value is None for value, _ in parts) else sum(v * w for v, w in parts if v is not None)
 
 

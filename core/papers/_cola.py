@@ -57,9 +57,9 @@ class TestCell(TableCell):
     def _value(self, record: Any, name: str) -> float | None:
         if name == "parameters":
             return record["parameters"]["trained"] / 1e6
-        found = record.get("test") or {}
-        own = found.get(name) or found.get("retrieval", {}).get(name, {}).get(self.part or "all")
-        return None if own is None else own["value"]
+        test = record.get("test") or {}
+        result = test.get(name) or test.get("retrieval", {}).get(name, {}).get(self.part or "all")
+        return None if result is None else result["value"]
 
 
 @cache  # pages ask several times a visit; nothing in it changes while a process lives

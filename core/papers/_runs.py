@@ -22,13 +22,13 @@ _NEEDS = "needs: "  # begins the state of data and weights that are not here
 
 def records_of(store: RunStore, runs: Sequence[Run], job: RunDescription) -> dict[int, Records]:
     """Seed -> the records of its newest complete run; `runs` are of this job, the newest first."""
-    found: dict[int, Records] = {}
+    by_seed: dict[int, Records] = {}
     for run in runs:
-        if run.status == "finished" and seed_of(run) not in found:
+        if run.status == "finished" and seed_of(run) not in by_seed:
             steps = store.steps(run.id)
             if job.is_over(steps):
-                found[seed_of(run)] = steps
-    return found
+                by_seed[seed_of(run)] = steps
+    return by_seed
 
 
 def missing_of(benchmark: str, model: str, trains: bool = False) -> tuple[str, ...]:
@@ -37,8 +37,8 @@ def missing_of(benchmark: str, model: str, trains: bool = False) -> tuple[str, .
     if not state.startswith(_NEEDS):
         return missing_data(benchmark, trains)
     what = "an endpoint for" if model.startswith("api:") else "weights of"
-    told = f"{what} {model.partition(':')[2] or model}: {state.removeprefix(_NEEDS)}"
-    return (*missing_data(benchmark, trains), told)
+    weights = f"{what} {model.partition(':')[2] or model}: {state.removeprefix(_NEEDS)}"
+    return (*missing_data(benchmark, trains), weights)
 
 
 def missing_data(benchmark: str, trains: bool = False) -> tuple[str, ...]:
@@ -103,8 +103,8 @@ def _time_of_similar_run(store: RunStore, job: RunDescription) -> tuple[float | 
     alike = [pair for pair in done if _strategy(pair[1]) == _strategy(job)]
     for run, other in [*alike, *done]:
         work, seconds = _work(other), sum(step["seconds"] for step in store.steps(run.id))
-        if (own := _work(job)) and work and seconds:
-            return seconds * own / work, "this model"
+        if (units := _work(job)) and work and seconds:
+            return seconds * units / work, "this model"
     return None, "no earlier run to go by"
 
 

@@ -42,28 +42,28 @@ class ShippedRuns:
 
         What is before adaptation is no seed's doing: it counts once.
         """
-        some = self.seeds[:1] if cell.when == "before" else self.seeds
-        found = [value for records in some if (value := cell.read(records)) is not None]
-        return spread(found, cell.population) if found else None
+        seeds = self.seeds[:1] if cell.when == "before" else self.seeds
+        values = [value for records in seeds if (value := cell.read(records)) is not None]
+        return spread(values, cell.population) if values else None
 
 
 @cache
 def measured() -> tuple[ShippedRuns, ...]:
     """Everything that was measured; what has no file yet is left out."""
     readers = {"ttm_ablations.csv": _adapted, "cola.csv": _strategies, "alpha.csv": _captioner}
-    found: list[ShippedRuns] = []
+    runs: list[ShippedRuns] = []
     for name, read in readers.items():
         path = assets() / "results" / name
         if path.is_file():
-            found += read(pd.read_csv(path, keep_default_na=False, na_values=[""]))
-    return tuple(found)
+            runs += read(pd.read_csv(path, keep_default_na=False, na_values=[""]))
+    return tuple(runs)
 
 
 def _adapted(table: pd.DataFrame) -> list[ShippedRuns]:
     """Test-time matching and SimpleMatch, by iteration (benchmarks/results/ablations.py)."""
     runs = table.groupby(["kind", "model", "benchmark", "setting"], sort=False)
     return [
-        ShippedRuns(_job(*map(str, key)), [_records(own) for _, own in rows.groupby("seed")])
+        ShippedRuns(_job(*map(str, key)), [_records(of_seed) for _, of_seed in rows.groupby("seed")])
         for key, rows in runs
     ]
 
@@ -71,18 +71,18 @@ def _adapted(table: pd.DataFrame) -> list[ShippedRuns]:
 def _strategies(table: pd.DataFrame) -> list[ShippedRuns]:
     """Cola's strategies on the built-in scenes, before and after (benchmarks/results/cola.py)."""
     base = [_tests(table[table["strategy"] == "base"])] if (table["strategy"] == "base").any() else []
-    found = []
+    shipped = []
     for key, rows in table[table["strategy"] != "base"].groupby(
         ["strategy", "fusion", "mix", "model", "lr"], sort=False
     ):
         strategy, fusion, mix, model, lr = (*key[:4], float(str(key[4])))
         # A rate that is the strategy's own needs no mention, in a description as on the page.
         rate = None if isclose(lr, STRATEGIES[str(strategy)].lr) else lr
-        meets = {"fusion": fusion} if STRATEGIES[str(strategy)].joint else {}
-        options = {"strategy": strategy, **meets, "mix": mix, "lr": rate}
+        fused = {"fusion": fusion} if STRATEGIES[str(strategy)].joint else {}
+        options = {"strategy": strategy, **fused, "mix": mix, "lr": rate}
         job = StrategyRun.of("scenes/retrieval", str(model), options=options)
-        found.append(ShippedRuns(job, [[*base, _tests(own)] for _, own in rows.groupby("seed")]))
-    return found
+        shipped.append(ShippedRuns(job, [[*base, _tests(of_seed)] for _, of_seed in rows.groupby("seed")]))
+    return shipped
 
 
 def _tests(rows: pd.DataFrame) -> dict[str, Any]:
@@ -100,15 +100,15 @@ def _tests(rows: pd.DataFrame) -> dict[str, Any]:
 def _captioner(table: pd.DataFrame) -> list[ShippedRuns]:
     """The built-in captioner with and without its prior from noise (benchmarks/results/alpha.py)."""
     rows = table[table["prior"] == "gaussian"]
-    found = []
-    for (model, benchmark), own in rows.groupby(["model", "benchmark"], sort=False):
+    shipped = []
+    for (model, benchmark), of_model in rows.groupby(["model", "benchmark"], sort=False):
         alpha: dict[str, dict[str, Any]] = {}
-        for _, row in own[own["setting"].isin(_SETTINGS)].iterrows():
+        for _, row in of_model[of_model["setting"].isin(_SETTINGS)].iterrows():
             value = {"value": float(row["value"]), "alpha": row["alpha"]}
             alpha.setdefault(str(row["metric"]), {})[_SETTINGS[str(row["setting"])]] = value
         job = MeasurementRun.of(str(benchmark), str(model), prior="gaussian")
-        found.append(ShippedRuns(job, [[{"metrics": {}, "alpha": alpha}]]))
-    return found
+        shipped.append(ShippedRuns(job, [[{"metrics": {}, "alpha": alpha}]]))
+    return shipped
 
 
 def _job(kind: str, model: str, benchmark: str, setting: str) -> RunDescription:
@@ -132,11 +132,11 @@ def _value(name: str, text: str) -> Any:
 
 def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """One record per iteration, as a run has them, as far as a table's cells read it."""
-    found = []
-    for _, own in rows.groupby("iteration"):
-        parts = {str(row["part"]): {"metrics": _metrics(row)} for _, row in own.iterrows()}
-        found.append({"metrics": parts[_WHOLE]["metrics"], "parts": parts})
-    return found
+    records = []
+    for _, iteration in rows.groupby("iteration"):
+        parts = {str(row["part"]): {"metrics": _metrics(row)} for _, row in iteration.iterrows()}
+        records.append({"metrics": parts[_WHOLE]["metrics"], "parts": parts})
+    return records
 
 
 def _metrics(row: pd.Series) -> dict[str, Any]:

@@ -34,15 +34,15 @@ _SERVED = {"GPT-4.1": "api:gpt-4.1-2025-04-14"}  # [TTM] footnote 1
 @cache  # pages ask several times a visit; nothing in it changes while a process lives
 def _paper_table(number: int) -> list[TableLine]:
     rows = reference("TTM", f"Table {number}")
-    found = []
+    table_lines = []
     for key in dict.fromkeys(zip(rows["dataset"], rows["subset"], rows["model"], strict=True)):
         part = rows[(rows[["dataset", "subset", "model"]] == key).all(axis=1)]
         # Table 9 has a row per number of iterations; raw and SimpleMatch are the same in all of them.
         lengths = [m for m in dict.fromkeys(part["method"]) if m.startswith("TTM T=")]
         for length in lengths or [""]:
             chosen = part[~part["method"].str.startswith("TTM T=") | (part["method"] == length)]
-            found.append(_paper_line(*key, length, chosen))
-    return found
+            table_lines.append(_paper_line(*key, length, chosen))
+    return table_lines
 
 
 def _paper_line(dataset: str, subset: str, model: str, length: str, rows: pd.DataFrame) -> TableLine:
@@ -110,9 +110,9 @@ def _raw_metrics(model: str) -> TableLine:
     name = MODELS[model.lower()]
     metrics = (GROUP_SCORE, INDIVIDUAL_MATCH, GROUP_MATCH)
     cells = [TableCell("raw", metric, "before", metric) for metric in metrics]
-    whole = TableCell("raw", GLOBAL_MATCH, "before", GLOBAL_MATCH, source=((1, 1.0),))
+    over_all = TableCell("raw", GLOBAL_MATCH, "before", GLOBAL_MATCH, source=((1, 1.0),))
     jobs = [MeasurementRun.of(f"{_FIGURES_SET}{end}", name) for end in ("", "@global")]
-    return TableLine(f"Winoground, {model}, metrics", (*cells, whole), jobs[0], more=(jobs[1],), seeds=1)
+    return TableLine(f"Winoground, {model}, metrics", (*cells, over_all), jobs[0], more=(jobs[1],), seeds=1)
 
 
 def _first_threshold(row: pd.Series) -> TableLine:
@@ -156,13 +156,15 @@ def _sets(flat: bool = False) -> list[str]:
 
 def _world() -> list[TableLine]:
     """Every built-in set and model: test-time matching, and SimpleMatch as a real step."""
-    found = []
+    table_lines = []
     for model in _models():
         for name in _sets():
-            found.append(TableLine(f"{name}, {model}", _measured(), TTMRun.of(name, model)))
+            table_lines.append(TableLine(f"{name}, {model}", _measured(), TTMRun.of(name, model)))
             cells = TableCell("SimpleMatch", GROUP_SCORE, "after", GROUP_SCORE)
-            found.append(TableLine(f"{name}, {model}, SimpleMatch", (cells,), SimpleMatchRun.of(name, model)))
-    return found
+            table_lines.append(
+                TableLine(f"{name}, {model}, SimpleMatch", (cells,), SimpleMatchRun.of(name, model))
+            )
+    return table_lines
 
 
 def _varied(rows: Mapping[str, Mapping[str, Any]]) -> Callable[[], list[TableLine]]:

@@ -88,10 +88,10 @@ class AlphaCell(_SubsetCell):
     """A number at some alpha: `base` says which (`alpha_0`, `alpha_1`, `best`, `validated`)."""
 
     def _value(self, record: Any, name: str) -> float | None:
-        found = self._subset(record).get("alpha", {}).get(name, {}).get(self.base)
-        if found is None:
+        result = self._subset(record).get("alpha", {}).get(name, {}).get(self.base)
+        if result is None:
             return None
-        value = found["alpha" if self.metric == "alpha" else "value"]
+        value = result["alpha" if self.metric == "alpha" else "value"]
         return value["mean"] if isinstance(value, dict) else value
 
 
@@ -107,11 +107,11 @@ def lines(table: str) -> list[TableLine]:
     """The lines of a table of the paper, one per model and method, in the paper's order; every alpha is a line."""
     rows = reference("VGPT", table)
     several = len(set(zip(rows["dataset"], rows["subset"], strict=True))) > 1
-    found = []
+    table_lines = []
     for model, method in dict.fromkeys(zip(rows["model"], rows["method"], strict=True)):
-        own = rows[(rows["model"] == model) & (rows["method"] == method)]
-        found.append(_line(table, str(model), str(method), own, several))
-    return found
+        cells = rows[(rows["model"] == model) & (rows["method"] == method)]
+        table_lines.append(_line(table, str(model), str(method), cells, several))
+    return table_lines
 
 
 def _line(table: str, model: str, method: str, rows: pd.DataFrame, several: bool) -> TableLine:
@@ -217,10 +217,10 @@ def _cell(
 
 def _at(method: str, note: str) -> str:
     """Which of a measurement's alphas a method is at; "" for one without."""
-    found = re.search(r"alpha=([^,]*)", method)
-    if found is None:
+    match = re.search(r"alpha=([^,]*)", method)
+    if match is None:
         return ""
-    return _AT.get(found[1]) or ("validated" if "validation" in note else "best")
+    return _AT.get(match[1]) or ("validated" if "validation" in note else "best")
 
 
 def _alpha_of(row: pd.Series, rows: pd.DataFrame) -> str:

@@ -70,48 +70,53 @@ class MeasurementRun(RunDescription):
         started = time.perf_counter()
         measure = self._retrieval if self.benchmark in datasets.names(RETRIEVAL) else self._groups
         try:
-            found = measure(_reporter(stop, progress))
+            measured = measure(_reporter(stop, progress))
         except EvaluationStopped:
             return
-        count, shape, metrics = (found.pop(name) for name in ("n_groups", "shape", "metrics"))
+        count, shape, metrics = (measured.pop(name) for name in ("n_groups", "shape", "metrics"))
         seconds = time.perf_counter() - started
-        yield Iteration({**measurement_record(metrics, count, shape, seconds), **found}, {})
+        yield Iteration({**measurement_record(metrics, count, shape, seconds), **measured}, {})
 
-    def _groups(self, tell: _Reporter) -> dict[str, Any]:
+    def _groups(self, reporter: _Reporter) -> dict[str, Any]:
         """A set of groups: metrics, parts by tag, and alpha where a prior is asked for."""
-        own = self.settings
+        settings = self.settings
         groups = first_groups(datasets.load(self.benchmark, self.split), self.groups)
         if groups.truth is None:
             raise InputError(f"{self.benchmark} has no ground truth, so no model can be evaluated on it.")
         scorer, cache, blind = lazy_scorer(self.model), ScoreCache(), groups.blind()
-        scores = score_groups(scorer, blind, cache, tell("scoring", 0.0, 0.7))
+        scores = score_groups(scorer, blind, cache, reporter("scoring", 0.0, 0.7))
         prior = None
-        if own.prior is not None:
+        if settings.prior is not None:
             check_log_prob(self.model)
-            told, how = tell("sampling the prior", 0.7, 0.3), (own.prior, own.images, own.seed)
-            prior = estimate_prior(scorer, blind, *how, cache=cache, progress=told).values
+            report, how = (
+                reporter("sampling the prior", 0.7, 0.3),
+                (settings.prior, settings.images, settings.seed),
+            )
+            prior = estimate_prior(scorer, blind, *how, cache=cache, progress=report).values
         parts = {
-            tag: [i for i, g in enumerate(groups.groups) if g.tags.get(tag) == "yes"] for tag in own.tags
+            tag: [i for i, g in enumerate(groups.groups) if g.tags.get(tag) == "yes"] for tag in settings.tags
         }
-        found = {tag: _measured(groups, scores, prior, rows) for tag, rows in parts.items() if rows}
+        tagged = {tag: _measured(groups, scores, prior, rows) for tag, rows in parts.items() if rows}
         m, k = groups.shape
         record = {"shape": f"{m}x{k}", **_measured(groups, scores, prior, range(len(groups)))}
         if groups.name.endswith("@global"):
-            whole = score_all(scorer, blind, cache, tell("scoring all images with all captions", 0.7, 0.3))
-            found_whole = Evaluation.of(scores, groups.truth, groups.ids, global_scores=whole)
-            record["metrics"] = {name: e.record() for name, e in found_whole.metrics.items()}
-        return {**record, "parts": found} if found else record
+            all_scores = score_all(
+                scorer, blind, cache, reporter("scoring all images with all captions", 0.7, 0.3)
+            )
+            evaluation = Evaluation.of(scores, groups.truth, groups.ids, global_scores=all_scores)
+            record["metrics"] = {name: e.record() for name, e in evaluation.metrics.items()}
+        return {**record, "parts": tagged} if tagged else record
 
-    def _retrieval(self, tell: _Reporter) -> dict[str, Any]:
+    def _retrieval(self, reporter: _Reporter) -> dict[str, Any]:
         """A retrieval set: recall both ways, accuracy where captions name classes, and alpha with a prior."""
         of_set, cache = (self.benchmark, self.split, self.model), ScoreCache()
-        told = tell("scoring", 0.0, 0.7)
-        found = retrieval_record(*of_set, cache=cache, progress=told)
-        shape = f"{found['images']} images, {found['captions']} captions"
-        record = {"n_groups": found["images"], "shape": shape, "metrics": found["metrics"]}
+        report = reporter("scoring", 0.0, 0.7)
+        retrieval = retrieval_record(*of_set, cache=cache, progress=report)
+        shape = f"{retrieval['images']} images, {retrieval['captions']} captions"
+        record = {"n_groups": retrieval["images"], "shape": shape, "metrics": retrieval["metrics"]}
         if self.settings.prior is not None:
-            table = score_table(*of_set, cache=cache, progress=told)
-            record["alpha"] = self._retrieval_alpha(*table, cache, tell)
+            table = score_table(*of_set, cache=cache, progress=report)
+            record["alpha"] = self._retrieval_alpha(*table, cache, reporter)
         return record
 
     def _retrieval_alpha(
@@ -120,24 +125,24 @@ class MeasurementRun(RunDescription):
         relevant: np.ndarray,
         captions: list[str],
         cache: ScoreCache,
-        tell: _Reporter,
+        reporter: _Reporter,
     ) -> dict[str, Any]:
         """metric -> alpha_0, alpha_1, best and, where the set has a validation split, `validated` on it ([VGPT] 5)."""
-        own, prior = self.settings, None
+        settings, prior = self.settings, None
         check_log_prob(self.model)
-        if own.prior == "gaussian":
-            nulls = null_sample(self.model, self.benchmark, own.images, own.seed)
-            told = tell("sampling the prior", 0.7, 0.1)
-            prior = prior_from_samples(score_matrix(lazy_scorer(self.model), nulls, captions, cache, told))
-        found = alpha_record(scores, relevant, own.seed, prior)
+        if settings.prior == "gaussian":
+            nulls = null_sample(self.model, self.benchmark, settings.images, settings.seed)
+            report = reporter("sampling the prior", 0.7, 0.1)
+            prior = prior_from_samples(score_matrix(lazy_scorer(self.model), nulls, captions, cache, report))
+        by_alpha = alpha_record(scores, relevant, settings.seed, prior)
         entry = datasets.benchmark_entry(self.benchmark)
         if prior is None and entry is not None and "validation" in entry.splits:
-            told = tell("scoring the validation split", 0.8, 0.2)
-            other = score_table(self.benchmark, "validation", self.model, cache=cache, progress=told)
-            found["validated"] = transferred_alpha_record(other[:2], scores, relevant, own.seed)
-        names = found["alpha_0"]["metrics"]
+            report = reporter("scoring the validation split", 0.8, 0.2)
+            other = score_table(self.benchmark, "validation", self.model, cache=cache, progress=report)
+            by_alpha["validated"] = transferred_alpha_record(other[:2], scores, relevant, settings.seed)
+        names = by_alpha["alpha_0"]["metrics"]
         return {
-            name: {at: {**part["metrics"][name], "alpha": part["alpha"]} for at, part in found.items()}
+            name: {at: {**part["metrics"][name], "alpha": part["alpha"]} for at, part in by_alpha.items()}
             for name in names
         }
 
@@ -162,8 +167,8 @@ def _measured(
     """`metrics`, `n_groups` and, with a prior, `alpha` (metric -> alpha_0, alpha_1, best, validated) of some groups."""
     assert groups.truth is not None
     chosen, ids = list(rows), [groups.ids[i] for i in rows]
-    found = Evaluation.of(scores[chosen], groups.truth[chosen], ids)
-    metrics = {name: estimate.record() for name, estimate in found.metrics.items()}
+    evaluation = Evaluation.of(scores[chosen], groups.truth[chosen], ids)
+    metrics = {name: estimate.record() for name, estimate in evaluation.metrics.items()}
     record = {"n_groups": len(ids), "metrics": metrics}
     if prior is not None:
         record["alpha"] = AlphaStudy(scores[chosen], prior[chosen], groups.truth[chosen], ids).record()[

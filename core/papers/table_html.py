@@ -48,18 +48,18 @@ class TableChoice(NamedTuple):
 def table_choices(paper: str) -> dict[str, TableChoice]:
     """The tables of a paper (a key of `PAPERS`, or `WORLD`) by name."""
     if paper == WORLD:
-        own = {name: title for name, (title, _) in TABLES.items() if name.startswith("world")}
-        return {_world_name(name): TableChoice(name, title) for name, title in own.items()}
-    short, found = PAPERS[paper], {}
+        world = {name: title for name, (title, _) in TABLES.items() if name.startswith("world")}
+        return {_world_name(name): TableChoice(name, title) for name, title in world.items()}
+    short, choices = PAPERS[paper], {}
     for table in dict.fromkeys(reference(short)["table"]):
         key = f"{short.lower()}/{table.rpartition(' ')[2]}"
         if key in TABLES and (short != "TTM" or table.startswith("Table")):
-            found[table] = TableChoice(key, TABLES[key][0])
+            choices[table] = TableChoice(key, TABLES[key][0])
         else:
             data = dict.fromkeys(reference(short, table)["dataset"])
-            found[table] = TableChoice(table, ", ".join(data))
+            choices[table] = TableChoice(table, ", ".join(data))
     figures = {f"Fig. {key[-1]}": key for key in TABLES if key.startswith(f"{short.lower()}/fig")}
-    return found | {table: TableChoice(key, TABLES[key][0]) for table, key in figures.items()}
+    return choices | {table: TableChoice(key, TABLES[key][0]) for table, key in figures.items()}
 
 
 def _world_name(name: str) -> str:
@@ -83,9 +83,10 @@ def table_html(plan: Mapping[str, Any]) -> str:
     heads = list(dict.fromkeys(_heading(cell) for line in plan["lines"] for cell in line["cells"]))
     rows = []
     for line in plan["lines"]:
-        own = {_heading(cell): cell for cell in line["cells"]}
+        by_heading = {_heading(cell): cell for cell in line["cells"]}
         cells = "".join(
-            f"<td>{_cell_html(own[head], measured) if head in own else ''}</td>" for head in heads
+            f"<td>{_cell_html(by_heading[head], measured) if head in by_heading else ''}</td>"
+            for head in heads
         )
         rows.append(f'<tr><th scope="row">{escape(line["line"])}</th>{cells}</tr>')
     top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
@@ -98,8 +99,8 @@ def table_html(plan: Mapping[str, Any]) -> str:
 def _cell_html(cell: Mapping[str, Any], measured: bool) -> str:
     upper = "" if cell["paper"] is None else f"<span>{_number(cell['paper'], cell['paper_std'])}</span>"
     if cell["shipped"] is not None:
-        told = f"measured over {cell['shipped_seeds']} seeds, shipped"
-        upper += f'<span title="{told}">{_number(cell["shipped"], cell["shipped_std"])}</span>'
+        title = f"measured over {cell['shipped_seeds']} seeds, shipped"
+        upper += f'<span title="{title}">{_number(cell["shipped"], cell["shipped_std"])}</span>'
     yours = '<b class="cm-none">–</b>' if measured else ""
     if cell["yours"] is not None:
         seeds = f"{cell['seeds']} seed{'s' if cell['seeds'] > 1 else ''}"
@@ -125,18 +126,18 @@ def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
 
 def missing_resources(plan: Mapping[str, Any]) -> list[_MissingResource]:
     """What the table's lines wait for, each once, with the commands that bring it."""
-    found: dict[str, list[str]] = {}
+    steps_by_name: dict[str, list[str]] = {}
     for line in plan["lines"]:
         for text in line["missing"]:
             what, _, step = text.partition(": ")
-            found.setdefault(what, []).append(step)
-    return [_missing(what, steps) for what, steps in found.items()]
+            steps_by_name.setdefault(what, []).append(step)
+    return [_missing(what, steps) for what, steps in steps_by_name.items()]
 
 
 def _missing(what: str, steps: list[str]) -> _MissingResource:
-    told = "; ".join(dict.fromkeys(steps))
-    commands = tuple(dict.fromkeys(re.findall(r"`([^`]+)`", told)))
-    return _MissingResource(what, told.replace("`", ""), commands, len(steps))
+    text = "; ".join(dict.fromkeys(steps))
+    commands = tuple(dict.fromkeys(re.findall(r"`([^`]+)`", text)))
+    return _MissingResource(what, text.replace("`", ""), commands, len(steps))
 
 
 def paper_frame(paper: str, table: str) -> pd.DataFrame:
@@ -144,19 +145,19 @@ def paper_frame(paper: str, table: str) -> pd.DataFrame:
 
     Numbers are text, with their deviation and the number of the note (see `table_notes`) where the paper says more.
     """
-    rows, told = reference(paper, table), table_notes(paper, table)
+    rows, notes = reference(paper, table), table_notes(paper, table)
 
     def printed(row: pd.Series) -> str:
         text = _number(row["value"], None if pd.isna(row["std"]) else row["std"])
         if round(row["value"], 2) != row["value"]:  # an alpha of 0.855
             text = f"{row['value']:g}" + ("" if pd.isna(row["std"]) else f" ± {row['std']:g}")
-        return f"{text} [{told.index(row['note']) + 1}]" if row["note"] else text
+        return f"{text} [{notes.index(row['note']) + 1}]" if row["note"] else text
 
     keys = ["dataset", "subset", "model", "method"]
     texts, heads = [printed(row) for _, row in rows.iterrows()], [_metric_heading(m) for m in rows["metric"]]
-    shown = rows.assign(text=texts, head=heads)
-    order = list(dict.fromkeys(zip(*(shown[key] for key in keys), strict=True)))
-    wide = shown.pivot(index=keys, columns="head", values="text").reindex(order)
+    cells = rows.assign(text=texts, head=heads)
+    order = list(dict.fromkeys(zip(*(cells[key] for key in keys), strict=True)))
+    wide = cells.pivot(index=keys, columns="head", values="text").reindex(order)
     wide = wide[list(dict.fromkeys(heads))].fillna("")
     wide = wide.reset_index()
     wide.columns.name = None
@@ -180,10 +181,10 @@ def table_notes(paper: str, table: str) -> list[str]:
 
 def data_states(paper: str, table: str) -> dict[str, str]:
     """The benchmarks that a paper's table is about, as far as Crossmatch reads them: name -> state."""
-    wanted = set(reference(paper, table)["dataset"])
-    found = {}
+    printed = set(reference(paper, table)["dataset"])
+    states = {}
     for name in datasets.names(None):
         entry = datasets.benchmark_entry(name)
-        if entry is not None and (entry.reference or (entry.title, ""))[0] in wanted:
-            found[name] = datasets.state(name)
-    return found
+        if entry is not None and (entry.reference or (entry.title, ""))[0] in printed:
+            states[name] = datasets.state(name)
+    return states

@@ -254,8 +254,8 @@ class _Mdetr(Fusion):
         pad = self._pad(mask, patches.shape[1])
         states = self.self_attention(torch.cat([patches, words], dim=1), src_key_padding_mask=pad)
         cls = self.cls[0].expand(len(states), 1, -1)
-        found, _ = self.cross(cls, states, states, key_padding_mask=pad, need_weights=False)
-        return self.norm(cls + found)
+        attended, _ = self.cross(cls, states, states, key_padding_mask=pad, need_weights=False)
+        return self.norm(cls + attended)
 
 
 class _Flava(Fusion):

@@ -177,9 +177,9 @@ def load(name: str, source: str, device: str = "auto", kind: str | None = None) 
     """
     folder = locate(source)
     config = read_config(folder)
-    made, auto = _CLASSES[str(config["model_type"])]
+    model_class, auto = _CLASSES[str(config["model_type"])]
     if "FlavaModel" in (config.get("architectures") or ()):
         auto = "FlavaModel"
-    model = made(load_parts(name, folder, device, kind, auto))
+    model = model_class(load_parts(name, folder, device, kind, auto))
     model.check(folder)
     return model

@@ -72,16 +72,18 @@ def _joined(parts: list[Future[Any]]) -> Any:
     return _concatenated([part.result() for part in parts])
 
 
-def _concatenated(found: list[Any]) -> Any:
+def _concatenated(blocks: list[Any]) -> Any:
     """Parts of one thing in order: tensors, lists, or the same by name or place."""
-    first = found[0]
-    if len(found) == 1:
+    first = blocks[0]
+    if len(blocks) == 1:
         return first
     if isinstance(first, dict):
-        return {name: _concatenated([part[name] for part in found]) for name in first}
+        return {name: _concatenated([part[name] for part in blocks]) for name in first}
     if isinstance(first, tuple):
-        return tuple(_concatenated(list(parts)) for parts in zip(*found, strict=True))
-    return torch.cat(found) if isinstance(first, torch.Tensor) else [item for part in found for item in part]
+        return tuple(_concatenated(list(parts)) for parts in zip(*blocks, strict=True))
+    return (
+        torch.cat(blocks) if isinstance(first, torch.Tensor) else [item for part in blocks for item in part]
+    )
 
 
 def prepare(
@@ -102,26 +104,26 @@ def prepare(
         pictures = opened(part)
         return preprocess(pictures), [] if cropping is None else cropping.enlarged(part, pictures)
 
-    whole: Vision = {}
+    tensors: Vision = {}
     pictures: list[torch.Tensor] = []
     start = 0
     for block, larger in prefetch(images, read, size, device):
         count = len(block["pixel_values"])
-        if not whole:
+        if not tensors:
             needed = len(images) * (_bytes(block.values()) + _bytes(larger)) / count
             if needed > _SHARE * psutil.virtual_memory().available:
                 return _streamed(images, opened, preprocess, device, tokens, cropping)
-            whole = {name: part.new_empty((len(images), *part.shape[1:])) for name, part in block.items()}
+            tensors = {name: part.new_empty((len(images), *part.shape[1:])) for name, part in block.items()}
         for name, part in block.items():
-            whole[name][start : start + count] = part
+            tensors[name][start : start + count] = part
         pictures += larger
         start += count
-    if device.type == "cuda" and _bytes(whole.values()) <= _CUDA_SHARE * torch.cuda.mem_get_info(device)[0]:
-        whole = {name: part.to(device) for name, part in whole.items()}
-    found = Prepared(whole.pop("pixel_values"), tokens, whole)
+    if device.type == "cuda" and _bytes(tensors.values()) <= _CUDA_SHARE * torch.cuda.mem_get_info(device)[0]:
+        tensors = {name: part.to(device) for name, part in tensors.items()}
+    prepared = Prepared(tensors.pop("pixel_values"), tokens, tensors)
     if cropping is not None:
-        found.enlarged = EnlargedPictures(lambda index: [pictures[i] for i in index.tolist()], cropping)
-    return found
+        prepared.enlarged = EnlargedPictures(lambda index: [pictures[i] for i in index.tolist()], cropping)
+    return prepared
 
 
 def _streamed(
@@ -138,7 +140,7 @@ def _streamed(
     def load(index: torch.Tensor, size: int) -> Iterator[Vision]:
         return prefetch(chosen(index), lambda part: preprocess(opened(part)), size, device)
 
-    found = StreamedInputs(torch.empty((len(images), 0)), tokens, load=load)
+    streamed = StreamedInputs(torch.empty((len(images), 0)), tokens, load=load)
     if cropping is not None:
 
         def larger(index: torch.Tensor) -> list[torch.Tensor]:
@@ -148,19 +150,19 @@ def _streamed(
                 )
             )
 
-        found.enlarged = EnlargedPictures(larger, cropping)
-    return found
+        streamed.enlarged = EnlargedPictures(larger, cropping)
+    return streamed
 
 
 def _bytes(tensors: Iterable[torch.Tensor]) -> int:
     return sum(part.numel() * part.element_size() for part in tensors)
 
 
-def warn_of_cut_captions(name: str, cut: int, total: int, limit: int) -> None:
+def warn_of_cut_captions(name: str, longer: int, total: int, limit: int) -> None:
     """Say how many captions are longer than a model reads."""
-    if cut:
+    if longer:
         warnings.warn(
-            f"{cut} of {total} captions are longer than the {limit} tokens that {name} reads; the rest of them was "
+            f"{longer} of {total} captions are longer than the {limit} tokens that {name} reads; the rest of them was "
             "cut off.",
             stacklevel=4,
         )

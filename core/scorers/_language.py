@@ -52,10 +52,10 @@ class LanguageScorer(CaptionScorer):
         """As `score`, in blocks of captions; each distinct one is scored once, and the images are never opened."""
         _, texts, index = used_inputs(pairs)
         parts = (texts[start : start + _BLOCK] for start in range(0, len(texts), _BLOCK))
-        for part, rows, own in by_block(((part, len(part)) for part in parts), index[:, ::-1]):
+        for part, rows, numbers in by_block(((part, len(part)) for part in parts), index[:, ::-1]):
             read = self._encode_captions([captions[j] for j in part])
             values = self._score_block(None, read, np.column_stack([np.arange(len(part))] * 2))
-            yield rows, values[own[:, 0]]
+            yield rows, values[numbers[:, 0]]
 
     def token_log_probs(self, image: ImageRef | None, caption: str) -> TokenLogProbs:
         """Every token of a caption with its log P, the same whatever the image."""
@@ -119,7 +119,7 @@ def load(name: str, source: str, device: str = "auto", kind: str = "lm") -> Lang
     folder = locate(source)
     config = read_config(folder)
     seq2seq = config.get("is_encoder_decoder", config.get("model_type") in ("t5", "bart", "mt5", "umt5"))
-    made, auto = (
+    scorer_class, auto = (
         (Seq2SeqScorer, "AutoModelForSeq2SeqLM") if seq2seq else (CausalScorer, "AutoModelForCausalLM")
     )
-    return made(load_parts(name, folder, device, kind, auto, "AutoTokenizer"))
+    return scorer_class(load_parts(name, folder, device, kind, auto, "AutoTokenizer"))

@@ -142,13 +142,16 @@ class BlipMatcher(Matcher, Trainable):
         ids, mask = self._words(data, captions)
         first = self.module.vision_proj(states[:, 0])
         second = blip_caption_embeddings(self.module, ids, mask)
-        own = torch.arange(len(ids), device=self.device)
-        i, j = own, own
-        if len(own) > 1:
+        diagonal = torch.arange(len(ids), device=self.device)
+        i, j = diagonal, diagonal
+        if len(diagonal) > 1:
             with torch.autocast(self.device.type, enabled=False):
                 alike = (cosines(first, second) * exp(self.config.logit_scale_init_value)).detach()
             alike.fill_diagonal_(float("-inf"))
-            i, j = torch.cat([own, own, _draw(alike.T)]), torch.cat([own, _draw(alike), own])
+            i, j = (
+                torch.cat([diagonal, diagonal, _draw(alike.T)]),
+                torch.cat([diagonal, _draw(alike), diagonal]),
+            )
         logits = self._training_logits(states, ids, mask, i, j)
         match = F.binary_cross_entropy_with_logits(logits.float(), (i == j).float())
         return blip_contrast(self.config, first, second) + match
@@ -197,14 +200,14 @@ class Blip2Contrast(Matcher):
 
     def _tokenize(self, captions: list[str]) -> list[torch.Tensor]:
         ids = self._ids(captions)
-        found: list[torch.Tensor] = []
+        features: list[torch.Tensor] = []
         for start in range(0, len(ids), self.caption_batch):
             rows, mask = self._padded(ids[start : start + self.caption_batch])
             embeddings = self.module.embeddings(input_ids=rows)
             out = self.module.qformer(query_embeds=embeddings, query_length=0, attention_mask=mask)
             states = self.module.text_projection(out.last_hidden_state[:, 0])
-            found += F.normalize(states, dim=-1).cpu()
-        return found
+            features += F.normalize(states, dim=-1).cpu()
+        return features
 
     def _encode_image(self, image: ImageInput) -> torch.Tensor:
         states = super()._encode_image(image)
@@ -223,14 +226,14 @@ class FlavaMatcher(Matcher):
     def _tokenize(self, captions: list[str]) -> Sequence[torch.Tensor]:
         """Projected states of each caption, (length, d) each, on the CPU: every caption is encoded once."""
         ids = self._ids(captions)
-        found: list[torch.Tensor] = []
+        encoded: list[torch.Tensor] = []
         for start in range(0, len(ids), self.caption_batch):
             part = ids[start : start + self.caption_batch]
             rows, mask = self._padded(part)
             out = self.module.flava.text_model(rows, attention_mask=mask, output_hidden_states=True)
             states = self.module.flava.text_to_mm_projection(out.hidden_states[-1]).cpu()
-            found += [states[i, : len(row)] for i, row in enumerate(part)]
-        return found
+            encoded += [states[i, : len(row)] for i, row in enumerate(part)]
+        return encoded
 
     def _encode_image(self, image: ImageInput) -> torch.Tensor:
         out = self.module.flava.image_model(**self._pixels(image), output_hidden_states=True)
@@ -240,8 +243,8 @@ class FlavaMatcher(Matcher):
         texts = torch.nn.utils.rnn.pad_sequence(captions, batch_first=True).to(self.device)
         lengths = torch.tensor([len(states) for states in captions], device=self.device)
         text = torch.arange(texts.shape[1], device=self.device) < lengths[:, None]
-        whole = encoded.shape[1] + int(self.module.flava.multimodal_model.use_cls_token)
-        mask = F.pad(text, (whole, 0), value=True)
+        patches = encoded.shape[1] + int(self.module.flava.multimodal_model.use_cls_token)
+        mask = F.pad(text, (patches, 0), value=True)
         both = torch.cat([encoded.expand(len(captions), -1, -1), texts], dim=1)
         out = self.module.flava.multimodal_model(both, attention_mask=mask.long())
         return _difference(self.module.itm_head(out.last_hidden_state))
@@ -272,5 +275,5 @@ def load(name: str, source: str, device: str = "auto", kind: str = "itm") -> Sco
         return _huggingface.load(name, source, device, kind)
     if "FlavaModel" in (config.get("architectures") or ()):
         raise InputError(f"The FLAVA model in {folder} has no matching head; use itc:{name} instead.")
-    made, auto = _CLASSES[model, kind]
-    return made(load_parts(name, folder, device, kind, auto))
+    scorer_class, auto = _CLASSES[model, kind]
+    return scorer_class(load_parts(name, folder, device, kind, auto))

@@ -77,12 +77,12 @@ def replaced_files(folder: Path) -> Iterator[Path]:
 
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder, prefix=".") as aside:
+        with TemporaryDirectory(dir=folder, prefix=".") as staging:
             try:
-                yield Path(aside)
+                yield Path(staging)
             except SafetensorError as error:
                 raise OSError(str(error)) from None
-            for path in sorted(Path(aside).iterdir()):
+            for path in sorted(Path(staging).iterdir()):
                 os.replace(path, folder / path.name)
 
 
@@ -90,12 +90,12 @@ def write_model(folder: Path, settings: Mapping[str, Any], tensors: Mapping[str,
     """Write a model of Crossmatch's own: its settings, with the `model_type` that it is known by, and its tensors."""
     from safetensors.torch import save_file
 
-    with replaced_files(folder) as aside:
+    with replaced_files(folder) as staging:
         save_file(
-            {name: t.detach().cpu().contiguous().clone() for name, t in tensors.items()}, aside / WEIGHTS
+            {name: t.detach().cpu().contiguous().clone() for name, t in tensors.items()}, staging / WEIGHTS
         )
         text = json.dumps(settings, ensure_ascii=False, indent=1)
-        (aside / "config.json").write_text(text, encoding="utf-8")
+        (staging / "config.json").write_text(text, encoding="utf-8")
 
 
 @contextmanager

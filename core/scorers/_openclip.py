@@ -68,12 +68,12 @@ class OpenClipModel(ContrastiveModel):
         from open_clip.transform import PreprocessCfg, image_transform_v2
         from torchvision.transforms.functional import pil_to_tensor
 
-        own = PreprocessCfg(**self.module.visual.preprocess_cfg)
-        crop = (own.size, own.size) if isinstance(own.size, int) else tuple(own.size)
+        settings = PreprocessCfg(**self.module.visual.preprocess_cfg)
+        crop = (settings.size, settings.size) if isinstance(settings.size, int) else tuple(settings.size)
         larger = tuple(int(side * factor) for side in crop)
-        steps = image_transform_v2(replace(own, size=larger), is_train=False).transforms
+        steps = image_transform_v2(replace(settings, size=larger), is_train=False).transforms
         # What pads to a square belongs to the resizing; a centre crop does not.
-        steps = steps[: 2 if own.resize_mode == "longest" else 1]
+        steps = steps[: 2 if settings.resize_mode == "longest" else 1]
 
         def resize(pictures: list[Image.Image]) -> list[torch.Tensor]:
             return [pil_to_tensor(reduce(lambda image, step: step(image), steps, p)) for p in pictures]
@@ -110,15 +110,15 @@ class OpenClipModel(ContrastiveModel):
         """Write open_clip_config.json, open_clip_model.safetensors and a tokenizer that is not open_clip's own."""
         from safetensors.torch import save_file
 
-        with replaced_files(folder) as aside:
+        with replaced_files(folder) as staging:
             if hasattr(self.tokenizer, "save_pretrained"):
-                self.tokenizer.save_pretrained(aside)
+                self.tokenizer.save_pretrained(staging)
             weights = {name: tensor.contiguous().cpu() for name, tensor in merged_state(self.module).items()}
-            save_file(weights, aside / OPEN_CLIP_WEIGHTS[0])
+            save_file(weights, staging / OPEN_CLIP_WEIGHTS[0])
             names = ("mean", "std", "interpolation", "resize_mode", "fill_color")
             preprocessing = {name: self.module.visual.preprocess_cfg[name] for name in names}
             settings = {"model_cfg": self.config, "preprocess_cfg": preprocessing}
-            (aside / "open_clip_config.json").write_text(json.dumps(settings, indent=2), encoding="utf-8")
+            (staging / "open_clip_config.json").write_text(json.dumps(settings, indent=2), encoding="utf-8")
 
 
 def _encode_trimmed(module: Any, ids: torch.Tensor) -> torch.Tensor:
@@ -142,12 +142,12 @@ def load(name: str, source: str, device: str = "auto", kind: str | None = None) 
     lists for the architecture or the path of a safetensors file.
     Raises InputError, in one sentence, for everything that cannot be loaded.
     """
-    place = pick_device(device)
+    target = pick_device(device)
     folder = Path(source).expanduser()
     if is_folder(folder):
-        return _from_folder(name, folder, place)
+        return _from_folder(name, folder, target)
     architecture, _, pretrained = source.partition("/")
-    return _from_architecture(name, architecture, pretrained, place)
+    return _from_architecture(name, architecture, pretrained, target)
 
 
 def _from_folder(name: str, folder: Path, device: torch.device) -> OpenClipModel:
@@ -218,10 +218,10 @@ def _weights_file(path: str, tags: list[str], architecture: str) -> Path:
 def _published_weights(name: str, published: dict[str, Any]) -> Path:
     """The safetensors file of a tag, fetched from the hub if need be."""
     repository, _, file = str(published.get("hf_hub", "")).rpartition("/")
-    wanted = [str(Path(file).with_suffix(".safetensors"))] if file else list(OPEN_CLIP_WEIGHTS)
+    names = [str(Path(file).with_suffix(".safetensors"))] if file else list(OPEN_CLIP_WEIGHTS)
     if repository:
-        folder = snapshot(repository, wanted, "*.safetensors")
-        for path in (folder / w for w in wanted):
+        folder = snapshot(repository, names, "*.safetensors")
+        for path in (folder / w for w in names):
             if path.is_file():
                 return path
     raise InputError(

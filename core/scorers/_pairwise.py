@@ -102,11 +102,11 @@ class PairScorer(ModelScorer):
     def _pixels(self, image: ImageInput, **more: Any) -> dict[str, torch.Tensor]:
         """The processor's tensors for one image (and more of its arguments), on the device, in the model's type."""
         if isinstance(image, NullImage):
-            found = self._process(Image.new("RGB", (self.side or 336,) * 2, (128, 128, 128)), **more)
-            found["pixel_values"] = image.draw(found["pixel_values"].shape)
+            inputs = self._process(Image.new("RGB", (self.side or 336,) * 2, (128, 128, 128)), **more)
+            inputs["pixel_values"] = image.draw(inputs["pixel_values"].shape)
         else:
-            found = self._process(image, **more)
-        return {name: self._placed(tensor) for name, tensor in found.items()}
+            inputs = self._process(image, **more)
+        return {name: self._placed(tensor) for name, tensor in inputs.items()}
 
     def _process(self, image: Image.Image, **more: Any) -> dict[str, Any]:
         call = self.processor if more else self.processor.image_processor
@@ -118,15 +118,15 @@ class PairScorer(ModelScorer):
 
     def _ids(self, captions: list[str], **settings: Any) -> list[list[int]]:
         """Token ids of each caption, cut at the context, with a warning that says how many were cut."""
-        found = self.tokenizer(captions, verbose=False, **settings)["input_ids"] if captions else []
-        limit = self.context or max(map(len, found), default=0)
-        warn_of_cut_captions(self.name, sum(len(ids) > limit for ids in found), len(captions), limit)
-        empty = next((c for c, ids in zip(captions, found, strict=True) if not ids), None)
+        tokens = self.tokenizer(captions, verbose=False, **settings)["input_ids"] if captions else []
+        limit = self.context or max(map(len, tokens), default=0)
+        warn_of_cut_captions(self.name, sum(len(ids) > limit for ids in tokens), len(captions), limit)
+        empty = next((c for c, ids in zip(captions, tokens, strict=True) if not ids), None)
         if empty is not None:
             raise InputError(
                 f"{self.name} has no token for anything in the caption {empty!r}; give it other words."
             )
-        return [list(ids[:limit]) for ids in found]
+        return [list(ids[:limit]) for ids in tokens]
 
     def _padded(self, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """Token ids and mask, int64 (b, length) each, padded on the right, on the device.

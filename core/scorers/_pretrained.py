@@ -38,12 +38,12 @@ def load_parts(
     auto, processor : names of transformers' classes, such as `BlipForImageTextRetrieval`, `AutoModelForCausalLM`.
     Raises InputError where the model does not fit into memory, or weights are missing, incomplete or damaged.
     """
-    place = pick_device(device)
+    target = pick_device(device)
     check_weights(folder)
     # Without one, transformers makes an empty tokenizer and says nothing.
     if not any((folder / file).is_file() for file in VOCABULARIES):
         raise InputError(f"{folder} has no tokenizer ({', '.join(VOCABULARIES)}); fetch the model again.")
-    dtype = check_memory(name, weight_counts(folder), str(place)) if kind else "float32"
+    dtype = check_memory(name, weight_counts(folder), str(target)) if kind else "float32"
     key = key_while_unchanged(model_files(folder), partial(kind_key, kind) if kind else files_key)
     with load_errors(folder):
         import transformers
@@ -59,17 +59,17 @@ def load_parts(
         for part in ("image_processor", "tokenizer") if processor == "AutoProcessor" else ():
             if not hasattr(reader, part):
                 raise ValueError(f"no files of its {part.replace('_', ' ')}")
-    module = module.to(place).eval()
+    module = module.to(target).eval()
     if dtype != "float32":
         keep_heads_exact(module)
-    return ModelParts(name, module, reader, place, key, kind)
+    return ModelParts(name, module, reader, target, key, kind)
 
 
 def save_parts(module: Any, processor: Any, folder: Path) -> None:
     """Write config, safetensors (adapters merged), preprocessing and tokenizer as `from_pretrained` reads them."""
-    with replaced_files(folder) as aside:
-        module.save_pretrained(aside, state_dict=merged_state(module))
-        processor.save_pretrained(aside)
+    with replaced_files(folder) as staging:
+        module.save_pretrained(staging, state_dict=merged_state(module))
+        processor.save_pretrained(staging)
 
 
 def keep_heads_exact(module: Any) -> None:

@@ -13,5 +13,5 @@ def cosines(images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
 
 def symmetric_cross_entropy(logits: torch.Tensor) -> torch.Tensor:
     """Mean of the cross-entropies over rows and columns (b, b), whose diagonal is right: CLIP's loss, a scalar."""
-    own = torch.arange(len(logits), device=logits.device)
-    return (F.cross_entropy(logits, own) + F.cross_entropy(logits.T, own)) / 2
+    diagonal = torch.arange(len(logits), device=logits.device)
+    return (F.cross_entropy(logits, diagonal) + F.cross_entropy(logits.T, diagonal)) / 2

@@ -175,7 +175,7 @@ class ApiScorer(StreamingScorer):
         """P("Yes"), and whether it is exact rather than a bound."""
         content = [{"type": "image_url", "image_url": {"url": picture}}, {"type": "text", "text": question}]
         try:
-            found = self._ask(
+            answer = self._ask(
                 model=self.model,
                 messages=[{"role": "user", "content": content}],
                 max_completion_tokens=1,
@@ -187,7 +187,7 @@ class ApiScorer(StreamingScorer):
             raise InputError(self._sentence(error)) from None
         try:
             listed = {
-                top.token: float(top.logprob) for top in found.choices[0].logprobs.content[0].top_logprobs
+                top.token: float(top.logprob) for top in answer.choices[0].logprobs.content[0].top_logprobs
             }
         except (AttributeError, IndexError, TypeError):
             listed = {}
@@ -268,10 +268,10 @@ def _from_environment(names: Sequence[str]) -> str | None:
 
 def _data_url(image: Image.Image) -> str:
     """An image as a lossless data address."""
-    shown = image.convert("RGB")
-    shown.thumbnail((_LARGEST_SIDE, _LARGEST_SIDE))
+    picture = image.convert("RGB")
+    picture.thumbnail((_LARGEST_SIDE, _LARGEST_SIDE))
     data = io.BytesIO()
-    shown.save(data, "PNG")
+    picture.save(data, "PNG")
     return "data:image/png;base64," + base64.b64encode(data.getvalue()).decode()
 
 

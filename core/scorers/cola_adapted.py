@@ -68,9 +68,9 @@ class AdaptedModel(Trainable):
         everything = self.config.strategy == "ft-all"
         self.module.base.requires_grad_(everything)
         if everything:  # the head's calibration stands in for it
-            for own in (self._base.model.scale, self._base.model.bias):
-                if own is not None:
-                    own.requires_grad_(False)
+            for parameter in (self._base.model.scale, self._base.model.bias):
+                if parameter is not None:
+                    parameter.requires_grad_(False)
         if self.config.strategy == "prompt-tune":
             self._base.word_table.requires_grad_(True)
 

@@ -214,7 +214,7 @@ class ContrastiveModel(TwoTower):
         with self._tokenizing:
             # No tokenizer makes more tokens than bytes, up to a few special ones.
             suspects = [c for c in captions if len(c.encode("utf-8", "replace")) + 4 > self.context]
-            cut = sum(self._token_count(caption) > self.context for caption in suspects)
+            longer = sum(self._token_count(caption) > self.context for caption in suspects)
             ids = self._tokenize(captions)
-        warn_of_cut_captions(self.name, cut, len(captions), self.context)
+        warn_of_cut_captions(self.name, longer, len(captions), self.context)
         return ids

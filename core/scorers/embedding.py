@@ -113,8 +113,8 @@ class EmbeddingModel(TwoTower):
         first = _mapped(images.to(self.device), self.module.image)
         second = _mapped(captions.to(self.device), self.module.caption)
         index = torch.from_numpy(np.ascontiguousarray(pairs)).to(self.device)
-        found = [(first[p[:, 0]] * second[p[:, 1]]).sum(dim=1) for p in index.split(batch)]
-        return (self.scale * torch.cat(found)).cpu().numpy()
+        products = [(first[p[:, 0]] * second[p[:, 1]]).sum(dim=1) for p in index.split(batch)]
+        return (self.scale * torch.cat(products)).cpu().numpy()
 
     def batch(self, data: Prepared, images: torch.Tensor, captions: torch.Tensor) -> Batch:
         chosen = data.images(images)["pixel_values"].to(self.device)

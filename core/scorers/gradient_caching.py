@@ -34,24 +34,26 @@ def backward(model: TwoTower, batch: Batch, size: int | None, reduced: bool = Fa
             loss = model.contrast(*model.embed(batch))
         loss.backward()
         return loss.detach()
-    parts, states, found = batch.split(size), [], []
+    parts, states, embedded = batch.split(size), [], []
     with torch.no_grad(), backward_two_towers(model.device, reduced):
         for part in parts:
             states.append(_random_state(model.device))
-            found.append(model.embed(part))
-    images, captions = (torch.cat(column).requires_grad_() for column in zip(*found, strict=True))  # (b, d)
+            embedded.append(model.embed(part))
+    images, captions = (
+        torch.cat(column).requires_grad_() for column in zip(*embedded, strict=True)
+    )  # (b, d)
     loss = model.contrast(images, captions)  # the scale and the bias get their gradients here
     loss.backward()
     assert images.grad is not None
     assert captions.grad is not None
     after = _random_state(model.device)
     gradients = zip(images.grad.split(size), captions.grad.split(size), strict=True)
-    for part, state, wanted in zip(parts, states, gradients, strict=True):
+    for part, state, gradient in zip(parts, states, gradients, strict=True):
         _set_random_state(model.device, state)
         with backward_two_towers(model.device, reduced):
             again = model.embed(part)
         # A tower that is not trained has nothing to pass its gradient on to.
-        pairs = [(x, g) for x, g in zip(again, wanted, strict=True) if x.requires_grad]
+        pairs = [(x, g) for x, g in zip(again, gradient, strict=True) if x.requires_grad]
         if pairs:
             torch.autograd.backward([x for x, _ in pairs], [g for _, g in pairs])
     _set_random_state(model.device, after)
@@ -147,8 +149,8 @@ def fixed_random_state(device: torch.device) -> Iterator[Callable[[], None]]:
 
 
 def _random_state(device: torch.device) -> tuple[torch.Tensor, torch.Tensor | None]:
-    own = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
-    return torch.get_rng_state(), own
+    on_device = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
+    return torch.get_rng_state(), on_device
 
 
 def _set_random_state(device: torch.device, state: tuple[torch.Tensor, torch.Tensor | None]) -> None:

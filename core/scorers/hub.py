@@ -18,8 +18,8 @@ _TIMEOUT = 5
 
 def builtin_models() -> dict[str, Path]:
     """The models in `assets/models`, by name, each with its folder; `builtin/clip` first, which pages open with."""
-    found = (paths.assets() / "models").glob("*/config.json")
-    folders = sorted(found, key=lambda config: (config.parent.name != "clip", config.parent.name))
+    configs = (paths.assets() / "models").glob("*/config.json")
+    folders = sorted(configs, key=lambda config: (config.parent.name != "clip", config.parent.name))
     return {f"builtin/{config.parent.name}": config.parent for config in folders}
 
 
@@ -39,12 +39,12 @@ def locate(name: str) -> Path:
         folder = Path(name).expanduser()
         if folder.is_dir():
             return folder
-        there = folder.exists()
+        exists = folder.exists()
     except (OSError, ValueError, RuntimeError):  # too long, not even text, or the home of nobody
         raise InputError(
             f"{name!r} is neither a valid folder nor a valid hub name; check its spelling."
         ) from None
-    if there:
+    if exists:
         raise InputError(
             f"{name} is a file; give the folder that holds the model's configuration and weights."
         )

@@ -93,9 +93,9 @@ def _halved(module: Any, precision: str) -> Any:
 
     from core.scorers._pretrained import keep_heads_exact  # torch
 
-    own = deepcopy(module).to(getattr(torch, precision))
-    keep_heads_exact(own)
-    return own
+    copy = deepcopy(module).to(getattr(torch, precision))
+    keep_heads_exact(copy)
+    return copy
 
 
 def _check_device(device: str, modes: tuple[str, ...]) -> None:

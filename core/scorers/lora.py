@@ -45,9 +45,9 @@ def attach(
         raise InputError(
             "A model that one of Cola's strategies adapted takes no low-rank adapters; leave lora_rank out."
         )
-    wanted = _pattern(module, targets)
-    _check_layers(module, wanted)
-    config = LoraConfig(r=rank, lora_alpha=2 * rank if alpha is None else alpha, target_modules=wanted)  # type: ignore[arg-type]
+    pattern = _pattern(module, targets)
+    _check_layers(module, pattern)
+    config = LoraConfig(r=rank, lora_alpha=2 * rank if alpha is None else alpha, target_modules=pattern)  # type: ignore[arg-type]
     devices = [p.device for p in module.parameters() if p.device.type == "cuda"][:1]
     module.requires_grad_(False)
     with torch.random.fork_rng(devices):
@@ -86,32 +86,32 @@ def _pattern(module: torch.nn.Module, targets: Sequence[str]) -> str:
 
 
 def _check_layers(module: torch.nn.Module, pattern: str) -> None:
-    found = [part.named_modules() for part in _carriers(module)]
-    linear = [name for names in found for name, m in names if isinstance(m, torch.nn.Linear)]
+    named = [part.named_modules() for part in _carriers(module)]
+    linear = [name for names in named for name, m in names if isinstance(m, torch.nn.Linear)]
     if not any(re.fullmatch(pattern, name) for name in linear):
-        some = ", ".join(sorted({name.rpartition(".")[2] for name in linear})) or "none at all"
-        raise InputError(f"No linear layer of this model fits lora_targets; their names end in {some}.")
+        endings = ", ".join(sorted({name.rpartition(".")[2] for name in linear})) or "none at all"
+        raise InputError(f"No linear layer of this model fits lora_targets; their names end in {endings}.")
 
 
 def _layers(module: torch.nn.Module) -> dict[str, Any]:
     """The layers that carry an adapter, by name."""
-    found = {}
+    layers = {}
     for name, m in module.named_modules():
         if _ADAPTER in getattr(m, "lora_A", ()):
-            found[name] = m
-    return found
+            layers[name] = m
+    return layers
 
 
 def adapter_state(module: torch.nn.Module) -> dict[str, torch.Tensor] | None:
     """The adapters' weights by name, a copy on the CPU; None for a model without adapters."""
-    found = {n: t.detach().cpu().clone() for n, t in module.state_dict().items() if ".lora_" in n}
-    return found or None
+    state = {n: t.detach().cpu().clone() for n, t in module.state_dict().items() if ".lora_" in n}
+    return state or None
 
 
 def load_adapter(module: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> None:
     """Put weights of `adapter_state` into a model with the same adapters; InputError where they differ."""
-    own = {n: t.shape for n, t in module.state_dict().items() if ".lora_" in n}
-    if own != {n: t.shape for n, t in state.items()}:
+    expected = {n: t.shape for n, t in module.state_dict().items() if ".lora_" in n}
+    if expected != {n: t.shape for n, t in state.items()}:
         raise InputError(
             "The saved adapters belong to another model or rank; resume the run with its original settings."
         )
@@ -124,8 +124,8 @@ def merged_state(module: torch.nn.Module) -> dict[str, torch.Tensor]:
     layers = _layers(module)
     if not layers:
         return dict(module.state_dict())
-    found = {n: t for n, t in module.state_dict().items() if ".lora_" not in n}
+    state = {n: t for n, t in module.state_dict().items() if ".lora_" not in n}
     for name, layer in layers.items():
         weight = f"{name}.base_layer.weight"
-        found[weight] = found[weight] + layer.get_delta_weight(_ADAPTER).to(found[weight])
-    return {n.replace(".base_layer.", "."): t for n, t in found.items()}
+        state[weight] = state[weight] + layer.get_delta_weight(_ADAPTER).to(state[weight])
+    return {n.replace(".base_layer.", "."): t for n, t in state.items()}

@@ -51,8 +51,8 @@ class NullImage:
     def open(self, size: int | None = None) -> Image.Image:
         """What it looks like: with mean and standard deviation of natural images at 0.45 and 0.27 of the range."""
         side = size or 224
-        shown = 0.45 + 0.27 * self.draw((3, side, side)).numpy().transpose(1, 2, 0)
-        return Image.fromarray((255 * shown.clip(0, 1)).astype(np.uint8))
+        pixels = 0.45 + 0.27 * self.draw((3, side, side)).numpy().transpose(1, 2, 0)
+        return Image.fromarray((255 * pixels.clip(0, 1)).astype(np.uint8))
 
 
 def null_images(count: int, mean: float, std: float, seed: int = 0) -> list[NullImage]:

@@ -52,7 +52,7 @@ class _PluginScorer:
     def score(self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray) -> np.ndarray:
         """Scores of the wanted pairs, float32 (p,); InputError where the package fails or gives something else."""
         try:
-            found = np.asarray(self._inner.score(images, captions, pairs))
+            scores = np.asarray(self._inner.score(images, captions, pairs))
         except InputError:
             raise
         except Exception as error:  # whatever a package raises
@@ -60,15 +60,15 @@ class _PluginScorer:
                 f"The scorer {self.name!r} failed ({type(error).__name__}: {error}); fix it."
             ) from error
         if (
-            found.shape != (len(pairs),)
-            or not np.issubdtype(found.dtype, np.number)
-            or np.iscomplexobj(found)
+            scores.shape != (len(pairs),)
+            or not np.issubdtype(scores.dtype, np.number)
+            or np.iscomplexobj(scores)
         ):
             raise InputError(
-                f"The scorer {self.name!r} gave {found.dtype} of shape {found.shape} for {len(pairs)} pairs; its "
+                f"The scorer {self.name!r} gave {scores.dtype} of shape {scores.shape} for {len(pairs)} pairs; its "
                 "`score` must return one number per pair."
             )
-        return found.astype(np.float32)
+        return scores.astype(np.float32)
 
 
 def load(name: str, source: str, device: str = "auto", kind: str | None = None) -> _PluginScorer:

@@ -48,13 +48,13 @@ def vocabulary_note(model: str, source: str, benchmark: str, captions: Iterable[
     """
     plain = source.rpartition(":")[2]
     folder = builtin_models().get(plain) or Path(plain)
-    if benchmark.startswith("scenes/") or (found := _unknown_words(captions, folder)) is None:
+    if benchmark.startswith("scenes/") or (unknown := _unknown_words(captions, folder)) is None:
         return None
-    if not found.unknown:
+    if not unknown.unknown:
         return f"{model} knows every word of these captions, but it was trained on drawn scenes alone."
     return (
-        f"{model} was trained on drawn scenes alone and does not know {100 * found.share:.0f} % of the words in these "
-        f"captions, such as {', '.join(found.most)}. It reads all of them as one unknown word."
+        f"{model} was trained on drawn scenes alone and does not know {100 * unknown.share:.0f} % of the words in "
+        f"these captions, such as {', '.join(unknown.most)}. It reads all of them as one unknown word."
     )
 
 
