@@ -140,7 +140,9 @@ def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
     elif ready and not busy:
         times = [status.seconds for status in ready if status.seconds is not None]
         left = f"about {duration(sum(times))} at most" if times else "no time estimate yet"
-        each = "once each" if all(s.wanted == 1 for s in ready) else f"{counted(plan.seeds, 'seed')} each"
+        each = (
+            "once each" if all(s.seeds_needed == 1 for s in ready) else f"{counted(plan.seeds, 'seed')} each"
+        )
         st.caption(f"{counted(len(ready), 'line')}, {each}: {left}. It continues when you close this page.")
     elif not busy and "missing" in states:
         st.caption(
@@ -174,9 +176,9 @@ def lines(store: RunStore, plan: papers.TablePlan) -> None:
             state.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
             if status.line.jobs:
                 timed = status.seconds is not None and status.state != "done"
-                time = f", {duration(status.seconds)} ({status.pace})" if timed else ""
+                time = f", {duration(status.seconds)} ({status.time_source})" if timed else ""
                 seeds.caption(
-                    escape_markdown(f"{len(status.complete)} of {counted(status.wanted, 'seed')}{time}")
+                    escape_markdown(f"{len(status.complete)} of {counted(status.seeds_needed, 'seed')}{time}")
                 )
             with step:
                 next_step(store, status, needs, f"line-{i}")

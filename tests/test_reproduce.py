@@ -369,7 +369,11 @@ def test_a_served_model_s_row_is_a_measurement_that_waits_for_an_endpoint(store,
     for name in ("OPENAI_API_KEY", "CROSSMATCH_API_KEY", "OPENAI_BASE_URL", "CROSSMATCH_API_BASE"):
         monkeypatch.delenv(name, raising=False)
     status = papers.table_plan(store, "ttm/1").lines[0]
-    assert (status.line.label, status.line.job.kind, status.wanted) == ("Winoground, GPT-4.1", "measure", 1)
+    assert (status.line.label, status.line.job.kind, status.seeds_needed) == (
+        "Winoground, GPT-4.1",
+        "measure",
+        1,
+    )
     assert any("an endpoint for gpt-4.1-2025-04-14: set OPENAI_API_KEY" in what for what in status.missing)
     monkeypatch.setenv("CROSSMATCH_API_BASE", "http://localhost:9/v1")
     assert not any("endpoint" in what for what in papers.table_plan(store, "ttm/1").lines[0].missing)
@@ -408,4 +412,4 @@ def test_a_dry_run_says_how_long_a_row_takes_by_a_trial(store, monkeypatch):
     plan = papers.with_trials(papers.table_plan(store, "world/oracle", seeds=2))
     assert tried == [(8, 1, 1, False)] * 2
     # 4 s for 8 groups and an epoch: 300 groups, 5 epochs, 10 iterations, 2 seeds
-    assert [(s.seconds, s.pace) for s in plan.lines] == [(4 / 8 * 300 * 5 * 10 * 2, "a trial")] * 2
+    assert [(s.seconds, s.time_source) for s in plan.lines] == [(4 / 8 * 300 * 5 * 10 * 2, "a trial")] * 2

@@ -235,7 +235,7 @@ def test_what_ships_of_the_captioner_stands_in_its_lines(store):
     found = [spread.mean for spread in status.shipped]
     names = ("alpha 0", "alpha 1", "tuned on test", "half/half x 10")
     assert found == pytest.approx([wanted[name] for name in names])
-    assert status.wanted == 1 and status.state == "ready"
+    assert status.seeds_needed == 1 and status.state == "ready"
 
 
 def test_what_ships_of_the_strategies_stands_in_their_lines(store, tmp_path, monkeypatch):

@@ -78,9 +78,9 @@ def _format_plan(plan: TablePlan) -> str:
 def _format_line(status: LineStatus) -> str:
     state = _STATES[status.state]
     if status.complete:
-        state += f", {len(status.complete)} of {status.wanted} seeds complete"
+        state += f", {len(status.complete)} of {status.seeds_needed} seeds complete"
     if status.seconds is not None and status.state != "done":
-        state += f", about {duration(status.seconds)} ({status.pace})"
+        state += f", about {duration(status.seconds)} ({status.time_source})"
     lines = [f"{status.line.label}: {state}"]
     for cell, value, shipped in zip(status.line.cells, status.values, status.shipped, strict=True):
         paper = "" if cell.paper is None else f"paper {_number(cell.paper, cell.std):<16}"

@@ -55,7 +55,7 @@ class EncoderInputs:
 
     def __init__(self, model: AdaptedModel, data: Prepared, side: str) -> None:
         self.model, self.data, self.side = model, data, side
-        self.kept: Features | None = None
+        self.frozen: Features | None = None
 
     def freeze(self, count: int, progress: Callable[[float], None] | None = None) -> None:
         """Compute all `count` features now; they stay on the CPU."""
@@ -65,14 +65,14 @@ class EncoderInputs:
                 parts.append(self.model.features(self.data, block, self.side).to(torch.device("cpu")))
                 if progress is not None:
                     progress(min(1.0, _BLOCK * len(parts) / count))
-        self.kept = Features.concatenate(parts)
+        self.frozen = Features.concatenate(parts)
 
     def features(self, index: np.ndarray) -> Features:
         """Features of some images or captions, on the model's device."""
         chosen = torch.from_numpy(np.asarray(index))
-        if self.kept is None:
+        if self.frozen is None:
             return self.model.features(self.data, chosen, self.side)
-        features = self.kept.rows(chosen)
+        features = self.frozen.rows(chosen)
         if self.side == "caption":
             features = features.cut()
         return features.to(self.model.device)
@@ -144,9 +144,9 @@ def _inputs_of(
             continue
         if side.side not in shared.features:
             side.freeze(count, lambda share: report(0.0, f"reading images and queries: {share:.0%}"))
-            assert side.kept is not None
-            shared.features[side.side] = side.kept
-        side.kept = shared.features[side.side]
+            assert side.frozen is not None
+            shared.features[side.side] = side.frozen
+        side.frozen = shared.features[side.side]
     return sides
 
 

@@ -98,15 +98,14 @@ class _QueryCollector:
         self.queries: list[Query] = []
         self.kinds: list[str] = []
         self.partner: list[int] = []
-        self.own: list[
-            int
-        ] = []  # the one image of a query whose other images nobody knows; -1: the graphs say
+        # The one image of a query whose other images nobody knows; -1: the graphs say.
+        self.images: list[int] = []
 
     def add(self, query: Query, kind: str, image: int = -1) -> int:
         self.queries.append(query)
         self.kinds.append(kind)
         self.partner.append(-1)
-        self.own.append(image)
+        self.images.append(image)
         return len(self.queries) - 1
 
     def swap(self, first: Query, second: Query) -> None:
@@ -115,12 +114,12 @@ class _QueryCollector:
 
     def material(self, name: str, graphs: GraphSet) -> TrainingQueries:
         """The queries that are true of some image."""
-        index, owner = SceneGraphIndex(graphs.graphs), np.array(self.own)
-        asked = [i for i in range(len(owner)) if owner[i] < 0]
+        index, image = SceneGraphIndex(graphs.graphs), np.array(self.images)
+        asked = [i for i in range(len(image)) if image[i] < 0]
         links = relevance_links([self.queries[i] for i in asked], index)
-        rows = np.concatenate([np.array(asked, dtype=np.int64)[links[:, 0]], np.flatnonzero(owner >= 0)])
-        columns = np.concatenate([links[:, 1], owner[owner >= 0]])
-        shape = (len(owner), len(graphs))
+        rows = np.concatenate([np.array(asked, dtype=np.int64)[links[:, 0]], np.flatnonzero(image >= 0)])
+        columns = np.concatenate([links[:, 1], image[image >= 0]])
+        shape = (len(image), len(graphs))
         table = scipy.sparse.csr_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=shape)
         table.sort_indices()
         if not len(rows) or (np.diff(table.indptr) == 0).any():
@@ -146,12 +145,12 @@ def builtin_training_queries(mix: str, seed: int = 0) -> TrainingQueries:
                 text = Statement((phrase,)).caption(CaptionTemplate.draw(rng, plain=1.0))
                 texts.add(Query(text, (combination_of(phrase),)), "single")
     for kind, shares in (("multi", {"pair": 1.0}), ("region", {"pair": 0.4, "relation": 0.4, "single": 0.2})):
-        for place in rng.permutation(len(graphs))[:TEXTS].tolist() if kind in kinds else ():
-            statement = statement_about(retrieval.images[place].scene, rng, shares, detail=0.2, omit=0.0)
+        for i in rng.permutation(len(graphs))[:TEXTS].tolist() if kind in kinds else ():
+            statement = statement_about(retrieval.images[i].scene, rng, shares, detail=0.2, omit=0.0)
             phrases = tuple(map(combination_of, statement.phrases))
             query = Query(statement.caption(CaptionTemplate.draw(rng)), phrases, statement.relation)
             if statement.count is None:
-                texts.add(query, kind, place if kind == "region" else -1)
+                texts.add(query, kind, i if kind == "region" else -1)
     if "swap" in kinds:
         for twin in training_minimal_pairs(TWINS, ("attribute",), seed):
             wording, both = CaptionTemplate.draw(rng), twin.statements(order=int(rng.integers(4)))
@@ -182,16 +181,16 @@ def graph_training_queries(
                 f"{graphs.name} has no region captions here; choose the mix single, multi or hard, or put "
                 "Visual Genome's region_descriptions.json beside its scene graphs."
             )
-        for place in rng.permutation(len(regions))[:most].tolist():
-            texts.add(Query(regions[place][1], ()), "region", regions[place][0])
+        for i in rng.permutation(len(regions))[:most].tolist():
+            texts.add(Query(regions[i][1], ()), "region", regions[i][0])
     if "single" in kinds:
         for query in single_queries(graphs.graphs, attributes, most):
             texts.add(query, "single")
     if "multi" in kinds:
         unique = dict.fromkeys(q for graph in graphs.graphs for q in pair_queries(graph, related))
         queries = list(unique)
-        for place in rng.permutation(len(queries))[:most].tolist():
-            texts.add(queries[place], "multi")
+        for i in rng.permutation(len(queries))[:most].tolist():
+            texts.add(queries[i], "multi")
     if "swap" in kinds:
         for _, query, _, foil in multi_object_items(graphs, most, seed, related):
             texts.swap(query, foil)

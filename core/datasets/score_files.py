@@ -336,21 +336,21 @@ def _line(where: str, cells: dict[str, Any], index: int) -> _Line:
 def _cells(where: str, row: dict[str, Any]) -> np.ndarray:
     """Take the scores (m, k) out of an object."""
     hits = {key: hit for key in row if (hit := _CELL.fullmatch(key))}
-    places = {(int(hit[2]), int(hit[1])): key for key, hit in hits.items()}  # (image, caption)
-    if not places:
+    positions = {(int(hit[2]), int(hit[1])): key for key, hit in hits.items()}  # (image, caption)
+    if not positions:
         raise InputError(f"{where} has no scores; name them c0_i0, c1_i0, ... (caption, image).")
-    m, k = (max(place[axis] for place in places) + 1 for axis in (0, 1))
-    check(where, group=len(places))
-    if m * k > len(places):
-        absent = next(f"c{j}_i{i}" for i in range(m) for j in range(k) if (i, j) not in places)
+    m, k = (max(position[axis] for position in positions) + 1 for axis in (0, 1))
+    check(where, group=len(positions))
+    if m * k > len(positions):
+        absent = next(f"c{j}_i{i}" for i in range(m) for j in range(k) if (i, j) not in positions)
         raise InputError(f"{where} has no {absent!r}; add it.")
     cells = np.empty((m, k))
-    for place, key in places.items():
+    for position, key in positions.items():
         value = row.pop(key)
         # Also false for NaN, and for integers that no float can hold.
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e308:
             raise InputError(f"{where} has {value!r} for {key!r}; it must be a finite number.")
-        cells[place] = value
+        cells[position] = value
     return cells
 
 

@@ -42,8 +42,8 @@ class LineStatus(NamedTuple):
     complete: tuple[int, ...]  # seeds
     runs: dict[str, str]  # id -> status, of all runs that belong to it
     seconds: float | None  # that the seeds to come will take; None where no earlier run says
-    pace: str  # where that is known from
-    wanted: int  # seeds that the line needs
+    time_source: str  # the earlier run or trial that says so
+    seeds_needed: int  # seeds that the line needs
 
     def record(self) -> dict[str, Any]:
         """JSON-safe, with one entry per cell: paper, shipped and yours, with their deviations and seeds."""
@@ -54,9 +54,9 @@ class LineStatus(NamedTuple):
             "state": self.state,
             "missing": list(self.missing),
             "seeds": list(self.complete),
-            "wanted": self.wanted,
+            "wanted": self.seeds_needed,
             "seconds": None if self.seconds is None else round(self.seconds, 1),
-            "pace": self.pace,
+            "pace": self.time_source,
             "runs": self.runs,
             "cells": cells,
         }
@@ -152,8 +152,8 @@ def with_trials(plan: TablePlan, report: Callable[[str], None] | None = None) ->
             return status
         if report is not None:
             report(f"trying {status.line.label}")
-        left = status.wanted - len(status.complete)
-        return status._replace(seconds=left * sum(map(_runs.trial_seconds, jobs)), pace="a trial")
+        left = status.seeds_needed - len(status.complete)
+        return status._replace(seconds=left * sum(map(_runs.trial_seconds, jobs)), time_source="a trial")
 
     return plan._replace(lines=[timed(status) for status in plan.lines])
 
@@ -181,7 +181,7 @@ def _status(
         if len(by_seed) < seeds_needed
     ]
     known = [seconds for seconds, _ in times if seconds is not None]
-    pace = ", ".join(dict.fromkeys(source for _, source in times))
+    time_source = ", ".join(dict.fromkeys(source for _, source in times))
     return LineStatus(
         line,
         _state(line, len(complete) >= seeds_needed, bool(missing), list(all_runs.values())),
@@ -191,7 +191,7 @@ def _status(
         tuple(sorted(complete)),
         {name: run.status for name, run in all_runs.items()},
         sum(known) if times and len(known) == len(times) else None,
-        pace,
+        time_source,
         seeds_needed,
     )
 
@@ -267,7 +267,7 @@ def _planned_of(
     group = next((run.config["group"] for run in runs if run.config.get("group")), None) or new_group()
     title = status.line.label if len(status.line.jobs) == 1 else f"{status.line.label}, {job.benchmark}"
     begun = [PlannedRun(run.title, job, run) for run in by_seed.values()]
-    missing = [seed for seed in range(status.wanted) if seed not in by_seed]
+    missing = [seed for seed in range(status.seeds_needed) if seed not in by_seed]
     return begun + [PlannedRun(f"{title} · seed {seed}", job.with_seed(seed, group)) for seed in missing]
 
 
