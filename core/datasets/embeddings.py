@@ -92,18 +92,18 @@ class EmbeddingFile:
         return _row_keys(self.captions, "caption")
 
     def groups(self, name: str = "embeddings") -> GroupSet:
-        """The groups as a set, with `RowImage`s, names for captions, and the file's order as the truth.
+        """The groups as a set, with `RowImage`s, names for captions, and the file's order as the diagonal.
 
         Truth is the convention of such files: caption i of a group belongs to its image i. Groups are numbered from 0.
         """
         images = [RowImage(key) for key in self.image_keys]
-        truth = tuple(range(self.m))
+        diagonal = tuple(range(self.m))
         groups = (
             Group(
                 str(g),
                 tuple(images[g * self.m : (g + 1) * self.m]),
                 tuple(self.caption_keys[g * self.k : (g + 1) * self.k]),
-                truth,
+                diagonal,
             )
             for g in range(self.n)
         )
