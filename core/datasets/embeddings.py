@@ -92,7 +92,7 @@ class EmbeddingFile:
         return _row_keys(self.captions, "caption")
 
     def groups(self, name: str = "embeddings") -> GroupSet:
-        """The groups as a set, with `RowImage`s, names for captions, and the file's order as the diagonal.
+        """The groups as a set, with `RowImage`s, names for captions, and the file's order as the truth.
 
         Truth is the convention of such files: caption i of a group belongs to its image i. Groups are numbered from 0.
         """
