@@ -25,7 +25,7 @@ from core.cola._queries import (
     swap_attributes,
     unseen_mask,
 )
-from core.datasets.clevr import _read_clevr, _read_paco
+from core.datasets import load_graphs
 from core.datasets.graphs import read_regions
 from core.datasets.sets import GraphSet, Relation, SceneGraph, SceneObject
 from core.groups import BytesImage
@@ -187,6 +187,10 @@ def test_a_published_query_is_read_back_longest_noun_first():
 # --- layouts
 
 
+def read_graphs(name, folder, split):
+    return load_graphs(name, split, folder, images=False, partial=True)
+
+
 def test_clevr_scenes_are_read_with_relations_the_right_way_round(tmp_path):
     things = [
         {
@@ -208,7 +212,7 @@ def test_clevr_scenes_are_read_with_relations_the_right_way_round(tmp_path):
     scene = {"image_filename": "CLEVR_val_000000.png", "objects": things, "relationships": sides}
     (tmp_path / "scenes").mkdir()
     (tmp_path / "scenes/CLEVR_val_scenes.json").write_text(json.dumps({"scenes": [scene]}))
-    found = _read_clevr(tmp_path, "validation", images=False)
+    found = read_graphs("clevr", tmp_path, "validation")
     assert [q.text for q in single_queries(found.graphs, (3, 3))] == [
         "red large metal cube",
         "blue small rubber sphere",
@@ -245,19 +249,19 @@ def test_pacos_objects_are_read_without_their_parts(tmp_path):
         ],
     }
     (tmp_path / "paco_lvis_v1_test.json").write_text(json.dumps(value))
-    found = _read_paco(tmp_path, "test", images=False)
+    found = read_graphs("paco", tmp_path, "test")
     assert [g.id for g in found.graphs] == ["paco-7"]
     assert [(o.names, o.attributes) for o in found.graphs[0].objects] == [
         (("trash can",), ("black", "plastic"))
     ]
 
 
-@pytest.mark.parametrize("read", [_read_clevr, _read_paco])
-def test_a_damaged_file_is_one_sentence(tmp_path, read):
-    for name in ("CLEVR_val_scenes.json", "paco_lvis_v1_val.json"):
-        (tmp_path / name).write_text('{"scenes": [{}], "images": [1]}')
+@pytest.mark.parametrize("name", ["clevr", "paco"])
+def test_a_damaged_file_is_one_sentence(tmp_path, name):
+    for file in ("CLEVR_val_scenes.json", "paco_lvis_v1_val.json"):
+        (tmp_path / file).write_text('{"scenes": [{}], "images": [1]}')
     with pytest.raises(InputError, match=r"is not .*damaged"):
-        read(tmp_path, "validation", images=False)
+        read_graphs(name, tmp_path, "validation")
 
 
 def test_region_captions_find_their_graphs(tmp_path):
