@@ -11,7 +11,7 @@ from core.groups import check_truth
 from core.matching import groups as matching
 from core.matching.global_match import match_global as _match_global
 from core.metrics import groups as metrics
-from core.metrics import paired
+from core.metrics import paired, statistics
 from core.metrics.evaluation import Evaluation
 from core.metrics.recall import TOPS, RecallResult
 from core.metrics.recall import recall as _recall
@@ -94,7 +94,7 @@ def evaluate(
     ids : n names of groups, for tables and errors; by default "0", "1", ...
     tags : columns to slice by, n values each: a data frame, a dict from name to values, or a dict for each group.
     global_scores : float (n m, n k), all images with all captions, group after group, for the last three metrics.
-    seed : of the bootstrap over groups, 10,000 resamples.
+    seed : of the order in which global matching sees the columns, so that ties fall at random.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def evaluate(
 
 def compare(
     first: Evaluation, second: Evaluation, names: Sequence[str] | None = None
-) -> dict[str, metrics.Comparison]:
+) -> dict[str, statistics.Comparison]:
     """Two evaluations of the same groups, paired: how much more the second has right, and whether that may be chance.
 
     Parameters
@@ -144,9 +144,10 @@ def compare(
     Returns
     -------
     dict from metric to
-        difference, low, high : second minus first in percentage points, and its 95 % paired bootstrap interval.
+        difference, low, high : second minus first in percentage points, and its 95 % interval.
         fixed, broken : how many groups only the second has right, and only the first.
-        p_value : McNemar's exact test, two-sided.
+        p_value : McNemar's exact test, two-sided; of several comparisons, correct it (Holm).
+        detectable : the smallest difference that so many groups would have shown with 80 % power.
 
     Raises
     ------
@@ -197,9 +198,7 @@ def threshold_curve(scores: np.ndarray, truth: np.ndarray) -> metrics.ThresholdC
     return metrics.threshold_curve(found, check_truth(truth, *np.asarray(scores).shape))
 
 
-def recall(
-    scores: np.ndarray, relevant: np.ndarray, tops: Sequence[int] = TOPS, *, seed: int = 0
-) -> RecallResult:
+def recall(scores: np.ndarray, relevant: np.ndarray, tops: Sequence[int] = TOPS) -> RecallResult:
     """Recall at K both ways over a retrieval set: captions found for an image, and images found for a caption.
 
     Parameters
@@ -207,7 +206,6 @@ def recall(
     scores : float (q, n), captions x images, finite (`score_retrieval`).
     relevant : bool (q, n), what belongs together, any number of captions for an image.
     tops : the K.
-    seed : of the bootstrap over queries.
 
     Returns
     -------
@@ -229,7 +227,7 @@ def recall(
     >>> found.recall["image_to_text_r1"].value, found.recall["image_to_text_r1"].ties  # image 1 ties
     (50.0, 1)
     """
-    return _recall(np.asarray(scores).T, relevant, tops, seed)
+    return _recall(np.asarray(scores).T, relevant, tops)
 
 
 def evaluate_retrieval(

@@ -14,7 +14,7 @@ from core import figures
 from core.base import public_mode
 from core.base.errors import InputError
 from core.figures.text import escape_markdown, metric_line
-from core.metrics import group_filters
+from core.metrics import group_filters, statistics
 from core.metrics import groups as metrics
 from core.metrics.evaluation import MAX_SLICES, Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
@@ -203,7 +203,7 @@ def selected_line(evaluation: Evaluation, tau: float) -> str:
     if not chosen:
         return f"{start}; no group would be trained on."
     values = evaluation.outcomes[GROUP_MATCH].value[mask]
-    precision = metrics.estimate(values, evaluation.metrics[GROUP_MATCH].chance)
+    precision = statistics.estimate(values, evaluation.metrics[GROUP_MATCH].chance)
     return f"{start}; **{int(values.sum())} of them matched correctly**: precision {metric_line(precision)}."
 
 

@@ -18,6 +18,7 @@ from core.exchange.import_hub import fetch_parts, list_parts
 from core.figures.text import escape_markdown
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
+from core.metrics.statistics import Clusters
 from core.scorers import plugins
 from core.scoring.scores import ScoreCache
 from ui import import_workbench
@@ -270,7 +271,7 @@ def tried(name: str) -> Evaluation:
     groups = load("scenes/left-right").select(range(8))
     with st.spinner("Loading and scoring …"):
         found = score_groups(load_scorer(ui.model_source(name)), groups, ScoreCache())
-    return Evaluation.of(found, groups.truth, groups.ids)
+    return Evaluation.of(found, groups.truth, groups.ids, clusters=Clusters.of_groups(groups))
 
 
 def scorer() -> None:

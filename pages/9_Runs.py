@@ -20,6 +20,7 @@ from core.exchange.example import EXAMPLE
 from core.exchange.runs import export_run, import_run
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.metrics import groups as metrics
+from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
 from core.metrics.retrieval import COLA_MAP
 from core.runs.store import Run, RunStore
@@ -324,7 +325,7 @@ def difference(first: Run, second: Run, metric: str, store: RunStore) -> None:
     """The paired test on the last iterations of two runs."""
     truth = adaptation(first.config).load_groups().truth
     ends = [Evaluation.of(store.scores(run.id, run.done), truth) for run in (first, second)]
-    paired = metrics.compare(*(e.outcomes[metric].value for e in ends))
+    paired = statistics.compare(*(e.outcomes[metric].value for e in ends))
     st.markdown(
         f"**B minus A, last iterations, same {counted(len(ends[0].ids), 'group')}:** {paired.difference:+.1f} points "
         f"(95 % interval {paired.low:+.1f} to {paired.high:+.1f}); only B has {counted(paired.fixed, 'group')} right, "

@@ -192,6 +192,9 @@ def test_scenarios_follow_from_the_prior_alone():
     ids = [str(i) for i in range(n)]
     assert AlphaStudy(scores, unlikely, truth, ids).frequency.scenario == 1
     assert AlphaStudy(scores, level, truth, ids).frequency.scenario == 2
+    few = AlphaStudy(scores[:8], level[:8], truth[:8], ids[:8]).frequency
+    assert few.scenario is None and not few.tied
+    assert AlphaStudy(scores, 0 * level, truth, ids).frequency.tied
     square = study(20, 2, 2).frequency
     assert square.scenario == 0 and square.likelier is None and len(square.false) == 0
 

@@ -32,6 +32,38 @@ def test_the_verdict_compares_the_interval_with_chance(lead, verdict):
     assert VERDICTS[verdict] in said and f"{check.found.value:.1f} %" in said and "chance 50.0 %" in said
 
 
+@pytest.mark.parametrize(("n", "k"), [(1, 2), (1, 5), (3, 2), (4, 2)])
+def test_few_groups_cannot_tell(n, k):
+    """Pure chance has one group of two right half of the time: no verdict follows from that."""
+    for lead in (9.0, -9.0):
+        check = blind_baseline(*texts(n, k, lead))
+        assert check.verdict == "unclear" and check.found.high - check.found.low > 30
+        assert "measure more groups" in check.explain("x", (1, k))
+
+
+def test_a_model_that_prefers_nothing_gets_its_own_sentence():
+    check = blind_baseline(np.zeros((300, 1, 3)), np.zeros((300, 1), dtype=int))
+    assert check.verdict == "tied" and check.found.value == 0
+    assert "all 3 captions of every group the same score" in check.explain("x", (1, 3))
+
+
+def test_ties_count_as_wrong_where_it_does_well_and_as_right_where_it_does_badly():
+    """Half of the groups tie, a quarter is right and a quarter wrong: neither above nor below guessing."""
+    scores = np.tile([[[1.0, 1.0]], [[1.0, 1.0]], [[1.0, 0.0]], [[0.0, 1.0]]], (75, 1, 1))
+    check = blind_baseline(scores, np.zeros((300, 1), dtype=int))
+    assert check.found.high < 50 and check.verdict == "unclear"
+
+
+def test_groups_that_hang_together_are_no_evidence_each():
+    from core.metrics.statistics import Clusters
+
+    scores, truth = texts(40, 2, 0.8, seed=1)
+    assert blind_baseline(scores, truth).verdict == "partly"
+    together = Clusters("image", np.arange(40) // 20)
+    check = blind_baseline(scores, truth, together)
+    assert check.verdict == "unclear" and "by image" in check.explain("x", (1, 2))
+
+
 def test_the_way_from_chance_is_a_share_of_what_is_left():
     scores, truth = np.zeros((4, 1, 2)), np.zeros((4, 1), dtype=int)
     scores[:3, 0, 0] = 1
@@ -53,9 +85,13 @@ def test_square_groups_cannot_be_solved_blind_whatever_the_model_prefers(k):
 
 
 def test_two_of_four_shows_whether_false_captions_are_told_from_true_ones():
-    """Both true captions lead: one of the two images finds its own, against a chance of 1 in 4."""
-    assert blind_baseline(*texts(200, 4, 9.0, m=2)).verdict == "partly"
-    assert blind_baseline(*texts(200, 4, 0.0, m=2)).verdict == "no"
+    """Both true captions lead: one of the two images finds its own, which is all that a blind model can do."""
+    found = blind_baseline(*texts(200, 4, 9.0, m=2))
+    assert found.verdict == "solved" and found.ceiling == 50 == found.found.value and found.way[0] == 1
+    assert found.found.low == pytest.approx(50 * 0.025 ** (1 / 200)) and found.found.high == 50
+    assert "at most 50.0 %" in found.explain("x", (2, 4))
+    assert blind_baseline(*texts(200, 4, 1.0, m=2)).verdict == "partly"
+    assert blind_baseline(*texts(600, 4, 0.0, m=2)).verdict == "no"
 
 
 def test_a_model_that_looks_is_refused():

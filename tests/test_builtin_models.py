@@ -17,7 +17,7 @@ from core.datasets import load  # noqa: E402
 from core.debiasing.curves import alpha_curve  # noqa: E402
 from core.groups import GroupSet  # noqa: E402
 from core.metrics import groups as metrics  # noqa: E402
-from core.metrics.groups import Estimate  # noqa: E402
+from core.metrics.statistics import Estimate  # noqa: E402
 from core.scoring.load import builtin_models, load_scorer  # noqa: E402
 from core.scoring.scores import ScoreCache, score_groups  # noqa: E402
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from core.base.errors import InputError
 from core.cli import app
-from core.metrics.groups import compare
+from core.metrics.statistics import compare
 
 SET = ("--benchmark", "scenes/left-right")
 

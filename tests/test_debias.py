@@ -13,7 +13,8 @@ from core.base.errors import InputError
 from core.debiasing import debias, study
 from core.debiasing.curves import _centre_of_longest_best, alpha_curve, validate_alpha
 from core.debiasing.debias import prior_from_samples, prior_from_scores
-from core.metrics.groups import bootstrap, metrics_of_shape, outcomes
+from core.metrics.evaluation import Evaluation
+from core.metrics.groups import metrics_of_shape, outcomes
 
 SHAPES = [(1, 2), (1, 4), (2, 2), (2, 4), (3, 3), (3, 5)]
 
@@ -185,7 +186,7 @@ def test_permuting_captions_changes_no_curve():
         assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def test_intervals_equal_the_resampling_bootstrap():
+def test_intervals_equal_those_of_an_evaluation():
     scores, prior, truth = case(300, 2, 2, seed=4)
     alphas = np.linspace(0.05, 0.95, 7)
     for metric in metrics_of_shape(2, 2):
@@ -193,13 +194,14 @@ def test_intervals_equal_the_resampling_bootstrap():
         low, high = curve.interval(300)
         place = np.searchsorted(curve.edges, alphas) - 1
         for alpha, i in zip(alphas, place, strict=True):
-            values = outcomes(debias.debias(scores, prior, alpha), truth, [metric])[metric].value
-            assert 100 * np.array(bootstrap(values)) == pytest.approx([low[i], high[i]], abs=0.7)
+            found = Evaluation.of(debias.debias(scores, prior, alpha), truth).metrics[metric]
+            assert (found.low, found.high) == pytest.approx((low[i], high[i]))
 
 
-def test_intervals_of_certain_outcomes_have_no_width():
+def test_intervals_of_certain_outcomes_have_a_width():
     curve = alpha_curve(np.array([[[0.0, -1.0]]] * 5), np.zeros((5, 2)), np.zeros((5, 1), int), "text_score")
-    assert [float(x[0]) for x in curve.interval(5)] == [100, 100]
+    low, high = curve.interval(5)
+    assert low[0] == pytest.approx(100 * 0.025 ** (1 / 5)) and high[0] == 100
 
 
 def test_validation_finds_the_alpha_that_a_biased_model_needs():

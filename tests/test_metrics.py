@@ -12,10 +12,7 @@ from scipy.stats import binom
 from core.base.errors import InputError
 from core.matching.groups import match
 from core.metrics.groups import (
-    bootstrap,
     chance,
-    compare,
-    estimate,
     evaluate,
     global_match,
     oracle_mask,
@@ -23,6 +20,7 @@ from core.metrics.groups import (
     precision,
     threshold_curve,
 )
+from core.metrics.statistics import bootstrap, compare, estimate
 
 
 def identity(n: int, m: int) -> np.ndarray:

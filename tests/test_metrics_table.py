@@ -22,7 +22,7 @@ from core.metrics.alpha_intervals import AlphaIntervals, all_of
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GLOBAL, GROUP_MATCH, METRICS, TEXT_SCORE, evaluate, outcomes
 from core.metrics.retrieval import METRICS as RETRIEVAL
-from core.metrics.table import AlphaRule, Metric, _check_table
+from core.metrics.table import Metric, _AlphaRule, _check_table
 
 ROOT = Path(__file__).resolve().parent.parent
 SHAPES = [(1, 2), (1, 4), (2, 2), (2, 4), (3, 3)]
@@ -129,7 +129,7 @@ HALF = Metric(
     applies=lambda m, k: True,
     rule=lambda m, k: half,
     chance=lambda m, k: (k**-m + m**-m) / 2,
-    alpha=AlphaRule(half_spans),
+    alpha=_AlphaRule(half_spans),
     verdict=lambda data: f"half of {len(data.truth)} rows and columns each",
 )
 SQUARE = replace(
@@ -142,7 +142,7 @@ SQUARE = replace(
     applies=lambda m, k: m == k,
     rule=lambda m, k: comparisons.both,
     chance=METRICS["group_score"].chance,
-    alpha=AlphaRule(lambda v: all_of(v.rows, v.columns, v.matching)),
+    alpha=_AlphaRule(lambda v: all_of(v.rows, v.columns, v.matching)),
     verdict=lambda data: "rows, columns and totals",
 )
 NEW = {"half_score": HALF, "square_score": SQUARE}

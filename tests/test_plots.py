@@ -6,7 +6,8 @@ import pytest
 from core import figures
 from core.figures import _style, retrieval
 from core.matching.groups import Matches
-from core.metrics.groups import GLOBAL, METRICS, Estimate, Outcome, ThresholdCurve, threshold_curve
+from core.metrics.groups import GLOBAL, METRICS, Outcome, ThresholdCurve, threshold_curve
+from core.metrics.statistics import Estimate
 
 # Five groups: margins 3, 2, 2, 1 and one tie; the matching of the first, the third and the fourth is right.
 MATCHES = Matches(

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from core.cli import app as cli
 from core.datasets.published import CITATIONS
 from core.exchange.layouts import latex_rows
-from core.metrics.groups import Estimate
+from core.metrics.statistics import Estimate
 from core.runs import engine
 from core.runs.store import RunStore
 from core.ttm.command import command_line

@@ -103,10 +103,13 @@ def file_inputs(selection: Selection) -> DebiasInputs | None:
         )
         evaluation = evaluate(selection)
     st.caption(escape_markdown(f"log P(t): {prior.line}. The scores are taken to be log P(t | image)."))
-    make = lambda: AlphaStudy(  # noqa: E731
-        evaluation.scores, prior.values, evaluation.truth, list(evaluation.ids)
-    )
-    return DebiasInputs(entry, cached_on(evaluation, stored_upload(entry).version, make), prior)
+    study = cached_on(evaluation, stored_upload(entry).version, lambda: _study_of(evaluation, prior))
+    return DebiasInputs(entry, study, prior)
+
+
+def _study_of(evaluation: Any, prior: Prior) -> AlphaStudy:
+    ids, clusters = list(evaluation.ids), evaluation.clusters
+    return AlphaStudy(evaluation.scores, prior.values, evaluation.truth, ids, clusters=clusters)
 
 
 def pick_prior(benchmark: str) -> tuple[str, int | None]:
@@ -164,7 +167,13 @@ def _prior(key: tuple, _groups: Any, _source: str, kind: str, count: int | None)
 
 @st.cache_resource(max_entries=24, show_spinner=False)
 def _study(key: tuple, _evaluation: Any, _prior: Prior) -> AlphaStudy:
-    return AlphaStudy(_evaluation.scores, _prior.values, _evaluation.truth, list(_evaluation.ids))
+    return AlphaStudy(
+        _evaluation.scores,
+        _prior.values,
+        _evaluation.truth,
+        list(_evaluation.ids),
+        clusters=_evaluation.clusters,
+    )
 
 
 def blind_models() -> list[str]:

@@ -31,10 +31,15 @@ if TYPE_CHECKING:
 _SCENARIOS = {
     1: "**Scenario 1:** the false captions of this set are less likely as text than the true ones, so the prior "
     "itself helps. The curve falls where alpha removes more of that help than it corrects.",
-    2: "**Scenario 2, as far as these groups show:** there is no evidence that the true captions are likelier as "
-    "text than the false ones. Where the prior misleads, the curve rises with alpha, until noise in the prior "
+    2: "**Scenario 2:** as text the true captions of this set are no likelier than the false ones, or hardly so (in "
+    "fewer than 60 % of pairs). Where the prior misleads, the curve rises with alpha, until noise in the prior "
     "outweighs the correction.",
+    None: "**Cannot tell:** these groups are too few to say whether the true captions are likelier as text than the "
+    "false ones (scenario 1) or not (scenario 2).",
 }
+_TIED = (
+    "**Cannot tell:** this prior gives all captions of a group the same log P(t), so alpha changes nothing."
+)
 
 
 def _set_alpha(value: float) -> None:
@@ -95,8 +100,13 @@ def _curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: s
         "Exact: a metric changes only where two scores cross, and all crossings are computed. Dotted: chance level. A "
         "click on the figure moves alpha there; the groups that it fixes and breaks are below."
     )
-    if study.frequency.scenario:
-        st.markdown(_SCENARIOS[study.frequency.scenario])
+    if study.frequency.likelier is not None:
+        st.markdown(scenario_text(study))
+
+
+def scenario_text(study: AlphaStudy) -> str:
+    """Which of the two scenarios a set with false captions is, or that its groups cannot tell."""
+    return _TIED if study.frequency.tied else _SCENARIOS[study.frequency.scenario]
 
 
 def _controls(study: AlphaStudy) -> tuple[float, str]:

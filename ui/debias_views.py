@@ -18,6 +18,7 @@ from core.figures.text import escape_markdown, metric_line
 from core.groups import GroupSet
 from core.metrics.groups import IMAGE_TO_TEXT, METRICS, TEXT_SCORE, TEXT_TO_IMAGE, headline_metrics
 from ui.debias import DebiasInputs, blind_models, tokens
+from ui.debias_alpha import scenario_text
 from ui.export import chart, export_section
 from ui.formatting import interval_text
 from ui.images import image_tags
@@ -54,7 +55,7 @@ def prior_view(inputs: DebiasInputs) -> None:
     export_section("language-prior", None, {"log P(t)": figure})
 
 
-def _scenarios(scenario: int, study: AlphaStudy) -> None:
+def _scenarios(scenario: int | None, study: AlphaStudy) -> None:
     """Both cases, this one marked, with the effect of alpha on this set."""
     zero, one = (float(study.curve(TEXT_SCORE).value(a)) for a in (0.0, 1.0))
     best = study.best(TEXT_SCORE)
@@ -75,10 +76,9 @@ def _scenarios(scenario: int, study: AlphaStudy) -> None:
         with column.container(border=True):
             st.markdown(text)
             if number == scenario:
-                likelier = study.frequency.likelier
-                unsure = likelier is not None and likelier.low <= 50 <= likelier.high
-                caveat = ", as far as these groups show: the interval above contains 50 %" if unsure else ""
-                st.success(f"This set{caveat}. {effect}", icon=":material/check:")
+                st.success(f"This set. {effect}", icon=":material/check:")
+    if scenario is None:
+        st.info(f"{scenario_text(study)} {effect}", icon=":material/help:")
 
 
 def _held_out_text(study: AlphaStudy) -> str:
@@ -106,8 +106,10 @@ def blind_view(selection: Selection) -> None:
         st.info("No text-only model is built in; train one with `crossmatch pretrain blind-lm`.")
         return
     blind = evaluate(selection, model)
-    check = blind_baseline(blind.scores, blind.truth)
-    show = {"solved": st.error, "partly": st.warning}.get(check.verdict, st.success)
+    check = blind_baseline(blind.scores, blind.truth, blind.clusters)
+    show = {"solved": st.error, "partly": st.warning, "unclear": st.info, "tied": st.info}.get(
+        check.verdict, st.success
+    )
     show(escape_markdown(check.explain(model, selection.groups.shape)), icon=":material/visibility_off:")
     rows = {model: check.metrics, selection.model: evaluate(selection).metrics}
     data = plots.bars_data(rows, (METRIC, TEXT_SCORE, *headline_metrics(check.metrics)))

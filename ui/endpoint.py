@@ -8,6 +8,7 @@ from core.base.errors import InputError
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
+from core.metrics.statistics import Clusters
 from core.scorers.api import PUBLIC, ApiScorer, CallEstimate, address_from_environment
 from core.scoring.scores import ScoreCache, planned_calls, score_groups
 from ui.formatting import progress
@@ -30,7 +31,13 @@ def served_evaluation(name: str, groups: GroupSet) -> Evaluation:
         st.stop()
     with progress("Calling the model") as (_, bar):
         scores = score_groups(scorer, groups, ScoreCache(), lambda done, total: bar(done / total))
-    return Evaluation.of(scores, groups.truth, groups.ids, tags=tags_frame([g.tags for g in groups]))
+    return Evaluation.of(
+        scores,
+        groups.truth,
+        groups.ids,
+        tags=tags_frame([g.tags for g in groups]),
+        clusters=Clusters.of_groups(groups),
+    )
 
 
 def _endpoint_form(name: str) -> tuple[ApiScorer, tuple[float | None, float | None]]:

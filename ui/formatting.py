@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from core.base.text import duration
-from core.figures.text import label_and_meaning, tie_text
-from core.metrics.groups import METRICS, Estimate
+from core.figures.text import label_and_meaning
+from core.metrics.groups import METRICS
+from core.metrics.statistics import Estimate
 
 if TYPE_CHECKING:
     from core.runs.store import Run
@@ -28,8 +29,11 @@ def metric_card(
     own_label, meaning = label_and_meaning(name)
     if name in METRICS:
         meaning += f"\n\n$${METRICS[name].formula}$$\n\n{METRICS[name].reference}."
-    note = "Below: 95 % interval over groups, chance level, tied groups (a tie counts as wrong)."
-    interval = f"95 %: {estimate.low:.1f}–{estimate.high:.1f}"
+    note = "Below: exact 95 % interval over groups, chance level, tied groups (a tie counts as wrong)."
+    interval, clustered = f"95 %: {estimate.low:.1f}–{estimate.high:.1f}", estimate.clustered
+    if clustered is not None:
+        interval += f"  \nby {clustered.by}: {clustered.low:.1f}–{clustered.high:.1f}"
+        note += f" By {clustered.by}: groups that share one count together, as {clustered.clusters} clusters."
     with st.container(border=True, gap="xxsmall"):
         st.metric(
             label or own_label,
@@ -39,7 +43,7 @@ def metric_card(
             delta_arrow="off",
             help=f"{meaning}\n\n{note}",
         )
-        st.caption(caption or f"{interval}  \nchance {estimate.chance:.1f} · {tie_text(estimate)}")
+        st.caption(caption or f"{interval}  \nchance {estimate.chance:.1f} · {estimate.tied}")
 
 
 def change_text(difference: float) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.paired import on_groups
+from core.metrics.statistics import Clusters
 from core.runs.models import run_source
 from core.scoring import load as scorers
 from core.scoring.load import scorer_key, scorer_kind, scorer_names
@@ -79,10 +81,14 @@ def _of_file(selection: Selection, entry: str) -> Evaluation:
     found = upload_evaluation(entry, "x".join(map(str, groups.shape)))
     if entry != selection.benchmark:
         whole = found
-        found = cached_on(whole, groups.name, lambda: on_groups(whole, groups.ids, groups.truth))
+        found = cached_on(whole, groups.name, lambda: _on_groups(whole, groups))
     if selection.mask.all():
         return found
     return cached_on(found, selection.tags, lambda: found.select(selection.mask))
+
+
+def _on_groups(whole: Evaluation, groups: GroupSet) -> Evaluation:
+    return replace(on_groups(whole, groups.ids, groups.truth), clusters=Clusters.of_groups(groups))
 
 
 class LazyScorer(scorers.LazyScorer):
@@ -121,7 +127,10 @@ def _score(key: tuple, _groups: GroupSet, _source: str) -> Evaluation:
         if _groups.name.endswith("@global") and scorer_kind(_source) == "itc":
             global_scores = score_all(scorer, _groups, cache, lambda done, total: bar(done / total))
     tags = tags_frame([g.tags for g in _groups])
-    return Evaluation.of(scores, _groups.truth, _groups.ids, tags=tags, global_scores=global_scores)
+    return Evaluation.of(
+        scores, _groups.truth, _groups.ids, tags=tags, global_scores=global_scores,
+        clusters=Clusters.of_groups(_groups),
+    )  # fmt: skip
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

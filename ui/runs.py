@@ -16,7 +16,8 @@ from core.exchange.example import EXAMPLE, EXAMPLE_ID, example_run
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, Estimate, headline_metrics
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, headline_metrics
+from core.metrics.statistics import Estimate
 from core.runs.engine import launch
 from core.runs.store import Run, RunStore
 from core.ttm.run import RUNS, adaptation
@@ -243,7 +244,7 @@ def accuracy_card(label: str, metric: str, now: Estimate, before: Estimate | Non
 def estimate_of(step: Mapping[str, Any], metric: str, part: str = "") -> Estimate | None:
     """A metric of a step's record, or of a part of it; None where it has none."""
     metrics = step["parts"][part]["metrics"] if part else step["metrics"]
-    return Estimate(**metrics[metric]) if metric in metrics else None
+    return Estimate.of_record(metrics[metric]) if metric in metrics else None
 
 
 def before_and_after(config: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> None:

@@ -16,8 +16,10 @@ from core.base.text import counted
 from core.exchange.layouts import latex_rows
 from core.figures.text import escape_markdown, label_and_meaning
 from core.metrics import groups as metrics
+from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import METRICS, Estimate
+from core.metrics.groups import METRICS
+from core.metrics.statistics import Estimate
 from core.runs.models import public as publishable
 from core.runs.models import run_model
 from core.runs.store import Run, RunStore
@@ -68,7 +70,14 @@ def view(store: RunStore, run_id: str) -> None:
             "selection": plots.ttm_panel_figure(data, "selection"),
         }
         estimates = [
-            (when, {name: Estimate(**value) for name, value in step["metrics"].items() if name in METRICS})
+            (
+                when,
+                {
+                    name: Estimate.of_record(value)
+                    for name, value in step["metrics"].items()
+                    if name in METRICS
+                },
+            )
             for when, step in (("before", steps[0]), ("after", steps[-1]))
         ]
         export_section(
@@ -168,7 +177,7 @@ def changes(store: RunStore, run: Run) -> None:
     sides = {"": np.ones(len(groups), bool)} if pool is None else {"adapted": pool, "untouched": ~pool}
     for side, mask in sides.items():
         for name in metrics.headline_metrics(after.outcomes):
-            change = metrics.compare(*(e.outcomes[name].value[mask] for e in (before, after)))
+            change = statistics.compare(*(e.outcomes[name].value[mask] for e in (before, after)))
             st.markdown(
                 f"**{METRICS[name].label}{f', {side} groups' if side else ''}** {change.difference:+.1f} points "
                 f"(95 % interval {change.low:+.1f} to {change.high:+.1f}): {counted(change.fixed, 'group')} fixed, "

@@ -25,8 +25,8 @@ from core.base.paths import assets
 from core.cola import table
 from core.cola.forgetting import cost_table, unadapted_sets
 from core.cola.run import StrategyRun, _evaluation
-from core.metrics.groups import bootstrap
 from core.metrics.retrieval import COLA_MAP
+from core.metrics.statistics import bootstrap
 from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import STRATEGIES
 from core.scoring.retrieval import first_images, score_retrieval

@@ -13,8 +13,9 @@ import numpy as np
 
 from core.debiasing.curves import recall_curve
 from core.debiasing.debias import debias_matrix, prior_from_samples
-from core.metrics.groups import IMAGE_TO_TEXT, TEXT_TO_IMAGE, estimate
+from core.metrics.groups import IMAGE_TO_TEXT, TEXT_TO_IMAGE
 from core.metrics.recall import recall
+from core.metrics.statistics import compare
 from core.scenes.captions import CaptionTemplate, statement_about
 from core.scenes.render import SceneImage
 from core.scenes.training_data import DataRecipe, training_scenes
@@ -66,7 +67,6 @@ def training_retrieval(
     sizes: Sequence[int] = SIZES,
     cache: ScoreCache | None = None,
     progress: Callable[[int, int], None] | None = None,
-    seed: int = 0,
 ) -> list[dict[str, Any]]:
     """Table 5 for a captioner: one record per size of the set, which holds the first so many pairs.
 
@@ -75,22 +75,22 @@ def training_retrieval(
     alpha with its run, the beta that it means, and the curve at `SHOWN` alphas.
     """
     table = score_matrix(scorer, pairs.images, pairs.captions, cache, progress)
-    return [_at_size(table[:n, :n], pairs.relevant[:n, :n], seed) for n in sizes if n <= len(table)]
+    return [_at_size(table[:n, :n], pairs.relevant[:n, :n]) for n in sizes if n <= len(table)]
 
 
-def _at_size(scores: np.ndarray, relevant: np.ndarray, seed: int) -> dict[str, Any]:
+def _at_size(scores: np.ndarray, relevant: np.ndarray) -> dict[str, Any]:
     prior = prior_from_samples(scores)
     curve = recall_curve(scores, prior, relevant)
     low, high = curve.interval()
     best = float(curve.alphas[curve.best])
     record: dict[str, Any] = {"size": len(scores)}
     for name, alpha in (("alpha_0", 0.0), ("alpha_1", 1.0), ("best", best)):
-        found = recall(debias_matrix(scores, prior, alpha), relevant, (1,), seed).recall
+        found = recall(debias_matrix(scores, prior, alpha), relevant, (1,)).recall
         record[name] = found[IMAGE_TO_TEXT].record()
         if alpha == 0:
             record["text_to_image"] = found[TEXT_TO_IMAGE].record()
-    gain = curve.hits[curve.best].astype(float) - curve.hits[0]
-    record["gain"] = estimate(gain, 0.0, seed=seed).record()
+    gain = compare(curve.hits[0], curve.hits[curve.best])
+    record["gain"] = {"value": gain.difference, **gain.record()}
     shown = np.linspace(0, len(curve.alphas) - 1, SHOWN).round().astype(int)
     return record | {
         "alpha": best,

@@ -21,8 +21,9 @@ from core.debiasing.curves import alpha_curve
 from core.matching._search import _Part
 from core.matching.global_match import AllPairs, match_global
 from core.matching.groups import match
-from core.metrics.groups import METRICS, bootstrap, compare, evaluate, match_and_evaluate, threshold_curve
+from core.metrics.groups import METRICS, evaluate, match_and_evaluate, threshold_curve
 from core.metrics.recall import rank_both_ways
+from core.metrics.statistics import bootstrap, compare
 
 SHAPES = {
     (2, 2): 1_000_000,

@@ -16,6 +16,7 @@ from core.datasets.embeddings import parse_shape, read_embeddings
 from core.datasets.score_files import read_scores
 from core.datasets.shapes import of_shape
 from core.metrics.evaluation import Evaluation, tags_frame
+from core.metrics.statistics import Clusters
 from core.runs.models import run_source
 from core.scorers.api import ApiScorer
 from core.scorers.vocabulary import vocabulary_note
@@ -36,6 +37,15 @@ def check_slices(evaluation: Evaluation, by: str | None, tags: Path | None = Non
         raise InputError(f"No column of {tags} has few values to slice by; name one with --by.")
 
 
+def cluster_by(evaluation: Evaluation, tag: str | None) -> None:
+    """Intervals and tests by a tag, where one was asked for, in place of shared images or captions."""
+    if tag is None:
+        return
+    if evaluation.tags is None:
+        raise InputError("--cluster needs tags: give a tag file with --tags, or groups that carry tags.")
+    evaluation.clusters = Clusters.of_tag(evaluation.tags, tag)
+
+
 def load_evaluation(
     embeddings: Path | None,
     scores: Path | None,
@@ -43,7 +53,6 @@ def load_evaluation(
     model: str,
     split: str,
     shape: str | None,
-    seed: int,
 ) -> Evaluation:
     """The Evaluation of whichever one source was given; an option of another source is refused."""
     if sum(source is not None for source in (embeddings, scores, benchmark)) != 1:
@@ -51,11 +60,11 @@ def load_evaluation(
     if embeddings is not None:
         refuse_unused("with --embeddings", "model", "split")
         file = read_embeddings(embeddings, parse_shape(shape or "2x2"))
-        return Evaluation.of(file.group_scores(), None, seed=seed, global_scores=file.all_pairs())
+        return Evaluation.of(file.group_scores(), None, global_scores=file.all_pairs())
     if scores is not None:
         refuse_unused("with --scores", "model", "split", "shape")
         table = read_scores(scores)
-        return Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags, seed=seed)
+        return Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags)
 
     groups, scorer = of_shape(datasets.load(benchmark or "", split), shape), lazy_scorer(model)
     captions = (caption for group in groups for caption in group.captions)
@@ -68,7 +77,12 @@ def load_evaluation(
     global_scores = score_all(scorer, groups, ScoreCache()) if is_global else None
     group_scores, tags = score_groups(scorer, groups, ScoreCache()), tags_frame([g.tags for g in groups])
     return Evaluation.of(
-        group_scores, groups.truth, groups.ids, tags=tags, seed=seed, global_scores=global_scores
+        group_scores,
+        groups.truth,
+        groups.ids,
+        tags=tags,
+        global_scores=global_scores,
+        clusters=Clusters.of_groups(groups),
     )
 
 

@@ -65,12 +65,14 @@ def _headline_names(metrics: Mapping[str, Any]) -> list[str]:
 
 
 def format_metrics(record: dict[str, Any]) -> str:
-    """Metrics as an aligned text table: value, interval, chance level, ties."""
+    """Metrics as an aligned text table: value, interval, chance level, ties; the interval by cluster where it is."""
     lines = [f"{'metric':<18}{'value':>8}{'95 % interval':>18}{'chance':>9}{'ties':>6}"]
     for name, e in record["metrics"].items():
         interval = f"[{e['low']:.2f}, {e['high']:.2f}]"
         ties = tie_count(e["ties"])
-        lines.append(f"{name:<18}{e['value']:>8.2f}{interval:>18}{e['chance']:>9.2f}{ties:>6}")
+        c = e.get("clustered")
+        by_cluster = f"  by {c['by']} [{c['low']:.2f}, {c['high']:.2f}]" if c else ""
+        lines.append(f"{name:<18}{e['value']:>8.2f}{interval:>18}{e['chance']:>9.2f}{ties:>6}{by_cluster}")
     lines += [_left_out(name, what) for name, what in record.get("left_out", {}).items() if what]
     return "\n".join(lines)
 

@@ -10,14 +10,15 @@ import typer
 from core import datasets
 from core.base.errors import InputError
 from core.cli._given_options import refuse_unused, require_benchmark
-from core.cli._output import count_progress, format_metrics, show_json
-from core.cli.options import Json, Positional, Seed, named
+from core.cli._output import count_progress, format_metrics, print_note, show_json
+from core.cli.options import Json, OldSeed, Positional, Seed, named
 from core.debiasing.blind import blind_baseline, check_blind
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import check_kind, check_log_prob, estimate_prior, null_sample
 from core.debiasing.retrieval import alpha_record, score_table, transferred_alpha_record
 from core.debiasing.study import AlphaStudy
 from core.metrics.groups import metrics_of_shape
+from core.metrics.statistics import Clusters
 from core.scoring.load import lazy_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from core.debiasing.priors import Prior
     from core.debiasing.study import AlphaStudy
+    from core.groups import GroupSet
 
 Benchmark = Annotated[str | None, typer.Option(help="A benchmark by name, such as scenes/word-order.")]
 Model = Annotated[
@@ -99,7 +101,7 @@ def _check_prior(kind: str, wide: bool) -> None:
     if kind == "lm":
         refuse_unused("with the prior lm, which uses no image", "samples")
     elif kind == "test" and wide:
-        refuse_unused("with the prior test, which takes all images of a retrieval set", "samples")
+        refuse_unused("with the prior test, which takes all images of a retrieval set", "samples", "seed")
 
 
 def _head(benchmark: str, split: str, model: str, prior_estimate: Prior) -> dict[str, Any]:
@@ -120,7 +122,9 @@ def _study(benchmark: str, split: str, model: str, how: dict[str, Any]) -> tuple
     prior_estimate = estimate_prior(
         scorer, groups, **how, cache=cache, progress=count_progress("sampling the prior")
     )
-    return AlphaStudy(scores, prior_estimate.values, groups.truth, groups.ids, how["seed"]), prior_estimate
+    return AlphaStudy(
+        scores, prior_estimate.values, groups.truth, groups.ids, how["seed"], Clusters.of_groups(groups)
+    ), prior_estimate
 
 
 def _carried(
@@ -179,17 +183,17 @@ def _spread(e: dict[str, float], digits: int) -> str:
 def _retrieval(
     benchmark: str, split: str, model: str, how: dict[str, Any], items: int | None, tune_on: str | None
 ) -> dict[str, Any]:
-    kind, seed = how["kind"], how["seed"]
+    kind = how["kind"]
     if kind not in ("test", "gaussian"):
         raise InputError(f"On a retrieval set the prior is test or gaussian, not {kind}; choose one of them.")
     check_log_prob(model)
     scores, relevant, prior, line = _with_prior(benchmark, split, model, how, items)
     head = {"benchmark": benchmark, "split": split, "model": model, "prior": {"kind": kind, "line": line}}
-    record = {"images": len(scores), "captions": len(relevant), **alpha_record(scores, relevant, seed, prior)}
+    record = {"images": len(scores), "captions": len(relevant), **alpha_record(scores, relevant, prior)}
     if tune_on is not None:
         other_scores, other_relevant, other_prior, _ = _with_prior(benchmark, tune_on, model, how, items)
         priors = (other_prior, prior)
-        transferred = transferred_alpha_record((other_scores, other_relevant), scores, relevant, seed, priors)
+        transferred = transferred_alpha_record((other_scores, other_relevant), scores, relevant, priors)
         record["tuned_on"] = {**transferred, "split": tune_on}
     return {**head, **record}
 
@@ -226,7 +230,7 @@ def blind(
         str, typer.Option(help="A model that sees no image: builtin/blind-lm, lm:NAME, blind:NAME.", **named)
     ] = "builtin/blind-lm",
     split: Split = "test",
-    seed: Seed = 0,
+    _seed: OldSeed = 0,
     as_json: Json = False,
 ) -> None:
     """How far a model gets on a benchmark without seeing any image."""
@@ -236,10 +240,19 @@ def blind(
     if groups.truth is None:
         raise InputError(f"{benchmark} has no ground truth, so no model can be evaluated on it.")
     scores = score_groups(lazy_scorer(model), groups, ScoreCache(), count_progress("scoring"))
-    check = blind_baseline(scores, groups.truth, seed)
+    check = blind_baseline(scores, groups.truth, _clusters(groups))
     says = check.explain(model, groups.shape)
     head = {"benchmark": benchmark, "split": split, "model": model, "n_groups": len(groups)}
     if as_json:
         show_json({**head, **check.record(), "explanation": says})
         return
     print(f"{says}\n\n{format_metrics(check.record())}")
+
+
+def _clusters(groups: GroupSet) -> Clusters | None:
+    """By image or caption; a blind model needs no images, and where there are none nobody knows what is shared."""
+    try:
+        return Clusters.of_groups(groups)
+    except InputError:
+        print_note("The images are not here: groups that share one count as independent.")
+        return None

@@ -9,7 +9,7 @@ import typer
 
 from core.base.errors import InputError
 from core.cli import options
-from core.cli._evaluation import load_evaluation
+from core.cli._evaluation import cluster_by, load_evaluation
 from core.cli._given_options import refuse_unused
 from core.cli._output import format_metrics, print_note, show_json, writing
 from core.metrics.evaluation import Evaluation
@@ -35,7 +35,8 @@ def compare(
         typer.Option(help="Only groups of this shape, images x captions; of embeddings 2x2 by default."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="CSV for the table.")] = None,
-    seed: options.Seed = 0,
+    cluster: options.Cluster = None,
+    _seed: options.OldSeed = 0,
     as_json: options.Json = False,
 ) -> None:
     """Two models, two files, or a file and a model on the same groups: every metric, and the difference paired."""
@@ -53,10 +54,13 @@ def compare(
     if not models and not any(embedded):
         refuse_unused("with two files of scores", "shape")
     first, second = (
-        _evaluate(side, is_embedded, benchmark, split, shape, seed)
+        _evaluate(side, is_embedded, benchmark, split, shape)
         for side, is_embedded in zip((a, b), embedded, strict=True)
     )
     second = in_order_of(second, first.ids)
+    first.clusters = second.clusters = first.clusters or second.clusters  # a file does not know its images
+    for side in (first, second):
+        cluster_by(side, cluster)
     if out is not None:
         with writing(out):
             comparison_table(first, second, ("A", "B")).to_csv(out, index=False)
@@ -83,13 +87,13 @@ def _is_embeddings(side: str) -> bool:
 
 
 def _evaluate(
-    side: str, is_embedded: bool, benchmark: str | None, split: str, shape: str | None, seed: int
+    side: str, is_embedded: bool, benchmark: str | None, split: str, shape: str | None
 ) -> Evaluation:
     if not _is_file(side):
-        return load_evaluation(None, None, benchmark, full_name(side), split, shape, seed)
+        return load_evaluation(None, None, benchmark, full_name(side), split, shape)
     if is_embedded:
-        return load_evaluation(Path(side), None, None, "", split, shape, seed)
-    return load_evaluation(None, Path(side), None, "", split, None, seed)
+        return load_evaluation(Path(side), None, None, "", split, shape)
+    return load_evaluation(None, Path(side), None, "", split, None)
 
 
 def _record(name_a: str, name_b: str, a: Evaluation, b: Evaluation) -> dict[str, Any]:
@@ -102,7 +106,7 @@ def _record(name_a: str, name_b: str, a: Evaluation, b: Evaluation) -> dict[str,
             name: {
                 "a": a.metrics[name].record(),
                 "b": b.metrics[name].record(),
-                "difference": difference._asdict(),
+                "difference": difference.record(),
             }
             for name, difference in differences(a, b).items()
         },
@@ -110,15 +114,24 @@ def _record(name_a: str, name_b: str, a: Evaluation, b: Evaluation) -> dict[str,
 
 
 def _text(a: Evaluation, b: Evaluation) -> str:
-    """B minus A as aligned text: points with their interval, the groups where either is better, the exact p."""
-    head = (
-        f"{'B minus A':<18}{'points':>8}{'95 % interval':>18}{'A better':>10}{'B better':>10}{'exact p':>9}"
+    """B minus A as aligned text, by cluster too where groups hang together, and what the columns say."""
+    lines = [
+        f"{'B minus A':<18}{'points':>8}{'95 % interval':>18}{'A better':>10}{'B better':>10}{'exact p':>9}{'Holm':>9}"
+        f"{'detectable':>12}"
+    ]
+    for name, found in differences(a, b).items():
+        counts = f"{found.broken:>10}{found.fixed:>10}"
+        lines.append(f"{METRICS[name].label:<18}{found.difference:>+8.2f}{_test(found, counts)}")
+        if found.clustered is not None:
+            lines.append(f"{f'  by {found.clustered.by}':<18}{'':>8}{_test(found.clustered, ' ' * 20)}")
+    several = f"Holm: p corrected for these {len(differences(a, b))} metrics. " if len(lines) > 2 else ""
+    return "\n".join(
+        [*lines, f"{several}Detectable: the smallest difference in points that so many groups show in 80 %."]
     )
-    lines = [head]
-    for name, difference in differences(a, b).items():
-        interval = f"[{difference.low:+.2f}, {difference.high:+.2f}]"
-        lines.append(
-            f"{METRICS[name].label:<18}{difference.difference:>+8.2f}{interval:>18}"
-            f"{difference.broken:>10}{difference.fixed:>10}{difference.p_value:>9.2g}"
-        )
-    return "\n".join(lines)
+
+
+def _test(found: Any, counts: str) -> str:
+    """The interval, the groups where either is better, p values and the detectable difference."""
+    interval = f"[{found.low:+.2f}, {found.high:+.2f}]"
+    least = "none" if found.detectable is None else f"{found.detectable:.2f}"
+    return f"{interval:>18}{counts}{found.p_value:>9.2g}{found.p_holm:>9.2g}{least:>12}"

@@ -12,7 +12,7 @@ import typer
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.cli import options
-from core.cli._evaluation import check_slices, load_evaluation
+from core.cli._evaluation import check_slices, cluster_by, load_evaluation
 from core.cli._given_options import benchmark_argument
 from core.cli._output import format_metrics, print_note, show_json, writing
 from core.datasets.score_files import read_tags
@@ -34,15 +34,17 @@ def evaluate(
         str | None, typer.Option(help="The tag column to slice by (default: every column with few values).")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for groups.csv and metrics.json.")] = None,
-    seed: options.Seed = 0,
+    cluster: options.Cluster = None,
+    _seed: options.OldSeed = 0,
     as_json: options.Json = False,
 ) -> None:
     """Measure scores, embeddings or a model on a benchmark."""
     benchmark = benchmark_argument(name, benchmark)
-    evaluation = load_evaluation(embeddings, scores, benchmark, model, split, shape, seed)
+    evaluation = load_evaluation(embeddings, scores, benchmark, model, split, shape)
     if tags is not None:
         evaluation.tags = _align_tags(read_tags(tags), evaluation.ids)
     check_slices(evaluation, by, tags)
+    cluster_by(evaluation, cluster)
     record = evaluation.record(by)
     if out is not None:
         with writing(out):

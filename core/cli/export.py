@@ -49,9 +49,9 @@ class _ScoreSource:
     split: options.Split = "test"
     shape: options.Shape = None
 
-    def evaluation(self, seed: int = 0) -> Evaluation:
-        """Scores with truth and metrics; `seed` is that of the intervals."""
-        return load_evaluation(**asdict(self), seed=seed)
+    def evaluation(self) -> Evaluation:
+        """Scores with truth and metrics."""
+        return load_evaluation(**asdict(self))
 
 
 def _with_source_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -132,10 +132,10 @@ def _metrics(
     by: Annotated[
         options.Text, typer.Option(help="Tag column to slice by (default: all with few values).")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the intervals.")] = 0,
+    _seed: options.OldSeed = 0,
 ) -> None:
     """Every metric with its 95 % interval, chance level and ties, for all groups and by tag."""
-    evaluation = source.evaluation(seed)
+    evaluation = source.evaluation()
     check_slices(evaluation, by)
     write_table(out, metrics_frame(evaluation, by))
     print_note(f"wrote {out}")

@@ -29,6 +29,15 @@ named: dict[str, Any] = {"callback": _full_names}
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        help="Tag whose groups hang together; intervals by it stand beside the plain ones (default: shared images, "
+        "else captions)."
+    ),
+]
+# Of commands whose intervals were resampled once and are exact now: what scripts give is still taken.
+OldSeed = Annotated[int, typer.Option("--seed", hidden=True, help="Nothing here is random.", min=0)]
 RunId = Annotated[str, typer.Argument(help="Run id.")]
 
 # What is measured or adapted. The same benchmark, named first and without a flag: `crossmatch ttm winoground`.

@@ -21,13 +21,13 @@ def recall(
     model: options.Model = "builtin/clip",
     split: options.Split = "test",
     items: options.Images = None,
-    seed: options.Seed = 0,
+    _seed: options.OldSeed = 0,
     as_json: options.Json = False,
 ) -> None:
     """R@1, R@5 and R@10 both ways, with any number of captions per image; accuracy where captions name classes."""
     benchmark = require_benchmark(name, benchmark)
     record: dict[str, Any] = {"benchmark": benchmark, "split": split, "model": model}
-    record |= retrieval_record(benchmark, split, model, items, seed, ScoreCache(), count_progress("scoring"))
+    record |= retrieval_record(benchmark, split, model, items, ScoreCache(), count_progress("scoring"))
     if as_json:
         show_json(record)
         return

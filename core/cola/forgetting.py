@@ -16,6 +16,7 @@ from core.base import files
 from core.base.errors import InputError
 from core.cola.run import base_source
 from core.metrics import groups as metrics
+from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import TEXT_SCORE
 from core.runs.store import RunStore
@@ -104,7 +105,7 @@ def cost_table(
     model : `run/ID` or a folder. base : by the names of `load_scorer`; None: what the model's folder names. sets : None
     takes all that are at hand but the one it was adapted on. groups : only the first so many of each set.
     say : told which set is measured. progress : the share done, in [0, 1].
-    difference : after minus before in percentage points with its paired bootstrap interval, groups fixed and broken,
+    difference : after minus before in percentage points with its paired interval, groups fixed and broken,
     exact McNemar p. Raises InputError where the base is unknown.
     """
     import pandas as pd
@@ -182,7 +183,7 @@ def _compared(
     # With one image they all ask the same: its own caption first ([TTM] B.2).
     for metric in (TEXT_SCORE,) if m == 1 else (*metrics.headline_metrics(first.outcomes), TEXT_SCORE):
         was, now = first.metrics[metric], second.metrics[metric]
-        paired = metrics.compare(first.outcomes[metric].value, second.outcomes[metric].value)
+        paired = statistics.compare(first.outcomes[metric].value, second.outcomes[metric].value)
         rows.append(
             {
                 "metric": metric,

@@ -20,6 +20,7 @@ from core.base.errors import InputError
 from core.base.settings import one_of
 from core.cola.tasks import BENCHMARKS, BUILTIN, AdaptationTask
 from core.metrics import groups as metrics
+from core.metrics import statistics
 from core.metrics.groups import IMAGE_SCORE, TEXT_SCORE
 from core.metrics.retrieval import COLA_MAP, RetrievalEvaluation
 from core.runs.checkpoints import load_moments, save_moments
@@ -254,8 +255,11 @@ def _measure(scorer: Any, task: AdaptationTask) -> tuple[dict[str, Any], dict[st
             continue
         outcome = metrics.outcomes(score_groups(scorer, groups), groups.truth, [metric])[metric]
         m, k = groups.shape
-        estimate = metrics.estimate(
-            outcome.value, 100 * metrics.chance(metric, m, k), int(outcome.tied.sum())
+        estimate = statistics.estimate(
+            outcome.value,
+            100 * metrics.chance(metric, m, k),
+            int(outcome.tied.sum()),
+            metrics.METRICS[metric].parts(m),
         )
         rounded = {key: round(getattr(estimate, key), 4) for key in ("value", "low", "high", "chance")}
         record[name] = {**rounded, "ties": estimate.ties, "groups": len(groups)}

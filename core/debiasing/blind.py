@@ -13,21 +13,25 @@ import numpy as np
 
 from core.base.errors import InputError
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import INDIVIDUAL_MATCH, Estimate
+from core.metrics.groups import INDIVIDUAL_MATCH
+from core.metrics.statistics import Clusters, Estimate, estimate
 from core.scorers.score_kinds import KINDS
 from core.scoring.load import scorer_kind
 
-# A blind model that gets so much of the way from chance to everything has solved a benchmark.
-_SOLVED_SHARE = 0.8
+# How much of the way from chance to its ceiling a blind model must get to have solved a benchmark, and may get at most
+# to have got nowhere. Verdicts hold for the whole 95 % interval, so that each is wrong in at most 5 % of sets.
+_SOLVED_SHARE, _NOWHERE_SHARE = 0.8, 0.2
 METRIC = INDIVIDUAL_MATCH  # on 1xk it is TextScore; on every other shape the one that counts single images
 
 VERDICTS = {
     "design": "By design it cannot be solved without the image.",
     "solved": "It can be solved without the image.",
     "partly": "Part of it can be solved without the image.",
-    "no": "No sign that it can be solved without the image.",
+    "no": "This model gets next to nowhere without the image.",
     "against": "This model does not solve it without the image: it finds the false captions likelier than the true "
     "ones.",
+    "unclear": "These groups cannot tell whether it can be solved without the image.",
+    "tied": "This model prefers no caption at all, so that the check says nothing.",
 }
 
 
@@ -35,13 +39,15 @@ class _BlindCheck(NamedTuple):
     """A blind model's result on a set.
 
     verdict : a key of `VERDICTS`. metrics : every metric. found : share of single images whose caption it finds.
-    way : how much of the way from chance to 100 % that is, with its interval; negative below chance.
+    way : how much of the way from chance to `ceiling` that is, with its interval; negative below chance.
+    ceiling : the most that a model can find blind, percent: it gives all m images of a group the same caption.
     """
 
     verdict: str
     metrics: dict[str, Estimate]
     found: Estimate
     way: tuple[float, float, float]
+    ceiling: float
 
     def record(self) -> dict[str, Any]:
         """JSON-safe."""
@@ -50,37 +56,42 @@ class _BlindCheck(NamedTuple):
             "verdict": self.verdict,
             "says": VERDICTS[self.verdict],
             "way_from_chance": way,
+            "ceiling": round(self.ceiling, 4),
             "metrics": {name: e.record() for name, e in self.metrics.items()},
         }
 
     def explain(self, model: str, shape: tuple[int, int]) -> str:
         """The verdict in plain language, with interval and chance level."""
-        e = self.found
-        numbers = f"{e.value:.1f} % of the captions (95 % interval {e.low:.1f}–{e.high:.1f}, chance {e.chance:.1f} %)"
-        if self.verdict == "design":
-            m, k = shape
-            return (
-                f"{VERDICTS['design']} Each of a group's {k} captions is true of one of its {m} images, and a "
-                "blind model scores all images alike: every comparison between images is a tie, and a tie is wrong."
-            )
+        e, (m, k) = self.found, shape
+        most = f", at most {self.ceiling:.1f} %: one of a group's {m} images" if 1 < m < k else ""
+        numbers = f"{e.value:.1f} % of the captions ({e.interval}, chance {e.chance:.1f} %{most})"
         what = {
+            "design": f"Each of a group's {k} captions is true of one of its {m} images, and a blind model scores all "
+            "images alike: every comparison between images is a tie, and a tie is wrong.",
             "solved": f"{model} finds {numbers} from the words alone. A high score here is no evidence that a model "
             f"uses the image.",
             "partly": f"{model} finds {numbers} from the words alone. Compare the scores of image-text models with "
             "that.",
-            "no": f"{model} finds {numbers} from the words alone, which is no better than guessing.",
+            "no": f"{model} finds {numbers} from the words alone, hardly more than by guessing.",
             "against": f"{model} finds {numbers} from the words alone, fewer than by guessing: its language prior "
             f"misleads it here.",
+            "unclear": f"{model} finds {numbers} from the words alone. The interval holds the chance level and much "
+            "better results as well: measure more groups.",
+            "tied": f"{model} gives all {k} captions of every group the same score, and a tie is wrong: choose another "
+            "text-only model.",
         }[self.verdict]
         return f"{VERDICTS[self.verdict]} {what}"
 
 
-def blind_baseline(scores: np.ndarray, truth: np.ndarray, seed: int = 0) -> _BlindCheck:
+def blind_baseline(scores: np.ndarray, truth: np.ndarray, clusters: Clusters | None = None) -> _BlindCheck:
     """What a blind model's scores make of a set.
 
     scores : float (n, m, k), equal for all images of a group, as of any model that sees none. truth : int (n, m).
-    The verdict compares the 95 % interval of IndividualMatch with its chance level 1/k. On square groups every caption
-    is true of one image, so that a blind model finds exactly one caption of k whatever it prefers.
+    clusters : groups that hang together; the verdict then takes their interval.
+    The verdict compares the 95 % interval of IndividualMatch with its chance level 1/k and its ceiling 1/m: the caption
+    preferred in a group belongs to one of its images at most. Ties count as wrong where the verdict is that a model
+    does well, and as right where it is that it does badly. On square groups every caption is true of one image, so that
+    a blind model finds exactly one caption of k whatever it prefers.
     Raises InputError for scores that differ between the images of a group.
     """
     array = np.asarray(scores)
@@ -88,10 +99,31 @@ def blind_baseline(scores: np.ndarray, truth: np.ndarray, seed: int = 0) -> _Bli
         raise InputError(
             "The scores differ between images of one group, so this model uses the image; choose a text-only one."
         )
-    evaluation = Evaluation.of(array, truth, seed=seed)
-    found = evaluation.metrics
-    single, (m, k) = found[METRIC], evaluation.shape
-    return _BlindCheck(_verdict(single, m == k), found, single, _share_above_chance(single))
+    evaluation = Evaluation.of(array, truth, clusters=clusters)
+    m, k = evaluation.shape
+    found, preferred = evaluation.metrics, array[:, 0] == array[:, 0].max(axis=1, keepdims=True)
+    if m == k:
+        return _BlindCheck("design", found, found[METRIC], (0.0, 0.0, 0.0), 100 / m)
+    # A group is right or wrong: it finds one of its m captions or none, which makes the interval exact.
+    won = np.take_along_axis(preferred, evaluation.truth, axis=1).any(axis=1)
+    right, loose = (
+        estimate(hits, 100 * m / k, int((won & (preferred.sum(axis=1) > 1)).sum()), 1, clusters)
+        for hits in (won & (preferred.sum(axis=1) == 1), won)
+    )
+    single = _per_image(right, m)
+    low, high = right.bounds[0], loose.bounds[1]
+    way = tuple((x - right.chance) / (100 - right.chance) for x in (right.value, low, high))
+    verdict = "tied" if preferred.all() else _verdict(*way[1:])
+    return _BlindCheck(verdict, found | {METRIC: single}, single, way, 100 / m)
+
+
+def _per_image(found: Estimate, m: int) -> Estimate:
+    """Of the m images of a group a blind model finds the caption of one at most."""
+    clustered = found.clustered
+    if clustered is not None:
+        clustered = clustered._replace(low=clustered.low / m, high=clustered.high / m)
+    scaled = (getattr(found, name) / m for name in ("value", "low", "high", "chance"))
+    return Estimate(*scaled, found.ties, clustered)
 
 
 def check_blind(name: str) -> None:
@@ -104,18 +136,12 @@ def check_blind(name: str) -> None:
         )
 
 
-def _share_above_chance(found: Estimate) -> tuple[float, float, float]:
-    low, middle, high = (
-        (x - found.chance) / (100 - found.chance) for x in (found.low, found.value, found.high)
-    )
-    return middle, low, high
-
-
-def _verdict(found: Estimate, square: bool) -> str:
-    if square:
-        return "design"
-    if found.high < found.chance:
+def _verdict(low: float, high: float) -> str:
+    """From the way that a blind model gets, with its interval."""
+    if low >= _SOLVED_SHARE:
+        return "solved"
+    if low > 0:
+        return "partly"
+    if high < 0:
         return "against"
-    if found.low <= found.chance:
-        return "no"
-    return "solved" if _share_above_chance(found)[0] >= _SOLVED_SHARE else "partly"
+    return "no" if high <= _NOWHERE_SHARE else "unclear"

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import scipy
 from array_api_compat import array_namespace
 
 from core.base.arrays import Array, as_float64, like, to_numpy
@@ -22,6 +21,7 @@ from core.debiasing.debias import check_prior, debias_matrix
 from core.groups import check_truth
 from core.matching.groups import check_scores
 from core.metrics.alpha_intervals import AlphaInputs, AlphaIntervals
+from core.metrics.statistics import Estimate
 from core.metrics.table import metric_entry
 
 
@@ -33,6 +33,7 @@ class AlphaCurve(NamedTuple):
     at : float64 (e,), percent, exactly on the edges. A crossing point is a tie, and a tie counts as wrong.
     ties : int64 (e,), units (groups; for IndividualMatch images) that miss on the edge only by a tie.
     squares : float64 (e - 1,), mean square of the groups' outcomes in [0, 1]: what the interval is made of.
+    parts : of how many yes-or-no answers a group's outcome is the mean (IndividualMatch: m).
     """
 
     edges: Array
@@ -40,6 +41,7 @@ class AlphaCurve(NamedTuple):
     at: Array
     ties: Array
     squares: Array
+    parts: int = 1
 
     def value(self, alpha: float | Array) -> Array:
         """The metric in percent at any alphas in [0, 1]."""
@@ -50,20 +52,13 @@ class AlphaCurve(NamedTuple):
         right = xp.searchsorted(self.edges, wanted, side="left")
         return xp.where(self.edges[right] == wanted, self.at[right], self.values[xp.clip(right - 1, 0)])
 
-    def interval(self, n: int, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Percentile bootstrap interval over n groups on every piece of the curve, percent, two arrays (e - 1,).
-
-        No resampling: for outcomes of 0 and 1 the bootstrap's mean is binomial, so its quantiles are exact. For
-        IndividualMatch, whose outcomes lie between, the normal quantiles of the same bootstrap, cut at 0 and 100.
-        """
-        share, squares, tail = to_numpy(self.values) / 100, to_numpy(self.squares), (1 - level) / 2
-        if np.allclose(squares, share, rtol=1e-9, atol=0):  # outcomes of 0 and 1 are their own squares
-            # Few shares occur many times over.
-            shares, where = np.unique(np.round(share * n) / n, return_inverse=True)
-            low, high = (100 * scipy.stats.binom.ppf(q, n, shares)[where] / n for q in (tail, 1 - tail))
-            return low, high
-        reach = scipy.stats.norm.ppf(1 - tail) * np.sqrt(np.maximum(squares - share**2, 0) / n)
-        return 100 * np.clip(share - reach, 0, 1), 100 * np.clip(share + reach, 0, 1)
+    def interval(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """95 % interval over n groups on every piece of the curve, percent, two arrays (e - 1,)."""
+        moments = np.stack([to_numpy(self.values) / 100, to_numpy(self.squares)])
+        # Few values occur many times over.
+        distinct, where = np.unique(moments.round(12), axis=1, return_inverse=True)
+        low, high = Estimate.interval_of_moments(*distinct, n, self.parts)
+        return 100 * low[where], 100 * high[where]
 
     def best(self) -> BestAlpha:
         """The highest value with every interval that reaches it; a point alone never beats its neighbours."""
@@ -144,7 +139,7 @@ def _curve(s: AlphaIntervals) -> AlphaCurve:
     ties = _covered(edges, *loose, "closed") - at
     between, at = as_float64(between), as_float64(at)
     squares = between / n if u == 1 else _second_moment(edges, s)
-    return AlphaCurve(edges, 100 * between / (n * u), 100 * at / (n * u), ties, squares)
+    return AlphaCurve(edges, 100 * between / (n * u), 100 * at / (n * u), ties, squares, u)
 
 
 def _covered(edges: Array, low: Array, high: Array, where: str) -> Array:

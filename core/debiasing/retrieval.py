@@ -18,8 +18,8 @@ from core.datasets.sets import RetrievalSet
 from core.debiasing.curves import recall_curve
 from core.debiasing.debias import debias_matrix, prior_from_samples
 from core.matching.global_match import AllPairs
-from core.metrics.groups import compare
 from core.metrics.recall import recall
+from core.metrics.statistics import compare
 from core.scoring.load import lazy_scorer
 from core.scoring.scores import ScoreCache, score_matrix
 
@@ -56,7 +56,6 @@ def retrieval_record(
     split: str,
     model: str,
     items: int | None = None,
-    seed: int = 0,
     cache: ScoreCache | None = None,
     progress: _Progress | None = None,
 ) -> dict[str, Any]:
@@ -68,10 +67,10 @@ def retrieval_record(
     images, captions = len(found.images), len(found.queries)
     if images * captions > MAX_TABLE_SCORES and hasattr(scorer, "rows"):
         rows = scorer.rows(found.images, found.queries)
-        measured = recall(AllPairs(rows, images, captions), (found.links[:, 0], found.links[:, 1]), seed=seed)
+        measured = recall(AllPairs(rows, images, captions), (found.links[:, 0], found.links[:, 1]))
     else:
         scores, relevant, _ = _table(found, model, cache, progress)
-        measured = recall(scores, relevant, seed=seed)
+        measured = recall(scores, relevant)
     return {"images": images, "captions": captions, **measured.record()}
 
 
@@ -99,7 +98,7 @@ def _table(
     return _ScoreTable(scores, found.relevant, captions)
 
 
-def alpha_record(scores: Array, relevant: Array, seed: int = 0, prior: Array | None = None) -> dict[str, Any]:
+def alpha_record(scores: Array, relevant: Array, prior: Array | None = None) -> dict[str, Any]:
     """Recall both ways at alpha 0, at 1 and at the best alpha for R@1 from image to text; JSON-safe.
 
     prior : float (M,), log P_train(t); by default the mean over the set's own images, which costs nothing ([VGPT]
@@ -110,7 +109,7 @@ def alpha_record(scores: Array, relevant: Array, seed: int = 0, prior: Array | N
     curve = recall_curve(scores, prior, relevant)
     best, (low, high) = float(curve.alphas[curve.best]), curve.interval()
     ends = {"alpha_0": 0.0, "alpha_1": 1.0, "best": best}
-    record = {name: _metrics_at(scores, prior, relevant, a, seed) for name, a in ends.items()}
+    record = {name: _metrics_at(scores, prior, relevant, a) for name, a in ends.items()}
     record["best"] |= {"label": "tuned on test", "alpha_low": low, "alpha_high": high}
     return record
 
@@ -119,7 +118,6 @@ def transferred_alpha_record(
     chosen_on: tuple[Array, Array],
     scores: Array,
     relevant: Array,
-    seed: int = 0,
     priors: tuple[Array, Array] | None = None,
 ) -> dict[str, Any]:
     """The best alpha of other images and captions (scores, relevant), measured on these; JSON-safe.
@@ -130,12 +128,12 @@ def transferred_alpha_record(
     other_prior, prior = priors or (prior_from_samples(chosen_on[0]), prior_from_samples(scores))
     other = recall_curve(chosen_on[0], other_prior, chosen_on[1])
     curve = recall_curve(scores, prior, relevant)
-    gain = compare(curve.hits[0], curve.hits[other.best], seed)
-    found = _metrics_at(scores, prior, relevant, float(other.alphas[other.best]), seed)
-    return {**found, "gain": gain._asdict()}
+    gain = compare(curve.hits[0], curve.hits[other.best])
+    found = _metrics_at(scores, prior, relevant, float(other.alphas[other.best]))
+    return {**found, "gain": gain.record()}
 
 
-def _metrics_at(scores: Array, prior: Array, relevant: Array, alpha: float, seed: int) -> dict[str, Any]:
+def _metrics_at(scores: Array, prior: Array, relevant: Array, alpha: float) -> dict[str, Any]:
     """Every metric at one alpha."""
-    found = recall(debias_matrix(scores, prior, alpha), relevant, seed=seed).metrics
+    found = recall(debias_matrix(scores, prior, alpha), relevant).metrics
     return {"alpha": alpha, "metrics": {name: e.record() for name, e in found.items()}}

@@ -23,14 +23,16 @@ from core.debiasing.curves import AlphaCurve, BestAlpha, ValidatedAlpha
 from core.debiasing.debias import check_prior, debias, group_prior, prior_from_samples
 from core.groups import check_truth
 from core.matching.groups import MAX_ENUMERATED, check_scores
-from core.metrics import groups as metrics
+from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import METRICS, TEXT_SCORE, Estimate
+from core.metrics.groups import METRICS, TEXT_SCORE
+from core.metrics.statistics import Clusters, Estimate
 
 _REPEATS, _STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
 _EVALUATIONS = (
     16  # of one study that stay in memory: at 0, at 1, at the best alphas, and at those last looked at
 )
+_AS_LIKELY = 60.0  # percent of pairs: up to there true and false captions count as equally likely texts
 TUNED_ON_TEST = "tuned on test"  # said beside every optimum that was found on the groups it is reported on
 
 
@@ -39,21 +41,24 @@ class _CaptionLikelihoods(NamedTuple):
 
     true, false : float64, one per caption of a group. likelier : percent of (true, false) pairs within a group where
     the true one is likelier as text, ties half; None where a group has no false caption, as in square groups.
+    tied : the prior prefers no caption of any group.
     """
 
     true: np.ndarray
     false: np.ndarray
     likelier: Estimate | None
+    tied: bool = False
 
     @property
-    def scenario(self) -> int:
-        """1: false captions are less likely as text, which a prior can use; 0: there are none.
-
-        2: the interval of `likelier` reaches 50 or lies below: as likely, likelier, or these groups cannot tell.
+    def scenario(self) -> int | None:
+        """1: false captions are less likely as text, which a prior can use; 2: about as likely, or likelier; 0: there
+        are none; None: these groups cannot tell. 1 and 2 hold for the whole interval of `likelier`, by cluster where
+        there are clusters.
         """
         if self.likelier is None:
             return 0
-        return 1 if self.likelier.low > 50 else 2
+        low, high = self.likelier.bounds
+        return 1 if low > 50 else 2 if high < _AS_LIKELY else None
 
 
 class _ChangedGroups(NamedTuple):
@@ -90,6 +95,7 @@ class AlphaStudy:
     truth: np.ndarray
     ids: Sequence[str]
     seed: int = 0
+    clusters: Clusters | None = None  # groups that hang together
 
     def __post_init__(self) -> None:
         self.scores = to_numpy(as_float64(check_scores(self.scores, list(self.ids))))
@@ -111,7 +117,7 @@ class AlphaStudy:
 
     def _evaluation(self, alpha: float) -> Evaluation:
         found = debias(self.scores, self.prior, alpha)
-        return Evaluation.of(found, self.truth, list(self.ids), seed=self.seed)
+        return Evaluation.of(found, self.truth, list(self.ids), seed=self.seed, clusters=self.clusters)
 
     def curve(self, metric: str) -> AlphaCurve:
         """The exact curve of a metric, computed once."""
@@ -153,7 +159,10 @@ class AlphaStudy:
         share = (ahead + level / 2).mean(axis=(1, 2))
         ties = int(level.any(axis=(1, 2)).sum())
         return _CaptionLikelihoods(
-            self.prior[belongs], self.prior[~belongs], metrics.estimate(share, 50.0, ties, self.seed)
+            self.prior[belongs],
+            self.prior[~belongs],
+            statistics.estimate(share, 50.0, ties, 2 * m * (k - m), self.clusters),
+            tied=not np.ptp(self.prior, axis=1).any(),
         )
 
     def record(self) -> dict[str, Any]:
@@ -220,8 +229,8 @@ class AlphaStudy:
         """
         alpha = self.best(metric).alpha
         before, after = other.evaluation(0.0).outcomes[metric], other.evaluation(alpha)
-        gain = metrics.compare(before.value, after.outcomes[metric].value, other.seed)
-        return {"alpha": round(alpha, 4), **after.metrics[metric].record(), "gain": gain._asdict()}
+        gain = statistics.compare(before.value, after.outcomes[metric].value, other.clusters)
+        return {"alpha": round(alpha, 4), **after.metrics[metric].record(), "gain": gain.record()}
 
     def stability(
         self,

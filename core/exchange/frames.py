@@ -40,7 +40,8 @@ def matchings_frame(evaluation: Evaluation) -> pd.DataFrame:
 def metrics_frame(evaluation: Evaluation, by: str | None = None) -> pd.DataFrame:
     """One row per metric, for all groups and for each slice: value, 95 % interval, chance in percent, tied groups.
 
-    by : the tag column to slice by; None takes every column with few values.
+    by : the tag column to slice by; None takes every column with few values. Where groups hang together there are also
+    `clustered_by`, `clustered_clusters`, `clustered_low` and `clustered_high`.
     """
     rows = [_row("", "", evaluation, name) for name in evaluation.metrics]
     for column, parts in evaluation.slices(by).items():
@@ -52,7 +53,10 @@ def _row(tag: str, value: str, part: Evaluation, name: str) -> dict[str, Any]:
     found = part.metrics[name]
     m, k = part.shape
     head = {"tag": tag, "tag_value": value, "n_groups": len(part.scores), "shape": f"{m}x{k}", "metric": name}
-    return {**head, **{field: getattr(found, field) for field in _FIELDS}}
+    row = {**head, **{field: getattr(found, field) for field in _FIELDS}}
+    if found.clustered is None:
+        return row
+    return row | {f"clustered_{field}": value for field, value in found.clustered._asdict().items()}
 
 
 def curves_frame(steps: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

@@ -29,9 +29,9 @@ from core.metrics.groups import (
     IMAGE_SCORE,
     METRICS,
     TEXT_SCORE,
-    Estimate,
     yes_or_no,
 )
+from core.metrics.statistics import Estimate
 
 _PAPERS = {"ttm": "TTM", "vgpt": "VGPT", "cola": "Cola"}
 
@@ -146,7 +146,7 @@ def _note(result: Result) -> str:
     parts = [_interval(name, result.metrics[name]) for name in yes_or_no(result.metrics)]
     more = f"; TTM over {result.adapted.seeds} seeds" if result.adapted else ""
     head = f"{result.model} on {result.title}, {result.n_groups} groups of {m}×{k}"
-    return f"{head}, 95 % bootstrap intervals: {', '.join(parts)}{more}."
+    return f"{head}, 95 % intervals: {', '.join(parts)}{more}."
 
 
 # --- the papers' own numbers

@@ -28,7 +28,8 @@ from core.figures.text import label_and_meaning
 from core.groups import GroupSet, ImageRef
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation, tags_frame
-from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, Estimate, description_of, headline_metrics
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, description_of, headline_metrics
+from core.metrics.statistics import Clusters, Estimate
 from core.scoring.load import load_scorer, scorer_key
 from core.scoring.scores import ScoreCache, score_groups
 
@@ -67,7 +68,9 @@ def evaluate_all(
                 tell = None if progress is None else lambda d, t, w=what: progress(w, d / t)
                 scores = score_groups(_Lazy(model, device), part, ScoreCache(), tell)
                 tags = tags_frame([g.tags for g in part])
-                found = Evaluation.of(scores, part.truth, part.ids, tags=tags)
+                found = Evaluation.of(
+                    scores, part.truth, part.ids, tags=tags, clusters=Clusters.of_groups(part)
+                )
                 sections.append(ReportSection(model, part, found, name, split))
     return sections
 
@@ -315,7 +318,7 @@ def _source(groups: GroupSet) -> str:
 
 
 def _how_to_read() -> str:
-    return """<section><h2>How to read this</h2><p>Percentages over groups, each with its 95 % bootstrap interval and
+    return """<section><h2>How to read this</h2><p>Percentages over groups, each with its 95 % interval and
 the level that random scores reach (dashed mark). A tie counts as wrong and is counted. GroupMatch asks for less than
 GroupScore, and its chance level is higher: of two images and two captions 50 % against 17 %.</p></section>"""
 

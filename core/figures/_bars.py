@@ -11,7 +11,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.figures._style import MARK_COLOUR, OUTCOME_COLOURS, SERIES, hatched, layout
-from core.metrics.groups import GLOBAL, METRICS, Estimate, description_of
+from core.metrics.groups import GLOBAL, METRICS, description_of
+from core.metrics.statistics import Estimate
 
 _LABEL_GAP = 1.5  # percent between a bar's interval or chance level and its number
 
@@ -33,7 +34,7 @@ def bars_data(rows: Mapping[str, Mapping[str, Estimate]], metrics: Sequence[str]
     known = {**METRICS, **GLOBAL}
     metrics = sorted(dict.fromkeys(metrics), key=list(known).index)
     # (metrics, rows, 5); ties that nobody counted are NaN
-    table = np.array([[rows[row][name] for row in rows] for name in metrics], dtype=np.float64)
+    table = np.array([[rows[row][name][:5] for row in rows] for name in metrics], dtype=np.float64)
     return BarsData(list(rows), list(metrics), *np.moveaxis(table, -1, 0))
 
 

@@ -18,7 +18,7 @@ from core.figures._style import (
     layout,
     line,
 )
-from core.metrics.groups import Estimate
+from core.metrics.statistics import Estimate
 
 
 class _DrawsData(NamedTuple):
@@ -33,7 +33,7 @@ class _DrawsData(NamedTuple):
 
 def draws_data(draws: Sequence[Estimate]) -> _DrawsData:
     """draws : the same metric on random scores, drawn several times."""
-    value, low, high, chance, _ = np.array([tuple(draw) for draw in draws], dtype=np.float64).T
+    value, low, high, chance, _ = np.array([draw[:5] for draw in draws], dtype=np.float64).T
     return _DrawsData(value, low, high, (low <= chance) & (chance <= high), float(chance[0]))
 
 

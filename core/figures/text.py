@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from core.metrics.groups import Estimate, description_of
+from core.metrics.groups import description_of
+from core.metrics.statistics import Estimate
 
 
 def label_and_meaning(metric: str) -> tuple[str, str]:
@@ -20,14 +21,4 @@ def escape_markdown(text: str) -> str:
 
 def metric_line(estimate: Estimate) -> str:
     """An accuracy as it is always shown: with its interval, its chance level and its ties."""
-    return (
-        f"{estimate.value:.1f} % (95 % interval {estimate.low:.1f}–{estimate.high:.1f}), "
-        f"chance {estimate.chance:.1f} %, {tie_text(estimate)}"
-    )
-
-
-def tie_text(estimate: Estimate) -> str:
-    """`3 tied`, `no ties`, or that nobody counted them."""
-    if estimate.ties is None:
-        return "ties not counted"
-    return f"{estimate.ties} tied" if estimate.ties else "no ties"
+    return f"{estimate.value:.1f} % ({estimate.interval}), chance {estimate.chance:.1f} %, {estimate.tied}"

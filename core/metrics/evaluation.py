@@ -17,8 +17,9 @@ from core.groups import check_truth
 from core.matching.global_match import AllPairs, match_global
 from core.matching.groups import Matches, check_form, check_scores
 from core.metrics import groups as metrics
-from core.metrics.groups import Estimate
+from core.metrics import statistics
 from core.metrics.recall import Ranks, rank_both_ways
+from core.metrics.statistics import Clusters, Estimate
 from core.metrics.table import GroupData
 
 # A tag column with more values than this names groups rather than slicing them.
@@ -28,7 +29,7 @@ MAX_SLICES = 30
 @dataclass
 class Evaluation:
     """Scores (n, m, k) with the truth (n, m) they are measured against, ids, tags and, where they exist, the
-    scores of all n*m images with all n*k captions."""
+    scores of all n*m images with all n*k captions; `clusters` where groups share something."""
 
     scores: np.ndarray
     truth: np.ndarray
@@ -36,7 +37,8 @@ class Evaluation:
     tags: pd.DataFrame | None = None  # one row per group
     truth_given: bool = True
     global_scores: Array | AllPairs | None = None
-    seed: int = 0
+    seed: int = 0  # of the order in which the global matching sees tied columns
+    clusters: Clusters | None = None  # groups that hang together; None where each is its own
 
     def __post_init__(self) -> None:
         self.scores = to_numpy(check_scores(self.scores, list(self.ids)))
@@ -78,7 +80,13 @@ class Evaluation:
         """Every metric with interval, chance level and ties; the global ones where global scores exist."""
         m, k = self.shape
         found = {
-            name: metrics.estimate(o.value, 100 * metrics.chance(name, m, k), int(o.tied.sum()), self.seed)
+            name: statistics.estimate(
+                o.value,
+                100 * metrics.chance(name, m, k),
+                int(o.tied.sum()),
+                metrics.METRICS[name].parts(m),
+                self.clusters,
+            )
             for name, o in self.outcomes.items()
         }
         return found if self._pairs is None else {**found, **self._global_metrics(self._pairs)}
@@ -103,7 +111,7 @@ class Evaluation:
         own = (self.truth + k * np.arange(n)[:, None]).ravel()  # the column of each image's caption
         found = {}
         if metrics.GLOBAL_MATCH not in self.left_out:
-            found[metrics.GLOBAL_MATCH] = metrics.global_match(pairs, own, m, self.seed)
+            found[metrics.GLOBAL_MATCH] = metrics.global_match(pairs, own, m, self.seed, self.clusters)
         if metrics.IMAGE_TO_TEXT not in self.left_out:
             to_text, to_image = rank_both_ways(pairs, (own, np.arange(n * m)))
             order = np.argsort(
@@ -116,7 +124,8 @@ class Evaluation:
     def _recall(self, found: Any, chance: float) -> Estimate:
         n, m, _ = self.scores.shape
         per_group = (found.rank == 1).reshape(n, m).mean(axis=1)
-        return metrics.estimate(per_group, chance, int(found.tied.reshape(n, m).any(axis=1).sum()), self.seed)
+        tied = int(found.tied.reshape(n, m).any(axis=1).sum())
+        return statistics.estimate(per_group, chance, tied, m, self.clusters)
 
     def group(self, index: int) -> GroupData:
         """One group as it is drawn, with each metric's verdict."""
@@ -144,7 +153,10 @@ class Evaluation:
         """The same evaluation on some of the groups (bool (n,)); group metrics only."""
         ids = [name for name, keep in zip(self.ids, mask, strict=True) if keep]
         tags = None if self.tags is None else self.tags[mask].reset_index(drop=True)
-        return Evaluation(self.scores[mask], self.truth[mask], ids, tags, self.truth_given, None, self.seed)
+        clusters = None if self.clusters is None else self.clusters.select(mask)
+        return Evaluation(
+            self.scores[mask], self.truth[mask], ids, tags, self.truth_given, None, self.seed, clusters
+        )
 
     def slices(self, column: str | None = None) -> dict[str, dict[str, Evaluation]]:
         """One evaluation per value of a tag column (all columns with 2 to MAX_SLICES values if none is named)."""

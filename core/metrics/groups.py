@@ -6,10 +6,9 @@ Every "correct" test is strict: a tie counts as wrong, and is counted. What each
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import scipy
 from array_api_compat import array_namespace, device
 
 from core.base.arrays import Array, like, to_numpy
@@ -19,6 +18,7 @@ from core.matching.blocks import map_blocks
 from core.matching.comparisons import View, labels_of
 from core.matching.global_match import AllPairs, match_global
 from core.matching.groups import Matches, check_form, match_block
+from core.metrics.statistics import Clusters, Estimate, estimate
 from core.metrics.table import (
     GLOBAL,
     GLOBAL_MATCH,
@@ -38,8 +38,6 @@ from core.metrics.table import (
     yes_or_no,
 )
 
-_RESAMPLES = 10_000
-
 
 class Outcome(NamedTuple):
     """A metric's outcome per group, and bool (n,) where only a tie made it less.
@@ -56,23 +54,6 @@ class Outcome(NamedTuple):
         if self.value[index] == 1:
             return "right"
         return "tie" if self.tied[index] else "wrong"
-
-
-class Estimate(NamedTuple):
-    """A mean over groups in percent, its 95 % interval, its chance level in percent and its count of tied groups.
-
-    ties : None where nobody counted them, which is another thing than none.
-    """
-
-    value: float
-    low: float
-    high: float
-    chance: float
-    ties: int | None
-
-    def record(self) -> dict[str, Any]:
-        """JSON-safe: value, low, high and chance to 4 decimals, and ties."""
-        return {name: round(getattr(self, name), 4) for name in self._fields[:4]} | {"ties": self.ties}
 
 
 def chance(name: str, m: int, k: int) -> float:
@@ -137,9 +118,7 @@ def match_and_evaluate(
     return matches, {name: room[rule] for name, rule in rules.items()}
 
 
-def evaluate(
-    scores: Array, truth: Array, names: Sequence[str] | None = None, seed: int = 0
-) -> dict[str, Estimate]:
+def evaluate(scores: Array, truth: Array, names: Sequence[str] | None = None) -> dict[str, Estimate]:
     """Every metric over all groups with interval, chance level and tie count, in percent.
 
     >>> evaluate(np.array([[[2.0, 1.9], [1.5, 1.6]]]), np.array([[0, 1]]))["group_match"].value
@@ -148,70 +127,11 @@ def evaluate(
     _, m, k = check_form(scores).shape
     found = outcomes(scores, truth, names)
     return {
-        name: estimate(o.value, 100 * chance(name, m, k), int(o.tied.sum()), seed)
+        name: estimate(
+            o.value, 100 * chance(name, m, k), int(o.tied.sum()), metric_entry(name, m, k).parts(m)
+        )
         for name, o in found.items()
     }
-
-
-def estimate(values: Array, chance_percent: float, ties: int | None = 0, seed: int = 0) -> Estimate:
-    """Mean of per-group outcomes in [0, 1] as a percentage with its 95 % percentile bootstrap interval."""
-    array = to_numpy(values)
-    low, high = bootstrap(array, seed=seed)
-    return Estimate(100 * float(np.mean(array)), 100 * low, 100 * high, chance_percent, ties)
-
-
-def bootstrap(
-    values: Array, level: float = 0.95, resamples: int = _RESAMPLES, seed: int = 0
-) -> tuple[float, float]:
-    """Percentile bootstrap interval for the mean of `values` (n,) over groups.
-
-    Outcomes take few distinct values, so a resample is one multinomial draw of their counts: exactly the same
-    distribution as drawing groups with replacement, without touching the groups.
-    """
-    array = to_numpy(values)
-    if array.ndim != 1 or not len(array):
-        raise InputError(f"A bootstrap needs one value per group, got shape {array.shape}.")
-    levels, counts = _levels(array)
-    draws = np.random.default_rng(seed).multinomial(len(array), counts / len(array), size=resamples)
-    low, high = np.quantile(draws @ levels / len(array), [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
-
-
-def _levels(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct values, float64, ascending, and how often each occurs."""
-    if values.dtype == bool:
-        right = np.count_nonzero(values)
-        counts = np.array([len(values) - right, right])
-        return np.flatnonzero(counts).astype(np.float64), counts[counts > 0]
-    return np.unique(values.astype(np.float64), return_counts=True)
-
-
-class Comparison(NamedTuple):
-    """Two runs on the same groups: difference second minus first in percentage points, and an exact p.
-
-    The p value is that of the sign test over the groups where the two differ, which for outcomes of 0 and 1 is
-    McNemar's exact test (a group that a metric counts in parts, as IndividualMatch, is better, worse or equal).
-    """
-
-    difference: float
-    low: float
-    high: float
-    fixed: int  # groups where the second is better: only it has them right
-    broken: int  # groups where the first is better
-    p_value: float
-
-
-def compare(first: Array, second: Array, seed: int = 0) -> Comparison:
-    """Paired comparison of outcomes (n,), 0 to 1, on the same groups: paired bootstrap and exact sign test."""
-    a, b = (to_numpy(values).astype(np.float64) for values in (first, second))
-    if a.shape != b.shape:
-        raise InputError(
-            f"Two runs can only be compared on the same groups; they have {a.shape} and {b.shape}."
-        )
-    low, high = bootstrap(b - a, seed=seed)
-    fixed, broken = int((b > a).sum()), int((a > b).sum())
-    p = float(scipy.stats.binomtest(fixed, fixed + broken).pvalue) if fixed + broken else 1.0
-    return Comparison(100 * float((b - a).mean()), 100 * low, 100 * high, fixed, broken, p)
 
 
 class ThresholdCurve(NamedTuple):
@@ -256,15 +176,22 @@ def _is_true(matching: Array, truth: Array) -> Array:
     return array_namespace(matching).all(matching == like(truth, matching), axis=1)
 
 
-def global_match(scores: Array | AllPairs, truth: Array, per_group: int = 1, seed: int = 0) -> Estimate:
+def global_match(
+    scores: Array | AllPairs,
+    truth: Array,
+    per_group: int = 1,
+    seed: int = 0,
+    clusters: Clusters | None = None,
+) -> Estimate:
     """Share of images that the one global assignment gives their own caption, in percent ([TTM] 3.2.1).
 
     scores : float (N, M), N <= M, or `AllPairs`; truth : int (N,), the column that belongs to each image. `per_group`
-    consecutive images form one group, the unit that the interval resamples. Chance level 1/M. Columns are shuffled
+    consecutive images form one group, the unit of the interval. Chance level 1/M. Columns are shuffled
     (seeded) before they are assigned, so that ties fall at random and never to the file's order; they are not counted
     (finding them means solving N further assignments).
     """
     pairs = AllPairs.of(scores)
     order = np.random.default_rng(seed).permutation(pairs.captions)
     right = order[to_numpy(match_global(pairs.permute_captions(order)))] == to_numpy(truth)
-    return estimate(right.reshape(-1, per_group).mean(axis=1), 100 / pairs.captions, None, seed)
+    per = right.reshape(-1, per_group).mean(axis=1)
+    return estimate(per, 100 / pairs.captions, None, per_group, clusters)

@@ -10,7 +10,8 @@ import numpy as np
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import METRICS, Comparison, compare
+from core.metrics.groups import METRICS
+from core.metrics.statistics import Comparison, compare
 
 SIDES = {
     "only B right": (False, True),
@@ -44,12 +45,14 @@ def in_order_of(evaluation: Evaluation, ids: Sequence[str]) -> Evaluation:
         raise InputError(f"Only one side has the group {alone[0]!r}; both must measure the same groups.")
     order = np.array([place[name] for name in ids])
     tags = None if evaluation.tags is None else evaluation.tags.iloc[order].reset_index(drop=True)
+    clusters = None if evaluation.clusters is None else evaluation.clusters.select(order)
     return replace(
         evaluation,
         scores=evaluation.scores[order],
         truth=evaluation.truth[order],
         ids=list(ids),
         tags=tags,
+        clusters=clusters,
         global_scores=None,  # over all pairs the order does not matter, and nothing here is paired over them
     )
 
@@ -70,12 +73,16 @@ def on_groups(evaluation: Evaluation, ids: Sequence[str], truth: np.ndarray | No
 
 
 def differences(a: Evaluation, b: Evaluation, metrics: Sequence[str] | None = None) -> dict[str, Comparison]:
-    """B minus A for every metric, or for those named: paired bootstrap interval and exact McNemar test."""
+    """B minus A for every metric, or for those named: interval, exact McNemar test, detectable difference.
+
+    Where groups hang together also by cluster; p values also corrected for so many metrics.
+    """
     check_same_groups(a, b)
-    return {
-        name: compare(a.outcomes[name].value, b.outcomes[name].value, a.seed)
+    found = {
+        name: compare(a.outcomes[name].value, b.outcomes[name].value, a.clusters or b.clusters)
         for name in metrics or a.outcomes
     }
+    return Comparison.holm(found)
 
 
 def groups_by_winner(a: Evaluation, b: Evaluation, metric: str) -> dict[str, np.ndarray]:
@@ -88,7 +95,8 @@ def groups_by_winner(a: Evaluation, b: Evaluation, metric: str) -> dict[str, np.
 def comparison_table(a: Evaluation, b: Evaluation, names: Sequence[str]) -> pd.DataFrame:
     """One row per metric: both values with interval, chance level and ties, the paired difference and its p value.
 
-    names : of A and B, as column heads. All accuracies in percent, differences in percentage points.
+    names : of A and B, as column heads. All accuracies in percent, differences in percentage points. Where groups hang
+    together, the difference and p by cluster come last, named after what the groups share.
     """
     rows = []
     for name, found in differences(a, b).items():
@@ -98,6 +106,12 @@ def comparison_table(a: Evaluation, b: Evaluation, names: Sequence[str]) -> pd.D
             row |= {title: e.value, f"{title}: 95 %": f"{e.low:.1f}–{e.high:.1f}", f"{title}: tied": e.ties}
         row |= {"chance": a.metrics[name].chance, "B − A": found.difference}
         row |= {"B − A: 95 %": f"{found.low:+.1f} to {found.high:+.1f}", "only B right": found.fixed}
-        row |= {"only A right": found.broken, "McNemar p": found.p_value}
+        row |= {"only A right": found.broken, "McNemar p": found.p_value, "p, Holm": found.p_holm}
+        row["detectable"] = found.detectable
+        if found.clustered is not None:
+            by = found.clustered.by
+            row[f"B − A by {by}: 95 %"] = f"{found.clustered.low:+.1f} to {found.clustered.high:+.1f}"
+            row |= {f"p by {by}": found.clustered.p_value, f"p by {by}, Holm": found.clustered.p_holm}
+            row[f"detectable by {by}"] = found.clustered.detectable
         rows.append(row)
     return pd.DataFrame(rows)

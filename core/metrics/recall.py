@@ -16,7 +16,7 @@ from array_api_compat import array_namespace
 from core.base.arrays import Array, like, to_numpy
 from core.base.errors import InputError
 from core.matching.global_match import AllPairs
-from core.metrics.groups import Estimate, estimate
+from core.metrics.statistics import Estimate, estimate
 
 TOPS = (1, 5, 10)
 # bool (M, N), or the pairs that belong together as `np.nonzero` gives them: captions and images, int (p,) each.
@@ -150,16 +150,14 @@ class RecallResult(NamedTuple):
         }
 
 
-def recall(
-    scores: Array | AllPairs, relevant: _Relevant, tops: Sequence[int] = TOPS, seed: int = 0
-) -> RecallResult:
+def recall(scores: Array | AllPairs, relevant: _Relevant, tops: Sequence[int] = TOPS) -> RecallResult:
     """Recall at K from image to text and from text to image.
 
     Parameters
     ----------
     scores : float (N, M), images x captions, finite, or `AllPairs`, of which the whole matrix is never held.
     relevant : bool (M, N), or the pairs that belong together: captions and images, int (p,) each.
-    tops : the K; a query is a hit if any relevant item is among the first K. Intervals resample queries; the chance
+    tops : the K; a query is a hit if any relevant item is among the first K. Intervals are over queries; the chance
         level is that of a random order, averaged over queries. Queries with nothing relevant are left out and counted.
 
     Raises InputError for shapes that do not fit, pairs that there are not, none at all, or a score that is not finite.
@@ -173,9 +171,7 @@ def recall(
         ("text_to_image", to_image, pairs.captions, pairs.images),
     ):
         for top in tops:
-            found.recall[f"{name}_r{top}"] = _among_first(
-                ranks, top, _chance(side.relevant, items, top), seed
-            )
+            found.recall[f"{name}_r{top}"] = _among_first(ranks, top, _chance(side.relevant, items, top))
         found.mean_rank[name], found.median_rank[name] = (
             float(ranks.rank.mean()),
             float(np.median(ranks.rank)),
@@ -184,10 +180,10 @@ def recall(
     return found
 
 
-def _among_first(found: Ranks, top: int, chance_percent: float, seed: int) -> Estimate:
+def _among_first(found: Ranks, top: int, chance_percent: float) -> Estimate:
     """Recall at `top`. A tie is counted where winning it would bring the query among the first `top`."""
     hits = found.rank <= top
-    return estimate(hits, chance_percent, int((found.tied & ~hits).sum()), seed)
+    return estimate(hits, chance_percent, int((found.tied & ~hits).sum()))
 
 
 def _chance(relevant: np.ndarray, candidates: int, top: int) -> float:

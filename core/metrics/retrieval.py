@@ -14,7 +14,7 @@ from array_api_compat import array_namespace, device
 
 from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
-from core.metrics.groups import Estimate, bootstrap
+from core.metrics.statistics import Estimate, bootstrap
 
 _BLOCK = 1024  # queries that are ranked at a time
 

@@ -74,7 +74,7 @@ class _MetricDescription:
 
 
 @dataclass(frozen=True)
-class AlphaRule:
+class _AlphaRule:
     """How a metric depends on alpha: where each of its units is right, and on which shapes alpha moves it at all."""
 
     spans: Callable[[AlphaInputs], AlphaIntervals]
@@ -93,8 +93,12 @@ class Metric(_MetricDescription):
     applies: Callable[[int, int], bool]  # (m, k) -> whether groups of m images and k captions have it
     rule: Callable[[int, int], Rule]  # (m, k) -> its outcome from the comparisons of a block of groups
     chance: Callable[[int, int], float]  # (m, k) -> its mean in [0, 1] for i.i.d. continuous scores
-    alpha: AlphaRule
+    alpha: _AlphaRule
     verdict: Callable[[GroupData], str]  # what it compares, with the numbers of one group
+
+    def parts(self, m: int) -> int:
+        """Of how many yes-or-no answers its outcome on a group of m images is the mean."""
+        return m if self.share else 1
 
 
 def _check_part(entry: _MetricDescription, name: str, kind: str) -> None:
@@ -103,7 +107,7 @@ def _check_part(entry: _MetricDescription, name: str, kind: str) -> None:
     wrong = {
         "str": not isinstance(value, str) or not value.strip(),
         "bool": not isinstance(value, bool),
-        "AlphaRule": not isinstance(value, AlphaRule),
+        "_AlphaRule": not isinstance(value, _AlphaRule),
     }.get(kind, not callable(value))
     if wrong or (name == "colour" and not re.fullmatch("#[0-9a-f]{6}", value)):
         of = type(entry).__name__
@@ -185,7 +189,7 @@ METRICS: dict[str, Metric] = {
         applies=_always,
         rule=lambda m, k: comparisons.rows,
         chance=lambda m, k: k**-m,
-        alpha=AlphaRule(lambda v: all_of(v.rows)),
+        alpha=_AlphaRule(lambda v: all_of(v.rows)),
         verdict=_text_verdict,
     ),
     IMAGE_SCORE: Metric(
@@ -202,7 +206,7 @@ METRICS: dict[str, Metric] = {
         applies=_several_images,
         rule=lambda m, k: comparisons.columns,
         chance=lambda m, k: m**-m,
-        alpha=AlphaRule(lambda v: all_of(v.columns), moves=lambda m, k: False),
+        alpha=_AlphaRule(lambda v: all_of(v.columns), moves=lambda m, k: False),
         verdict=_image_verdict,
     ),
     GROUP_SCORE: Metric(
@@ -220,7 +224,7 @@ METRICS: dict[str, Metric] = {
         applies=_always,
         rule=lambda m, k: comparisons.rows if m < k else comparisons.both,
         chance=_group_chance,
-        alpha=AlphaRule(lambda v: all_of(v.rows) if v.shape[0] < v.shape[1] else all_of(v.rows, v.columns)),
+        alpha=_AlphaRule(lambda v: all_of(v.rows) if v.shape[0] < v.shape[1] else all_of(v.rows, v.columns)),
         verdict=_group_verdict,
     ),
     GROUP_MATCH: Metric(
@@ -237,7 +241,7 @@ METRICS: dict[str, Metric] = {
         applies=_always,
         rule=lambda m, k: comparisons.matched,
         chance=lambda m, k: 1 / perm(k, m),
-        alpha=AlphaRule(lambda v: v.matching, moves=lambda m, k: m < k),
+        alpha=_AlphaRule(lambda v: v.matching, moves=lambda m, k: m < k),
         verdict=_match_verdict,
     ),
     INDIVIDUAL_MATCH: Metric(
@@ -254,7 +258,7 @@ METRICS: dict[str, Metric] = {
         applies=_always,
         rule=lambda m, k: comparisons.rows if m == 1 else comparisons.single,
         chance=lambda m, k: 1 / k,
-        alpha=AlphaRule(lambda v: v.rows),
+        alpha=_AlphaRule(lambda v: v.rows),
         verdict=_individual_verdict,
     ),
 }

@@ -134,12 +134,12 @@ class MeasurementRun(RunDescription):
             nulls = null_sample(self.model, self.benchmark, settings.images, settings.seed)
             report = reporter("sampling the prior", 0.7, 0.1)
             prior = prior_from_samples(score_matrix(lazy_scorer(self.model), nulls, captions, cache, report))
-        by_alpha = alpha_record(scores, relevant, settings.seed, prior)
+        by_alpha = alpha_record(scores, relevant, prior)
         entry = datasets.benchmark_entry(self.benchmark)
         if prior is None and entry is not None and "validation" in entry.splits:
             report = reporter("scoring the validation split", 0.8, 0.2)
             other = score_table(self.benchmark, "validation", self.model, cache=cache, progress=report)
-            by_alpha["validated"] = transferred_alpha_record(other[:2], scores, relevant, settings.seed)
+            by_alpha["validated"] = transferred_alpha_record(other[:2], scores, relevant)
         names = by_alpha["alpha_0"]["metrics"]
         return {
             name: {at: {**part["metrics"][name], "alpha": part["alpha"]} for at, part in by_alpha.items()}

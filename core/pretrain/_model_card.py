@@ -47,7 +47,7 @@ exchange of {kinds}. Training follows steps, never the clock. All of the recipe 
 {notes}
 ## What it measures
 
-Validation groups, {groups} of each set, in percent with 95 % bootstrap intervals; `training_log.jsonl` holds the
+Validation groups, {groups} of each set, in percent with 95 % intervals; `training_log.jsonl` holds the
 same for every {every} steps, and its last line these numbers of the stored weights.
 
 {table}

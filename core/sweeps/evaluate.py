@@ -20,6 +20,7 @@ from core import datasets
 from core.base import files
 from core.base.settings import Count, Seed, Settings
 from core.metrics.evaluation import Evaluation
+from core.metrics.statistics import Clusters
 from core.runs.description import Iteration, Progress, Remains, RunDescription, Stop
 from core.scoring.load import load_scorer
 from core.scoring.scores import ScoreCache, score_all, score_groups
@@ -104,7 +105,9 @@ class EvaluationRun(RunDescription):
             together = score_all(scorer or self.load_scorer(), blind, ScoreCache())
         scores, metrics = np.concatenate(parts), {}
         if groups.truth is not None:
-            result = Evaluation.of(scores, groups.truth, groups.ids, global_scores=together)
+            result = Evaluation.of(
+                scores, groups.truth, groups.ids, global_scores=together, clusters=Clusters.of_groups(groups)
+            )
             metrics = {name: estimate.record() for name, estimate in result.metrics.items()}
         record = measurement_record(metrics, len(blind), f"{m}x{k}", time.perf_counter() - started)
         yield Iteration(record, {"scores": scores})

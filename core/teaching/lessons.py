@@ -11,7 +11,8 @@ from core.base.lazy import pandas as pd
 from core.groups import GroupSet
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, Estimate
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
+from core.metrics.statistics import Estimate
 from core.scoring.load import load_scorer
 from core.ttm.config import SimpleMatchConfig
 from core.ttm.transfer import adapted_pool

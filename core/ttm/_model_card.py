@@ -47,7 +47,7 @@ def _front_matter(config: Mapping[str, Any], library: str) -> str:
 
 def _results(first: Mapping[str, Any], last: Mapping[str, Any]) -> str:
     """Tables of metrics before and after; of a transfer check one for each part."""
-    interval = "percent, with 95 % bootstrap intervals over groups."
+    interval = "percent, with 95 % intervals over groups."
     if "parts" not in last:
         text = f"The model was adapted to the very groups it is measured on; {interval}"
         return f"{text}\n\n{_table(first['metrics'], last['metrics'])}"

@@ -20,7 +20,6 @@ import numpy as np
 import torch
 
 from core.base.errors import InputError
-from core.base.public_mode import is_public
 from core.scorers.base import Batch, Prepared, Trainable, TwoTower
 from core.scorers.gradient_caching import (
     MicroBatchSearch,
@@ -36,7 +35,6 @@ from core.ttm.config import TrainConfig
 _ENLARGE = 0.1
 _FUSED = {"cpu", "cuda"}
 _PAIRS = "pairs of a batch"
-_PUBLIC_PAIRS = 64  # at once on a public server: a third of a run's memory less
 _WHOLE = (
     "The loss of this model depends on all pairs of a batch; leave micro_batch out and lower batch instead."
 )
@@ -126,8 +124,8 @@ def fit(
         or one pair in the global variant) is never torn apart: its r pairs share a batch, in image order.
     batch : rows per batch.
     optimizer : AdamW's state from the iteration before, where it is kept.
-    micro : pairs that pass the model at once, found in an iteration before; None: `config.micro_batch`, on a public
-        server 64, and half of it for as long as memory runs out. The loss is that of the whole batch all the same.
+    micro : pairs that pass the model at once, found in an iteration before; None: `config.micro_batch`, and half of it
+        for as long as memory runs out. The loss is that of the whole batch all the same.
     progress : called after every step with the share done and a message. stop : asked before every step.
 
     Raises InputError where the loss is not finite, Stopped where `stop` says so. Same seed, same machine: same bytes.
@@ -136,9 +134,7 @@ def fit(
     started, clock = perf_counter(), _Clock()
     rows = np.arange(len(images))
     steps = config.epochs * ceil(len(rows) / batch)
-    fitting = MicroBatchSearch(
-        _PAIRS, micro or config.micro_batch or (_PUBLIC_PAIRS if is_public() else None)
-    )
+    fitting = MicroBatchSearch(_PAIRS, micro or config.micro_batch)
     losses: list[torch.Tensor] = []
     norms: list[torch.Tensor] = []
     with _training(model, config, iteration) as parameters:

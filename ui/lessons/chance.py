@@ -9,7 +9,8 @@ from core.figures import group_html
 from core.figures.teaching import draws_data, draws_figure
 from core.figures.text import metric_line
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, Estimate
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
+from core.metrics.statistics import Estimate
 from core.teaching import lessons
 from ui.export import chart
 from ui.images import draw_group

@@ -8,6 +8,7 @@ import streamlit as st
 from core import figures
 from core.figures.text import metric_line
 from core.metrics import groups as metrics
+from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS
 from ui.export import chart
@@ -60,7 +61,7 @@ def compare_the_surest(evaluation: Evaluation, choice: str) -> None:
     """The prediction against the matchings with the widest margins."""
     margin, right = evaluation.matches.margin, evaluation.outcomes[GROUP_MATCH].value == 1
     everyone = evaluation.metrics[GROUP_MATCH]
-    surest = metrics.estimate(right[margin >= np.quantile(margin, 1 - SUREST)], everyone.chance)
+    surest = statistics.estimate(right[margin >= np.quantile(margin, 1 - SUREST)], everyone.chance)
     outcome = "about as many"
     if surest.low > everyone.value:
         outcome = "clearly more"

@@ -1,0 +1,391 @@
+"""Do 95 % intervals hold the truth in 95 %, do verdicts err in at most 5 %? `python -m benchmarks.results.coverage`.
+
+Rewrites benchmarks/COVERAGE.md. One accuracy without clusters is computed exactly; all else is simulated with fixed
+seeds. Every line says the least, the mean and the largest share over its settings, and which settings fall below 93 or
+lie above 97 %. `--repeats N` draws N sets of each setting (default 2,000, whose own error is about half a point).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from core.debiasing.blind import blind_baseline
+from core.debiasing.study import AlphaStudy
+from core.metrics.statistics import (
+    Clusters,
+    Comparison,
+    Estimate,
+    bootstrap,
+    compare,
+    estimate,
+)
+
+PAGE = Path(__file__).resolve().parents[1] / "COVERAGE.md"
+SIZES, SHARES = (10, 30, 100, 300, 1000), (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98)
+ALIKE = (0.0, 0.3, 1.0)  # correlation of two groups of a cluster
+Rng = np.random.Generator
+
+
+class Line(NamedTuple):
+    """Coverage of one kind of interval at one setting, percent, with its mean width in points."""
+
+    what: str
+    setting: str
+    n: int
+    covered: float
+    width: float
+
+
+# --- coverage
+
+
+def exact() -> Iterator[Line]:
+    """One accuracy, every group its own: summed over all outcomes, nothing is drawn."""
+    for n in SIZES:
+        found = [estimate(np.arange(n) < right, 0.0) for right in range(n + 1)]
+        low, high = np.array([e[1:3] for e in found]).T / 100
+        for p in SHARES:
+            chances = scipy.stats.binom.pmf(np.arange(n + 1), n, p)
+            holds = (low <= p) & (p <= high)
+            yield Line(
+                "accuracy",
+                f"n {n}, p {p}",
+                n,
+                100 * float(chances @ holds),
+                100 * float(chances @ (high - low)),
+            )
+
+
+def drawn_clusters(rng: Rng, n: int) -> Clusters:
+    """Sizes of 1 to 8, in random order."""
+    labels = np.repeat(np.arange(n), rng.integers(1, 9, n))[:n]
+    return Clusters("image", rng.permutation(labels))
+
+
+def alike(rng: Rng, labels: np.ndarray, p: float, correlation: float) -> np.ndarray:
+    """Yes or no with probability p; two of a cluster are correlated (beta-binomial)."""
+    count = labels.max() + 1
+    if correlation == 1:
+        return (rng.random(count) < p)[labels]
+    if not correlation:
+        return rng.random(len(labels)) < p
+    strength = 1 / correlation - 1
+    return rng.random(len(labels)) < rng.beta(p * strength, (1 - p) * strength, count)[labels]
+
+
+def clustered(repeats: int, rng: Rng) -> Iterator[Line]:
+    for n, p, correlation in product(SIZES, SHARES, ALIKE):
+        rows = np.zeros((repeats, 4))
+        for i in range(repeats):
+            clusters = drawn_clusters(rng, n)
+            e = estimate(alike(rng, clusters.labels, p, correlation), 0.0, clusters=clusters)
+            assert e.clustered is not None
+            low, high = e.clustered[2:]
+            rows[i] = low <= 100 * p <= high, high - low, e.low <= 100 * p <= e.high, e.high - e.low
+        covered, width, plain, narrow = rows.mean(axis=0)
+        setting = f"n {n}, p {p}, correlation {correlation}"
+        yield Line(f"accuracy by cluster, correlation {correlation}", setting, n, 100 * covered, width)
+        yield Line(f"the same without clusters, correlation {correlation}", setting, n, 100 * plain, narrow)
+
+
+def shares(repeats: int, rng: Rng) -> Iterator[Line]:
+    """IndividualMatch: m images of a group, correlated or not."""
+    for n, p, correlation, m in product(SIZES, SHARES, ALIKE, (2, 4)):
+        labels, rows = np.repeat(np.arange(n), m), np.zeros((repeats, 2))
+        for i in range(repeats):
+            e = estimate(alike(rng, labels, p, correlation).reshape(n, m).mean(axis=1), 0.0, parts=m)
+            rows[i] = e.low <= 100 * p <= e.high, e.high - e.low
+        covered, width = rows.mean(axis=0)
+        yield Line(
+            f"share of {m} images, correlation {correlation}", f"n {n}, p {p}", n, 100 * covered, width
+        )
+
+
+def paired(repeats: int, rng: Rng) -> Iterator[Line]:
+    """Differences of 0 to 20 points between systems that differ on 5 to 50 % of groups, alone and by cluster."""
+    for n, differ, gap, correlation in product(SIZES, (0.05, 0.2, 0.5), (0.0, 0.05, 0.2), (None, 0.3, 1.0)):
+        if gap > differ:
+            continue
+        rows = np.zeros((repeats, 2))
+        for i in range(repeats):
+            clusters = None if correlation is None else drawn_clusters(rng, n)
+            labels = np.arange(n) if clusters is None else clusters.labels
+            differs = alike(rng, labels, differ, correlation or 0.0)
+            wins = (
+                alike(rng, labels, (1 + gap / differ) / 2, correlation or 0.0)
+                if gap < differ
+                else np.ones(n, bool)
+            )
+            found = compare(differs & ~wins, differs & wins, clusters)
+            low, high = (found.low, found.high) if found.clustered is None else found.clustered[2:4]
+            rows[i] = low <= 100 * gap <= high, high - low
+        covered, width = rows.mean(axis=0)
+        kind = "difference" if correlation is None else f"difference by cluster, correlation {correlation}"
+        yield Line(kind, f"n {n}, {100 * differ:g} % differ, gap {100 * gap:g}", n, 100 * covered, width)
+
+
+def seeds(repeats: int, rng: Rng) -> Iterator[Line]:
+    """A mean over seeds, where groups and seeds vary (logistic, standard deviations 2 and 0.3 or 0)."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    for count, n, middle, spread in product((2, 3, 5, 10), (30, 100, 300), (-2.0, 0.0, 2.0), (0.0, 0.3)):
+        total = np.hypot(2.0, spread)
+        truth = 100 * float(weights @ scipy.special.expit(middle + total * nodes) / weights.sum())
+        rows = np.zeros((repeats, 4))
+        for i in range(repeats):
+            logits = middle + 2.0 * rng.normal(size=n) + spread * rng.normal(size=(count, 1))
+            right = rng.random((count, n)) < scipy.special.expit(logits)
+            e, resampled = Estimate.over_seeds(right, 0.0), (np.nan, np.nan)
+            if i < repeats // 4:
+                resampled = resample_both(right, rng)
+            rows[i] = (
+                e.low <= truth <= e.high,
+                e.high - e.low,
+                resampled[0] <= truth <= resampled[1],
+                np.ptp(resampled),
+            )
+        few = rows[: repeats // 4]
+        setting = f"n {n}, {middle:+g}, seeds differ by {spread}"
+        yield Line(f"mean over {count} seeds", setting, n, 100 * rows[:, 0].mean(), rows[:, 1].mean())
+        name = f"the same, resampling {count} seeds and groups"
+        yield Line(name, setting, n, 100 * few[:, 2].mean(), few[:, 3].mean())
+
+
+def resample_both(right: np.ndarray, rng: Rng, resamples: int = 400) -> np.ndarray:
+    """Percentile bootstrap over seeds and over groups at once (Owen 2007)."""
+    count, n = right.shape
+    some = rng.multinomial(count, np.full(count, 1 / count), resamples) / count
+    others = rng.multinomial(n, np.full(n, 1 / n), resamples) / n
+    return 100 * np.quantile(np.einsum("rs,sg,rg->r", some, right.astype(float), others), [0.025, 0.975])
+
+
+def percentile(repeats: int, rng: Rng) -> Iterator[Line]:
+    """What was shown before: the percentile bootstrap of one accuracy."""
+    for n, p in product(SIZES, SHARES):
+        drawn = rng.binomial(n, p, repeats)
+        ends = {right: bootstrap(np.arange(n) < right, resamples=2000) for right in set(drawn.tolist())}
+        low, high = np.array([ends[right] for right in drawn.tolist()]).T
+        covered = 100 * float(((low <= p) & (p <= high)).mean())
+        yield Line(
+            "percentile bootstrap, as before", f"n {n}, p {p}", n, covered, 100 * float((high - low).mean())
+        )
+
+
+# --- error rates
+
+
+class Error(NamedTuple):
+    """How often a verdict is given where it is wrong, percent."""
+
+    verdict: str
+    where: str
+    rate: float
+
+
+def blind(repeats: int, rng: Rng) -> Iterator[Error]:
+    """The blind check of sets that nobody solves, that are half solved, and on the edge of two verdicts."""
+    for (m, k), n in product(((1, 2), (1, 4), (2, 4)), (1, 2, 4, 10, 30, 100, 300)):
+        truth, floor = np.tile(np.arange(m), (n, 1)), m / k
+        for name, way, wrong in (
+            ("guessing", 0.0, ("solved", "partly", "against")),
+            ("a fifth of the way", 0.2, ("no", "against", "solved")),
+            ("four fifths of the way", 0.8, ("solved", "no", "against")),
+        ):
+            seen = Counter(
+                blind_baseline(blind_scores(rng, n, m, k, floor + way * (1 - floor)), truth).verdict
+                for _ in range(repeats)
+            )
+            for verdict in wrong:
+                yield Error(
+                    f"blind check: {verdict}", f"{name}, {m}x{k}, {n} groups", 100 * seen[verdict] / repeats
+                )
+
+
+def blind_scores(rng: Rng, n: int, m: int, k: int, hit: float) -> np.ndarray:
+    """Scores that see no image and prefer one of the first m captions with this probability; float (n, m, k)."""
+    scores = rng.random((n, k))
+    right = rng.random(n) < hit
+    scores[np.arange(n), np.where(right, rng.integers(0, m, n), rng.integers(m, k, n))] += 2
+    return np.repeat(scores[:, None], m, axis=1)
+
+
+def scenarios(repeats: int, rng: Rng) -> Iterator[Error]:
+    """Language priors of true and false captions, drawn alike or so that 60 % of pairs favour the true one."""
+    apart = float(np.sqrt(2) * scipy.stats.norm.ppf(0.6))
+    for k, n, (name, shift, wrong) in product(
+        (2, 5), (1, 2, 4, 10, 30, 100, 300), (("alike", 0.0, 1), ("true ones likelier in 60 %", apart, 2))
+    ):
+        truth, seen = np.zeros((n, 1), dtype=int), 0
+        for _ in range(repeats):
+            prior = rng.normal(size=(n, k))
+            prior[:, 0] += shift
+            study = AlphaStudy(np.zeros((n, 1, k)), prior, truth, list(map(str, range(n))))
+            seen += study.frequency.scenario == wrong
+        yield Error(f"language prior: scenario {wrong}", f"{name}, 1x{k}, {n} groups", 100 * seen / repeats)
+
+
+def differences(repeats: int, rng: Rng) -> Iterator[Error]:
+    """Two systems that are equally good: p below 0.05, alone, by cluster, and at least one of five after Holm."""
+    for n, differ, correlation in product(SIZES, (0.05, 0.2, 0.5), (None, 0.3, 1.0)):
+        seen = Counter[str]()
+        for _ in range(repeats):
+            clusters = None if correlation is None else drawn_clusters(rng, n)
+            labels = np.arange(n) if clusters is None else clusters.labels
+            five = {}
+            for name in "abcde":
+                differs, wins = (
+                    alike(rng, labels, differ, correlation or 0),
+                    alike(rng, labels, 0.5, correlation or 0),
+                )
+                five[name] = compare(differs & ~wins, differs & wins, clusters)
+            tests = [c if c.clustered is None else c.clustered for c in Comparison.holm(five).values()]
+            seen["one"] += tests[0].p_value <= 0.05
+            seen["Holm"] += min(t.p_holm for t in tests) <= 0.05
+            seen["uncorrected"] += min(t.p_value for t in tests) <= 0.05
+        kind = "" if correlation is None else f" by cluster, correlation {correlation}"
+        for name, text in (
+            ("one", "paired test"),
+            ("Holm", "five tests, Holm"),
+            ("uncorrected", "five, uncorrected"),
+        ):
+            yield Error(text + kind, f"n {n}, {100 * differ:g} % differ", 100 * seen[name] / repeats)
+
+
+def powers(repeats: int, rng: Rng) -> Iterator[tuple[str, float]]:
+    """How often the detectable difference is detected; 80 % by its definition."""
+    for n, differ in product((30, 100, 400, 1000), (10.0, 20.0, 50.0)):
+        gap = Comparison.detectable_difference(n, differ) or 100.0
+        share = max(differ, gap) / 100
+        seen = 0
+        for _ in range(repeats):
+            differs, wins = rng.random(n) < share, rng.random(n) < (1 + gap / 100 / share) / 2
+            seen += compare(differs & ~wins, differs & wins).p_value <= 0.05
+        yield f"n {n}, {differ:g} % differ: {gap:.1f} points", 100 * seen / repeats
+
+
+# --- the page
+
+
+def coverage_table(lines: list[Line]) -> str:
+    """One row per kind of interval."""
+    kinds: dict[str, list[Line]] = {}
+    for line in lines:
+        kinds.setdefault(line.what, []).append(line)
+    head = (
+        "interval",
+        "settings",
+        "least",
+        "mean",
+        "largest",
+        "below 93",
+        "93 to 97",
+        "above 97",
+        "the least is at",
+    )
+    rows = [head, ("---",) * len(head)]
+    for what, some in kinds.items():
+        covered = np.array([line.covered for line in some])
+        low, high = int((covered < 93).sum()), int((covered > 97).sum())
+        numbers = (f"{x:.1f}" for x in (covered.min(), covered.mean(), covered.max()))
+        least = some[int(covered.argmin())].setting
+        rows.append((what, str(len(some)), *numbers, str(low), str(len(some) - low - high), str(high), least))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def by_size_table(lines: list[Line]) -> str:
+    """Mean coverage and mean width by number of groups."""
+    kinds = dict.fromkeys(line.what for line in lines)
+    rows = [("interval", *(f"n {n}" for n in SIZES)), ("---",) * (1 + len(SIZES))]
+    for what in kinds:
+        cells = []
+        for n in SIZES:
+            some = [line for line in lines if line.what == what and line.n == n]
+            means = np.mean([(line.covered, line.width) for line in some], axis=0) if some else None
+            cells.append("" if means is None else f"{means[0]:.1f} ({means[1]:.1f})")
+        rows.append((what, *cells))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def error_table(errors: list[Error]) -> str:
+    kinds: dict[str, list[Error]] = {}
+    for error in errors:
+        kinds.setdefault(error.verdict, []).append(error)
+    rows = [("verdict", "settings", "mean", "largest", "where"), ("---",) * 5]
+    for verdict, some in kinds.items():
+        worst = max(some, key=lambda error: error.rate)
+        mean = np.mean([error.rate for error in some])
+        rows.append((verdict, str(len(some)), f"{mean:.2f}", f"{worst.rate:.2f}", worst.where))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+TEXT = """# Coverage of intervals, and error rates of verdicts
+
+Written by `python -m benchmarks.results.coverage --repeats {repeats}`. Percent; n groups in {sizes};
+p in {shares}; clusters of 1 to 8 groups; {repeats} sets drawn for
+each setting (one accuracy without clusters is computed, not drawn). What is tried: `core/metrics/statistics.py`.
+
+## Coverage of nominal 95 % intervals
+
+{coverage}
+
+Exact intervals are conservative by nature: of n groups a whole number is right, so no rule hits 95 % at every p, and
+one that never falls below lies above it, the more the fewer groups are right or wrong (at n 10 and p 0.02 hardly
+anything but 0 and 1 right occurs, and both intervals hold 2 %). Where {many} or more right and as many wrong groups are
+expected, coverage of the plain interval is {inside}.
+
+## Mean coverage (and mean width in points) by number of groups
+
+{by_size}
+
+## How often a verdict is given where it is wrong
+
+Each should be below 5.
+
+{errors}
+
+## The detectable difference, detected
+
+80 by definition.
+
+{power}
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=2000)
+    repeats = parser.parse_args().repeats
+    lines = [*exact()]
+    parts: tuple[Callable[[int, Rng], Iterator[Line]], ...] = (clustered, shares, paired, seeds, percentile)
+    for seed, part in enumerate(parts):
+        lines += part(repeats, np.random.default_rng(seed))
+        print(part.__name__, flush=True)
+    errors: list[Error] = []
+    for seed, check in enumerate((blind, scenarios, differences)):
+        errors += check(repeats, np.random.default_rng([1, seed]))
+        print(check.__name__, flush=True)
+    power = "\n".join(f"- {what}, {rate:.1f} %" for what, rate in powers(repeats, np.random.default_rng(2)))
+    many = 15
+    inside = [
+        line.covered
+        for line, p in zip(exact(), list(SHARES) * len(SIZES), strict=True)
+        if line.n * min(p, 1 - p) >= many
+    ]
+    page = TEXT.format(
+        repeats=repeats, sizes=", ".join(map(str, SIZES)), shares=", ".join(map(str, SHARES)), many=many,
+        inside=f"{min(inside):.1f} to {max(inside):.1f} %", coverage=coverage_table(lines),
+        by_size=by_size_table(lines), errors=error_table(errors), power=power,
+    )  # fmt: skip
+    PAGE.write_text(page)
+    print(page)
+
+
+if __name__ == "__main__":
+    main()

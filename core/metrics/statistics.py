@@ -1,0 +1,515 @@
+"""Intervals and tests: one of each, for every number that a page, a file or a command shows (METHODS 2).
+
+An accuracy has an exact interval (Clopper-Pearson), which is never of zero width and covers at least its 95 %. Means
+of shares, groups that hang together (`Clusters`) and repeated runs enter it through the number of independent answers,
+yes or no, that they are worth, with Student's t as their variance is estimated (Korn and Graubard, Survey Methodology
+24, 1998; Dean and Pagano, J. Survey Stat. Methodol. 3, 2015). `benchmarks.results.coverage` simulates coverage and
+error rates. A p value that is not below 0.05 says that these groups cannot tell, not that there is no effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy
+
+from core.base.arrays import Array, to_numpy
+from core.base.errors import InputError, unknown_name
+from core.base.lazy import pandas as pd
+
+if TYPE_CHECKING:
+    from core.groups import GroupSet
+
+_LEVEL, _POWER = 0.95, 0.8
+_RESAMPLES = 10_000
+_ENUMERATED = 20_000  # sign flips of clusters are summed exactly up to so many differing groups
+
+
+# --- clusters
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """Groups that hang together, because they share an image, a caption or a tag.
+
+    by : what they share, as in "by image". labels : int (n,), the cluster of every group, 0 to `count` - 1.
+    """
+
+    by: str
+    labels: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return int(self.labels.max(initial=-1)) + 1
+
+    def select(self, which: np.ndarray) -> Clusters | None:
+        """Those of some of the groups (mask or indices); None where each of them is its own."""
+        return _clusters(self.by, self.labels[which])
+
+    @classmethod
+    def of_groups(cls, groups: GroupSet) -> Clusters | None:
+        """Groups with an image in common, found by its content, or else with a caption in common.
+
+        Sharing carries over: two groups that share nothing with each other may both share with a third. None where
+        each group is its own, and where captions (of a small vocabulary) tie most groups into one cluster, which would
+        leave nothing to estimate a variance from.
+        """
+        by_image = cls._sharing("image", [[image.key for image in g.images] for g in groups])
+        if by_image is not None:
+            return by_image
+        found = cls._sharing("caption", [g.captions for g in groups])
+        if found is None or np.bincount(found.labels).max() > len(groups) / 10:
+            return None
+        return found
+
+    @classmethod
+    def _sharing(cls, by: str, items: Sequence[Sequence[str]]) -> Clusters | None:
+        """Connected parts of the graph that joins every group with its items."""
+        place: dict[str, int] = {}
+        column = [place.setdefault(item, len(place)) for group in items for item in group]
+        if len(place) == len(column):
+            return None
+        n, size = len(items), len(items) + len(place)
+        row = np.repeat(np.arange(n), [len(group) for group in items])
+        holds = scipy.sparse.coo_array(
+            (np.ones(len(column)), (row, n + np.array(column))), shape=(size, size)
+        )
+        return _clusters(by, scipy.sparse.csgraph.connected_components(holds, directed=False)[1][:n])
+
+    @classmethod
+    def of_tag(cls, tags: pd.DataFrame | None, name: str) -> Clusters | None:
+        """Groups with the same value of a tag; a group without one is its own. InputError for an unknown tag."""
+        if tags is None or name not in tags.columns:
+            raise unknown_name("tag column", name, [] if tags is None else map(str, tags.columns))
+        alone = pd.Series([f"\0{i}" for i in range(len(tags))], index=tags.index)
+        return _clusters(
+            name, tags[name].astype(object).where(tags[name].notna(), alone).astype(str).to_numpy()
+        )
+
+
+def _clusters(by: str, values: np.ndarray) -> Clusters | None:
+    distinct, labels = np.unique(values, return_inverse=True)
+    return None if len(distinct) == len(values) else Clusters(by, labels)
+
+
+def _sums(labels: np.ndarray | None, values: np.ndarray) -> np.ndarray:
+    """The total of each cluster, float64 (G,); the values themselves where every group is its own."""
+    return values if labels is None else np.bincount(labels, weights=values)
+
+
+# --- one accuracy
+
+
+class _Clustered(NamedTuple):
+    """The interval that holds where groups of a cluster are not independent: by image, so many clusters, percent."""
+
+    by: str
+    clusters: int
+    low: float
+    high: float
+
+
+class Estimate(NamedTuple):
+    """A mean over groups in percent, its 95 % interval, its chance level in percent and its count of tied groups.
+
+    ties : None where nobody counted them, which is another thing than none. clustered : None where each group is its
+    own.
+    """
+
+    value: float
+    low: float
+    high: float
+    chance: float
+    ties: int | None
+    clustered: _Clustered | None = None
+
+    def record(self) -> dict[str, Any]:
+        """JSON-safe: value, low, high and chance to 4 decimals, and ties; `clustered` where there are clusters."""
+        found = {name: round(getattr(self, name), 4) for name in self._fields[:4]} | {"ties": self.ties}
+        return found | _clustered_record(self.clustered)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The interval that a verdict rests on: by cluster where there are clusters."""
+        return (self.low, self.high) if self.clustered is None else (self.clustered.low, self.clustered.high)
+
+    @property
+    def interval(self) -> str:
+        """`95 % interval 61.2–71.9`; with clusters also `, by image 58.0–74.1`."""
+        plain, c = f"95 % interval {self.low:.1f}–{self.high:.1f}", self.clustered
+        return plain if c is None else f"{plain}, by {c.by} {c.low:.1f}–{c.high:.1f}"
+
+    @property
+    def tied(self) -> str:
+        """`3 tied`, `no ties`, or that nobody counted them."""
+        if self.ties is None:
+            return "ties not counted"
+        return f"{self.ties} tied" if self.ties else "no ties"
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> Estimate:
+        """From what `record` wrote, now or before there were clusters."""
+        clustered = record.get("clustered")
+        known = {name: record[name] for name in cls._fields[:5]}
+        return cls(**known, clustered=None if clustered is None else _Clustered(**clustered))
+
+    @classmethod
+    def over_seeds(cls, outcomes: Array, chance_percent: float, parts: int = 1) -> Estimate:
+        """The mean over repeated runs on the same groups, with seeds and groups as two sources of variance.
+
+        outcomes : bool or float (seeds, n). The interval is that of the mean over all seeds and all such groups:
+        variances of a two-way layout without repetition (Searle, Casella and McCulloch, Variance Components, 1992,
+        chapter 4) with Satterthwaite's degrees of freedom, which with three seeds are few. Resampling seeds and groups
+        (Owen, Ann. Appl. Stat. 1, 2007) takes the seeds at hand for all there are, and covers too little.
+        """
+        array = to_numpy(outcomes).astype(np.float64)
+        if array.ndim != 2 or 0 in array.shape:
+            raise InputError(f"A mean over seeds needs outcomes of shape (seeds, groups), got {array.shape}.")
+        seeds, n = array.shape
+        if seeds == 1:
+            return estimate(array[0], chance_percent, None, parts)
+        mean = float(array.mean())
+        of_seeds, of_groups = array.mean(axis=1) - mean, array.mean(axis=0) - mean
+        rest = array - mean - of_seeds[:, None] - of_groups
+        freedoms = np.array([seeds - 1, max(n - 1, 1), (seeds - 1) * max(n - 1, 1)])
+        squares = (
+            np.array([n * of_seeds @ of_seeds, seeds * of_groups @ of_groups, (rest**2).sum()]) / freedoms
+        )
+        between = max(squares[0] + squares[1] - squares[2], squares[0], squares[1])
+        freedom = float(between**2 / (squares**2 / freedoms).sum()) if between else float(seeds - 1)
+        answers = _worth(mean, between / (seeds * n), freedom, min(seeds, n), seeds * n * parts)
+        low, high = _clopper_pearson(mean, answers)
+        return Estimate(100 * mean, 100 * float(low), 100 * float(high), chance_percent, None)
+
+    @staticmethod
+    def interval_of_moments(
+        mean: float | np.ndarray, square: float | np.ndarray, n: int, parts: int = 1
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """95 % intervals of means in [0, 1] from the mean and the mean square of n outcomes in [0, 1], elementwise.
+
+        Outcomes of 0 and 1 are their own squares, and their interval is Clopper and Pearson's. Shares vary less, so
+        that n of them are worth more than n yes-or-no answers; never more than n * parts.
+        """
+        variance = np.maximum(np.asarray(square) - np.asarray(mean) ** 2, 0) / max(n - 1, 1)
+        return _clopper_pearson(mean, _worth(mean, variance, n - 1, n, n * parts))
+
+
+def _clustered_record(found: NamedTuple | None) -> dict[str, Any]:
+    if found is None:
+        return {}
+    rounded = {
+        k: round(v, 4) if isinstance(v, float) and k[0] != "p" else v for k, v in found._asdict().items()
+    }
+    return {"clustered": rounded}
+
+
+def estimate(
+    values: Array,
+    chance_percent: float,
+    ties: int | None = 0,
+    parts: int = 1,
+    clusters: Clusters | None = None,
+) -> Estimate:
+    """Mean of per-group outcomes in [0, 1] as a percentage with its 95 % interval.
+
+    values : bool or float (n,). parts : of how many yes-or-no answers a value is the mean (IndividualMatch: m).
+
+    >>> found = estimate(np.array([True] * 10), 50.0)
+    >>> round(found.low, 2), found.high  # of ten right out of ten, scipy.stats.binomtest(10, 10).proportion_ci()
+    (69.15, 100.0)
+    """
+    array = _one_per_group(values)
+    mean, square = float(array.mean()), float((array**2).mean())
+    low, high = Estimate.interval_of_moments(mean, square, len(array), parts)
+    clustered = None if clusters is None else _clustered_interval(array, mean, parts, clusters)
+    return Estimate(100 * mean, 100 * float(low), 100 * float(high), chance_percent, ties, clustered)
+
+
+def _one_per_group(values: Array) -> np.ndarray:
+    array = to_numpy(values).astype(np.float64)
+    if array.ndim != 1 or not len(array):
+        raise InputError(f"An interval needs one value per group, got shape {array.shape}.")
+    return array
+
+
+def _clustered_interval(values: np.ndarray, mean: float, parts: int, clusters: Clusters) -> _Clustered:
+    sizes, count = np.bincount(clusters.labels), clusters.count
+    off = _sums(clusters.labels, values - mean)
+    variance = count / max(count - 1, 1) * float(off @ off) / len(values) ** 2
+    least = len(values) ** 2 / float(sizes @ sizes)  # were all groups of a cluster the same
+    low, high = _clopper_pearson(mean, _worth(mean, variance, count - 1, least, len(values) * parts))
+    return _Clustered(clusters.by, count, 100 * float(low), 100 * float(high))
+
+
+def _worth(
+    mean: float | np.ndarray, variance: float | np.ndarray, freedom: float, least: float, most: float
+) -> np.ndarray:
+    """How many independent yes-or-no answers have a mean of this variance, estimated with so many degrees of freedom.
+
+    `least` also where nothing varies: all right, or all wrong, says nothing about how groups hang together.
+    """
+    mean, variance = np.asarray(mean, dtype=np.float64), np.asarray(variance)
+    if freedom <= 0:
+        return np.full(mean.shape, least, dtype=np.float64)
+    tail = (1 + _LEVEL) / 2
+    caution = (scipy.special.ndtri(tail) / scipy.special.stdtrit(freedom, tail)) ** 2
+    varies = mean * (1 - mean) > 1e-12
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.where(varies, mean * (1 - mean) / variance * caution, least)
+    return np.clip(found, least, most)
+
+
+def _clopper_pearson(share: float | np.ndarray, n: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Exact interval of a share of n answers; n need not be whole."""
+    tail, n = (1 - _LEVEL) / 2, np.asarray(n, dtype=np.float64)
+    right = np.clip(np.asarray(share) * n, 0, n)
+    wrong = n - right
+    none, all_of_them = right <= 1e-9, wrong <= 1e-9
+    low = scipy.special.betaincinv(np.where(none, 1, right), wrong + 1, tail)
+    high = scipy.special.betaincinv(right + 1, np.where(all_of_them, 1, wrong), 1 - tail)
+    return np.where(none, 0.0, low), np.where(all_of_them, 1.0, high)
+
+
+def bootstrap(
+    values: Array, level: float = _LEVEL, resamples: int = _RESAMPLES, seed: int = 0
+) -> tuple[float, float]:
+    """Percentile bootstrap interval for the mean of `values` (n,): for ranks and precisions, which are no proportions.
+
+    Few distinct values make a resample one multinomial draw of their counts: the same distribution as drawing with
+    replacement.
+    """
+    array = _one_per_group(values)
+    levels, counts = np.unique(array, return_counts=True)
+    draws = np.random.default_rng(seed).multinomial(len(array), counts / len(array), size=resamples)
+    low, high = np.quantile(draws @ levels / len(array), [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+# --- two on the same groups
+
+
+class _ClusteredComparison(NamedTuple):
+    """A paired comparison in which whole clusters are the units; points, as in `Comparison`."""
+
+    by: str
+    clusters: int
+    low: float
+    high: float
+    p_value: float
+    detectable: float | None
+    p_holm: float | None = None
+
+
+class Comparison(NamedTuple):
+    """Two runs on the same groups: difference second minus first in percentage points, and an exact p.
+
+    The p value is that of the sign test over the groups where the two differ, which for outcomes of 0 and 1 is
+    McNemar's exact test (a group that a metric counts in parts, as IndividualMatch, is better, worse or equal).
+    detectable : the smallest difference that these groups would have shown with 80 % power, two systems differing on
+    as many of them; None where no difference would. p_holm : corrected for the comparisons that it is shown with
+    (`holm`), None of one alone. clustered : None where each group is its own.
+    """
+
+    difference: float
+    low: float
+    high: float
+    fixed: int  # groups where the second is better: only it has them right
+    broken: int  # groups where the first is better
+    p_value: float
+    detectable: float | None = None
+    p_holm: float | None = None
+    clustered: _ClusteredComparison | None = None
+
+    @staticmethod
+    def detectable_difference(n: int, differ: float) -> float | None:
+        """The smallest difference in points that McNemar's exact test finds on n groups with 80 % power.
+
+        differ : percent of groups on which only one of the two is right. Where even a difference on all of those would
+        stay unseen, that of two systems which differ on more, always to the same side. None where no difference would.
+        """
+        return _detectable(n, differ / 100)
+
+    @staticmethod
+    def groups_needed(difference: float, differ: float) -> int:
+        """How many groups show a difference in points with 80 % power, at the least.
+
+        differ : percent of groups on which only one of the two is right. InputError where they do not go together.
+        """
+        gap, share = abs(difference) / 100, differ / 100
+        if not 0 < gap <= share <= 1:
+            raise InputError(
+                f"Two systems that differ on {differ:g} % of groups cannot be {difference:g} points apart; give a "
+                "difference above 0 and at most as large as that share."
+            )
+        enough = 1
+        while _power(enough, share, gap) < _POWER:
+            enough *= 2
+        low = enough // 2
+        while enough - low > 1:
+            middle = (low + enough) // 2
+            low, enough = (low, middle) if _power(middle, share, gap) >= _POWER else (middle, enough)
+        return enough
+
+    @staticmethod
+    def holm(found: Mapping[str, Comparison]) -> dict[str, Comparison]:
+        """Comparisons shown together, corrected so that with no difference anywhere 5 % show one (Holm 1979)."""
+        corrected = dict(zip(found, _holm([c.p_value for c in found.values()]), strict=True))
+        hanging = {name: c.clustered for name, c in found.items() if c.clustered is not None}
+        for name, p in zip(hanging, _holm([c.p_value for c in hanging.values()]), strict=True):
+            hanging[name] = hanging[name]._replace(p_holm=p)
+        return {n: c._replace(p_holm=corrected[n], clustered=hanging.get(n)) for n, c in found.items()}
+
+    def record(self) -> dict[str, Any]:
+        """JSON-safe; `clustered` where there are clusters."""
+        return {name: getattr(self, name) for name in self._fields[:-1]} | _clustered_record(self.clustered)
+
+
+def compare(first: Array, second: Array, clusters: Clusters | None = None) -> Comparison:
+    """Paired comparison of outcomes (n,), 0 to 1, on the same groups: interval, exact test, detectable difference.
+
+    The interval is Bonett and Price's (J. Educ. Behav. Stat. 37, 2012): one more group for either side, which gives
+    it a width where the two never differ. With clusters it is one more cluster for either side, and the test flips
+    whole clusters.
+    """
+    a, b = (to_numpy(values).astype(np.float64) for values in (first, second))
+    if a.shape != b.shape:
+        raise InputError(
+            f"Two runs can only be compared on the same groups; they have {a.shape} and {b.shape}."
+        )
+    change = _one_per_group(b - a)
+    n, fixed, broken = len(change), int((change > 0).sum()), int((change < 0).sum())
+    p = _p_value(change, None)
+    low, high, _ = _paired_interval(change, None)
+    share = 100 * (fixed + broken) / n
+    return Comparison(
+        100 * float(change.mean()), 100 * low, 100 * high, fixed, broken, p,
+        Comparison.detectable_difference(n, share),
+        clustered=None if clusters is None else _clustered_comparison(change, share, clusters),
+    )  # fmt: skip
+
+
+def _clustered_comparison(change: np.ndarray, share: float, clusters: Clusters) -> _ClusteredComparison:
+    low, high, variance = _paired_interval(change, clusters.labels)
+    effect = max(variance / _paired_interval(change, None)[2], 1.0)  # of the design: what clusters cost
+    return _ClusteredComparison(
+        clusters.by, clusters.count, 100 * low, 100 * high, _p_value(change, clusters.labels),
+        Comparison.detectable_difference(max(round(len(change) / effect), 1), share),
+    )  # fmt: skip
+
+
+def _paired_interval(change: np.ndarray, labels: np.ndarray | None) -> tuple[float, float, float]:
+    """Interval of the mean change in [-1, 1], and the variance that it rests on."""
+    n = len(change)
+    sums, sizes = _sums(labels, change), _sums(labels, np.ones(n))
+    typical = n / len(sums)
+    sums, sizes = np.append(sums, [typical, -typical]), np.append(sizes, [typical, typical])
+    mean = sums.sum() / sizes.sum()
+    off = sums - mean * sizes
+    variance = float(off @ off) / sizes.sum() ** 2
+    reach = scipy.special.stdtrit(len(sums) - 1, (1 + _LEVEL) / 2) * np.sqrt(variance)
+    return max(float(mean - reach), -1.0), min(float(mean + reach), 1.0), variance
+
+
+def _p_value(change: np.ndarray, labels: np.ndarray | None) -> float:
+    """Two-sided exact p: how often the wins minus losses of clusters with random signs are as far from 0."""
+    net = np.abs(_sums(labels, np.sign(change)))
+    seen, total = abs(int(_sums(labels, np.sign(change)).sum())), int(net.sum())
+    if labels is None:
+        return float(min(1.0, 2 * scipy.special.bdtr((total - seen) // 2, total, 0.5))) if total else 1.0
+    if total > _ENUMERATED:
+        return float(2 * scipy.special.ndtr(-seen / np.sqrt(float(net @ net))))
+    chances = np.ones(1)  # of every sum from -total to total, in steps of 1
+    for size, count in zip(*np.unique(net[net > 0].astype(int), return_counts=True), strict=True):
+        steps = np.zeros(2 * size * count + 1)
+        steps[:: 2 * size] = scipy.stats.binom.pmf(np.arange(count + 1), count, 0.5)
+        chances = np.convolve(chances, steps)
+    return float(min(1.0, chances[np.abs(np.arange(len(chances)) - total) >= seen].sum()))
+
+
+def _holm(p_values: Sequence[float]) -> list[float]:
+    array = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(array, kind="stable")
+    stepped = np.maximum.accumulate(array[order] * np.arange(len(array), 0, -1))
+    found = np.empty_like(array)
+    found[order] = np.minimum(stepped, 1.0)
+    return found.tolist()
+
+
+# --- how many groups
+
+
+@lru_cache(maxsize=256)
+def _detectable(n: int, share: float) -> float | None:
+    if share > 0 and _power(n, share, share) >= _POWER:
+        return 100 * _root(lambda gap: _power(n, share, gap) - _POWER, 0.0, share)
+    if _power(n, 1.0, 1.0) < _POWER:
+        return None
+    return 100 * _root(lambda gap: _power(n, gap, gap) - _POWER, max(share, 1e-12), 1.0)
+
+
+def _power(n: int, differ: float, gap: float) -> float:
+    """Probability that McNemar's exact test rejects at 5 %, where the second is right alone `gap` more often."""
+    reach = 8 * np.sqrt(n * differ * (1 - differ)) + 1
+    counts = np.arange(max(int(n * differ - reach), 0), min(int(n * differ + reach), n) + 1)
+    tail = (1 - _LEVEL) / 2
+    last = np.floor(np.nan_to_num(scipy.special.bdtrik(tail, counts, 0.5)))
+    last -= (
+        scipy.special.bdtr(last, counts, 0.5) > tail
+    )  # the most losses, or wins, with which it rejects; -1: none
+    wins = (1 + gap / differ) / 2
+    rejects = np.where(
+        last >= 0, scipy.special.bdtr(last, counts, wins) + scipy.special.bdtr(last, counts, 1 - wins), 0
+    )
+    return float(scipy.stats.binom.pmf(counts, n, differ) @ rejects)
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    return float(scipy.optimize.brentq(function, low, high, xtol=1e-6))
+
+
+# --- what margins are worth
+
+
+class _MarginBin(NamedTuple):
+    """Groups with margins from `low` to `high`, their mean margin, and how many of them are right."""
+
+    low: float
+    high: float
+    mean: float
+    right: Estimate
+
+
+class _MarginReliability(NamedTuple):
+    """How well large margins mark right matchings, percent.
+
+    aurc : area under the risk-coverage curve, the mean share of wrong ones among the surest 1, 2, ... n groups; of
+    equal margins in random order. excess : above the least that any order of these groups could have (Geifman, Uziel
+    and El-Yaniv, ICLR 2019). bins : the reliability curve, ten bins of about equally many groups, smallest margins
+    first; equal margins are never apart.
+    """
+
+    aurc: float
+    excess: float
+    bins: list[_MarginBin]
+
+
+def margin_reliability(
+    margin: Array, right: Array, chance_percent: float, bins: int = 10
+) -> _MarginReliability:
+    """Risk-coverage area and reliability curve of margins, float (n,), with right, bool (n,)."""
+    margins, hits = to_numpy(margin).astype(np.float64), _one_per_group(right)
+    n = len(hits)
+    _values, block = np.unique(-margins, return_inverse=True)  # the surest first
+    risk = np.bincount(block, weights=1 - hits) / np.bincount(block)
+    surest = np.arange(1, n + 1)
+    found = np.cumsum(risk[np.sort(block)]) / surest
+    best = np.maximum(surest - hits.sum(), 0) / surest
+    ends = np.unique(np.quantile(margins, np.arange(1, bins + 1) / bins, method="inverted_cdf"))
+    place = np.searchsorted(ends, margins)
+    parts = [(margins[place == b], hits[place == b]) for b in np.unique(place)]
+    rows = [_MarginBin(x.min(), x.max(), float(x.mean()), estimate(y, chance_percent)) for x, y in parts]
+    return _MarginReliability(100 * float(found.mean()), 100 * float((found - best).mean()), rows)

@@ -1,0 +1,278 @@
+"""Intervals and tests against scipy, against closed forms, and against brute force."""
+
+from itertools import pairwise, permutations, product
+
+import numpy as np
+import pytest
+import scipy
+
+from core.base.errors import InputError
+from core.groups import BytesImage, Group, GroupSet
+from core.metrics.statistics import (
+    Clusters,
+    Comparison,
+    Estimate,
+    compare,
+    estimate,
+    margin_reliability,
+)
+
+
+def answers(right, n):
+    return np.arange(n) < right
+
+
+def clusters(labels):
+    return Clusters("image", np.asarray(labels))
+
+
+# --- one accuracy
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 37, 400])
+def test_an_accuracy_has_the_exact_interval_of_scipy(n):
+    for right in {0, 1, n // 3, n - 1, n}:
+        found = estimate(answers(right, n), 50.0)
+        wanted = scipy.stats.binomtest(right, n).proportion_ci(method="exact")
+        assert (found.low, found.high) == pytest.approx((100 * wanted.low, 100 * wanted.high), abs=1e-9)
+        assert found.value == pytest.approx(100 * right / n) and found.clustered is None
+
+
+def test_no_interval_is_without_width():
+    for values in ([1.0], [0.0], [0.5], [1.0] * 5, [0.5] * 5, [0.0] * 500):
+        found = estimate(np.array(values), 50.0, parts=2, clusters=clusters(np.arange(len(values)) // 2))
+        assert found.high - found.low > 0.5 and found.clustered.high - found.clustered.low > 0.5
+
+
+def test_shares_are_worth_more_than_yes_or_no_and_never_more_than_their_parts():
+    halves = estimate(np.full(50, 0.5), 50.0, parts=2)
+    assert (halves.low, halves.high) == pytest.approx((e := estimate(answers(50, 100), 50.0))[1:3])
+    mixed = estimate(np.repeat([0.0, 0.5, 1.0], [18, 14, 18]), 50.0, parts=2)
+    assert e.low > mixed.low > estimate(answers(25, 50), 50.0).low
+
+
+def test_moments_make_the_same_interval_elementwise():
+    low, high = Estimate.interval_of_moments(np.array([0.2, 0.5]), np.array([0.2, 0.3]), 50, 2)
+    values = np.repeat([0.0, 0.5, 1.0], [10, 20 + 10, 10])  # mean 0.5, mean square (30 / 4 + 10) / 50 = 0.35
+    assert (100 * low[0], 100 * high[0]) == pytest.approx(estimate(answers(10, 50), 0)[1:3])
+    assert [100 * float(x) for x in Estimate.interval_of_moments(0.5, 0.35, 50, 2)] == pytest.approx(
+        estimate(values, 0, 0, 2)[1:3]
+    )
+
+
+def test_groups_that_are_copies_count_once():
+    right = answers(13, 40)
+    found = estimate(np.repeat(right, 5), 50.0, clusters=clusters(np.repeat(np.arange(40), 5)))
+    once = estimate(right, 50.0)
+    assert found.clustered[:2] == ("image", 40)
+    assert found.clustered[2:] == pytest.approx((once.low, once.high))
+    assert found.high - found.low < 0.6 * (once.high - once.low)
+    assert found.bounds == found.clustered[2:] and "by image" in found.interval
+
+
+def test_clusters_that_mean_nothing_cost_little():
+    rng = np.random.default_rng(0)
+    values = rng.random(1200) < 0.3
+    found = estimate(values, 50.0, clusters=clusters(rng.permutation(np.arange(1200) // 4)))
+    assert found.clustered.high - found.clustered.low == pytest.approx(found.high - found.low, rel=0.12)
+
+
+def test_a_record_is_read_back_with_and_without_clusters():
+    plain = estimate(answers(3, 7), 25.0, 2)
+    hanging = estimate(answers(3, 7), 25.0, None, clusters=clusters([0, 0, 1, 1, 2, 3, 4]))
+    assert set(plain.record()) == {"value", "low", "high", "chance", "ties"}
+    assert hanging.record()["clustered"]["by"] == "image"
+    for found in (plain, hanging):
+        assert Estimate.of_record(found.record()).record() == found.record()
+
+
+# --- clusters
+
+
+def group(name, images, captions=("one", "two")):
+    return Group(name, tuple(BytesImage(x) for x in images), tuple(captions))
+
+
+def test_groups_hang_together_by_the_content_of_their_images():
+    named = [("a", b"1"), ("b", b"2"), ("c", b"1"), ("d", b"3")]
+    found = Clusters.of_groups(GroupSet("x", tuple(group(n, [x]) for n, x in named)))
+    assert found.by == "image" and found.count == 3 and found.labels[0] == found.labels[2] != found.labels[1]
+    alone = found.select(np.array([0, 1, 3]))
+    assert alone is None and found.select(np.array([2, 0])).count == 1
+
+
+def test_sharing_carries_over():
+    groups = GroupSet("x", (group("a", [b"1", b"2"]), group("b", [b"2", b"3"]), group("c", [b"3", b"4"])))
+    assert Clusters.of_groups(groups).count == 1
+
+
+def test_captions_make_clusters_where_images_do_not_unless_they_tie_most_groups_together():
+    def captioned(texts):
+        return GroupSet(
+            "x", tuple(group(str(i), [str(i).encode()], (t, f"own {i}")) for i, t in enumerate(texts))
+        )
+
+    pairs = Clusters.of_groups(captioned([f"text {i // 2}" for i in range(40)]))
+    assert pairs.by == "caption" and pairs.count == 20
+    assert Clusters.of_groups(captioned(["the same"] * 40)) is None
+    assert Clusters.of_groups(captioned(map(str, range(40)))) is None
+
+
+def test_any_tag_makes_clusters():
+    import pandas as pd
+
+    tags = pd.DataFrame({"scene": ["p", "q", "p", None, None]})
+    found = Clusters.of_tag(tags, "scene")
+    assert found.count == 4 and found.labels[0] == found.labels[2] and found.by == "scene"
+    with pytest.raises(InputError, match="scene"):
+        Clusters.of_tag(tags, "scenes")
+
+
+# --- two on the same groups
+
+
+def outcomes(fixed, broken, same):
+    change = np.repeat([1.0, -1.0, 0.0], [fixed, broken, same])
+    return np.maximum(-change, 0), np.maximum(change, 0)
+
+
+@pytest.mark.parametrize(("fixed", "broken", "same"), [(12, 5, 83), (6, 0, 394), (0, 0, 10), (1, 0, 0)])
+def test_the_paired_test_is_mcnemars_and_the_interval_counts_one_more_for_either_side(fixed, broken, same):
+    found = compare(*outcomes(fixed, broken, same))
+    n = fixed + broken + same
+    p = scipy.stats.binomtest(fixed, fixed + broken).pvalue if fixed + broken else 1.0
+    assert found.p_value == pytest.approx(p) and found.difference == pytest.approx(100 * (fixed - broken) / n)
+    a, b = (fixed + 1) / (n + 2), (broken + 1) / (n + 2)  # Bonett and Price, with Student's quantile
+    reach = scipy.stats.t.ppf(0.975, n + 1) * np.sqrt((a + b - (a - b) ** 2) / (n + 2))
+    wanted = max(a - b - reach, -1), min(a - b + reach, 1)
+    assert (found.low, found.high) == pytest.approx((100 * wanted[0], 100 * wanted[1]))
+    assert found.clustered is None and "clustered" not in found.record()
+
+
+def test_the_test_by_cluster_flips_whole_clusters():
+    rng = np.random.default_rng(3)
+    labels = np.repeat(np.arange(9), [1, 2, 3, 1, 4, 2, 2, 1, 3])
+    first, second = (rng.random(len(labels)) < p for p in (0.4, 0.8))
+    net = np.bincount(labels, weights=second.astype(float) - first)
+    sums = [abs(np.dot(signs, net)) for signs in product((1, -1), repeat=9)]
+    found = compare(first, second, clusters(labels))
+    assert found.clustered.p_value == pytest.approx(np.mean(np.array(sums) >= abs(net.sum())))
+    alone = compare(first, second, clusters(np.arange(len(labels))))
+    assert alone.clustered.p_value == pytest.approx(alone.p_value)
+    assert alone.clustered[2:4] == pytest.approx((alone.low, alone.high))
+
+
+def test_copies_do_not_make_a_difference_surer():
+    first, second = outcomes(9, 2, 29)
+    once = compare(first, second)
+    often = compare(*(np.repeat(x, 6) for x in (first, second)), clusters(np.repeat(np.arange(40), 6)))
+    assert often.p_value < 1e-4 < once.p_value == pytest.approx(often.clustered.p_value)
+    assert often.clustered[2:4] == pytest.approx((once.low, once.high))
+    assert often.clustered.detectable > 1.5 * often.detectable
+
+
+def test_many_clusters_take_the_normal_distribution_and_agree_with_the_exact_one(monkeypatch):
+    rng = np.random.default_rng(1)
+    labels = np.arange(4000) // 4
+    first, second = (rng.random(4000) < p for p in (0.5, 0.51))
+    exact = compare(first, second, clusters(labels)).clustered.p_value
+    monkeypatch.setattr("core.metrics.statistics._ENUMERATED", 0)
+    assert compare(first, second, clusters(labels)).clustered.p_value == pytest.approx(exact, abs=0.02)
+
+
+def test_holm_rejects_as_its_steps_do():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        p = rng.random(6) ** 3
+        rejected, order = np.zeros(6, bool), np.argsort(p)
+        for step, i in enumerate(order):
+            if p[i] > 0.05 / (6 - step):
+                break
+            rejected[i] = True
+        found = Comparison.holm({str(i): Comparison(1.0, 0.0, 2.0, 3, 2, float(x)) for i, x in enumerate(p)})
+        assert [c.p_holm <= 0.05 for c in found.values()] == rejected.tolist()
+    assert Comparison.holm({}) == {}
+
+
+# --- how many groups
+
+
+def power(n, differ, gap):
+    """By enumeration of all counts of groups that only one of the two has right."""
+    wins, losses = (differ + gap) / 2, (differ - gap) / 2
+    total = 0.0
+    for fixed in range(n + 1):
+        for broken in range(n + 1 - fixed):
+            if fixed + broken and scipy.stats.binomtest(fixed, fixed + broken).pvalue <= 0.05:
+                total += scipy.stats.multinomial.pmf(
+                    [fixed, broken, n - fixed - broken], n, [wins, losses, 1 - differ]
+                )
+    return total
+
+
+def test_the_detectable_difference_has_a_power_of_80_percent():
+    found = Comparison.detectable_difference(25, 60.0)
+    assert power(25, 0.6, found / 100) == pytest.approx(0.8, abs=1e-4)
+    few = Comparison.detectable_difference(25, 4.0)  # no difference on 4 % of 25 groups is ever seen
+    assert few > 4 and power(25, few / 100, few / 100) == pytest.approx(0.8, abs=1e-4)
+    assert (
+        Comparison.detectable_difference(5, 100.0) is None
+        and Comparison.detectable_difference(6, 100.0) < 100
+    )
+    assert Comparison.detectable_difference(400, 13.0) == pytest.approx(
+        5.2, abs=0.2
+    )  # GroupScore on Winoground
+
+
+def test_so_many_groups_are_needed_and_one_fewer_is_too_few():
+    n = Comparison.groups_needed(30, 50)
+    assert power(n, 0.5, 0.3) >= 0.8 > power(n - 1, 0.5, 0.3)
+    assert Comparison.groups_needed(-30, 50) == n
+    assert Comparison.groups_needed(5, 13) == pytest.approx(
+        7.85 * 0.13 / 0.05**2, rel=0.1
+    )  # the normal approximation
+    for wrong in ((5, 3), (0, 10), (5, 101)):
+        with pytest.raises(InputError, match="points apart"):
+            Comparison.groups_needed(wrong[0], wrong[1])
+
+
+# --- margins, seeds
+
+
+def test_the_area_under_risk_and_coverage_is_the_mean_over_orders_of_equal_margins():
+    margin, right = np.array([3.0, 2.0, 2.0, 2.0, 1.0]), np.array([True, False, True, False, True])
+    areas = []
+    for middle in permutations([1, 2, 3]):
+        wrong = ~right[[0, *middle, 4]]
+        areas.append(np.mean(np.cumsum(wrong) / np.arange(1, 6)))
+    found = margin_reliability(margin, right, 50.0)
+    assert found.aurc == pytest.approx(100 * np.mean(areas))
+    best = np.mean([0, 0, 0, 1 / 4, 2 / 5])
+    assert found.excess == pytest.approx(100 * (np.mean(areas) - best))
+    assert margin_reliability(np.arange(5), np.array([0, 0, 1, 1, 1]), 50.0).excess == pytest.approx(0)
+
+
+def test_the_reliability_curve_keeps_equal_margins_together():
+    margin = np.repeat([0.0, 1.0, 2.0, 5.0], [40, 30, 20, 10])
+    rows = margin_reliability(margin, margin > 1, 50.0).bins
+    assert [(r.low, r.high, r.right.value) for r in rows] == [(0, 0, 0), (1, 1, 0), (2, 2, 100), (5, 5, 100)]
+    rng = np.random.default_rng(0)
+    rows = margin_reliability(rng.random(1000), rng.random(1000) < 0.5, 50.0).bins
+    assert len(rows) == 10 and all(a.high < b.low for a, b in pairwise(rows))
+    assert all(0.04 < b.high - b.low < 0.16 for b in rows)
+
+
+def test_a_mean_over_seeds_knows_both_sources():
+    rng = np.random.default_rng(0)
+    one = rng.random((1, 200)) < 0.6
+    assert Estimate.over_seeds(one, 50.0)[:4] == estimate(one[0], 50.0)[:4]
+    same = Estimate.over_seeds(np.repeat(one, 4, axis=0), 50.0)  # further seeds that add nothing
+    assert (same.low, same.high) == pytest.approx(estimate(one[0], 50.0)[1:3], abs=0.2)
+    seeds = rng.random((3, 5000)) < np.array(
+        [[0.4], [0.5], [0.6]]
+    )  # nearly all of the variance is between seeds
+    found = Estimate.over_seeds(seeds, 50.0)
+    reach = 100 * scipy.stats.t.ppf(0.975, 2) * seeds.mean(axis=1).std(ddof=1) / np.sqrt(3)
+    assert found.high - found.low == pytest.approx(2 * reach, rel=0.1)
+    with pytest.raises(InputError, match="seeds, groups"):
+        Estimate.over_seeds(np.zeros(4), 50.0)
