@@ -167,7 +167,7 @@ def _total(scores: Array, matching: Array) -> Array:
 def _best_matching(scores: Array, columns: Array, matching: Array, margin: Array) -> Array | None:
     """A matching with the highest total into `matching` int64 (n, m), its margin over all others into `margin` (n,).
 
-    Returns its place among `blocks.matchings`, int (n,), where all were tried.
+    Returns its place among `matchings`, int (n,), where all were tried.
     """
     (_, m, k), xp = scores.shape, array_namespace(scores)
     if perm(k, m) > MAX_ENUMERATED:  # too many matchings to try them all
