@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.base.errors import InputError
-from core.datasets.embeddings import embedding_file
+from core.datasets.embeddings import EmbeddingFile
 from core.groups import GroupSet
 from core.metrics.groups import oracle_mask
 from core.runs.models import origin
@@ -60,7 +60,7 @@ def from_embeddings(
     >>> len(groups), cm.score(scorer, groups).shape, groups.truth[0].tolist()
     (10, (10, 2, 2), [0, 1])
     """
-    file = embedding_file(images, captions, shape, "this call")
+    file = EmbeddingFile.of(images, captions, shape, "this call")
     return Embedded(EmbeddingModel.of(file, scale), file.groups())
 
 

@@ -189,7 +189,7 @@ def next_step(
 ) -> None:
     """One button: open its runs, run it, or what it needs."""
     if status.state in ("ready", "stopped") and not is_public():
-        begin = lambda: papers.start_line(store, status)  # noqa: E731
+        begin = lambda: status.start(store)  # noqa: E731
         st.button("Run", key=key, icon=":material/play_arrow:", on_click=runs.run_action, args=(begin,))
     elif status.state == "missing":
         with st.popover("What to do", icon=":material/download:", key=key):

@@ -370,7 +370,6 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
         (cola_table.run_jobs, pd.DataFrame({"strategy": []})),
         (load_scorer, load_scorer),
         (papers.run_table, planned),
-        (papers.with_trials, lambda plan, **_: plan),
         (run_sweep, None),
         (run_on_ray, None),
         (pretrain, "a folder"),
@@ -378,3 +377,5 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
         (model.push_model, "https://hub"),
     ):
         everywhere(monkeypatch, original, noting(world.calls, original.__name__, answer))
+    trials = noting(world.calls, "with_trials", lambda plan, **_: plan)
+    monkeypatch.setattr(papers.TablePlan, "with_trials", trials)

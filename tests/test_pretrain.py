@@ -23,9 +23,9 @@ from core.scenes.captions import Phrase, Statement  # noqa: E402
 from core.scenes.sets import SETS, build  # noqa: E402
 from core.scenes.training_data import (  # noqa: E402
     DataRecipe,
+    TrainingData,
     _statement_table,
     object_table,
-    training_data,
     training_scenes,
 )
 from core.scenes.world import COLOURS  # noqa: E402
@@ -172,7 +172,7 @@ def test_bad_settings_are_one_sentence(arguments: dict, message: str, tmp_path: 
 
 def test_training_data_hold_no_held_out_composition_and_twins_share_their_words(tmp_path: Path) -> None:
     recipe = DataRecipe(singles=10, twins=8)
-    data = training_data(recipe, 3, cache=tmp_path)
+    data = TrainingData.of(recipe, 3, cache=tmp_path)
     assert data.images.shape == (26, 64, 64, 3) and data.twins == 8
     for first, second in zip(data.captions[10::2], data.captions[11::2], strict=True):
         for one, other in zip(first, second, strict=True):
@@ -181,13 +181,13 @@ def test_training_data_hold_no_held_out_composition_and_twins_share_their_words(
                 other.split()
             ) - {"a", "an"}
     assert all(scene.seen for scene in training_scenes(10, 3, recipe.counts))
-    again = training_data(recipe, 3, cache=tmp_path)  # now from the cache
+    again = TrainingData.of(recipe, 3, cache=tmp_path)  # now from the cache
     assert np.array_equal(again.images, data.images) and again.captions == data.captions
 
 
 def test_early_captions_tell_no_relation() -> None:
     recipe = DataRecipe(singles=20, twins=0)
-    captions = training_data(recipe, 0).captions
+    captions = TrainingData.of(recipe, 0).captions
     early = " ".join(text for texts in captions for text in texts[: recipe.captions // 2])
     late = " ".join(text for texts in captions for text in texts[recipe.captions // 2 :])
     assert not {"left", "right", "front", "behind"} & set(early.split())
@@ -226,7 +226,7 @@ def test_agreement_by_hand() -> None:
 
 
 def test_agreement_holds_for_true_captions_of_training_scenes_and_fails_for_twins() -> None:
-    data = training_data(DataRecipe(singles=40, twins=20), 4, pictures=False)
+    data = TrainingData.of(DataRecipe(singles=40, twins=20), 4, pictures=False)
     objects, told = torch.from_numpy(data.objects), torch.from_numpy(data.caption_objects[:, 2]).float()
     wanted, known = agreement(objects, told)
     assert known[..., 0].sum() > 60 and known[..., 1].sum() > 30

@@ -232,10 +232,10 @@ def test_a_retrieval_set_is_debiased_on_the_command_line(make, monkeypatch):
 
 def test_training_pairs_are_scenes_and_captions_of_the_models_own_training_data(tmp_path):
     from benchmarks.results.training_set import training_pairs
-    from core.scenes.training_data import DataRecipe, training_data
+    from core.scenes.training_data import DataRecipe, TrainingData
 
     recipe = DataRecipe(singles=30, twins=0, detail=0.15)
-    data = training_data(recipe, 0, cache=tmp_path)
+    data = TrainingData.of(recipe, 0, cache=tmp_path)
     pairs = training_pairs(recipe, 12)
     assert len(set(pairs.captions)) == 12
     said = {caption: row for row, captions in enumerate(data.captions) for caption in captions}

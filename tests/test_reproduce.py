@@ -258,7 +258,7 @@ def test_a_run_that_is_deleted_meanwhile_does_not_hold_up_its_table(store, monke
 
 def test_what_is_missing_is_not_started(store, quick):
     status = papers.table_plan(store, "ttm/7").lines[0]
-    papers.start_line(store, status)
+    status.start(store)
     assert papers.run_table(store, "ttm/7", pause=0).lines[0].state == "missing"
     assert store.list() == []
 
@@ -409,7 +409,7 @@ def test_a_dry_run_says_how_long_a_row_takes_by_a_trial(store, monkeypatch):
         return iter([Iteration(step(0, 1.0, 2.0), {}), Iteration(step(1, 1.0, 2.0, seconds=4.0), {})])
 
     monkeypatch.setattr(AdaptationRun, "execute", execute)
-    plan = papers.with_trials(papers.table_plan(store, "world/oracle", seeds=2))
+    plan = papers.table_plan(store, "world/oracle", seeds=2).with_trials()
     assert tried == [(8, 1, 1, False)] * 2
     # 4 s for 8 groups and an epoch: 300 groups, 5 epochs, 10 iterations, 2 seeds
     assert [(s.seconds, s.time_source) for s in plan.lines] == [(4 / 8 * 300 * 5 * 10 * 2, "a trial")] * 2

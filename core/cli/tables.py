@@ -61,7 +61,7 @@ def reproduce(
         else papers.table_plan(store, table, seeds, row)
     )
     if dry_run:
-        plan = papers.with_trials(plan, report=print_note)
+        plan = plan.with_trials(report=print_note)
     show_json(plan.record()) if as_json else print(_format_plan(plan))
 
 

@@ -70,6 +70,31 @@ class EmbeddingFile:
     m: int
     k: int
 
+    @classmethod
+    def of(
+        cls, image_rows: np.ndarray, caption_rows: np.ndarray, shape: str | tuple[int, int], path: Path | str
+    ) -> EmbeddingFile:
+        """Embeddings (n*m, d) and (n*k, d) as `read_embeddings` reads them; errors say they are from `path`."""
+        m, k = parse_shape(shape) if isinstance(shape, str) else parse_shape("x".join(map(str, shape)))
+        given = np.asarray(image_rows), np.asarray(caption_rows)
+        check(path, numbers=max(array.size for array in given))
+        images, captions = (
+            _unit_rows(a, kind, path) for a, kind in zip(given, ("image", "caption"), strict=True)
+        )
+        if images.shape[1] != captions.shape[1]:
+            raise InputError(
+                f"{path} has image embeddings of {images.shape[1]} numbers and caption embeddings of "
+                f"{captions.shape[1]}; both must come from the same model."
+            )
+        if len(images) % m or len(captions) % k or len(images) // m != len(captions) // k:
+            raise InputError(
+                f"{path} has {len(images)} images and {len(captions)} captions, which cannot form groups of {m} images "
+                f"and {k} captions; give the right shape or complete the file."
+            )
+        check_shape(path, len(images) // m, m, k)
+        check(path, multiplications=len(images) * k * images.shape[1])
+        return cls(images, captions, m, k)
+
     @property
     def n(self) -> int:
         """Number of groups."""
@@ -158,32 +183,7 @@ def read_embeddings(
     """
     arrays = read_arrays(path, data)
     given = _find(arrays, _IMAGE_NAMES, "img", path), _find(arrays, _CAPTION_NAMES, "cap", path)
-    return embedding_file(*given, shape, path)
-
-
-def embedding_file(
-    image_rows: np.ndarray, caption_rows: np.ndarray, shape: str | tuple[int, int], path: Path | str
-) -> EmbeddingFile:
-    """Embeddings (n*m, d) and (n*k, d) as `read_embeddings` reads them; errors name `path` as where they are from."""
-    m, k = parse_shape(shape) if isinstance(shape, str) else parse_shape("x".join(map(str, shape)))
-    given = np.asarray(image_rows), np.asarray(caption_rows)
-    check(path, numbers=max(array.size for array in given))
-    images, captions = (
-        _unit_rows(a, kind, path) for a, kind in zip(given, ("image", "caption"), strict=True)
-    )
-    if images.shape[1] != captions.shape[1]:
-        raise InputError(
-            f"{path} has image embeddings of {images.shape[1]} numbers and caption embeddings of "
-            f"{captions.shape[1]}; both must come from the same model."
-        )
-    if len(images) % m or len(captions) % k or len(images) // m != len(captions) // k:
-        raise InputError(
-            f"{path} has {len(images)} images and {len(captions)} captions, which cannot form groups of {m} images and "
-            f"{k} captions; give the right shape or complete the file."
-        )
-    check_shape(path, len(images) // m, m, k)
-    check(path, multiplications=len(images) * k * images.shape[1])
-    return EmbeddingFile(images, captions, m, k)
+    return EmbeddingFile.of(*given, shape, path)
 
 
 def _find(

@@ -25,9 +25,7 @@ __all__ = [
     "lines",
     "missing_data",
     "run_table",
-    "start_line",
     "table_plan",
-    "with_trials",
 ]
 
 
@@ -61,6 +59,15 @@ class LineStatus(NamedTuple):
             "cells": cells,
         }
 
+    def start(self, store: RunStore) -> None:
+        """Launch what the line still needs, in the background: resume what was interrupted, start the missing seeds.
+
+        Nothing is launched for a line that is done, or lacks data or weights.
+        """
+        for each in _planned(store, self):
+            if each.run is None or each.run.resumable:
+                ThisMachine().start(store, each.write_down(store))
+
 
 class TablePlan(NamedTuple):
     """A table in this store."""
@@ -93,6 +100,20 @@ class TablePlan(NamedTuple):
             "seconds": self.seconds,
             "lines": lines,
         }
+
+    def with_trials(self, report: Callable[[str], None] | None = None) -> TablePlan:
+        """The same plan, where every line that can run says how long it takes by a trial: one epoch on a few groups."""
+
+        def timed(status: LineStatus) -> LineStatus:
+            jobs = [job for job in status.line.jobs if isinstance(job, AdaptationRun)]
+            if status.state not in ("ready", "stopped") or not jobs:
+                return status
+            if report is not None:
+                report(f"trying {status.line.label}")
+            left = status.seeds_needed - len(status.complete)
+            return status._replace(seconds=left * sum(map(_runs.trial_seconds, jobs)), time_source="a trial")
+
+        return self._replace(lines=[timed(status) for status in self.lines])
 
 
 def _cell_record(
@@ -141,21 +162,6 @@ def _chosen(every: Sequence[_tables.TableLine], table: str, row: str | None) -> 
     if not matching:
         raise unknown_name(f"row of {table}", row, [line.label for line in every])
     return matching
-
-
-def with_trials(plan: TablePlan, report: Callable[[str], None] | None = None) -> TablePlan:
-    """The same plan, where every line that can run says how long it takes by a trial: one epoch on a few groups."""
-
-    def timed(status: LineStatus) -> LineStatus:
-        jobs = [job for job in status.line.jobs if isinstance(job, AdaptationRun)]
-        if status.state not in ("ready", "stopped") or not jobs:
-            return status
-        if report is not None:
-            report(f"trying {status.line.label}")
-        left = status.seeds_needed - len(status.complete)
-        return status._replace(seconds=left * sum(map(_runs.trial_seconds, jobs)), time_source="a trial")
-
-    return plan._replace(lines=[timed(status) for status in plan.lines])
 
 
 def _status(
@@ -234,16 +240,6 @@ def _mean(
 ) -> float | None:
     parts = [(cell.read(records[job][seed]), weight) for job, weight in cell.source]
     return None if any(value is None for value, _ in parts) else sum(v * w for v, w in parts if v is not None)
-
-
-def start_line(store: RunStore, status: LineStatus) -> None:
-    """Launch what a line still needs, in the background: resume what was interrupted, start the seeds that are missing.
-
-    Nothing is launched for a line that is done, or lacks data or weights.
-    """
-    for each in _planned(store, status):
-        if each.run is None or each.run.resumable:
-            ThisMachine().start(store, each.write_down(store))
 
 
 def _planned(store: RunStore, status: LineStatus) -> list[PlannedRun]:

@@ -18,7 +18,7 @@ from core.pretrain._model_card import LOG, write_card
 from core.pretrain._tokens import word_tokenizer
 from core.pretrain.families import FAMILIES
 from core.pretrain.recipes import RECIPES, Recipe
-from core.scenes.training_data import training_data
+from core.scenes.training_data import TrainingData
 
 # A text tower that looks at the picture is the same thing as an encoder and as a decoder, the mask aside.
 _SAME = (("text_encoder.", "text_decoder.bert."), ("text_decoder.bert.", "text_encoder."))
@@ -55,7 +55,7 @@ def pretrain(
         out.mkdir(parents=True, exist_ok=True)
     family = FAMILIES[recipe.family]
     tokenizer = word_tokenizer(recipe.length, family.asks)
-    data = training_data(recipe.data, seed, progress, pictures=family.sees)
+    data = TrainingData.of(recipe.data, seed, progress, pictures=family.sees)
     started = perf_counter()
     with seeded(seed):
         module = family.build(recipe, len(tokenizer)).to(where)

@@ -77,32 +77,33 @@ class TrainingData(NamedTuple):
         """Number of pairs."""
         return (len(self.images) - self.singles) // 2
 
+    @classmethod
+    def of(
+        cls,
+        recipe: DataRecipe,
+        seed: int,
+        progress: _Progress | None = None,
+        cache: Path | None = None,
+        pictures: bool = True,
+    ) -> TrainingData:
+        """The recipe's pictures and captions. Pictures are rendered on the first call and read from the cache after.
 
-def training_data(
-    recipe: DataRecipe,
-    seed: int,
-    progress: _Progress | None = None,
-    cache: Path | None = None,
-    pictures: bool = True,
-) -> TrainingData:
-    """The recipe's pictures and captions. Pictures are rendered on the first call and read from the cache after.
-
-    Without `pictures` all of them are black: for a model that sees none.
-    """
-    tell = progress or (lambda what, share: None)
-    tell("drawing scenes", 0.0)
-    scenes, drawn = _drawn(recipe, seed)
-    images = np.broadcast_to(np.zeros(1, np.uint8), (len(scenes), MODEL_SIZE, MODEL_SIZE, 3))
-    if pictures:
-        images = _pictures(scenes, home() / "cache" / "pretrain" if cache is None else cache, tell)
-    return TrainingData(
-        images=images,
-        maps=np.stack([_label_map(scene) for scene in scenes]),
-        objects=np.stack([object_table(scene) for scene in scenes]),
-        caption_objects=np.stack([[table for _, table in variants] for variants in drawn]),
-        captions=[[text for text, _ in variants] for variants in drawn],
-        singles=recipe.singles,
-    )
+        Without `pictures` all of them are black: for a model that sees none.
+        """
+        tell = progress or (lambda what, share: None)
+        tell("drawing scenes", 0.0)
+        scenes, drawn = _drawn(recipe, seed)
+        images = np.broadcast_to(np.zeros(1, np.uint8), (len(scenes), MODEL_SIZE, MODEL_SIZE, 3))
+        if pictures:
+            images = _pictures(scenes, home() / "cache" / "pretrain" if cache is None else cache, tell)
+        return cls(
+            images=images,
+            maps=np.stack([_label_map(scene) for scene in scenes]),
+            objects=np.stack([object_table(scene) for scene in scenes]),
+            caption_objects=np.stack([[table for _, table in variants] for variants in drawn]),
+            captions=[[text for text, _ in variants] for variants in drawn],
+            singles=recipe.singles,
+        )
 
 
 def _pictures(scenes: Sequence[Scene], cache: Path, progress: _Progress) -> np.ndarray:
