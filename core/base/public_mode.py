@@ -73,7 +73,8 @@ def check_source(name: str) -> str:
     folder of this machine, no plug-in, and no endpoint that is paid for with this server's key.
     """
     kind, _, source = name.rpartition(":")
-    if is_public() and (kind in ("open_clip", "python", "api") or not _is_ours(source)):
+    elsewhere = {"open_clip", "python", "api"} & set(kind.split(":"))
+    if is_public() and (elsewhere or not _is_ours(source)):
         raise _not_offered(f"model {name!r}", "one from the list")
     return name
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from PIL import Image
 from transformers.modeling_outputs import BaseModelOutput
 
 from core.base.errors import InputError
 from core.scorers._pairwise import ImageInput, PairScorer, token_log_probs
 from core.scorers._pretrained import ModelParts
+from core.scorers.gradient_caching import is_out_of_memory
 
 # Bytes that the repeated keys and values of one batch may take.
 _CACHE_BUDGET = 1 << 30
@@ -23,36 +28,46 @@ _TOLERANCE = {torch.float32: 1e-3, torch.float16: 0.1, torch.bfloat16: 0.3}
 
 
 class Prefix(NamedTuple):
-    """What a model has read: keys and values (batch of one), logits of the next token (1, vocabulary), its positions.
+    """What a model has read: keys and values or states (n images), logits of the next token (n, vocabulary).
 
-    inputs : the tensors that were read, for plain scoring.
+    asked : what follows is still the question, not the answer. positions : parts of the module that keep how far the image moved the positions of the text after it (Qwen-VL and
+    its kin), and that. inputs : the tensors that were read, for plain scoring.
     """
 
     cache: Any
     logits: torch.Tensor
-    positions: torch.Tensor | None
+    positions: list[tuple[Any, torch.Tensor]]
     inputs: dict[str, torch.Tensor]
+    asked: bool = False
 
 
-def read_prefix(module: Any, inputs: dict[str, torch.Tensor]) -> Prefix:
-    """Read inputs of batch size one and keep what later tokens attend to."""
-    last = {"logits_to_keep": 1} if "logits_to_keep" in inspect.signature(module.forward).parameters else {}
-    out = module(**inputs, use_cache=True, **last)
-    # Qwen-VL and its kin keep in the module how far the last image moved the positions of the text after it.
-    positions = getattr(getattr(module, "model", None), "rope_deltas", None)
-    return Prefix(out.past_key_values, out.logits[:, -1].float(), positions, inputs)
+def read_prefix(module: Any, inputs: dict[str, torch.Tensor], asked: bool = False) -> Prefix:
+    """Read inputs of n images and keep what later tokens attend to."""
+    out = module(**inputs, use_cache=True, **last_logits(module, 1))
+    moved = ((part, getattr(part, "rope_deltas", None)) for part in module.modules())
+    positions = [(part, tensor) for part, tensor in moved if isinstance(tensor, torch.Tensor)]
+    return Prefix(out.past_key_values, out.logits[:, -1].float(), positions, inputs, asked)
 
 
-def next_logits(module: Any, prefix: Prefix, ids: torch.Tensor) -> torch.Tensor:
+def last_logits(module: Any, count: int) -> dict[str, int]:
+    """The argument that spares all but the last so many logits; none for a model that knows no such argument."""
+    known = inspect.signature(module.forward).parameters
+    return {"logits_to_keep": count} if "logits_to_keep" in known else {}
+
+
+def next_logits(module: Any, prefix: Prefix, ids: torch.Tensor, rows: torch.Tensor | None = None) -> torch.Tensor:
     """Logits of what follows each token of `ids` int64 (b, length) after a prefix, (b, length, vocabulary).
 
-    `ids` are padded on the right and get no mask: attention is causal, so nothing that counts sees the padding behind.
+    rows : int64 (b,), the image of the prefix that each text continues; None for its only one. `ids` are padded on the
+    right and get no mask: attention is causal, so nothing that counts sees the padding behind.
     """
+    rows = torch.zeros(len(ids), dtype=torch.long, device=ids.device) if rows is None else rows
     cache = deepcopy(prefix.cache)
-    cache.batch_repeat_interleave(len(ids))
-    if prefix.positions is not None:
-        module.model.rope_deltas = prefix.positions
-    return module(input_ids=ids, past_key_values=cache, use_cache=True).logits
+    cache.reorder_cache(rows)
+    for part, tensor in prefix.positions:
+        part.rope_deltas = tensor[rows]
+    more = {name: tensor[rows, -1:].expand(-1, ids.shape[1], *tensor.shape[2:]) for name, tensor in prefix.inputs.items() if name == "cross_attention_mask"}
+    return module(input_ids=ids, past_key_values=cache, use_cache=True, **more).logits
 
 
 def plain_logits(module: Any, prefix: Prefix, ids: torch.Tensor) -> torch.Tensor:
@@ -60,7 +75,7 @@ def plain_logits(module: Any, prefix: Prefix, ids: torch.Tensor) -> torch.Tensor
     rows = []
     start = prefix.inputs["input_ids"].shape[1]
     for row in ids:
-        inputs = {name: _longer(name, tensor, start, row) for name, tensor in prefix.inputs.items()}
+        inputs = {name: longer(name, tensor, start, row, not prefix.asked) for name, tensor in prefix.inputs.items()}
         rows.append(module(**inputs, use_cache=False).logits[:, start:])
     return torch.cat(rows)
 
@@ -79,12 +94,22 @@ def text_log_probs(
     return torch.cat([first, token_log_probs(follow(module, prefix, ids[:, :-1]), ids[:, 1:])], dim=1)
 
 
-def _longer(name: str, tensor: torch.Tensor, start: int, row: torch.Tensor) -> torch.Tensor:
-    """A tensor of the prefix, longer by the tokens of a text where it has a place for each token."""
-    if tensor.shape != (1, start):
+def longer(name: str, tensor: torch.Tensor, start: int, row: torch.Tensor, answer: bool = True) -> torch.Tensor:
+    """A tensor of the prefix, longer by the tokens of a text where it has a place for each token.
+
+    answer : the text is what the model writes, not what it is asked.
+    """
+    if not isinstance(tensor, torch.Tensor) or tensor.shape[:2] != (1, start) or "pixel" in name:
         return tensor
-    more = row if name == "input_ids" else torch.full_like(row, int(name == "attention_mask"))
-    return torch.cat([tensor, more[None].to(tensor.dtype)], dim=1)
+    if name == "input_ids":
+        more = row[None]
+    elif tensor.ndim > 2:  # which images a token sees: those that the one before it does
+        more = tensor[:, -1:].expand(-1, len(row), *tensor.shape[2:])
+    else:
+        # Where types mark no image they tell what is asked, which PaliGemma reads in both directions, from the answer.
+        ones = name == "attention_mask" or (name == "token_type_ids" and answer and _reads_both_ways({name: tensor}))
+        more = torch.full_like(row, int(ones))[None]
+    return torch.cat([tensor, more.to(tensor.dtype)], dim=1)
 
 
 def _cache_bytes(cache: Any) -> int:
@@ -100,6 +125,8 @@ class ChatScorer(PairScorer):
     The text up to the captions is read once for an image, then any number of continuations.
     """
 
+    _begun: tuple[list[int], str] | None = None
+    asked = False  # does a caption stand in the question, or is it the answer?
     cached: bool | None = None  # may the kept prefix be used? None until it was compared with plain scoring
 
     def __init__(self, parts: ModelParts) -> None:
@@ -107,9 +134,26 @@ class ChatScorer(PairScorer):
         found = (
             getattr(holder, field, None)
             for holder in (self.config, self.processor)
-            for field in ("image_token_id", "image_token_index")
+            for field in ("image_token_id", "image_token_index", "image_patch_id")
         )
-        self.placeholder = next((token for token in found if token is not None), None)
+        self.placeholders = {token for token in found if token is not None}
+        self._check_kind()
+
+    def _check_kind(self) -> None:
+        """Raise InputError for a model that is no decoder over an image and a text."""
+        known = inspect.signature(self.module.forward).parameters
+        needed = [n for n, p in known.items() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+        if self.config.is_encoder_decoder or "decoder_input_ids" in known:
+            why = "writes with an encoder and a decoder"
+        elif needed:
+            why = f"needs more than an image and a text ({', '.join(needed)})"
+        elif not any("pixel" in name or "patches" in name for name in known):
+            why = "reads no image"
+        else:
+            return
+        raise InputError(
+            f"{self.name} {why}, as no model that Crossmatch scores by {self.config.model_type} does; choose a chat model."
+        )
 
     def _room(self, encoded: Prefix) -> int:
         return max(1, min(self.caption_batch, _CACHE_BUDGET // max(1, _cache_bytes(encoded.cache))))
@@ -122,11 +166,16 @@ class ChatScorer(PairScorer):
 
     def _agrees(self, encoded: Prefix, ids: torch.Tensor) -> bool:
         """Compare the two, once per model, on one text."""
-        one, other = (
-            f(self.module, encoded, ids).float().log_softmax(-1) for f in (next_logits, plain_logits)
-        )
+        if encoded.asked and _reads_both_ways(encoded.inputs):
+            return False
+        other = plain_logits(self.module, encoded, ids).float().log_softmax(-1)
         chosen = other.argmax(dim=-1, keepdim=True)
-        if (one - other).gather(-1, chosen).abs().max() <= _TOLERANCE.get(self.module.dtype, 1e-3):
+        try:
+            one = next_logits(self.module, encoded, ids).float().log_softmax(-1)
+            apart = float((one - other).gather(-1, chosen).abs().max())
+        except (RuntimeError, ValueError, TypeError, AttributeError, IndexError, KeyError, NotImplementedError):
+            apart = float("inf")  # a cache that cannot be repeated or continued
+        if apart <= _TOLERANCE.get(self.module.dtype, 1e-3):
             return True
         warnings.warn(
             f"{self.name} gives other scores with a kept prefix than without; it is scored without, which is slower.",
@@ -155,33 +204,91 @@ class ChatScorer(PairScorer):
         return f"{token}{'' if question is None else question}"
 
     def _tail(self, texts: list[str]) -> list[list[int]]:
-        """Token ids of prompts after the image's placeholder, where a placeholder is one token."""
-        found = []
-        for ids in self.tokenizer(texts, verbose=False, **self._special(texts))["input_ids"]:
-            places = [i for i, token in enumerate(ids) if token == self.placeholder]
-            if not places:
-                raise InputError(
-                    f"{self.name} has no placeholder for the image in its prompt; it cannot be asked."
-                )
-            found.append(list(ids[places[-1] + 1 :]))
-        return found
+        """Token ids of prompts after all that comes before their first difference and depends on the image."""
+        if self._begun is None:
+            self._begun = self._beginning_of(texts[0])
+        head, end = self._begun
+        found = self.tokenizer([text + end for text in texts], verbose=False, **self._special(texts))["input_ids"]
+        if any(list(ids[: len(head)]) != head for ids in found):
+            raise InputError(
+                f"{self.name} puts its question before the image, so it cannot be asked; use vgpt: instead."
+            )
+        return [list(ids[len(head) :]) for ids in found]
+
+    def _beginning_of(self, prompt: str) -> tuple[list[int], str]:
+        """The tokens of a prompt up to its image, and what the processor adds to its end.
+
+        The processor says where the image ends: it may write more than one token for it, put others around them, and
+        end the prompt by itself (PaliGemma).
+        """
+        grey, special = Image.new("RGB", (self.side or 336,) * 2, (128, 128, 128)), self._special([prompt])
+        with self._prompted():
+            whole = self._process(grey, text=[prompt], **special)["input_ids"][0].tolist()
+        images = [i for i, token in enumerate(whole) if token in self.placeholders]
+        longest = len(whole) - 1 - images[-1] if images else len(whole)
+        for end in ("", "\n"):
+            ids = list(self.tokenizer(prompt + end, verbose=False, **special)["input_ids"])
+            if count := _common_end(ids, whole, longest):
+                return ids[: len(ids) - count], end
+        raise InputError(f"{self.name} does not end its prompt as it was written, so it cannot be asked.")
+
+    def _process(self, image: Image.Image, **more: Any) -> dict[str, Any]:
+        """As for any; with the marks of image tokens for a model that asks for them."""
+        if "mm_token_type_ids" in inspect.signature(self.module.forward).parameters:
+            more["return_mm_token_type_ids"] = True
+        return super()._process(image, **more)
 
     def _special(self, texts: list[str]) -> dict[str, bool]:
         """Templates mostly write the begin token themselves; a second one is not wanted."""
         begin = self.tokenizer.bos_token
         return {"add_special_tokens": not (begin and texts and texts[0].startswith(begin))}
 
-    def _head(self, image: ImageInput, prompt: str, tail: int) -> Prefix:
-        """The prompt with its image, without its last `tail` tokens, read once."""
+    @abstractmethod
+    def _head(self, image: ImageInput) -> dict[str, torch.Tensor]:
+        """What is read of an image before anything that depends on a caption: inputs of batch size one."""
+
+    def _encode_image(self, image: ImageInput) -> Prefix:
+        with self._prompted():
+            return read_prefix(self.module, self._head(image), self.asked)
+
+    @contextmanager
+    def _prompted(self) -> Iterator[None]:
+        """What a processor or model says against our prompt becomes one sentence."""
+        try:
+            yield
+        except torch.OutOfMemoryError:
+            raise
+        except (ValueError, TypeError, KeyError, AttributeError, IndexError, RuntimeError) as error:
+            if isinstance(error, InputError) or is_out_of_memory(error):
+                raise
+            reason = " ".join(str(error).split())[:160].rstrip(".")
+            raise InputError(
+                f"{self.name} ({self.config.model_type}) does not take an image in a prompt as Crossmatch writes it: {reason}."
+            ) from error
+
+    def _beginning(self, image: ImageInput, prompt: str, tail: int) -> dict[str, torch.Tensor]:
+        """The inputs of a prompt with its image, without its last `tail` tokens."""
         found = self._pixels(image, text=[prompt], **self._special([prompt]))
+        found.pop("labels", None)
         length = found["input_ids"].shape[1]
-        keep = {
+        return {
             name: tensor[:, : length - tail]
-            if tensor.shape[:2] == (1, length) and tensor.ndim == 2
+            if isinstance(tensor, torch.Tensor) and tensor.shape[:2] == (1, length) and "pixel" not in name
             else tensor
             for name, tensor in found.items()
         }
-        return read_prefix(self.module, keep)
+
+
+def _common_end(one: Sequence[int], other: Sequence[int], longest: int) -> int:
+    """How many last tokens two texts share, at most `longest`."""
+    pairs = zip(reversed(one), reversed(other), strict=False)
+    return min(longest, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)))
+
+
+def _reads_both_ways(inputs: dict[str, torch.Tensor]) -> bool:
+    """Whether a model reads its whole question in both directions, as PaliGemma does by its token types."""
+    types = inputs.get("token_type_ids")
+    return types is not None and not types.any()
 
 
 # What the model was told before every conversation of its training; [VGPT] appendix D keeps LLaVA's.

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from core.base.errors import InputError
 from core.groups import ImageRef
+from core.scorers import api
 from core.scorers._decoding import ChatScorer, Prefix, TokenLogProbs, seq2seq_log_probs, text_log_probs
 from core.scorers._pairwise import ImageInput, PairScorer, joining_space, token_log_probs
 from core.scorers._pretrained import ModelParts, load_parts
@@ -158,7 +160,7 @@ class _Blip2Captioner(QueryScorer, CaptionScorer):
         if not self.decoder_only:
             return self.language.get_encoder()(inputs_embeds=embeds).last_hidden_state
         out = self.language(inputs_embeds=embeds, use_cache=True)
-        return Prefix(out.past_key_values, out.logits[:, -1].float(), None, {})
+        return Prefix(out.past_key_values, out.logits[:, -1].float(), [], {})
 
     def _token_log_probs(self, encoded: Any, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         rows, mask = self._padded(ids)
@@ -172,10 +174,10 @@ class _ChatCaptioner(ChatScorer, CaptionScorer):
 
     def _tokenize(self, captions: list[str]) -> list[list[int]]:
         prompt = self.prompt()
-        before = self._tail([prompt])[0]
-        whole = self._tail(
-            [f"{prompt}{joining_space(prompt, self.tokenizer)}{caption}" for caption in captions]
-        )
+        special = self._special([prompt])
+        before = self.tokenizer(prompt, verbose=False, **special)["input_ids"]
+        texts = [f"{prompt}{joining_space(prompt, self.tokenizer)}{caption}" for caption in captions]
+        whole = self.tokenizer(texts, verbose=False, **special)["input_ids"]
         # Where prompt and caption share a token, the caption is taken by itself.
         alone = self._ids(captions, add_special_tokens=False)
         return [
@@ -183,8 +185,8 @@ class _ChatCaptioner(ChatScorer, CaptionScorer):
             for ids, own in zip(whole, alone, strict=True)
         ]
 
-    def _encode_image(self, image: ImageInput) -> Prefix:
-        return self._head(image, self.prompt(), 0)
+    def _head(self, image: ImageInput) -> dict[str, torch.Tensor]:
+        return self._beginning(image, self.prompt(), 0)
 
     def _token_log_probs(self, encoded: Prefix, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         rows, mask = self._padded(ids)
@@ -227,11 +229,19 @@ def load(name: str, source: str, device: str = "auto", kind: str = "vgpt") -> Sc
     kind : "vgpt", or "blind" for the same on the paper's default of 3 null images. Raises InputError where the model
     does not fit into memory or does not load.
     """
+    if source.startswith("api:"):
+        return _served(name, source.partition(":")[2], kind)
     folder = locate(source)
     model = str(read_config(folder).get("model_type", ""))
     made, auto = _CLASSES.get(model, (_ChatCaptioner, "AutoModelForImageTextToText"))
     captioner = made(load_parts(name, folder, device, kind, auto))
     return _BlindScorer(captioner, name) if kind == "blind" else captioner
+
+
+def _served(name: str, model: str, kind: str) -> Scorer:
+    if kind != "vgpt":
+        raise InputError(f"A served model takes images as files, not as noise; score null images with vgpt:api:{model}.")
+    return api.load(name, model, kind=kind)
 
 
 def _log_mean(log_probs: np.ndarray) -> np.ndarray:

@@ -103,10 +103,15 @@ class PairScorer(ModelScorer):
         """The processor's tensors for one image (and more of its arguments), on the device, in the model's type."""
         if isinstance(image, NullImage):
             inputs = self._process(Image.new("RGB", (self.side or 336,) * 2, (128, 128, 128)), **more)
-            inputs["pixel_values"] = image.draw(inputs["pixel_values"].shape)
+            # One tensor of pixels for most, two resolutions for some.
+            inputs |= {
+                name: image.draw(tensor.shape)
+                for name, tensor in inputs.items()
+                if "pixel_values" in name and tensor.is_floating_point()
+            }
         else:
             inputs = self._process(image, **more)
-        return {name: self._placed(tensor) for name, tensor in inputs.items()}
+        return {name: self._placed(t) if isinstance(t, torch.Tensor) else t for name, t in inputs.items()}
 
     def _process(self, image: Image.Image, **more: Any) -> dict[str, Any]:
         call = self.processor if more else self.processor.image_processor

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 import torch
@@ -121,6 +122,8 @@ class Blip2Answerer(QueryScorer, Answerer):
 class ChatAnswerer(ChatScorer, Answerer):
     """Any image-text-to-text model: all up to the image is read once, then each caption's question."""
 
+    asked = True
+
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
         self.yes = self._answer_token(self.prompt(question("a")))
@@ -128,9 +131,17 @@ class ChatAnswerer(ChatScorer, Answerer):
     def _tokenize(self, captions: list[str]) -> Sequence[list[int]]:
         return self._tail([self.prompt(question(caption)) for caption in captions])
 
-    def _encode_image(self, image: ImageInput) -> Prefix:
+    def _beginning_of(self, prompt: str) -> tuple[list[int], str]:
+        """What every question begins with is read once, too, but for the token that may merge with a caption."""
+        head, end = super()._beginning_of(prompt)
+        texts = [self.prompt(question(caption)) + end for caption in ("a", "7", "-")]
+        found = self.tokenizer(texts, verbose=False, **self._special(texts))["input_ids"]
+        same = sum(1 for _ in takewhile(lambda tokens: len(set(tokens)) == 1, zip(*found, strict=False)))
+        return list(found[0][: max(len(head), same - 1)]), end
+
+    def _head(self, image: ImageInput) -> dict[str, torch.Tensor]:
         prompt = self.prompt(question("a"))
-        return self._head(image, prompt, len(self._tail([prompt])[0]))
+        return self._beginning(image, prompt, len(self._tail([prompt])[0]))
 
     def _answer_logits(self, encoded: Prefix, captions: list[list[int]]) -> torch.Tensor:
         ids, mask = self._padded(captions)

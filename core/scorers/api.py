@@ -1,6 +1,7 @@
-"""VQAScore of a model behind an OpenAI-compatible endpoint that returns log-probabilities (METHODS 4).
+"""Scores of a model behind an OpenAI-compatible endpoint that returns log-probabilities (METHODS 4).
 
-GPT-4.1, or a local vLLM server. Needs the extra `api` (the official client). The key goes to the client and nowhere
+VQAScore of GPT-4.1 or of a local vLLM server (`api:MODEL`), VisualGPTScore of a server that gives the log-probabilities
+of its prompt's tokens, as vLLM does (`vgpt:api:MODEL`). Needs the extra `api` (the official client). The key goes to the client and nowhere
 else: it is in no attribute of the scorer, no cache key, no log line and no error.
 """
 
@@ -14,6 +15,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import takewhile
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -59,6 +61,7 @@ class ApiScorer(StreamingScorer):
     """
 
     label = "VQAScore of a served model"
+    form = QUESTION  # what is sent with the image
 
     def __init__(
         self,
@@ -93,14 +96,14 @@ class ApiScorer(StreamingScorer):
     def key(self) -> str:
         """Hash of endpoint, model and question. A provider may change a model behind its name: prefer dated names."""
         path = urlsplit(self.base_url).path
-        return hashlib.sha256(f"api 1 {self.host}{path} {self.model} {QUESTION}".encode()).hexdigest()
+        return hashlib.sha256(f"api 1 {self.host}{path} {self.model} {self.form}".encode()).hexdigest()
 
     def __repr__(self) -> str:
-        return f"ApiScorer({self.model!r} at {self.host})"
+        return f"{type(self).__name__}({self.model!r} at {self.host})"
 
     def __reduce__(self) -> Any:
         raise TypeError(
-            "An ApiScorer holds a connection and is not pickled; create a new one from the environment."
+            f"An {type(self).__name__} holds a connection and is not pickled; create a new one from the environment."
         )
 
     def describe(self) -> str:
@@ -121,7 +124,7 @@ class ApiScorer(StreamingScorer):
         GPT-4.1 (85 + 170 for each tile of 512 pixels, the shorter side shrunk to 768), from a sample of 20.
         """
         index = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
-        text = sum(len(QUESTION.format(caption=captions[j]).encode()) / 4 + 10 for j in index[:, 1])
+        text = sum(len(self.form.format(caption=captions[j]).encode()) / 4 + 10 for j in index[:, 1])
         seen = np.unique(index[:, 0])[:20]
         picture = np.mean([_image_tokens(images[i].open().size) for i in seen]) if len(seen) else 0
         tokens_in, tokens_out = round(text + len(index) * float(picture)), len(index)
@@ -165,26 +168,16 @@ class ApiScorer(StreamingScorer):
     def _calls(
         self, images: Sequence[ImageRef], captions: Sequence[str], index: np.ndarray
     ) -> Iterator[tuple[int, str, str]]:
-        """Row, image and question of every pair; each image is encoded once."""
+        """Row, image and text of every pair; each image is encoded once."""
         for i in np.unique(index[:, 0]):
             picture = _data_url(images[i].open())
             for row in np.flatnonzero(index[:, 0] == i):
-                yield int(row), picture, QUESTION.format(caption=captions[index[row, 1]])
+                yield int(row), picture, self.form.format(caption=captions[index[row, 1]])
 
     def _answer(self, picture: str, question: str) -> tuple[float, bool]:
         """P("Yes"), and whether it is exact rather than a bound."""
-        content = [{"type": "image_url", "image_url": {"url": picture}}, {"type": "text", "text": question}]
-        try:
-            answer = self._ask(
-                model=self.model,
-                messages=[{"role": "user", "content": content}],
-                max_completion_tokens=1,
-                temperature=0,
-                logprobs=True,
-                top_logprobs=_TOP,
-            )
-        except Exception as error:  # the client's own families of errors, and those of its HTTP library
-            raise InputError(self._sentence(error)) from None
+        content = [_shown(picture), {"type": "text", "text": question}]
+        answer = self._asked([{"role": "user", "content": content}], logprobs=True, top_logprobs=_TOP)
         try:
             listed = {
                 top.token: float(top.logprob) for top in answer.choices[0].logprobs.content[0].top_logprobs
@@ -196,6 +189,13 @@ class ApiScorer(StreamingScorer):
                 f"{self.model} at {self.host} returns no log-probabilities; choose a model that does."
             )
         return _yes_probability(listed)
+
+    def _asked(self, messages: list[dict[str, Any]], **more: Any) -> Any:
+        """What the endpoint replies to a conversation; raises its refusal as one sentence."""
+        try:
+            return self._ask(model=self.model, messages=messages, max_completion_tokens=1, temperature=0, **more)
+        except Exception as error:  # the client's own families of errors, and those of its HTTP library
+            raise InputError(self._sentence(error)) from None
 
     def _sentence(self, error: Exception) -> str:
         """What went wrong, without anything secret."""
@@ -212,6 +212,64 @@ class ApiScorer(StreamingScorer):
         if status is None:
             return f"{where} cannot be reached ({type(error).__name__}); check {_BASE_VARIABLES[0]} and the connection."
         return f"{where} answered with error {status} ({self._safe(str(error))}); see the endpoint's documentation."
+
+
+class _ApiCaptioner(ApiScorer):
+    """VisualGPTScore of a served model: mean log P of the caption's tokens as its answer to the image, float32.
+
+    The server repeats its prompt with the log-probability of each token; the tokens that the same prompt has without
+    the caption do not count. One call per image besides one per pair.
+    """
+
+    label = "VisualGPTScore of a served model"
+    form = "{caption}"
+
+    @property
+    def key(self) -> str:
+        """Hash of endpoint, model and kind of score."""
+        return hashlib.sha256(f"vgpt {super().key}".encode()).hexdigest()
+
+    def _calls(
+        self, images: Sequence[ImageRef], captions: Sequence[str], index: np.ndarray
+    ) -> Iterator[tuple[int, str, str]]:
+        # Image -> the tokens of its prompt without a caption; kept while calls with it may be under way.
+        self._before: dict[str, list[tuple[str, float]]] = {}
+        for row, picture, caption in super()._calls(images, captions, index):
+            if picture not in self._before:
+                self._before[picture] = self._prompt_tokens(picture, None)
+            if len(self._before) > 2 * self.concurrency + 2:
+                del self._before[next(iter(self._before))]
+            yield row, picture, caption
+
+    def _answer(self, picture: str, caption: str) -> tuple[float, bool]:
+        """Mean log P of the caption's tokens, always exact."""
+        before, whole = self._before[picture], self._prompt_tokens(picture, caption)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0][0] == pair[1][0], zip(before, whole, strict=False)))
+        own = [log_prob for _, log_prob in whole[same:]]
+        if not own:
+            raise InputError(f"{self.model} at {self.host} has no token for the caption {caption!r}; give it other words.")
+        return sum(own) / len(own), True
+
+    def _prompt_tokens(self, picture: str, caption: str | None) -> list[tuple[str, float]]:
+        """Each token of the prompt but the first, with its log P."""
+        messages: list[dict[str, Any]] = [{"role": "user", "content": [_shown(picture)]}]
+        more: dict[str, Any] = {"prompt_logprobs": 0}
+        if caption is not None:
+            messages.append({"role": "assistant", "content": caption})
+            more |= {"add_generation_prompt": False, "continue_final_message": True}
+        found = self._asked(messages, extra_body=more)
+        try:
+            listed = [next(iter(token.items())) for token in found.prompt_logprobs[1:]]
+            return [(name, float(token["logprob"])) for name, token in listed]
+        except (AttributeError, IndexError, KeyError, TypeError, StopIteration):
+            raise InputError(
+                f"{self.model} at {self.host} returns no log-probabilities of its prompt; serve it with vLLM, or ask "
+                f"api:{self.model} for VQAScore."
+            ) from None
+
+
+def _shown(picture: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": picture}}
 
 
 def _yes_probability(listed: dict[str, float]) -> tuple[float, bool]:
@@ -283,7 +341,10 @@ def _image_tokens(size: tuple[int, int]) -> int:
 
 
 def load(name: str, source: str, device: str = "auto", kind: str | None = None) -> ApiScorer:
-    """The scorer of a served model with endpoint and key from the environment; raises InputError without them."""
+    """The scorer of a served model with endpoint and key from the environment; raises InputError without them.
+
+    kind : "vgpt" for VisualGPTScore, else VQAScore.
+    """
     if not source:
         raise InputError("Give the served model's name after the colon, such as api:gpt-4.1-2025-04-14.")
-    return ApiScorer(name, source)
+    return (_ApiCaptioner if kind == "vgpt" else ApiScorer)(name, source)

@@ -92,7 +92,7 @@ class MicroBatchSearch:
             try:
                 return work(self.size)
             except (RuntimeError, MemoryError) as error:
-                if not _is_out_of_memory(error):
+                if not is_out_of_memory(error):
                     raise
                 failed = True
             # Outside the handler: the error holds every tensor of the attempt.
@@ -123,7 +123,7 @@ class ScoringBatchSearch(MicroBatchSearch):
         return done
 
 
-def _is_out_of_memory(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error means that the GPU's or the machine's memory is used up."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True

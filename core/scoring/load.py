@@ -49,7 +49,7 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
     if modes:
         return converted_copy(load_scorer(plain, device), modes, name)
     chosen, source = _resolve(name)
-    if chosen == "api":  # no weights to cache, and its address is the environment's of this moment
+    if "api" in (chosen, source.partition(":")[0]):  # no weights to cache, and its address is the environment's of this moment
         return _load(chosen, name, source, device)
     files = sorted(filter(Path.is_file, Path(source).iterdir())) if is_folder(source) else []
     state = (name, chosen, device, file_states(files))
@@ -62,7 +62,7 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
 
 
 def _load(chosen: str, name: str, source: str, device: str) -> Scorer:
-    if chosen in ("api", "python") and device not in ("auto", "cpu"):
+    if (chosen in ("api", "python") or source.startswith("api:")) and device not in ("auto", "cpu"):
         raise InputError(f"{name} chooses by itself where it runs; leave the device {device} out.")
     more = {"load_base": load_base} if chosen == "crossmatch-adapted" else {}
     return load_family(chosen, name, source, device, **more)
