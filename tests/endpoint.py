@@ -8,6 +8,7 @@ import io
 import json
 import math
 import threading
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,6 +22,11 @@ def true_probability(image_url: str, question: str) -> float:
     data = base64.b64decode(image_url.split(",", 1)[1])
     pixels = np.asarray(Image.open(io.BytesIO(data))).tobytes()
     return int.from_bytes(hashlib.sha256(pixels + question.encode()).digest()[:4], "big") / 2**32
+
+
+def word_log_prob(image_url: str, word: str) -> float:
+    """log P of a word given an image: any number that depends on both."""
+    return math.log(true_probability(image_url, word))
 
 
 class Endpoint(ThreadingHTTPServer):
@@ -38,6 +44,7 @@ class Endpoint(ThreadingHTTPServer):
         self.together = threading.Barrier(1)  # so many requests must be here at once before any is answered
         self.answer = self.listing
         self.lock = threading.Lock()
+        self.without_prompts = False  # as servers other than vLLM
 
     @property
     def url(self) -> str:
@@ -78,6 +85,8 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(failure[0], {"error": {"message": f"{failure[1]} {self.headers['Authorization']}"}})
 
     def completion(self, body: dict) -> dict:
+        if "prompt_logprobs" in body:
+            return self.prompt(body)
         picture, text = body["messages"][0]["content"]
         listed = self.server.answer(picture["image_url"]["url"], text["text"])
         logprobs = None
@@ -87,6 +96,26 @@ class Handler(BaseHTTPRequestHandler):
         message = {"role": "assistant", "content": "Yes"}
         choice = {"index": 0, "finish_reason": "length", "message": message, "logprobs": logprobs}
         return {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+
+    def prompt(self, body: dict) -> dict:
+        """As vLLM repeats its prompt: a token per word, with its log-probability; none for the first."""
+        url = body["messages"][0]["content"][0]["image_url"]["url"]
+        words = ["<s>", "USER:", "<image>", "ASSISTANT:"]
+        if len(body["messages"]) == 2:
+            assert body["continue_final_message"] and not body["add_generation_prompt"]
+            words += body["messages"][1]["content"].split()
+        listed = [
+            {
+                str(zlib.crc32(word.encode())): {
+                    "logprob": word_log_prob(url, word),
+                    "rank": 1,
+                    "decoded_token": word,
+                }
+            }
+            for word in words
+        ]
+        found = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": []}
+        return found if self.server.without_prompts else {**found, "prompt_logprobs": [None, *listed[1:]]}
 
     def reply(self, status: int, body: dict) -> None:
         data = json.dumps(body).encode()

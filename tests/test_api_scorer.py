@@ -10,11 +10,11 @@ import traceback
 import numpy as np
 import pytest
 from conftest import draw
-from endpoint import serving
+from endpoint import serving, word_log_prob
 
 from core.base.errors import InputError
-from core.scorers.api import ApiScorer, _image_tokens, _yes_probability
-from core.scoring.load import load_scorer
+from core.scorers.api import ApiScorer, _data_url, _image_tokens, _yes_probability
+from core.scoring.load import load_scorer, scorer_key
 from core.scoring.scores import ScoreCache, score_groups
 
 CANARY = "sk-canary-0123456789abcdef"
@@ -171,6 +171,25 @@ def test_yes_is_summed_over_its_spellings():
     assert _yes_probability({"No": math.log(0.5), "Maybe": math.log(0.1)})[0] == pytest.approx(0.1)
     assert _yes_probability({"No": 0.0, "Yes": -9999.0}) == (0.0, True)
     assert _yes_probability({"No": 0.0}) == (0.0, False)
+
+
+def test_the_captions_of_a_served_model_score_by_the_tokens_of_its_prompt(endpoint):
+    made = load_scorer("vgpt:api:model-1")
+    assert made.name == "vgpt:api:model-1" and made.label == "VisualGPTScore of a served model"
+    found = made.score(IMAGES, CAPTIONS, PAIRS)
+    urls = [_data_url(image.open()) for image in IMAGES]
+    expected = [np.mean([word_log_prob(urls[i], word) for word in CAPTIONS[j].split()]) for i, j in PAIRS]
+    assert found == pytest.approx(expected, rel=1e-5) and found.dtype == np.float32
+    assert len(endpoint.requests) == len(IMAGES) + len(PAIRS)  # the prompt alone is asked once for an image
+    assert made.key != load_scorer("api:model-1").key and scorer_key("vgpt:api:model-1") is None
+
+
+def test_a_server_that_does_not_repeat_its_prompt_is_one_sentence(endpoint):
+    endpoint.without_prompts = True
+    with pytest.raises(InputError, match="returns no log-probabilities of its prompt; serve it with vLLM"):
+        load_scorer("vgpt:api:model-1").score(IMAGES, CAPTIONS, PAIRS)
+    with pytest.raises(InputError, match="not as noise"):
+        load_scorer("blind:api:model-1")
 
 
 def test_a_model_without_log_probabilities_is_one_sentence(endpoint):

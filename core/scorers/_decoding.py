@@ -30,8 +30,9 @@ _TOLERANCE = {torch.float32: 1e-3, torch.float16: 0.1, torch.bfloat16: 0.3}
 class Prefix(NamedTuple):
     """What a model has read: keys and values or states (n images), logits of the next token (n, vocabulary).
 
-    asked : what follows is still the question, not the answer. positions : parts of the module that keep how far the image moved the positions of the text after it (Qwen-VL and
-    its kin), and that. inputs : the tensors that were read, for plain scoring.
+    positions : parts of the module that keep how far the image moved the positions of the text after it (Qwen-VL and
+    its kin), and that. inputs : the tensors that were read, for plain scoring. asked : what follows is still the
+    question, not the answer.
     """
 
     cache: Any
@@ -55,7 +56,9 @@ def last_logits(module: Any, count: int) -> dict[str, int]:
     return {"logits_to_keep": count} if "logits_to_keep" in known else {}
 
 
-def next_logits(module: Any, prefix: Prefix, ids: torch.Tensor, rows: torch.Tensor | None = None) -> torch.Tensor:
+def next_logits(
+    module: Any, prefix: Prefix, ids: torch.Tensor, rows: torch.Tensor | None = None
+) -> torch.Tensor:
     """Logits of what follows each token of `ids` int64 (b, length) after a prefix, (b, length, vocabulary).
 
     rows : int64 (b,), the image of the prefix that each text continues; None for its only one. `ids` are padded on the
@@ -66,7 +69,11 @@ def next_logits(module: Any, prefix: Prefix, ids: torch.Tensor, rows: torch.Tens
     cache.reorder_cache(rows)
     for part, tensor in prefix.positions:
         part.rope_deltas = tensor[rows]
-    more = {name: tensor[rows, -1:].expand(-1, ids.shape[1], *tensor.shape[2:]) for name, tensor in prefix.inputs.items() if name == "cross_attention_mask"}
+    more = {
+        name: tensor[rows, -1:].expand(-1, ids.shape[1], *tensor.shape[2:])
+        for name, tensor in prefix.inputs.items()
+        if name == "cross_attention_mask"
+    }
     return module(input_ids=ids, past_key_values=cache, use_cache=True, **more).logits
 
 
@@ -75,7 +82,9 @@ def plain_logits(module: Any, prefix: Prefix, ids: torch.Tensor) -> torch.Tensor
     rows = []
     start = prefix.inputs["input_ids"].shape[1]
     for row in ids:
-        inputs = {name: longer(name, tensor, start, row, not prefix.asked) for name, tensor in prefix.inputs.items()}
+        inputs = {
+            name: longer(name, tensor, start, row, not prefix.asked) for name, tensor in prefix.inputs.items()
+        }
         rows.append(module(**inputs, use_cache=False).logits[:, start:])
     return torch.cat(rows)
 
@@ -94,7 +103,9 @@ def text_log_probs(
     return torch.cat([first, token_log_probs(follow(module, prefix, ids[:, :-1]), ids[:, 1:])], dim=1)
 
 
-def longer(name: str, tensor: torch.Tensor, start: int, row: torch.Tensor, answer: bool = True) -> torch.Tensor:
+def longer(
+    name: str, tensor: torch.Tensor, start: int, row: torch.Tensor, answer: bool = True
+) -> torch.Tensor:
     """A tensor of the prefix, longer by the tokens of a text where it has a place for each token.
 
     answer : the text is what the model writes, not what it is asked.
@@ -107,7 +118,9 @@ def longer(name: str, tensor: torch.Tensor, start: int, row: torch.Tensor, answe
         more = tensor[:, -1:].expand(-1, len(row), *tensor.shape[2:])
     else:
         # Where types mark no image they tell what is asked, which PaliGemma reads in both directions, from the answer.
-        ones = name == "attention_mask" or (name == "token_type_ids" and answer and _reads_both_ways({name: tensor}))
+        ones = name == "attention_mask" or (
+            name == "token_type_ids" and answer and _reads_both_ways({name: tensor})
+        )
         more = torch.full_like(row, int(ones))[None]
     return torch.cat([tensor, more.to(tensor.dtype)], dim=1)
 
@@ -152,7 +165,7 @@ class ChatScorer(PairScorer):
         else:
             return
         raise InputError(
-            f"{self.name} {why}, as no model that Crossmatch scores by {self.config.model_type} does; choose a chat model."
+            f"{self.name} ({self.config.model_type}) {why}, which Crossmatch cannot score; choose a chat model."
         )
 
     def _room(self, encoded: Prefix) -> int:
@@ -173,7 +186,15 @@ class ChatScorer(PairScorer):
         try:
             one = next_logits(self.module, encoded, ids).float().log_softmax(-1)
             apart = float((one - other).gather(-1, chosen).abs().max())
-        except (RuntimeError, ValueError, TypeError, AttributeError, IndexError, KeyError, NotImplementedError):
+        except (
+            RuntimeError,
+            ValueError,
+            TypeError,
+            AttributeError,
+            IndexError,
+            KeyError,
+            NotImplementedError,
+        ):
             apart = float("inf")  # a cache that cannot be repeated or continued
         if apart <= _TOLERANCE.get(self.module.dtype, 1e-3):
             return True
@@ -208,7 +229,9 @@ class ChatScorer(PairScorer):
         if self._begun is None:
             self._begun = self._beginning_of(texts[0])
         head, end = self._begun
-        found = self.tokenizer([text + end for text in texts], verbose=False, **self._special(texts))["input_ids"]
+        found = self.tokenizer([text + end for text in texts], verbose=False, **self._special(texts))[
+            "input_ids"
+        ]
         if any(list(ids[: len(head)]) != head for ids in found):
             raise InputError(
                 f"{self.name} puts its question before the image, so it cannot be asked; use vgpt: instead."
@@ -219,14 +242,14 @@ class ChatScorer(PairScorer):
         """The tokens of a prompt up to its image, and what the processor adds to its end.
 
         The processor says where the image ends: it may write more than one token for it, put others around them, and
-        end the prompt by itself (PaliGemma).
+        end the prompt by itself (PaliGemma, Chameleon).
         """
         grey, special = Image.new("RGB", (self.side or 336,) * 2, (128, 128, 128)), self._special([prompt])
         with self._prompted():
             whole = self._process(grey, text=[prompt], **special)["input_ids"][0].tolist()
         images = [i for i, token in enumerate(whole) if token in self.placeholders]
         longest = len(whole) - 1 - images[-1] if images else len(whole)
-        for end in ("", "\n"):
+        for end in ("", "\n", self.tokenizer.sep_token or ""):
             ids = list(self.tokenizer(prompt + end, verbose=False, **special)["input_ids"])
             if count := _common_end(ids, whole, longest):
                 return ids[: len(ids) - count], end
@@ -263,7 +286,7 @@ class ChatScorer(PairScorer):
                 raise
             reason = " ".join(str(error).split())[:160].rstrip(".")
             raise InputError(
-                f"{self.name} ({self.config.model_type}) does not take an image in a prompt as Crossmatch writes it: {reason}."
+                f"{self.name} ({self.config.model_type}) does not take an image in Crossmatch's prompt: {reason}."
             ) from error
 
     def _beginning(self, image: ImageInput, prompt: str, tail: int) -> dict[str, torch.Tensor]:

@@ -240,7 +240,9 @@ def load(name: str, source: str, device: str = "auto", kind: str = "vgpt") -> Sc
 
 def _served(name: str, model: str, kind: str) -> Scorer:
     if kind != "vgpt":
-        raise InputError(f"A served model takes images as files, not as noise; score null images with vgpt:api:{model}.")
+        raise InputError(
+            f"A served model takes images as files, not as noise; score null images with vgpt:api:{model}."
+        )
     return api.load(name, model, kind=kind)
 
 

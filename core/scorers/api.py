@@ -1,8 +1,8 @@
 """Scores of a model behind an OpenAI-compatible endpoint that returns log-probabilities (METHODS 4).
 
 VQAScore of GPT-4.1 or of a local vLLM server (`api:MODEL`), VisualGPTScore of a server that gives the log-probabilities
-of its prompt's tokens, as vLLM does (`vgpt:api:MODEL`). Needs the extra `api` (the official client). The key goes to the client and nowhere
-else: it is in no attribute of the scorer, no cache key, no log line and no error.
+of its prompt's tokens, as vLLM does (`vgpt:api:MODEL`). Needs the extra `api` (the official client). The key goes to
+the client and nowhere else: it is in no attribute of the scorer, no cache key, no log line and no error.
 """
 
 from __future__ import annotations
@@ -193,7 +193,9 @@ class ApiScorer(StreamingScorer):
     def _asked(self, messages: list[dict[str, Any]], **more: Any) -> Any:
         """What the endpoint replies to a conversation; raises its refusal as one sentence."""
         try:
-            return self._ask(model=self.model, messages=messages, max_completion_tokens=1, temperature=0, **more)
+            return self._ask(
+                model=self.model, messages=messages, max_completion_tokens=1, temperature=0, **more
+            )
         except Exception as error:  # the client's own families of errors, and those of its HTTP library
             raise InputError(self._sentence(error)) from None
 
@@ -244,10 +246,12 @@ class _ApiCaptioner(ApiScorer):
     def _answer(self, picture: str, caption: str) -> tuple[float, bool]:
         """Mean log P of the caption's tokens, always exact."""
         before, whole = self._before[picture], self._prompt_tokens(picture, caption)
-        same = sum(1 for _ in takewhile(lambda pair: pair[0][0] == pair[1][0], zip(before, whole, strict=False)))
+        same = sum(
+            1 for _ in takewhile(lambda pair: pair[0][0] == pair[1][0], zip(before, whole, strict=False))
+        )
         own = [log_prob for _, log_prob in whole[same:]]
         if not own:
-            raise InputError(f"{self.model} at {self.host} has no token for the caption {caption!r}; give it other words.")
+            raise InputError(f"{self.model} has no token for the caption {caption!r}; give it other words.")
         return sum(own) / len(own), True
 
     def _prompt_tokens(self, picture: str, caption: str | None) -> list[tuple[str, float]]:

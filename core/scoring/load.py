@@ -49,7 +49,8 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
     if modes:
         return converted_copy(load_scorer(plain, device), modes, name)
     chosen, source = _resolve(name)
-    if "api" in (chosen, source.partition(":")[0]):  # no weights to cache, and its address is the environment's of this moment
+    # A served model has no weights to cache, and its address is the environment's of this moment.
+    if "api" in (chosen, source.partition(":")[0]):
         return _load(chosen, name, source, device)
     files = sorted(filter(Path.is_file, Path(source).iterdir())) if is_folder(source) else []
     state = (name, chosen, device, file_states(files))

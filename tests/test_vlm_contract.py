@@ -1,0 +1,70 @@
+"""Chat models of today on small random models: one of each mechanism here, all classes in benchmarks/MODEL_CLASSES.md.
+
+`python -m benchmarks.results.model_classes` builds and checks every class and writes that table.
+"""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from benchmarks.results import chat_models, model_classes
+from core.base.errors import InputError
+from core.scoring.load import load_scorer
+
+# Model type -> what it is here for.
+MECHANISMS = {
+    "gemma3": "another placeholder than the image's tokens, which see each other both ways",
+    "aya_vision": "a placeholder that is no token, tiles with marks between them",
+    "llama4": "pixels in half precision, tokens around the image",
+    "lfm2_vl": "a cache of convolutions",
+    "qwen3_5": "a cache of linear attention, positions that the image moves",
+    "paligemma": "a question read both ways and ended by the processor",
+    "mllama": "cross-attention with a mask for each token",
+}
+
+
+def rows() -> dict[str, tuple[str, str, str]]:
+    """Model type -> class, exact and remark, as the table has them."""
+    found = re.findall(r"^\| (\S+) \| (\w+) \| (yes|no) \| (.+) \|$", model_classes.TABLE.read_text(), re.M)
+    return {kind: tuple(rest) for kind, *rest in found}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("chat")
+    return lambda kind: root / kind if (root / kind).is_dir() else chat_models.build(kind, root / kind)
+
+
+@pytest.mark.parametrize("kind", MECHANISMS)
+def test_scores_are_those_of_a_plain_forward_pass_and_no_caption_token_sees_a_later_one(folder, kind):
+    found = model_classes.check(folder(kind))
+    assert found.exact, found.remark
+    assert rows()[kind][1:] == ("yes", found.remark)
+
+
+def test_the_table_has_every_class_of_the_installed_transformers():
+    import transformers
+
+    found = rows()
+    assert {kind: row[0] for kind, row in found.items()} == model_classes.classes()
+    text = model_classes.TABLE.read_text()
+    assert f"transformers {transformers.__version__}:" in text, (
+        "run python -m benchmarks.results.model_classes"
+    )
+    exact = sum(row[1] == "yes" for row in found.values())
+    assert f"**{exact} are exact**" in text and exact >= 60
+
+
+def test_a_model_that_needs_a_library_is_one_sentence_that_names_it(folder, tmp_path):
+    pytest.importorskip("transformers")
+    place = shutil.copytree(folder("idefics3"), tmp_path / "smolvlm")
+    settings = json.loads((place / "processor_config.json").read_text())
+    settings["processor_class"] = "SmolVLMProcessor"
+    (place / "processor_config.json").write_text(json.dumps(settings))
+    try:
+        import num2words  # noqa: F401
+    except ImportError:
+        with pytest.raises(InputError, match="num2words"):
+            load_scorer(f"vqa:{place}", "cpu")
