@@ -231,4 +231,4 @@ def test_batch_normalisation_cannot_pass_in_parts():
     ],
 )
 def test_running_out_of_memory_is_told_from_other_errors(error, expected):
-    assert gradient_caching.is_out_of_memory(error) is expected
+    assert gradient_caching.MicroBatchSearch.is_out_of_memory(error) is expected

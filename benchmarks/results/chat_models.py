@@ -941,8 +941,13 @@ def _put(settings: dict[str, Any], path: str, value: Any) -> None:
         settings[last] = value
 
 
-def build(model_type: str, folder: Path, seed: int = 0) -> Path:
-    """Write the small model of a type."""
+def build(
+    model_type: str,
+    folder: Path,
+    config: Mapping[str, Any] | None = None,
+    images: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write the small model of a type; `config` and `images` on top of the family's."""
     import transformers
     from transformers.models.auto.image_processing_auto import IMAGE_PROCESSOR_MAPPING_NAMES
     from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
@@ -956,12 +961,12 @@ def build(model_type: str, folder: Path, seed: int = 0) -> Path:
         family.tokens, list(dict.fromkeys(t for t in others if t not in family.tokens.values()))
     )
     settings = shrunk(default, tokenizer, known)
-    for path, value in family.config.items():
+    for path, value in {**family.config, **(config or {})}.items():
         _put(settings, path, value(tokenizer) if callable(value) else value)
     config = type(default)(**settings)
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     module = getattr(transformers, MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES[model_type])(config).eval()
-    _randomise(module, seed)
+    _randomise(module)
     reader = getattr(transformers, family.processor_class or PROCESSOR_MAPPING_NAMES[model_type])
     parts: dict[str, Any] = {}
     for name in reader.get_attributes():
@@ -969,7 +974,7 @@ def build(model_type: str, folder: Path, seed: int = 0) -> Path:
             parts[name] = tokenizer
         elif name == "image_processor":
             found = family.image_class or IMAGE_PROCESSOR_MAPPING_NAMES[model_type]["torchvision"]
-            parts[name] = getattr(transformers, found)(**family.images)
+            parts[name] = getattr(transformers, found)(**{**family.images, **(images or {})})
         else:
             found = family.video_class if name == "video_processor" else family.audio_class
             more = family.videos if name == "video_processor" else {}
@@ -994,9 +999,9 @@ def _part(name: str, model_type: str) -> Any:
     return found["torchvision"] if isinstance(found, dict) else found
 
 
-def _randomise(module: Any, seed: int) -> None:
+def _randomise(module: Any) -> None:
     """Weights large enough that other images and other words give clearly other scores."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in module.parameters():
             if parameter.ndim > 1:

@@ -7,8 +7,8 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
-from itertools import takewhile
+from copy import copy
+from itertools import chain, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +17,12 @@ from PIL import Image
 from transformers.modeling_outputs import BaseModelOutput
 
 from core.base.errors import InputError
+from core.groups import ImageRef
+from core.scorers._input_loading import prefetch
 from core.scorers._pairwise import ImageInput, PairScorer, token_log_probs
 from core.scorers._pretrained import ModelParts
-from core.scorers.gradient_caching import is_out_of_memory
+from core.scorers.gradient_caching import ScoringBatchSearch
+from core.scorers.null_images import NullImage
 
 # Bytes that the repeated keys and values of one batch may take.
 _CACHE_BUDGET = 1 << 30
@@ -31,23 +34,39 @@ class Prefix(NamedTuple):
     """What a model has read: keys and values or states (n images), logits of the next token (n, vocabulary).
 
     positions : parts of the module that keep how far the image moved the positions of the text after it (Qwen-VL and
-    its kin), and that. inputs : the tensors that were read, for plain scoring. asked : what follows is still the
-    question, not the answer.
+    its kin), and that. inputs : the tensors that were read of each image, for plain scoring. asked : what follows is
+    still the question, not the answer. rows : int64 (b,), the image that each text of a batch continues; None for a
+    prefix of one image.
     """
 
     cache: Any
     logits: torch.Tensor
     positions: list[tuple[Any, torch.Tensor]]
-    inputs: dict[str, torch.Tensor]
+    inputs: list[dict[str, torch.Tensor]]
     asked: bool = False
+    rows: torch.Tensor | None = None
+
+    def chosen(self, count: int) -> torch.Tensor:
+        """The image of each of `count` texts, int64 (count,)."""
+        return self.logits.new_zeros(count, dtype=torch.long) if self.rows is None else self.rows
 
 
-def read_prefix(module: Any, inputs: dict[str, torch.Tensor], asked: bool = False) -> Prefix:
-    """Read inputs of n images and keep what later tokens attend to."""
-    out = module(**inputs, use_cache=True, **last_logits(module, 1))
+def read_prefix(module: Any, inputs: list[dict[str, torch.Tensor]], asked: bool = False) -> Prefix:
+    """Read inputs of images, of the same shapes, at once and keep what later tokens attend to."""
+    whole = (
+        inputs[0]
+        if len(inputs) == 1
+        else {name: _stacked([one[name] for one in inputs]) for name in inputs[0]}
+    )
+    out = module(**whole, use_cache=True, **last_logits(module, 1))
     moved = ((part, getattr(part, "rope_deltas", None)) for part in module.modules())
     positions = [(part, tensor) for part, tensor in moved if isinstance(tensor, torch.Tensor)]
     return Prefix(out.past_key_values, out.logits[:, -1].float(), positions, inputs, asked)
+
+
+def _stacked(parts: list[Any]) -> Any:
+    """One input of several images: tensors one after the other, and so lists."""
+    return torch.cat(parts) if isinstance(parts[0], torch.Tensor) else list(chain(*parts))
 
 
 def last_logits(module: Any, count: int) -> dict[str, int]:
@@ -56,37 +75,45 @@ def last_logits(module: Any, count: int) -> dict[str, int]:
     return {"logits_to_keep": count} if "logits_to_keep" in known else {}
 
 
-def next_logits(
-    module: Any, prefix: Prefix, ids: torch.Tensor, rows: torch.Tensor | None = None
-) -> torch.Tensor:
+def next_logits(module: Any, prefix: Prefix, ids: torch.Tensor) -> torch.Tensor:
     """Logits of what follows each token of `ids` int64 (b, length) after a prefix, (b, length, vocabulary).
 
-    rows : int64 (b,), the image of the prefix that each text continues; None for its only one. `ids` are padded on the
-    right and get no mask: attention is causal, so nothing that counts sees the padding behind.
+    `ids` are padded on the right and get no mask: attention is causal, so nothing that counts sees the padding behind.
     """
-    rows = torch.zeros(len(ids), dtype=torch.long, device=ids.device) if rows is None else rows
-    cache = deepcopy(prefix.cache)
-    cache.reorder_cache(rows)
-    for part, tensor in prefix.positions:
-        part.rope_deltas = tensor[rows]
-    more = {
-        name: tensor[rows, -1:].expand(-1, ids.shape[1], *tensor.shape[2:])
-        for name, tensor in prefix.inputs.items()
-        if name == "cross_attention_mask"
-    }
+    rows = prefix.chosen(len(ids))
+    cache = _taken(prefix.cache, rows)
+    for part, moved in prefix.positions:
+        part.rope_deltas = moved[rows]
+    more = {}
+    if (
+        "cross_attention_mask" in prefix.inputs[0]
+    ):  # which tiles a token sees: those that the one before it does
+        last = torch.cat([one["cross_attention_mask"][:, -1:] for one in prefix.inputs])[rows]
+        more["cross_attention_mask"] = last.expand(-1, ids.shape[1], *last.shape[2:])
     return module(input_ids=ids, past_key_values=cache, use_cache=True, **more).logits
+
+
+def _taken(cache: Any, rows: torch.Tensor) -> Any:
+    """A cache of the images `rows` of another, which stays as it is: no tensor is copied twice."""
+    own = copy(cache)
+    own.layers = [copy(layer) for layer in cache.layers]
+    for layer in own.layers:  # states of convolutions and of linear attention are kept by number
+        vars(layer).update(
+            {name: dict(value) for name, value in vars(layer).items() if isinstance(value, dict)}
+        )
+    own.reorder_cache(rows)
+    return own
 
 
 def plain_logits(module: Any, prefix: Prefix, ids: torch.Tensor) -> torch.Tensor:
     """The same without the kept prefix, one text at a time: everything is read again."""
-    rows = []
-    start = prefix.inputs["input_ids"].shape[1]
-    for row in ids:
-        inputs = {
-            name: longer(name, tensor, start, row, not prefix.asked) for name, tensor in prefix.inputs.items()
-        }
-        rows.append(module(**inputs, use_cache=False).logits[:, start:])
-    return torch.cat(rows)
+    found = []
+    for row, image in zip(ids, prefix.chosen(len(ids)).tolist(), strict=True):
+        before = prefix.inputs[image]
+        start = before["input_ids"].shape[1]
+        inputs = {name: longer(name, tensor, start, row, not prefix.asked) for name, tensor in before.items()}
+        found.append(module(**inputs, use_cache=False).logits[:, start:])
+    return torch.cat(found)
 
 
 # How logits after a prefix are computed: `next_logits` or `plain_logits`.
@@ -97,7 +124,7 @@ def text_log_probs(
     module: Any, prefix: Prefix, ids: torch.Tensor, follow: Follow = next_logits
 ) -> torch.Tensor:
     """log P of each token of `ids` (b, length), padded on the right, after a prefix: float32 (b, length)."""
-    first = token_log_probs(prefix.logits[:, None].expand(len(ids), -1, -1), ids[:, :1])
+    first = token_log_probs(prefix.logits[prefix.chosen(len(ids))][:, None], ids[:, :1])
     if ids.shape[1] == 1:
         return first
     return torch.cat([first, token_log_probs(follow(module, prefix, ids[:, :-1]), ids[:, 1:])], dim=1)
@@ -139,6 +166,7 @@ class ChatScorer(PairScorer):
     """
 
     _begun: tuple[list[int], str] | None = None
+    image_batch = 8  # images of one shape that are read at once
     asked = False  # does a caption stand in the question, or is it the answer?
     cached: bool | None = None  # may the kept prefix be used? None until it was compared with plain scoring
 
@@ -168,19 +196,82 @@ class ChatScorer(PairScorer):
             f"{self.name} ({self.config.model_type}) {why}, which Crossmatch cannot score; choose a chat model."
         )
 
+    def _encode_images(self, images: Sequence[ImageRef]) -> Iterator[tuple[list[ImageInput], int]]:
+        """The images opened, in blocks that are read together as far as their inputs are of one shape."""
+
+        def opened(part: Sequence[ImageRef]) -> list[ImageInput]:
+            return [image if isinstance(image, NullImage) else image.open(self.side) for image in part]
+
+        return ((block, len(block)) for block in prefetch(images, opened, self.image_batch, self.device))
+
+    def _score_block(
+        self, images: list[ImageInput], captions: Sequence[Any], index: np.ndarray
+    ) -> np.ndarray:
+        """Scores of a block of images with some captions; pairs of any images share a batch, by length of the text."""
+        values = np.empty(len(index), dtype=np.float32)
+        search = ScoringBatchSearch("images", self.image_batch)
+        with self._scoring():
+            with self._prompted():
+                heads = [self._head(image) for image in images]
+            for group in _of_one_shape(heads):
+
+                def score(size: int | None, group: list[int] = group) -> None:
+                    step = size or len(group)
+                    for start in range(0, len(group), step):
+                        part = group[start : start + step]
+                        self._score_together([heads[i] for i in part], part, captions, index, values)
+
+                search.run(score, len(group))
+        self.image_batch = search.size or self.image_batch  # what fits is kept for the images to come
+        return values
+
+    def _score_together(
+        self,
+        heads: list[dict[str, torch.Tensor]],
+        images: list[int],
+        captions: Sequence[Any],
+        index: np.ndarray,
+        values: np.ndarray,
+    ) -> None:
+        """Fill in the scores of the pairs of some images, whose inputs are of one shape."""
+        prefix = self._read(heads)
+        pairs = np.flatnonzero(np.isin(index[:, 0], images))
+        order = pairs[np.argsort([len(captions[j]) for j in index[pairs, 1]], kind="stable")]
+        place = {image: row for row, image in enumerate(images)}
+        search = ScoringBatchSearch("captions", self.caption_batch)
+
+        def score(size: int | None) -> None:
+            step = min(size or len(order), self._room(prefix))
+            for start in range(0, len(order), step):
+                part = order[start : start + step]
+                rows = torch.tensor([place[i] for i in index[part, 0]], device=self.device)
+                texts = [captions[j] for j in index[part, 1]]
+                scores = self._score_pairs(prefix._replace(rows=rows), texts)
+                values[part] = scores.float().cpu().numpy()
+
+        search.run(score, min(self._room(prefix), len(order)))
+        self.caption_batch = search.size or self.caption_batch
+
+    def _read(self, heads: list[dict[str, torch.Tensor]]) -> Prefix:
+        with self._prompted():
+            return read_prefix(self.module, heads, self.asked)
+
     def _room(self, encoded: Prefix) -> int:
-        return max(1, min(self.caption_batch, _CACHE_BUDGET // max(1, _cache_bytes(encoded.cache))))
+        each = _cache_bytes(encoded.cache) // len(encoded.inputs)
+        return max(1, min(self.caption_batch, _CACHE_BUDGET // max(1, each)))
 
     def _follow(self, module: Any, encoded: Prefix, ids: torch.Tensor) -> torch.Tensor:
         """`next_logits`, or `plain_logits` for a model that does not continue a cache as it should."""
         if self.cached is None:
-            self.cached = self._agrees(encoded, ids[:1])
+            self.cached = self._agrees(encoded, ids)
         return (next_logits if self.cached else plain_logits)(module, encoded, ids)
 
     def _agrees(self, encoded: Prefix, ids: torch.Tensor) -> bool:
-        """Compare the two, once per model, on one text."""
-        if encoded.asked and _reads_both_ways(encoded.inputs):
+        """Compare the two, once per model, on the first and the last of some texts."""
+        if encoded.asked and _reads_both_ways(encoded.inputs[0]):
             return False
+        ends = torch.tensor([0, len(ids) - 1], device=ids.device)
+        ids, encoded = ids[ends], encoded._replace(rows=encoded.chosen(len(ids))[ends])
         other = plain_logits(self.module, encoded, ids).float().log_softmax(-1)
         chosen = other.argmax(dim=-1, keepdim=True)
         try:
@@ -272,17 +363,16 @@ class ChatScorer(PairScorer):
 
     def _encode_image(self, image: ImageInput) -> Prefix:
         with self._prompted():
-            return read_prefix(self.module, self._head(image), self.asked)
+            head = self._head(image)
+        return self._read([head])
 
     @contextmanager
     def _prompted(self) -> Iterator[None]:
         """What a processor or model says against our prompt becomes one sentence."""
         try:
             yield
-        except torch.OutOfMemoryError:
-            raise
         except (ValueError, TypeError, KeyError, AttributeError, IndexError, RuntimeError) as error:
-            if isinstance(error, InputError) or is_out_of_memory(error):
+            if isinstance(error, InputError) or ScoringBatchSearch.is_out_of_memory(error):
                 raise
             reason = " ".join(str(error).split())[:160].rstrip(".")
             raise InputError(
@@ -300,6 +390,17 @@ class ChatScorer(PairScorer):
             else tensor
             for name, tensor in found.items()
         }
+
+
+def _of_one_shape(heads: list[dict[str, Any]]) -> list[list[int]]:
+    """Places of inputs that can be read together: all their tensors have one shape but for what is stacked."""
+    groups: dict[Any, list[int]] = {}
+    for i, head in enumerate(heads):
+        shapes = tuple(
+            (name, tuple(t.shape) if isinstance(t, torch.Tensor) else i) for name, t in head.items()
+        )
+        groups.setdefault(shapes, []).append(i)
+    return list(groups.values())
 
 
 def _common_end(one: Sequence[int], other: Sequence[int], longest: int) -> int:

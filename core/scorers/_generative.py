@@ -160,7 +160,7 @@ class _Blip2Captioner(QueryScorer, CaptionScorer):
         if not self.decoder_only:
             return self.language.get_encoder()(inputs_embeds=embeds).last_hidden_state
         out = self.language(inputs_embeds=embeds, use_cache=True)
-        return Prefix(out.past_key_values, out.logits[:, -1].float(), [], {})
+        return Prefix(out.past_key_values, out.logits[:, -1].float(), [], [{}])
 
     def _token_log_probs(self, encoded: Any, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         rows, mask = self._padded(ids)

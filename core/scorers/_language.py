@@ -86,7 +86,7 @@ class CausalScorer(LanguageScorer):
         return [ids[1:] if ids[0] == self.begin and len(ids) > 1 else ids for ids in self._ids(captions)]
 
     def _begin(self) -> Prefix:
-        return read_prefix(self.module, {"input_ids": torch.tensor([[self.begin]], device=self.device)})
+        return read_prefix(self.module, [{"input_ids": torch.tensor([[self.begin]], device=self.device)}])
 
     def _token_log_probs(self, encoded: Prefix, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         rows, mask = self._padded(ids)

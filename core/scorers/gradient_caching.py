@@ -92,7 +92,7 @@ class MicroBatchSearch:
             try:
                 return work(self.size)
             except (RuntimeError, MemoryError) as error:
-                if not is_out_of_memory(error):
+                if not self.is_out_of_memory(error):
                     raise
                 failed = True
             # Outside the handler: the error holds every tensor of the attempt.
@@ -101,6 +101,15 @@ class MicroBatchSearch:
                 if undo is not None:
                     undo()
                 _free_memory()
+
+    @staticmethod
+    def is_out_of_memory(error: BaseException) -> bool:
+        """Whether an error means that the GPU's or the machine's memory is used up."""
+        if isinstance(error, torch.OutOfMemoryError | MemoryError):
+            return True
+        text = str(error)
+        # The CPU's allocator and Apple's raise plain RuntimeErrors.
+        return "DefaultCPUAllocator" in text or "MPS backend out of memory" in text
 
     def _halve(self, size: int) -> None:
         if size <= 1:
@@ -121,15 +130,6 @@ class ScoringBatchSearch(MicroBatchSearch):
         if self.note != before:
             warnings.warn(self.note, stacklevel=2)
         return done
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that the GPU's or the machine's memory is used up."""
-    if isinstance(error, torch.OutOfMemoryError | MemoryError):
-        return True
-    text = str(error)
-    # The CPU's allocator and Apple's raise plain RuntimeErrors.
-    return "DefaultCPUAllocator" in text or "MPS backend out of memory" in text
 
 
 def check_divisible(module: torch.nn.Module) -> None:
