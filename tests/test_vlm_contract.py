@@ -6,6 +6,7 @@
 import json
 import re
 import shutil
+from importlib.util import find_spec
 
 import pytest
 
@@ -57,14 +58,21 @@ def test_the_table_has_every_class_of_the_installed_transformers():
     assert f"**{exact} are exact**" in text and exact >= 60
 
 
+@pytest.mark.skipif(find_spec("num2words") is not None, reason="num2words is installed")
 def test_a_model_that_needs_a_library_is_one_sentence_that_names_it(folder, tmp_path):
-    pytest.importorskip("transformers")
+    from transformers import SmolVLMVideoProcessor
+
     place = shutil.copytree(folder("idefics3"), tmp_path / "smolvlm")
+    SmolVLMVideoProcessor().save_pretrained(place)
     settings = json.loads((place / "processor_config.json").read_text())
     settings["processor_class"] = "SmolVLMProcessor"
     (place / "processor_config.json").write_text(json.dumps(settings))
-    try:
-        import num2words  # noqa: F401
-    except ImportError:
-        with pytest.raises(InputError, match="num2words"):
-            load_scorer(f"vqa:{place}", "cpu")
+    with pytest.raises(InputError, match=r"needs a library that is not installed: .*num2words"):
+        load_scorer(f"vqa:{place}", "cpu")
+
+
+@pytest.mark.parametrize("kind", ["florence2", "git"])
+def test_a_class_that_is_no_chat_model_is_refused_in_one_sentence(folder, kind):
+    with pytest.raises(InputError, match=r"encoder and a decoder|neither a chat template") as caught:
+        load_scorer(f"vqa:{folder(kind)}", "cpu")
+    assert "\n" not in str(caught.value)
