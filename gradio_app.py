@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from core.figures import group_html
 from core.groups import Group, decode
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import yes_or_no
+from core.scorers.vocabulary import vocabulary_note
 from core.scoring.load import load_scorer, scorer_names
 from core.teaching.single_group import MAX_SIDE, evaluate_group, record, user_group
 
@@ -140,9 +142,11 @@ def compare(
         for i, ref in enumerate(group.images)
     ]
     drawn = group_html.matching_html(pictures, group.captions, data)
+    unknown = vocabulary_note(model, model, "", group.captions, even_if_known=False)
+    before = "" if unknown is None else f"<p><b>{escape(unknown)}</b></p>"
     note = "<p>Outlined, with a dot: the model's matching. ✓: the true pairs.</p>"
     return (
-        drawn + group_html.verdicts_html(data, yes_or_no(data.kinds)),
+        before + drawn + group_html.verdicts_html(data, yes_or_no(data.kinds)),
         group_html.matrix_html(data, "Scores of images, down, with captions, across") + note,
         record(evaluation),
     )

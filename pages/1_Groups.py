@@ -277,13 +277,16 @@ def heatmap(data: GroupData) -> alt.Chart:
 
 def page(selection: ui.Selection) -> None:
     evaluation = ui.evaluate(selection)
+    if selection.is_file:
+        st.caption(escape_markdown(selection.groups.description))
     ids = list(evaluation.ids)
     group = asked_group()
     if group in ids:
         detail(selection, evaluation, ids.index(group))
     else:
         gallery(selection, evaluation)
-    ui.export_section("groups", evaluation.table, **ui.evaluation_exports(selection, evaluation))
+    exports = ui.evaluation_exports(selection, {selection.model: evaluation})
+    ui.export_section("groups", evaluation.table, **exports)
     ui.cite(selection.selected_groups)
 
 

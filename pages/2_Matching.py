@@ -275,9 +275,8 @@ def page(selection: ui.Selection) -> None:
             "groups.csv", lambda: evaluation.table().to_csv(index=False).encode(), "groups.csv", "text/csv",
             on_click="ignore", icon=":material/table:", help="One row per group: verdicts, induced matching, margin.",
         )  # fmt: skip
-        ui.export_section(
-            f"matching-{name}", None, {"metrics": bars}, **ui.evaluation_exports(selection, evaluation)
-        )
+        exports = ui.evaluation_exports(selection, {selection.model: evaluation})
+        ui.export_section(f"matching-{name}", None, {"metrics": bars}, **exports)
     ui.cite(selection.groups)
 
 

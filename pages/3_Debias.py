@@ -83,8 +83,8 @@ def debiased_views(inputs: debias.DebiasInputs, groups: GroupSet, view: str) -> 
     elif view == SAMPLES:
         debias_views.samples_view(inputs)
     else:
-        debias_alpha.alpha_section(inputs.study, groups)
-        debias_alpha.protocol(inputs.study)
+        debias_alpha.alpha_section(inputs, groups)
+        debias_alpha.protocol(inputs, groups)
 
 
 asked = st.session_state.get("view", st.query_params.get("view", ALPHA))

@@ -10,7 +10,7 @@ import ui
 from core.base.public_mode import is_public
 from core.cola.run import StrategyRun
 from core.cola.tasks import BENCHMARKS
-from core.figures.shared_words import ranked_images
+from core.figures.shared_words import RankedImage, ranked_images
 from core.figures.text import escape_markdown
 from core.metrics.retrieval import METRICS
 from core.papers import missing_data
@@ -112,13 +112,15 @@ def look() -> None:
             "None of these images is relevant to this query, so no metric counts it.", icon=":material/info:"
         )
     chosen = [m for m in (one, other) if m and m != "none"]
+    ranked = {}
     for column, model in zip(st.columns(len(chosen), gap="medium"), chosen, strict=True):
         with column:
-            lists(subset, query, model, pool, most, revealed)
+            ranked[model] = lists(subset, query, model, pool, most, revealed)
     if hidden and not revealed:
         predict(name, query, chosen)
     measured(subset, chosen)
-    ui.export_section("retrieval", papers=("Cola",))
+    table = (lambda: part.ranked_table(subset, ranked)) if revealed else None
+    ui.export_section("retrieval", table, papers=("Cola",))
     if not [m for m in models if m.startswith("run/")]:
         st.info(
             "No adapted model yet; train one under “train” and compare it with its base here.",
@@ -127,14 +129,16 @@ def look() -> None:
     ui.cite(None, ("Cola",))
 
 
-def lists(subset: part.RetrievalSubset, query: int, model: str, pool: str, most: int, revealed: bool) -> None:
+def lists(
+    subset: part.RetrievalSubset, query: int, model: str, pool: str, most: int, revealed: bool
+) -> list[RankedImage]:
     """One model's ranked images of a query, with what it costs to have a wrong one there."""
     st.markdown(f"**{escape_markdown(model)}**")
     scores = part.query_scores(subset, query, model)
     rows = ranked_images(subset, query, scores, pool, most)
     if not rows:
         st.info("This list is empty; choose another one.", icon=":material/info:")
-        return
+        return rows
     if revealed:
         value = part.evaluation(subset.one_query(query), scores[None]).ranking(pool)
         precision = float(value.precision[0]) if value is not None else float("nan")
@@ -147,6 +151,7 @@ def lists(subset: part.RetrievalSubset, query: int, model: str, pool: str, most:
     st.html(part.ranked_html(subset, rows, revealed))
     if revealed:
         part.shared_words_table(subset, query, scores, pool, most)
+    return rows
 
 
 def predict(name: str, query: int, models: list[str]) -> None:
@@ -198,6 +203,9 @@ def train(store: ui.VisitorStore) -> None:
         return
     run = store.get(shown)
     runs.live_section([run], growing, "The curves appear once the base model has been evaluated.")
+    steps = store.steps(shown)
+    if steps:
+        part.export_run(run, steps)
     if run.status == "finished":
         after(run)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -66,8 +68,8 @@ def labels(*names: str) -> tuple[str, ...]:
     return tuple(f"{letter}: {name.removeprefix(PREFIX)}" for letter, name in zip("AB", names, strict=True))
 
 
-def overview(a: Evaluation, b: Evaluation, names: tuple[str, ...]) -> None:
-    """All metrics of both, with the paired difference."""
+def overview(a: Evaluation, b: Evaluation, names: tuple[str, ...], exports: dict[str, Any]) -> None:
+    """All metrics of both, with the paired difference. exports : what `ui.export_section` takes besides."""
     first, second = names
     data = figures.bars_data({first: a.metrics, second: b.metrics}, yes_or_no(a.outcomes))
     figure = figures.paired_bars_figure(data)
@@ -92,7 +94,7 @@ def overview(a: Evaluation, b: Evaluation, names: tuple[str, ...]) -> None:
         "Percent of groups; B − A in percentage points with its paired 95 % interval. The exported table has the "
         "intervals and tie counts of A and B as well."
     )
-    ui.export_section("compare", table, {"metrics": figure})
+    ui.export_section("compare", table, {"metrics": figure}, **exports)
 
 
 def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
@@ -157,7 +159,7 @@ def page(selection: ui.Selection) -> None:
     paired.check_same_groups(a, b)
     if other == selection.model:
         st.info("A and B are the same: choose another one for B.", icon=":material/difference:")
-    overview(a, b, names)
+    overview(a, b, names, ui.evaluation_exports(selection, {selection.model: a, other: b}))
     ids = list(a.ids)
     chosen = ui.pick_group(ids)
     if chosen is not None:

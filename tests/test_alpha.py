@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import tiny_models
 from commands import crossmatch
@@ -260,6 +261,71 @@ def test_the_command_shows_every_metric_with_its_intervals(captioner, monkeypatc
     assert row["alpha_0"]["chance"] == 50 and record["n_groups"] == 6
     assert record["tuned_on"]["metrics"]["text_score"]["gain"]["p_value"] <= 1
     assert "image_score" not in record["tuned_on"]["metrics"]
+
+
+@pytest.fixture
+def files(tmp_path):
+    """log P(t | image) and log P(t) of four groups 1x2; the common caption, the second, hides the true one in two."""
+    scores, prior = [], []
+    for group, lead in zip("abcd", (1, 1, -1, -1), strict=True):
+        for caption, (value, likely) in {"rare": (-5 + lead / 2, -9), "common": (-5 - lead / 2, -1)}.items():
+            own = int(caption == "rare")
+            scores.append((group, "i", caption, value, own, "left" if group in "ac" else "right"))
+            prior.insert(0, (group, caption, likely))  # in another order
+    columns = ["group", "image", "caption", "score", "match", "side"]
+    pd.DataFrame(scores, columns=columns).to_csv(tmp_path / "s.csv", index=False)
+    pd.DataFrame(prior, columns=["group", "caption", "log_prob"]).to_csv(tmp_path / "p.csv", index=False)
+    return tmp_path
+
+
+def alpha_of(folder, *words):
+    from typer.testing import CliRunner
+
+    from core import cli
+
+    files = ["--scores", str(folder / "s.csv"), "--prior", str(folder / "p.csv")]
+    found = CliRunner().invoke(cli.app, ["alpha", *files, *words])
+    if found.exception and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    return found.stdout
+
+
+def test_two_files_give_the_exact_curve_in_one_command(files):
+    record = json.loads(alpha_of(files, "--json", "--out", str(files / "out")))
+    row = record["metrics"]["text_score"]
+    # the true caption leads by 1 or by -1, and alpha adds 8 alpha: all are right from 1/8 on
+    assert (row["alpha_0"]["value"], row["alpha_1"]["value"], row["best"]["value"]) == (50.0, 100.0, 100.0)
+    assert row["best"]["alpha_low"] == pytest.approx(1 / 8) and row["best"]["alpha_high"] == 1
+    assert (record["n_groups"], record["shape"]) == (4, "1x2") and record["prior"]["kind"] == "file"
+    curves = pd.read_csv(files / "out" / "curves.csv").query("metric == 'text_score'")
+    assert curves[["alpha_from", "alpha_to", "percent"]].to_numpy().tolist() == [
+        [0, 0.125, 50],
+        [0.125, 1, 100],
+    ]
+    assert json.loads((files / "out" / "alpha.json").read_text()) == record
+    assert "text_score" in alpha_of(files)
+
+
+def test_tags_of_the_scores_slice_and_filter(files):
+    record = json.loads(alpha_of(files, "--json", "--by", "side"))
+    assert {v: part["n_groups"] for v, part in record["slices"]["side"].items()} == {"left": 2, "right": 2}
+    assert record["slices"]["side"]["left"]["metrics"]["text_score"]["alpha_0"]["value"] == 50.0
+    assert "side = left (2 groups)" in alpha_of(files, "--by", "side")
+    only = json.loads(alpha_of(files, "--json", "--tag", "side: right"))
+    assert only["n_groups"] == 2 and "slices" not in only
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--prior", "gaussian"], "--prior names a file of log P"),
+        (["--benchmark", "scenes/swap"], "--benchmark has no effect with --scores"),
+        (["--tag", "side: up"], "Unknown tag 'side: up'"),
+    ],
+)
+def test_what_does_not_go_with_two_files_is_one_sentence(files, words, said):
+    with pytest.raises(InputError, match=said):
+        alpha_of(files, *words)
 
 
 def test_the_command_refuses_a_model_without_likelihoods_in_one_sentence():

@@ -294,9 +294,15 @@ def test_a_run_grows_survives_a_reload_stops_and_resumes(visit, gate):
     page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Stop").click()
     status(page, "stopped")
     assert iterations(page) == 2
-    gate.open()
+    second = page.context.new_page()
+    second.set_default_timeout(PATIENCE)
+    second.goto(page.url)
+    status(second, "stopped")
     page.get_by_role("button", name="Resume").click()
+    status(second, "running")  # nobody has touched this tab
+    gate.open()
     status(page, "finished")
+    status(second, "finished")
     page.get_by_role("heading", name="What changed").wait_for()
     assert iterations(page) == 3
     page.get_by_role("link", name="Runs").click()

@@ -27,8 +27,14 @@ def test_it_is_finished_complete_and_small(tmp_path):
     assert example_run(store).status == "finished"
 
 
-def test_a_link_and_a_button_open_it(app):
+def test_a_link_and_a_button_open_it(app, monkeypatch):
+    given = []
+    monkeypatch.setattr("ui.ttm_run.export_section", lambda *args, **more: given.append(more))
     test = app(TTM, run=EXAMPLE)
+    report = given[-1]["report"]().decode()
+    assert (
+        "before" in report and "Differences" in report and given[-1]["command"].startswith("crossmatch ttm")
+    )
     assert "finished" in text(test) and "What changed" in text(test)
     assert test.query_params["run"] in (EXAMPLE_ID, [EXAMPLE_ID])
     test = app(TTM)

@@ -301,11 +301,26 @@ def test_memory_is_estimated_from_the_headers_of_the_weights(make, monkeypatch):
 def test_a_hub_model_is_weighed_before_it_is_fetched(monkeypatch):
     import huggingface_hub
 
-    known = SimpleNamespace(safetensors=SimpleNamespace(parameters={"F16": 7_000_000_000_000}))
+    known = SimpleNamespace(safetensors=SimpleNamespace(parameters={"F16": 7_000_000_000_000}), siblings=None)
     monkeypatch.setattr(huggingface_hub.HfApi, "model_info", lambda *args, **more: known)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     with pytest.raises(InputError, match=r"llava-hf/llava-7t needs about 16800\.0 GB of memory and"):
         load_scorer("vgpt:llava-hf/llava-7t", "cpu")
+
+
+def test_a_hub_model_of_unknown_numbers_is_weighed_by_its_files(monkeypatch):
+    """Some repositories do not say how many numbers of which type their weights are."""
+    import huggingface_hub
+
+    sizes = {"model.safetensors": 10**12, "config.json": 900, "pytorch_model.bin": 10**15}
+    files = [SimpleNamespace(rfilename=name, size=size) for name, size in sizes.items()]
+    known = SimpleNamespace(safetensors=None, siblings=files)
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", lambda *args, **more: known)
+    with pytest.raises(InputError, match=r"some/model needs about 1200\.0 GB of memory and"):
+        load_scorer("vgpt:some/model", "cpu")
+    monkeypatch.setattr("core.scorers.hub.check_memory", lambda *args: "float32")
+    with pytest.raises(InputError, match=r"some/model takes 1000\.0 GB on the disk and .* set HF_HOME"):
+        load_scorer("vgpt:some/model", "cpu")
 
 
 def test_half_precision_models_make_their_logits_in_float32(make, images, monkeypatch, tmp_path):

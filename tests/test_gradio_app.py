@@ -73,6 +73,15 @@ def test_swapping_the_images_swaps_the_rows_of_the_scores(client, pair):
     assert swapped == answer[::-1]
 
 
+def test_words_that_a_model_does_not_know_are_said_before_its_verdicts(pair):
+    files, captions = pair
+    images = [Image.open(file) for file in files]
+    known, *_ = gradio_app.compare(*images, *captions, "builtin/clip")
+    strange, *_ = gradio_app.compare(*images, "a giraffe", captions[1], "builtin/clip")
+    assert "of the words in these captions" not in known
+    assert 0 <= strange.index("such as giraffe") < strange.index("cm-match")
+
+
 def test_the_models_are_listed(client):
     assert client.predict(api_name="/list_models")["builtin/clip"] == "itc"
 

@@ -125,7 +125,7 @@ ENDS = {
     "chance": ("Matching", lambda test: any("chance" in c.value for c in test.caption)),
     "blind": ("Debias", lambda test: "Can this benchmark be solved without the image?" in text(test)),
     "alpha": ("Debias", lambda test: test.slider(key="alpha").value == 0.5),
-    "pseudo": ("Test-time matching", lambda test: button(test, "Start the run")),
+    "pseudo": ("Test-time matching", lambda test: "finished" in text(test) and "\nThreshold\n" in text(test)),
     "transfer": ("Test-time matching", lambda test: "Adapts on 150 groups" in text(test)),
     "binding": ("Retrieval", lambda test: test.selectbox(key="query").value),
 }

@@ -77,6 +77,31 @@ def test_two_files_are_compared_with_the_paired_test(app, tmp_path):
     assert "B: b.csv" in str(test.get("plotly_chart")[0].proto.spec)  # the figure names them
 
 
+@pytest.fixture
+def exported(monkeypatch):
+    """What the pages offer to export: one record per "Export"."""
+    given = []
+    monkeypatch.setattr("ui.export_section", lambda *args, **more: given.append(more))
+    return given
+
+
+def test_export_offers_a_report_latex_rows_and_the_command_of_both(app, exported):
+    app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
+    assert exported[-1]["command"] == (
+        f"crossmatch compare builtin/clip builtin/siglip --benchmark {SET} --split test"
+    )
+    rows = exported[-1]["latex"]().splitlines()
+    assert [row.split(" & ")[0] for row in rows[1::2]] == ["builtin/clip", "builtin/siglip"]
+    assert "builtin/siglip − builtin/clip" in exported[-1]["report"]().decode()
+
+
+def test_export_of_two_files_names_them_and_no_benchmark(app, tmp_path, exported):
+    first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
+    app(COMPARE, set=first, other=uploaded(tmp_path, "b.csv", with_right({1, 2, 3})))
+    assert exported[-1]["command"] == "crossmatch compare a.csv b.csv"
+    assert "b.csv − a.csv" in exported[-1]["report"]().decode()
+
+
 def test_a_file_alone_says_what_it_can_be_compared_with(app, tmp_path):
     test = app(COMPARE, set=uploaded(tmp_path, "a.csv", with_right({0})))
     assert "To compare a.csv, upload another file" in text(test).replace("\\", "")

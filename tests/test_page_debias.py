@@ -93,6 +93,21 @@ def test_the_slider_moves_every_metric_and_the_group_in_view(app, scored):
     assert "PMI^k with k = 2" in text(test).replace("\\", "")
 
 
+def test_export_has_the_command_and_the_rows_at_this_alpha(app, monkeypatch):
+    given = {}
+    for module in ("ui.debias_alpha", "ui.debias_views"):
+        monkeypatch.setattr(
+            f"{module}.export_section", lambda name, *args, **more: given.update({name: more})
+        )
+    app(alpha="0.25", samples="3")
+    said = f"crossmatch alpha {SET} --split test --model {MODEL} --prior gaussian --samples 3"
+    assert given["alpha"]["command"] == given["alpha-protocol"]["command"] == said
+    rows = given["alpha"]["latex"]().splitlines()[1::2]
+    assert [row.split(" & ")[0] for row in rows] == [f"{MODEL}, alpha = {a}" for a in ("0", "0.25", "1")]
+    app(view="blind check")
+    assert given["blind"]["command"].startswith(f"crossmatch blind {SET} --split test --model ")
+
+
 def test_a_link_opens_the_same_alpha_prior_and_view(app, scored):
     test = app(alpha="0.25", metric="GroupScore", samples="3")
     assert test.slider(key="alpha").value == 0.25

@@ -2,6 +2,8 @@
 
 import asyncio
 import random
+import socket
+import struct
 
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
@@ -20,9 +22,9 @@ MB = 1 << 20
 
 @pytest.fixture(scope="module")
 def public(tmp_path_factory):
-    """A server in public mode: its address and its process."""
-    with server(home=tmp_path_factory.mktemp("public")) as (address, process, _):
-        yield address, process
+    """A server in public mode: its address, its process and its home."""
+    with server(home=tmp_path_factory.mktemp("public")) as found:
+        yield found
 
 
 @pytest.fixture
@@ -119,6 +121,28 @@ def test_a_message_larger_than_any_page_sends_is_not_taken_in(strangers):
                 await session.line.recv()
 
     asyncio.run(story())
+
+
+def test_a_connection_that_ends_before_it_is_accepted_leaves_no_traceback(public, strangers):
+    """uvicorn called the first message to it a mistake of the app, and Streamlit wrote a traceback for each."""
+    log = public[2] / "server.log"
+    host, port = public[0].split(":")
+    key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13"
+    ask = f"GET /_stcore/stream HTTP/1.1\r\nHost: {public[0]}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n{key}"
+    before = len(log.read_text())
+
+    async def story():
+        for _ in range(20):
+            with socket.create_connection((host, int(port)), source_address=("127.0.0.9", 0)) as line:
+                line.setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                )  # hangs up at once
+                line.sendall(f"{ask}\r\n\r\n".encode())
+        async with strangers(9).session() as session:  # answered after all of them
+            await session.open()
+
+    asyncio.run(story())
+    assert "Traceback" not in log.read_text()[before:]
 
 
 # --- which uploads are given up

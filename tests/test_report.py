@@ -10,6 +10,7 @@ import pytest
 from written import read_report
 
 from core.base.errors import InputError
+from core.datasets.embeddings import RowImage
 from core.exchange import report
 from core.exchange.report import (
     ReportSection,
@@ -100,6 +101,22 @@ def test_the_numbers_on_the_page_and_in_its_data_are_the_evaluations(tmp_path, t
         assert f"{e.chance:.2f}" in words
 
 
+def test_models_on_the_same_groups_have_their_paired_differences_on_the_page_and_in_its_data(toy_groups):
+    one, two = section(toy_groups), section(toy_groups, seed=4, model="you")
+    elsewhere = section(toy_groups, "mine/other", seed=5, model="you")
+    text = report_html([one, two, elsewhere])
+    data = re.search(r'id="crossmatch">(.*?)</script>', text, re.DOTALL)[1]
+    (pair,) = json.loads(data)["differences"]
+    assert (pair["first"], pair["second"], pair["benchmark"]) == ("me", "you", "mine/toy")
+    words = " ".join(parsed(text).words)
+    for name, found in pair["metrics"].items():
+        first, second = (s.evaluation.outcomes[name].value.astype(float) for s in (one, two))
+        assert found["difference"] == pytest.approx(100 * (second - first).mean())
+        assert (found["fixed"], found["broken"]) == ((second > first).sum(), (second < first).sum())
+        assert f"[{found['low']:+.1f}, {found['high']:+.1f}]" in words
+    assert "Differences" not in report_html([one, elsewhere])
+
+
 def test_texts_from_data_are_shown_and_never_become_markup(toy_groups):
     groups = tuple(
         replace(
@@ -127,6 +144,25 @@ def test_images_of_others_stay_out_unless_they_are_asked_for(toy_groups):
     assert "their licence may forbid it" in report_html([others])
     assert "data:image/webp" in report_html([others], pictures=True)
     assert "data:image/webp" not in report_html([mine], pictures=False)
+
+
+def test_words_that_a_built_in_model_does_not_know_are_said_before_its_numbers(toy_groups):
+    strange = replace(toy_groups[0], captions=("a giraffe", "two <b>giraffes"))
+    groups = GroupSet("mine/toy", (strange, *toy_groups[1:]))
+    text = report_html([section(groups, model="builtin/clip")])
+    said = re.search(
+        r"<p><b>(builtin/clip was trained on .* of the words in these captions.*?)</b></p>", text
+    )
+    assert "giraffe" in said[1] and said.end() < text.index("<h3>Margins")
+    assert "of the words in these captions" not in report_html([section(groups)])
+
+
+def test_a_file_without_pictures_says_so_and_names_no_licence(toy_groups):
+    bare = tuple(replace(g, images=(RowImage("dog.jpg"), RowImage("cat.jpg"))) for g in toy_groups)
+    groups = GroupSet("a.csv", bare, description="The file has captions and no pictures.")
+    text = report_html([section(groups, "a.csv")])
+    assert "The file has captions and no pictures." in text and "dog.jpg" in text
+    assert "their licence may forbid it" not in text
 
 
 def test_the_papers_numbers_stand_beside_a_benchmark_they_report(toy_groups):

@@ -91,6 +91,16 @@ def test_an_id_from_an_address_never_becomes_a_path(store, bad):
             act(bad)
 
 
+def test_whether_anybody_works_is_asked_without_reading_the_runs(store):
+    done = store.create("x", "done", {})
+    store.conclude(done.id, store.queue_up(done.id), "finished")
+    with store._database.transaction(write=True) as database:  # whoever reads it fails
+        database.execute("UPDATE runs SET config = 'no JSON' WHERE id = ?", [done.id])
+    assert not store.is_busy()
+    other = store.create("x", "other", {}, owner="somebody")
+    assert store.is_busy() and not store.is_busy(but_for=other.id)
+
+
 def test_a_run_is_renamed_but_not_to_nothing(store):
     run = new(store)
     store.rename(run.id, "x" * 1000)

@@ -370,6 +370,16 @@ def test_other_labels_count_as_they_appear():
     np.testing.assert_array_equal(read_text(text).scores, WANTED)
 
 
+def test_images_and_captions_that_a_table_names_come_along():
+    rows = "group,image,caption,score\nb,i.png,a dog,1\nb,i.png,a cat,2\na,j.png,a cow,3\na,j.png,a hen,4\n"
+    found = read_scores("s.csv", rows.encode())
+    assert found.ids == ["b", "a"]
+    assert found.images.tolist() == [["i.png"], ["j.png"]]
+    assert found.captions.tolist() == [["a dog", "a cat"], ["a cow", "a hen"]]
+    numbered = read_scores("s.csv", b"group,image,caption,score\na,0,0,1\na,0,1,2\n")
+    assert numbered.images is None and numbered.captions is None
+
+
 def test_the_column_match_is_the_truth():
     frame = pd.read_csv(io.StringIO(CSV)).assign(match=[0, 1, 1, 0, "True", "false", "no", "YES"])
     found = read_text(frame.to_csv(index=False))

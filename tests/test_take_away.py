@@ -1,6 +1,7 @@
 """What a view lets one take away: its address, the command behind it, LaTeX, citations."""
 
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -9,11 +10,13 @@ import yaml
 from typer.testing import CliRunner
 
 from core.cli import app as cli
+from core.cola.run import StrategyRun
 from core.datasets.published import CITATIONS
 from core.exchange.layouts import latex_rows
 from core.metrics.statistics import Estimate
 from core.runs import engine
 from core.runs.store import RunStore
+from core.scorers.cola_config import AdaptConfig
 from core.ttm.command import command_line
 from core.ttm.run import SimpleMatchRun, TTMRun, adaptation
 from ui.export import bibtex, page_address
@@ -39,6 +42,7 @@ def test_the_address_of_a_page_is_that_page_whatever_page_was_open_before(said, 
 LORA = {"lora_rank": 4, "lora_alpha": 8.0, "lora_targets": ["q_proj", "v_proj"]}
 RUNS = [
     TTMRun.of("scenes/left-right", "builtin/clip"),
+    TTMRun.of("scenes/left-right", "builtin/clip", tags=["relation: left of"]),
     TTMRun.of(
         "scenes/left-right", "builtin/clip", groups=40, adapt_on=0.5, split_seed=3, options={"seed": 7}
     ),
@@ -68,12 +72,36 @@ RUNS = [
 def test_the_command_of_a_run_describes_the_same_run(run, tmp_path, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
     monkeypatch.setattr(engine, "launch", lambda store, run_id: store.get(run_id))
-    words = command_line(run).split()
+    words = shlex.split(command_line(run))
     assert words[0] == "crossmatch"
     result = CliRunner().invoke(cli, [*words[1:], "--background"])
     assert result.exit_code == 0, result.output
     (stored,) = RunStore().list()
     assert adaptation(stored.config) == run
+
+
+STRATEGIES = [
+    StrategyRun.of(),
+    StrategyRun.of(
+        "scenes/retrieval", "builtin/siglip", images=40, device="cpu", options={"epochs": 2, "seed": 3}
+    ),
+    StrategyRun.of(options={"strategy": "mm-pred", "fusion": "albef", "mix": "hard", "lr": 2e-4, "batch": 6}),
+]
+
+
+@pytest.mark.parametrize("run", STRATEGIES, ids=lambda run: run.title)
+def test_the_command_of_a_strategy_describes_the_same_run(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
+    monkeypatch.setattr(engine, "launch", lambda store, run_id: store.get(run_id))
+    words = run.command_line.split()
+    result = CliRunner().invoke(cli, [*words[1:], "--background"])
+    assert (words[0], result.exit_code) == ("crossmatch", 0), result.output
+    (stored,) = RunStore().list()
+    assert StrategyRun.read(stored.config) == run
+
+
+def test_a_setting_without_an_option_has_no_command():
+    assert StrategyRun(model="builtin/clip", settings=AdaptConfig(layers=3)).command_line == ""
 
 
 def test_latex_rows_have_the_numbers_and_their_intervals():

@@ -6,13 +6,14 @@ import time
 
 import numpy as np
 import pytest
-from driving import button, fine, text
+from driving import button, fine, html, text
 
 from core.base import public_mode
 from core.base.errors import InputError
 from core.base.public_mode import MAX_UPLOAD_BYTES
 from core.datasets import load
 from core.datasets.score_files import read_prior, write_scores
+from core.debiasing.priors import Prior
 from core.exchange import uploads
 from core.exchange.uploads import PRIOR, TAGS, UploadStore
 from core.metrics import paired
@@ -99,10 +100,35 @@ def test_outside_public_mode_files_stay():
 
 def test_a_prior_is_read_for_the_groups_in_their_order(tmp_path):
     table = b"group,caption,log_prob\nb,2,-4\nb,1,-3\na,1,-1\na,2,-2\nother,1,-9\n"
-    assert read_prior("p.csv", ["a", "b"], 2, table).tolist() == [[-1, -2], [-3, -4]]
+    assert read_prior("p.csv", ["a", "b"], 2, table).tolist() == [[[-1, -2], [-3, -4]]]
     data = io.BytesIO()
     np.savez(data, prior=np.array([[-1.0, -2.0], [-3.0, -4.0]]))
-    assert read_prior("p.npz", ["a", "b"], 2, data.getvalue()).tolist() == [[-1, -2], [-3, -4]]
+    assert read_prior("p.npz", ["a", "b"], 2, data.getvalue()).tolist() == [[[-1, -2], [-3, -4]]]
+
+
+def test_captions_that_are_named_find_each_other_whatever_their_order():
+    table = b"group,caption,log_prob\na,cat,-2\na,dog,-1\nb,dog,-3\nb,cow,-4\n"
+    captions = np.array([["dog", "cat"], ["dog", "cow"]])
+    assert read_prior("p.csv", ["a", "b"], 2, table, captions).tolist() == [[[-1, -2], [-3, -4]]]
+    with pytest.raises(InputError, match="has the caption 'cow' in group 'b', which the scores do not have"):
+        read_prior("p.csv", ["a", "b"], 2, table, np.array([["dog", "cat"], ["dog", "hen"]]))
+
+
+def test_a_prior_of_several_null_images_is_the_log_of_their_mean():
+    table = b"group,caption,sample,log_prob\na,1,x,-1\na,2,x,-2\na,2,y,-4\na,1,y,-3\n"
+    found = Prior.from_file("p.csv", np.full((1, 1, 2), -1.0), ["a"], data=table)
+    expected = np.log([(np.exp(-1) + np.exp(-3)) / 2, (np.exp(-2) + np.exp(-4)) / 2])
+    np.testing.assert_allclose(found.values, [expected])
+    assert found.samples.tolist() == [[-1, -2], [-3, -4]] and "2 null images" in found.line
+    data = io.BytesIO()
+    np.savez(data, samples=np.array([[[-1.0, -2.0]], [[-3.0, -4.0]]]))
+    same = Prior.from_file("p.npz", np.full((1, 1, 2), -1.0), ["a"], data=data.getvalue())
+    np.testing.assert_array_equal(same.values, found.values)
+
+
+def test_scores_that_are_no_log_likelihoods_are_refused():
+    with pytest.raises(InputError, match=r"image 1 with caption 2 of group 'a' is 0\.5; log P"):
+        Prior.from_file("p.csv", np.array([[[-1.0, 0.5]]]), ["a"], data=b"group,caption,log_prob\na,1,-1\n")
 
 
 @pytest.mark.parametrize(
@@ -111,6 +137,10 @@ def test_a_prior_is_read_for_the_groups_in_their_order(tmp_path):
         ("p.csv", b"group,caption,log_prob\na,1,-1\n", "no finite log P\\(t\\) for caption 2 of group 'a'"),
         ("p.csv", b"group,caption,log_prob\na,1,x\na,2,-1\n", "caption 1 of group 'a'"),
         ("p.csv", b"group,caption\na,1\n", "log_prob"),
+        ("p.csv", b"group,caption,log_prob\na,1,-1\na,2,0.5\n", "0.5 as log P.* caption 2 .* at most 0"),
+        ("p.csv", b"group,caption,log_prob\na,1,-1\na,2,-1\na,3,-1\n", "more than 2 captions of group 'a'"),
+        ("p.csv", b"group,caption,log_prob\na,1,-1\na,1,-1\n", "caption 1 of group 'a' twice"),
+        ("p.csv", b"group,caption,log_prob\nb,1,-1\n", "none of the scores' groups, such as 'a'"),
         ("p.txt", b"x", "not a prior file"),
     ],
 )
@@ -144,7 +174,7 @@ def plain(test):
 def file():
     """Scores of a built-in set's groups, with truth, as a file that was uploaded; random, so that no model has them."""
     groups = load(SET, "test")
-    scores = np.random.default_rng(0).normal(size=(len(groups), 2, 2))
+    scores = np.random.default_rng(0).normal(-9, size=(len(groups), 2, 2))
     path = UploadStore()._root.parent / "scores.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_scores(path, scores, groups.ids, groups.truth)
@@ -186,10 +216,29 @@ def test_tags_beside_a_file_filter_and_slice_it(app, file):
 def test_a_prior_beside_a_file_debiases_it(app, file):
     store = UploadStore()
     data = io.BytesIO()
-    np.savez(data, prior=np.random.default_rng(1).normal(size=(300, 2)))
+    np.savez(data, prior=np.random.default_rng(1).normal(-9, size=(300, 2)))
     store.put_beside(store.get(file), PRIOR, "prior.npz", data.getvalue())
     test = app(DEBIAS, set=f"upload/{file}")
     assert "your file prior.npz" in plain(test) and test.slider(key="alpha") is not None
+    assert "crossmatch alpha --scores scores.csv --prior prior.npz" in [code.value for code in test.code]
+
+
+def test_the_groups_of_a_file_have_the_pictures_of_the_benchmark_that_it_was_made_on(app, file):
+    test = app(GROUPS, set=f"upload/{file}", group="left-right/test/0003")
+    assert f"Pictures and captions are those of {SET}, split test" in plain(test)
+    assert html(test).count('class="cm-zoom"') == 2
+    assert load(SET, "test")[3].captions[0] in html(test)
+
+
+def test_the_groups_of_a_file_of_ones_own_have_its_captions_and_it_says_that_it_has_no_pictures(app):
+    rows = "group,image,caption,score\nx,dog.jpg,a dog,1\nx,dog.jpg,a cat,2\ny,cow.jpg,a cow,3\ny,cow.jpg,a hen,1\n"
+    UploadStore().add("own.csv", rows.encode())
+    test = app(GROUPS, set="upload/own.csv", group="y")
+    assert "The file has captions and no pictures." in plain(test)
+    assert all(name in html(test) for name in ("cow.jpg", "a cow", "a hen")) and "cm-zoom" not in html(test)
+    UploadStore().add("bare.csv", b"group,image,caption,score\nx,0,0,1\nx,0,1,2\n")
+    bare = app(GROUPS, set="upload/bare.csv")
+    assert "The file has scores alone: no pictures and no captions." in plain(bare)
 
 
 def test_in_public_mode_the_address_of_another_visitors_file_opens_nothing(open_page, monkeypatch):

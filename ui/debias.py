@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import streamlit as st
 
 from core.base import public_mode
@@ -17,11 +17,12 @@ from core.scorers.score_kinds import KINDS
 from core.scoring.load import scorer_key, scorer_kind, scorer_names
 from core.scoring.scores import ScoreCache
 from ui.cached import cached_on
+from ui.export import tag_words
 from ui.fields import number
 from ui.formatting import progress
 from ui.loaders import LazyScorer, evaluate, model_source
 from ui.selection import NearestModel, last_benchmark, offer_nearest
-from ui.uploads import PREFIX, PRIOR, is_upload, put_beside, stored_upload, upload_prior
+from ui.uploads import PREFIX, PRIOR, TAGS, is_upload, put_beside, stored_upload, upload_prior
 
 if TYPE_CHECKING:
     from core.groups import ImageRef
@@ -33,11 +34,12 @@ _MAX_IMAGES_PUBLIC = 5  # ... and for a visitor of a public instance
 
 
 class DebiasInputs(NamedTuple):
-    """A captioner's scores on the selected groups, and its prior there."""
+    """A captioner's scores on the selected groups, its prior there, and the command that prints the same numbers."""
 
     model: str
     study: AlphaStudy
     prior: Prior
+    command: str = ""
 
 
 def nearest_captioner(model: str) -> NearestModel:
@@ -94,22 +96,30 @@ def file_inputs(selection: Selection) -> DebiasInputs | None:
         if put_beside(entry, PRIOR):
             st.rerun()
         return None
-    name, values = found
-    n, k = values.shape
-    prior = Prior(values, "file", f"your file {name}", None, np.arange(n * k).reshape(n, k))
+    prior, command = found, _file_command(selection, entry)
     if not selection.mask.all():
-        prior = prior._replace(
-            values=values[selection.mask], caption_index=prior.caption_index[selection.mask]
-        )
+        mask = selection.mask
+        prior = prior._replace(values=prior.values[mask], caption_index=prior.caption_index[mask])
         evaluation = evaluate(selection)
     st.caption(escape_markdown(f"log P(t): {prior.line}. The scores are taken to be log P(t | image)."))
     study = cached_on(evaluation, stored_upload(entry).version, lambda: _study_of(evaluation, prior))
-    return DebiasInputs(entry, study, prior)
+    return DebiasInputs(entry, study, prior, command)
 
 
 def _study_of(evaluation: Any, prior: Prior) -> AlphaStudy:
     ids, clusters = list(evaluation.ids), evaluation.clusters
     return AlphaStudy(evaluation.scores, prior.values, evaluation.truth, ids, clusters=clusters)
+
+
+def _file_command(selection: Selection, entry: str) -> str:
+    """`crossmatch alpha` of a file of scores with its prior, as both were named; "" for embeddings."""
+    file = stored_upload(entry)
+    prior, tags = file.beside(PRIOR), file.beside(TAGS)
+    if file.shape or prior is None:
+        return ""
+    words = ["crossmatch", "alpha", "--scores", file.name, "--prior", prior[0]]
+    words += [] if tags is None else ["--tags", tags[0]]
+    return shlex.join([*words, *tag_words(selection.tags)])
 
 
 def pick_prior(benchmark: str) -> tuple[str, int | None]:
@@ -155,7 +165,17 @@ def debias_inputs(selection: Selection, model: str, kind: str, count: int | None
     prior = prior._replace(
         values=prior.values[selection.mask], caption_index=prior.caption_index[selection.mask]
     )
-    return DebiasInputs(model, _study((*key, kind, count, selection.tags), evaluation, prior), prior)
+    sampled = [] if count is None else ["--samples", str(count)]
+    command = alpha_command(selection, "alpha", model, "--prior", kind, *sampled)
+    study = _study((*key, kind, count, selection.tags), evaluation, prior)
+    return DebiasInputs(model, study, prior, command)
+
+
+def alpha_command(selection: Selection, name: str, model: str, *words: str) -> str:
+    """`crossmatch alpha` or `crossmatch blind` of a model on the selected groups."""
+    shape = ["--shape", "x".join(map(str, selection.groups.shape))] if st.session_state.get("shape") else []
+    source = [selection.benchmark, "--split", selection.split, *shape, "--model", model]
+    return shlex.join(["crossmatch", name, *source, *words, *tag_words(selection.tags)])
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)

@@ -10,12 +10,14 @@ import streamlit as st
 
 from core import figures as plots
 from core.debiasing.study import TUNED_ON_TEST, AlphaStudy, pmi_text
+from core.exchange.layouts import latex_rows
 from core.figures import alpha as figures
 from core.figures import group_html
 from core.groups import GroupSet
-from core.metrics.groups import METRICS, chance, metrics_of_shape
+from core.metrics.groups import METRICS, Estimate, chance, metrics_of_shape
 from ui.cached import cached_on
 from ui.chart_clicks import clicked_point
+from ui.debias import DebiasInputs
 from ui.export import chart, export_section
 from ui.fields import warn_number
 from ui.formatting import interval_text, metric_card, metric_grid
@@ -23,6 +25,7 @@ from ui.images import draw_group
 from ui.moving_line import axis_position, moving_lines
 from ui.page import show_errors
 from ui.selection import open_group, pick_group
+from ui.uploads import PREFIX
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -48,13 +51,14 @@ def _set_alpha(value: float) -> None:
 
 
 @st.fragment
-def alpha_section(study: AlphaStudy, groups: GroupSet) -> None:
+def alpha_section(inputs: DebiasInputs, groups: GroupSet) -> None:
     """The slider and everything that moves with it; moving it redraws this alone."""
     with show_errors():
-        _draw_at_alpha(study, groups)
+        _draw_at_alpha(inputs, groups)
 
 
-def _draw_at_alpha(study: AlphaStudy, groups: GroupSet) -> None:
+def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
+    study = inputs.study
     alpha, metric = _controls(study)
     numbers, curves = st.container(), st.container()
     figure = _curve_figure(study, metric)
@@ -68,7 +72,17 @@ def _draw_at_alpha(study: AlphaStudy, groups: GroupSet) -> None:
         "alpha",
         lambda: _curve_table(study, metric),
         {"alpha": lambda: plots.with_threshold_line(figure, alpha)},
+        latex=lambda: latex_rows(_rows(inputs, alpha)),
+        command=inputs.command,
+        groups=groups,
+        papers=("VGPT",),
     )
+
+
+def _rows(inputs: DebiasInputs, alpha: float) -> list[tuple[str, dict[str, Estimate]]]:
+    """Every metric at alpha 0, at 1 and where the slider is."""
+    name = inputs.model.removeprefix(PREFIX)
+    return [(f"{name}, alpha = {a:g}", inputs.study.evaluation(a).metrics) for a in sorted({0.0, alpha, 1.0})]
 
 
 def _curve_figure(study: AlphaStudy, metric: str) -> go.Figure:
@@ -215,14 +229,12 @@ def _invariance(study: AlphaStudy, alpha: float, index: int) -> None:
 
 
 def _curve_table(study: AlphaStudy, metric: str) -> pd.DataFrame:
-    curve = study.curve(metric)
-    return pd.DataFrame(
-        {"alpha_from": curve.edges[:-1], "alpha_to": curve.edges[1:], f"{metric}_percent": curve.values}
-    )
+    return study.curve_table(metric).drop(columns="metric").rename(columns={"percent": f"{metric}_percent"})
 
 
-def protocol(study: AlphaStudy) -> None:
+def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
     """The exact optimum and the validation protocol, side by side."""
+    study = inputs.study
     st.header("Tuned and validated", anchor=False)
     record = cached_on(study, "record", study.record)["metrics"]
     rows = []
@@ -250,7 +262,7 @@ def protocol(study: AlphaStudy) -> None:
         "paper's protocol chooses it on a random half and measures it on the other, ten times, in steps of 0.001 "
         "(mean ± standard deviation)."
     )
-    export_section("alpha-protocol", table)
+    export_section("alpha-protocol", table, command=inputs.command, groups=groups, papers=("VGPT",))
 
 
 def _spread(row: dict, digits: int) -> str:

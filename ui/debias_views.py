@@ -13,11 +13,12 @@ from core.base.paths import assets
 from core.datasets.published import reference
 from core.debiasing.blind import METRIC, blind_baseline
 from core.debiasing.study import TUNED_ON_TEST, AlphaStudy, PriorStability
+from core.exchange.layouts import latex_rows
 from core.figures import alpha, group_html
 from core.figures.text import escape_markdown, metric_line
 from core.groups import GroupSet
 from core.metrics.groups import IMAGE_TO_TEXT, METRICS, TEXT_SCORE, TEXT_TO_IMAGE, headline_metrics
-from ui.debias import DebiasInputs, blind_models, tokens
+from ui.debias import DebiasInputs, alpha_command, blind_models, tokens
 from ui.debias_alpha import scenario_text
 from ui.export import chart, export_section
 from ui.formatting import interval_text
@@ -52,7 +53,7 @@ def prior_view(inputs: DebiasInputs) -> None:
             f"{metric_line(likelihoods.likelier)}."
         )
         _scenarios(likelihoods.scenario, inputs.study)
-    export_section("language-prior", None, {"log P(t)": figure})
+    export_section("language-prior", None, {"log P(t)": figure}, command=inputs.command, papers=("VGPT",))
 
 
 def _scenarios(scenario: int | None, study: AlphaStudy) -> None:
@@ -123,7 +124,15 @@ def blind_view(selection: Selection) -> None:
         "Bars: percent with 95 % intervals; dotted lines are chance levels. With several images in a group a "
         "text-only model can only get single images right: every other comparison is a tie."
     )
-    export_section("blind", None, {"blind": figure})
+    export_section(
+        "blind",
+        None,
+        {"blind": figure},
+        latex=lambda: latex_rows(list(rows.items())),
+        command=alpha_command(selection, "blind", model),
+        groups=selection.groups,
+        papers=("VGPT",),
+    )
 
 
 # --- word by word ------------------------------------------------------------------------------------------------
@@ -187,7 +196,12 @@ def samples_view(inputs: DebiasInputs) -> None:
 
 
 # The images of a prior, in a figure's legend.
-_SAMPLED_FROM = {"gaussian": "Gaussian noise", "train": "training images", "test": "the set's own images"}
+_SAMPLED_FROM = {
+    "gaussian": "Gaussian noise",
+    "train": "training images",
+    "test": "the set's own images",
+    "file": "your null images",
+}
 
 
 def _draw_stability(rows: dict, key: str) -> None:
@@ -235,7 +249,7 @@ def trainset_view() -> None:
     with st.expander("The paper's numbers (Table 5, BLIP on LAION)"):
         paper = reference("VGPT", "Table 5a")
         st.dataframe(paper[["subset", "method", "metric", "value"]], hide_index=True)
-    export_section("trainset", table, {"trainset": alpha.trainset_figure(data)})
+    export_section("trainset", table, {"trainset": alpha.trainset_figure(data)}, papers=("VGPT",))
 
 
 def _bias_interpretation(rows: list[dict]) -> None:
@@ -316,7 +330,7 @@ def retrieval_view() -> None:
     )
     with st.expander("The paper's numbers (Table 7, BLIP on COCO and Flickr30k)"):
         st.dataframe(reference("VGPT", "Table 7")[["dataset", "method", "metric", "value"]], hide_index=True)
-    export_section("retrieval", table, {"retrieval": figure})
+    export_section("retrieval", table, {"retrieval": figure}, papers=("VGPT",))
 
 
 def _retrieval_table(stored: dict) -> pd.DataFrame:

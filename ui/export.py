@@ -11,9 +11,11 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from core.datasets.published import CITATIONS
+from core.exchange.uploads import TAGS
 from core.groups import GroupSet
 from ui.page import PAGES
-from ui.uploads import stored_upload
+from ui.selection import benchmark_of
+from ui.uploads import PREFIX, is_upload, stored_upload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,28 +102,59 @@ def _copied(label: str, text: str, language: str | None = None) -> None:
         st.code(text, language=language, wrap_lines=True, height=160 if text.count("\n") > 8 else "content")
 
 
-def evaluation_exports(selection: Selection, evaluation: Evaluation) -> dict[str, Any]:
-    """What `export_section` needs to know of a model on a benchmark."""
+def evaluation_exports(selection: Selection, evaluations: Mapping[str, Evaluation]) -> dict[str, Any]:
+    """What `export_section` takes of one model or file, or of two, on the selected groups.
+
+    evaluations : by model or file (`upload/NAME`).
+    """
     from core.exchange.layouts import latex_rows
     from core.exchange.report import ReportSection, report_html
 
-    name, split, model = selection.benchmark, selection.split, selection.model
-    section = ReportSection(model, selection.selected_groups, evaluation, name, split)
-    words = ["crossmatch", "evaluate", name, "--split", split, "--model", model]
-    if selection.file:
-        file, shape = stored_upload(selection.file), "x".join(map(str, evaluation.shape))
-        kind = ["--embeddings", file.name, "--shape", shape] if file.shape else ["--scores", file.name]
-        words = [*words[:2], *kind]
-    elif st.session_state.get("shape"):  # of a benchmark that mixes several
-        words += ["--shape", "x".join(map(str, evaluation.shape))]
+    named = {_plain_name(model): evaluation for model, evaluation in evaluations.items()}
+    groups, own = (
+        selection.selected_groups,
+        {"set": _plain_name(selection.benchmark), "split": selection.split},
+    )
+    where = (benchmark_of(selection.groups) if selection.is_file else None) or own
+
+    def report() -> bytes:
+        of_one = [ReportSection(model, groups, e, where["set"], where["split"]) for model, e in named.items()]
+        return report_html(of_one).encode()
+
     return {
-        "latex": lambda: latex_rows([(model, evaluation.metrics)]),
-        "report": lambda: report_html([section]).encode(),
-        "command": ""
-        if selection.tags
-        else shlex.join(words),  # the command slices by tags, it filters by none
+        "latex": lambda: latex_rows([(model, e.metrics) for model, e in named.items()]),
+        "report": report,
+        "command": _measuring_command(selection, list(evaluations)),
         "groups": selection.groups,
     }
+
+
+def _plain_name(entry: str) -> str:
+    """A model, a benchmark, or the name of a file without what marks it as one."""
+    return entry.removeprefix(PREFIX)
+
+
+def _measuring_command(selection: Selection, models: Sequence[str]) -> str:
+    """`crossmatch evaluate` of one model or file, `crossmatch compare` of two."""
+    shape = ["--shape", "x".join(map(str, selection.groups.shape))]
+    files = [stored_upload(model) for model in models if is_upload(model)]
+    has_shape = any(file.shape for file in files) or bool(st.session_state.get("shape"))
+    source = ["--split", selection.split]
+    if len(models) > 1:
+        words = ["compare", *map(_plain_name, models)]
+        words += [] if len(files) == len(models) else ["--benchmark", selection.benchmark, *source]
+    elif files:
+        words = ["evaluate", "--embeddings" if files[0].shape else "--scores", files[0].name]
+    else:
+        words = ["evaluate", selection.benchmark, *source, "--model", models[0]]
+    beside = files[0].beside(TAGS) if len(models) == 1 and files else None
+    words += [] if beside is None else ["--tags", beside[0]]
+    return shlex.join(["crossmatch", *words, *(shape if has_shape else []), *tag_words(selection.tags)])
+
+
+def tag_words(tags: Sequence[str]) -> list[str]:
+    """The filter by tags as options of a command."""
+    return [word for tag in tags for word in ("--tag", tag)]
 
 
 def link() -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -12,6 +13,7 @@ import streamlit as st
 
 from core import datasets
 from core.base import public_mode
+from core.cola.run import StrategyRun
 from core.datasets.base import RETRIEVAL
 from core.figures import retrieval
 from core.figures.shared_words import RankedImage, SharedWords, shared_word_counts
@@ -21,7 +23,7 @@ from core.runs.store import Run
 from core.scoring.load import scorer_names
 from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieval
 from core.scoring.scores import ScoreCache
-from ui.export import chart
+from ui.export import chart, export_section
 from ui.formatting import progress
 from ui.images import enlargeable_image
 from ui.loaders import LazyScorer, model_source
@@ -90,6 +92,26 @@ def ranked_html(found: RetrievalSubset, rows: Sequence[RankedImage], revealed: b
             f"<figcaption>{row.place}. {note}</figcaption></figure>"
         )
     return f'<div class="cm-list">{"".join(cells)}</div>'
+
+
+def ranked_table(subset: RetrievalSubset, ranked: Mapping[str, Sequence[RankedImage]]) -> pd.DataFrame:
+    """The images that are shown, one row each. ranked : by model."""
+    return pd.DataFrame(
+        [
+            {
+                "model": model,
+                "rank": row.place,
+                "image": subset.images[row.image].key,
+                "score": row.score,
+                "relevant": row.right,
+                "tied": row.tied,
+                "shared words": " ".join(row.shared),
+                "missing words": " ".join(row.missing),
+            }
+            for model, rows in ranked.items()
+            for row in rows
+        ]
+    )
 
 
 def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, pool: str, most: int) -> None:
@@ -181,4 +203,19 @@ def tests(steps: Sequence[dict[str, Any]]) -> None:
     st.caption(
         "Percent with 95 % bootstrap intervals over queries (groups); rank 1 is best. A tie never favours the "
         "relevant image. Queries without a relevant image in their list are skipped and counted."
+    )
+
+
+def export_run(run: Run, steps: Sequence[dict[str, Any]]) -> None:
+    """Test results, curves and the command of a run."""
+    first, last = steps[0].get("test"), steps[-1].get("test")
+    data = retrieval.curve_data(steps, run.total or len(steps))
+    drawn = {"validation mAP": retrieval.curve_figure} if data.parts else {}
+    drawn["loss"] = retrieval.loss_figure
+    export_section(
+        f"run-{run.id}",
+        retrieval.results_table(first, last) if first and last and len(steps) > 1 else None,
+        {name: partial(draw, data) for name, draw in drawn.items()},
+        command="" if public_mode.is_public() else StrategyRun.read(run.config).command_line,
+        papers=("Cola",),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -319,10 +320,29 @@ def pick_selection(page: str, nearest_model: Callable[[str], NearestModel] | Non
 def _pick_of_file(entry: str) -> Selection:
     """The fields below a file."""
     shape = pick_shape(entry)
-    groups = upload_groups(entry, shape)
+    groups = _with_pictures(upload_groups(entry, shape))
     tags, mask = _pick_tags(groups)
     _remember_fields("set", "tag", *(["shape"] if shape else []))
     return Selection(entry, "", entry, tags, groups, mask)
+
+
+def _with_pictures(groups: GroupSet) -> GroupSet:
+    """A file's groups with the images and captions of the benchmark that it was made on, where that is here."""
+    return cached_on(groups, ("pictures", last_benchmark()), lambda: _drawn(groups))
+
+
+def _drawn(groups: GroupSet) -> GroupSet:
+    where = benchmark_of(groups)
+    if where is None:
+        return groups
+    there = {group.id: group for group in load_groups(where["set"], where["split"])}
+    if any(group.shape != there[group.id].shape for group in groups):
+        return groups
+    drawn = (replace(g, images=there[g.id].images, captions=there[g.id].captions) for g in groups)
+    line = (
+        f"Pictures and captions are those of {where['set']}, split {where['split']}: the file has its groups."
+    )
+    return replace(groups, groups=tuple(drawn), description=line)
 
 
 def _pick_of_benchmark(benchmark: str, files: Sequence[str], needs: str) -> Selection | None:

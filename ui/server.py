@@ -32,7 +32,7 @@ def options() -> dict[str, Any]:
     """What `st.App` is made with; in public mode a gate stands before everything."""
     gate = Middleware(Gate, uploads=UPLOAD, closed=CLOSED, brought=Uploads().brought)
     return {
-        "middleware": [*([gate] if is_public() else []), Middleware(StyledDocument)],
+        "middleware": [*([gate] if is_public() else []), Middleware(EndedEarly), Middleware(StyledDocument)],
         "on_script_error": show_outside_error,
         "lifespan": _started,
     }
@@ -62,6 +62,28 @@ async def _started(_app: st.App) -> AsyncIterator[None]:
         webbrowser.open(f"http://localhost:{st.get_option('server.port')}")
     with standby_worker():
         yield
+
+
+class EndedEarly:
+    """A browser that has gone before its connection was accepted is gone like any other.
+
+    uvicorn passes over the acceptance then, and takes the first message for a mistake of the app, of which Streamlit
+    would write a traceback for each. An OSError is how the protocol says that nobody listens any more.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_if_there(message: Message) -> None:
+            try:
+                await send(message)
+            except RuntimeError as error:
+                if message["type"] != "websocket.send":
+                    raise
+                raise OSError("the connection has ended") from error
+
+        await self._app(scope, receive, send_if_there)
 
 
 class StyledDocument:

@@ -158,6 +158,12 @@ class _ConfigFields:
     def switch(self, place: Any, key: str, label: str, **more: Any) -> bool:
         return place.toggle(label, self.values[key], key=key, bind="query-params", **more)
 
+    def names(self, place: Any, key: str, label: str, if_empty: str) -> list[str] | None:
+        """Names between commas; None where there are none."""
+        more: dict[str, Any] = {"key": key, "bind": "query-params", "placeholder": if_empty}
+        text = place.text_input(label, self.values[key], **more)
+        return [name.strip() for name in text.split(",") if name.strip()] or None
+
 
 def basics(kind: str, fields: _ConfigFields, columns: Sequence[Any]) -> dict[str, Any]:
     """The settings that every run is described by; SimpleMatch has five for its three columns."""
@@ -283,14 +289,7 @@ def _optimizer_settings(fields: _ConfigFields, crops: bool, once: bool) -> dict[
         options[key] = fields.number(columns[i % 3], key, label, low, high, **more)
     options["betas"] = [options.pop("beta1"), options.pop("beta2")]
     place = columns[len(shown) % 3]
-    names = place.text_input(
-        "Layers to train",
-        fields.values["layers"],
-        key="layers",
-        bind="query-params",
-        placeholder="all of them",
-    )
-    return options | {"parameters": [name.strip() for name in names.split(",") if name.strip()] or None}
+    return options | {"parameters": fields.names(place, "layers", "Layers to train", "all of them")}
 
 
 def _adapters_label(model: str) -> str:
@@ -311,15 +310,8 @@ def adapters(fields: _ConfigFields, model: str) -> dict[str, Any]:
     first, second, third = st.columns(3)
     rank = fields.number(first, "rank", "Rank", 1, 512)
     alpha = fields.number(second, "lora_alpha", "Alpha", 0.1, None, step=1.0, placeholder="twice the rank")
-    names = third.text_input(
-        "Layers, separated by commas",
-        fields.values["targets"],
-        key="targets",
-        bind="query-params",
-        placeholder="those of the model's family",
-    )
-    targets = [name.strip() for name in names.split(",") if name.strip()]
-    return {"lora_rank": rank, "lora_alpha": alpha, "lora_targets": targets or None}
+    targets = fields.names(third, "targets", "Layers, separated by commas", "those of the model's family")
+    return {"lora_rank": rank, "lora_alpha": alpha, "lora_targets": targets}
 
 
 def data_settings(subject: AdaptationInput, grouped: bool) -> tuple[dict[str, Any], np.ndarray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from core import figures as plots
 from core.base.public_mode import is_public
 from core.base.text import counted
 from core.exchange.layouts import latex_rows
+from core.exchange.report import ReportSection, report_html
 from core.figures.text import escape_markdown, label_and_meaning
+from core.groups import GroupSet
 from core.metrics import groups as metrics
 from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
@@ -80,13 +83,16 @@ def view(store: RunStore, run_id: str) -> None:
             )
             for when, step in (("before", steps[0]), ("after", steps[-1]))
         ]
+        groups = run_groups(run.id, run.config)
+        is_measured = groups.truth is not None and not run.live and run.done > 0
         export_section(
             f"run-{run.id}",
             plots.ttm_table(data),
             figures,
             latex=lambda: latex_rows(estimates),
             command="" if is_public() else command_line(adaptation(run.config)),
-            groups=run_groups(run.id, run.config),
+            report=partial(_report, run, groups) if is_measured else None,
+            groups=groups,
         )
 
 
@@ -173,9 +179,7 @@ def changes(store: RunStore, run: Run) -> None:
         return
     st.header("What changed", anchor=False)
     before, after = (evaluation_at(run.id, i, run.attempt, run) for i in (0, run.done))
-    pool = adaptation(run.config).pool(groups.blind())
-    sides = {"": np.ones(len(groups), bool)} if pool is None else {"adapted": pool, "untouched": ~pool}
-    for side, mask in sides.items():
+    for side, mask in _parts(run, groups).items():
         for name in metrics.headline_metrics(after.outcomes):
             change = statistics.compare(*(e.outcomes[name].value[mask] for e in (before, after)))
             st.markdown(
@@ -184,6 +188,29 @@ def changes(store: RunStore, run: Run) -> None:
                 f"{change.broken} broken, McNemar p = {change.p_value:.2g}."
             )
     explanations(store, run, after)
+
+
+def _parts(run: Run, groups: GroupSet) -> dict[str, np.ndarray]:
+    """The groups that are measured by themselves, bool (n,): of a transfer check the adapted and the untouched ones."""
+    pool = adaptation(run.config).pool(groups.blind())
+    return {"": np.ones(len(groups), bool)} if pool is None else {"adapted": pool, "untouched": ~pool}
+
+
+def _report(run: Run, groups: GroupSet) -> bytes:
+    """Before and after as a report, each part by itself."""
+    job, last = adaptation(run.config), f"after {counted(run.done, 'iteration')}"
+    sections = [
+        ReportSection(
+            ", ".join(filter(None, (run.title, side and f"{side} groups", when))),
+            groups.select(mask),
+            evaluation_at(run.id, iteration, run.attempt, run).select(mask),
+            job.benchmark,
+            "" if job.embeddings else job.split,
+        )
+        for side, mask in _parts(run, groups).items()
+        for when, iteration in (("before", 0), (last, run.done))
+    ]
+    return report_html(sections).encode()
 
 
 @st.cache_data(max_entries=16, show_spinner="Reading what every iteration did …")

@@ -5,20 +5,19 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from core.base import public_mode
 from core.base.errors import InputError
-from core.cli.evaluate import _align_tags
 from core.datasets.embeddings import RowImage
-from core.datasets.score_files import read_prior, read_tags
+from core.datasets.score_files import read_tags
+from core.debiasing.priors import Prior
 from core.exchange.uploads import PRIOR, TAGS, Upload, UploadStore
 from core.figures.text import escape_markdown
 from core.groups import Group, GroupSet, image_name
 from core.metrics.evaluation import Evaluation
-from core.teaching.single_group import evaluate_file, holds_embeddings
+from core.teaching.single_group import EvaluatedFile, evaluate_file, holds_embeddings
 from ui.cached import cached_on
 from ui.compute_queue import compute_slot
 from ui.visitor import address, owner
@@ -35,6 +34,10 @@ BESIDE = {  # what: label of the field, endings
         "Language prior: CSV or Parquet `group,caption,log_prob`, or NPZ `prior` (groups, captions)",
         ["csv", "parquet", "npz"],
     ),
+}
+_CONTENTS = {  # by whether captions are mere numbers
+    True: "The file has scores alone: no pictures and no captions.",
+    False: "The file has captions and no pictures.",
 }
 SHAPES = ("2x2", "1x2", "1x4", "1x5", "2x4", "3x3")  # that embeddings are read in, the first that fits
 
@@ -112,18 +115,22 @@ def pick_shape(entry: str) -> str:
 
 def upload_evaluation(entry: str, shape: str = "") -> Evaluation:
     """Scores and metrics of a stored file. shape : of the groups of embeddings, by default the one that was stored."""
-    upload = stored_upload(entry)
-    shape = (shape or upload.shape) if upload.shape else ""
-    found = _measure((upload.facts["sha256"], shape), upload.name, upload.content, shape)
+    upload, found = stored_upload(entry), _file(entry, shape).evaluation
     tags = upload.beside(TAGS)
     return (
         found if tags is None else cached_on(found, (TAGS, upload.version), lambda: _with_tags(found, *tags))
     )
 
 
+def _file(entry: str, shape: str = "") -> EvaluatedFile:
+    upload = stored_upload(entry)
+    shape = (shape or upload.shape) if upload.shape else ""
+    return _measure((upload.facts["sha256"], shape), upload.name, upload.content, shape)
+
+
 def _with_tags(evaluation: Evaluation, name: str, content: bytes) -> Evaluation:
     """With the columns of a tag table, beside the file's own."""
-    table = _align_tags(read_tags(name, content), evaluation.ids)
+    table = read_tags(name, content, evaluation.ids)
     if evaluation.tags is not None:
         table = pd.concat([evaluation.tags.drop(columns=table.columns, errors="ignore"), table], axis=1)
     tagged = copy(evaluation)  # with all that is computed already, but for what follows from the tags
@@ -133,48 +140,62 @@ def _with_tags(evaluation: Evaluation, name: str, content: bytes) -> Evaluation:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _measure(key: tuple[str, str], _name: str, _content: Any, shape: str) -> Evaluation:
+def _measure(key: tuple[str, str], _name: str, _content: Any, shape: str) -> EvaluatedFile:
     """key : hash of the content, and the shape. _content : bytes, or what reads them."""
     with (
         st.spinner("Reading the file …"),
         compute_slot(),
     ):  # several at once would need the memory of all of them
         content = _content() if callable(_content) else _content
-        evaluation = evaluate_file(_name, content, shape)
-        assert evaluation.metrics  # all that is long is done here
-    return evaluation
+        found = evaluate_file(_name, content, shape)
+        assert found.evaluation.metrics  # all that is long is done here
+    return found
 
 
 def upload_groups(entry: str, shape: str = "") -> GroupSet:
-    """The groups of a stored file: ids and tags; it has neither images nor captions."""
+    """The groups of a stored file: ids, tags, and what it calls images and captions; it has no pictures."""
     evaluation = upload_evaluation(entry, shape)
-    return cached_on(evaluation, "groups", lambda: _groups(entry, evaluation))
+    return cached_on(evaluation, "groups", lambda: _groups(entry, evaluation, _file(entry, shape)))
 
 
-def _groups(entry: str, evaluation: Evaluation) -> GroupSet:
-    m, k = evaluation.shape
-    images = tuple(RowImage(f"image {image_name(i)}") for i in range(m))
-    captions = tuple(f"caption {j + 1}" for j in range(k))
-    n, tags = len(evaluation.ids), evaluation.tags
+def _groups(entry: str, evaluation: Evaluation, file: EvaluatedFile) -> GroupSet:
+    (m, k), n, tags = evaluation.shape, len(evaluation.ids), evaluation.tags
+    images = [tuple(RowImage(f"image {image_name(i)}") for i in range(m))] * n
+    captions = [tuple(f"caption {j + 1}" for j in range(k))] * n
+    if file.images is not None:
+        images = [tuple(map(RowImage, names)) for names in file.images.tolist()]
+    if file.captions is not None:
+        captions = [tuple(text or "no text" for text in texts) for texts in file.captions.tolist()]
     rows: list[dict[str, str]] = [{}] * n
     if tags is not None:
         rows = [{str(t): v for t, v in row.items()} for row in tags.fillna("").astype(str).to_dict("records")]
     groups = tuple(
-        Group(str(g), images, captions, None, row) for g, row in zip(evaluation.ids, rows, strict=True)
+        Group(str(name), shown, texts, None, row)
+        for name, shown, texts, row in zip(evaluation.ids, images, captions, rows, strict=True)
     )
     name = entry.removeprefix(PREFIX)
-    return GroupSet(entry, groups, title=name, source="your file", licence="yours", citation=name)
+    about = {"title": name, "source": "your file", "licence": "yours", "citation": name}
+    return GroupSet(entry, groups, description=_CONTENTS[file.captions is None], **about)
 
 
-def upload_prior(entry: str, evaluation: Evaluation) -> tuple[str, np.ndarray] | None:
-    """Name and log P(t), float64 (n, k), of the prior beside a file; None where there is none."""
+def upload_prior(entry: str, evaluation: Evaluation) -> Prior | None:
+    """The prior beside a file; None where there is none. evaluation : of all groups of the file."""
     upload = stored_upload(entry)
     found = upload.beside(PRIOR)
     if found is None:
         return None
-    name, content = found
-    make = lambda: read_prior(name, evaluation.ids, evaluation.shape[1], content)  # noqa: E731
-    return name, cached_on(evaluation, (PRIOR, upload.version), make)
+    make = lambda: _prior(entry, evaluation, *found)  # noqa: E731
+    return cached_on(evaluation, (PRIOR, upload.version), make)
+
+
+def _prior(entry: str, evaluation: Evaluation, name: str, content: bytes) -> Prior:
+    """evaluation : of all groups of the file, in whatever order."""
+    file = _file(entry)
+    captions = file.captions
+    if captions is not None:
+        place = {group: i for i, group in enumerate(file.evaluation.ids)}
+        captions = captions[[place[group] for group in evaluation.ids]]
+    return Prior.from_file(name, evaluation.scores, evaluation.ids, captions, content)
 
 
 def put_beside(entry: str, what: str, place: Any = st) -> bool:
@@ -189,9 +210,9 @@ def put_beside(entry: str, what: str, place: Any = st) -> bool:
         return False
     evaluation, content = upload_evaluation(entry), file.getvalue()
     if what == TAGS:
-        _align_tags(read_tags(file.name, content), evaluation.ids)
+        read_tags(file.name, content, evaluation.ids)
     else:
-        read_prior(file.name, evaluation.ids, evaluation.shape[1], content)
+        _prior(entry, evaluation, file.name, content)
     upload_store().put_beside(stored_upload(entry), what, file.name, content)
     st.session_state[f"stored_{what}"] = file.file_id
     return True

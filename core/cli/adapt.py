@@ -14,6 +14,7 @@ from core.runs.engine import start
 from core.runs.store import RunStore
 from core.scoring.load import scorer_kind
 from core.ttm.defaults import preset_target
+from core.ttm.records import divergence
 from core.ttm.run import RUNS, AdaptationRun
 from core.ttm.seeds import final_values, launch_seeds, seeded, summary
 
@@ -33,6 +34,7 @@ def ttm(
     scale: options.Scale = 100.0,
     model: options.AdaptedModel = None,
     split: options.Split = "test",
+    tag: options.Tag = None,
     groups: options.Groups = None,
     preset: options.Preset = None,
     variant: options.Variant = None,
@@ -78,6 +80,7 @@ def ttm(
     done = []
     for each, save_to in _seeded(job, seeds, save):
         done.append(_run(each, save_to, seeds > 1, as_json))
+        _warn_of_divergence(done[-1], each)
     if seeds > 1:
         _show_summary(done, job, as_json)
 
@@ -90,6 +93,7 @@ def simplematch(
     scale: options.Scale = 100.0,
     model: options.AdaptedModel = None,
     split: options.Split = "test",
+    tag: options.Tag = None,
     groups: options.Groups = None,
     preset: options.Preset = None,
     rounds: options.Rounds = None,
@@ -157,7 +161,7 @@ def _job(
     if given["embeddings"] is not None:
         if benchmark_argument(given["name"], given["benchmark"]) is not None:
             raise InputError("Give exactly one of --benchmark NAME or --embeddings FILE.")
-        refuse_unused("with --embeddings", "model", "split")
+        refuse_unused("with --embeddings", "model", "split", "tag")
         file, shape = given["embeddings"], given["shape"] or "2x2"
         return RUNS[kind].of_file(file, shape, scale=given["scale"], **common)
     refuse_unused("without --embeddings", "scale")
@@ -167,7 +171,8 @@ def _job(
             f"The loss of {model}, a matching head, depends on all pairs of a batch; leave out --micro-batch and "
             "lower --batch instead."
         )
-    return RUNS[kind].of(benchmark, model, split=given["split"], shape=given["shape"], **common)
+    source = {"split": given["split"], "shape": given["shape"], "tags": given["tag"] or None}
+    return RUNS[kind].of(benchmark, model, **source, **common)
 
 
 def _numbers(parts: list[str], option: str) -> list[float]:
@@ -212,6 +217,13 @@ def _run(job: AdaptationRun, save: Path | None, several: bool, as_json: bool) ->
     return records
 
 
+def _warn_of_divergence(records: list[dict[str, Any]], job: AdaptationRun) -> None:
+    """A last remark where training has destroyed the model."""
+    warning = divergence(records, job.written())
+    if warning is not None:
+        print_note(f"warning: seed {job.seed}: {warning}")
+
+
 def _save(last: Any, folder: Path | None) -> None:
     """Write the last iteration's model, where that is asked for."""
     if folder is not None and last is not None:
@@ -236,6 +248,7 @@ def _before_and_after(job: AdaptationRun, save: Path | None) -> dict[str, Any]:
         print_note(f"round {last.record['iteration']}: {last.record['seconds']:.1f} s")
         records.append(last.record)
     _save(last, save)
+    _warn_of_divergence(records, job)
     truth = _truth(job, records[0])
     return {
         "before": _metrics_record(records[0], truth),

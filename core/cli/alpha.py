@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import numpy as np
 import typer
 
 from core import datasets
 from core.base.errors import InputError
+from core.cli._evaluation import check_slices
 from core.cli._given_options import refuse_unused, require_benchmark
-from core.cli._output import count_progress, format_metrics, print_note, show_json
-from core.cli.options import Json, OldSeed, Positional, Seed, named
+from core.cli._output import count_progress, format_metrics, print_note, show_json, writing
+from core.cli.options import Json, OldSeed, Positional, Seed, Shape, Tag, TagFile, named
+from core.datasets.score_files import read_scores, read_tags
+from core.datasets.shapes import of_shape
 from core.debiasing.blind import blind_baseline, check_blind
 from core.debiasing.debias import prior_from_samples
-from core.debiasing.priors import check_kind, check_log_prob, estimate_prior, null_sample
+from core.debiasing.priors import Prior, check_kind, check_log_prob, estimate_prior, null_sample
 from core.debiasing.retrieval import alpha_record, score_table, transferred_alpha_record
 from core.debiasing.study import AlphaStudy
+from core.metrics.evaluation import Evaluation, tags_frame
+from core.metrics.group_filters import with_tags
 from core.metrics.groups import metrics_of_shape
 from core.metrics.statistics import Clusters
 from core.scoring.load import lazy_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
 
 if TYPE_CHECKING:
-    import numpy as np
+    import pandas as pd
 
-    from core.debiasing.priors import Prior
-    from core.debiasing.study import AlphaStudy
     from core.groups import GroupSet
 
+_Parts = dict[str, dict[str, AlphaStudy]]  # tag -> value -> the study of its groups
 Benchmark = Annotated[str | None, typer.Option(help="A benchmark by name, such as scenes/word-order.")]
 Model = Annotated[
     str,
@@ -39,7 +47,17 @@ Model = Annotated[
 Split = Annotated[str, typer.Option(help="Split of the benchmark.")]
 _PriorName = Annotated[
     str | None,
-    typer.Option(help="log P(t) from: gaussian (default), test (default of retrieval sets), train or lm."),
+    typer.Option(
+        help="log P(t) from: gaussian (default), test (default of retrieval sets), train or lm; or a file of it, which "
+        "--scores needs: CSV or Parquet with `group,caption,log_prob` (and `sample`, where it is of several null "
+        "images), or NPZ with `prior` (groups, captions) or `samples` (images, groups, captions)."
+    ),
+]
+_LogProbs = Annotated[
+    Path | None,
+    typer.Option(
+        help="File of log P(t | image), CSV, Parquet, NPZ or JSONL, in place of a model's own scores."
+    ),
 ]
 Images = Annotated[
     int | None, typer.Option(help="Images that the prior is sampled from (default: the paper's).")
@@ -60,39 +78,122 @@ def alpha(
     benchmark: Benchmark = None,
     model: Model = "builtin/blip-caption",
     split: Split = "test",
+    shape: Shape = None,
+    scores: _LogProbs = None,
     prior: _PriorName = None,
     samples: Images = None,
     prior_model: _PriorModel = "builtin/blind-lm",
     images: Folder = None,
     tune_on: _TuneOn = None,
     items: Count = None,
+    tag: Tag = None,
+    tags: TagFile = None,
+    by: Annotated[str | None, typer.Option(help="A tag column; every metric for each of its values.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for alpha.json and the exact curves.csv.")] = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Remove a language prior from a captioner's scores: every metric at alpha 0, at 1, at its best, and validated."""
+    chosen = _Slicing(tag or [], tags, by)
+    if scores is not None:
+        refuse_unused(
+            "with --scores", "name", "benchmark", "model", "split", "shape", "samples", "prior_model"
+        )
+        refuse_unused("with --scores", "images", "tune_on", "items")
+        study, found, frame = _study_of_file(scores, prior, seed)
+        study, parts = chosen.apply(study, frame)
+        _report({"scores": str(scores), **_prior_head(found)}, study, parts, out, as_json)
+        return
     benchmark = require_benchmark(name, benchmark)
     wide = benchmark in datasets.names("retrieval")
     kind = prior or ("test" if wide else "gaussian")
     how = {"kind": kind, "count": samples, "seed": seed, "model": prior_model, "folder": images}
+    groups = partial(_groups, benchmark, shape)
     _check_prior(kind, wide)
     if tune_on == split:
         raise InputError(f"--tune-on names {split!r}, the split that is measured; choose another one.")
     if tune_on is not None:  # one that is not there is told before anything is scored
         (datasets.load_retrieval if wide else datasets.load)(benchmark, tune_on, images=False)
     if wide:
+        refuse_unused("on a retrieval set", "shape", "tag", "tags", "by", "out")
         record = _retrieval(benchmark, split, model, how, items, tune_on)
         show_json(record) if as_json else print(_format_retrieval(record))
         return
     refuse_unused("on a set of groups", "items")
-    study, prior_estimate = _study(benchmark, split, model, how)
-    record = {**_head(benchmark, split, model, prior_estimate), **study.record()}
+    measured = groups(split)
+    study, found = _study(measured, model, how)
+    study, parts = chosen.apply(study, tags_frame([g.tags for g in measured]))
+    head = {"benchmark": benchmark, "split": split, "model": model, **_prior_head(found)}
     if tune_on is not None:
-        record["tuned_on"] = {"split": tune_on, "metrics": _carried(benchmark, tune_on, model, how, study)}
+        head["tuned_on"] = {"split": tune_on, "metrics": _carried(groups(tune_on), model, how, study)}
+    _report(head, study, parts, out, as_json)
+
+
+class _Slicing(NamedTuple):
+    """Which groups are measured, and by which tag they are once more measured apart."""
+
+    only: Sequence[str]
+    file: Path | None
+    by: str | None
+
+    def apply(self, study: AlphaStudy, tags: pd.DataFrame | None) -> tuple[AlphaStudy, _Parts]:
+        """The study of the wanted groups, and of those with each value of a tag. tags : one row per group."""
+        if self.file is not None:
+            tags = read_tags(self.file, ids=study.ids)
+        whole = Evaluation(study.scores, study.truth, study.ids, tags)
+        wanted = with_tags(whole, self.only)
+        if self.by is None and self.file is None:
+            parts = {}
+        else:
+            check_slices(wanted, self.by, self.file)
+            parts = wanted.slices(self.by)
+        select = lambda part: study.select(np.isin(study.ids, part.ids))  # noqa: E731
+        return select(wanted), {c: {v: select(p) for v, p in values.items()} for c, values in parts.items()}
+
+
+def _report(
+    head: Mapping[str, Any], study: AlphaStudy, parts: _Parts, out: Path | None, as_json: bool
+) -> None:
+    """Print the study, and write it where that is asked for."""
+    record = {**head, **study.record()}
+    if parts:
+        record["slices"] = {c: {v: p.record() for v, p in values.items()} for c, values in parts.items()}
+    if out is not None:
+        with writing(out):
+            out.mkdir(parents=True, exist_ok=True)
+            (out / "alpha.json").write_text(json.dumps(record, indent=2, allow_nan=False) + "\n")
+            study.curve_table().to_csv(out / "curves.csv", index=False)
+        print_note(f"wrote {out / 'alpha.json'} and {out / 'curves.csv'}")
     show_json(record) if as_json else print(_format_alpha(record))
+
+
+def _study_of_file(
+    scores: Path, prior: str | None, seed: int
+) -> tuple[AlphaStudy, Prior, pd.DataFrame | None]:
+    """Scores, prior and truth of files, and the tags that the first has."""
+    if prior is None or not _is_file(prior):
+        raise InputError("With --scores, --prior names a file of log P(t): CSV, Parquet or NPZ; give one.")
+    table = read_scores(scores)
+    found = Prior.from_file(prior, table.scores, table.ids, table.captions)
+    if table.truth is None:
+        print_note("the scores name no truth: image i is taken to belong to caption i")
+    truth = Evaluation.of(table.scores, table.truth, table.ids).truth
+    return AlphaStudy(table.scores, found.values, truth, table.ids, seed), found, table.tags
+
+
+def _is_file(prior: str) -> bool:
+    return Path(prior).suffix.lower() in (".csv", ".parquet", ".npz")
 
 
 def _check_prior(kind: str, wide: bool) -> None:
     """Refuse the options of another kind of prior. wide : of a retrieval set, whose own prior takes all its images."""
+    if _is_file(kind):
+        if wide:
+            raise InputError(
+                "On a retrieval set the prior is test or gaussian, not a file; choose one of them."
+            )
+        refuse_unused("with a file as prior", "samples", "prior_model", "images", "tune_on")
+        return
     check_kind(kind)
     if kind != "lm":
         refuse_unused(f"with the prior {kind}", "prior_model")
@@ -104,43 +205,61 @@ def _check_prior(kind: str, wide: bool) -> None:
         refuse_unused("with the prior test, which takes all images of a retrieval set", "samples", "seed")
 
 
-def _head(benchmark: str, split: str, model: str, prior_estimate: Prior) -> dict[str, Any]:
-    count = None if prior_estimate.samples is None else len(prior_estimate.samples)
-    prior = {"kind": prior_estimate.kind, "line": prior_estimate.line, "images": count}
-    return {"benchmark": benchmark, "split": split, "model": model, "prior": prior}
+def _prior_head(found: Prior) -> dict[str, Any]:
+    count = None if found.samples is None else len(found.samples)
+    return {"prior": {"kind": found.kind, "line": found.line, "images": count}}
 
 
-def _study(benchmark: str, split: str, model: str, how: dict[str, Any]) -> tuple[AlphaStudy, Prior]:
-    """Scores, prior and truth of one set, with progress on standard error."""
-    check_kind(how["kind"])
-    groups = datasets.load(benchmark, split)
+def _groups(benchmark: str, shape: str | None, split: str) -> GroupSet:
+    groups = of_shape(datasets.load(benchmark, split), shape)
     if groups.truth is None:
         raise InputError(f"{benchmark} has no ground truth, so alpha cannot be evaluated on it.")
+    return groups
+
+
+def _study(groups: GroupSet, model: str, how: dict[str, Any]) -> tuple[AlphaStudy, Prior]:
+    """Scores, prior and truth of one set, with progress on standard error."""
     check_log_prob(model)
     scorer, cache = lazy_scorer(model), ScoreCache()
     scores = score_groups(scorer, groups, cache, count_progress("scoring"))
-    prior_estimate = estimate_prior(
-        scorer, groups, **how, cache=cache, progress=count_progress("sampling the prior")
-    )
-    return AlphaStudy(
-        scores, prior_estimate.values, groups.truth, groups.ids, how["seed"], Clusters.of_groups(groups)
-    ), prior_estimate
+    if _is_file(how["kind"]):
+        texts = np.array([group.captions for group in groups])
+        prior = Prior.from_file(how["kind"], scores, groups.ids, texts)
+    else:
+        note = count_progress("sampling the prior")
+        prior = estimate_prior(scorer, groups, **how, cache=cache, progress=note)
+    assert groups.truth is not None  # `_groups` has looked
+    clusters = Clusters.of_groups(groups)
+    return AlphaStudy(scores, prior.values, groups.truth, groups.ids, how["seed"], clusters), prior
 
 
-def _carried(
-    benchmark: str, split: str, model: str, how: dict[str, Any], study: AlphaStudy
-) -> dict[str, Any]:
+def _carried(groups: GroupSet, model: str, how: dict[str, Any], study: AlphaStudy) -> dict[str, Any]:
     """alpha of another split, measured here."""
-    other, _ = _study(benchmark, split, model, how)
+    other, _ = _study(groups, model, how)
     names = filter(study.depends, metrics_of_shape(*study.shape))
     return {name: other.transfer_alpha(study, name) for name in names}
 
 
 def _format_alpha(record: dict[str, Any]) -> str:
-    """A study as an aligned text table."""
+    """A study as an aligned text table, and one for every slice."""
+    source, prior = record.get("model") or record["scores"], record["prior"]["line"]
+    head = f"{record['n_groups']} groups of {record['shape']}; {source}; log P(t): {prior}"
+    lines = [head, "", *_metric_lines(record)]
+    for name, row in record.get("tuned_on", {}).get("metrics", {}).items():
+        gain = row["gain"]
+        lines.append(
+            f"alpha {row['alpha']:.3f} from {record['tuned_on']['split']}: {name} {_accuracy(row)}, "
+            f"{gain['difference']:+.1f} [{gain['low']:.1f}, {gain['high']:.1f}] against alpha 0, "
+            f"p = {gain['p_value']:.3g}"
+        )
+    for column, values in record.get("slices", {}).items():
+        for value, part in values.items():
+            lines += ["", f"{column} = {value} ({part['n_groups']} groups)", *_metric_lines(part)]
+    return "\n".join(lines)
+
+
+def _metric_lines(record: dict[str, Any]) -> list[str]:
     lines = [
-        f"{record['n_groups']} groups of {record['shape']}; {record['model']}; log P(t): {record['prior']['line']}",
-        "",
         f"{'metric':<17}{'alpha = 0':>21}{'alpha = 1':>21}{'best (tuned on test)':>36}"
         f"{'held out (half/half x 10)':>36}{'chance':>8}",
     ]
@@ -162,14 +281,7 @@ def _format_alpha(record: dict[str, Any]) -> str:
     likelier = record["language"]["true_caption_likelier"]
     if likelier is not None:
         lines += ["", f"true captions are the likelier text in {_accuracy(likelier)} % of pairs, chance 50"]
-    for name, row in record.get("tuned_on", {}).get("metrics", {}).items():
-        gain = row["gain"]
-        lines.append(
-            f"alpha {row['alpha']:.3f} from {record['tuned_on']['split']}: {name} {_accuracy(row)}, "
-            f"{gain['difference']:+.1f} [{gain['low']:.1f}, {gain['high']:.1f}] against alpha 0, "
-            f"p = {gain['p_value']:.3g}"
-        )
-    return "\n".join(lines)
+    return lines
 
 
 def _accuracy(e: dict[str, Any]) -> str:
@@ -230,13 +342,15 @@ def blind(
         str, typer.Option(help="A model that sees no image: builtin/blind-lm, lm:NAME, blind:NAME.", **named)
     ] = "builtin/blind-lm",
     split: Split = "test",
+    shape: Shape = None,
+    tag: Tag = None,
     _seed: OldSeed = 0,
     as_json: Json = False,
 ) -> None:
     """How far a model gets on a benchmark without seeing any image."""
     benchmark = require_benchmark(name, benchmark)
     check_blind(model)
-    groups = datasets.load(benchmark, split, images=False)
+    groups = with_tags(of_shape(datasets.load(benchmark, split, images=False), shape), tag or ())
     if groups.truth is None:
         raise InputError(f"{benchmark} has no ground truth, so no model can be evaluated on it.")
     scores = score_groups(lazy_scorer(model), groups, ScoreCache(), count_progress("scoring"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from core.base.errors import InputError
@@ -13,6 +14,7 @@ from core.cli._evaluation import cluster_by, load_evaluation
 from core.cli._given_options import refuse_unused
 from core.cli._output import format_metrics, print_note, show_json, writing
 from core.metrics.evaluation import Evaluation
+from core.metrics.group_filters import with_tags
 from core.metrics.groups import METRICS
 from core.metrics.paired import comparison_table, differences, in_order_of
 from core.teaching.single_group import holds_embeddings
@@ -34,6 +36,7 @@ def compare(
         str | None,
         typer.Option(help="Only groups of this shape, images x captions; of embeddings 2x2 by default."),
     ] = None,
+    tag: options.Tag = None,
     out: Annotated[Path | None, typer.Option(help="CSV for the table.")] = None,
     cluster: options.Cluster = None,
     _seed: options.OldSeed = 0,
@@ -58,6 +61,9 @@ def compare(
         for side, is_embedded in zip((a, b), embedded, strict=True)
     )
     second = in_order_of(second, first.ids)
+    if tag:
+        kept = np.isin(first.ids, with_tags(second if first.tags is None else first, tag).ids)
+        first, second = first.select(kept), second.select(kept)
     first.clusters = second.clusters = first.clusters or second.clusters  # a file does not know its images
     for side in (first, second):
         cluster_by(side, cluster)

@@ -71,6 +71,16 @@ Model = Annotated[
     typer.Option(help="Model: a built-in, hub or short name (such as siglip-l16), or a folder.", **named),
 ]
 Models = Annotated[list[str], typer.Option(help="A model; repeat for more.", **named)]
+Tag = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tag",
+        help="Only groups with this tag, such as 'relation: left of'. Repeat it: another value of the same tag adds "
+        "groups, another tag leaves fewer.",
+    ),
+]
+TagFile = Annotated[Path | None, typer.Option(help="CSV with an `id` column; slices the metrics.")]
+By = Annotated[Text, typer.Option(help="The tag column to slice by (default: every column with few values).")]
 Split = Annotated[str, typer.Option(help="Split of the benchmark.")]
 Groups = Annotated[Whole, typer.Option(help="Use only the first so many groups.")]
 Images = Annotated[Whole, typer.Option(help="Use only the first so many images.")]

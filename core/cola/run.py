@@ -7,8 +7,10 @@ import, as `core/ttm/run.py`.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
     from core.cola.tasks import AdaptationTask
     from core.datasets.sets import Retrieval
     from core.scorers.cola_adapted import AdaptedModel
+
+
+# Settings with an option of their name, besides the strategy.
+_OPTIONS = ("fusion", "mix", "epochs", "steps", "batch", "lr", "seed")
 
 
 class StrategyRun(RunDescription):
@@ -91,6 +97,24 @@ class StrategyRun(RunDescription):
     @property
     def total(self) -> int:
         return self.settings.epochs
+
+    @property
+    def command_line(self) -> str:
+        """The command that starts the same run again; "" where a setting has no option there."""
+        own, usual = self.settings, AdaptConfig()
+        changed = {n for n in AdaptConfig.model_fields if getattr(own, n) != getattr(usual, n)}
+        if not changed <= {"strategy", *_OPTIONS}:
+            return ""
+        options = {
+            "model": self.model,
+            "strategy": own.strategy,
+            "images": self.images,
+            "folder": self.folder,
+        }
+        options |= {name: getattr(own, name) for name in _OPTIONS if name in changed}
+        options |= {"device": None if self.device == "auto" else self.device, "seed": own.seed}
+        given = [(f"--{name}", str(value)) for name, value in options.items() if value is not None]
+        return shlex.join(["crossmatch", self.kind, self.benchmark, *chain(*given)])
 
     def execute(
         self,

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +37,7 @@ _MATCHES = {
     **dict.fromkeys(("1", "1.0", "true", "yes"), True),
     **dict.fromkeys(("0", "0.0", "false", "no"), False),
 }
+MOST_LOG_PROB = 1e-6  # that a log-likelihood may be, for the sake of rounding
 _CELL = re.compile(r"c(0|[1-9][0-9]{0,8})_i(0|[1-9][0-9]{0,8})")  # caption, image
 
 
@@ -46,12 +47,15 @@ class ScoreFile:
 
     scores : float32 or float64 (n, m, k), finite. truth : int64 (n, m), or None where the file has none.
     ids : n distinct names. tags : one row per group, text; or None.
+    images, captions : what the file calls them, text (n, m) and (n, k); None where it numbers them.
     """
 
     scores: np.ndarray
     truth: np.ndarray | None
     ids: list[str]
     tags: pd.DataFrame | None = None
+    images: np.ndarray | None = None
+    captions: np.ndarray | None = None
 
 
 def read_scores(path: Path | str, data: bytes | None = None) -> ScoreFile:
@@ -72,7 +76,7 @@ def read_scores(path: Path | str, data: bytes | None = None) -> ScoreFile:
         truth = None if file.truth is None else check_truth(file.truth, n, m, k, ids=file.ids)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    return ScoreFile(scores, truth, file.ids, file.tags)
+    return replace(file, scores=scores, truth=truth)
 
 
 def write_scores(
@@ -94,48 +98,125 @@ def write_scores(
         write_bytes(Path(path), _FORMATS[suffix][1](file))
 
 
-def read_tags(path: Path | str, data: bytes | None = None) -> pd.DataFrame:
-    """A CSV of tags: column `id`, one further column per tag, all text. Raises InputError for a repeated id."""
+def read_tags(path: Path | str, data: bytes | None = None, ids: Sequence[str] | None = None) -> pd.DataFrame:
+    """A CSV of tags: column `id`, one further column per tag, all text. Raises InputError for a repeated id.
+
+    ids : of groups; the tags alone, a row for each of these in their order. InputError for a group without a row.
+    """
     table = open_table(path, read_bytes(path, data)).frame(("id",))
     repeated = table["id"][table["id"].duplicated()]
     if len(repeated):
         raise InputError(
             f"{path} has several rows with id {repeated.iloc[0]!r}; leave all but one of them out."
         )
-    return table
+    if ids is None:
+        return table
+    indexed = table.assign(id=table["id"].astype(str)).set_index("id")
+    missing = [name for name in ids if name not in indexed.index]
+    if missing:
+        raise InputError(
+            f"The tag file has no row for group {missing[0]!r}; its `id` column must name every group."
+        )
+    return indexed.loc[list(ids)].reset_index(drop=True)
 
 
-def read_prior(path: Path | str, ids: Sequence[str], k: int, data: bytes | None = None) -> np.ndarray:
-    """log P(t) of every caption of these groups, float64 (n, k).
+def read_prior(
+    path: Path | str,
+    ids: Sequence[str],
+    k: int,
+    data: bytes | None = None,
+    captions: np.ndarray | None = None,
+) -> np.ndarray:
+    """log P(t) of every caption of these groups, float64 (samples, n, k), finite and at most 0.
 
-    path : NPZ with an array `prior` (n, k) in the order of the groups; or CSV or Parquet with a row per caption:
-    `group`, `caption`, `log_prob`, captions numbered as in a score file. `data` : the file's bytes, where it is an
-    upload. Raises InputError for a group or a caption without a number, naming it.
+    path : NPZ with an array `prior` (n, k), or `samples` (samples, n, k), in the order of the groups; or CSV or Parquet
+    with a row per caption: `group`, `caption`, `log_prob`. A further column `sample` names the null image that a row is
+    of; without it there is one sample. captions : what the scores call them, text (n, k): a prior that calls them by
+    name is put into their order. `data` : the file's bytes, where it is an upload.
+
+    Raises InputError for captions that are not the scores' own, and for one without a log-likelihood, naming it.
     """
-    suffix, shape = Path(path).suffix.lower(), (len(ids), k)
+    suffix = Path(path).suffix.lower()
     if suffix == ".npz":
-        arrays = read_arrays(path, data)
-        values = arrays.get("prior")
-        if values is None or values.shape != shape or values.dtype.kind not in "iuf":
-            actual = "none" if values is None else f"{values.dtype} of shape {values.shape}"
-            raise InputError(f"{path} needs an array 'prior' of numbers of shape {shape} and has {actual}.")
-        prior = values.astype(np.float64)
+        prior = _prior_arrays(path, data, (len(ids), k))
     elif suffix in (".csv", ".parquet"):
-        table = open_table(path, read_bytes(path, data)).frame(("group", "caption", "log_prob"))
-        row = pd.Index(list(ids)).get_indexer(pd.Index(table["group"].astype(str).str.strip()))
-        table, row = table[row >= 0], row[row >= 0]
-        column, _ = _numbered(row, table["caption"].astype(str).str.strip())
-        prior = np.full(shape, np.nan)
-        fits = column < k
-        prior[row[fits], column[fits]] = pd.to_numeric(table["log_prob"], errors="coerce").to_numpy()[fits]
+        prior = _prior_table(path, data, ids, k, captions)
     else:
         raise InputError(f"{path} is not a prior file; its name must end in .npz, .csv or .parquet.")
-    if not np.isfinite(prior).all():
-        group, caption = np.argwhere(~np.isfinite(prior))[0]
-        raise InputError(
-            f"{path} has no finite log P(t) for caption {caption + 1} of group {ids[group]!r}; add it."
-        )
+    wrong = np.argwhere(~np.isfinite(prior) | (prior > MOST_LOG_PROB))
+    if len(wrong):
+        sample, group, caption = wrong[0]
+        where = f"caption {caption + 1} of group {ids[group]!r}" + f", sample {sample + 1}" * (len(prior) > 1)
+        if np.isfinite(prior[sample, group, caption]):
+            what = (
+                f"{prior[sample, group, caption]:.4g} as log P(t) of {where}; a log-likelihood is at most 0"
+            )
+            raise InputError(f"{path} has {what}.")
+        raise InputError(f"{path} has no finite log P(t) for {where}; add it.")
     return prior
+
+
+def _prior_arrays(path: Path | str, data: bytes | None, shape: tuple[int, int]) -> np.ndarray:
+    arrays = read_arrays(path, data)
+    name = "samples" if "samples" in arrays else "prior"
+    values = arrays.get(name)
+    count = len(values) if name == "samples" and values is not None and values.ndim else 1
+    needed = (max(count, 1), *shape) if name == "samples" else shape
+    if values is None or values.shape != needed or values.dtype.kind not in "iuf":
+        there = "none" if values is None else f"{values.dtype} of shape {values.shape}"
+        raise InputError(f"{path} needs an array {name!r} of numbers of shape {needed} and has {there}.")
+    return values.astype(np.float64).reshape(-1, *shape)
+
+
+def _prior_table(
+    path: Path | str, data: bytes | None, ids: Sequence[str], k: int, captions: np.ndarray | None
+) -> np.ndarray:
+    table = open_table(path, read_bytes(path, data)).frame(("group", "caption", "log_prob"))
+    row = pd.Index(list(ids)).get_indexer(pd.Index(table["group"].astype(str).str.strip()))
+    table, row = table[row >= 0], row[row >= 0]
+    if not len(table):
+        raise InputError(
+            f"{path} has none of the scores' groups, such as {ids[0]!r}; name them as the scores do."
+        )
+    labels = table["caption"].astype(str).str.strip()
+    column, _, names = _numbered(row, labels)
+    if names is not None and captions is not None:
+        column = _by_name(path, ids, row, labels, captions)
+    beyond = np.flatnonzero(column >= k)
+    if len(beyond):
+        name = ids[row[beyond[0]]]
+        raise InputError(f"{path} has more than {k} captions of group {name!r}, where the scores have {k}.")
+    sample, samples = np.zeros(len(table), dtype=np.int64), 1
+    if "sample" in table:
+        sample, known = pd.factorize(table["sample"].astype(str).str.strip())
+        samples = len(known)
+    check(path, scores=samples * len(ids) * k)
+    cells = (sample * len(ids) + row) * k + column
+    twice = np.flatnonzero(pd.Series(cells).duplicated())
+    if len(twice):
+        name = ids[row[twice[0]]]
+        raise InputError(
+            f"{path} has caption {column[twice[0]] + 1} of group {name!r} twice; leave one out, or say in a column "
+            "`sample` which null image each row is of."
+        )
+    prior = np.full(samples * len(ids) * k, np.nan)
+    prior[cells] = pd.to_numeric(table["log_prob"], errors="coerce").to_numpy()
+    return prior.reshape(samples, len(ids), k)
+
+
+def _by_name(
+    path: Path | str, ids: Sequence[str], row: np.ndarray, labels: pd.Series, captions: np.ndarray
+) -> np.ndarray:
+    """The number of each row's caption among those of its group, by its text."""
+    known = {(g, text.strip()): j for g, texts in enumerate(captions) for j, text in enumerate(texts)}
+    column = np.array([known.get((int(g), text), -1) for g, text in zip(row, labels, strict=True)])
+    strange = np.flatnonzero(column < 0)
+    if len(strange):
+        text, name = labels.iloc[strange[0]], ids[row[strange[0]]]
+        raise InputError(
+            f"{path} has the caption {text!r} in group {name!r}, which the scores do not have there."
+        )
+    return column
 
 
 # --- the long form: CSV and Parquet
@@ -158,8 +239,8 @@ def _read_long(path: Path | str, content: bytes) -> ScoreFile:
         return f"row {row + 2} (" + ", ".join(f"{n} {c.iloc[row]!r}" for n, c in labels.items()) + ")"
 
     group, ids = pd.factorize(labels["group"])
-    image, m = _numbered(group, labels["image"])
-    caption, k = _numbered(group, labels["caption"])
+    image, m, image_names = _numbered(group, labels["image"])
+    caption, k, caption_names = _numbered(group, labels["caption"])
     _check_one_shape(path, ids, {"images": m, "captions": k})
     shape = (len(ids), int(m[0]), int(k[0]))
     check_shape(path, *shape)
@@ -172,19 +253,22 @@ def _read_long(path: Path | str, content: bytes) -> ScoreFile:
     scores[cell] = _numbers(path, table["score"], where)
     match = _matches(path, table["match"], cell, shape, ids, where) if "match" in table else None
     tags = table[[c for c in table.columns if c not in {*_LONG, "match"}]]
-    return ScoreFile(scores.reshape(shape), match, list(ids), _constant(tags, group))
+    names = [None if texts is None else texts.reshape(len(ids), -1) for texts in (image_names, caption_names)]
+    return ScoreFile(scores.reshape(shape), match, list(ids), _constant(tags, group), *names)
 
 
-def _numbered(group: np.ndarray, labels: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Each row's label as a number within its group, and how many labels each group has.
+def _numbered(group: np.ndarray, labels: pd.Series) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Each row's label as a number within its group, how many labels each group has, and all of these labels, the first
+    group's first.
 
-    Labels that are 0, 1, ... or 1, 2, ... in every group are those numbers; others count as they first appear.
+    Labels that are 0, 1, ... or 1, 2, ... in every group are those numbers, and no names: None. Others count as they
+    first appear.
     """
     frame = pd.DataFrame({"group": group, "label": labels.to_numpy()})
     first = frame.drop_duplicates()
     groups = first.groupby("group")["label"]
     counts = groups.size().to_numpy()
-    number = groups.cumcount()
+    number, is_number = groups.cumcount(), False
     if first["label"].str.fullmatch(r"\d{1,6}").all():
         value = first["label"].astype(int)
         spread = value.groupby(first["group"]).agg(["min", "max", "nunique"])
@@ -193,9 +277,11 @@ def _numbered(group: np.ndarray, labels: pd.Series) -> tuple[np.ndarray, np.ndar
             (spread["nunique"] == counts) & (spread["max"] - start + 1 == counts) & (spread["min"] == start)
         )
         if start in (0, 1) and full.all():
-            number = value - start
-    merged = frame.merge(first.assign(number=number), on=["group", "label"], how="left")
-    return merged["number"].to_numpy(), counts
+            number, is_number = value - start, True
+    first = first.assign(number=number)
+    whole = frame.merge(first, on=["group", "label"], how="left")
+    names = None if is_number else first.sort_values(["group", "number"])["label"].to_numpy(dtype=str)
+    return whole["number"].to_numpy(), counts, names
 
 
 def _check_one_shape(path: Path | str, ids: pd.Index, sizes: dict[str, np.ndarray]) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from core.base.errors import InputError, unknown_name
+from core.datasets.score_files import MOST_LOG_PROB, read_prior
 from core.debiasing.debias import group_prior, prior_from_samples
 from core.groups import FileImage, GroupSet, ImageRef
 from core.scenes.render import SceneImage
@@ -67,8 +68,8 @@ PRIORS: dict[str, _PriorKind] = {
 class Prior(NamedTuple):
     """log P_train(t) of a set's captions.
 
-    values : float64 (n, k), one per caption of every group. kind : a name of `PRIORS`. line : how it was made.
-    samples : float32 (images, captions), log P(t | image) of the distinct captions; None for a language model.
+    values : float64 (n, k), one per caption of every group. kind : a name of `PRIORS`, or `file`. line : how it was
+    made. samples : float32 (images, captions), log P(t | image) of the distinct captions; None for a language model.
     caption_index : int64 (n, k), the distinct caption of every group's captions.
     """
 
@@ -77,6 +78,33 @@ class Prior(NamedTuple):
     line: str
     samples: np.ndarray | None
     caption_index: np.ndarray
+
+    @classmethod
+    def from_file(
+        cls,
+        path: Path | str,
+        scores: np.ndarray,
+        ids: Sequence[str],
+        captions: np.ndarray | None = None,
+        data: bytes | None = None,
+    ) -> Prior:
+        """log P(t) from a file, or its mean over the null images that the file has (`read_prior`).
+
+        scores : (n, m, k), log P(t | image) of the same groups. captions, data : as in `read_prior`.
+        Raises InputError where either is no log-likelihood, or the file is not of these captions.
+        """
+        above = np.argwhere(scores > MOST_LOG_PROB)
+        if len(above):
+            group, image, caption = above[0]
+            raise InputError(
+                f"The score of image {image + 1} with caption {caption + 1} of group {ids[group]!r} is "
+                f"{scores[group, image, caption]:.4g}; log P(t | image) is at most 0, so alpha needs other scores."
+            )
+        n, _, k = scores.shape
+        samples = read_prior(path, ids, k, data, captions).reshape(-1, n * k)
+        line = f"your file {Path(path).name}" + (f", {len(samples)} null images" if len(samples) > 1 else "")
+        values, index = prior_from_samples(samples).reshape(n, k), np.arange(n * k).reshape(n, k)
+        return cls(values, "file", line, samples if len(samples) > 1 else None, index)
 
 
 def check_log_prob(name: str) -> None:

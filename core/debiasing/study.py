@@ -18,6 +18,7 @@ from array_api_compat import array_namespace
 
 from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
+from core.base.lazy import pandas as pd
 from core.debiasing import curves
 from core.debiasing.curves import AlphaCurve, BestAlpha, ValidatedAlpha
 from core.debiasing.debias import check_prior, debias, group_prior, prior_from_samples
@@ -25,7 +26,7 @@ from core.groups import check_truth
 from core.matching.groups import MAX_ENUMERATED, check_scores
 from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import METRICS, TEXT_SCORE
+from core.metrics.groups import METRICS, TEXT_SCORE, metrics_of_shape
 from core.metrics.statistics import Clusters, Estimate
 
 _REPEATS, _STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
@@ -111,6 +112,12 @@ class AlphaStudy:
         """(m, k)."""
         return self.scores.shape[1], self.scores.shape[2]
 
+    def select(self, mask: np.ndarray) -> AlphaStudy:
+        """The same study of some of the groups, bool (n,)."""
+        ids = [name for name, keep in zip(self.ids, mask, strict=True) if keep]
+        clusters = None if self.clusters is None else self.clusters.select(mask)
+        return AlphaStudy(self.scores[mask], self.prior[mask], self.truth[mask], ids, self.seed, clusters)
+
     def evaluation(self, alpha: float) -> Evaluation:
         """Everything at one alpha: metrics with intervals, outcomes, matchings. The last `_EVALUATIONS` are kept."""
         return self._evaluate(float(alpha))
@@ -164,6 +171,16 @@ class AlphaStudy:
             statistics.estimate(share, 50.0, ties, 2 * m * (k - m), self.clusters),
             tied=not np.ptp(self.prior, axis=1).any(),
         )
+
+    def curve_table(self, *names: str) -> pd.DataFrame:
+        """The exact curves of these metrics, by default of all: a row per step, from one alpha to the next, percent."""
+        found = {name: self.curve(name) for name in names or metrics_of_shape(*self.shape)}
+        rows = [
+            (name, *step)
+            for name, curve in found.items()
+            for step in zip(curve.edges[:-1], curve.edges[1:], curve.values, strict=True)
+        ]
+        return pd.DataFrame(rows, columns=["metric", "alpha_from", "alpha_to", "percent"])
 
     def record(self) -> dict[str, Any]:
         """A JSON-safe summary: every metric at 0, at 1, at its optimum and validated; and the language prior."""

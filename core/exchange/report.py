@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from core import datasets
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_bytes
 from core.base.text import tie_count
+from core.datasets.embeddings import RowImage
 from core.datasets.published import load_results
 from core.figures import bars_data, group_html, margins_data
 from core.figures.svg import bars_svg, margins_svg
@@ -28,8 +29,11 @@ from core.figures.text import label_and_meaning
 from core.groups import GroupSet, ImageRef
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation, tags_frame
-from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, description_of, headline_metrics
-from core.metrics.statistics import Clusters, Estimate
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, description_of, headline_metrics
+from core.metrics.paired import differences
+from core.metrics.statistics import Clusters, Comparison, Estimate
+from core.runs.models import run_source
+from core.scorers.vocabulary import vocabulary_note
 from core.scoring.load import load_scorer, scorer_key
 from core.scoring.scores import ScoreCache, score_groups
 
@@ -107,17 +111,18 @@ def write_report(
 
 def report_html(sections: Sequence[ReportSection], examples: int = 6, pictures: bool | None = None) -> str:
     """The whole page. Every text from data is escaped, and the page's own policy forbids it to load or run anything."""
-    records = [_record(s) for s in sections]
+    records, pairs = [_record(s) for s in sections], _pairs(sections)
     models = ", ".join(dict.fromkeys(s.model for s in sections))
     body = "".join(_section(i, s, examples, pictures) for i, s in enumerate(sections))
     # "<" inside the data would end its element; JSON may spell it otherwise.
-    data = json.dumps({"made": _provenance(), "sections": records}, allow_nan=False).replace("<", "\\u003c")
+    numbers = {"made": _provenance(), "sections": records, "differences": [_pair_record(p) for p in pairs]}
+    data = json.dumps(numbers, allow_nan=False).replace("<", "\\u003c")
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
 <title>{escape(models)} · Crossmatch report</title><style>{_STYLE}</style></head><body>
 <h1>{escape(models)}</h1><p class="quiet">{escape(_provenance_line())}</p>
-{_overview(sections)}
+{_overview(sections)}{_difference_table(pairs)}
 {body}
 {_how_to_read()}
 <script type="application/json" id="crossmatch">{data}</script></body></html>
@@ -127,6 +132,30 @@ def report_html(sections: Sequence[ReportSection], examples: int = 6, pictures: 
 def _record(section: ReportSection) -> dict[str, Any]:
     head = {"model": section.model, "benchmark": section.benchmark, "split": section.split}
     return {**head, **section.evaluation.record()}
+
+
+class _Pair(NamedTuple):
+    """Two models on the same groups, and by metric how far the second is ahead of the first."""
+
+    first: ReportSection
+    second: ReportSection
+    metrics: dict[str, Comparison]
+
+
+def _pairs(sections: Sequence[ReportSection]) -> list[_Pair]:
+    """The first model on some groups with every other one on them."""
+    pairs, first = [], dict[tuple[str, str, tuple[str, ...]], ReportSection]()
+    for section in sections:
+        base = first.setdefault((section.benchmark, section.split, tuple(section.evaluation.ids)), section)
+        if base is not section:
+            pairs.append(_Pair(base, section, differences(base.evaluation, section.evaluation)))
+    return pairs
+
+
+def _pair_record(pair: _Pair) -> dict[str, Any]:
+    head = {"benchmark": pair.first.benchmark, "split": pair.first.split}
+    sides = {"first": pair.first.model, "second": pair.second.model}
+    return {**head, **sides, "metrics": {name: found.record() for name, found in pair.metrics.items()}}
 
 
 def _provenance() -> dict[str, str]:
@@ -160,6 +189,40 @@ def _overview(sections: Sequence[ReportSection]) -> str:
     return f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
 
 
+def _difference_table(pairs: Sequence[_Pair]) -> str:
+    """Second minus first in points, paired over the groups; "" where no two models share their groups."""
+    rows = "".join(
+        f"<tr><td>{escape(pair.second.model)} − {escape(pair.first.model)}</td><td>{escape(pair.first.benchmark)}</td>"
+        f'<td>{escape(METRICS[name].label)}</td><td class="num"><b>{found.difference:+.1f}</b> '
+        f"[{found.low:+.1f}, {found.high:+.1f}]{_by_cluster(found)}</td><td>{found.fixed}</td>"
+        f"<td>{found.broken}</td><td>{found.p_value:.2g}</td></tr>"
+        for pair in pairs
+        for name, found in pair.metrics.items()
+    )
+    if not rows:
+        return ""
+    head = (
+        "<tr><th>Second − first</th><th>Benchmark</th><th>Metric</th><th>Points [95 %]</th><th>Only the second right"
+        "</th><th>Only the first right</th><th>McNemar p</th></tr>"
+    )
+    note = (
+        "The same groups under both models: percentage points with their paired 95 % interval, the groups that only "
+        "one of them has right, and the exact McNemar test on these."
+    )
+    return (
+        f'<h3>Differences</h3><p class="quiet">{note}</p>'
+        f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
+    )
+
+
+def _by_cluster(found: Comparison) -> str:
+    """The interval once more where groups hang together."""
+    c = found.clustered
+    if c is None:
+        return ""
+    return f'<br><span class="quiet">by {escape(c.by)} [{c.low:+.1f}, {c.high:+.1f}]</span>'
+
+
 def _shape(section: ReportSection) -> str:
     return "×".join(map(str, section.evaluation.shape))
 
@@ -184,13 +247,29 @@ def _section(index: int, section: ReportSection, examples: int, pictures: bool |
     chart = bars_svg(bars_data({"all": found.metrics}, names))
     margins = margins_svg(margins_data(found.matches, found.outcomes[GROUP_MATCH]))
     return f"""<section id="s{index}"><h2>{escape(section.model)} on {escape(groups.title or section.benchmark)}</h2>
-<p>{escape(section.benchmark)}, split {escape(section.split)}: {len(groups)} groups of {_shape(section)} (images ×
-captions). {escape(groups.description)}</p>
+<p>{escape(_source_line(section))}: {len(groups)} groups of {_shape(section)} (images ×
+captions). {escape(groups.description)}</p>{_vocabulary(section)}
 {_metric_table(found)}{chart}
 <h3>Margins</h3><p class="quiet">How far the induced matching is ahead of the next best; hatched: it is wrong.
 {found.matches.tied.sum()} groups are tied and in no bar.</p>{margins}
 {_slices(found)}{_published(section)}{_examples(section, examples, pictures)}{_source(groups)}</section>
 """
+
+
+def _vocabulary(section: ReportSection) -> str:
+    """Words that a built-in model does not know; "" for any other model, and on built-in sets."""
+    captions = (caption for group in section.groups for caption in group.captions)
+    try:
+        source = run_source(section.model)
+    except InputError:  # not a model's name but what was done with one
+        return ""
+    note = vocabulary_note(section.model, source, section.benchmark, captions)
+    return "" if note is None else f"<p><b>{escape(note)}</b></p>"
+
+
+def _source_line(section: ReportSection) -> str:
+    """`scenes/left-right, split test`; of a file its name."""
+    return f"{section.benchmark}, split {section.split}" if section.split else section.benchmark
 
 
 def _metric_table(found: Evaluation) -> str:
@@ -285,8 +364,8 @@ def _examples(section: ReportSection, count: int, pictures: bool | None) -> str:
         names = [f"Image {group_html.image_name(i)}" for i in range(len(group.images))]
         images = [
             group_html.picture_html(ref.open(_THUMBNAIL), _THUMBNAIL, n)
-            if shown
-            else f'<span class="none">{n}</span>'
+            if shown and not isinstance(ref, RowImage)
+            else f'<span class="none">{escape(ref.key if isinstance(ref, RowImage) else n)}</span>'
             for n, ref in zip(names, group.images, strict=True)
         ]
         blocks.append(
@@ -299,7 +378,7 @@ def _examples(section: ReportSection, count: int, pictures: bool | None) -> str:
         )
     note = (
         ""
-        if shown
+        if shown or any(isinstance(ref, RowImage) for group in section.groups for ref in group.images)
         else '<p class="quiet">Images are left out of this report: their licence may forbid it.</p>'
     )
     return f"<h3>Notable groups</h3>{note}{''.join(blocks)}" if blocks else ""

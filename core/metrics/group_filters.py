@@ -6,22 +6,27 @@ Pure functions from a set and its evaluation to masks and orders; pages and demo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from core.base.errors import InputError, unknown_name
+from core.base.lazy import pandas as pd
 from core.groups import GroupSet
 from core.metrics.evaluation import MAX_SLICES, Evaluation, tags_frame
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 
+_Tagged = TypeVar("_Tagged", GroupSet, Evaluation)
 _NEAR_TIE_SHARE = 0.1  # share of the untied groups that count as near ties: those with the smallest margins
 ORDERS = {"as in the set": 0, "margin, smallest first": 1, "margin, largest first": -1}
 
 
 def tag_options(groups: GroupSet) -> dict[str, np.ndarray]:
     """`tag: value` -> the groups that carry it, bool (n,), for tags that slice rather than name groups."""
-    frame = tags_frame([g.tags for g in groups])
+    return _options(tags_frame([g.tags for g in groups]))
+
+
+def _options(frame: pd.DataFrame | None) -> dict[str, np.ndarray]:
     if frame is None:
         return {}
     columns = [c for c in frame.columns if 2 <= frame[c].nunique() <= MAX_SLICES]
@@ -38,19 +43,20 @@ def tag_mask(options: Mapping[str, np.ndarray], tags: Sequence[str], n: int) -> 
     return np.logical_and.reduce([np.ones(n, bool), *wanted.values()])
 
 
-def with_tags(groups: GroupSet, tags: Sequence[str]) -> GroupSet:
-    """The groups with one of the wanted values of every wanted tag. Raises InputError for an unknown tag."""
+def with_tags(groups: _Tagged, tags: Sequence[str]) -> _Tagged:
+    """The groups, or an evaluation of them, with one of the wanted values of every wanted tag.
+
+    Raises InputError for an unknown tag, and where no group is left.
+    """
     if not tags:
         return groups
-    options = tag_options(groups)
+    options = tag_options(groups) if isinstance(groups, GroupSet) else _options(groups.tags)
     for tag in tags:
         if tag not in options:
             raise unknown_name("tag", tag, options)
-    mask = tag_mask(options, tags, len(groups))
+    mask = tag_mask(options, tags, len(groups.ids))
     if not mask.any():
-        raise InputError(
-            f"No group of {groups.name} has all of these tags: {', '.join(tags)}; leave one out."
-        )
+        raise InputError(f"No group has all of these tags: {', '.join(tags)}; leave one out.")
     return groups.select(mask)
 
 

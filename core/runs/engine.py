@@ -82,7 +82,7 @@ def launch(store: RunStore, run_id: str, module: str = "core.worker") -> Run:
     arguments = [str(store.root), run_id, str(attempt)]
     try:
         # A worker that waits in the queue is to be small, so the large one is for a run whose turn it is.
-        worker = None if _is_busy(store, run_id) else standby.hand_over(module, arguments)
+        worker = None if store.is_busy(run_id) else standby.hand_over(module, arguments)
         worker = worker or processes.start_module(module, arguments, store.folder(run_id) / "log.txt")
     except OSError as error:
         sentence = f"The worker of run {run_id} cannot be started ({error}); free some memory and disk, then resume it."
@@ -96,12 +96,7 @@ def launch(store: RunStore, run_id: str, module: str = "core.worker") -> Run:
 
 def prepare(store: RunStore) -> None:
     """Have a worker on standby for the next run; none where others work, as that run would wait for them anyway."""
-    (standby.close if _is_busy(store) else standby.prepare)()
-
-
-def _is_busy(store: RunStore, run_id: str | None = None) -> bool:
-    """Whether anybody's run works or waits besides this one."""
-    return any(run.live and run.id != run_id for run in RunStore(store.root).list())
+    (standby.close if store.is_busy() else standby.prepare)()
 
 
 def start(store: RunStore, title: str, job: RunDescription) -> Run:

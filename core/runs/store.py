@@ -129,6 +129,16 @@ class RunStore:
             ).fetchall()
         return [self._read(row) for row in rows]
 
+    def is_busy(self, but_for: str | None = None) -> bool:
+        """Whether any run, whosever it is, works or waits besides this one; reads nothing of the others."""
+        with self._database.transaction() as database:
+            rows = database.execute(
+                "SELECT status, heartbeat, pid, pid_created, host FROM runs"
+                " WHERE status IN ('queued', 'running', 'stopping') AND id IS NOT ?",
+                [but_for],
+            ).fetchall()
+        return any(_status(row) in ACTIVE_STATUSES for row in rows)
+
     def steps(self, run_id: str) -> _Steps:
         """The records of all finished iterations, in order; iteration 0 is the state before."""
         with self._database.transaction() as database:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Collection, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.base import paths
 from core.base.errors import InputError, unknown_name
 from core.base.hub import hub_request
 from core.scorers.devices import check_memory
 from core.scorers.model_folder import OPEN_CLIP_FILES, TRANSFORMERS_FILES, has_weights, read_config
+
+if TYPE_CHECKING:
+    from huggingface_hub import ModelInfo
 
 # Seconds to wait for the hub's first answer: a firewall that swallows packets must not look like a hang.
 _TIMEOUT = 5
@@ -80,10 +86,35 @@ def snapshot(name: str, patterns: Sequence[str], need: str) -> Path:
             f"{name!r} is neither an existing folder nor a valid hub name; check its spelling."
         ) from None
     with hub_request(name, "use a built-in model, or one on this disk"):
-        weights = HfApi().model_info(name, timeout=_TIMEOUT).safetensors
-        if weights is not None:  # the device that was asked for is checked when it loads
-            check_memory(name, dict(weights.parameters), "any")
+        _check_fits(name, HfApi().model_info(name, timeout=_TIMEOUT, files_metadata=True), patterns)
         return Path(snapshot_download(name, allow_patterns=list(patterns)))
+
+
+def _check_fits(name: str, info: ModelInfo, patterns: Sequence[str]) -> None:
+    """Raise InputError where the files that fit `patterns` are too much for this memory or this disk.
+
+    The device that was asked for is checked when the model loads.
+    """
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    files = [f for f in info.siblings or () if any(fnmatch(f.rfilename, pattern) for pattern in patterns)]
+    sizes = {file.rfilename: file.size or 0 for file in files}
+    weights = sum(size for file, size in sizes.items() if file.endswith(".safetensors"))
+    if info.safetensors is not None and (weights or not any(sizes.values())):
+        check_memory(name, dict(info.safetensors.parameters), "any")
+    else:  # the hub does not say of which type the numbers are: they take at least as much as the files
+        check_memory(name, {"F32": weights // 4}, "any")
+    total, free = sum(sizes.values()), _free_disk(Path(HF_HUB_CACHE))
+    if total > free:
+        raise InputError(
+            f"The model {name} takes {total / 1e9:.1f} GB on the disk and {free / 1e9:.1f} GB are free in "
+            f"{HF_HUB_CACHE}; make room, or set HF_HOME to a folder on another disk."
+        )
+
+
+def _free_disk(folder: Path) -> int:
+    """Bytes; of the disk that a folder is or will be on."""
+    return shutil.disk_usage(next(place for place in (folder, *folder.parents) if place.is_dir())).free
 
 
 def family(folder: Path, known: Collection[str]) -> str:

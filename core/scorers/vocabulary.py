@@ -41,14 +41,19 @@ def _unknown_words(captions: Iterable[str], folder: Path) -> _UnknownWords | Non
     return _UnknownWords(words.total(), unknown.total(), tuple(word for word, _ in unknown.most_common(5)))
 
 
-def vocabulary_note(model: str, source: str, benchmark: str, captions: Iterable[str]) -> str | None:
+def vocabulary_note(
+    model: str, source: str, benchmark: str, captions: Iterable[str], even_if_known: bool = True
+) -> str | None:
     """What to say before a built-in model's verdicts on a benchmark that is not built in; None for any other pair.
 
     model : as people know it. source : its built-in name or folder, with or without a kind of score before a colon.
+    even_if_known : False says nothing of captions of which the model knows every word.
     """
     plain = source.rpartition(":")[2]
     folder = builtin_models().get(plain) or Path(plain)
     if benchmark.startswith("scenes/") or (unknown := _unknown_words(captions, folder)) is None:
+        return None
+    if not unknown.unknown and not even_if_known:
         return None
     if not unknown.unknown:
         return f"{model} knows every word of these captions, but it was trained on drawn scenes alone."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -51,7 +51,15 @@ def evaluate_group(group: Group, scorer: Any) -> Evaluation:
     return Evaluation.of(score_groups(scorer, groups), groups.truth, groups.ids)
 
 
-def evaluate_file(name: str, content: bytes, shape: str = "2x2") -> Evaluation:
+class EvaluatedFile(NamedTuple):
+    """Scores or embeddings of a file, measured. images, captions : what it calls them, text (n, m) and (n, k)."""
+
+    evaluation: Evaluation
+    images: np.ndarray | None = None
+    captions: np.ndarray | None = None
+
+
+def evaluate_file(name: str, content: bytes, shape: str = "2x2") -> EvaluatedFile:
     """Scores, or embeddings where an NPZ holds no array `scores`, measured. shape : of the groups of embeddings.
 
     Raises InputError, in one sentence, for a file that cannot be read or is too large to be measured here.
@@ -59,9 +67,10 @@ def evaluate_file(name: str, content: bytes, shape: str = "2x2") -> Evaluation:
     check(name, file=len(content))  # browsers are told, but whoever is not one can send more
     if holds_embeddings(name, content):
         file = read_embeddings(name, shape, content)
-        return Evaluation.of(file.group_scores(), None, global_scores=file.all_pairs())
+        return EvaluatedFile(Evaluation.of(file.group_scores(), None, global_scores=file.all_pairs()))
     table = read_scores(name, content)
-    return Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags)
+    evaluation = Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags)
+    return EvaluatedFile(evaluation, table.images, table.captions)
 
 
 def holds_embeddings(name: str, content: bytes) -> bool:

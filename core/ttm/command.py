@@ -18,9 +18,7 @@ _OPTIONS = (
 
 
 def command_line(run: AdaptationRun) -> str:
-    """One line for a shell; "" for a run on the groups of some tags, which the command line cannot choose."""
-    if run.tags:
-        return ""
+    """One line for a shell."""
     words = ["crossmatch", run.kind]
     if run.embeddings:
         words += ["--embeddings", run.embeddings, "--scale", f"{run.scale or 100.0:g}"]
@@ -28,6 +26,8 @@ def command_line(run: AdaptationRun) -> str:
         words += [run.benchmark, "--model", run.model, "--split", run.split]
     for name in ("shape", "groups", "adapt_on"):
         words += _option(name, getattr(run, name))
+    for tag in run.tags or ():
+        words += ["--tag", tag]
     if run.adapt_on is not None:
         words += _option("split_seed", run.split_seed)
     words += ["--preset", run.preset] if run.preset in PRESETS else []

@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from core import figures
+from core.exchange.example import EXAMPLE
 from core.figures.text import metric_line
 from core.metrics import groups as metrics
 from core.metrics import statistics
@@ -51,9 +52,9 @@ def show() -> None:
         "No, it needs coverage as well",
     )
     elements.link_to_page(
-        "Start a run and watch its threshold fall",
+        "Watch the threshold of a finished run fall",
         "pages/4_Test-Time_Matching.py",
-        {**elements.selection_state(elements.SET), "run": None},
+        {**elements.selection_state(elements.SET), "run": EXAMPLE},
     )
 
 
