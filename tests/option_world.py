@@ -119,6 +119,17 @@ def write_scores(path: Path, seed: int) -> None:
     path.write_text("\n".join(rows) + "\n")
 
 
+def write_log_probs(path: Path, prior: Path, seed: int) -> None:
+    """log P(t | image) of sixty 1x2 groups with a tag, and log P(t) of their captions."""
+    rng = np.random.default_rng(seed)
+    rows, priors = ["group,image,caption,score,side"], ["group,caption,log_prob"]
+    for group, caption in ((g, c) for g in range(60) for c in (0, 1)):
+        rows.append(f"{group},0,{caption},{-9 + rng.normal():.4f},{'left' if group % 3 else 'right'}")
+        priors.append(f"{group},{caption},{-9 + rng.normal():.4f}")
+    path.write_text("\n".join(rows) + "\n")
+    prior.write_text("\n".join(priors) + "\n")
+
+
 def write_tags(path: Path) -> None:
     names = [*map(str, range(60)), *(f"swap-{i}" for i in range(200)), *(f"relation-{i}" for i in range(200))]
     rows = [f"{name},{'even' if i % 3 else 'odd'},{i % 2}" for i, name in enumerate(names)]
@@ -195,6 +206,7 @@ class World:
         """Of everything there are two, so that one can stand in place of the other."""
         write_embeddings(self._at(f"embeddings{end}", ".npz"), number)
         write_scores(self._at(f"scores{end}", ".csv"), number)
+        write_log_probs(self._at(f"log_probs{end}", ".csv"), self._at(f"prior{end}", ".csv"), number)
         write_photos(self._at(f"photos{end}"), 6 * number)
         build_clip(self._at(f"clip{end}"), number)
         for kind, builder in (("captioner", "blip-caption"), ("lm", "gpt2")):

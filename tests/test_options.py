@@ -113,6 +113,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
         "language": (*TALK, "--prior", "lm", "--prior-model", "{lm}"),
         "retrieval": FIND,
         "retrieval noise": (*FIND, "--prior", "gaussian"),
+        "files": ("--scores", "{log_probs}", "--prior", "{prior}", "--json"),
     },
     "recall": {"": ("--benchmark", "toy/many-captions", "--model", "{clip}", "--json")},
     "blind": {"": ("--benchmark", "toy/relations", "--model", "{lm}", "--json")},
@@ -248,6 +249,7 @@ TRAINING: dict[str, dict[str, Case]] = {
     "--scale": {REAL: differs("--scale", "10"), "*": refused(DEAD, "--scale", "100")},
     "--model": {REAL: refused(DEAD, "--model", "{clip_2}"), "*": described("--model", "{clip_2}")},
     "--split": {REAL: refused(DEAD, "--split", "test"), "*": described("--split", "validation")},
+    "--tag": {REAL: refused(DEAD, "--tag", "colour: red"), "*": described("--tag", "colour: red")},
     "--groups": setting("--groups", "8"),
     "--epochs": setting("--epochs", "3"),
     "--lr": setting("--lr", "0.1"),
@@ -305,6 +307,11 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "embeddings": refused(ONE_SOURCE, "toy/pairs"),
             "scores": refused(ONE_SOURCE, "toy/pairs"),
             "*": refused(NAMED_TWICE, "toy/pairs"),
+        },
+        "--tag": {
+            "embeddings": refused("Unknown tag", "--tag", "colour: red"),
+            "scores": refused("Unknown tag", "--tag", "colour: red"),
+            "*": differs("--tag", "colour: red"),
         },
         "--tags": {"*": differs("--tags", "{tags}")},
         "--by": {
@@ -387,15 +394,20 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--patience": setting("--patience", "1"),
     },
     "alpha": {
-        "<name>": {"*": refused(NAMED_TWICE, "toy/pairs")},
+        "<name>": {"files": refused(DEAD, "toy/pairs"), "*": refused(NAMED_TWICE, "toy/pairs")},
         "--benchmark": {
+            "files": refused(DEAD, "--benchmark", "toy/pairs"),
             "retrieval": differs("--benchmark", "toy/more-captions"),
             "retrieval noise": differs("--benchmark", "toy/more-captions"),
             "*": differs("--benchmark", "toy/others"),
         },
-        "--model": {"*": differs("--model", "{captioner_2}")},
-        "--split": {"*": differs("--split", "validation")},
+        "--model": {
+            "files": refused(DEAD, "--model", "{captioner}"),
+            "*": differs("--model", "{captioner_2}"),
+        },
+        "--split": {"files": refused(DEAD, "--split", "test"), "*": differs("--split", "validation")},
         "--prior": {
+            "files": differs("--prior", "{prior_2}"),
             "noise": differs("--prior", "test"),
             "own": differs("--prior", "gaussian"),
             "training": refused(DEAD, "--prior", "gaussian"),
@@ -404,23 +416,57 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "retrieval noise": differs("--prior", "test"),
         },
         "--samples": {
+            "files": refused(DEAD, "--samples", "2"),
             "language": refused(DEAD, "--samples", "2"),
             "retrieval": refused(DEAD, "--samples", "2"),
             "*": differs("--samples", "2"),
         },
         "--prior-model": {
+            "files": refused(DEAD, "--prior-model", "{lm_2}"),
             "language": differs("--prior-model", "{lm_2}"),
             "*": refused(DEAD, "--prior-model", "{lm_2}"),
         },
         "--images": {
+            "files": refused(DEAD, "--images", "{photos_2}"),
             "training": differs("--images", "{photos_2}"),
             "*": refused(DEAD, "--images", "{photos_2}"),
         },
-        "--tune-on": {"*": differs("--tune-on", "validation")},
+        "--tune-on": {
+            "files": refused(DEAD, "--tune-on", "validation"),
+            "*": differs("--tune-on", "validation"),
+        },
         "--items": {
+            "files": refused(DEAD, "--items", "4"),
             "retrieval": differs("--items", "4"),
             "retrieval noise": differs("--items", "4"),
             "*": refused(DEAD, "--items", "4"),
+        },
+        "--scores": {
+            "files": differs("--scores", "{log_probs_2}"),
+            "*": refused(DEAD, "--scores", "{log_probs}", "--prior", "{prior}"),
+        },
+        "--shape": {
+            "files": refused(DEAD, "--shape", "2x2"),
+            **{m: refused(DEAD, "--shape", "2x2") for m in ("retrieval", "retrieval noise")},
+            "*": refused("none of 1x4", "--shape", "1x4"),
+        },
+        "--tag": {
+            "files": differs("--tag", "side: left"),
+            **{m: refused(DEAD, "--tag", "colour: red") for m in ("retrieval", "retrieval noise")},
+            "*": differs("--tag", "colour: red"),
+        },
+        "--tags": {
+            **{m: refused(DEAD, "--tags", "{tags}") for m in ("retrieval", "retrieval noise")},
+            "*": differs("--tags", "{tags}"),
+        },
+        "--by": {
+            "files": differs("--by", "side"),
+            **{m: refused(DEAD, "--by", "colour") for m in ("retrieval", "retrieval noise")},
+            "*": differs("--by", "colour"),
+        },
+        "--out": {
+            **{m: refused(DEAD, "--out", "out") for m in ("retrieval", "retrieval noise")},
+            "*": differs("--out", "out"),
         },
         "--seed": {"retrieval": refused(DEAD, "--seed", "4"), "*": differs("--seed", "4")},
         "--json": {"*": NO_JSON},
@@ -438,6 +484,8 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--benchmark": {"*": differs("--benchmark", "toy/pairs")},
         "--model": {"*": differs("--model", "{lm_2}")},
         "--split": {"*": differs("--split", "validation")},
+        "--shape": {"*": refused("none of 2x2", "--shape", "2x2")},
+        "--tag": {"*": differs("--tag", "colour: red")},
         "--json": {"*": NO_JSON},
     },
     "adapt": {
@@ -515,6 +563,10 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "models": differs("--shape", "1x4"),
             "files": refused(DEAD, "--shape", "2x2"),
             "embeddings": differs("--shape", "2x2"),
+        },
+        "--tag": {
+            "models": differs("--tag", "colour: red"),
+            "*": refused("Unknown tag", "--tag", "colour: red"),
         },
         "--out": {"*": differs("--out", "table.csv")},
         "--json": {"*": NO_JSON},
