@@ -316,6 +316,7 @@ def test_a_hub_model_of_unknown_numbers_is_weighed_by_its_files(monkeypatch):
     files = [SimpleNamespace(rfilename=name, size=size) for name, size in sizes.items()]
     known = SimpleNamespace(safetensors=None, siblings=files)
     monkeypatch.setattr(huggingface_hub.HfApi, "model_info", lambda *args, **more: known)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     with pytest.raises(InputError, match=r"some/model needs about 1200\.0 GB of memory and"):
         load_scorer("vgpt:some/model", "cpu")
     monkeypatch.setattr("core.scorers.hub.check_memory", lambda *args: "float32")

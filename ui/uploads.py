@@ -11,13 +11,13 @@ import streamlit as st
 from core.base import public_mode
 from core.base.errors import InputError
 from core.datasets.embeddings import RowImage
-from core.datasets.score_files import read_tags
+from core.datasets.score_files import ScoreFile, read_tags
 from core.debiasing.priors import Prior
 from core.exchange.uploads import PRIOR, TAGS, Upload, UploadStore
 from core.figures.text import escape_markdown
 from core.groups import Group, GroupSet, image_name
 from core.metrics.evaluation import Evaluation
-from core.teaching.single_group import EvaluatedFile, evaluate_file, holds_embeddings
+from core.teaching.single_group import evaluate_file, holds_embeddings
 from ui.cached import cached_on
 from ui.compute_queue import compute_slot
 from ui.visitor import address, owner
@@ -35,9 +35,9 @@ BESIDE = {  # what: label of the field, endings
         ["csv", "parquet", "npz"],
     ),
 }
-_CONTENTS = {  # by whether captions are mere numbers
-    True: "The file has scores alone: no pictures and no captions.",
-    False: "The file has captions and no pictures.",
+_CONTENTS = {  # by whether it names captions
+    False: "The file has scores alone: no pictures and no captions.",
+    True: "The file has captions and no pictures.",
 }
 SHAPES = ("2x2", "1x2", "1x4", "1x5", "2x4", "3x3")  # that embeddings are read in, the first that fits
 
@@ -115,14 +115,14 @@ def pick_shape(entry: str) -> str:
 
 def upload_evaluation(entry: str, shape: str = "") -> Evaluation:
     """Scores and metrics of a stored file. shape : of the groups of embeddings, by default the one that was stored."""
-    upload, found = stored_upload(entry), _file(entry, shape).evaluation
+    upload, found = stored_upload(entry), _file(entry, shape)[0]
     tags = upload.beside(TAGS)
     return (
         found if tags is None else cached_on(found, (TAGS, upload.version), lambda: _with_tags(found, *tags))
     )
 
 
-def _file(entry: str, shape: str = "") -> EvaluatedFile:
+def _file(entry: str, shape: str = "") -> tuple[Evaluation, ScoreFile | None]:
     upload = stored_upload(entry)
     shape = (shape or upload.shape) if upload.shape else ""
     return _measure((upload.facts["sha256"], shape), upload.name, upload.content, shape)
@@ -140,32 +140,35 @@ def _with_tags(evaluation: Evaluation, name: str, content: bytes) -> Evaluation:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _measure(key: tuple[str, str], _name: str, _content: Any, shape: str) -> EvaluatedFile:
+def _measure(
+    key: tuple[str, str], _name: str, _content: Any, shape: str
+) -> tuple[Evaluation, ScoreFile | None]:
     """key : hash of the content, and the shape. _content : bytes, or what reads them."""
     with (
         st.spinner("Reading the file …"),
         compute_slot(),
     ):  # several at once would need the memory of all of them
         content = _content() if callable(_content) else _content
-        found = evaluate_file(_name, content, shape)
-        assert found.evaluation.metrics  # all that is long is done here
-    return found
+        evaluation, table = evaluate_file(_name, content, shape)
+        assert evaluation.metrics  # all that is long is done here
+    return evaluation, table
 
 
 def upload_groups(entry: str, shape: str = "") -> GroupSet:
     """The groups of a stored file: ids, tags, and what it calls images and captions; it has no pictures."""
     evaluation = upload_evaluation(entry, shape)
-    return cached_on(evaluation, "groups", lambda: _groups(entry, evaluation, _file(entry, shape)))
+    return cached_on(evaluation, "groups", lambda: _groups(entry, evaluation, _file(entry, shape)[1]))
 
 
-def _groups(entry: str, evaluation: Evaluation, file: EvaluatedFile) -> GroupSet:
+def _groups(entry: str, evaluation: Evaluation, table: ScoreFile | None) -> GroupSet:
     (m, k), n, tags = evaluation.shape, len(evaluation.ids), evaluation.tags
     images = [tuple(RowImage(f"image {image_name(i)}") for i in range(m))] * n
     captions = [tuple(f"caption {j + 1}" for j in range(k))] * n
-    if file.images is not None:
-        images = [tuple(map(RowImage, names)) for names in file.images.tolist()]
-    if file.captions is not None:
-        captions = [tuple(text or "no text" for text in texts) for texts in file.captions.tolist()]
+    if table is not None and table.images is not None:
+        images = [tuple(map(RowImage, names)) for names in table.images.tolist()]
+    named = None if table is None else table.captions
+    if named is not None:
+        captions = [tuple(text or "no text" for text in texts) for texts in named.tolist()]
     rows: list[dict[str, str]] = [{}] * n
     if tags is not None:
         rows = [{str(t): v for t, v in row.items()} for row in tags.fillna("").astype(str).to_dict("records")]
@@ -175,7 +178,7 @@ def _groups(entry: str, evaluation: Evaluation, file: EvaluatedFile) -> GroupSet
     )
     name = entry.removeprefix(PREFIX)
     about = {"title": name, "source": "your file", "licence": "yours", "citation": name}
-    return GroupSet(entry, groups, description=_CONTENTS[file.captions is None], **about)
+    return GroupSet(entry, groups, description=_CONTENTS[named is not None], **about)
 
 
 def upload_prior(entry: str, evaluation: Evaluation) -> Prior | None:
@@ -190,11 +193,10 @@ def upload_prior(entry: str, evaluation: Evaluation) -> Prior | None:
 
 def _prior(entry: str, evaluation: Evaluation, name: str, content: bytes) -> Prior:
     """evaluation : of all groups of the file, in whatever order."""
-    file = _file(entry)
-    captions = file.captions
-    if captions is not None:
-        place = {group: i for i, group in enumerate(file.evaluation.ids)}
-        captions = captions[[place[group] for group in evaluation.ids]]
+    table, captions = _file(entry)[1], None
+    if table is not None and table.captions is not None:
+        row = {group: i for i, group in enumerate(table.ids)}
+        captions = table.captions[[row[group] for group in evaluation.ids]]
     return Prior.from_file(name, evaluation.scores, evaluation.ids, captions, content)
 
 

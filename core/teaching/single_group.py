@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -12,7 +12,7 @@ from PIL import Image
 from core.base.errors import InputError
 from core.base.limits import check
 from core.datasets.embeddings import read_embeddings
-from core.datasets.score_files import read_scores
+from core.datasets.score_files import ScoreFile, read_scores
 from core.groups import BytesImage, Group, GroupSet, image_name
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, chance
@@ -51,26 +51,18 @@ def evaluate_group(group: Group, scorer: Any) -> Evaluation:
     return Evaluation.of(score_groups(scorer, groups), groups.truth, groups.ids)
 
 
-class EvaluatedFile(NamedTuple):
-    """Scores or embeddings of a file, measured. images, captions : what it calls them, text (n, m) and (n, k)."""
+def evaluate_file(name: str, content: bytes, shape: str = "2x2") -> tuple[Evaluation, ScoreFile | None]:
+    """Scores, or embeddings where an NPZ holds no array `scores`, measured; and the former as the file has them.
 
-    evaluation: Evaluation
-    images: np.ndarray | None = None
-    captions: np.ndarray | None = None
-
-
-def evaluate_file(name: str, content: bytes, shape: str = "2x2") -> EvaluatedFile:
-    """Scores, or embeddings where an NPZ holds no array `scores`, measured. shape : of the groups of embeddings.
-
+    shape : of the groups of embeddings.
     Raises InputError, in one sentence, for a file that cannot be read or is too large to be measured here.
     """
     check(name, file=len(content))  # browsers are told, but whoever is not one can send more
     if holds_embeddings(name, content):
         file = read_embeddings(name, shape, content)
-        return EvaluatedFile(Evaluation.of(file.group_scores(), None, global_scores=file.all_pairs()))
+        return Evaluation.of(file.group_scores(), None, global_scores=file.all_pairs()), None
     table = read_scores(name, content)
-    evaluation = Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags)
-    return EvaluatedFile(evaluation, table.images, table.captions)
+    return Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags), table
 
 
 def holds_embeddings(name: str, content: bytes) -> bool:
