@@ -569,6 +569,10 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "*": refused("Unknown tag", "--tag", "colour: red"),
         },
         "--out": {"*": differs("--out", "table.csv")},
+        "--cluster": {
+            "models": differs("--cluster", "shape"),
+            "*": refused("--cluster needs tags", "--cluster", "shape"),
+        },
         "--json": {"*": NO_JSON},
     },
     "cost": {
@@ -742,10 +746,6 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "<run>": {"*": instead("{run_2}", "--json")},
         "--metric": {"*": differs("--metric", "text_score")},
         "--out": {"*": differs("--out", "table.csv")},
-        "--cluster": {
-            "models": differs("--cluster", "shape"),
-            "*": refused("--cluster needs tags", "--cluster", "shape"),
-        },
         "--json": {"*": NO_JSON},
     },
     "runs stop": {"<run>": {"*": instead("{stopped}")}},
