@@ -30,12 +30,12 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
         return
     run, evaluation = plan
     with start_place:
-        start_buttons(store, run)
+        start_buttons(store, run, ttm_preview.forecast_line(run.job, selection))
     ttm_preview.preview(run.job, evaluation)
 
 
-def start_buttons(store: RunStore, run: ttm_form.PlannedRun) -> None:
-    """One run, or several seeds of it; how long that takes, and every setting in one line."""
+def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str) -> None:
+    """One run, or several seeds of it; how long that takes, what it is likely to change, and every setting."""
     seconds, source = expected_seconds(store, run.job, run.groups)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         start_one = st.button("Start the run", type="primary", icon=":material/play_arrow:")
@@ -47,7 +47,7 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun) -> None:
     else:
         time = f"{duration(seconds)} at most, {duration(seconds * seeds)} for {seeds} seeds"
         estimate = f"About {time} (based on {source})."
-    st.caption(f"{estimate}  \n{escape_markdown(run.job.describe())}")
+    st.caption(f"{estimate}  \n{escape_markdown(forecast)}  \n{escape_markdown(run.job.describe())}")
     if start_one:
         runs.open_run(start(store, run.title, run.job).id)
         st.rerun()

@@ -257,6 +257,23 @@ def test_a_link_to_a_set_that_is_not_there_says_so_and_falls_back(app):
     assert page.selectbox(key="set").value == "scenes/attribute-swap"
 
 
+def test_pictures_are_shifted_by_a_choice_beside_the_set(app, monkeypatch):
+    page = app("pages/1_Groups.py", set="scenes/left-right~fog@global")
+    field, shift = page.selectbox(key="set"), page.selectbox(key="shift")
+    assert (field.value, shift.value) == ("scenes/left-right~fog@global", "fog") and not page.warning
+    assert [name for name in field.options if "~" in name] == [field.value] and len(shift.options) == 25
+    fine(shift.set_value("tinted").run())
+    assert page.selectbox(key="set").value == "scenes/left-right~tinted@global"
+    assert page.query_params["set"] == ["scenes/left-right~tinted@global"]
+    fine(page.selectbox(key="shift").set_value("as they are").run())
+    assert page.selectbox(key="set").value == "scenes/left-right@global"
+    assert not [name for name in page.selectbox(key="set").options if "~" in name]
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    public = app("pages/1_Groups.py", set="scenes/left-right~fog-strong")  # whose scores do not ship
+    assert public.selectbox(key="set").value == "scenes/attribute-swap" and len(public.warning) == 1
+    assert len(public.selectbox(key="shift").options) == 9
+
+
 @pytest.mark.parametrize("page", ["pages/1_Groups.py", "pages/2_Matching.py"])
 def test_export_offers_a_report_a_latex_row_and_the_command_of_what_is_shown(app, monkeypatch, page):
     given = []

@@ -30,6 +30,7 @@ from ui.selection import (
     read_history,
     restore_carried_state,
     shared_parameters,
+    shifted_names,
     warn_unknown,
 )
 from ui.uploads import is_upload, not_stored, upload_evaluation, upload_names
@@ -131,7 +132,7 @@ def _warn_unknown_selection() -> None:
     if is_upload(asked) and asked not in files:
         st.warning(escape_markdown(str(not_stored(asked))), icon=":material/link_off:")
     else:
-        warn_unknown("benchmark", [asked], [*benchmarks(), *files])
+        warn_unknown("benchmark", [asked], [*benchmarks(), *shifted_names(), *files])
     warn_unknown("split", st.query_params.get_all("split"), available_splits())
     if is_public():  # elsewhere the field takes any name, and says what is wrong with it
         warn_unknown("model", st.query_params.get_all("model"), [*model_names(), *files])

@@ -15,6 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from core import datasets
 from core.base.errors import InputError, unknown_name
 from core.base.public_mode import is_public
+from core.datasets import SHIFTS
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics import group_filters
@@ -32,6 +33,10 @@ _SPLITS = ("test", "validation", "train")  # scores of the built-in models ship 
 _SHARED = ("set", "split", "shape", "model", "tag")
 _TWO_TOWERS = ("builtin/siglip", "builtin/clip")
 _OF_BENCHMARKS = ("split", "model")  # a file has neither
+
+
+_GLOBAL, _SHIFT = "@global", "~"  # ends of a set's name
+_PLAIN = "as they are"
 
 
 class NearestModel(NamedTuple):
@@ -98,8 +103,13 @@ class Selection(NamedTuple):
 
 def whole_test_set(benchmark: str, model: str) -> Selection:
     """All test groups of a set of one shape, with a model."""
-    groups = load_groups(benchmark, "test")
-    return Selection(benchmark, "test", model, (), groups, np.ones(len(groups), bool))
+    return whole_set(benchmark, "test", model)
+
+
+def whole_set(benchmark: str, split: str, model: str) -> Selection:
+    """All groups of a split of a set of one shape, with a model."""
+    groups = load_groups(benchmark, split)
+    return Selection(benchmark, split, model, (), groups, np.ones(len(groups), bool))
 
 
 # --- from page to page
@@ -292,7 +302,9 @@ def pick_selection(page: str, nearest_model: Callable[[str], NearestModel] | Non
     _restore_selection(page)
     _use_nearest(nearest_model)
     needs, files, tags = benchmarks(), upload_names(), st.query_params.get_all("tag")
-    names = [*(name for name in needs if not needs[name]), *files, *(name for name in needs if needs[name])]
+    shifted = {_shift_of(name)[0]: name for name in shifted_names()}  # beside the set that it is made of
+    ready = [each for name in needs if not needs[name] for each in (name, shifted.get(name)) if each]
+    names = [*ready, *files, *(name for name in needs if needs[name])]
     with st.sidebar:
         benchmark = st.selectbox(
             "Benchmark or file",
@@ -305,7 +317,7 @@ def pick_selection(page: str, nearest_model: Callable[[str], NearestModel] | Non
         if is_upload(benchmark):
             selection = _pick_of_file(benchmark)
         else:
-            selection = _pick_of_benchmark(benchmark, files, needs[benchmark])
+            selection = _pick_of_benchmark(benchmark, files, needs.get(benchmark, ""))
         st.button("Reset selection", on_click=_reset, icon=":material/restart_alt:", type="tertiary")
     if selection is None:
         raise InputError(f"{benchmark} is not on this machine. It {needs[benchmark].replace('`', '')}.")
@@ -348,6 +360,8 @@ def _drawn(groups: GroupSet) -> GroupSet:
 def _pick_of_benchmark(benchmark: str, files: Sequence[str], needs: str) -> Selection | None:
     """The fields below a benchmark; None where its data are not here."""
     st.session_state["last_benchmark"] = benchmark
+    if not needs:
+        _pick_shift(benchmark)
     split, fields = st.selectbox("Split", available_splits(), key="split", bind="query-params"), list(_SHARED)
     groups = None if needs else load_groups(benchmark, split)
     if groups is not None and len(groups.shapes) > 1:
@@ -371,6 +385,50 @@ def _pick_of_benchmark(benchmark: str, files: Sequence[str], needs: str) -> Sele
     tags, mask = _pick_tags(groups)
     _remember_fields(*fields)
     return Selection(benchmark, split, model or "", tags, groups, mask)
+
+
+def _pick_shift(benchmark: str) -> None:
+    """How the pictures of a set are changed: another choice selects another set, whose name is in the address."""
+    base, shift = _shift_of(benchmark)
+    st.session_state["shift"] = shift or _PLAIN
+    st.selectbox(
+        "Pictures",
+        [_PLAIN, *_shifts()],
+        key="shift",
+        on_change=_use_shift,
+        args=(base,),
+        format_func=lambda name: f"{name}: {SHIFTS[name].description}" if name in SHIFTS else name,
+        help="Every picture as another lamp, weather, camera or file would show it; captions and groups stay. "
+        "Test-time matching gains most where pictures differ from those that a model was trained on.",
+    )
+
+
+def _use_shift(base: str) -> None:
+    chosen = st.session_state["shift"]
+    set_state({"set": _shifted(base, chosen) if chosen in SHIFTS else base})
+
+
+def _shift_of(name: str) -> tuple[str, str]:
+    """A set's name without its shift, and the shift: `a/b~fog@global` -> (`a/b@global`, `fog`)."""
+    base, _, shift = name.removesuffix(_GLOBAL).partition(_SHIFT)
+    return base + (_GLOBAL if name.endswith(_GLOBAL) else ""), shift
+
+
+def _shifted(base: str, shift: str) -> str:
+    return base.removesuffix(_GLOBAL) + _SHIFT + shift + (_GLOBAL if base.endswith(_GLOBAL) else "")
+
+
+def _shifts() -> list[str]:
+    """In public mode only those whose scores ship, as of splits."""
+    return [name for name in SHIFTS if not (is_public() and "-" in name)]
+
+
+def shifted_names() -> list[str]:
+    """The shifted set that is selected, or named in the address; there are too many for a list."""
+    asked = dict.fromkeys((st.session_state.get("set", ""), st.query_params.get("set", "")))
+    needs, shifts = benchmarks(), _shifts()
+    parts = {name: _shift_of(name) for name in asked if name}
+    return [name for name, (base, shift) in parts.items() if needs.get(base) == "" and shift in shifts]
 
 
 def _remember_fields(*drawn: str) -> None:
@@ -458,7 +516,7 @@ def _benchmark_of(ids: set[str]) -> dict[str, str] | None:
     for name in (last_benchmark(), *needs):
         built_in = name.startswith("scenes/")
         for split in available_splits() if built_in else available_splits()[:1]:
-            if built_in and not first.startswith(f"{name.removeprefix('scenes/')}/{split}/"):
+            if built_in and not first.startswith(f"{_shift_of(name)[0].removeprefix('scenes/')}/{split}/"):
                 continue  # ids of the built-in groups say where they are from
             if needs.get(name) or not (built_in or name.startswith("mine/") or name == last_benchmark()):
                 continue

@@ -28,12 +28,14 @@ from core.runs.models import run_model
 from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
 from core.ttm.explain import GLOBAL, explain, group_history_text
+from core.ttm.forecast import Forecast
 from core.ttm.records import divergence
 from core.ttm.run import adaptation
 from ui.export import chart, csv_button, export_section
 from ui.images import draw_group
+from ui.loaders import evaluate
 from ui.runs import before_and_after, evaluation_at, live_section, run_groups
-from ui.selection import page_button
+from ui.selection import page_button, whole_set
 
 SHOWN = 6
 RESULT = (
@@ -59,6 +61,8 @@ def view(store: RunStore, run_id: str) -> None:
     st.subheader(escape_markdown(run.title), anchor=False)
     live_section([run], _growing, "The curves appear once the model has been evaluated for the first time.")
     steps = store.steps(run_id)
+    if run.status == "finished" and steps:
+        forecast_check(run, steps)
     if not run.live and run.done:
         changes(store, run)
     if run.status == "finished":
@@ -94,6 +98,23 @@ def view(store: RunStore, run_id: str) -> None:
             report=partial(_report, run, groups) if is_measured else None,
             groups=groups,
         )
+
+
+def forecast_check(run: Run, steps: Sequence[Mapping[str, Any]]) -> None:
+    """What was forecast from the first scores, beside what came; nothing of a run that it does not speak of."""
+    job = adaptation(run.config)
+    own = evaluation_at(run.id, 0, run.attempt, run)
+
+    def scores_of(model: str) -> np.ndarray:
+        return (
+            own.scores if model == job.model else evaluate(whole_set(job.benchmark, job.split, model)).scores
+        )
+
+    found = Forecast.of(job, scores_of)
+    if not found.why:
+        before, after = (step["metrics"].get(metrics.GROUP_MATCH) for step in (steps[0], steps[-1]))
+        change = after["value"] - before["value"] if before and after else None
+        st.caption(escape_markdown(found.sentence(change)))
 
 
 def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:

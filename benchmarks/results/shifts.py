@@ -1,37 +1,62 @@
-"""Where test-time matching helps: the built-in models on shifted pictures of the built-in sets (issue 19 B).
+"""Where test-time matching helps: the built-in models on shifted pictures of the built-in sets (issue 19 B and C).
 
-    python -m benchmarks.results.shifts [MODEL ...]    the runs that are missing, of every model or of some
-    python -m benchmarks.results.shifts table          what is there, as a table in Markdown
+    python -m benchmarks.results.shifts [--minutes M] [MODEL ...]    the runs that are missing, of every model or some
+    python -m benchmarks.results.shifts tables         what is there: benchmarks/SHIFTS.md and README's table
 
 Writes assets/results/ttm_shifts.csv: per run, before and after, all groups and those of seen and of unseen compositions
-apart. A run's rows are appended when it ends, so the script may be killed and started again: a run that is there is not
-repeated. Everything of one seed comes first, the middle strengths before the others, so that a table that is cut short
-covers every set. The last iteration is the result.
+apart; and assets/results/ttm_signals.csv: per iteration of a run what can be seen without labels (`core.ttm._signals`:
+agreements before adaptation alone), with GroupMatch beside it. A run's rows are appended when it ends, so the script
+may be killed and started again: a run that is there is not repeated. What matters most comes first (`cells`), so that a
+table that is cut short covers the core sets. The last iteration is the result.
 """
 
 from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
+from core import datasets
 from core.datasets import SHIFTS
+from core.groups import GroupSet
+from core.matching.groups import match
 from core.metrics.evaluation import Evaluation
+from core.scoring.load import load_scorer
+from core.scoring.scores import ScoreCache, score_groups
+from core.ttm._augmentation import augmented
+from core.ttm._pseudolabels import prepare
+from core.ttm._signals import first_signals, moved
 from core.ttm.run import TTMRun
 
-OUT = Path(__file__).resolve().parents[2] / "assets" / "results" / "ttm_shifts.csv"
-MODELS = ("builtin/clip", "builtin/siglip", "itc:builtin/blip-itm")
-SETS = ("attribute-swap", "left-right", "front-behind", "relations-1x4", "size-swap", "material-swap", "triples",
-        "two-of-four", "replace", "swap", "add", "word-order")  # fmt: skip
+ROOT = Path(__file__).resolve().parents[2]
+OUT = ROOT / "assets" / "results" / "ttm_shifts.csv"
+SIGNALS = OUT.with_name("ttm_signals.csv")
+FIRST_MODELS = ("builtin/clip", "builtin/siglip")
+MODELS = (*FIRST_MODELS, "itc:builtin/blip-itm")
+CORE = ("attribute-swap", "left-right", "front-behind", "relations-1x4", "size-swap", "material-swap")
+SETS = (*CORE, "triples", "two-of-four", "replace", "swap", "add", "word-order")
+MIDDLE = ("", *(name for name in SHIFTS if "-" not in name))
 SEEDS = (0, 1, 2, 3)
 METRICS = ("group_score", "group_match")
-COLUMNS = ("model", "benchmark", "shift", "seed", "when", "part", "groups", "seconds", *(
+KEY = ("model", "benchmark", "shift", "seed")
+SETTINGS = ("lr", "epochs", "iterations", "coverage_first")  # of the preset that a run took
+COLUMNS = (*KEY, *SETTINGS, "when", "part", "groups", "seconds", *(
     f"{metric}{end}" for metric in METRICS for end in ("", "_low", "_high", "_chance", "_ties")
 ))  # fmt: skip
+OTHERS = ("builtin/clip", "builtin/siglip", "builtin/clip-early")  # whose agreement is recorded
+AGREEMENTS = tuple(
+    f"{name}{end}" for name in ("views", "clip", "siglip", "clip-early") for end in ("", "_sure")
+)
+SEEN = ("chance", "consistency", "tied", "margin", "margin_low", "margin_high")
+STEPS = (*KEY, *SETTINGS, "iteration", "coverage", "fitted", "loss", "moved", "moved_first", *SEEN, *AGREEMENTS,
+         "group_score", "group_match")  # fmt: skip
 
 
 class Cell(NamedTuple):
@@ -42,114 +67,259 @@ class Cell(NamedTuple):
     shift: str
     seed: int
 
+    @property
+    def set(self) -> str:
+        """The name of the set with its shift."""
+        return f"{self.benchmark}~{self.shift}" if self.shift else self.benchmark
 
-def cells(models: tuple[str, ...] = MODELS) -> list[Cell]:
-    middle = ("", *(name for name in SHIFTS if "-" not in name))
-    strengths = (middle, tuple(name for name in SHIFTS if "-" in name))
-    return [
+
+def cells() -> list[Cell]:
+    """All runs, in the order of what is missed most: core sets and the first models in middle strength, all of one
+    seed before the next; then the other sets and models, then the other strengths."""
+    rest = tuple(name for name in SHIFTS if name not in MIDDLE)
+    blocks = [
+        (CORE, FIRST_MODELS, MIDDLE),
+        (SETS, FIRST_MODELS, MIDDLE),
+        (SETS, MODELS, MIDDLE),
+        (SETS, MODELS, rest),
+    ]
+    found = [
         Cell(model, f"scenes/{name}", shift, seed)
+        for sets, models, shifts in blocks
         for seed in SEEDS
-        for shifts in strengths
         for shift in shifts
-        for name in SETS
+        for name in sets
         for model in models
     ]
+    return list(dict.fromkeys(found))
 
 
-def measure(cell: Cell) -> list[dict[str, Any]]:
-    """The rows of one run."""
-    name = f"{cell.benchmark}~{cell.shift}" if cell.shift else cell.benchmark
-    job = TTMRun.of(name, cell.model, options={"seed": cell.seed})
+def measure(cell: Cell) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows of one run, for either file."""
+    job = TTMRun.of(cell.set, cell.model, options={"seed": cell.seed})
+    own = {**cell._asdict(), **{name: getattr(job.settings, name) for name in SETTINGS}}
     groups = job.load_groups()
     steps = list(job.execute())
+    scores = [step.arrays["scores"] for step in steps]
     unseen = np.array([group.tags.get("unseen") == "yes" for group in groups.groups])
     seconds = round(sum(step.record["seconds"] for step in steps), 1)
-    rows = []
-    for when, step in (("before", steps[0]), ("after", steps[-1])):
-        for part, mask in (("all", unseen | True), ("seen", ~unseen), ("unseen", unseen)):
-            if mask.any():
-                found = Evaluation.of(step.arrays["scores"][mask], groups.truth[mask]).metrics
-                row = {
-                    **cell._asdict(),
-                    "when": when,
-                    "part": part,
-                    "groups": int(mask.sum()),
-                    "seconds": seconds,
-                }
-                rows.append(row | dict(_numbers(found)))
-    return rows
+    parts = {"all": unseen | True, "seen": ~unseen, "unseen": unseen}
+    rows = [
+        {**own, "when": when, "part": part, "groups": int(mask.sum()), "seconds": seconds}
+        | dict(_numbers(Evaluation.of(found[mask], groups.truth[mask]).metrics))
+        for when, found in (("before", scores[0]), ("after", scores[-1]))
+        for part, mask in parts.items()
+        if mask.any()
+    ]
+    return rows, [own | row for row in _signals(cell, job, groups.blind(), steps, scores)]
 
 
 def _numbers(found: Any) -> Iterator[tuple[str, Any]]:
+    ends = {"": "value", "_low": "low", "_high": "high", "_chance": "chance", "_ties": "ties"}
     for metric in METRICS:
         record = found[metric].record()
-        for end, key in (
-            ("", "value"),
-            ("_low", "low"),
-            ("_high", "high"),
-            ("_chance", "chance"),
-            ("_ties", "ties"),
-        ):
-            yield f"{metric}{end}", record[key]
+        for end, key in ends.items():
+            yield f"{metric}{end}", _short(record[key])
 
 
-def load() -> list[dict[str, str]]:
-    if not OUT.exists():
+def _signals(
+    cell: Cell, job: TTMRun, groups: GroupSet, steps: Sequence[Any], scores: Sequence[np.ndarray]
+) -> Iterator[dict[str, Any]]:
+    """What can be seen without labels, an iteration at a time; and what was to be forecast."""
+    matches = [match(each) for each in scores]
+    for t, step in enumerate(steps):
+        record = step.record
+        row = {name: _short(record[name]) for name in ("iteration", "coverage", "fitted", "loss")}
+        row |= {name: _short(record["metrics"][name]["value"]) for name in METRICS}
+        seen = first_signals(scores[t]) if t else first_of(cell.model, cell.set, job, groups, scores[0])
+        if t:
+            seen |= {"moved": moved(matches[t - 1], matches[t]), "moved_first": moved(matches[0], matches[t])}
+        yield row | {name: _short(value) for name, value in seen.items()}
+
+
+def first_of(model: str, name: str, job: TTMRun, groups: GroupSet, scores: np.ndarray) -> dict[str, float]:
+    """The signals before adaptation, with those of two views and of other models."""
+    others = {
+        other.removeprefix("builtin/"): scores_of(other, name, job.split)
+        for other in OTHERS
+        if other != model
+    }
+    return first_signals(scores, _views(model, name, job, groups), others)
+
+
+_VIEWS: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = {}  # the same for every seed
+
+
+def _views(model: str, name: str, job: TTMRun, groups: GroupSet) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of all groups in two jittered views, each (n, m, k)."""
+    if (model, name) not in _VIEWS:
+        scorer: Any = load_scorer(model, "cpu")
+        inputs = prepare(scorer, groups, job.settings)
+        generator = torch.Generator().manual_seed(0)
+        data = augmented(inputs.data, "jitter", generator, torch.device("cpu"))
+        one, other = (scorer.score_prepared(data, inputs.pairs)[inputs.place] for _ in range(2))
+        _VIEWS[model, name] = one, other
+    return _VIEWS[model, name]
+
+
+@lru_cache(maxsize=256)
+def scores_of(model: str, name: str, split: str = "test") -> np.ndarray:
+    """Scores of another model, (n, m, k); kept on disk as the pages' are."""
+    return score_groups(load_scorer(model, "cpu"), datasets.load(name, split).blind(), ScoreCache())
+
+
+def _short(value: Any) -> Any:
+    return round(value, 5) if isinstance(value, float) else value
+
+
+def load(path: Path | None = None) -> list[dict[str, str]]:
+    """The rows of a file, of the runs where none is named."""
+    path = path or OUT
+    if not path.exists():
         return []
-    with OUT.open(newline="") as file:
+    with path.open(newline="") as file:
         return list(csv.DictReader(file))
 
 
-def append(rows: list[dict[str, Any]]) -> None:
-    fresh = not OUT.exists()
-    with OUT.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+def append(path: Path, columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
+    fresh = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
         if fresh:
             writer.writeheader()
         writer.writerows(rows)
 
 
-def table() -> str:
-    """A line per model, set and shift: GroupMatch before and after over seeds, of all, seen and unseen compositions."""
-    rows = load()
-    lines = [
-        "| model | set | shift | seeds | GroupScore before | GroupMatch before | after | gain | seen | unseen |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
+class Line(NamedTuple):
+    """What was measured of one model, set and shift: GroupMatch in percent."""
+
+    key: tuple[str, str, str]
+    part: str
+    groups: int
+    score: float  # GroupScore before
+    before: tuple[float, float, float]  # value and 95 % interval over groups
+    after: list[float]  # by seed
+    interval: tuple[float, float]  # over groups, of the first seed's
+    score_after: list[float]
+
+    @property
+    def gain(self) -> float:
+        return float(np.mean(self.after)) - self.before[0]
+
+    @property
+    def told(self) -> str:
+        """After: mean and standard deviation over seeds; of a single one its interval over groups."""
+        if len(self.after) > 1:
+            return f"{np.mean(self.after):.1f} ± {np.std(self.after, ddof=1):.1f}"
+        return f"{self.after[0]:.1f} [{self.interval[0]:.0f}, {self.interval[1]:.0f}]"
+
+
+def lines(part: str = "all") -> dict[tuple[str, str, str], Line]:
+    """What is there, by model, set and shift."""
+    rows = [row for row in load() if row["part"] == part]
+    found = {}
     for key in dict.fromkeys((row["model"], row["benchmark"], row["shift"]) for row in rows):
         own = [row for row in rows if (row["model"], row["benchmark"], row["shift"]) == key]
-        of = {part: _gain(own, part) for part in ("all", "seen", "unseen")}
-        first = next(row for row in own if (row["when"], row["part"]) == ("before", "all"))
-        before = "{} [{}, {}]".format(
-            *(f"{float(first[f'group_match{end}']):.1f}" for end in ("", "_low", "_high"))
+        first, *_ = (row for row in own if row["when"] == "before")
+        last = [row for row in own if row["when"] == "after"]
+        before, interval = (
+            tuple(float(row[f"group_match{end}"]) for end in ends)
+            for row, ends in ((first, ("", "_low", "_high")), (last[0], ("_low", "_high")))
         )
-        after = [float(r["group_match"]) for r in own if (r["when"], r["part"]) == ("after", "all")]
-        score = f"{float(first['group_score']):.1f}"
-        told = f"{np.mean(after):.1f} ± {np.std(after, ddof=1):.1f}" if len(after) > 1 else f"{after[0]:.1f}"
-        cells = [*key[:2], key[2] or "none", str(len(after)), score, before, told, *of.values()]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        after, score = ([float(row[name]) for row in last] for name in ("group_match", "group_score"))
+        found[key] = Line(
+            key, part, int(first["groups"]), float(first["group_score"]), before, after, interval, score
+        )  # type: ignore[arg-type]
+    return found
 
 
-def _gain(rows: list[dict[str, str]], part: str) -> str:
-    """Smallest and largest gain over seeds."""
-    ends = {(row["when"], row["seed"]): float(row["group_match"]) for row in rows if row["part"] == part}
-    gains = [after - ends["before", seed] for (when, seed), after in ends.items() if when == "after"]
-    return f"{min(gains):+.1f} to {max(gains):+.1f}" if gains else "–"
+def page() -> str:
+    """benchmarks/SHIFTS.md: a line per model, set and shift, seen and unseen compositions apart."""
+    parts = {part: lines(part) for part in ("all", "seen", "unseen")}
+    head = ["set", "shift", "seeds", "GroupScore before", "after", "GroupMatch before", "after", "gain",
+            "gain, seen", "gain, unseen"]  # fmt: skip
+    written = list(TITLE)
+    for model in dict.fromkeys(key[0] for key in parts["all"]):
+        written += ["", f"## {model}", "", f"| {' | '.join(head)} |", "|" + " --- |" * len(head)]
+        for key, line in sorted(parts["all"].items(), key=lambda item: _place(item[0])):
+            if key[0] == model:
+                value, low, high = line.before
+                cells = [key[1].removeprefix("scenes/"), key[2] or "none", str(len(line.after))]
+                cells += [f"{line.score:.1f}", f"{np.mean(line.score_after):.1f}"]
+                cells += [f"{value:.1f} [{low:.0f}, {high:.0f}]", line.told]
+                cells += [f"{parts[p][key].gain:+.1f}" if key in parts[p] else "" for p in parts]
+                written.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*written, ""])
 
 
-def main() -> None:
-    if sys.argv[1:] == ["table"]:
-        print(table())
+def _place(key: tuple[str, str, str]) -> tuple[int, ...]:
+    names = [*MIDDLE, *SHIFTS]
+    return SETS.index(key[1].removeprefix("scenes/")), names.index(key[2])
+
+
+TITLE = (
+    "# Test-time matching on shifted pictures",
+    "",
+    "Percent of 300 test groups (240 of compositions that the models were trained on, 60 of unseen ones). Before: with "
+    "its 95 % interval. After: the last iteration; one seed with its 95 % interval over groups, several as mean and "
+    "standard deviation over seeds. The shifts: `crossmatch list shifts`. Written by `python -m "
+    "benchmarks.results.shifts tables`; the numbers of every run are in assets/results/ttm_shifts.csv.",
+)
+
+
+def short_table() -> str:
+    """README's table: GroupMatch before and after, a line per model and core set, a column per shift."""
+    found = lines()
+    written = [f"| model | set | {' | '.join(name or 'as they are' for name in MIDDLE)} |"]
+    written.append("|" + " --- |" * (2 + len(MIDDLE)))
+    for model in FIRST_MODELS:
+        for name in CORE:
+            keys = [(model, f"scenes/{name}", shift) for shift in MIDDLE]
+            cells = [_cell(found[key]) if key in found else "" for key in keys]
+            if any(cells):
+                written.append(f"| {model.removeprefix('builtin/')} | {name} | {' | '.join(cells)} |")
+    seeds = sorted({len(line.after) for line in found.values()})
+    count = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1])))) if seeds else "0"
+    runs = sum(len(line.after) for line in found.values())
+    return "\n".join([*written, "", f"{runs} runs; seeds per cell: {count}."])
+
+
+def _cell(line: Line) -> str:
+    text = f"{line.before[0]:.0f} → {np.mean(line.after):.0f}"
+    return f"**{text}**" if line.before[2] < min(line.after) else text
+
+
+def write_tables() -> None:
+    """benchmarks/SHIFTS.md, and README's table between its marks."""
+    (ROOT / "benchmarks" / "SHIFTS.md").write_text(page(), encoding="utf-8")
+    readme = ROOT / "README.md"
+    begin, end = "<!-- shifts: begin -->", "<!-- shifts: end -->"
+    head, _, rest = readme.read_text(encoding="utf-8").partition(begin)
+    tail = rest.partition(end)[2]
+    readme.write_text(f"{head}{begin}\n{short_table()}\n{end}{tail}", encoding="utf-8")
+
+
+def main(arguments: Sequence[str]) -> None:
+    if arguments[:1] == ["tables"]:
+        write_tables()
         return
+    minutes = float(arguments[1]) if arguments[:1] == ["--minutes"] else None
+    models = tuple(arguments[2 if minutes else 0 :]) or MODELS
     there = {Cell(row["model"], row["benchmark"], row["shift"], int(row["seed"])) for row in load()}
-    for cell in cells(tuple(sys.argv[1:]) or MODELS):
-        if cell not in there:
-            rows = measure(cell)
-            append(rows)
-            before, after = (row["group_match"] for row in rows if row["part"] == "all")
-            print(f"{cell}: {before:.1f} -> {after:.1f}", flush=True)
+    missing = [cell for cell in cells() if cell.model in models and cell not in there]
+    started = time.monotonic()
+    for count, cell in enumerate(missing, 1):
+        rows, steps = measure(cell)
+        append(SIGNALS, STEPS, steps)
+        append(OUT, COLUMNS, rows)
+        before, after = (row["group_match"] for row in rows if row["part"] == "all")
+        passed = time.monotonic() - started
+        each = passed / count
+        left = "" if minutes is None else f", {max(0, int((60 * minutes - passed) / each))} more to come"
+        print(f"{cell}: {before:.1f} -> {after:.1f}; {each:.0f} s a run{left}", flush=True)
+        if minutes is not None and passed + each > 60 * minutes:
+            break
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,6 +1,7 @@
-"""Scores of every built-in model on every built-in test set, into assets/scores.
+"""Scores of every built-in model on every built-in test set, into assets/scores, and into assets/scores_shifted those
+of the sets whose pictures are shifted in middle strength.
 
-    python -m benchmarks.results.shipped_scores
+    python -m benchmarks.results.shipped_scores [shifted]    all, or of the shifted sets alone
 
 With them, for the scores that are log-probabilities, those of every caption with the noise images that the prior takes
 by default, so that alpha can be moved at once; and of the model that the Retrieval page begins with, all queries with
@@ -11,12 +12,13 @@ What is current is skipped, so it may run again after each new model; files of m
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
 
-from core.datasets import load, load_retrieval, names
+from core.datasets import SHIFTS, load, load_retrieval, names
 from core.debiasing.priors import null_sample
 from core.groups import GroupSet
 from core.scenes.sets import SETS
@@ -63,27 +65,65 @@ def captions_of(tests: dict[str, GroupSet]) -> list[str]:
     )
 
 
+def shifted_sets() -> dict[str, GroupSet]:
+    """The same with each shift in middle strength."""
+    shifts = [name for name in SHIFTS if "-" not in name]
+    return {f"{name}~{shift}": load(f"{name}~{shift}", "test").blind() for shift in shifts for name in SETS}
+
+
+def ship_shifted() -> None:
+    """Scores of the shifted sets: of the groups alone, with no prior and no retrieval."""
+    tests = shifted_sets()
+    keys = [key for groups in tests.values() for key in keys_of(groups)]
+    pairs = _shipped.ShippedPairs.of(keys)
+    kept = [write_pairs(pairs, shifted=True)]
+    for name in scorer_names():
+        known = scorer_key(name)
+        if known is None or not _shipped.is_current(known, pairs, shifted=True):
+            started, scorer = time.perf_counter(), load_scorer(name, "cpu")
+            grouped = np.concatenate([score_groups(scorer, groups).ravel() for groups in tests.values()])
+            values = np.empty(len(pairs.codes), dtype=np.float32)
+            values[pairs.places(keys)] = grouped
+            known = scorer.key
+            _shipped.write_scores(known, name, pairs, values, shifted=True)
+            print(f"{name}: {len(values)} scores in {time.perf_counter() - started:.0f} s", flush=True)
+        kept.append(_shipped.score_path(known, shifted=True))
+    remove_others(kept, shifted=True)
+
+
+def remove_others(kept: list[Path], shifted: bool = False) -> None:
+    """Remove the files of models that are gone, and say how large the others are."""
+    for path in set(_shipped.folder(shifted).glob("*.npz")) - set(kept):
+        path.unlink()
+        print(f"removed {path.name}")
+    print(f"{len(kept) - 1} scorers, {sum(path.stat().st_size for path in kept) / 1e6:.2f} MB")
+
+
 def main() -> None:
+    if sys.argv[1:] != ["shifted"]:
+        ship()
+    ship_shifted()
+
+
+def ship() -> None:
+    """Scores of the sets as they are, with the prior's and the Retrieval page's."""
     tests = sets()
     keys = [key for groups in tests.values() for key in keys_of(groups)]
     noise = [key for name in scorer_names() for key in noise_keys(name, tests)]
     pairs = _shipped.ShippedPairs.of([*keys, *noise, *search_keys(SEARCHED)])
-    _shipped.folder().mkdir(parents=True, exist_ok=True)
     kept = [write_pairs(pairs)]
     for name in scorer_names():
         known = scorer_key(name)
         if known is None or not _shipped.is_current(known, pairs):
             known = measure(name, tests, keys, pairs)
         kept.append(_shipped.score_path(known))
-    for path in set(_shipped.folder().glob("*.npz")) - set(kept):
-        path.unlink()
-        print(f"removed {path.name}")
-    print(f"{len(kept) - 1} scorers, {sum(path.stat().st_size for path in kept) / 1e6:.2f} MB")
+    remove_others(kept)
 
 
-def write_pairs(pairs: _shipped.ShippedPairs) -> Path:
+def write_pairs(pairs: _shipped.ShippedPairs, shifted: bool = False) -> Path:
     """The file with the pairs, written only where it changes."""
-    path = _shipped.folder() / _shipped.PAIRS
+    path = _shipped.folder(shifted) / _shipped.PAIRS
+    path.parent.mkdir(parents=True, exist_ok=True)
     found = _shipped.read_pairs(path, (0, time.time_ns())) if path.is_file() else None
     if found is None or found.key != pairs.key:
         pairs.write(path)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import isnan
 from pathlib import Path
 from typing import Any
 
 from core.base.errors import InputError
+from core.base.text import duration
 from core.cli import options
 from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._output import format_metrics, format_spread, format_step, make_folder, print_note, show_json
 from core.runs.engine import start
 from core.runs.store import RunStore
-from core.scoring.load import scorer_kind
+from core.scoring.load import load_scorer, scorer_kind
+from core.scoring.scores import ScoreCache, score_groups
 from core.ttm.defaults import preset_target
+from core.ttm.forecast import Forecast
 from core.ttm.records import divergence
 from core.ttm.run import RUNS, AdaptationRun
 from core.ttm.seeds import final_values, launch_seeds, seeded, summary
+from core.ttm.time_left import expected_seconds
 
 _HOW = ("groups", "preset", "adapt_on", "split_seed", "device")
 _TRAINING = ("epochs", "lr", "batch", "micro_batch", "augmentation", "precision", "seed")
@@ -70,10 +75,15 @@ def ttm(
     seeds: options.Seeds = 1,
     save: options.Save = None,
     background: options.Background = False,
+    dry_run: options.DryRun = False,
     as_json: options.Json = False,
 ) -> None:
     """Adapt a model to a benchmark by test-time matching; one line per iteration, 0 being the unadapted model."""
     job = _job("ttm", locals(), (*_TRAINING, *_OPTIMIZER, *_LORA, *_TTM, *_ENDS), {"oracle": oracle})
+    if dry_run:
+        refuse_unused("with --dry-run, which starts nothing", "background", "save")
+        _estimate(job, seeds, as_json)
+        return
     if background:
         _start(job, seeds, as_json)
         return
@@ -203,6 +213,21 @@ def _seeded(job: AdaptationRun, seeds: int, save: Path | None) -> Iterator[tuple
     for each in seeded(job, seeds):
         folder = save and (save if seeds == 1 else save / f"seed-{each.seed}")
         yield each, folder
+
+
+def _estimate(job: AdaptationRun, seeds: int, as_json: bool) -> None:
+    """How long a run would take and what it is likely to change."""
+    groups = job.load_groups()
+    seconds, source = expected_seconds(RunStore(), job, len(groups))
+    blind, cache = groups.blind(), ScoreCache()
+    found = Forecast.of(job, lambda model: score_groups(load_scorer(model, job.device), blind, cache))
+    if as_json:
+        numbers = {name: None if isnan(value) else round(value, 2) for name, value in found.numbers().items()}
+        total = None if seconds is None else round(seconds * seeds, 1)
+        show_json({"seconds": total, "source": source, "verdict": found.verdict, **numbers, "why": found.why})
+        return
+    known = "no time estimate" if seconds is None else f"about {duration(seconds * seeds)} at most"
+    print(f"{job.describe()}\n{known} ({source})\n{found.sentence()}")
 
 
 def _run(job: AdaptationRun, save: Path | None, several: bool, as_json: bool) -> list[dict[str, Any]]:

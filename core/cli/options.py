@@ -95,6 +95,13 @@ SplitSeed = Annotated[
 Seeds = Annotated[int, typer.Option(help="So many seeds, from --seed on, with mean and deviation.")]
 Save = Annotated[Path | None, typer.Option(help="Folder for the adapted model.")]
 Background = Annotated[bool, typer.Option(help="Start as a background run and print its id.")]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Train nothing: how long it would take, and what it is likely to change, read without labels.",
+    ),
+]
 
 # Settings of core.ttm.config, by the same names
 Preset = Annotated[

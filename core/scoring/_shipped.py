@@ -2,7 +2,8 @@
 
 Found by content alone: a file is named after the scorer's key (a hash of weights, tokenizer and settings), and within
 it a score belongs to the hashes of an image's content and of a caption. A model or a set that changed finds nothing
-here and is scored anew. `python -m benchmarks.results.shipped_scores` writes the files. Imports no torch.
+here and is scored anew. Scores of the shifted sets lie in a folder of their own, which is read only where the first
+does not know a pair. `python -m benchmarks.results.shipped_scores` writes the files. Imports no torch.
 """
 
 from __future__ import annotations
@@ -83,23 +84,33 @@ def _hashes(texts: Iterable[str]) -> np.ndarray:
     return np.array(found, dtype=np.uint64)
 
 
-def folder() -> Path:
-    """Where the files lie."""
-    return paths.assets() / "scores"
+def folder(shifted: bool = False) -> Path:
+    """Where the files lie: those of the sets as they are, or of the shifted ones."""
+    return paths.assets() / ("scores_shifted" if shifted else "scores")
 
 
-def score_path(scorer: str) -> Path:
+def score_path(scorer: str, shifted: bool = False) -> Path:
     """The file of a scorer's scores, by the scorer's key."""
-    return folder() / f"{hashlib.sha256(scorer.encode()).hexdigest()[:24]}.npz"
+    return folder(shifted) / f"{hashlib.sha256(scorer.encode()).hexdigest()[:24]}.npz"
 
 
 def find_scores(scorer: str, keys: Sequence[Key]) -> np.ndarray:
     """Shipped scores of (image key, caption) pairs under a scorer's key, float32 (p,); NaN where there are none."""
     values = np.full(len(keys), np.nan, dtype=np.float32)
-    path = score_path(scorer)
-    if not keys or not path.is_file():
+    for shifted in (False, True):
+        unknown = np.flatnonzero(np.isnan(values))
+        if len(unknown):
+            values[unknown] = _find(scorer, [keys[i] for i in unknown], shifted)
+    return values
+
+
+def _find(scorer: str, keys: Sequence[Key], shifted: bool) -> np.ndarray:
+    """`find_scores` in one of the folders."""
+    values = np.full(len(keys), np.nan, dtype=np.float32)
+    path = score_path(scorer, shifted)
+    if not path.is_file():
         return values
-    pairs, scores = _pairs(folder() / PAIRS), _scores(path, _stamp(path), scorer)
+    pairs, scores = _pairs(folder(shifted) / PAIRS), _scores(path, _stamp(path), scorer)
     if pairs is None or scores is None or scores[1] != pairs.key:
         return values
     places = pairs.places(keys)
@@ -107,18 +118,20 @@ def find_scores(scorer: str, keys: Sequence[Key]) -> np.ndarray:
     return values
 
 
-def write_scores(scorer: str, name: str, pairs: ShippedPairs, values: np.ndarray) -> Path:
+def write_scores(
+    scorer: str, name: str, pairs: ShippedPairs, values: np.ndarray, shifted: bool = False
+) -> Path:
     """Write a scorer's scores (p,) float32 of all pairs; `name` is for people, the key is what counts."""
-    path = score_path(scorer)
+    path = score_path(scorer, shifted)
     path.parent.mkdir(parents=True, exist_ok=True)
     facts = json.dumps({"scorer": scorer, "name": name, "pairs": pairs.key})
     np.savez_compressed(path, facts=np.array(facts), values=np.asarray(values, dtype=np.float32))
     return path
 
 
-def is_current(scorer: str, pairs: ShippedPairs) -> bool:
+def is_current(scorer: str, pairs: ShippedPairs, shifted: bool = False) -> bool:
     """Whether the shipped scores of a scorer are there, and of these pairs."""
-    path = score_path(scorer)
+    path = score_path(scorer, shifted)
     found = _scores(path, _stamp(path), scorer) if path.is_file() else None
     return found is not None and found[1] == pairs.key
 
@@ -132,7 +145,7 @@ def _stamp(path: Path) -> tuple[int, int]:
     return state.st_size, state.st_mtime_ns
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def read_pairs(path: Path, stamp: tuple[int, int]) -> ShippedPairs | None:
     """The pairs in a file; None, with a warning, where it is damaged. `stamp`: a new file is read anew."""
     try:
@@ -143,7 +156,7 @@ def read_pairs(path: Path, stamp: tuple[int, int]) -> ShippedPairs | None:
         return None
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def _scores(path: Path, stamp: tuple[int, int], scorer: str) -> tuple[np.ndarray, str] | None:
     """Scores and the key of their pairs; None, with a warning, where the file is damaged or another scorer's."""
     try:

@@ -1,0 +1,126 @@
+"""Will test-time matching help? A forecast of the change of GroupMatch from the scores before it, which reads no label.
+
+A ridge regression on a few shares that anybody can look at (`_signals.py`), fitted to measured runs and judged on sets,
+shifts and models that were left out: `python -m benchmarks.results.forecast` writes assets/results/ttm_forecast.json
+and says how good it is. It speaks only of what it was measured on, the built-in models with their preset, and says
+"cannot tell" of all else and wherever its interval holds no change.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from math import isnan, nan
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from core.base.paths import assets
+from core.ttm._signals import first_signals
+from core.ttm.config import PRESETS
+from core.ttm.run import AdaptationRun, TTMRun
+
+_FILE = "ttm_forecast.json"
+_WIDER = 0.1  # of a signal's range, by which it may leave that range
+_CANNOT = "cannot tell"
+
+
+class Forecast(NamedTuple):
+    """What a run is likely to change GroupMatch by, in points; NaN where nothing is known, `why` then says it."""
+
+    gain: float = nan
+    low: float = nan
+    high: float = nan
+    level: float = nan  # share of left-out runs whose change was inside such an interval
+    why: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """In words: `likely +5 to +15`, `likely to harm (-8 to -2)`, `cannot tell`."""
+        if isnan(self.gain) or self.low <= 0 <= self.high:
+            return _CANNOT
+        return f"likely {self.span}" if self.low > 0 else f"likely to harm ({self.span})"
+
+    @property
+    def span(self) -> str:
+        """The interval: `+5 to +15`."""
+        return f"{self.low:+.0f} to {self.high:+.0f}"
+
+    def numbers(self) -> dict[str, float]:
+        """Change and interval in points, and the level."""
+        return {"gain": self.gain, "low": self.low, "high": self.high, "level": self.level}
+
+    def sentence(self, change: float | None = None) -> str:
+        """One line for people; change : what a finished run changed GroupMatch by, where truth is known."""
+        if isnan(self.gain):
+            return f"Forecast: {_CANNOT}. {self.why}"
+        line = f"Forecast of GroupMatch without labels: {self.verdict}"
+        line += f" ({self.span} points)." if self.verdict == _CANNOT else " points."
+        if change is None:
+            return (
+                f"{line} {self.level:.0%} of the runs that it was not fitted to lay inside such an interval."
+            )
+        inside = "inside" if self.low <= change <= self.high else "outside"
+        return f"{line} It changed by {change:+.1f}, {inside} of the interval {self.span}."
+
+    @classmethod
+    def of(cls, run: AdaptationRun, scores_of: Callable[[str], np.ndarray]) -> Forecast:
+        """Of a run. scores_of : gives the scores (n, m, k) of its groups by a model's name; asked only where it counts,
+        for the run's own model and for `partner` of it."""
+        fitted = _fitted()
+        why = _outside(run, fitted)
+        if fitted is None or why:
+            return cls(why=why)
+        signals = first_signals(scores_of(run.model), None, {"other": scores_of(partner(run.model))})
+        for name in fitted["signals"]:
+            low, high = fitted["range"][name]
+            spare = _WIDER * (high - low)
+            if not low - spare <= signals[name] <= high + spare:
+                seen = f"{low:.2f} to {high:.2f}"
+                return cls(why=f"No measured run had {_WORDS[name]} of {signals[name]:.2f}, only {seen}.")
+        gain = _predicted(fitted, signals)
+        return cls(gain, gain + fitted["below"], gain + fitted["above"], fitted["coverage"])
+
+
+_WORDS = {
+    "consistency": "a self-consistency",
+    "other": "an agreement with a second model",
+    "other_sure": "an agreement of the surest fifth with a second model",
+    "margin_low": "a smallest margin",
+    "margin": "a median margin",
+    "margin_high": "a largest margin",
+    "chance": "a chance level",
+}
+
+
+def partner(model: str) -> str:
+    """The model that a built-in model is compared with."""
+    return "builtin/siglip" if model == "builtin/clip" else "builtin/clip"
+
+
+def _predicted(fitted: Mapping[str, Any], signals: Mapping[str, float]) -> float:
+    """Points of GroupMatch: intercept and weights times standardised signals."""
+    return fitted["intercept"] + sum(
+        fitted["weights"][name] * (signals[name] - fitted["centre"][name]) / fitted["scale"][name]
+        for name in fitted["signals"]
+    )
+
+
+def _outside(run: AdaptationRun, fitted: Mapping[str, Any] | None) -> str:
+    """Why a run is of no kind that was measured; "" where it is."""
+    if fitted is None:
+        return "No forecast has been fitted."
+    if run.model not in fitted["models"] or not run.benchmark.startswith("scenes/"):
+        return f"It was fitted to {' and '.join(fitted['models'])} on the built-in sets alone."
+    own = {**run.settings.to_dict(), "seed": 0}
+    changed = own != PRESETS["builtin"].config.to_dict() or run.oracle
+    if not isinstance(run, TTMRun) or changed or run.adapt_on or run.groups or run.tags:
+        return "It was fitted to test-time matching of all groups with the preset 'builtin' alone."
+    return ""
+
+
+@lru_cache(maxsize=1)
+def _fitted() -> dict[str, Any] | None:
+    path = assets() / "results" / _FILE
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None

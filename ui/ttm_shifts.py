@@ -1,0 +1,82 @@
+"""Where test-time matching helps and where it does not: shipped runs of the built-in models on shifted pictures."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from core.base.paths import assets
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
+from ui.export import csv_button
+
+FILE = "ttm_shifts.csv"
+_KEY = ["model", "benchmark", "shift"]
+
+
+def section() -> None:
+    """A model's runs, a line per set and shift; nothing where none is shipped."""
+    table = _table()
+    if table.empty:
+        return
+    runs = int(table.seeds.sum())
+    with st.expander(
+        f"Where it helps: {runs} runs on pictures as they are and shifted", icon=":material/table_chart:"
+    ):
+        models = list(dict.fromkeys(table.model))
+        model = st.segmented_control(
+            "Model of these runs",
+            models,
+            default=models[0],
+            required=True,
+            key="shifts_model",
+            bind="query-params",
+        )
+        own = table[table.model == (model or models[0])].drop(columns="model")
+        number = st.column_config.NumberColumn
+        columns = {name: number(format="%.1f") for name in own.columns if own[name].dtype == float}
+        columns |= {name: number(format="%+.1f") for name in own.columns if name.startswith("gain")}
+        st.dataframe(own, hide_index=True, column_config=columns, height=min(38 + 35 * len(own), 390))
+        st.caption(
+            "GroupMatch in percent of 300 test groups: before with its 95 % interval (low, high), after the last "
+            "iteration, with the mean and standard deviation over seeds. One seed has no deviation; its interval over "
+            "groups is as wide as the one before. Unseen: compositions that no training scene holds."
+        )
+        csv_button("All runs", _rows, "ttm-shifts")
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _rows() -> pd.DataFrame:
+    path = assets() / "results" / FILE
+    return pd.read_csv(path, keep_default_na=False) if path.is_file() else pd.DataFrame()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _table() -> pd.DataFrame:
+    """A line per model, set and shift: both ends and the gains of all, seen and unseen compositions."""
+    rows = _rows()
+    if rows.empty:
+        return rows
+    ends = dict(iter(rows.groupby("when")))
+    before, after = (ends[when].groupby([*_KEY, "part"], sort=False) for when in ("before", "after"))
+    first, last = before.first(), after[GROUP_MATCH].agg(["mean", "std", "count"])
+    gain = (last["mean"] - first[GROUP_MATCH]).unstack("part")
+    whole = first.xs("all", level="part")
+    done = last.xs("all", level="part")
+    found = pd.DataFrame(
+        {
+            "seeds": done["count"],
+            "chance": whole[f"{GROUP_MATCH}_chance"],
+            "before": whole[GROUP_MATCH],
+            "low": whole[f"{GROUP_MATCH}_low"],
+            "high": whole[f"{GROUP_MATCH}_high"],
+            "after": done["mean"],
+            "±": done["std"],
+            "gain": gain["all"],
+            "gain, seen": gain["seen"],
+            "gain, unseen": gain["unseen"],
+            "GroupScore before": whole[GROUP_SCORE],
+            "GroupScore after": after[GROUP_SCORE].mean().xs("all", level="part"),
+        }
+    ).reset_index()
+    found["shift"] = found["shift"].replace("", "none")
+    return found.rename(columns={"benchmark": "set"})
