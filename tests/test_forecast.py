@@ -28,8 +28,8 @@ def test_signals_by_hand():
     found = first_signals(SCORES, None, {"other": SCORES[:, :, ::-1]})
     assert found["chance"] == 0.5 and found["tied"] == 0.25
     assert found["consistency"] == 0.25
-    # margins 4, 0.5, 1, 0; mean variance within groups: (1 + 0.671875 + 0.6875 + 0) / 4
-    spread = np.sqrt((1 + 0.671875 + 0.6875) / 4)
+    # margins 4, 0.5, 1, 0; mean variance within groups: (1 + 0.796875 + 0.6875 + 0) / 4
+    spread = np.sqrt((1 + 0.796875 + 0.6875) / 4)
     assert found["margin"] == pytest.approx(0.75 / spread)
     assert found["other"] == -1.0  # it matches every group the other way round: (0 - 1/2) / (1 - 1/2)
 

@@ -302,8 +302,13 @@ def pick_selection(page: str, nearest_model: Callable[[str], NearestModel] | Non
     _restore_selection(page)
     _use_nearest(nearest_model)
     needs, files, tags = benchmarks(), upload_names(), st.query_params.get_all("tag")
-    shifted = {_shift_of(name)[0]: name for name in shifted_names()}  # beside the set that it is made of
-    ready = [each for name in needs if not needs[name] for each in (name, shifted.get(name)) if each]
+    shifted = shifted_names()  # each beside the set that it is made of
+    ready = [
+        each
+        for name in needs
+        if not needs[name]
+        for each in (name, *(other for other in shifted if _shift_of(other)[0] == name))
+    ]
     names = [*ready, *files, *(name for name in needs if needs[name])]
     with st.sidebar:
         benchmark = st.selectbox(
@@ -424,7 +429,7 @@ def _shifts() -> list[str]:
 
 
 def shifted_names() -> list[str]:
-    """The shifted set that is selected, or named in the address; there are too many for a list."""
+    """The shifted set that is selected, and the one that the address names; there are too many for a list."""
     asked = dict.fromkeys((st.session_state.get("set", ""), st.query_params.get("set", "")))
     needs, shifts = benchmarks(), _shifts()
     parts = {name: _shift_of(name) for name in asked if name}

@@ -4,7 +4,8 @@
     python -m benchmarks.results.forecast --judge    judge alone
 
 Reads the signals before adaptation and the changes of GroupMatch in assets/results/ttm_signals.csv
-(`benchmarks.results.shifts`). One row is one model on one set with one shift, its seeds averaged: runs of one cell
+(`benchmarks.results.shifts`), and the changes on the sets as they are in ttm_ablations.csv (same preset; signals from
+the shipped scores). One row is one model on one set with one shift, its seeds averaged: runs of one cell
 share their signals. Left out are whole sets, whole shifts and whole models; within each fold the interval comes from
 sets that were left out of the remaining ones, so nothing that is judged has touched it.
 """
@@ -19,7 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from benchmarks.results.shifts import KEY, OUT, SETTINGS, SIGNALS, load
+from benchmarks.results import ablations
+from benchmarks.results.shifts import KEY, MODELS, OUT, SETTINGS, SIGNALS, load, scores_of
+from core.ttm._signals import first_signals
 from core.ttm.config import PRESETS
 from core.ttm.forecast import partner
 
@@ -78,11 +81,35 @@ def cells_of(runs: Mapping[tuple[str, ...], Sequence[Mapping[str, str]]]) -> Cel
     signals: dict[tuple[str, str, str], list[float]] = {}
     for (model, benchmark, shift, _), rows in runs.items():
         key, other = (model, benchmark, shift), partner(model).removeprefix("builtin/")
-        gains.setdefault(key, []).append(float(rows[-1]["group_match"]) - float(rows[0]["group_match"]))
+        gains.setdefault(key, []).append(change(rows))
         own = {**rows[0], **{f"other{end}": rows[0][f"{other}{end}"] for end in ("", "_sure")}}
         signals[key] = [float(own[name]) for name in FEATURES]
-    x, mean = np.array(list(signals.values())), np.array([np.mean(each) for each in gains.values()])
+    for (model, benchmark), found in plain_changes().items():
+        key = (model, benchmark, "")
+        gains.setdefault(key, []).extend(found)
+        if key not in signals:
+            own_scores, others = scores_of(model, benchmark), scores_of(partner(model), benchmark)
+            seen = first_signals(own_scores, None, {"other": others})
+            signals[key] = [seen[name] for name in FEATURES]
+    x, mean = np.array([signals[key] for key in gains]), np.array([np.mean(each) for each in gains.values()])
     return Cells(list(gains), x, mean, np.array([len(each) for each in gains.values()]))
+
+
+def change(rows: Sequence[Mapping[str, str]]) -> float:
+    """Points of GroupMatch from the first iteration to the last."""
+    return float(rows[-1]["group_match"]) - float(rows[0]["group_match"])
+
+
+def plain_changes() -> dict[tuple[str, str], list[float]]:
+    """The changes of the ablations' runs with the preset on sets as they are, by model and set: one per seed."""
+    runs: dict[tuple[str, str, str], list[dict[str, str]]] = {}
+    for row in ablations.load():
+        if (row["kind"], row["setting"], row["part"]) == ("ttm", "preset", "all") and row["model"] in MODELS:
+            runs.setdefault((row["model"], row["benchmark"], row["seed"]), []).append(row)
+    found: dict[tuple[str, str], list[float]] = {}
+    for (model, benchmark, _), rows in runs.items():
+        found.setdefault((model, benchmark), []).append(change(rows))
+    return found
 
 
 def traces_of(runs: Mapping[tuple[str, ...], Sequence[Mapping[str, str]]]) -> list[Trace]:
