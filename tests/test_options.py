@@ -330,6 +330,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
     "ttm": {
         **TRAINING,
         "--preset": setting("--preset", "builtin", embeddings=differs("--preset", "default")),
+        "--dry-run": {"background": refused(DEAD, "--dry-run"), "*": differs("--dry-run")},
         "--variant": setting(
             *("--variant", "global"),
             **{

@@ -14,6 +14,7 @@ from core.datasets import load
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
+from ui import selection
 
 ROOT = Path(__file__).resolve().parent.parent
 GROUPS, MATCHING = "pages/1_Groups.py", "pages/2_Matching.py"
@@ -258,20 +259,26 @@ def test_a_link_to_a_set_that_is_not_there_says_so_and_falls_back(app):
 
 
 def test_pictures_are_shifted_by_a_choice_beside_the_set(app, monkeypatch):
-    page = app("pages/1_Groups.py", set="scenes/left-right~fog@global")
+    page = app("pages/1_Groups.py", set="scenes/left-right~fog")
     field, shift = page.selectbox(key="set"), page.selectbox(key="shift")
-    assert (field.value, shift.value) == ("scenes/left-right~fog@global", "fog") and not page.warning
+    assert (field.value, shift.value) == ("scenes/left-right~fog", "fog") and not page.warning
     assert [name for name in field.options if "~" in name] == [field.value] and len(shift.options) == 25
     fine(shift.select_index(2).run())  # AppTest knows options by what is shown
-    assert page.selectbox(key="set").value == "scenes/left-right~tinted@global"
-    assert page.query_params["set"] == ["scenes/left-right~tinted@global"]
+    assert page.selectbox(key="set").value == page.query_params["set"] == "scenes/left-right~tinted"
     fine(page.selectbox(key="shift").select_index(0).run())
-    assert page.selectbox(key="set").value == "scenes/left-right@global"
+    assert page.selectbox(key="set").value == "scenes/left-right"
     assert not [name for name in page.selectbox(key="set").options if "~" in name]
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
     public = app("pages/1_Groups.py", set="scenes/left-right~fog-strong")  # whose scores do not ship
     assert public.selectbox(key="set").value == "scenes/attribute-swap" and len(public.warning) == 1
     assert len(public.selectbox(key="shift").options) == 9
+
+
+@pytest.mark.parametrize("base", ["scenes/left-right", "scenes/left-right@global", "mine/kitchen"])
+def test_a_sets_name_is_taken_apart_and_put_together(base):
+    assert selection._shift_of(base) == (base, "")
+    assert selection._shift_of(selection._shifted(base, "fog-weak")) == (base, "fog-weak")
+    assert selection._shifted("scenes/left-right@global", "fog") == "scenes/left-right~fog@global"
 
 
 @pytest.mark.parametrize("page", ["pages/1_Groups.py", "pages/2_Matching.py"])

@@ -81,7 +81,7 @@ def cells(gain, consistency, sets=None):
     names = sets or [f"scenes/{i % 6}" for i in range(count)]
     keys = [("builtin/clip", names[i], f"shift {i % 5}") for i in range(count)]
     other = np.linspace(0, 1, count)
-    x = np.column_stack([consistency, other, other])
+    x = np.column_stack([consistency, other, *4 * [np.zeros(count)]])
     return forecast.Cells(keys, x, np.asarray(gain, float), np.ones(count))
 
 

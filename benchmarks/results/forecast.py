@@ -27,7 +27,7 @@ from core.ttm.config import PRESETS
 from core.ttm.forecast import partner
 
 HERE = OUT.with_name("ttm_forecast.json")
-FEATURES = ("consistency", "other", "other_sure")
+FEATURES = ("consistency", "other_sure", "margin", "margin_low", "margin_high", "chance")
 PENALTY = 1.0  # of the ridge, on standardised signals
 LEVEL = 0.8  # of the interval
 
@@ -231,7 +231,7 @@ def main(arguments: Sequence[str]) -> None:
               if len({key[place] for key in cells.keys}) > 2 or place == 0}  # fmt: skip
     for name, found in judged.items():
         print(f"left out: {name}", *(f"  {what}: {value:.2f}" for what, value in found.items()), sep="\n")
-    rules = {rule: judge_rule(traces, rule) for rule in RULES}
+    rules = {rule: judge_rule(traces, rule) for rule in RULES} if len({t.key[1] for t in traces}) > 1 else {}
     for rule, found in rules.items():
         print(f"stop: {rule}", *(f"  {what}: {value:.2f}" for what, value in found.items()), sep="\n")
     fit, (below, above) = Fit.of(cells), ends(cells)
