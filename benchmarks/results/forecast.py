@@ -24,7 +24,7 @@ from benchmarks.results import ablations
 from benchmarks.results.shifts import KEY, MODELS, OUT, SETTINGS, SIGNALS, load, scores_of
 from core.ttm._signals import first_signals
 from core.ttm.config import PRESETS
-from core.ttm.forecast import partner
+from core.ttm.forecast import Forecast
 
 HERE = OUT.with_name("ttm_forecast.json")
 FEATURES = ("consistency", "other_sure", "margin", "margin_low", "margin_high", "chance")
@@ -80,7 +80,7 @@ def cells_of(runs: Mapping[tuple[str, ...], Sequence[Mapping[str, str]]]) -> Cel
     gains: dict[tuple[str, str, str], list[float]] = {}
     signals: dict[tuple[str, str, str], list[float]] = {}
     for (model, benchmark, shift, _), rows in runs.items():
-        key, other = (model, benchmark, shift), partner(model).removeprefix("builtin/")
+        key, other = (model, benchmark, shift), Forecast.partner(model).removeprefix("builtin/")
         gains.setdefault(key, []).append(change(rows))
         own = {**rows[0], **{f"other{end}": rows[0][f"{other}{end}"] for end in ("", "_sure")}}
         signals[key] = [float(own[name]) for name in FEATURES]
@@ -88,7 +88,7 @@ def cells_of(runs: Mapping[tuple[str, ...], Sequence[Mapping[str, str]]]) -> Cel
         key = (model, benchmark, "")
         gains.setdefault(key, []).extend(found)
         if key not in signals:
-            own_scores, others = scores_of(model, benchmark), scores_of(partner(model), benchmark)
+            own_scores, others = scores_of(model, benchmark), scores_of(Forecast.partner(model), benchmark)
             seen = first_signals(own_scores, None, {"other": others})
             signals[key] = [seen[name] for name in FEATURES]
     x, mean = np.array([signals[key] for key in gains]), np.array([np.mean(each) for each in gains.values()])

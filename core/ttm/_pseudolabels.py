@@ -19,7 +19,7 @@ from core.matching.global_match import match_global
 from core.matching.groups import Matches, match
 from core.scorers.base import Prepared, Trainable
 from core.scorers.gradient_caching import MicroBatchSearch
-from core.ttm.config import TrainConfig, TTMConfig, share_of
+from core.ttm.config import TrainConfig, TTMConfig
 
 # Images that pass a model at once when it scores, before memory runs out for the first time.
 _SCORED = 256
@@ -113,7 +113,7 @@ def select(config: TTMConfig, tau: float, seen: ScoredGroups) -> np.ndarray:
     """S_t as a mask like `seen.confidence`: at or above the threshold, or among the top 1 - tau in relative mode."""
     level = tau
     if config.threshold_mode == "relative":
-        keep = share_of(1.0 - tau, seen.confidence.size)
+        keep = TTMConfig.count_of(1.0 - tau, seen.confidence.size)
         level = np.sort(seen.confidence, axis=None)[-keep] if keep else np.inf
     return seen.usable & (seen.confidence >= level)
 

@@ -122,6 +122,11 @@ class TTMConfig(TrainConfig):
         cleared = dict.fromkeys(k for k in rivals if units or rivals[k] in wanted)
         return super(TTMConfig, self.model_copy(update=cleared)).updated(wanted)
 
+    @staticmethod
+    def count_of(share: float, total: int) -> int:
+        """How many of `total` a share is, rounded down; 0.2 of 5 is 1 whatever the binary fraction says."""
+        return int(share * total + 1e-6)
+
 
 class SimpleMatchConfig(TrainConfig):
     """Overfitting to one set of matchings at a constant learning rate ([TTM] 3.1)."""
@@ -182,12 +187,7 @@ def _level(config: TTMConfig, tau: float | None, coverage: float, first: np.ndar
     usable = np.sort(first[first > 0] if config.variant == "group" else first.ravel())[::-1]
     if not len(usable):
         return 0.0  # everything is tied, and tied groups are never selected
-    return float(usable[min(max(share_of(coverage, first.size), 1), len(usable)) - 1])
-
-
-def share_of(share: float, total: int) -> int:
-    """How many of `total` a share is, rounded down; 0.2 of 5 is 1 whatever the binary fraction says."""
-    return int(share * total + 1e-6)
+    return float(usable[min(max(TTMConfig.count_of(coverage, first.size), 1), len(usable)) - 1])
 
 
 @dataclass(frozen=True)

@@ -64,15 +64,20 @@ class Forecast(NamedTuple):
         inside = "inside" if self.low <= change <= self.high else "outside"
         return f"{line} It changed by {change:+.1f}, {inside} of the interval {self.span}."
 
+    @staticmethod
+    def partner(model: str) -> str:
+        """The model that a built-in model is compared with."""
+        return "builtin/siglip" if model == "builtin/clip" else "builtin/clip"
+
     @classmethod
     def of(cls, run: AdaptationRun, scores_of: Callable[[str], np.ndarray]) -> Forecast:
         """Of a run. scores_of : gives the scores (n, m, k) of its groups by a model's name; asked only where it counts,
-        for the run's own model and for `partner` of it."""
+        for the run's own model and for its `partner`."""
         fitted = _fitted()
         why = _outside(run, fitted)
         if fitted is None or why:
             return cls(why=why)
-        signals = first_signals(scores_of(run.model), None, {"other": scores_of(partner(run.model))})
+        signals = first_signals(scores_of(run.model), None, {"other": scores_of(cls.partner(run.model))})
         for name in fitted["signals"]:
             low, high = fitted["range"][name]
             spare = _WIDER * (high - low)
@@ -92,11 +97,6 @@ _WORDS = {
     "margin_high": "a largest margin",
     "chance": "a chance level",
 }
-
-
-def partner(model: str) -> str:
-    """The model that a built-in model is compared with."""
-    return "builtin/siglip" if model == "builtin/clip" else "builtin/clip"
 
 
 def _predicted(fitted: Mapping[str, Any], signals: Mapping[str, float]) -> float:
