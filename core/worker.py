@@ -28,6 +28,7 @@ log = logging.getLogger("crossmatch.worker")
 KINDS = {
     "ttm": "core.ttm.run:TTMRun",
     "simplematch": "core.ttm.run:SimpleMatchRun",
+    "ledger": "core.ttm.run:LedgerRun",
     "adapt": "core.cola.run:StrategyRun",
     "evaluate": "core.sweeps.evaluate:EvaluationRun",
     "measure": "core.papers.evaluation_run:MeasurementRun",

@@ -10,9 +10,10 @@ from core.exchange.example import EXAMPLE
 from core.figures.text import escape_markdown
 from core.runs.engine import prepare, start
 from core.runs.store import RunStore
+from core.ttm.run import LedgerRun
 from core.ttm.seeds import launch_seeds
 from core.ttm.time_left import expected_seconds
-from ui import runs, ttm_form, ttm_preview, ttm_run, ttm_sweep
+from ui import ledger, runs, ttm_form, ttm_preview, ttm_run, ttm_sweep
 
 LEAD = (
     "The model matches every group, trains on the matchings it is confident of, and repeats this with a lower "
@@ -32,6 +33,7 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
     with start_place:
         start_buttons(store, run, ttm_preview.forecast_line(run.job, selection))
     ttm_preview.preview(run.job, evaluation)
+    ledger.shipped_section()
 
 
 def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str) -> None:
@@ -68,8 +70,9 @@ def page(selection: ui.Selection | None, store: RunStore, shown: str) -> None:
     if group:
         back = "All seeds of this group"
         st.button(back, on_click=runs.open_run, args=(group,), icon=":material/arrow_back:")
-    (ttm_sweep if shown.startswith("g-") else ttm_run).view(store, shown)
     first = runs.runs_of(store, shown)[0]
+    single = ledger if first.kind == LedgerRun.kind else ttm_run
+    (ttm_sweep if shown.startswith("g-") else single).view(store, shown)
     ui.cite(runs.run_groups(first.id, first.config))
 
 

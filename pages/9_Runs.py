@@ -93,6 +93,8 @@ def kind(run: Run) -> str:
         return f"Cola, {run.config[COLA].get('strategy', '')}"
     if run.kind in ("evaluate", "measure"):
         return "Evaluation" if run.kind == "evaluate" else "Measurement"
+    if run.kind == "ledger":
+        return "Ledger of TTM"
     words = ["SimpleMatch" if "simplematch" in run.config else "TTM"]
     if run.config.get("ttm", {}).get("variant") == "global":
         words.append("global")

@@ -242,6 +242,8 @@ class World:
         for kind, own in (("ttm", {"iterations": 1}), ("simplematch", {"rounds": 1})):
             made = ttm_run.RUNS[kind].of_file(self.names["embeddings"], options={**own, "epochs": 1})
             self.canned[kind] = list(made.execute())
+        scores = np.random.default_rng(0).normal(size=(3, PAIRS, 2, 2))
+        self.canned["ledger"] = [SimpleNamespace(arrays={"scores": each}) for each in scores]
 
     def run(self, arguments: list[str], monkeypatch: pytest.MonkeyPatch, trains: bool) -> Outcome:
         """One command in this process, on a copy of the home and in an empty working directory."""
@@ -361,11 +363,13 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
     monkeypatch.setattr(
         runs, "HEARTBEAT_TIMEOUT", 1e9
     )  # a run that waits has no worker here, and is not dead for that
-    real = ttm_run.AdaptationRun.execute
 
-    def execute(job: Any, *given: Any, **more: Any) -> Iterator[Any]:
-        world.calls.append(json.dumps(job.written(), sort_keys=True))
-        return real(job, *given, **more) if world.trains else iter(world.canned[job.kind])
+    def noted(real: Any) -> Any:
+        def execute(job: Any, *given: Any, **more: Any) -> Iterator[Any]:
+            world.calls.append(json.dumps(job.written(), sort_keys=True))
+            return real(job, *given, **more) if world.trains else iter(world.canned[job.kind])
+
+        return execute
 
     def planned(store: Any, table: str, seeds: int, **_: Any) -> Any:
         return papers.table_plan(store, table, seeds)
@@ -374,7 +378,8 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
         world.calls.append(json.dumps(job.written(), sort_keys=True))
         return iter([epoch(0), epoch(1)])
 
-    monkeypatch.setattr(ttm_run.AdaptationRun, "execute", execute)
+    for kind in (ttm_run.AdaptationRun, ttm_run.LedgerRun):
+        monkeypatch.setattr(kind, "execute", noted(kind.execute))
     monkeypatch.setattr(cola_run.StrategyRun, "execute", epochs)
     everywhere(monkeypatch, forgetting.unadapted_sets, lambda benchmark: ["toy/others"])
     for original, answer in (

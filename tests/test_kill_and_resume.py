@@ -28,7 +28,7 @@ from core.scorers.embedding import EmbeddingModel
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 from core.sweeps.evaluate import EvaluationRun
-from core.ttm.run import SimpleMatchRun, TTMRun
+from core.ttm.run import LedgerRun, SimpleMatchRun, TTMRun
 
 small_queries = cache(builtin_training_queries.__wrapped__)
 TESTS = Path(__file__).resolve().parent
@@ -69,6 +69,13 @@ KILLED = {
         lambda file, scorer: SimpleMatchRun.of_file(file, options={"rounds": 3, "patience": 3, **FAST}),
         "0 iteration 2 of 3",
         2,
+    ),
+    "ledger": (
+        lambda file, scorer: LedgerRun.of_file(
+            file, options={"iterations": 2, **FAST}, controls=["random-matchings", "other-images"]
+        ),
+        "0 other-images (2 of 3): iteration 2 of 2",
+        4,
     ),
     "adapt": (lambda file, scorer: StrategyRun.of(images=12, options=COLA), "0 epoch 2 of 2", 2),
     "evaluate": (

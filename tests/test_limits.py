@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from core.base import _parquet as parquet_module
 from core.base import limits
-from core.base import parquet as parquet_module
+from core.base._parquet import read_parquet
 from core.base.errors import InputError
 from core.base.interrupt import interruptible
 from core.base.limits import LOCAL, PUBLIC, check, check_memory, memory_left
-from core.base.parquet import read_parquet
 from core.datasets.score_files import read_scores, read_tags
 from core.matching.blocks import _block_size
 from core.matching.groups import match

@@ -106,6 +106,11 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
         "seeds": (*ONCE, "--seeds", "2"),
         "background": (*ONCE, "--background"),
     },
+    "ledger": {
+        "embeddings": (*EMBEDDINGS, *SMALL, "--batch", "5", "--controls", "per-image", "--json"),
+        "background": (*TTM, "--background"),
+        "run": ("run/{file_run}", "--json"),
+    },
     "alpha": {
         "noise": TALK,
         "own": (*TALK, "--prior", "test"),
@@ -296,6 +301,13 @@ TRAINING: dict[str, dict[str, Case]] = {
     "--background": {"background": differs(drop=("--background",)), "*": differs("--background")},
     "--json": {"*": NO_JSON},
 }
+
+
+def in_ledger(*given: str, **modes: Case) -> dict[str, Case]:
+    """A setting of a ledger's runs, which a run that is there has already."""
+    return {"run": refused(DEAD, *given), "*": described(*given), **modes}
+
+
 # The threshold of an oracle and the last one of a constant schedule are read by nobody.
 NO_ORACLE = "The oracle selects"
 ONE_ITERATION = "One iteration has one threshold"
@@ -393,6 +405,38 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--clip-norm": {"*": described("--clip-norm", "0.0001")},
         "--rounds": setting("--rounds", "1"),
         "--patience": setting("--patience", "1"),
+    },
+    "ledger": {
+        "<name>": {
+            REAL: refused(ONE_SOURCE, "toy/pairs"),
+            "background": refused(NAMED_TWICE, "toy/pairs"),
+            "run": instead("run/{run}", "--json"),
+        },
+        "--benchmark": in_ledger("--benchmark", "toy/others", embeddings=refused(ONE_SOURCE, *PAIRS[:2])),
+        "--embeddings": in_ledger(
+            *("--embeddings", "{embeddings_2}"), background=refused(ONE_SOURCE, *EMBEDDINGS)
+        ),
+        "--shape": in_ledger("--shape", "3x3"),
+        "--scale": in_ledger("--scale", "10", background=refused(DEAD, "--scale", "10")),
+        "--model": in_ledger("--model", "{clip_2}", embeddings=refused(DEAD, "--model", "{clip_2}")),
+        "--split": in_ledger("--split", "validation", embeddings=refused(DEAD, "--split", "test")),
+        "--groups": in_ledger("--groups", "8"),
+        "--preset": in_ledger("--preset", "default", background=described("--preset", "builtin")),
+        "--controls": in_ledger("--controls", "none"),
+        "--iterations": in_ledger("--iterations", "1"),
+        "--coverage-first": in_ledger("--coverage-first", "0.7"),
+        "--epochs": in_ledger("--epochs", "2"),
+        "--lr": in_ledger("--lr", "0.1"),
+        "--batch": in_ledger("--batch", "3"),
+        "--device": in_ledger("--device", "cpu"),
+        "--seed": in_ledger("--seed", "5"),
+        "--out": {"background": refused(DEAD, "--out", "out.csv"), "*": differs("--out", "out.csv")},
+        "--background": {
+            REAL: differs("--background"),
+            "background": differs(drop=("--background",)),
+            "run": refused(DEAD, "--background"),
+        },
+        "--json": {"*": NO_JSON},
     },
     "alpha": {
         "<name>": {"files": refused(DEAD, "toy/pairs"), "*": refused(NAMED_TWICE, "toy/pairs")},

@@ -20,7 +20,7 @@ from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, headline_metr
 from core.metrics.statistics import Estimate
 from core.runs.engine import launch
 from core.runs.store import Run, RunStore
-from core.ttm.run import RUNS, adaptation
+from core.ttm.run import RUNS, LedgerRun, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, sweeps
 from ui.formatting import change_text
 from ui.page import show_errors
@@ -28,6 +28,7 @@ from ui.visitor import VisitorStore
 
 STOPPABLE = ("queued", "running")
 TTM_PAGE = "pages/4_Test-Time_Matching.py"
+KINDS = (*RUNS, LedgerRun.kind)  # of run that the page of test-time matching shows
 NEW = "new"  # in place of a run's id: none is open
 Records = Sequence[Mapping[str, Any]]  # of the iterations of a run
 Colour = Literal["gray", "violet", "orange", "blue"]
@@ -42,12 +43,12 @@ STATUS: dict[str, tuple[str, Colour]] = {
 }
 
 
-def all_groups(store: RunStore, kinds: Collection[str] | None = RUNS.keys()) -> list[SeedGroup]:
+def all_groups(store: RunStore, kinds: Collection[str] | None = KINDS) -> list[SeedGroup]:
     """Every run of these kinds (None: of all), the newest first, the seeds of one group together."""
     return sweeps([run for run in store.list() if kinds is None or run.kind in kinds])
 
 
-def open_run_id(store: RunStore, kinds: Collection[str] = RUNS.keys()) -> str:
+def open_run_id(store: RunStore, kinds: Collection[str] = KINDS) -> str:
     """The id of the run or group that the address (or the last page) asks for; `NEW` for none."""
     linked = st.query_params.get("run")
     asked = linked or st.session_state.get("run") or NEW
@@ -70,7 +71,7 @@ def lost_run_warning() -> None:
         )
 
 
-def runs_of(store: RunStore, name: str, kinds: Collection[str] = RUNS.keys()) -> list[Run]:
+def runs_of(store: RunStore, name: str, kinds: Collection[str] = KINDS) -> list[Run]:
     """The runs that a run's or a group's id stands for; [] where they are gone, or another page's."""
     try:
         runs = group_runs(store, name) if name.startswith("g-") else [store.get(name)]
@@ -88,7 +89,7 @@ def open_run(name: str) -> None:
         st.query_params["run"] = name
 
 
-def pick_run(store: RunStore, shown: str, key: str, kinds: Collection[str] = RUNS.keys()) -> None:
+def pick_run(store: RunStore, shown: str, key: str, kinds: Collection[str] = KINDS) -> None:
     """A list of these kinds of run, the seeds of a group as one, with a new one on top; nothing while there is none."""
     labels = {NEW: "+ a new run"} | {group.id: group_label(group) for group in all_groups(store, kinds)}
     if shown not in labels:  # a seed of a group, or somebody else's
@@ -128,6 +129,8 @@ def kind_badges(config: Mapping[str, Any]) -> None:
     """What makes a run another thing than test-time matching of all groups."""
     if config.get("oracle"):
         st.badge("oracle: uses the truth", icon=":material/visibility:", color="orange")
+    if LedgerRun.kind in config:
+        st.badge("ledger of controls", icon=":material/balance:", color="gray")
     if "simplematch" in config:
         st.badge("SimpleMatch", icon=":material/join_inner:", color="gray")
     elif config.get("ttm", {}).get("variant") == "global":

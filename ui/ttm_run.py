@@ -33,6 +33,7 @@ from core.ttm.records import divergence
 from core.ttm.run import adaptation
 from ui.export import chart, csv_button, export_section
 from ui.images import draw_group
+from ui.ledger import gain_section
 from ui.loaders import evaluate
 from ui.runs import before_and_after, evaluation_at, live_section, run_groups
 from ui.selection import page_button, whole_set
@@ -65,6 +66,7 @@ def view(store: RunStore, run_id: str) -> None:
         forecast_check(run, steps)
     if not run.live and run.done:
         changes(store, run)
+        gain_section(store, run)
     if run.status == "finished":
         from ui.ttm_model import adapted_model_section
 

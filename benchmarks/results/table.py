@@ -12,6 +12,7 @@ import csv
 from pathlib import Path
 from typing import Any
 
+from benchmarks.results.ledger import section
 from core.datasets import load, names
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
@@ -144,7 +145,7 @@ def main() -> None:
     readme = ROOT / "README.md"
     before, rest = readme.read_text().split(BEGIN)
     readme.write_text(f"{before}{BEGIN}\n{readme_table(rows)}\n{END}{rest.split(END)[1]}")
-    PAGE.write_text(results_page(rows))
+    PAGE.write_text("\n".join(filter(None, (results_page(rows), section()))))
     print(f"{len(rows)} rows in {OUT.relative_to(ROOT)}, tables in README.md and {PAGE.relative_to(ROOT)}")
 
 

@@ -20,11 +20,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from core.base._parquet import arrow_errors as arrow_errors  # readers of pictures in tables take it from here
+from core.base._parquet import read_parquet, too_large
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_bytes
 from core.base.lazy import pandas as pd
 from core.base.limits import check, check_memory, limits
-from core.base.parquet import arrow_errors, read_parquet, too_large
 
 if TYPE_CHECKING:  # doctor and the lists of benchmarks wait for none of them
     import numpy as np

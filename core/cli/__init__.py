@@ -50,6 +50,12 @@ COMMANDS: dict[str, _Command] = {
         "Adapt a model to a benchmark by test-time matching; one line per iteration, 0 being the unadapted model.",
         "ttm --benchmark scenes/left-right --model builtin/clip --seed 0 --json",
     ),
+    "ledger": _Command(
+        "_ledger",
+        "ledger",
+        "Where a gain of test-time matching comes from: the metric, the bijection, training; measured by controls.",
+        "ledger scenes/left-right~tinted --model builtin/clip --out ledger.csv",
+    ),
     "alpha": _Command(
         "alpha",
         "alpha",

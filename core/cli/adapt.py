@@ -19,7 +19,7 @@ from core.scoring.scores import ScoreCache, score_groups
 from core.ttm.defaults import preset_target
 from core.ttm.forecast import Forecast
 from core.ttm.records import divergence
-from core.ttm.run import RUNS, AdaptationRun
+from core.ttm.run import AdaptationRun, SimpleMatchRun, TTMRun
 from core.ttm.seeds import final_values, launch_seeds, seeded, summary
 from core.ttm.time_left import expected_seconds
 
@@ -79,7 +79,7 @@ def ttm(
     as_json: options.Json = False,
 ) -> None:
     """Adapt a model to a benchmark by test-time matching; one line per iteration, 0 being the unadapted model."""
-    job = _job("ttm", locals(), (*_TRAINING, *_OPTIMIZER, *_LORA, *_TTM, *_ENDS), {"oracle": oracle})
+    job = _job(TTMRun, locals(), (*_TRAINING, *_OPTIMIZER, *_LORA, *_TTM, *_ENDS), {"oracle": oracle})
     if dry_run:
         refuse_unused("with --dry-run, which starts nothing", "background", "save")
         _estimate(job, seeds, as_json)
@@ -134,7 +134,7 @@ def simplematch(
     as_json: options.Json = False,
 ) -> None:
     """Fit a model once to the matchings that it induces; its metrics before and after. No label is used."""
-    job = _job("simplematch", locals(), (*_TRAINING, *_OPTIMIZER, *_LORA, "rounds", "patience"), {})
+    job = _job(SimpleMatchRun, locals(), (*_TRAINING, *_OPTIMIZER, *_LORA, "rounds", "patience"), {})
     if background:
         _start(job, seeds, as_json)
         return
@@ -156,33 +156,37 @@ def simplematch(
 
 
 def _job(
-    kind: str, given: Mapping[str, Any], names: tuple[str, ...], more: Mapping[str, Any]
+    kind: type[AdaptationRun], given: Mapping[str, Any], names: tuple[str, ...], more: Mapping[str, Any]
 ) -> AdaptationRun:
     """The description of a run from a command's arguments."""
     if given["background"]:
         refuse_unused("with --background: get the model with `runs export` when the run has finished", "save")
     settings = {name: given[name] for name in names}
     for listed in ("lora_targets", "parameters", "betas"):
-        if settings[listed] is not None:
-            settings[listed] = [part.strip() for part in settings[listed].split(",")]
-    if settings["betas"] is not None:
+        if settings.get(listed) is not None:
+            settings[listed] = _listed(settings[listed])
+    if settings.get("betas") is not None:
         settings["betas"] = _numbers(settings["betas"], "--betas")
-    common = {**{name: given[name] for name in _HOW}, **more, "options": settings}
+    common = {**{name: given.get(name) for name in _HOW}, **more, "options": settings}
     if given["embeddings"] is not None:
         if benchmark_argument(given["name"], given["benchmark"]) is not None:
             raise InputError("Give exactly one of --benchmark NAME or --embeddings FILE.")
         refuse_unused("with --embeddings", "model", "split", "tag")
         file, shape = given["embeddings"], given["shape"] or "2x2"
-        return RUNS[kind].of_file(file, shape, scale=given["scale"], **common)
+        return kind.of_file(file, shape, scale=given["scale"], **common)
     refuse_unused("without --embeddings", "scale")
     benchmark, model = _subject(given)
-    if given["micro_batch"] is not None and scorer_kind(model) == "itm":  # before anything is loaded
+    if given.get("micro_batch") is not None and scorer_kind(model) == "itm":  # before anything is loaded
         raise InputError(
             f"The loss of {model}, a matching head, depends on all pairs of a batch; leave out --micro-batch and "
             "lower --batch instead."
         )
-    source = {"split": given["split"], "shape": given["shape"], "tags": given["tag"] or None}
-    return RUNS[kind].of(benchmark, model, **source, **common)
+    source = {"split": given["split"], "shape": given["shape"], "tags": given.get("tag") or None}
+    return kind.of(benchmark, model, **source, **common)
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")]
 
 
 def _numbers(parts: list[str], option: str) -> list[float]:

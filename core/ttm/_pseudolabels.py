@@ -9,6 +9,7 @@ Sources: [TTM] sections 3.2, 3.2.1 (METHODS 3).
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from time import perf_counter
 from typing import NamedTuple
 
@@ -75,6 +76,11 @@ class ScoredGroups(NamedTuple):
         None  # images that pass the model at once, where memory ran out; None: as many as usual
     )
     note: str = ""  # where memory ran out
+
+
+# Another rule for what is trained on, in place of the induced matchings: of a ledger's controls (`_controls.py`).
+# Labels and confidences are of whole groups, or of single images as in the global variant.
+Relabel = Callable[[PreparedGroups, ScoredGroups], ScoredGroups]
 
 
 def score_and_match(

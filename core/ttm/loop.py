@@ -25,6 +25,8 @@ from core.scorers.base import Trainable
 from core.scorers.inference_modes import split_prefix
 from core.ttm._pseudolabels import (
     PreparedGroups,
+    Relabel,
+    ScoredGroups,
     is_global,
     match_scored,
     pairs_of,
@@ -143,16 +145,19 @@ class _Adaptation:
         config: TrainConfig,
         total: int,
         resume: TTMState | None = None,
+        relabel: Relabel | None = None,
     ) -> None:
         self.started, self.config, self.total = perf_counter(), config, total
+        self.relabel = relabel or _as_induced
         self.model, self.inputs = _adapted(model, config, resume), prepare(model, groups, config)
         self.optimizer = None if resume is None else resume.optimizer
         self.kept = {} if resume is None else dict(resume.kept)
         if resume is None:
-            self.seen = score_and_match(self.model, self.inputs, config)
+            seen = score_and_match(self.model, self.inputs, config)
         else:
             _check_resume(resume, self.inputs, config)
-            self.seen = match_scored(self.inputs, resume.scores, resume.global_scores)
+            seen = match_scored(self.inputs, resume.scores, resume.global_scores)
+        self.seen = self.relabel(self.inputs, seen)
 
     def pool(self, wanted: np.ndarray | None) -> np.ndarray:
         """The groups that may be trained on, as a mask like the confidences."""
@@ -189,7 +194,8 @@ class _Adaptation:
         if report is None:
             return None
         tell(_TRAINING, "scoring")
-        self.seen = score_and_match(self.model, self.inputs, self.config, self.seen.fits)
+        seen = score_and_match(self.model, self.inputs, self.config, self.seen.fits)
+        self.seen = self.relabel(self.inputs, seen)
         self.optimizer = report.optimizer
         if report.micro_batch is not None:  # what fits now fits in all iterations to come
             self.kept = {**self.kept, "micro_batch": np.array(report.micro_batch)}
@@ -222,9 +228,9 @@ class _Adaptation:
             return None
 
     def _rows(self, pool: int) -> int:
-        """Groups of a batch, in the global variant as many groups' pairs; `pool` groups (images) may be trained on."""
+        """Groups of a batch, or as many groups' pairs where images are labelled one by one; of `pool`."""
         m = self.inputs.images.shape[1]
-        joined = m if is_global(self.config) else 1
+        joined = m if self.seen.usable.ndim == 2 else 1
         return batch_size(pool // joined, self.config.units(m)) * joined
 
     def _step(self, plan: _TrainingRound, report: FitReport | None, seconds_in_model: float) -> TTMStep:
@@ -255,6 +261,11 @@ class _Adaptation:
             optimizer=self.optimizer,
             kept=self.kept,
         )
+
+
+def _as_induced(inputs: PreparedGroups, seen: ScoredGroups) -> ScoredGroups:
+    """The rule of the paper: a group's label is its induced matching, or the global assignment's part of it."""
+    return seen
 
 
 def _adapted(model: Trainable, config: TrainConfig, resume: TTMState | None) -> Trainable:
@@ -296,6 +307,7 @@ def run_ttm(
     *,
     selector: _Selector | None = None,
     pool: np.ndarray | None = None,
+    relabel: Relabel | None = None,
     resume: TTMState | None = None,
     stop: Stop | None = None,
     progress: Progress | None = None,
@@ -311,6 +323,7 @@ def run_ttm(
         (n,). The oracle skyline passes the one that the metrics make ([TTM] 4.5). Tied groups stay out.
     pool : bool (n,), groups that may be trained on; the others are only scored (what transfers, what is memorised).
         Coverages are shares of the pool.
+    relabel : replaces the induced matchings by other labels, in what a ledger compares a run with (`_controls.py`).
     resume : goes on after that iteration; on the same machine the further steps are those of an uninterrupted run.
     stop : asked before every iteration and every training step. When it says so the generator ends; an iteration
         that was begun is dropped, and the last step's model is again what that step reported.
@@ -324,7 +337,7 @@ def run_ttm(
         raise InputError(
             "A selector or pool chooses groups, the global variant has none; set variant to 'group'."
         )
-    run = _Adaptation(model, groups, config, config.iterations, resume)
+    run = _Adaptation(model, groups, config, config.iterations, resume, relabel)
     allowed = run.pool(pool)
     taus = thresholds(config, run.seen.confidence[allowed]) if resume is None else resume.thresholds
     if resume is None:

@@ -6,10 +6,11 @@ Truth is read here, to measure, and never passed on: but for the oracle's mask.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -21,12 +22,17 @@ from core.base.settings import Names, Positive, Seed
 from core.base.text import counted
 from core.datasets.embeddings import EmbeddingFile, parse_shape, read_embeddings
 from core.datasets.shapes import check_one_shape, of_shape
+from core.matching.groups import Matches
 from core.metrics import groups as metrics
+from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
+from core.metrics.statistics import Clusters
 from core.runs.description import Iteration, Progress, Remains, RunDescription, Stop
 from core.runs.models import origin
 from core.scoring.load import load_scorer, scorer_kind
 from core.ttm import _checkpoint as checkpoints
+from core.ttm._controls import CONTROLS, HALVES, ITSELF, arm, arms
+from core.ttm._ledger import Ledger, halves
 from core.ttm._model_card import card, library_of
 from core.ttm._progress import ProgressPlan, projected_coverage
 from core.ttm.config import SimpleMatchConfig, TTMConfig
@@ -42,8 +48,13 @@ if TYPE_CHECKING:
     from core.ttm.loop import TTMState, TTMStep
 
 
+_Name = TypeVar("_Name", str, int)
+
+
 class AdaptationRun(RunDescription):
     """What test-time matching and SimpleMatch have in common; `of` and `of_file` make one from what people choose."""
+
+    method: ClassVar[str]  # whose presets and settings it has: "ttm" or "simplematch"
 
     groups: int | None = None  # only so many, the first ones
     shape: str | None = None  # only groups of this shape, `1x2`
@@ -123,7 +134,7 @@ class AdaptationRun(RunDescription):
                 "split_seed draws the groups of a transfer check; set adapt_on too, or leave it out."
             )
         chosen, config = configured(
-            cls.kind, dataset, model, preset, options or {}, given.get("oracle", False)
+            cls.method, dataset, model, preset, options or {}, given.get("oracle", False)
         )
         return cls(**given, preset=chosen, settings=config)
 
@@ -205,6 +216,16 @@ class AdaptationRun(RunDescription):
     ) -> Iterator[TTMStep]:
         raise NotImplementedError
 
+    def ledger(self, groups: GroupSet, scores: Callable[[int], np.ndarray], done: int) -> Ledger:
+        """What the gain of this run is made of, as far as it is known after iteration `done`.
+
+        scores : gives those after an iteration, float (n, m, k). Raises InputError for groups without a truth, and a
+        run that does not train on all of them by its own matchings (oracle, transfer check, global variant).
+        """
+        _check_ledger(self, groups)
+        measured = _evaluations(groups, scores, {at: at for at in {0, done}})
+        return Ledger(measured[0], measured[done] if done else None)
+
     def _load_model(self, checkpoint: Path | None, state: TTMState | None) -> Trainable:
         from core.scorers.base import Trainable  # torch
 
@@ -233,6 +254,7 @@ class TTMRun(AdaptationRun):
     """Test-time matching."""
 
     kind: ClassVar[str] = "ttm"
+    method: ClassVar[str] = "ttm"
     settings: TTMConfig = Field(default_factory=TTMConfig)
 
     @model_validator(mode="after")
@@ -272,6 +294,7 @@ class SimpleMatchRun(AdaptationRun):
     """SimpleMatch."""
 
     kind: ClassVar[str] = "simplematch"
+    method: ClassVar[str] = "simplematch"
     settings: SimpleMatchConfig = Field(default_factory=SimpleMatchConfig)
 
     @property
@@ -292,12 +315,131 @@ class SimpleMatchRun(AdaptationRun):
         return ["SimpleMatch", f"at most {counted(self.settings.rounds, 'round')}", *super()._method()]
 
 
+class LedgerRun(TTMRun):
+    """Test-time matching beside its controls, with the same settings, one run after the other and its own as the last.
+
+    Iterations are counted through. The record of each says in `control` whose it is; all measure the set's own groups.
+    """
+
+    kind: ClassVar[str] = "ledger"
+    controls: Names = tuple(CONTROLS)  # of `core.ttm._controls`
+
+    @model_validator(mode="after")
+    def _check_explained(self) -> Self:
+        if self.oracle or self.adapt_on is not None or self.settings.variant == "global":
+            raise InputError(_EXPLAINED)
+        arms(self.controls)
+        return self
+
+    @property
+    def total(self) -> int:
+        return self.settings.iterations * len(arms(self.controls))
+
+    def execute(
+        self, remains: Remains | None = None, stop: Stop | None = None, progress: Progress | None = None
+    ) -> Iterator[Iteration]:
+        """Adapt once for every arm; as `AdaptationRun.execute`."""
+        from core.ttm.loop import run_ttm  # torch
+
+        groups, each, names = self.load_groups(), self.settings.iterations, arms(self.controls)
+        _check_ledger(self, groups)
+        folder = None if remains is None else remains.checkpoint
+        state = None if folder is None else checkpoints.load_state(folder)
+        frozen, done = self._load_model(None, None), -1 if state is None else state.iteration
+        parts = [
+            arm(name, groups.blind(), self.seed, self.split_seed) for name in names
+        ]  # refused before any work
+        for i, (name, part) in enumerate(zip(names, parts, strict=True)):
+            is_first = i == 0 and done < 0  # the frozen model is recorded once
+            start, model, resumed = each * i, frozen, None
+            if done >= start + each:
+                continue
+            if state is not None and done > start:
+                model, resumed = self._load_model(folder, state), replace(state, iteration=done - start)
+            told: dict[str, Any] = {"resume": resumed, "stop": stop}
+            if progress is not None:
+                told["progress"] = partial(self._tell, progress, i, name)
+            step = None
+            for step in run_ttm(
+                model, part.groups, self.settings, pool=part.pool, relabel=part.relabel, **told
+            ):
+                if step.iteration or is_first:
+                    yield self._iteration(step, start, name, groups)
+            if step is None or step.iteration < each:
+                return
+
+    def _tell(self, progress: Progress, i: int, name: str, share: float, message: str) -> None:
+        names = arms(self.controls)
+        progress((i + share) / len(names), f"{name} ({i + 1} of {len(names)}): {message}")
+
+    def _iteration(self, step: TTMStep, start: int, name: str, groups: GroupSet) -> Iteration:
+        """The set's own groups are measured, which come first; a control may have trained on others."""
+        assert groups.truth is not None
+        own = slice(len(groups))
+        matches = Matches(*(values[own] for values in step.matches))
+        seen = replace(
+            step,
+            scores=step.scores[own],
+            matches=matches,
+            selected=step.selected[own],
+            matching=step.matching[own],
+        )
+        record = {**step_record(seen, groups.truth), "iteration": start + step.iteration}
+        record |= {"control": name, "selected": int(step.selected.sum())}
+        save = partial(checkpoints.save_state, state=step.state)
+        return Iteration(record, {"scores": seen.scores}, step.model, save)
+
+    def ledger(self, groups: GroupSet, scores: Callable[[int], np.ndarray], done: int) -> Ledger:
+        each = self.settings.iterations
+        ends = {name: each * (i + 1) for i, name in enumerate(arms(self.controls))}
+        found = _evaluations(groups, scores, {n: at for n, at in {"": 0, **ends}.items() if at <= done})
+        frozen, itself = found.pop(""), found.pop(ITSELF, None)
+        parts = [found.pop(name) for name in HALVES if name in found]
+        pool = adapted_pool(groups.blind(), 0.5, self.split_seed) if len(parts) == len(HALVES) else None
+        return Ledger(frozen, itself, found, None if pool is None else halves(parts[0], parts[1], pool))
+
+    def _method(self) -> list[str]:
+        return [f"a ledger of {len(arms(self.controls))} runs", *super()._method()]
+
+    def card(self, model: Path, records: Sequence[Mapping[str, Any]]) -> str:
+        """Of the run itself, which is the last."""
+        last = {**records[-1], "iteration": self.settings.iterations}
+        return card(self.written(), [records[0], last], library_of(model))
+
+
+_EXPLAINED = (
+    "A ledger explains test-time matching of all groups by their own matchings; leave out the oracle, the share of "
+    "groups to adapt on and the global variant."
+)
+
+
+def _evaluations(
+    groups: GroupSet, scores: Callable[[int], np.ndarray], at: Mapping[_Name, int]
+) -> dict[_Name, Evaluation]:
+    """The groups by the scores after some iterations, under their names."""
+    clusters = Clusters.of_groups(groups)
+    return {
+        name: Evaluation.of(scores(i), groups.truth, groups.ids, clusters=clusters) for name, i in at.items()
+    }
+
+
+def _check_ledger(run: AdaptationRun, groups: GroupSet) -> None:
+    is_global = getattr(run.settings, "variant", "group") == "global"
+    if run.oracle or run.adapt_on is not None or is_global:
+        raise InputError(_EXPLAINED)
+    if groups.truth is None:
+        raise InputError(
+            f"A ledger measures what a gain is made of, and {groups.name!r} has no ground truth to measure by."
+        )
+
+
 RUNS: dict[str, type[AdaptationRun]] = {run.kind: run for run in (TTMRun, SimpleMatchRun)}
 
 
 def adaptation(config: Mapping[str, Any]) -> AdaptationRun:
-    """The description in a stored run of either kind."""
-    return next(RUNS[kind] for kind in RUNS if kind in config).read(config)
+    """The description in a stored run of either kind, or of a ledger."""
+    kinds = {**RUNS, LedgerRun.kind: LedgerRun}
+    return next(kinds[kind] for kind in kinds if kind in config).read(config)
 
 
 def first_groups(groups: GroupSet, count: int | None) -> GroupSet:

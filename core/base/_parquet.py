@@ -67,7 +67,7 @@ def _read_apart(path: Path | str, content: bytes, most: int) -> pa.Table:
     """`_read_here` in a process with a bounded memory of its own."""
     import pyarrow as pa
 
-    command, environment = module_command("core.base.parquet", [])
+    command, environment = module_command("core.base._parquet", [])
     asked = json.dumps([str(path), most, _APART_BYTES]).encode() + b"\n" + content
     try:
         done = subprocess.run(

@@ -1,0 +1,120 @@
+"""`crossmatch ledger`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from core.base.errors import InputError
+from core.base.files import storage_errors, write_json
+from core.base.tables import write_table
+from core.base.text import tie_count
+from core.cli import options
+from core.cli._given_options import refuse_unused
+from core.cli._output import ProgressPrinter, print_note, show_json
+from core.cli.adapt import _job, _listed, _start
+from core.runs.store import RunStore
+from core.ttm.run import AdaptationRun, LedgerRun, adaptation
+
+
+def ledger(
+    name: Annotated[
+        options.Text, typer.Argument(metavar="[BENCHMARK | run/ID]", help="The benchmark, or a run of here.")
+    ] = None,
+    benchmark: options.Benchmark = None,
+    embeddings: options.Embeddings = None,
+    shape: options.Shape = None,
+    scale: options.Scale = 100.0,
+    model: options.AdaptedModel = None,
+    split: options.Split = "test",
+    groups: options.Groups = None,
+    preset: options.Preset = None,
+    controls: Annotated[
+        options.Text,
+        typer.Option(help="Only these controls, separated by commas (default: all; `none` for none)."),
+    ] = None,
+    iterations: options.Iterations = None,
+    coverage_first: options.CoverageFirst = None,
+    epochs: options.Epochs = None,
+    lr: options.Rate = None,
+    batch: options.Batch = None,
+    device: options.Device = "auto",
+    seed: options.Seed = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="File for the result: .json with everything, .csv with its rows.")
+    ] = None,
+    background: options.Background = False,
+    as_json: options.Json = False,
+) -> None:
+    """Where a gain of test-time matching comes from: the metric, the bijection, training; measured by controls."""
+    if name is not None and name.startswith("run/"):
+        refuse_unused("with a run, which has its settings", *_LEDGER, "background")
+        found, head = _stored_ledger(name.removeprefix("run/"))
+    else:
+        chosen = None if controls is None else _listed(controls)
+        more = {} if chosen is None else {"controls": [each for each in chosen if each != "none"]}
+        settings = ("iterations", "coverage_first", "epochs", "lr", "batch", "seed")
+        job = _job(LedgerRun, locals(), settings, more)
+        if background:
+            refuse_unused("with --background: give `ledger run/ID` it when the run has finished", "out")
+            _start(job, 1, as_json)
+            return
+        found, head = _run_ledger(job), job.describe()
+    record = {"run": head, **found.record()}
+    if out is not None:
+        if out.suffix.lower() == ".json":
+            with storage_errors(out):
+                write_json(out, record)
+        else:
+            write_table(out, found.table())
+        print_note(f"wrote {out}")
+    show_json(record) if as_json else print(_format_ledger(record))
+
+
+_LEDGER = (
+    *("benchmark", "embeddings", "shape", "scale", "model", "split", "groups", "preset", "controls"),
+    *("iterations", "coverage_first", "epochs", "lr", "batch", "device", "seed"),
+)
+
+
+def _run_ledger(job: AdaptationRun) -> Any:
+    """One ledger in the foreground, a remark for every iteration."""
+    announce, scores = ProgressPrinter(), []
+    for each in job.execute(progress=lambda share, text: announce(text.partition(":")[0], share)):
+        scores.append(each.arrays["scores"])
+    return job.ledger(job.load_groups(), scores.__getitem__, len(scores) - 1)
+
+
+def _stored_ledger(run_id: str) -> tuple[Any, str]:
+    """What is known of a stored run of test-time matching, SimpleMatch or a ledger."""
+    store = RunStore()
+    run = store.get(run_id)
+    if run.kind not in ("ttm", "simplematch", LedgerRun.kind):
+        raise InputError(f"Run {run_id} adapts nothing at test time, so there is no gain to explain.")
+    if not store.steps(run_id):
+        raise InputError(f"Run {run_id} has not finished an iteration yet; wait for one.")
+    job = adaptation(run.config)
+    return job.ledger(job.load_groups(), lambda i: store.scores(run_id, i), run.done), job.describe()
+
+
+def _format_ledger(record: Mapping[str, Any]) -> str:
+    """A ledger as text: every row, and both metrics of every model."""
+    lines = [f"{record['run']}\n{record['n_groups']} groups of {record['shape']}\n"]
+    lines.append(f"{'points':>44}{'95 % interval':>18}  {'of':<28}{'run beyond it':>16}")
+    for row in record["rows"]:
+        interval = f"[{row['low']:+.1f}, {row['high']:+.1f}]"
+        sides = f"{row['before']['value']:.1f} -> {row['after']['value']:.1f} %"
+        more = row["beyond"]
+        beyond = f"{more['difference']:+.1f} [{more['low']:+.1f}, {more['high']:+.1f}]" if more else ""
+        lines.append(f"{row['label']:<37}{row['difference']:>+7.1f}{interval:>18}  {sides:<22}{beyond:>22}")
+    lines.append(f"\n{'model':<20}{'GroupScore':>34}{'GroupMatch':>36}")
+    for name, figures in record["figures"].items():
+        cells = [
+            f"{e['value']:.1f} [{e['low']:.1f}, {e['high']:.1f}], chance {e['chance']:.1f}, ties {tie_count(e['ties'])}"
+            for e in figures.values()
+        ]
+        lines.append(f"{name:<20}" + "".join(f"{cell:>36}" for cell in cells))
+    return "\n".join(lines)

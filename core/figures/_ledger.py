@@ -1,0 +1,115 @@
+"""What a gain is made of: the parts of a ledger end to end, and what is left of the gain under each control."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.figures._style import COVERAGE_COLOUR, MARK_COLOUR, SERIES, hatched, layout
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
+
+_SUM = ("task", "set", "size")  # what `training` is the sum of
+
+
+class _LedgerData(NamedTuple):
+    """Bars from the top down, in percent, each array (b,): where it starts and ends, and the interval of its end."""
+
+    label: list[str]
+    kind: list[str]  # "score", "metric", "bijections", "training", "match", "control"
+    start: np.ndarray
+    end: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    frozen: float  # GroupMatch before training
+    chance: float  # of GroupMatch
+
+
+def ledger_data(record: Mapping[str, Any]) -> _LedgerData:
+    """From a ledger's record. Training is drawn as the parts that it is the sum of, where all of them are known."""
+    rows = {row["name"]: row for row in record["rows"]}
+    figures = record["figures"]
+    frozen, match = figures["frozen"][GROUP_SCORE], figures["frozen"][GROUP_MATCH]
+    bars = [(f"{METRICS[GROUP_SCORE].label}, frozen model", "score", 0.0, *_interval(frozen))]
+    at = frozen["value"]
+    training = _SUM if all(name in rows for name in _SUM) else ("training",)
+    for name in ("metric", "bijections", *training):
+        if name in rows:
+            row, kind = rows[name], "training" if name in training else name
+            ends = (at + row[end] for end in ("difference", "low", "high"))
+            bars.append((f"{row['label']}: {row['difference']:+.1f}", kind, at, *ends))
+            at += row["difference"]
+    if "adapted" in figures:
+        adapted = figures["adapted"][GROUP_MATCH]
+        label = f"{METRICS[GROUP_MATCH].label}, adapted model"
+        bars.append((f"{label}: {adapted['value']:.1f} %", "match", 0.0, *_interval(adapted)))
+    for row in record["rows"]:
+        if row["kind"] == "control":
+            text = f"{row['label']}: {row['difference']:+.1f}"
+            bars.append((text, "control", match["value"], *_interval(row["after"])))
+    bars[0] = (f"{bars[0][0]}: {frozen['value']:.1f} %", *bars[0][1:])
+    labels, kinds, *numbers = zip(*bars, strict=True)
+    arrays = (np.array(column, dtype=float) for column in numbers)
+    return _LedgerData(list(labels), list(kinds), *arrays, match["value"], match["chance"])
+
+
+def _interval(estimate: Mapping[str, float]) -> tuple[float, float, float]:
+    return estimate["value"], estimate["low"], estimate["high"]
+
+
+_LOOKS = {
+    "score": ("GroupScore, frozen", METRICS[GROUP_SCORE].colour, ""),
+    "metric": ("the metric's own luck", COVERAGE_COLOUR, "/"),
+    "bijections": ("groups are bijections", SERIES[1][0], ""),
+    "training": ("training", SERIES[0][0], ""),
+    "match": ("GroupMatch, adapted", METRICS[GROUP_MATCH].colour, ""),
+    "control": ("control: GroupMatch from the frozen model's on", SERIES[2][0], "."),
+}
+
+
+def ledger_figure(record: Mapping[str, Any]) -> go.Figure:
+    """The parts as bars that start where the one before ends, then the controls, from the frozen model's GroupMatch on.
+
+    record : a ledger's. Whiskers are 95 % intervals of what a bar adds. Dashed: GroupMatch of the frozen model; dotted:
+    its chance level.
+    """
+    data, figure = ledger_data(record), go.Figure()
+    # Room between the parts and the controls.
+    places = np.arange(len(data.kind)) + np.array([0.6 * (kind == "control") for kind in data.kind])
+    for kind, (name, colour, shape) in _LOOKS.items():
+        mask = np.array([each == kind for each in data.kind])
+        if mask.any():
+            figure.add_bar(
+                x=(data.end - data.start)[mask],
+                base=data.start[mask],
+                y=places[mask],
+                width=0.42,
+                orientation="h",
+                name=name,
+                marker=hatched(colour, shape),
+                error_x={
+                    "array": (data.high - data.end)[mask],
+                    "arrayminus": (data.end - data.low)[mask],
+                    "thickness": 1.6,
+                    "width": 4,
+                    "color": MARK_COLOUR,
+                },
+                customdata=np.stack([data.start, data.end, data.low, data.high], axis=-1)[mask],
+                hovertemplate="%{customdata[0]:.1f} to %{customdata[1]:.1f} % "
+                "(%{customdata[2]:.1f}–%{customdata[3]:.1f})",
+            )
+    layout(figure, 60 + round(46 * (places[-1] + 1)), "", "")
+    for place, label in zip(places, data.label, strict=True):
+        figure.add_annotation(  # above its bar: on a phone there is no room beside it
+            x=0, y=place - 0.42, xref="paper", text=label, showarrow=False, xanchor="left"
+        )
+    for x, dash in ((data.frozen, "dash"), (data.chance, "dot")):
+        figure.add_vline(x=x, line={"color": COVERAGE_COLOUR, "width": 1.5, "dash": dash})
+    figure.update_layout(hovermode="closest", barmode="overlay", showlegend=False)
+    figure.update_xaxes(range=[min(0.0, float(data.low.min())), max(104.0, float(data.high.max()))])
+    figure.update_xaxes(ticksuffix=" %", dtick=25)
+    return figure.update_yaxes(
+        range=[places[-1] + 0.5, -0.75], showticklabels=False, showgrid=False, rangemode="normal"
+    )

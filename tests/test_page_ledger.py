@@ -1,0 +1,70 @@
+"""Where a gain comes from, on the test-time matching page: of a run, and of a ledger with its controls."""
+
+import numpy as np
+import pytest
+from adapted import finish
+from driving import button, fine, text
+
+from core.runs import engine
+from core.runs.store import RunStore
+from core.ttm.run import LedgerRun, TTMRun
+
+TTM, RUNS = "pages/4_Test-Time_Matching.py", "pages/9_Runs.py"
+SMALL = {"iterations": 1, "epochs": 1}
+TITLE = "Where does the gain come from?"
+
+
+@pytest.fixture
+def file(tmp_path):
+    path, rng = tmp_path / "mine.npz", np.random.default_rng(0)
+    rows = rng.normal(size=(24, 6))
+    np.savez(path, img=rows, cap=rows + 0.5 * rng.normal(size=rows.shape))
+    return path
+
+
+def test_a_run_shows_its_parts_and_starts_its_controls_once(app, file, monkeypatch):
+    launched = []
+    monkeypatch.setattr(
+        engine, "launch", lambda store, run_id, *_: launched.append(run_id) or store.get(run_id)
+    )
+    store = RunStore()
+    run = finish(store, "of a file", TTMRun.of_file(file, options=SMALL))
+    test = app(TTM, run=run)
+    assert TITLE in [h.value for h in test.header]
+    assert "drawn at random" in text(test) and "chance 16.7 %" in text(test)
+    assert len(test.get("plotly_chart")) > 3
+    fine(button(test, "Run the controls").click().run())
+    (found,) = launched
+    assert store.get(found).kind == "ledger"
+    assert LedgerRun.read(store.get(found).config).settings == TTMRun.read(store.get(run).config).settings
+    again = app(TTM, run=run)
+    assert not [b for b in again.button if b.label == "Run the controls"]
+    assert button(again, "Open the controls")
+
+
+def test_a_ledger_is_gone_through_part_by_part(app, file):
+    job = LedgerRun.of_file(file, options=SMALL, controls=["random-matchings", "transfer"])
+    run = finish(RunStore(), "controls", job)
+    test = app(TTM, run=run)
+    assert "a ledger of 4 runs" in text(test)
+    parts = test.get("button_group")[-1]
+    assert len(parts.options) == 7
+    for name in ("task", "set", "size"):
+        fine(test.get("button_group")[-1].set_value(name).run())
+    assert "twice as many groups" in text(test)
+    fine(test.get("button_group")[-1].set_value("random-matchings").run())
+    assert "The run itself has" in text(test) and "matching drawn at random" in text(test)
+    assert "Ledger of TTM" in str(app(RUNS).dataframe[0].value["kind"].tolist())
+
+
+def test_an_oracle_has_no_ledger(app, file):
+    run = finish(RunStore(), "skyline", TTMRun.of_file(file, oracle=True, options=SMALL))
+    assert TITLE not in [h.value for h in app(TTM, run=run).header]
+
+
+def test_a_public_server_starts_no_controls(app, file, monkeypatch):
+    run = finish(RunStore(), "of a file", TTMRun.of_file(file, options=SMALL))
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    test = app(TTM, run=run)
+    assert "too many for this server" in text(test)
+    assert not [b for b in test.button if b.label == "Run the controls"]

@@ -1,0 +1,188 @@
+"""Where the gain of a run comes from: its ledger, part by part, and the controls beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from core import figures
+from core.base.errors import InputError
+from core.base.paths import assets
+from core.base.public_mode import is_public
+from core.figures.text import escape_markdown, metric_line
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
+from core.metrics.statistics import Estimate
+from core.runs.engine import start
+from core.runs.store import Run, RunStore
+from core.ttm.run import LedgerRun, adaptation
+from ui.export import chart, export_section
+from ui.runs import live_section, open_run, run_groups
+
+TITLE = "Where does the gain come from?"
+NOT_IDENTIFIED = (
+    "Every part is a difference of two measured figures on the same groups, with its paired 95 % interval over groups; "
+    "the trained models are taken as they are, so another seed may move a part by more. What carries over to untouched "
+    "groups may be the task or the look of the pictures: what a control gains without a right label is the look alone. "
+    "Whether another set would gain is not known from this one."
+)
+CONTROLS = (
+    "Which part of it is knowledge? The controls train by the same code with one assumption taken away: random "
+    "matchings, captions of other groups, images dealt anew, labels without the bijection, groups never trained on."
+)
+
+
+# What a model was trained on, by the name of its figures, from no right label to its own.
+CONTROL_LABELS = {
+    "random-matchings": "Random matchings",
+    "no-right-caption": "Captions of other groups",
+    "other-images": "Images dealt anew",
+    "one-right-caption": "One right caption at most",
+    "per-image": "Each image's own best caption",
+    "untouched": "The other half of the groups",
+}
+
+
+def gain_section(store: RunStore, run: Run) -> None:
+    """Of a run with results: its parts, and the way to the controls; nothing where a ledger does not explain it."""
+    try:
+        found = _record(run.id, run.done, run.attempt, run)
+    except InputError:  # an oracle, a transfer check, the global variant, no truth
+        return
+    st.header(TITLE, anchor=False)
+    draw(found, f"ledger-{run.id}")
+    st.markdown(CONTROLS)
+    _offer_controls(store, run)
+
+
+def _offer_controls(store: RunStore, run: Run) -> None:
+    """The ledger of a run's settings where there is one already, else the button that starts it."""
+    if run.kind != "ttm":
+        st.caption("They are runs of test-time matching; SimpleMatch has none.")
+        return
+    job = LedgerRun.read({**run.config, "ledger": run.config["ttm"], "group": None})
+    there = next((r for r in store.list(LedgerRun.kind) if LedgerRun.read(r.config).key == job.key), None)
+    if there is not None:
+        st.button("Open the controls", on_click=open_run, args=(there.id,), icon=":material/balance:")
+    elif is_public():
+        st.caption(
+            f"They take {job.total // job.settings.iterations} runs, too many for this server; those of the built-in "
+            "sets were measured and are shown where a run is set up."
+        )
+    elif st.button("Run the controls", icon=":material/balance:"):
+        open_run(start(store, f"Ledger: {run.title}", job).id)
+        st.rerun()
+
+
+def view(store: RunStore, run_id: str) -> None:
+    """A ledger: live or over."""
+    run = store.get(run_id)
+    st.subheader(escape_markdown(run.title), anchor=False)
+    live_section([run], _growing, "The first parts appear once the frozen model has been evaluated.")
+    if not store.steps(run_id):
+        return
+    found = _record(run_id, run.done, run.attempt, run)
+    export_section(
+        f"ledger-{run_id}",
+        lambda: pd.json_normalize(found["rows"], sep="_"),
+        {"ledger": figures.ledger_figure(found)},
+        command="" if is_public() else f"crossmatch ledger run/{run_id}",
+        groups=run_groups(run_id, run.config),
+    )
+
+
+def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:
+    (run,), (records,) = runs, steps
+    draw(_record(run.id, records[-1]["iteration"], run.attempt, run), "ledger")
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _record(run_id: str, done: int, attempt: int, _run: Run) -> dict[str, Any]:
+    """What is known of a run's gain after an iteration."""
+    store, groups = RunStore(), run_groups(run_id, _run.config)
+    return adaptation(_run.config).ledger(groups, lambda i: store.scores(run_id, i), done).record()
+
+
+def shipped_section() -> None:
+    """The ledgers that ship with Crossmatch, of the built-in sets."""
+    records = _shipped()
+    if not records:
+        return
+    with st.expander(f"{TITLE} Measured on built-in sets", icon=":material/balance:"):
+        names = list(dict.fromkeys(record["benchmark"] for record in records))
+        name = st.selectbox("Set", names, key="ledger_set", bind="query-params", width=320)
+        chosen = shipped_record(name)
+        st.caption(escape_markdown(chosen["settings"]))
+        draw(chosen, "ledger-shipped")
+
+
+def shipped_record(benchmark: str) -> dict[str, Any]:
+    """The shipped ledger of a set, of the first seed."""
+    return next(record for record in _shipped() if record["benchmark"] == benchmark)
+
+
+@cache
+def _shipped() -> list[dict[str, Any]]:
+    path = assets() / "results" / "ledger.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+
+
+# ---- a ledger, drawn
+
+
+def draw(record: Mapping[str, Any], key: str) -> None:
+    """The figure, one part after the other in words and numbers, and what none of them says."""
+    summary = "; ".join(f"{row['label']}: {row['difference']:+.1f} points" for row in record["rows"])
+    chart(figures.ledger_figure(record), f"{TITLE} {summary}.", f"{key}-figure")
+    rows = {row["name"]: row for row in record["rows"]}
+    name = st.pills(
+        "Part by part",
+        list(rows),
+        default="metric",
+        format_func=lambda each: rows[each]["label"].removeprefix("of which: "),
+        key=f"{key}-part",
+        required=True,
+    )
+    _part(rows[name or "metric"])
+    with st.expander("GroupScore and GroupMatch of every model", icon=":material/table_rows:"):
+        st.dataframe(_models(record), hide_index=True)
+    st.caption(NOT_IDENTIFIED)
+
+
+def _part(row: Mapping[str, Any]) -> None:
+    """What a part is, the two figures that it is the difference of, and of a control what the run has beyond it."""
+    with st.container(border=True):
+        st.markdown(f"**{row['label'].removeprefix('of which: ')}: {_points(row)}**  \n{row['meaning']}")
+        lines = [
+            f"- {row[side]['label']}: {metric_line(Estimate.of_record(row[side]))}"
+            for side in ("after", "before")
+        ]
+        if row["beyond"]:
+            lines.append(f"- The run itself has {_points(row['beyond'])} beyond it.")
+        st.markdown("\n".join(lines))
+
+
+def _models(record: Mapping[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "model": CONTROL_LABELS.get(name, name),
+                **{
+                    METRICS[m].label: metric_line(Estimate.of_record(of[m]))
+                    for m in (GROUP_SCORE, GROUP_MATCH)
+                },
+            }
+            for name, of in record["figures"].items()
+        ]
+    )
+
+
+def _points(row: Mapping[str, Any]) -> str:
+    interval = f"95 % interval {row['low']:+.1f} to {row['high']:+.1f}"
+    if hanging := row.get("clustered"):
+        interval += f", by {hanging['by']} {hanging['low']:+.1f} to {hanging['high']:+.1f}"
+    return f"{row['difference']:+.1f} points ({interval})"
