@@ -131,11 +131,40 @@ def threshold_section(evaluation: Evaluation, name: str) -> None:
         ui.chart(margins, "Histogram of margins, right and wrong matchings stacked.", "margins")
     with right:
         ui.chart(steps, "Coverage and precision over the threshold.", "threshold")
+    reliability(evaluation)
     selected_groups(evaluation, tau)
     marked = {
         key: lambda figure=figure: figures.with_threshold_line(figure, tau) for key, figure in lines.items()
     }
     ui.export_section(f"threshold-{name}", None, marked)
+
+
+def reliability(evaluation: Evaluation) -> None:
+    """How well a large margin marks a right matching: area under risk and coverage, and shares right by margin."""
+    right, chance = evaluation.outcomes[GROUP_MATCH].value, evaluation.metrics[GROUP_MATCH].chance
+    found = ui.cached_on(
+        evaluation,
+        "reliability",
+        lambda: statistics.margin_reliability(evaluation.matches.margin, right, chance),
+    )
+    st.markdown(
+        f"Surest groups first, **{found.aurc:.1f} %** of the selected matchings are wrong on average over all "
+        f"coverages (AURC), **{found.excess:.1f} points** more than with the best order of these groups (excess AURC)."
+    )
+    with st.expander("Right matchings by margin (reliability curve)", icon=":material/show_chart:"):
+        figure = ui.cached_on(
+            evaluation, "reliability figure", lambda: figures.reliability_figure(found.bins)
+        )
+        first, last = found.bins[0].right, found.bins[-1].right
+        ui.chart(
+            figure,
+            f"Share of right matchings by margin: {first.value:.0f} % of the groups with the smallest margins, "
+            f"{last.value:.0f} % of those with the largest.",
+            "reliability",
+        )
+        st.caption(
+            f"{len(found.bins)} bins of about equally many groups, with exact 95 % intervals; dotted: the chance level."
+        )
 
 
 def selected_groups(evaluation: Evaluation, tau: float) -> None:

@@ -15,10 +15,17 @@ from core.groups import GroupSet
 from core.metrics import paired
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS, yes_or_no
+from core.metrics.statistics import Clusters
+from ui.groups_needed import groups_needed
 from ui.uploads import PREFIX, new_upload, upload_names
 
 PER_PAGE = 6
 THIS_PAGE = "pages/6_Compare.py"
+HOLM = "McNemar's p, corrected by Holm's method for all metrics of this table."
+DETECTABLE = (
+    "The smallest difference in points that so many groups would have shown with 80 % power, two systems differing on "
+    "as many of them."
+)
 LEAD = (
     "A is the model or file in the sidebar, B the one you choose here. Both are measured on the same groups, so the "
     "difference is paired: what counts are the groups on which they differ."
@@ -88,13 +95,31 @@ def overview(a: Evaluation, b: Evaluation, names: tuple[str, ...], exports: dict
     )
     columns = {"metric": None, first: number, second: number, "chance": number, "B − A": points}
     columns |= {"B − A: 95 %": None, "only B right": None, "only A right": None, "McNemar p": p_value}
+    columns |= {"p, Holm": st.column_config.NumberColumn(format="%.2g", help=HOLM)}
+    columns |= {"detectable": st.column_config.NumberColumn(format="%.1f", help=DETECTABLE)}
+    hanging = a.clusters or b.clusters
+    if hanging is not None:
+        by = hanging.by
+        columns |= {f"B − A by {by}: 95 %": None, f"p by {by}, Holm": p_value, f"detectable by {by}": number}
     formats = {name: column for name, column in columns.items() if column is not None}
     st.dataframe(table, hide_index=True, column_config=formats, column_order=list(columns))
     st.caption(
-        "Percent of groups; B − A in percentage points with its paired 95 % interval. The exported table has the "
-        "intervals and tie counts of A and B as well."
+        f"Percent of groups; B − A in percentage points with its paired 95 % interval. “p, Holm” is corrected for "
+        f"these {len(table)} metrics; a p above 0.05 says that these groups cannot tell, not that there is no "
+        f"difference.{'' if hanging is None else cluster_note(hanging)} The exported table has the intervals and tie "
+        "counts of A and B as well."
     )
+    match = paired.differences(a, b, [GROUP_MATCH])[GROUP_MATCH]
+    groups_needed(len(a.ids), 100 * (match.fixed + match.broken) / len(a.ids))
     ui.export_section("compare", table, {"metrics": figure}, **exports)
+
+
+def cluster_note(clusters: Clusters) -> str:
+    """What “by image” means in the table."""
+    return (
+        f" By {clusters.by}: groups that share one count together, {clusters.count} clusters in place of "
+        f"{len(clusters.labels)} groups."
+    )
 
 
 def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:

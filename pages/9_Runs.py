@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -331,10 +332,29 @@ def difference(first: Run, second: Run, metric: str, store: RunStore) -> None:
     st.markdown(
         f"**B minus A, last iterations, same {counted(len(ends[0].ids), 'group')}:** {paired.difference:+.1f} points "
         f"(95 % interval {paired.low:+.1f} to {paired.high:+.1f}); only B has {counted(paired.fixed, 'group')} right, "
-        f"only A {paired.broken}; McNemar p = {paired.p_value:.2g}."
+        f"only A {paired.broken}; McNemar p = {paired.p_value:.2g}.{could_show(paired)}"
     )
     for letter, e in zip("AB", ends, strict=True):
         st.caption(f"{letter}: {escape_markdown(metric_line(e.metrics[metric]))}")
+
+
+def could_show(found: statistics.Comparison) -> str:
+    """Where nothing was shown, what would have been."""
+    if found.p_value <= 0.05 or found.detectable is None:
+        return ""
+    return f" These groups cannot tell: they show differences of {found.detectable:.1f} points or more (80 % power)."
+
+
+def mean_over_seeds(sweep: SeedGroup, metric: str, store: RunStore) -> str:
+    """The interval of the mean over complete seeds, seeds and groups being two sources of variance."""
+    runs = [run for run in sweep.runs if adaptation(run.config).is_over(store.steps(run.id))]
+    truth = adaptation(runs[0].config).load_groups().truth
+    if len(runs) < 2 or truth is None or metric not in metrics.METRICS:
+        return ""
+    scores = [store.scores(run.id, run.done) for run in runs]
+    found = np.stack([metrics.outcomes(s, truth, [metric])[metric].value for s in scores])
+    parts = metrics.METRICS[metric].parts(truth.shape[1])
+    return f" ({statistics.Estimate.over_seeds(found, np.nan, parts).interval}, over seeds and groups)"
 
 
 def means(both: dict[str, SeedGroup], metric: str, store: RunStore) -> None:
@@ -347,7 +367,8 @@ def means(both: dict[str, SeedGroup], metric: str, store: RunStore) -> None:
         end = row["metrics"][metric]
         std = "" if end["std"] is None else f" ± {end['std']:.1f}"
         st.markdown(
-            f"**{letter}, last iterations:** {end['mean']:.1f}{std} %, {counted(end['seeds'], 'complete seed')}, "
+            f"**{letter}, last iterations:** {end['mean']:.1f}{std} %{mean_over_seeds(sweep, metric, store)}, "
+            f"{counted(end['seeds'], 'complete seed')}, "
             f"chance {end['chance']:.1f} %."
         )
     st.caption("Turn off “Group the seeds of one run” and choose two runs for the paired test.")

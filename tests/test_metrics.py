@@ -20,7 +20,7 @@ from core.metrics.groups import (
     precision,
     threshold_curve,
 )
-from core.metrics.statistics import bootstrap, compare, estimate
+from core.metrics.statistics import Estimate, compare, estimate
 
 
 def identity(n: int, m: int) -> np.ndarray:
@@ -164,12 +164,12 @@ def test_the_bootstrap_interval_is_that_of_resampled_groups():
     values = np.repeat([0.0, 0.5, 1.0], [20, 10, 30])
     rng = np.random.default_rng(0)
     means = [rng.choice(values, size=60).mean() for _ in range(20_000)]
-    np.testing.assert_allclose(bootstrap(values), np.quantile(means, [0.025, 0.975]), atol=0.01)
+    np.testing.assert_allclose(Estimate.bootstrap(values), np.quantile(means, [0.025, 0.975]), atol=0.01)
 
 
 def test_intervals_are_seeded_and_contain_the_value():
     values = (np.random.default_rng(1).random(300) < 0.3).astype(float)
-    assert bootstrap(values, seed=4) == bootstrap(values, seed=4)
+    assert Estimate.bootstrap(values, seed=4) == Estimate.bootstrap(values, seed=4)
     result = estimate(values, 50.0)
     assert result.low <= result.value <= result.high
 

@@ -73,6 +73,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
         "files": ("{scores}", "{scores_2}", "--json"),
         "embeddings": ("{embeddings}", "{embeddings_2}", "--shape", "3x3", "--json"),
     },
+    "groups-needed": {"plain": (), "so many": ("--groups", "300")},
     "ttm": {
         "embeddings": (*EMBEDDINGS, *SMALL, "--batch", "5", "--json"),
         "benchmark": TTM,
@@ -338,6 +339,12 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "*": differs("--cluster", "shape"),
         },
         "--json": {"*": NO_JSON},
+    },
+    "groups-needed": {
+        "--difference": {"*": differs("--difference", "4")},
+        "--differ": {"*": differs("--differ", "30")},
+        "--groups": {"*": differs("--groups", "400")},
+        "--json": {"*": differs("--json")},
     },
     "ttm": {
         **TRAINING,

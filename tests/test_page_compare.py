@@ -20,6 +20,14 @@ def test_two_models_are_compared_with_paired_intervals(app):
     assert {*names, "chance", "B − A", "B − A: 95 %", "McNemar p"} <= set(table)
     match = table.set_index("metric").loc["GroupMatch"]
     assert abs(match[names[1]] - match[names[0]] - match["B − A"]) < 1e-9
+    assert (table["p, Holm"] >= table["McNemar p"]).all() and "corrected for these 5 metrics" in text(test)
+    assert (
+        5 < match["detectable"] <= match["detectable by caption"] < 12
+    )  # 300 groups, two of which share a caption
+    assert "299 clusters in place of 300 groups" in text(test)
+    assert "groups** show a difference of 5 points with 80 % power" in text(test)
+    fine(test.number_input(key="differ").set_value(3.0).run())
+    assert "cannot be 5 points apart" in text(test)
 
 
 def test_the_groups_that_only_one_of_them_has_right_open_under_both(app):

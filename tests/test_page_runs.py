@@ -68,6 +68,7 @@ def test_the_difference_is_that_of_the_last_iterations(app, made):  # noqa: F811
 def test_a_sweep_beside_a_run_compares_results_without_a_paired_test(app, made):  # noqa: F811
     test = choose(app(RUNS), made.group, made.simplematch)
     assert "last iterations" in text(test) and "2 complete seeds" in text(test)
+    assert "95 % interval" in text(test) and "over seeds and groups" in text(test)
     assert "McNemar" not in text(test) and "standard deviation over seeds" in text(test)
 
 

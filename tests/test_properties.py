@@ -17,7 +17,7 @@ from core.metrics.groups import (
     outcomes,
     threshold_curve,
 )
-from core.metrics.statistics import bootstrap, compare, estimate
+from core.metrics.statistics import Estimate, compare, estimate
 
 SHAPES = [(1, 2), (1, 4), (2, 2), (2, 4), (3, 3), (4, 4), (7, 7)]
 KINDS = {
@@ -180,7 +180,7 @@ def test_the_alpha_curve_is_what_a_dense_grid_of_alphas_gives(which, seed):
 
 def test_yes_or_no_outcomes_and_shares_have_the_same_interval_as_the_numbers_they_are():
     right = np.random.default_rng(12).random(500) < 0.3
-    assert bootstrap(right) == bootstrap(right.astype(float))
+    assert Estimate.bootstrap(right) == Estimate.bootstrap(right.astype(float))
     assert compare(right, ~right) == compare(right.astype(float), 1.0 - right)
     assert estimate(right, 0.0) == estimate(right.astype(float), 0.0)
 
@@ -188,7 +188,7 @@ def test_yes_or_no_outcomes_and_shares_have_the_same_interval_as_the_numbers_the
 def test_the_bootstrap_of_yes_or_no_is_binomial():
     """The resampled count of successes is binomial, so the interval's ends are its quantiles."""
     n, successes = 400, 120
-    low, high = bootstrap(np.arange(n) < successes, resamples=200_000)
+    low, high = Estimate.bootstrap(np.arange(n) < successes, resamples=200_000)
     expected = binom.ppf([0.025, 0.975], n, successes / n) / n
     np.testing.assert_allclose([low, high], expected, atol=1.01 / n)
 

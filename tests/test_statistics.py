@@ -12,6 +12,7 @@ from core.metrics.statistics import (
     Clusters,
     Comparison,
     Estimate,
+    _detectable,
     compare,
     estimate,
     margin_reliability,
@@ -162,6 +163,12 @@ def test_the_test_by_cluster_flips_whole_clusters():
     assert alone.clustered[2:4] == pytest.approx((alone.low, alone.high))
 
 
+def test_shares_are_detected_in_the_size_that_their_changes_have():
+    first, second = outcomes(40, 20, 240)
+    halves = compare(first / 2, second / 2)
+    assert halves.detectable == pytest.approx(compare(first, second).detectable / 2)
+
+
 def test_copies_do_not_make_a_difference_surer():
     first, second = outcomes(9, 2, 29)
     once = compare(first, second)
@@ -222,6 +229,16 @@ def test_the_detectable_difference_has_a_power_of_80_percent():
     assert Comparison.detectable_difference(400, 13.0) == pytest.approx(
         5.2, abs=0.2
     )  # GroupScore on Winoground
+
+
+def test_the_normal_detectable_difference_goes_on_where_the_exact_one_ends(monkeypatch):
+    exact = [Comparison.detectable_difference(3000, share) for share in (25.0, 33.0)]
+    monkeypatch.setattr("core.metrics.statistics._ENUMERATED_PAIRS", 0)
+    _detectable.cache_clear()
+    assert [Comparison.detectable_difference(3000, share) for share in (25.0, 33.0)] == pytest.approx(
+        exact, rel=0.02
+    )
+    _detectable.cache_clear()
 
 
 def test_so_many_groups_are_needed_and_one_fewer_is_too_few():

@@ -202,14 +202,19 @@ def changes(store: RunStore, run: Run) -> None:
         return
     st.header("What changed", anchor=False)
     before, after = (evaluation_at(run.id, i, run.attempt, run) for i in (0, run.done))
-    for side, mask in _parts(run, groups).items():
-        for name in metrics.headline_metrics(after.outcomes):
-            change = statistics.compare(*(e.outcomes[name].value[mask] for e in (before, after)))
-            st.markdown(
-                f"**{METRICS[name].label}{f', {side} groups' if side else ''}** {change.difference:+.1f} points "
-                f"(95 % interval {change.low:+.1f} to {change.high:+.1f}): {counted(change.fixed, 'group')} fixed, "
-                f"{change.broken} broken, McNemar p = {change.p_value:.2g}."
-            )
+    compared = {
+        f"{METRICS[name].label}{f', {side} groups' if side else ''}": statistics.compare(
+            *(e.outcomes[name].value[mask] for e in (before, after))
+        )
+        for side, mask in _parts(run, groups).items()
+        for name in metrics.headline_metrics(after.outcomes)
+    }
+    for label, change in statistics.Comparison.holm(compared).items():
+        st.markdown(
+            f"**{label}** {change.difference:+.1f} points (95 % interval {change.low:+.1f} to {change.high:+.1f}): "
+            f"{counted(change.fixed, 'group')} fixed, {change.broken} broken, McNemar p = {change.p_value:.2g} "
+            f"({change.p_holm:.2g} corrected for these {len(compared)} by Holm's method)."
+        )
     explanations(store, run, after)
 
 

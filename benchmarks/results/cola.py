@@ -26,7 +26,7 @@ from core.cola import table
 from core.cola.forgetting import cost_table, unadapted_sets
 from core.cola.run import StrategyRun, _evaluation
 from core.metrics.retrieval import COLA_MAP
-from core.metrics.statistics import bootstrap
+from core.metrics.statistics import Estimate
 from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import STRATEGIES
 from core.scoring.retrieval import first_images, score_retrieval
@@ -159,7 +159,7 @@ def _outcomes(asked: Sequence[StrategyRun], cache: Path | None, when: str = "aft
 
 
 def _interval(values: np.ndarray) -> dict[str, float]:
-    low, high = bootstrap(values)
+    low, high = Estimate.bootstrap(values)
     return {"difference": float(values.mean()), "low": low, "high": high}
 
 

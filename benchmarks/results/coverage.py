@@ -23,7 +23,6 @@ from core.metrics.statistics import (
     Clusters,
     Comparison,
     Estimate,
-    bootstrap,
     compare,
     estimate,
 )
@@ -170,7 +169,9 @@ def percentile(repeats: int, rng: Rng) -> Iterator[Line]:
     """What was shown before: the percentile bootstrap of one accuracy."""
     for n, p in product(SIZES, SHARES):
         drawn = rng.binomial(n, p, repeats)
-        ends = {right: bootstrap(np.arange(n) < right, resamples=2000) for right in set(drawn.tolist())}
+        ends = {
+            right: Estimate.bootstrap(np.arange(n) < right, resamples=2000) for right in set(drawn.tolist())
+        }
         low, high = np.array([ends[right] for right in drawn.tolist()]).T
         covered = 100 * float(((low <= p) & (p <= high)).mean())
         yield Line(

@@ -23,7 +23,7 @@ from core.matching.global_match import AllPairs, match_global
 from core.matching.groups import match
 from core.metrics.groups import METRICS, evaluate, match_and_evaluate, threshold_curve
 from core.metrics.recall import rank_both_ways
-from core.metrics.statistics import bootstrap, compare
+from core.metrics.statistics import Estimate, compare
 
 SHAPES = {
     (2, 2): 1_000_000,
@@ -210,8 +210,8 @@ def curves(rng: np.random.Generator) -> Iterator[dict[str, object]]:
     yield row(f"exact threshold curve, {CURVE:,} groups of 2x2", took, "seconds", 1)
     values = match_and_evaluate(scores, truth)[1]
     first, second = (values[name].value for name in ("group_score", "group_match"))
-    yield row("bootstrap interval", seconds(lambda: bootstrap(first)), "seconds", 1)
-    yield row("paired bootstrap and McNemar", seconds(lambda: compare(first, second)), "seconds", 1)
+    yield row("bootstrap interval", seconds(lambda: Estimate.bootstrap(first)), "seconds", 1)
+    yield row("paired interval and McNemar", seconds(lambda: compare(first, second)), "seconds", 1)
     took = seconds(lambda: evaluate(scores, truth))
     yield row(f"every metric with its interval, {CURVE:,} groups of 2x2", took, "seconds", 1)
 

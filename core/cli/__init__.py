@@ -38,6 +38,12 @@ COMMANDS: dict[str, _Command] = {
         "Two models, two files, or a file and a model on the same groups: every metric, and the difference paired.",
         "compare builtin/clip builtin/siglip --benchmark scenes/left-right",
     ),
+    "groups-needed": _Command(
+        "compare",
+        "groups_needed",
+        "How many groups show a difference with 80 % power, and the smallest difference that so many groups show.",
+        "groups-needed --difference 5 --differ 13 --groups 400",
+    ),
     "simplematch": _Command(
         "adapt",
         "simplematch",

@@ -17,6 +17,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
 from core.metrics.groups import METRICS
 from core.metrics.paired import comparison_table, differences, in_order_of
+from core.metrics.statistics import Comparison
 from core.teaching.single_group import holds_embeddings
 from core.ttm.defaults import full_name
 
@@ -132,7 +133,10 @@ def _text(a: Evaluation, b: Evaluation) -> str:
             lines.append(f"{f'  by {found.clustered.by}':<18}{'':>8}{_test(found.clustered, ' ' * 20)}")
     several = f"Holm: p corrected for these {len(differences(a, b))} metrics. " if len(lines) > 2 else ""
     return "\n".join(
-        [*lines, f"{several}Detectable: the smallest difference in points that so many groups show in 80 %."]
+        [
+            *lines,
+            f"{several}Detectable: the smallest difference in points that these groups show with 80 % power.",
+        ]
     )
 
 
@@ -141,3 +145,27 @@ def _test(found: Any, counts: str) -> str:
     interval = f"[{found.low:+.2f}, {found.high:+.2f}]"
     least = "none" if found.detectable is None else f"{found.detectable:.2f}"
     return f"{interval:>18}{counts}{found.p_value:>9.2g}{found.p_holm:>9.2g}{least:>12}"
+
+
+def groups_needed(
+    difference: Annotated[float, typer.Option(help="Points by which the two should differ.")] = 5.0,
+    differ: Annotated[
+        float, typer.Option(help="Percent of groups on which only one of the two is right.")
+    ] = 20.0,
+    groups: Annotated[int | None, typer.Option(help="Also: what so many groups show.", min=1)] = None,
+    as_json: options.Json = False,
+) -> None:
+    """How many groups show a difference with 80 % power, and the smallest difference that so many groups show."""
+    needed = Comparison.groups_needed(difference, differ)
+    least = None if groups is None else Comparison.detectable_difference(groups, differ)
+    if as_json:
+        record = {"difference": difference, "differ": differ, "groups_needed": needed}
+        show_json(record if groups is None else {**record, "groups": groups, "detectable": least})
+        return
+    print(
+        f"{needed:,} groups show a difference of {difference:g} points with 80 % power, where only one of the two is "
+        f"right on {differ:g} % of groups (McNemar's exact test at 5 %)."
+    )
+    if groups is not None:
+        found = "no difference" if least is None else f"differences of {least:.2f} points or more"
+        print(f"{groups:,} groups show {found}.")

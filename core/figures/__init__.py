@@ -7,6 +7,7 @@ from core.figures._margins import (
     at_threshold,
     margins_data,
     margins_figure,
+    reliability_figure,
     threshold_data,
     threshold_figure,
     with_threshold_line,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -68,6 +69,23 @@ def margins_figure(data: MarginsData, threshold: float | None = None, height: in
     figure.update_xaxes(range=[left * width[0], data.edges[-1] + 0.1 * width[0]])
     figure.update_layout(barmode="stack", hovermode="closest")
     return figure if threshold is None else with_threshold_line(figure, threshold)
+
+
+def reliability_figure(bins: Sequence[Any], height: int = 280) -> go.Figure:
+    """Share of right matchings by margin, with 95 % intervals: `core.metrics.statistics.margin_reliability`."""
+    figure = go.Figure()
+    x, right = [b.mean for b in bins], [b.right for b in bins]
+    up, down = [e.high - e.value for e in right], [e.value - e.low for e in right]
+    line(figure, x, [e.value for e in right], "right matchings", PRECISION_COLOUR, mode="lines+markers")
+    figure.data[-1].error_y = {
+        "array": up,
+        "arrayminus": down,
+        "symmetric": False,
+        "thickness": 1.5,
+        "width": 4,
+    }
+    figure.add_hline(y=right[0].chance, line={"color": OUTCOME_COLOURS["tie"], "width": 2, "dash": "2px,3px"})
+    return layout(figure, height, "margin (mean of a bin)", "", percent=True)
 
 
 def with_threshold_line(figure: go.Figure, x: float) -> go.Figure:

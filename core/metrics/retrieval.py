@@ -14,7 +14,7 @@ from array_api_compat import array_namespace, device
 
 from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
-from core.metrics.statistics import Estimate, bootstrap
+from core.metrics.statistics import Estimate
 
 _BLOCK = 1024  # queries that are ranked at a time
 
@@ -216,7 +216,7 @@ class RetrievalEvaluation:
         if not kept.any():
             return None
         factor = 100.0 if spec.unit == "percent" else 1.0
-        low, high = bootstrap(values[kept], seed=self.seed)
+        low, high = Estimate.bootstrap(values[kept], seed=self.seed)
         chance = float(getattr(found, spec.chance)[kept].mean())
         ties = int((found.tied & kept).sum())
         value, low, high, chance = (factor * x for x in (float(values[kept].mean()), low, high, chance))

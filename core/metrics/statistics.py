@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _LEVEL, _POWER = 0.95, 0.8
 _RESAMPLES = 10_000
 _ENUMERATED = 20_000  # sign flips of clusters are summed exactly up to so many differing groups
+_ENUMERATED_PAIRS = (
+    1_000  # up to so many differing groups power is summed exactly; beyond, the normal one is as good
+)
 
 
 # --- clusters
@@ -197,6 +200,21 @@ class Estimate(NamedTuple):
         variance = np.maximum(np.asarray(square) - np.asarray(mean) ** 2, 0) / max(n - 1, 1)
         return _clopper_pearson(mean, _worth(mean, variance, n - 1, n, n * parts))
 
+    @staticmethod
+    def bootstrap(
+        values: Array, level: float = _LEVEL, resamples: int = _RESAMPLES, seed: int = 0
+    ) -> tuple[float, float]:
+        """Percentile bootstrap interval of the mean of `values` (n,): ranks and precisions, which are no proportions.
+
+        Few distinct values make a resample one multinomial draw of their counts: the same distribution as drawing with
+        replacement.
+        """
+        array = _one_per_group(values)
+        levels, counts = np.unique(array, return_counts=True)
+        draws = np.random.default_rng(seed).multinomial(len(array), counts / len(array), size=resamples)
+        low, high = np.quantile(draws @ levels / len(array), [(1 - level) / 2, (1 + level) / 2])
+        return float(low), float(high)
+
 
 def _clustered_record(found: NamedTuple | None) -> dict[str, Any]:
     if found is None:
@@ -272,21 +290,6 @@ def _clopper_pearson(share: float | np.ndarray, n: float | np.ndarray) -> tuple[
     low = scipy.special.betaincinv(np.where(none, 1, right), wrong + 1, tail)
     high = scipy.special.betaincinv(right + 1, np.where(all_of_them, 1, wrong), 1 - tail)
     return np.where(none, 0.0, low), np.where(all_of_them, 1.0, high)
-
-
-def bootstrap(
-    values: Array, level: float = _LEVEL, resamples: int = _RESAMPLES, seed: int = 0
-) -> tuple[float, float]:
-    """Percentile bootstrap interval for the mean of `values` (n,): for ranks and precisions, which are no proportions.
-
-    Few distinct values make a resample one multinomial draw of their counts: the same distribution as drawing with
-    replacement.
-    """
-    array = _one_per_group(values)
-    levels, counts = np.unique(array, return_counts=True)
-    draws = np.random.default_rng(seed).multinomial(len(array), counts / len(array), size=resamples)
-    low, high = np.quantile(draws @ levels / len(array), [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
 
 
 # --- two on the same groups
@@ -384,20 +387,25 @@ def compare(first: Array, second: Array, clusters: Clusters | None = None) -> Co
     n, fixed, broken = len(change), int((change > 0).sum()), int((change < 0).sum())
     p = _p_value(change, None)
     low, high, _ = _paired_interval(change, None)
-    share = 100 * (fixed + broken) / n
     return Comparison(
-        100 * float(change.mean()), 100 * low, 100 * high, fixed, broken, p,
-        Comparison.detectable_difference(n, share),
-        clustered=None if clusters is None else _clustered_comparison(change, share, clusters),
+        100 * float(change.mean()), 100 * low, 100 * high, fixed, broken, p, _least(change, n),
+        clustered=None if clusters is None else _clustered_comparison(change, clusters),
     )  # fmt: skip
 
 
-def _clustered_comparison(change: np.ndarray, share: float, clusters: Clusters) -> _ClusteredComparison:
+def _least(change: np.ndarray, n: int) -> float | None:
+    """The detectable difference of as many groups as n independent ones; of shares in the size that changes have."""
+    differ = float(np.mean(change != 0))
+    found = Comparison.detectable_difference(n, 100 * differ)
+    return found if found is None or not differ else found * float(np.abs(change).mean()) / differ
+
+
+def _clustered_comparison(change: np.ndarray, clusters: Clusters) -> _ClusteredComparison:
     low, high, variance = _paired_interval(change, clusters.labels)
     effect = max(variance / _paired_interval(change, None)[2], 1.0)  # of the design: what clusters cost
     return _ClusteredComparison(
         clusters.by, clusters.count, 100 * low, 100 * high, _p_value(change, clusters.labels),
-        Comparison.detectable_difference(max(round(len(change) / effect), 1), share),
+        _least(change, max(round(len(change) / effect), 1)),
     )  # fmt: skip
 
 
@@ -444,31 +452,49 @@ def _holm(p_values: Sequence[float]) -> list[float]:
 
 @lru_cache(maxsize=256)
 def _detectable(n: int, share: float) -> float | None:
-    if share > 0 and _power(n, share, share) >= _POWER:
-        return 100 * _root(lambda gap: _power(n, share, gap) - _POWER, 0.0, share)
+    if n * share > _ENUMERATED_PAIRS:
+        return 100 * _normal_detectable(n, share)
+    power = _power_over_gap(n, share)
+    if share > 0 and power(share) >= _POWER:
+        return 100 * _root(lambda gap: power(gap) - _POWER, 0.0, share)
     if _power(n, 1.0, 1.0) < _POWER:
         return None
     return 100 * _root(lambda gap: _power(n, gap, gap) - _POWER, max(share, 1e-12), 1.0)
 
 
+def _normal_detectable(n: int, share: float) -> float:
+    """By the normal distribution (Connor, Biometrics 43, 1987): n gap² = (z √share + z_power √(share - gap²))²."""
+    z, z_power = scipy.special.ndtri([(1 + _LEVEL) / 2, _POWER])
+    a, b, c = 1 + z_power**2 / n, -2 * z * np.sqrt(share), share * (z**2 - z_power**2)
+    return float((-b + np.sqrt(b**2 - 4 * a * c)) / (2 * a) / np.sqrt(n))
+
+
 def _power(n: int, differ: float, gap: float) -> float:
-    """Probability that McNemar's exact test rejects at 5 %, where the second is right alone `gap` more often."""
+    return _power_over_gap(n, differ)(gap)
+
+
+def _power_over_gap(n: int, differ: float) -> Callable[[float], float]:
+    """Probability that McNemar's exact test rejects at 5 %, by how much more often the second is right alone."""
     reach = 8 * np.sqrt(n * differ * (1 - differ)) + 1
     counts = np.arange(max(int(n * differ - reach), 0), min(int(n * differ + reach), n) + 1)
-    tail = (1 - _LEVEL) / 2
+    chances, tail = scipy.stats.binom.pmf(counts, n, differ), (1 - _LEVEL) / 2
     last = np.floor(np.nan_to_num(scipy.special.bdtrik(tail, counts, 0.5)))
     last -= (
         scipy.special.bdtr(last, counts, 0.5) > tail
     )  # the most losses, or wins, with which it rejects; -1: none
-    wins = (1 + gap / differ) / 2
-    rejects = np.where(
-        last >= 0, scipy.special.bdtr(last, counts, wins) + scipy.special.bdtr(last, counts, 1 - wins), 0
-    )
-    return float(scipy.stats.binom.pmf(counts, n, differ) @ rejects)
+    some = last >= 0
+    chances, counts, last = chances[some], counts[some], last[some]
+
+    def power(gap: float) -> float:
+        wins = (1 + gap / differ) / 2
+        rejects = scipy.special.bdtr(last, counts, wins) + scipy.special.bdtr(last, counts, 1 - wins)
+        return float(chances @ rejects)
+
+    return power
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    return float(scipy.optimize.brentq(function, low, high, xtol=1e-6))
+    return float(scipy.optimize.brentq(function, low, high, xtol=1e-5))
 
 
 # --- what margins are worth

@@ -1,0 +1,34 @@
+"""How many groups a difference needs: a small calculator under a comparison."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.base.text import counted
+from core.metrics.statistics import Comparison
+
+
+def groups_needed(n: int, differ: float) -> None:
+    """A difference in points and the share of groups on which two systems differ give the number of groups.
+
+    n : the groups at hand. differ : percent of them on which only one of the two is right, the field's first value.
+    """
+    with st.expander("How many groups would I need?", icon=":material/calculate:"):
+        left, right = st.columns(2)
+        gap = left.number_input("Difference in points", 0.1, 100.0, 5.0, 0.5, key="points", format="%.1f")
+        share = right.number_input(
+            "Groups on which only one is right, %", 0.1, 100.0, min(max(round(differ, 1), 0.1), 100.0), 1.0,
+            key="differ", format="%.1f", help="Starts with GroupMatch of the comparison above.",
+        )  # fmt: skip
+        if gap > share:
+            st.info(
+                f"Two systems that differ on {share:g} % of groups cannot be {gap:g} points apart.",
+                icon=":material/balance:",
+            )
+            return
+        least = Comparison.detectable_difference(n, share)
+        here = "no difference at all" if least is None else f"a difference of {least:.1f} points or more"
+        st.markdown(
+            f"**{counted(Comparison.groups_needed(gap, share), 'group')}** show a difference of {gap:g} points with "
+            f"80 % power (McNemar's exact test at 5 %). The {counted(n, 'group')} at hand show {here}."
+        )
