@@ -13,7 +13,7 @@ import typer
 from core import datasets, figures
 from core.base.errors import InputError, unknown_name
 from core.base.files import storage_errors, write_bytes
-from core.base.tables import write_table
+from core.base.tables import WRITTEN, write_table
 from core.cli import options
 from core.cli._evaluation import check_slices, load_evaluation
 from core.cli._given_options import App, refuse_unused, was_given
@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from core.metrics.evaluation import Evaluation
 
 export_app = App(no_args_is_help=True)
-Out = Annotated[Path, typer.Option(help="The file; its ending decides the format.")]
+_ENDING = "The file; its ending decides the format"
+Out = Annotated[Path, typer.Option(help=f"{_ENDING}.")]
+TableOut = Annotated[Path, typer.Option(help=f"{_ENDING}: {', '.join(WRITTEN)}.")]
 _FIGURES = ("metrics", "margins", "curves")
 
 
@@ -116,8 +118,8 @@ def _scores(source: _ScoreSource, out: Out) -> None:
     "matchings", epilog="Example: crossmatch export matchings --benchmark scenes/swap --out m.csv"
 )
 @_with_source_options
-def _matchings(source: _ScoreSource, out: Out) -> None:
-    """One row per group: tags, each metric's outcome, induced matching, margin, tie. CSV, Parquet, JSONL or NPZ."""
+def _matchings(source: _ScoreSource, out: TableOut) -> None:
+    """One row per group: tags, each metric's outcome, induced matching, margin, tie."""
     write_table(out, matchings_frame(source.evaluation()))
     print_note(f"wrote {out}")
 
@@ -128,7 +130,7 @@ def _matchings(source: _ScoreSource, out: Out) -> None:
 @_with_source_options
 def _metrics(
     source: _ScoreSource,
-    out: Out,
+    out: TableOut,
     by: Annotated[
         options.Text, typer.Option(help="Tag column to slice by (default: all with few values).")
     ] = None,
@@ -142,7 +144,7 @@ def _metrics(
 
 
 @export_app.command("curves", epilog="Example: crossmatch export curves RUN --out curves.csv")
-def _curves(run: options.RunId, out: Out) -> None:
+def _curves(run: options.RunId, out: TableOut) -> None:
     """One row per iteration of a run: thresholds, coverage, precision, loss, and all metrics with intervals."""
     write_table(out, curves_frame(_steps(run)))
     print_note(f"wrote {out}")

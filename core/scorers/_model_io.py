@@ -18,9 +18,6 @@ from core.scorers.model_folder import WEIGHTS, WEIGHTS_INDEX, WEIGHTS_PART, has_
 if TYPE_CHECKING:
     import torch
 
-if TYPE_CHECKING:
-    import torch
-
 
 def check_weights(folder: Path) -> None:
     """Raise InputError for a folder without safetensors, and for an index of parts that names files of other places.
