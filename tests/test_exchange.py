@@ -18,6 +18,7 @@ from core.base import files
 from core.base.errors import InputError
 from core.base.tables import READ, WRITTEN, open_table, write_table
 from core.cli import app
+from core.datasets import score_files
 from core.datasets.score_files import read_scores, write_scores
 from core.exchange import importing
 from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
@@ -149,7 +150,7 @@ def test_another_ending_is_refused(tmp_path):
 # --- scores, matchings, metrics, curves
 
 
-@pytest.mark.parametrize("ending", WRITTEN)
+@pytest.mark.parametrize("ending", score_files._FORMATS)
 def test_scores_give_the_same_metrics_after_export_and_import(tmp_path, toy_groups, ending):
     found = evaluation(toy_groups)
     path = tmp_path / f"s{ending}"
