@@ -147,6 +147,8 @@ def test_no_runs_yet_is_an_empty_list():
         (["evaluate", "--scores", "absent.csv"], "absent.csv"),
         (["evaluate", "--embeddings", "absent.npz", "--shape", "two"], "two"),
         (["list", "metricz"], "did you mean 'metrics'"),
+        (["list", "scenes/left-right"], "write `crossmatch list benchmarks scenes/left-right`"),
+        (["evalute"], "did you mean 'evaluate'"),
         (["ttm", "--benchmark", "scenes/left-right", "--schedule", "liner"], "linear"),
         (["ttm", "--benchmark", "scenes/left-right", "--preset", "bultin"], "did you mean 'builtin'"),
         (["ttm"], "exactly one of --benchmark NAME or --embeddings FILE"),

@@ -408,7 +408,11 @@ BAD_CSV = {
     "empty score": (CSV.replace("0.25", ""), r"the score in row 4 .* is ''; it must be a finite number"),
     "infinite": (CSV.replace("0.25", "inf"), "'inf'; it must be a finite number"),
     "word": (CSV.replace("0.25", "high"), "'high'; it must be a finite number"),
-    "decimal comma": (CSV.replace("0.25", '"0,25"'), "'0,25'; it must be a finite number"),
+    "decimal comma": (CSV.replace("0.25", '"0,25"'), "'0,25'; write the decimal comma as a point"),
+    "several words": (
+        CSV.replace("0.25", "high").replace("0.5,", "low,"),
+        r"'(high|low)' \(and 1 further row like it\); it must be a finite number",
+    ),
     "duplicate": (CSV + "b,1,1,7,y\n", r"row 10 \(group 'b', image '1', caption '1'\) is there twice"),
     "missing cell": (without(7), "group 'b' has no score for its image number 1 with its caption number 0"),
     "missing last cell": (
@@ -613,8 +617,9 @@ def test_unknown_endings_absent_files_and_places_that_cannot_be_written_are_one_
 def test_tags_are_text_by_id():
     table = read_tags("tags.csv", "\ufeffid,kind\r\n007,x\r\n8,\r\n".encode())
     assert table.to_dict("list") == {"id": ["007", "8"], "kind": ["x", ""]}
+    assert read_tags("tags.csv", b"group,kind\n007,x\n").to_dict("list") == {"id": ["007"], "kind": ["x"]}
     for text, sentence in (
-        ("name,kind\n1,x", "has no column 'id' among: name, kind"),
+        ("name,kind\n1,x", "has neither a column 'id' nor 'group' among: 'name', 'kind'"),
         ("id,kind\n1,x\n1,y", "several rows with id '1'"),
         ("id,kind\n", "has no rows"),
         ("", "is empty"),

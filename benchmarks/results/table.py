@@ -76,7 +76,10 @@ def rows_of(found: Evaluation, part: str, metrics: dict[str, Any]) -> list[Row]:
     return [{**what, "metric": metric, **e.record()} for metric, e in metrics.items()]
 
 
-TOLD = "GroupScore, below it GroupMatch, in percent with 95 % intervals; one number where a group has one image: both metrics are the same there."
+TOLD = (
+    "GroupScore, below it GroupMatch, in percent with 95 % intervals; one number where a group has one image: both "
+    "metrics are the same there."
+)
 
 
 def readme_table(rows: list[Row]) -> str:

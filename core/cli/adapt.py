@@ -270,11 +270,18 @@ def _show_summary(done: list[list[dict[str, Any]]], job: AdaptationRun, as_json:
         print(format_spread(row))
 
 
+def _round_line(record: dict[str, Any]) -> str:
+    line = f"round {record['iteration']}: {record['seconds']:.1f} s"
+    if record["fitted"] is None:
+        return f"{line}, the model as it is"
+    return f"{line}, {100 * record['fitted']:.1f} % of the pseudo-labels pass GroupScore's test"
+
+
 def _before_and_after(job: AdaptationRun, save: Path | None) -> dict[str, Any]:
     """One foreground SimpleMatch."""
     records, last = [], None
     for last in job.execute():
-        print_note(f"round {last.record['iteration']}: {last.record['seconds']:.1f} s")
+        print_note(_round_line(last.record))
         records.append(last.record)
     _save(last, save)
     _warn_of_divergence(records, job)

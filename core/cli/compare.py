@@ -15,7 +15,6 @@ from core.cli._given_options import refuse_unused
 from core.cli._output import format_metrics, print_note, show_json, writing
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
-from core.metrics.groups import METRICS
 from core.metrics.paired import comparison_table, differences, in_order_of
 from core.metrics.statistics import Comparison
 from core.teaching.single_group import holds_embeddings
@@ -128,7 +127,7 @@ def _text(a: Evaluation, b: Evaluation) -> str:
     ]
     for name, found in differences(a, b).items():
         counts = f"{found.broken:>10}{found.fixed:>10}"
-        lines.append(f"{METRICS[name].label:<18}{found.difference:>+8.2f}{_test(found, counts)}")
+        lines.append(f"{name:<18}{found.difference:>+8.2f}{_test(found, counts)}")
         if found.clustered is not None:
             lines.append(f"{f'  by {found.clustered.by}':<18}{'':>8}{_test(found.clustered, ' ' * 20)}")
     several = f"Holm: p corrected for these {len(differences(a, b))} metrics. " if len(lines) > 2 else ""

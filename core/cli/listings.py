@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from core.base.errors import unknown_name
+from core.base.errors import InputError, unknown_name
 from core.cli._output import ProgressPrinter, print_note, show_json
 from core.cli.options import Device, Json, Seed
 from core.datasets import DATASETS, SHIFTS, benchmark_entry, state
@@ -133,6 +133,11 @@ def list_command(
 ) -> None:
     """Available models, benchmarks, metrics, presets, tables or shifts: one line each, or everything about one."""
     if what not in _LISTINGS:
+        for listing in ("benchmarks", "models"):  # without the word before it
+            if name is None and what in {row["name"] for row in _LISTINGS[listing]()}:
+                raise InputError(
+                    f"{what!r} is one of the {listing}; write `crossmatch list {listing} {what}`."
+                )
         raise unknown_name("listing", what, _LISTINGS)
     rows = _LISTINGS[what]()
     if name is not None:

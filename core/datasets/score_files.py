@@ -99,11 +99,17 @@ def write_scores(
 
 
 def read_tags(path: Path | str, data: bytes | None = None, ids: Sequence[str] | None = None) -> pd.DataFrame:
-    """A CSV of tags: column `id`, one further column per tag, all text. Raises InputError for a repeated id.
+    """A table of tags: column `id` (or `group`, as in score files), one further column per tag, all text.
 
-    ids : of groups; the tags alone, a row for each of these in their order. InputError for a group without a row.
+    ids : of groups; the tags alone, a row for each of these in their order. Raises InputError for a repeated id, and for
+    a group without a row.
     """
-    table = open_table(path, read_bytes(path, data)).frame(("id",))
+    table = open_table(path, read_bytes(path, data)).frame()
+    if "id" not in table and "group" in table:
+        table = table.rename(columns={"group": "id"})
+    if "id" not in table:
+        there = ", ".join(map(repr, table.columns))
+        raise InputError(f"{path} has neither a column 'id' nor 'group' among: {there}; add one of them.")
     repeated = table["id"][table["id"].duplicated()]
     if len(repeated):
         raise InputError(
@@ -221,6 +227,7 @@ def _by_name(
 
 # --- the long form: CSV and Parquet
 
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
 _Where = Callable[[int], str]  # a row of the table, named for people
 _Shape = tuple[int, int, int]  # (n, m, k)
 
@@ -238,6 +245,7 @@ def _read_long(path: Path | str, content: bytes) -> ScoreFile:
         # A CSV with line breaks inside its cells has other line numbers; the labels are right in any case.
         return f"row {row + 2} (" + ", ".join(f"{n} {c.iloc[row]!r}" for n, c in labels.items()) + ")"
 
+    values = _numbers(path, table["score"], where)
     group, ids = pd.factorize(labels["group"])
     image, m, image_names = _numbered(group, labels["image"])
     caption, k, caption_names = _numbered(group, labels["caption"])
@@ -245,12 +253,14 @@ def _read_long(path: Path | str, content: bytes) -> ScoreFile:
     shape = (len(ids), int(m[0]), int(k[0]))
     check_shape(path, *shape)
     cell = (group * shape[1] + image) * shape[2] + caption
-    repeated = pd.Series(cell).duplicated().to_numpy()
-    if repeated.any():
-        raise InputError(f"{path}: {where(int(repeated.argmax()))} is there twice; leave one of them out.")
+    repeated = np.flatnonzero(pd.Series(cell).duplicated())
+    if len(repeated):
+        raise InputError(
+            f"{path}: {where(int(repeated[0]))} is there twice{_further(repeated)}; leave one of them out."
+        )
     _check_complete(path, np.sort(cell), shape, ids)
     scores = np.empty(len(cell))
-    scores[cell] = _numbers(path, table["score"], where)
+    scores[cell] = values
     match = _matches(path, table["match"], cell, shape, ids, where) if "match" in table else None
     tags = table[[c for c in table.columns if c not in {*_LONG, "match"}]]
     names = [None if texts is None else texts.reshape(len(ids), -1) for texts in (image_names, caption_names)]
@@ -308,13 +318,22 @@ def _check_complete(path: Path | str, cells: np.ndarray, shape: _Shape, ids: pd.
     )
 
 
+def _further(rows: np.ndarray) -> str:
+    return (
+        f" (and {len(rows) - 1} further row{'s' if len(rows) > 2 else ''} like it)" if len(rows) > 1 else ""
+    )
+
+
 def _numbers(path: Path | str, column: pd.Series, where: _Where) -> np.ndarray:
-    bad = ~np.isfinite(pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64))
-    if bad.any():
-        row = int(bad.argmax())
-        raise InputError(
-            f"{path}: the score in {where(row)} is {str(column.iloc[row])!r}; it must be a finite number."
+    bad = np.flatnonzero(~np.isfinite(pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)))
+    if len(bad):
+        text = str(column.iloc[bad[0]])
+        hint = (
+            "write the decimal comma as a point"
+            if _DECIMAL_COMMA.fullmatch(text)
+            else "it must be a finite number"
         )
+        raise InputError(f"{path}: the score in {where(int(bad[0]))} is {text!r}{_further(bad)}; {hint}.")
     # Python's own conversion: pandas' may be a last digit off, and what was written must come back.
     return column.astype(object).to_numpy().astype(np.float64)
 

@@ -38,11 +38,18 @@ def _check_same_truth(a: np.ndarray, b: np.ndarray, ids: Sequence[str]) -> None:
 
 
 def in_order_of(evaluation: Evaluation, ids: Sequence[str]) -> Evaluation:
-    """The evaluation with its groups in the order of `ids`; an error names the first group that only one side has."""
+    """B's evaluation with its groups in the order of `ids`, A's; an error names the first group that only one has."""
     place = {name: i for i, name in enumerate(evaluation.ids)}
-    alone = [name for name in ids if name not in place] or sorted(place.keys() - set(ids))
-    if alone:
-        raise InputError(f"Only one side has the group {alone[0]!r}; both must measure the same groups.")
+    lacking = {
+        "B": [name for name in ids if name not in place],
+        "A": sorted(place.keys() - set(ids)),
+    }
+    for side, missing in lacking.items():
+        if missing:
+            raise InputError(
+                f"{side} lacks {len(missing)} of the other's groups, the first {missing[0]!r}; "
+                "both must measure the same groups."
+            )
     order = np.array([place[name] for name in ids])
     tags = None if evaluation.tags is None else evaluation.tags.iloc[order].reset_index(drop=True)
     clusters = None if evaluation.clusters is None else evaluation.clusters.select(order)
