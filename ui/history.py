@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-_STEPS = ("group", "run", "lesson")  # query parameters whose change is a step of its own
+STEPS = ("group", "run", "lesson")  # query parameters whose change is a step of its own
 _SCRIPT = """
 <script>
 (() => {
@@ -36,4 +36,4 @@ _SCRIPT = """
 
 def tidy_history() -> None:
     """Install the script, once in every browser tab."""
-    st.html(_SCRIPT.replace("STEPS", str(list(_STEPS))), unsafe_allow_javascript=True)
+    st.html(_SCRIPT.replace("STEPS", str(list(STEPS))), unsafe_allow_javascript=True)

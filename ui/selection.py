@@ -24,6 +24,7 @@ from core.scorers.plugins import plugins
 from core.scorers.score_kinds import KINDS
 from core.scoring.load import builtin_models
 from ui.cached import cached_on
+from ui.history import STEPS
 from ui.loaders import load_groups, scorer_list
 from ui.uploads import PREFIX, is_upload, pick_shape, upload_groups, upload_names
 from ui.visitor import VisitorStore
@@ -210,6 +211,11 @@ def read_history() -> None:
             parameters.populate_from_query_string(context.query_string)
             parameters.set_initial_query_params_from_current()
             parameters.update({})  # tells the browser
+        for key in STEPS:  # pages ask for these before their widget is drawn
+            if key in st.query_params:
+                st.session_state[key] = st.query_params[key]
+            else:
+                st.session_state.pop(key, None)
 
 
 def put_off_selection() -> None:
