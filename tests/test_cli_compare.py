@@ -72,7 +72,7 @@ def test_the_table_is_written(files, tmp_path):
 
 def test_groups_that_one_side_lacks_are_named(files, tmp_path):
     other = score_file(tmp_path / "c.csv", np.array([RIGHT, RIGHT]), "ab")
-    with pytest.raises(InputError, match="lacks [12] of the other's groups, the first 'c'"):
+    with pytest.raises(InputError, match=r"lacks [12] of the other's groups, the first 'c'"):
         run(files[0], other)
 
 

@@ -301,7 +301,7 @@ def pmi_text(alpha: float) -> str:
     'PMI^k with k = 4'
     """
     if not alpha:
-        return "the likelihood itself, PMI^k with k → ∞"
+        return "the likelihood itself"
     return f"PMI^k with k = {1 / alpha:.3g}" + ", plain pointwise mutual information" * (alpha == 1)
 
 

@@ -18,8 +18,8 @@ from core.scorers.cola_config import STRATEGIES
 _PARTS = ("all", "seen", "unseen")
 # How assets/results/cola.csv and cola_claims.csv were made: said beside them, because it decides what comes out.
 BUDGET = (
-    "1,200 steps of 12 x 12 pairs, single and multi-object queries without swapped ones, a base trained without "
-    "sizes or materials, which 216 of the 240 queries name"
+    "a short training (1,200 steps, no swapped queries) of a base model that never read sizes or materials, although "
+    "216 of the 240 queries name one"
 )
 # What the table of strategies shows: metric, part, heading.
 _COLUMNS = (

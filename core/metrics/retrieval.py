@@ -129,14 +129,16 @@ METRICS: dict[str, _RetrievalMetric] = {
         "percent", "higher", "any_word", "precision", "expected",
     ),
     QUERY_ALL_MAP: _RetrievalMetric(
-        "QueryAll mAP", "The same among the images with all of the words, on one object or on several.",
+        "QueryAll mAP",
+        "Mean average precision among the images with all of the query's words, on one or several objects.",
         "percent", "higher", "all_words", "precision", "expected",
     ),
     _STANDARD_MAP: _RetrievalMetric(
-        "Standard mAP", "The same among all images.", "percent", "higher", "everything", "precision", "expected"
+        "Standard mAP", "Mean average precision among all images.",
+        "percent", "higher", "everything", "precision", "expected",
     ),
     _F1: _RetrievalMetric(
-        "F1", "F1 of calling the first R images of Cola's list relevant, where R images are; needs no threshold.",
+        "F1", "F1 where as many images are called relevant as are, from the top of Cola's list.",
         "percent", "higher", "any_word", "f1", "share",
     ),
     _RANK_RELEVANT: _RetrievalMetric(

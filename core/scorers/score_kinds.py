@@ -64,13 +64,18 @@ KINDS: dict[str, _ScoreKind] = {
     ),
     "blind": _ScoreKind(
         "Blind vision-language model",
-        "How likely the model is to write the caption for noise: the P_train(t) of [VGPT] Eq. 13.",
+        "How likely the model is to write the caption for an image of noise: its language prior.",
         "mean over noise images of the VisualGPTScore",
         np.exp,
         reads_image=False,
         log_prob=True,
     ),
-    "api": _ScoreKind("VQAScore of a served model", "As VQAScore, computed by a server.", 'P("Yes")', _same),
+    "api": _ScoreKind(
+        "VQAScore of a served model",
+        "VQAScore of a model that a server runs: how likely it is to answer yes when asked for the caption.",
+        'P("Yes")',
+        _same,
+    ),
 }
 
 # Kind that a model gives by itself, by the architecture that its config.json names; by its type where it names none.

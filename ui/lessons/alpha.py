@@ -90,7 +90,8 @@ def move_alpha(study: AlphaStudy, index: int) -> None:
         f"At α = {alpha:.2f} ({pmi_text(alpha)}): {values}. Subtracting α · log P(t) removes the **same** amount from "
         "every score in a caption's column. Both ways to match two images with two captions use each column exactly "
         "once, so both totals fall equally: **GroupMatch never needed debiasing**. Nor does ImageScore, which "
-        "compares within a column. Both hold only for square groups and log scores."
+        "compares within a column. Both hold where a group has as many images as captions and the score "
+        "is a logarithm. (PMI^k is pointwise mutual information with more weight on the likelihood, the larger k.)"
     )
 
 

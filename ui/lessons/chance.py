@@ -40,9 +40,10 @@ def show() -> None:
     random_draws()
     elements.question(
         "chance",
-        "Model X: GroupScore 25 % on 2×2. Model Y: GroupMatch 45 % on 2×2. Which one certainly knows more than chance?",
+        "On 1,000 groups of 2×2, model X has a GroupScore of 25 % and model Y a GroupMatch of 45 %. Which of the two "
+        "does better than chance?",
         {
-            "X": "Given enough groups: 25 is above its chance level of 16.7, while 45 is below 50.",
+            "X": "Its interval, about 22 to 28, lies above the chance level of 16.7; 45 is below GroupMatch's 50.",
             "Y": "45 is below GroupMatch's chance level of 50.",
             "Both": "45 is below GroupMatch's chance level of 50.",
         },

@@ -46,8 +46,9 @@ def predict(lesson: str, question: str, options: Sequence[str]) -> str | None:
     """A prediction; what follows is drawn once it is made. None until then."""
     with st.container(border=True):
         choice = _choose(lesson, answers.PREDICTION, f"**Predict:** {question}", options, f"predict-{lesson}")
+        hint = st.empty()  # gone at once, also where the result takes a while
         if choice is None:
-            st.caption("Choose an answer; the result appears below.")
+            hint.caption("Choose an answer; the result appears below.")
     return choice
 
 
@@ -56,7 +57,7 @@ def verdict(choice: str, right: str) -> None:
     if choice == right:
         st.success(f"You predicted it: {right}.", icon=":material/check:")
     else:
-        st.warning(f"You said “{choice}”; it is: {right}.", icon=":material/lightbulb:")
+        st.warning(f"You said “{choice}”; the answer: {right}.", icon=":material/lightbulb:")
 
 
 def question(lesson: str, asked: str, options: Mapping[str, str], right: str) -> None:

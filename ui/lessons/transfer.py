@@ -17,7 +17,10 @@ SHOWN = (GROUP_SCORE, GROUP_MATCH)
 PARTS = ("adapted half", "untouched half")
 
 
-@st.cache_resource(max_entries=4, show_spinner="Training a map per modality on half of the groups …")
+@st.cache_resource(
+    max_entries=4,
+    show_spinner="Training on half of the groups: a linear map for images and one for captions, some seconds …",
+)
 def load_halves(benchmark: str, model: str) -> tuple[AdaptedPart, AdaptedPart]:
     return simplematch_transfer(load_groups(benchmark, "test"), model, 0.5)
 
@@ -51,8 +54,9 @@ def show() -> None:
     st.markdown(
         f"Adapted half: GroupScore {adapted:+.1f} points. Untouched half: {untouched:+.1f}. The gap is memory of the "
         "test set, not skill. GroupMatch of the adapted half hardly moves: the labels *are* its matchings. That is why "
-        "Crossmatch offers the check wherever a model adapts. (One map per modality on frozen embeddings, trained just "
-        "now; test-time matching trains the whole model, and how much of its gain carries over is measured there.)"
+        "Crossmatch offers the check wherever a model adapts. (Trained just now: one linear map for the embeddings of "
+        "images and one for those of captions; test-time matching trains the whole model, and its page measures how "
+        "much of the gain carries over.)"
     )
     elements.question(
         "transfer",
