@@ -586,7 +586,10 @@ def test_a_bad_parquet_is_one_sentence(tmp_path):
             frame.assign(score=frame["score"].where(frame["score"] != 0.25)),
             "has an empty cell in column 'score'",
         ),
-        (frame.assign(score=np.inf), "row 2 .* is 'inf' .and 7 further rows like it.; it must be a finite number"),
+        (
+            frame.assign(score=np.inf),
+            "row 2 .* is 'inf' .and 7 further rows like it.; it must be a finite number",
+        ),
         (frame.iloc[1:], "group 'a' has no score for its image number 0 with its caption number 0"),
     ):
         with pytest.raises(InputError, match=sentence):

@@ -101,8 +101,8 @@ def write_scores(
 def read_tags(path: Path | str, data: bytes | None = None, ids: Sequence[str] | None = None) -> pd.DataFrame:
     """A table of tags: column `id` (or `group`, as in score files), one further column per tag, all text.
 
-    ids : of groups; the tags alone, a row for each of these in their order. Raises InputError for a repeated id, and for
-    a group without a row.
+    ids : of groups; the tags alone, a row for each of these in their order. Raises InputError for a repeated id and
+    for a group without a row.
     """
     table = open_table(path, read_bytes(path, data)).frame()
     if "id" not in table and "group" in table:
