@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj
 
-Array = (
-    Any  # a numpy array or a torch tensor; what comes out is of the library and on the device of what went in
-)
+# A numpy array or a torch tensor; what comes out is of the library and on the device of what went in.
+Array = Any
 
 
 def as_array(values: Any) -> Array:

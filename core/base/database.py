@@ -52,9 +52,8 @@ class _Database:
         with self.transaction() as connection:
             connection.execute("PRAGMA journal_mode = WAL")  # readers never wait for a writer
         with self.transaction(write=True) as connection:
-            version = connection.execute(_VERSION).fetchone()[
-                0
-            ]  # of now: another process may have been quicker
+            # Of now: another process may have been quicker.
+            version = connection.execute(_VERSION).fetchone()[0]
             for statement in chain.from_iterable(migrations[version:]):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {len(migrations)}")

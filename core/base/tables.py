@@ -160,9 +160,8 @@ def _read_text(path: Path | str, data: bytes | None = None, name: str | None = N
 def check_cells(path: Path | str, rows: int, columns: int) -> None:
     """Raise InputError where a table of texts or numbers is too large, by its rows and columns."""
     check(path, columns=columns, cells=rows * columns)
-    check_memory(
-        path, 200 * rows * columns
-    )  # a short text in pandas, and copies of it while groups are found
+    # A short text in pandas, and copies of it while groups are found.
+    check_memory(path, 200 * rows * columns)
 
 
 # --- CSV

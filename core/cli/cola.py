@@ -188,9 +188,8 @@ def cost(
         raise InputError(f"{groups} groups were asked for; ask for 1 or more.")
     names = None if sets is None else [name.strip() for name in sets.split(",")]
     if model.startswith("run/") and base is None and names is None and groups is None:
-        table = run_table(
-            model.removeprefix("run/"), say=print_note, device=device
-        )  # kept, for the pages too
+        # Kept, for the pages too.
+        table = run_table(model.removeprefix("run/"), say=print_note, device=device)
     else:
         table = cost_table(model, base, names, groups=groups, device=device, say=print_note)
     if out is not None:

@@ -31,13 +31,11 @@ from core.base.paths import assets
 _CHUNK = 1 << 20
 _TIMEOUT = 30.0  # seconds without a byte before a server counts as gone
 _MAX_FILES = 2_000_000  # of an archive
-_MAX_COMPRESSION_RATIO = (
-    100  # unpacked size over packed size, beyond the first SLACK bytes: text packs 30 to 1 at the very most
-)
+# Unpacked size over packed size, beyond the first SLACK bytes: text packs 30 to 1 at the very most.
+_MAX_COMPRESSION_RATIO = 100
 UNPACK_SLACK_BYTES = 100 << 20
-Progress = Callable[
-    [str, float], None
-]  # what is being fetched, share done in [0, 1] (0 while the size is unknown)
+# What is being fetched, share done in [0, 1] (0 while the size is unknown).
+Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,8 @@ from core.metrics.groups import METRICS, TEXT_SCORE, metrics_of_shape
 from core.metrics.statistics import Clusters, Estimate
 
 _REPEATS, _STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
-_EVALUATIONS = (
-    16  # of one study that stay in memory: at 0, at 1, at the best alphas, and at those last looked at
-)
+# Of one study that stay in memory: at 0, at 1, at the best alphas, and at those last looked at.
+_EVALUATIONS = 16
 _AS_LIKELY = 60.0  # percent of pairs: up to there true and false captions count as equally likely texts
 TUNED_ON_TEST = "tuned on test"  # said beside every optimum that was found on the groups it is reported on
 

@@ -27,11 +27,8 @@ MARKS = [
     ("star", "#5b7fd6"),
     ("hexagon", "#93801c"),
 ]
-_SHADES = (
-    (233, 231, 251),
-    (143, 135, 230),
-    (47, 40, 128),
-)  # a score matrix, from its lowest to its highest score
+# A score matrix, from its lowest to its highest score.
+_SHADES = ((233, 231, 251), (143, 135, 230), (47, 40, 128))
 MAX_STEPS = 1200  # a step curve with more points than this has several in one pixel: pages are 1,240 wide
 
 

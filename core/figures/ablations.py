@@ -29,10 +29,8 @@ _SCHEDULE_NAMES = {
     "schedule=ascending": "ascending",
 }
 _ORACLE, _PRESET = "oracle=1", "preset"
-_PRESET_COVERAGE, _PRESET_ITERATIONS = (
-    20.0,
-    10,
-)  # of the preset "builtin": percent of the groups at tau_1, and T
+# Of the preset "builtin": percent of the groups at tau_1, and T.
+_PRESET_COVERAGE, _PRESET_ITERATIONS = (20.0, 10)
 # In this order, and each with the same look in every figure, whichever of them were measured.
 _MODELS = (
     "builtin/clip",
@@ -125,9 +123,8 @@ class FinalResultsData(NamedTuple):
     metrics: dict[str, np.ndarray]  # name -> (x, 2): mean and standard deviation over seeds
     seeds: np.ndarray
     before: dict[str, float]
-    skyline: dict[
-        str, tuple[float, float]
-    ]  # what training on exactly the right groups ends at; {} where not measured
+    # What training on exactly the right groups ends at; {} where not measured.
+    skyline: dict[str, tuple[float, float]]
     chance: float  # of GroupMatch
 
 

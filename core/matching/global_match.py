@@ -115,9 +115,8 @@ class _Candidates:
     def add(self, keys: np.ndarray, scores: np.ndarray) -> int:
         """Take pairs, as i M + j; returns how many were new."""
         before = len(self.keys)
-        check_memory(
-            "The assignment of all images", 100 * (before + len(keys))
-        )  # sorted, as a graph, with prices
+        # Sorted, as a graph, with prices.
+        check_memory("The assignment of all images", 100 * (before + len(keys)))
         self.keys, first = np.unique(np.concatenate([self.keys, keys]), return_index=True)
         self.scores = np.concatenate([self.scores, scores])[first]
         return len(self.keys) - before

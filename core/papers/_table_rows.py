@@ -30,9 +30,8 @@ class TableCell:
     paper: float | None = None
     std: float | None = None
     note: str = ""
-    population: bool = (
-        False  # whether the deviation over seeds divides by n, as the paper's does; else by n - 1
-    )
+    # Whether the deviation over seeds divides by n, as the paper's does; else by n - 1.
+    population: bool = False
     part: str = ""  # of a transfer check: "adapted" or "untouched"; elsewhere what the record has parts of
     head: str | None = None  # its column's heading, where method and metric do not say enough
     # The jobs of its line that it is read off, each with its weight in the mean.

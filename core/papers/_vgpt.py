@@ -162,9 +162,8 @@ def _benchmarks(row: pd.Series) -> tuple[str, ...]:
     if (dataset, subset) in _PLAIN:
         return (_PLAIN[dataset, subset],)
     known = benchmarks_of_papers()
-    name = known.get((dataset, subset)) or known.get(
-        (dataset, "")
-    )  # a tag of Winoground is part of its groups
+    # A tag of Winoground is part of its groups.
+    name = known.get((dataset, subset)) or known.get((dataset, ""))
     return () if name is None else (name,)
 
 

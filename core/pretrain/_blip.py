@@ -164,9 +164,8 @@ def _captioner_loss(module: BlipForConditionalGeneration, batch: Batch) -> Forwa
     read = _decoded(module, vision.last_hidden_state, ids)
     loss = next_word_loss(module.text_decoder.cls(read), ids)
     own = torch.arange(len(ids), device=ids.device)
-    words = TextStates(
-        read, ids, own, own
-    )  # a word is read before those after it, so they cannot give it away
+    # A word is read before those after it, so they cannot give it away.
+    words = TextStates(read, ids, own, own)
     return ForwardResult(loss, vision.pooler_output, vision.last_hidden_state[:, 1:], words=words)
 
 

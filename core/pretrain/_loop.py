@@ -142,9 +142,8 @@ class _Batches:
         self.ids = np.stack(variants, axis=1)  # (images, variants, length)
         self.twins = np.arange(data.twins)
         plain = [i for i, kind in enumerate(recipe.data.kinds) if kind not in RELATIVE]
-        self.plain = self.twins[
-            np.isin(self.twins % len(recipe.data.kinds), plain)
-        ]  # those that keep their places
+        # Those that keep their places.
+        self.plain = self.twins[np.isin(self.twins % len(recipe.data.kinds), plain)]
         cells, side = data.maps.shape[1], 64 // recipe.patch
         self.fold = (side, cells // side)  # label cells are pooled to one per patch
 

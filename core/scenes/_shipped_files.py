@@ -13,10 +13,8 @@ from core.base import paths
 from core.base.errors import InputError
 
 _FORMAT = 1
-SHIPPED = (
-    "validation",
-    "test",
-)  # the splits that lie in assets/; a training split is drawn when it is needed
+# The splits that lie in assets/; a training split is drawn when it is needed.
+SHIPPED = ("validation", "test")
 _REMEDY = "restore the file with git, or rebuild it with core.scenes.sets.write_assets()."
 
 

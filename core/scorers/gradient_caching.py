@@ -39,9 +39,8 @@ def backward(model: TwoTower, batch: Batch, size: int | None, reduced: bool = Fa
         for part in parts:
             states.append(_random_state(model.device))
             embedded.append(model.embed(part))
-    images, captions = (
-        torch.cat(column).requires_grad_() for column in zip(*embedded, strict=True)
-    )  # (b, d)
+    # (b, d) each.
+    images, captions = (torch.cat(column).requires_grad_() for column in zip(*embedded, strict=True))
     loss = model.contrast(images, captions)  # the scale and the bias get their gradients here
     loss.backward()
     assert images.grad is not None

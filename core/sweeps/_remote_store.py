@@ -16,14 +16,12 @@ from typing import Any
 from core.base import files
 from core.runs.store import Run
 
-Call = Callable[
-    ..., Any
-]  # call("beat", ...) asks the driver's store; raises InputError and AttemptSuperseded as the store does
+# call("beat", ...) asks the driver's store; raises InputError and AttemptSuperseded as the store does.
+Call = Callable[..., Any]
 
 CHUNK = 8 << 20  # bytes that travel at a time
-HEARTBEAT_SECONDS = (
-    5.0  # seconds between heartbeats that travel; core.runs.store.HEARTBEAT_TIMEOUT is many of them
-)
+# Seconds between heartbeats that travel; core.runs.store.HEARTBEAT_TIMEOUT is many of them.
+HEARTBEAT_SECONDS = 5.0
 
 
 class RemoteStore:
