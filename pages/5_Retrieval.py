@@ -63,10 +63,15 @@ def pick_query(subset: part.RetrievalSubset) -> int | None:
 
 
 def telling(subset: part.RetrievalSubset, keep: list[int]) -> int:
-    """The place in `keep` of the first query that has attributes to confuse; the first one where none has two."""
+    """The place in `keep` of the first query with a colour (the built-in models are sure of it) and another attribute
+    to confuse; the first one where there is none."""
     if subset.attributes is None:
         return 0
-    return next((place for place, i in enumerate(keep) if subset.attributes[i] >= 2), 0)
+    coloured = [getattr(phrase, "colour", None) for phrase in getattr(subset, "phrases", ())]
+    tells = (
+        place for place, i in enumerate(keep) if subset.attributes[i] >= 2 and (not coloured or coloured[i])
+    )
+    return next(tells, 0)
 
 
 def look() -> None:
@@ -103,8 +108,8 @@ def look() -> None:
     )
     st.caption(
         escape_markdown(
-            f"{len(subset)} images, {count} of them relevant. Words in bold belong to an object in the image; words "
-            "struck through do not."
+            f"{len(subset)} images, {count} of them relevant. Words in bold are true of an object in the image, "
+            "not always of the same one; words struck through are true of none."
         )
     )
     if count == 0:

@@ -41,13 +41,17 @@ def pick_other(selection: ui.Selection) -> str | None:
         if not files:
             return None
         if st.session_state.get("other") not in (None, *files):  # of a benchmark, before
-            ui.seed("other", files[0])
+            st.session_state["other"] = None
     if st.session_state.get("other") is None and "other" not in st.query_params:
-        ui.seed("other", ui.another_model(selection) or names[0])
+        first = ui.another_model(selection)
+        if first is not None:
+            ui.seed("other", first)
     return ui.pick_model(
         "File B" if selection.is_file else "Model or file B",
         names,
         "other",
+        index=None,
+        placeholder="choose what to compare it with",
         help="For before and after: the model that a run began with in the sidebar, and `run/…`, what it became, here.",
     )
 

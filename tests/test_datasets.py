@@ -26,6 +26,12 @@ def test_a_built_in_set_loads_with_its_truth_and_another_split_has_other_groups(
     assert not set(test.ids) & set(validation.ids)
 
 
+def test_a_name_that_shares_but_its_folder_is_no_suggestion():
+    for name in ("scenes/nothere", "scenes/lr"):
+        with pytest.raises(InputError, match=f"Unknown benchmark '{name}'; known: "):
+            datasets.load(name, "test")
+
+
 def test_an_unknown_name_or_split_suggests_the_nearest():
     with pytest.raises(
         InputError, match=r"Unknown benchmark 'scenes/left-rigth'; did you mean 'scenes/left-right'\?"

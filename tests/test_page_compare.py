@@ -110,6 +110,17 @@ def test_export_of_two_files_names_them_and_no_benchmark(app, tmp_path, exported
     assert "b.csv − a.csv" in exported[-1]["report"]().decode()
 
 
+def test_a_file_of_other_groups_is_not_what_a_file_is_compared_with(app, tmp_path):
+    first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
+    same = uploaded(tmp_path, "b.csv", with_right({1}))
+    uploaded(tmp_path, "c.csv", with_right({1})[:3])  # the newest
+    test = app(COMPARE, set=first)
+    assert next(c for c in test.selectbox if c.key == "other").value == same
+    UploadStore().remove("b.csv")
+    test = app(COMPARE, set=first)
+    assert next(c for c in test.selectbox if c.key == "other").value is None and not test.dataframe
+
+
 def test_a_file_alone_says_what_it_can_be_compared_with(app, tmp_path):
     test = app(COMPARE, set=uploaded(tmp_path, "a.csv", with_right({0})))
     assert "To compare a.csv, upload another file" in text(test).replace("\\", "")

@@ -86,6 +86,7 @@ def test_shared_words_are_those_that_something_in_the_image_is():
             shared, missing = _present_and_missing_words(found, query, image)
             assert bool(shared) == bool(found.any_word[query, image])
             assert (not missing) == bool(found.all_words[query, image])
+            assert set(shared + missing) <= set(found.queries[query].split())  # as the query says it
 
 
 def test_two_models_stand_side_by_side(app):

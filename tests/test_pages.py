@@ -280,6 +280,13 @@ def test_a_sets_name_is_taken_apart_and_put_together(base):
     assert selection._shifted("scenes/left-right@global", "fog") == "scenes/left-right~fog@global"
 
 
+@pytest.mark.parametrize("asked", [{"benchmark": "scenes/swap"}, {"group": "swap/test/0003"}])
+def test_a_link_that_names_the_benchmark_otherwise_or_its_group_alone_opens_it(app, asked):
+    page = app("pages/1_Groups.py", **asked)
+    assert page.selectbox(key="set").value == "scenes/swap" and not page.warning
+    assert "benchmark" not in page.query_params
+
+
 @pytest.mark.parametrize("page", ["pages/1_Groups.py", "pages/2_Matching.py"])
 def test_export_offers_a_report_a_latex_row_and_the_command_of_what_is_shown(app, monkeypatch, page):
     given = []

@@ -19,9 +19,11 @@ _SHOWN = 480  # pixels of an image in a view; pages draw it 240 wide or more, on
 
 
 @st.cache_data(max_entries=4000, show_spinner=False)
-def _image_uri(key: str, size: int, _image: ImageRef) -> str:
-    """A picture as a data address, at most `size` pixels on a side; `key` is its content hash."""
-    return group_html.picture_uri(_image.open(size), size)
+def _image_uri(key: str, size: int, _image: ImageRef) -> tuple[str, int, int]:
+    """A picture as a data address, at most `size` pixels on a side, its width and its height; `key` is its content
+    hash."""
+    picture = _image.open(size)
+    return group_html.picture_uri(picture, size), *picture.size
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -37,9 +39,11 @@ def enlargeable_image(image: ImageRef, description: str, size: int = _SHOWN) -> 
     if isinstance(image, RowImage):  # of an uploaded file
         return f'<span class="cm-none">{escape(image.key)}</span>'
     st.session_state.setdefault("drawn_images", {})[image.key] = image
+    address, width, height = _image_uri(image.key, size, image)
+    # With its shape told, a picture has its place before it is decoded, and moves nothing below it.
     return (
-        f'<button type="button" class="cm-zoom" data-image="{image.key}" title="Enlarge">'
-        f'<img src="{_image_uri(image.key, size, image)}" alt="{escape(description, quote=True)}"></button>'
+        f'<button type="button" class="cm-zoom" data-image="{image.key}" title="Enlarge"><img src="{address}" '
+        f'width="{width}" height="{height}" alt="{escape(description, quote=True)}"></button>'
     )
 
 

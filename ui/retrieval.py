@@ -85,7 +85,8 @@ def ranked_html(found: RetrievalSubset, rows: Sequence[RankedImage], revealed: b
         words = "".join(f"<b>{escape(w)}</b> " for w in row.shared) + "".join(
             f"<s>{escape(w)}</s> " for w in row.missing
         )
-        note = f"{told}<div>{words}</div>" if revealed else '<span class="cm-mark">?</span>'
+        apart = " on different objects" if row.shared and not row.missing and not row.right else ""
+        note = f"{told}<div>{words}{apart}</div>" if revealed else '<span class="cm-mark">?</span>'
         alt = f"{name}, {said}" if revealed else name
         cells.append(
             f'<figure class="cm-ranked">{enlargeable_image(image, alt, size)}'

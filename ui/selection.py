@@ -284,6 +284,8 @@ def warn_unknown(kind: str, asked: Iterable[str], known: Collection[str]) -> Non
 def _use_nearest(nearest_model: Callable[[str], NearestModel] | None) -> None:
     """Put the nearest model that a page can use in place of the selected one; take it back on another page."""
     state = st.session_state
+    if is_upload(str(state.get("set", st.query_params.get("set", "")))):  # a file takes the model's place
+        nearest_model = None
     wanted, nearest = state.get("replaced_model", (None, NearestModel("")))
     now = state.get("model", st.query_params.get("model", _default("model")))
     if wanted is not None and now != nearest.name:  # another one was chosen meanwhile
@@ -510,10 +512,14 @@ def benchmarks() -> dict[str, str]:
 
 
 def another_model(selection: Selection) -> str | None:
-    """What a selection is compared with by default: a quick model of two towers, or for a file another file."""
-    others = upload_names() if selection.is_file else (*_TWO_TOWERS, *model_names())
-    known = {*others} if selection.is_file else {*model_names()}
-    return next((name for name in others if name != selection.model and name in known), None)
+    """What a selection is compared with by default: a quick model of two towers, or for a file another one of the same
+    groups; None where there is none."""
+    if selection.is_file:
+        ids = {*selection.groups.ids}
+        others = (name for name in upload_names() if name != selection.benchmark)
+        return next((name for name in others if {*upload_groups(name).ids} == ids), None)
+    known = {*model_names()}
+    return next((n for n in (*_TWO_TOWERS, *known) if n != selection.model and n in known), None)
 
 
 def benchmark_of(groups: GroupSet) -> dict[str, str] | None:

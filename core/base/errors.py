@@ -33,10 +33,18 @@ def _one_line(message: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[:1500]} … {line[-400:]}"
 
 
+def _alike(name: str, other: str) -> bool:
+    """Whether two names that begin with the same folder are alike without it: `scenes/x` is not like `scenes/y`."""
+    (folder, _, last), (other_folder, _, other_last) = name.rpartition("/"), other.rpartition("/")
+    return folder != other_folder or len(last) < 2 or fuzz.ratio(last, other_last) >= 50
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a name that is in no registry, with the nearest known one as a suggestion."""
     options = sorted(set(known))
     match = process.extractOne(name, options, scorer=fuzz.ratio, score_cutoff=60)
+    if match and not _alike(name, match[0]):
+        match = None
     some = ", ".join(options[:12]) + (" …" if len(options) > 12 else "")
     hint = f"did you mean {match[0]!r}?" if match else f"known: {some or 'none'}."
     return InputError(f"Unknown {kind} {name!r}; {hint}")

@@ -123,7 +123,7 @@ def stage_import(
         if isinstance(source, Table):
             table = source
         else:
-            table = open_manifest(unpack_source(source, folder / "unpacked"), manifest)
+            table = open_manifest(unpack_source(source, folder / "unpacked" / source.name), manifest)
         meant = (columns or guess_columns(table.columns)).checked(table.columns)
         reader = RowReader(table, meant, ImageStore(folder / user_sets.IMAGES))
         shapes = _write(reader.groups(), folder / user_sets.GROUPS_FILE, progress)
@@ -148,6 +148,7 @@ def unpack_source(source: Path, unpacked: Path) -> Path:
         return source
     if source.stat().st_size > MAX_UPLOAD:
         raise InputError(f"{source.name} is larger than {MAX_UPLOAD >> 30} GiB; name a folder instead.")
+    unpacked.mkdir(parents=True, exist_ok=True)
     unpack(source, unpacked, MAX_UPLOAD, MAX_FILES)
     nested = next((p for p in unpacked.rglob("*") if p.suffix.lower() in _ARCHIVES), None)
     if nested is not None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from core.datasets.sets import Retrieval
+from core.scenes.captions import SYNONYMS
 
 
 class RankedImage(NamedTuple):
@@ -94,6 +95,9 @@ def _present_and_missing_words(
     scene = getattr(source, "scene", None)
     if phrases is None or scene is None:
         return (), ()
-    said = [(name, value) for name, value in phrases[query].attributes() if value]
-    here = {(name, getattr(o, name)) for o in scene.objects for name, _ in said}
-    return tuple(v for n, v in said if (n, v) in here), tuple(v for n, v in said if (n, v) not in here)
+    asked = [(name, value) for name, value in phrases[query].attributes() if value]
+    here = {(name, getattr(o, name)) for o in scene.objects for name, _ in asked}
+    words = set(found.queries[query].split())
+    said = {value: next((w for w in SYNONYMS.get(value, ()) if w in words), value) for _, value in asked}
+    shared = tuple(said[v] for n, v in asked if (n, v) in here)
+    return shared, tuple(said[v] for n, v in asked if (n, v) not in here)

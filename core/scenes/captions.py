@@ -18,7 +18,7 @@ from core.scenes.world import ATTRIBUTES, COLOURS, INVERSE, RELATIONS, Scene, Sc
 
 _NUMBERS = ("one", "two", "three", "four", "five", "six")
 # The first word is the plain one. "metal" and "rubber" follow the colour, "shiny" and "matte" precede it.
-_SYNONYMS: dict[str, tuple[str, ...]] = {
+SYNONYMS: dict[str, tuple[str, ...]] = {
     "cube": ("cube", "block"),
     "sphere": ("sphere", "ball"),
     "cylinder": ("cylinder",),
@@ -121,9 +121,7 @@ def _distinct(fitting: list[list[SceneObject]], taken: tuple[int, ...]) -> bool:
 class CaptionTemplate:
     """The choice of words for one caption, or for all captions of a group."""
 
-    words: Mapping[str, str] = field(
-        default_factory=lambda: {key: said[0] for key, said in _SYNONYMS.items()}
-    )
+    words: Mapping[str, str] = field(default_factory=lambda: {key: said[0] for key, said in SYNONYMS.items()})
     frame: int = 0  # index into the sentence frames; the last one is "the ... is ... the ..."
 
     @property
@@ -134,10 +132,10 @@ class CaptionTemplate:
     @classmethod
     def draw(cls, rng: np.random.Generator, plain: float = 0.5, definite: bool = True) -> CaptionTemplate:
         """Random synonyms; with probability `plain` the bare sentence."""
-        u = dict(zip([*_SYNONYMS, "frame", "plain"], rng.random(len(_SYNONYMS) + 2).tolist(), strict=True))
+        u = dict(zip([*SYNONYMS, "frame", "plain"], rng.random(len(SYNONYMS) + 2).tolist(), strict=True))
         # One style for both materials: "a shiny orange ball" moves the adjective, and with it "a" and "an".
         u["rubber"] = u["metal"]
-        words = {key: said[int(u[key] * len(said))] for key, said in _SYNONYMS.items()}
+        words = {key: said[int(u[key] * len(said))] for key, said in SYNONYMS.items()}
         frame = 0 if u["plain"] < plain else 1 + int(u["frame"] * (len(_FRAMES) - 1 + definite))
         return cls(words, frame)
 
@@ -171,8 +169,8 @@ def _words(caption: str) -> list[str]:
 
 
 def _vocabulary() -> tuple[str, ...]:
-    text = " ".join([*COLOURS, *_NUMBERS, *(w for said in _SYNONYMS.values() for w in said), *_FRAMES])
-    nouns = [w for key in ("cube", "sphere", "cylinder", "object") for w in _SYNONYMS[key]]
+    text = " ".join([*COLOURS, *_NUMBERS, *(w for said in SYNONYMS.values() for w in said), *_FRAMES])
+    nouns = [w for key in ("cube", "sphere", "cylinder", "object") for w in SYNONYMS[key]]
     extra = ["a", "an", "the", "and", ",", "is", "are", *(f"{noun}s" for noun in nouns)]
     return tuple(sorted({*_words(text.replace("{x}", "").replace("{is}", "")), *extra}))
 
@@ -254,7 +252,7 @@ def _count(scene: Scene, rng: np.random.Generator) -> Statement:
 
 
 def _any(*keys: str) -> str:
-    return "|".join(word for key in keys for word in _SYNONYMS[key])
+    return "|".join(word for key in keys for word in SYNONYMS[key])
 
 
 # Every sentence that the templates make, adjectives in any order and articles that need not agree: what does not
