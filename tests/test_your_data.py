@@ -242,7 +242,9 @@ def test_a_zip_is_unpacked_with_or_without_a_folder_of_its_own(tmp_path, top):
 
 
 def test_a_picture_that_a_zip_lacks_is_to_be_put_into_the_zip(tmp_path):
-    path = zipped(tmp_path / "set.zip", wide(tmp_path / "set", GOOD, (TWIN[0], "lost-and-gone.png", *TWIN[2:])), "")
+    path = zipped(
+        tmp_path / "set.zip", wide(tmp_path / "set", GOOD, (TWIN[0], "lost-and-gone.png", *TWIN[2:])), ""
+    )
     (problem,) = importing.stage_import(path).problems
     assert problem.fix == "put it into set.zip"
 
