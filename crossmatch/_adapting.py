@@ -16,6 +16,7 @@ from core.scorers.base import Scorer, Trainable
 from core.scorers.embedding import EmbeddingModel
 from core.ttm import loop
 from core.ttm.defaults import configured
+from core.ttm.run import AdaptationRun
 from crossmatch._scoring import load_scorer
 
 Progress = Callable[[float, str], None]
@@ -78,8 +79,8 @@ def run_ttm(
 
     Parameters
     ----------
-    model : a name as `load_scorer` takes it, or a loaded scorer, with weights to train: contrastive models, matching
-        heads, `from_embeddings`. It is copied; yours stays as it is.
+    model : a name as `load_scorer` takes it, or a loaded scorer, with weights to train: contrastive models, BLIP's
+        other models, image-text-to-text models, `from_embeddings`. It is copied; yours stays as it is.
     groups : of one shape; the model is shown them without truth.
     preset : settings to start from, such as "winoground/siglip-b16"; by default those for this benchmark and model.
     pool : bool (n,), the groups that may be trained on. The others are only scored: what transfers to them?
@@ -94,7 +95,7 @@ def run_ttm(
         threshold_mode : "absolute", or "relative" (global): keep the top 1 - tau of the pairs.
         epochs, lr, lr_restart, lr_final, weight_decay, betas, batch, augmentation ("none", "resize-crop", "jitter"),
             crop_factor, keep_optimizer, clip_norm, precision ("float32", "bfloat16"), parameters, micro_batch,
-            lora_rank, lora_alpha, lora_targets, seed : of the training in an iteration.
+            lora_rank, lora_alpha, lora_targets, contrastive (captioners), seed : of the training in an iteration.
 
     Returns
     -------
@@ -184,7 +185,7 @@ def simple_match(
 def _trainable(model: str | Scorer) -> Trainable:
     found = load_scorer(model) if isinstance(model, str) else model
     if not isinstance(found, Trainable):
-        raise InputError(f"The model {found.name!r} has no weights to adapt; choose a contrastive model.")
+        raise AdaptationRun.refused(found.name)
     return found
 
 

@@ -88,9 +88,9 @@ def test_a_public_server_computes_the_same_loss_a_few_pairs_at_a_time(folder, pa
         )
 
     loss, gradient = learned(models[0])
-    sizes, read = [], BlipMatcher._logits
+    sizes, read = [], BlipMatcher._paired_scores
     monkeypatch.setattr(
-        BlipMatcher, "_logits", lambda self, *parts: sizes.append(len(parts[0])) or read(self, *parts)
+        BlipMatcher, "_paired_scores", lambda self, *parts: sizes.append(len(parts[0])) or read(self, *parts)
     )
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
     monkeypatch.setattr(_matching_head, "_PUBLIC_PAIRS", 4)

@@ -21,7 +21,7 @@ def test_cost_compares_the_kind_of_score_that_was_adapted(tmp_path, monkeypatch)
         monkeypatch.setattr("core.cola.run.adapted_model", lambda store, run_id: tmp_path / run_id)
         found = forgetting._origin(f"run/{run.id}")
         assert found == (f"{prefix}{tmp_path / run.id}", name, "scenes/swap")
-        assert models.run_model(run.id, run.config) == f"{prefix}run/{run.id}"
+        assert models.of_same_kind(f"run/{run.id}", run.config["model"]) == f"{prefix}run/{run.id}"
 
 
 def test_what_an_adaptation_of_either_kind_costs_is_kept_in_its_run(tmp_path, monkeypatch):
@@ -80,7 +80,7 @@ def test_a_run_s_model_goes_by_its_name_wherever_a_model_is_named(tmp_path, monk
     store = RunStore()
     run = store.create("ttm", "t", TTMRun.of("scenes/swap", "itc:builtin/blip-itm").written())
     shutil.copytree(builtin_models()["builtin/blip-itm"], store.folder(run.id) / "model")
-    name = models.run_model(run.id, run.config)
+    name = models.of_same_kind(f"run/{run.id}", run.config["model"])
     assert scorer_key(name) == scorer_key("itc:builtin/blip-itm") and scorer_kind(name) == "itc"
     assert scorer_kind(f"run/{run.id}") == "itm"
     with pytest.raises(InputError, match="There is no finished run"):

@@ -289,8 +289,8 @@ def test_a_wrong_setting_is_refused_before_anything_runs(embedded, settings, sen
 
 
 def test_a_model_without_weights_is_refused():
-    with pytest.raises(cm.InputError, match="no weights to adapt"):
-        cm.simple_match("builtin/blip-caption", cm.load_benchmark("scenes/left-right"))
+    with pytest.raises(cm.InputError, match="Crossmatch cannot adapt 'builtin/blind-lm'"):
+        cm.simple_match("builtin/blind-lm", cm.load_benchmark("scenes/left-right"))
 
 
 def test_embeddings_that_do_not_fit_are_refused_in_one_sentence():

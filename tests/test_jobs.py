@@ -337,9 +337,9 @@ def test_a_run_on_embeddings_goes_on_from_a_checkpoint_to_the_same_bytes(kind, t
     np.testing.assert_array_equal(model._images.numpy(), EmbeddingModel.of(file)._images.numpy())
 
 
-@pytest.mark.parametrize("model", ["builtin/blind-lm", "builtin/blip-vqa", "builtin/blip-caption"])
-def test_a_score_without_weights_to_adapt_is_refused_before_there_is_a_run(model):
-    with pytest.raises(InputError, match=f"{model}' has no weights to adapt"):
+@pytest.mark.parametrize("model", ["builtin/blind-lm", "blind:builtin/blip-caption", "api:gpt-4o"])
+def test_a_score_that_nothing_adapts_is_refused_before_there_is_a_run(model):
+    with pytest.raises(InputError, match=f"Crossmatch cannot adapt '{model}'; choose a two-tower model"):
         jobs.TTMRun.of("scenes/left-right", model)
 
 

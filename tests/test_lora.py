@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from tiny_models import build_blip, build_flava
+from tiny_models import build_blip, build_flava, build_llava, build_qwen2_vl, build_smolvlm
 
 from core.base.errors import InputError
 from core.scorers import lora
@@ -69,11 +69,16 @@ def test_training_adapters_leaves_the_model_s_own_weights_and_saving_merges_them
         ("itm:", lambda folder: build_blip(folder, "BlipForImageTextRetrieval")),
         ("itc:", build_flava),
         ("", lambda folder: build_flava(folder, "FlavaModel")),
+        ("vqa:", lambda folder: build_blip(folder, "BlipForQuestionAnswering")),
+        ("vgpt:", lambda folder: build_blip(folder, "BlipForConditionalGeneration")),
+        ("vqa:", build_llava),
+        ("vgpt:", build_qwen2_vl),
+        ("vqa:", build_smolvlm),
     ],
-    ids=["BLIP ITC", "BLIP ITM", "FLAVA", "FLAVA without heads"],
+    ids=["ITC", "ITM", "FLAVA", "FLAVA without heads", "VQA", "captions", "LLaVA", "Qwen-VL", "SmolVLM"],
 )
 @pytest.mark.parametrize("rank", [None, 2])
-def test_models_with_a_matching_head_adapt_whole_or_by_adapters_and_come_back(
+def test_models_of_every_kind_adapt_whole_or_by_adapters_and_come_back(
     kind, build, rank, toy_groups, tmp_path
 ):
     name = kind + str(build(tmp_path / "base"))

@@ -212,6 +212,15 @@ def test_a_micro_batch_can_be_asked_for():
     assert (report.micro_batch, report.note) == (5, "")
 
 
+def test_a_public_server_has_one_of_its_own(monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    monkeypatch.setattr(_train, "_PUBLIC_PAIRS", 5)
+    model, data = embeddings()
+    tried = cramp(model, 99)
+    assert (fitted(model, data).micro_batch, set(tried)) == (5, {5, 2})
+    assert fitted(model, data, micro_batch=3).micro_batch == 3  # what was asked for counts
+
+
 def test_batch_normalisation_cannot_pass_in_parts():
     model, data = embeddings()
     model.module.norm = torch.nn.BatchNorm1d(3)

@@ -269,6 +269,10 @@ TRAINING: dict[str, dict[str, Case]] = {
         cropped=described("--augmentation", "jitter"),
     ),
     "--precision": setting("--precision", "bfloat16"),
+    "--contrastive": {  # what it does to a captioner: tests/test_generative_training.py
+        REAL: refused("not an embeddings file", "--contrastive"),
+        "*": refused("for captioners", "--contrastive"),
+    },
     "--crop-factor": {
         "cropped": described("--crop-factor", "1.3", by="tests/test_augmentation.py"),
         "*": refused("Only resize-crop enlarges", "--crop-factor", "1.3"),

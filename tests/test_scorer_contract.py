@@ -82,7 +82,16 @@ MODELS = [
     (family, name) for family, name in FILES if family != "blind"
 ]  # which is a captioner and its null images
 TOWERS = ("clip", "siglip", "siglip2", "open_clip", "crossmatch-embedding", "crossmatch-adapted", "itc")
-TRAINABLE = [e for e in EVERY if e == ("itm", "blip-itm") or (e[0] in TOWERS and e != ("itc", "blip2-itm"))]
+PAIRS = ("blip-itm", "blip-caption", "blip-vqa", *CHAT)  # that are read together, and can be adapted
+TRAINABLE = [
+    e
+    for e in EVERY
+    if (e[0] in ("itm", "vgpt", "vqa", "vqa-log") and e[1] in PAIRS)
+    or (e[0] in TOWERS and e != ("itc", "blip2-itm"))
+]
+
+
+ROUNDING = 1e-6  # where weights lie in memory decides how some kernels round the last bit
 
 
 def over(examples: list[tuple[str, str]]) -> pytest.MarkDecorator:
@@ -401,7 +410,7 @@ def test_neither_scoring_nor_a_copy_in_training_changes_a_cached_model(model):
     before, scores, key = weights(model), matrix(model), model.key
     free = [p.requires_grad for p in model.module.parameters()]
     twin = model.copy()
-    np.testing.assert_array_equal(matrix(twin), scores)
+    np.testing.assert_allclose(matrix(twin), scores, rtol=ROUNDING)
     fresh = twin.key
     twin.module.train()
     twin.score_prepared(twin.prepare(IMAGES, CAPTIONS), ALL)
@@ -426,7 +435,7 @@ def test_what_is_saved_scores_as_what_was_trained_even_over_the_folder_that_it_c
     for _ in range(2):  # the second time over the first
         twin.save(tmp_path / "model")
         again = load_scorer(name, "cpu")
-        np.testing.assert_array_equal(matrix(again), trained)
+        np.testing.assert_allclose(matrix(again), trained, rtol=ROUNDING)
         assert again.key == scorer_key(name) or scorer_key(name) is None
         np.testing.assert_array_equal(matrix(model), before)
     assert not [p.name for p in (tmp_path / "model").iterdir() if p.suffix in (".bin", ".pt")]

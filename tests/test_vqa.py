@@ -149,8 +149,8 @@ def test_the_answer_is_the_token_that_would_follow_the_prompt(kind, before, toke
         ["Yes\nYes it is Yes", "USER: is it? ASSISTANT: Yes", "Question: Answer: Yes"] * 9, trainer
     )
     words = PreTrainedTokenizerFast(tokenizer_object=made, unk_token="<unk>")
-    fake = SimpleNamespace(tokenizer=words, answer="Yes", name="fake")
-    assert words.convert_ids_to_tokens(Answerer._answer_token(fake, before)) == token
+    fake = SimpleNamespace(tokenizer=words, before=before, name="fake")
+    assert words.convert_ids_to_tokens(Answerer._answer_token(fake, "Yes")) == token
 
 
 def test_llava_is_told_what_it_was_told_in_training(make):

@@ -19,7 +19,7 @@ from core.datasets import SHIFTS
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics import group_filters
-from core.runs.models import run_model
+from core.runs.models import of_same_kind
 from core.scorers.plugins import plugins
 from core.scorers.score_kinds import KINDS
 from core.scoring.load import builtin_models
@@ -559,7 +559,7 @@ def model_names(strategies: bool = True) -> list[str]:
     """
     store = VisitorStore()
     adapted = [
-        run_model(run.id, run.config)
+        of_same_kind(f"run/{run.id}", run.config["model"])
         for run in store.list()
         if run.status == "finished"
         and (strategies or run.kind != "adapt")

@@ -13,7 +13,7 @@ from core.datasets.embeddings import read_embeddings
 from core.exchange.uploads import Upload
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
-from core.scoring.load import builtin_models
+from core.scoring.load import builtin_models, scorer_kind
 from core.scoring.weights import weights_bytes
 from core.ttm.config import AUGMENTATIONS, PRECISIONS, SCHEDULES, THRESHOLD_MODES, TrainConfig
 from core.ttm.defaults import absolute_name
@@ -44,6 +44,7 @@ HELP = {
     "micro": "How many pairs pass through the model at once; the loss of the batch stays the same.",
     "lora": "Trains small low-rank adapters and leaves the model's weights unchanged: for models too large to train "
     "fully.",
+    "contrastive": "Make a pseudo-label likelier than the other captions of its group, in place of likelier by itself.",
     "patience": "Training ends after this many rounds without a rise of GroupScore on the pseudo-labels.",
 }
 
@@ -240,8 +241,11 @@ def _threshold_end(
     return {f"tau_{which}": value}
 
 
-def training_settings(fields: _ConfigFields, pixels: bool, once: bool) -> dict[str, Any]:
-    """Batch, augmentation of pixels, precision; of several iterations (not `once`) the optimizer's state."""
+def training_settings(fields: _ConfigFields, pixels: bool, once: bool, captioner: bool) -> dict[str, Any]:
+    """Batch, augmentation of pixels, precision; of several iterations (not `once`) the optimizer's state.
+
+    A captioner is also asked for its loss.
+    """
     first, second, third = st.columns(3)
     batch = fields.number(
         first, "batch", "Groups per batch", 1, None, step=1, placeholder="50, or 100 for 1×k"
@@ -263,6 +267,10 @@ def training_settings(fields: _ConfigFields, pixels: bool, once: bool) -> dict[s
     if not once:
         options["keep_optimizer"] = fields.switch(
             second, "keep", "Keep the optimizer's state", help=HELP["optimizer"]
+        )
+    if captioner:
+        options["contrastive"] = fields.switch(
+            third, "contrastive", "Contrastive loss", help=HELP["contrastive"]
         )
     return options | _optimizer_settings(fields, options.get("augmentation") == "resize-crop", once)
 
@@ -386,7 +394,8 @@ def _all_settings(
             more, oracle = threshold_settings(fields, columns[0], once)
             options |= more
     with training:
-        options |= training_settings(fields, subject.benchmark is not None, once)
+        captioner = subject.benchmark is not None and scorer_kind(subject.model) == "vgpt"
+        options |= training_settings(fields, subject.benchmark is not None, once, captioner)
     with low_rank:
         options |= adapters(fields, subject.model)
     with groups:

@@ -12,7 +12,7 @@ from core.base.files import folder_size
 from core.base.public_mode import is_public, shown
 from core.exchange.model import export_model, push_model
 from core.figures.text import escape_markdown
-from core.runs.models import adapted_model, run_model
+from core.runs.models import adapted_model, of_same_kind
 from core.runs.store import Run, RunStore
 from ui.forgetting import forgetting_section
 from ui.page import show_errors
@@ -30,11 +30,9 @@ def adapted_model_section(store: RunStore, run: Run) -> None:
         st.warning(escape_markdown(shown(str(error))), icon=":material/broken_image:")
         return
     size = folder_size(folder)
-    usable = not run.config.get("embeddings")
+    usable, name = not run.config.get("embeddings"), of_same_kind(f"run/{run.id}", run.config["model"])
     if usable:
-        st.markdown(
-            f"It is available on every page as the model `{run_model(run.id, run.config)}` ({size / 1e6:.1f} MB)."
-        )
+        st.markdown(f"It is available on every page as the model `{name}` ({size / 1e6:.1f} MB).")
     else:
         st.markdown(
             f"Two linear maps over the file's embeddings ({size / 1e6:.1f} MB); they score the rows of that file only."
@@ -46,7 +44,7 @@ def adapted_model_section(store: RunStore, run: Run) -> None:
             page_button(
                 "Use this model on every page",
                 "pages/1_Groups.py",
-                {**state, "model": run_model(run.id, run.config)},
+                {**state, "model": name},
                 icon=":material/swap_horiz:",
                 type="primary",
             )

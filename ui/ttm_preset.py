@@ -31,6 +31,7 @@ def values_of(config: TrainConfig) -> dict[str, Any]:
     values |= {
         "micro": config.micro_batch,
         "keep": config.keep_optimizer,
+        "contrastive": config.contrastive,
         "lora": config.lora_rank is not None,
     }
     values |= {

@@ -23,8 +23,8 @@ from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Estimate
+from core.runs.models import of_same_kind
 from core.runs.models import public as publishable
-from core.runs.models import run_model
 from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
 from core.ttm.explain import GLOBAL, explain, group_history_text
@@ -302,7 +302,7 @@ def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> Non
             "set": run.config["benchmark"],
             "split": run.config["split"],
             **({"shape": run.config["shape"]} if run.config.get("shape") else {}),
-            "model": run_model(run.id, run.config),
+            "model": of_same_kind(f"run/{run.id}", run.config["model"]),
             "tag": [],
             "predict": False,
         }

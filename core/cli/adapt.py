@@ -24,7 +24,7 @@ from core.ttm.seeds import final_values, launch_seeds, seeded, summary
 from core.ttm.time_left import expected_seconds
 
 _HOW = ("groups", "preset", "adapt_on", "split_seed", "device")
-_TRAINING = ("epochs", "lr", "batch", "micro_batch", "augmentation", "precision", "seed")
+_TRAINING = ("epochs", "lr", "batch", "micro_batch", "augmentation", "precision", "contrastive", "seed")
 _OPTIMIZER = ("crop_factor", "weight_decay", "betas", "lr_restart", "lr_final", "clip_norm", "parameters")
 _LORA = ("lora_rank", "lora_alpha", "lora_targets")
 _TTM = ("iterations", "variant", "threshold_mode", "schedule", "keep_optimizer")
@@ -64,6 +64,7 @@ def ttm(
     clip_norm: options.ClipNorm = None,
     parameters: options.Parameters = None,
     keep_optimizer: options.KeepOptimizer = None,
+    contrastive: options.Contrastive = None,
     lora_rank: options.LoraRank = None,
     lora_alpha: options.LoraAlpha = None,
     lora_targets: options.LoraTargets = None,
@@ -121,6 +122,7 @@ def simplematch(
     lr_final: options.RateFinal = None,
     clip_norm: options.ClipNorm = None,
     parameters: options.Parameters = None,
+    contrastive: options.Contrastive = None,
     lora_rank: options.LoraRank = None,
     lora_alpha: options.LoraAlpha = None,
     lora_targets: options.LoraTargets = None,

@@ -136,6 +136,12 @@ Parameters = Annotated[
     typer.Option(help="Train only these layers: patterns of parameter names, as '*projection*,logit_scale'."),
 ]
 Precision = Annotated[Text, typer.Option(help="float32 or bfloat16 (for training only).")]
+Contrastive = Annotated[
+    bool | None,
+    typer.Option(
+        help="Captioners: make a pseudo-label likelier than its group's other captions, not by itself."
+    ),
+]
 LoraRank = Annotated[Whole, typer.Option(help="Train low-rank adapters of this rank, not the whole model.")]
 LoraAlpha = Annotated[Number, typer.Option(help="Their weight is alpha / rank (default: twice the rank).")]
 LoraTargets = Annotated[Text, typer.Option(help="Names of the layers that get one, separated by commas.")]

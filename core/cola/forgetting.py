@@ -19,6 +19,7 @@ from core.metrics import groups as metrics
 from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import TEXT_SCORE
+from core.runs.models import of_same_kind
 from core.runs.store import RunStore
 from core.scoring.load import load_scorer
 from core.scoring.scores import ScoreCache, score_groups
@@ -76,8 +77,7 @@ def _origin_of_run(model: str, source: str, base: str | None) -> _AdaptedOrigin:
 
 def _with_score_kind(source: str, base: str) -> str:
     """The adapted folder by the kind of score that its base has by name."""
-    kind, colon, _ = base.partition(":")
-    return f"{kind}:{source}" if colon and kind in ("itc", "itm") and ":" not in source else source
+    return source if ":" in source else of_same_kind(source, base)
 
 
 def unadapted_sets(benchmark: str) -> list[str]:

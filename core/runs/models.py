@@ -10,6 +10,14 @@ from core.base import files
 from core.base.errors import InputError
 from core.runs.store import RunStore
 
+ADAPTED_KINDS = (
+    "itc",
+    "itm",
+    "vgpt",
+    "vqa",
+    "vqa-log",
+)  # of score, that can be adapted and are named before a colon
+
 
 def adapted_model(store: RunStore, run_id: str) -> Path:
     """The folder of a run's final model, its checksums verified; InputError where the run has none (yet)."""
@@ -21,13 +29,16 @@ def adapted_model(store: RunStore, run_id: str) -> Path:
     return folder
 
 
-def run_model(run_id: str, config: Mapping[str, Any]) -> str:
-    """What a run's model is picked as: `run/ID`, or `itc:run/ID` where that kind of score was named and adapted.
+def of_same_kind(folder: str, model: str) -> str:
+    """What a model's adapted weights, a folder or `run/ID`, are picked as: with the kind of score that its name says.
 
-    A folder with a matching head loads as that head, whichever of its scores was trained.
+    By themselves they load as their architecture's own kind, whichever was adapted.
+
+    >>> of_same_kind("run/7", "itc:builtin/blip-itm"), of_same_kind("run/7", "builtin/clip")
+    ('itc:run/7', 'run/7')
     """
-    kind, colon, _ = str(config.get("model", "")).partition(":")
-    return f"{kind}:run/{run_id}" if colon and kind in ("itc", "itm") else f"run/{run_id}"
+    kind, colon, _ = model.partition(":")
+    return f"{kind}:{folder}" if colon and kind in ADAPTED_KINDS else folder
 
 
 def run_source(name: str) -> str:

@@ -207,12 +207,18 @@ class ChatScorer(PairScorer):
     def _score_block(
         self, images: list[ImageInput], captions: Sequence[Any], index: np.ndarray
     ) -> np.ndarray:
-        """Scores of a block of images with some captions; pairs of any images share a batch, by length of the text."""
+        """Scores of a block of images with some captions."""
+        with self._scoring(), self._prompted():
+            heads = [self._head(image) for image in images]
+        return self._score_heads(heads, captions, index)
+
+    def _score_heads(
+        self, heads: list[dict[str, torch.Tensor]], captions: Sequence[Any], index: np.ndarray
+    ) -> np.ndarray:
+        """The same of images as they are read; pairs of any images share a batch, by length of the text."""
         values = np.empty(len(index), dtype=np.float32)
         search = ScoringBatchSearch("images", self.image_batch)
         with self._scoring():
-            with self._prompted():
-                heads = [self._head(image) for image in images]
             for group in _of_one_shape(heads):
 
                 def score(size: int | None, group: list[int] = group) -> None:

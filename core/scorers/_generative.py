@@ -18,7 +18,10 @@ import torch
 from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers import api
-from core.scorers._decoding import ChatScorer, Prefix, TokenLogProbs, seq2seq_log_probs, text_log_probs
+from core.scorers._blip import BlipGroups
+from core.scorers._chat import ChatLearner
+from core.scorers._decoding import Prefix, TokenLogProbs, seq2seq_log_probs, text_log_probs
+from core.scorers._groupwise import CaptionLearner
 from core.scorers._pairwise import ImageInput, PairScorer, joining_space, token_log_probs
 from core.scorers._pretrained import ModelParts, load_parts
 from core.scorers.base import ScoredRows, Scorer, StreamingScorer, used_inputs
@@ -47,8 +50,7 @@ class CaptionScorer(PairScorer):
         """log P of each token given the image, and the mask of those that count, (b, length) each."""
 
     def _score_pairs(self, encoded: Any, captions: list[list[int]]) -> torch.Tensor:
-        values, mask = self._token_log_probs(encoded, captions)
-        return (values * mask).sum(dim=1) / mask.sum(dim=1)
+        return mean_log_prob(*self._token_log_probs(encoded, captions))
 
     def token_log_probs(self, image: ImageRef, caption: str) -> TokenLogProbs:
         """Every token of a caption with its log P given the image: for a token view."""
@@ -85,7 +87,7 @@ class CaptionScorer(PairScorer):
         return _log_mean(self.null_scores(captions, count, seed))
 
 
-class BlipCaptioner(CaptionScorer):
+class BlipCaptioner(CaptionScorer, BlipGroups, CaptionLearner):
     """BlipForConditionalGeneration: a text decoder with cross-attention to the image."""
 
     def __init__(self, parts: ModelParts) -> None:
@@ -106,10 +108,19 @@ class BlipCaptioner(CaptionScorer):
         self, encoded: torch.Tensor, ids: list[list[int]]
     ) -> tuple[torch.Tensor, torch.Tensor]:
         rows, mask = self._padded(ids)
-        inputs = torch.cat([torch.tensor([self.start] * len(ids), device=self.device), rows[:, :-1]], dim=1)
+        return self._row_log_probs(encoded, rows), mask
+
+    def _paired_scores(self, states: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return mean_log_prob(self._row_log_probs(states, ids), mask)
+
+    _read = _paired_scores
+
+    def _row_log_probs(self, states: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """log P of each token of captions (b, length) given image states (1 or b, t, d): (b, length)."""
+        inputs = torch.cat([torch.tensor([self.start] * len(rows), device=self.device), rows[:, :-1]], dim=1)
         # A batch of one image: its keys and values are computed once and broadcast over the captions.
-        out = self.module.text_decoder(input_ids=inputs, encoder_hidden_states=encoded, use_cache=False)
-        return token_log_probs(out.logits[:, len(self.start) - 1 :], rows), mask
+        out = self.module.text_decoder(input_ids=inputs, encoder_hidden_states=states, use_cache=False)
+        return token_log_probs(out.logits[:, len(self.start) - 1 :], rows)
 
 
 class QueryScorer(PairScorer):
@@ -169,7 +180,7 @@ class _Blip2Captioner(QueryScorer, CaptionScorer):
         return seq2seq_log_probs(self.language, encoded, rows), mask
 
 
-class _ChatCaptioner(ChatScorer, CaptionScorer):
+class _ChatCaptioner(ChatLearner, CaptionScorer, CaptionLearner):
     """Any image-text-to-text model: the caption as the answer to an image without a question ([VGPT] appendix D)."""
 
     def _tokenize(self, captions: list[str]) -> list[list[int]]:
@@ -187,6 +198,9 @@ class _ChatCaptioner(ChatScorer, CaptionScorer):
 
     def _head(self, image: ImageInput) -> dict[str, torch.Tensor]:
         return self._beginning(image, self.prompt(), 0)
+
+    def _learned(self, logits: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
+        return token_log_probs(logits[None, :-1], row[None]).mean()
 
     def _token_log_probs(self, encoded: Prefix, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         rows, mask = self._padded(ids)
@@ -244,6 +258,11 @@ def _served(name: str, model: str, kind: str) -> Scorer:
             f"A served model takes images as files, not as noise; score null images with vgpt:api:{model}."
         )
     return api.load(name, model, kind=kind)
+
+
+def mean_log_prob(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Mean over the tokens that count, (b,), of values (b, length)."""
+    return (values * mask).sum(dim=1) / mask.sum(dim=1)
 
 
 def _log_mean(log_probs: np.ndarray) -> np.ndarray:

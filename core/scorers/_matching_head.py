@@ -6,29 +6,24 @@ and FLAVA, which have plain towers, is in `_huggingface.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import exp
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from PIL import Image
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from core.base.errors import InputError
 from core.base.public_mode import is_public
-from core.groups import ImageRef
 from core.scorers import _huggingface
-from core.scorers._cropping import processor_cropping
+from core.scorers._blip import BlipPairs
 from core.scorers._generative import BLIP_VOCABULARY
 from core.scorers._huggingface import blip_caption_embeddings, blip_contrast
-from core.scorers._input_loading import Vision, prepare
 from core.scorers._pairwise import ImageInput, PairScorer
-from core.scorers._pretrained import ModelParts, load_parts, save_parts
+from core.scorers._pretrained import ModelParts, load_parts
 from core.scorers._similarity import cosines
-from core.scorers.base import Prepared, ScoredRows, Scorer, Trainable, by_block, collect, used_inputs
+from core.scorers.base import Prepared, Scorer
 from core.scorers.hub import locate
 from core.scorers.model_folder import read_config
 
@@ -62,74 +57,18 @@ def _difference(logits: torch.Tensor) -> torch.Tensor:
     return logits[:, 1] - logits[:, 0]
 
 
-class BlipMatcher(Matcher, Trainable):
+class BlipMatcher(Matcher, BlipPairs):
     """ITM of BlipForImageTextRetrieval; its losses are BLIP's own (Li et al. 2022, section 3.2)."""
 
     def _score_pairs(self, encoded: torch.Tensor, captions: list[list[int]]) -> torch.Tensor:
         # One image, many captions: its keys and values are computed once and broadcast.
-        return self._logits(encoded, *self._padded(captions))
+        return self._paired_scores(encoded, *self._padded(captions))
 
-    def _logits(self, states: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    def _paired_scores(self, states: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Logit of a match minus that of none, (b,), of image states (1 or b, t, d) with captions (b, length)."""
         ids = torch.tensor(with_first_token(ids.tolist(), self.config), device=self.device)
         out = self.module.text_encoder(input_ids=ids, attention_mask=mask, encoder_hidden_states=states)
         return _difference(self.module.itm_head(out.last_hidden_state[:, 0]))
-
-    def save(self, folder: Path) -> None:
-        """Write the whole retrieval model; `load_scorer(folder)` reads it again."""
-        save_parts(self.module, self.processor, folder)
-
-    def prepare(
-        self, images: Sequence[ImageRef], captions: Sequence[str], crop_factor: float | None = None
-    ) -> Prepared:
-        """Every image preprocessed and every caption tokenised, on the CPU, in the order given.
-
-        More images than memory holds are read again whenever they are needed.
-        """
-        with self._lock:
-            ids, mask = (part.cpu() for part in self._padded(self._ids(list(captions))))
-        tokens, processor = {"input_ids": ids, "attention_mask": mask}, self.processor.image_processor
-        cropping = None if crop_factor is None else processor_cropping(processor, crop_factor, self.side)
-        return prepare(
-            images, self._opened, self._preprocess, self.image_batch, self.device, tokens, cropping
-        )
-
-    def _opened(self, images: Sequence[ImageRef]) -> list[Image.Image]:
-        return [image.open(self.side) for image in images]
-
-    def _preprocess(self, pictures: list[Image.Image]) -> Vision:
-        return dict(self.processor.image_processor(pictures, return_tensors="pt"))
-
-    def score_prepared(self, data: Prepared, pairs: np.ndarray, batch: int = 256) -> np.ndarray:
-        """As `score`, on prepared input: float32 (p,). An image is encoded once, `batch` images at a time."""
-        first, texts, index = used_inputs(pairs)
-        with self._scoring():
-            return collect(self._prepared_scores(data, first, texts, index, batch), len(index))
-
-    def _prepared_scores(
-        self, data: Prepared, first: np.ndarray, texts: np.ndarray, index: np.ndarray, batch: int
-    ) -> Iterator[ScoredRows]:
-        """Scores of blocks of images, whose pairs come in batches of captions of like length."""
-        lengths = data.tokens["attention_mask"].sum(dim=1).numpy()
-        prepared = data.blocks(torch.from_numpy(first), batch)
-        blocks = ((self._states(block), len(block["pixel_values"])) for block in prepared)
-        for states, rows, inside in by_block(blocks, index):
-            order = np.argsort(lengths[texts[inside[:, 1]]], kind="stable")
-            for start in range(0, len(order), self.caption_batch):
-                part = order[start : start + self.caption_batch]
-                words = self._words(data, torch.from_numpy(texts[inside[part, 1]]))
-                logits = self._logits(states[torch.from_numpy(inside[part, 0])], *words)
-                yield rows[part], logits.float().cpu().numpy()
-
-    def _states(self, inputs: Vision) -> torch.Tensor:
-        """The vision tower's states (b, t, d) of prepared images."""
-        return self.module.vision_model(pixel_values=self._placed(inputs["pixel_values"])).last_hidden_state
-
-    def _words(self, data: Prepared, captions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Token ids and mask of some prepared captions, (b, length) each, cut to their longest, on the device."""
-        ids, mask = (data.tokens[name][captions] for name in ("input_ids", "attention_mask"))
-        longest = int(mask.sum(dim=1).max())
-        return ids[:, :longest].to(self.device), mask[:, :longest].to(self.device)
 
     def loss(self, data: Prepared, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
         """ITC plus ITM over matched pairs (images[b], captions[b]), int64 (b,): a scalar.
@@ -166,7 +105,7 @@ class BlipMatcher(Matcher, Trainable):
         """
 
         def logits(i: torch.Tensor, j: torch.Tensor) -> torch.Tensor:
-            return self._logits(states[i], ids[j], mask[j])
+            return self._paired_scores(states[i], ids[j], mask[j])
 
         if not is_public():
             return logits(i, j)

@@ -42,6 +42,9 @@ class PairScorer(ModelScorer):
         # Tokenizers keep their padding as state, and some models the last image's positions: one thread at a time.
         self._lock = Lock()
 
+    def _settings(self) -> str:
+        return f"{super()._settings()} {self.kind}"
+
     @abstractmethod
     def _tokenize(self, captions: list[str]) -> Sequence[Any]:
         """What the model needs of each caption, in order; called once for all of them."""
@@ -133,6 +136,12 @@ class PairScorer(ModelScorer):
             )
         return [list(ids[:limit]) for ids in tokens]
 
+    def _caption_tokens(self, captions: Sequence[str]) -> dict[str, torch.Tensor]:
+        """Captions as `Prepared` has them: token ids and mask, int64 (captions, length) each, on the CPU."""
+        with self._lock:
+            ids, mask = self._padded(list(self._tokenize(list(captions))))
+        return {"input_ids": ids.cpu(), "attention_mask": mask.cpu()}
+
     def _padded(self, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """Token ids and mask, int64 (b, length) each, padded on the right, on the device.
 
@@ -151,9 +160,14 @@ def joining_space(before: str, tokenizer: Any) -> str:
 
 
 def token_log_probs(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    """log P of each token, float32 (b, length), from the logits (b, length, vocabulary) that predict it.
+    """log P of each token, (b, length), from the logits (b, length, vocabulary) that predict it.
 
-    The softmax runs in float32 whatever the model's type: half precision would make ties of near equal captions.
+    The softmax runs in float32 at least: half precision would make ties of near equal captions.
     """
-    flat = F.cross_entropy(logits.float().flatten(0, 1), ids.flatten(), reduction="none")
+    flat = F.cross_entropy(widened(logits).flatten(0, 1), ids.flatten(), reduction="none")
     return -flat.view(ids.shape)
+
+
+def widened(logits: torch.Tensor) -> torch.Tensor:
+    """The same in float32, where they have less."""
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))

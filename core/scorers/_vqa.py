@@ -15,10 +15,13 @@ import torch
 from torch.nn import functional as F
 
 from core.base.errors import InputError
-from core.scorers._decoding import ChatScorer, Prefix
+from core.scorers._blip import BlipGroups
+from core.scorers._chat import ChatLearner
+from core.scorers._decoding import Prefix
 from core.scorers._generative import QueryScorer
+from core.scorers._groupwise import AnswerLearner
 from core.scorers._matching_head import with_first_token
-from core.scorers._pairwise import ImageInput, PairScorer, joining_space
+from core.scorers._pairwise import ImageInput, PairScorer, joining_space, widened
 from core.scorers._pretrained import ModelParts, load_parts
 from core.scorers.hub import locate
 from core.scorers.model_folder import read_config
@@ -33,21 +36,28 @@ def question(caption: str) -> str:
 class Answerer(PairScorer):
     """VQAScore of any family: `_answer_logits` is what a family adds."""
 
-    answer = "Yes"
+    answers = ("Yes", "No")
+    before = ""  # what the answer follows, as far as its tokens depend on it
 
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
-        self.yes = self._answer_token("")
+        self.yes = self._answer_token(self.answers[0])
 
-    def _answer_token(self, before: str) -> int:
-        """The first token of the answer where it follows a text: byte-level tokenizers tell " Yes" from "Yes"."""
+    @property
+    def no(self) -> int:
+        """The first token of the other answer, which adaptation alone asks for."""
+        return self._answer_token(self.answers[1])
+
+    def _answer_token(self, answer: str) -> int:
+        """The first token of an answer after `before`: byte-level tokenizers tell " Yes" from "Yes"."""
+        before = self.before
         plain: dict[str, Any] = {"add_special_tokens": False}
         known = self.tokenizer(before, **plain)["input_ids"] if before else []
-        text = f"{before}{joining_space(before, self.tokenizer)}{self.answer}"
-        whole, alone = (self.tokenizer(t, **plain)["input_ids"] for t in (text, self.answer))
+        text = f"{before}{joining_space(before, self.tokenizer)}{answer}"
+        whole, alone = (self.tokenizer(t, **plain)["input_ids"] for t in (text, answer))
         found = whole[len(known) :] if whole[: len(known)] == known and len(whole) > len(known) else alone
         if not found or found[0] == self.tokenizer.unk_token_id:
-            raise InputError(f"{self.name} has no token for {self.answer!r}; it cannot answer the question.")
+            raise InputError(f"{self.name} has no token for {answer!r}; it cannot answer the question.")
         return int(found[0])
 
     @abstractmethod
@@ -55,7 +65,11 @@ class Answerer(PairScorer):
         """Logits of the answer's first token, (b, vocabulary)."""
 
     def _score_pairs(self, encoded: Any, captions: list[Any]) -> torch.Tensor:
-        logits = self._answer_logits(encoded, captions).double()
+        return self._answer_scores(self._answer_logits(encoded, captions))
+
+    def _answer_scores(self, logits: torch.Tensor) -> torch.Tensor:
+        """Scores (b,) from the logits of the answer's first token, (b, vocabulary)."""
+        logits = logits.double()
         others = logits.clone()
         others[:, self.yes] = -torch.inf
         # log P / (1 - P): exact however close P is to 1
@@ -63,10 +77,10 @@ class Answerer(PairScorer):
         return F.logsigmoid(odds) if self.kind == "vqa-log" else torch.sigmoid(odds)
 
 
-class BlipAnswerer(Answerer):
+class BlipAnswerer(Answerer, BlipGroups, AnswerLearner):
     """BlipForQuestionAnswering: the question is encoded with the image, a decoder answers."""
 
-    answer = "yes"
+    answers = ("yes", "no")
 
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
@@ -76,19 +90,25 @@ class BlipAnswerer(Answerer):
         return with_first_token(self._ids([question(caption) for caption in captions]), self.config)
 
     def _answer_logits(self, encoded: torch.Tensor, captions: list[list[int]]) -> torch.Tensor:
-        ids, mask = self._padded(captions)
-        asked = self.module.text_encoder(input_ids=ids, attention_mask=mask, encoder_hidden_states=encoded)
-        lengths = mask.sum(dim=1)
-        logits = torch.empty((len(captions), self.config.text_config.vocab_size), device=self.device)
+        return self._read(encoded, *self._padded(captions))
+
+    def _paired_scores(self, states: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return self._answer_scores(self._read(states, ids, mask))
+
+    def _read(self, states: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Logits of the answer's first token, (b, vocabulary)."""
+        asked = self.module.text_encoder(input_ids=ids, attention_mask=mask, encoder_hidden_states=states)
+        lengths, parts, places = mask.sum(dim=1), [], []
         # transformers loses the mask of BLIP's cross-attention, so its decoder would attend to the padding: it gets
         # questions of one length at a time, cut there.
         for length in lengths.unique():
-            rows = lengths == length
-            begin = torch.full((int(rows.sum()), 1), self.config.text_config.bos_token_id, device=self.device)
-            states = asked.last_hidden_state[rows, : int(length)]
-            out = self.module.text_decoder(input_ids=begin, encoder_hidden_states=states, use_cache=False)
-            logits[rows] = out.logits[:, -1].float()
-        return logits
+            rows = (lengths == length).nonzero().squeeze(1)
+            begin = torch.full((len(rows), 1), self.config.text_config.bos_token_id, device=self.device)
+            own = asked.last_hidden_state[rows, : int(length)]
+            out = self.module.text_decoder(input_ids=begin, encoder_hidden_states=own, use_cache=False)
+            parts.append(widened(out.logits[:, -1]))
+            places.append(rows)
+        return torch.cat(parts)[torch.cat(places).argsort()]
 
 
 class Blip2Answerer(QueryScorer, Answerer):
@@ -98,7 +118,8 @@ class Blip2Answerer(QueryScorer, Answerer):
         super().__init__(parts)
         self.form = "{}" if self.instructed else "Question: {} Answer:"
         if self.decoder_only:
-            self.yes = self._answer_token(self.form.format(question("a")))
+            self.before = self.form.format(question("a"))
+            self.yes = self._answer_token(self.answers[0])
 
     def _tokenize(self, captions: list[str]) -> Sequence[str]:
         return [self.form.format(question(caption)) for caption in captions]
@@ -119,14 +140,15 @@ class Blip2Answerer(QueryScorer, Answerer):
         return out.logits[:, -1]
 
 
-class ChatAnswerer(ChatScorer, Answerer):
+class ChatAnswerer(ChatLearner, Answerer, AnswerLearner):
     """Any image-text-to-text model: all up to the image is read once, then each caption's question."""
 
     asked = True
 
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
-        self.yes = self._answer_token(self.prompt(question("a")))
+        self.before = self.prompt(question("a"))
+        self.yes = self._answer_token(self.answers[0])
 
     def _tokenize(self, captions: list[str]) -> Sequence[list[int]]:
         return self._tail([self.prompt(question(caption)) for caption in captions])
@@ -140,8 +162,10 @@ class ChatAnswerer(ChatScorer, Answerer):
         return list(found[0][: max(len(head), same - 1)]), end
 
     def _head(self, image: ImageInput) -> dict[str, torch.Tensor]:
-        prompt = self.prompt(question("a"))
-        return self._beginning(image, prompt, len(self._tail([prompt])[0]))
+        return self._beginning(image, self.before, len(self._tail([self.before])[0]))
+
+    def _learned(self, logits: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
+        return widened(logits[-1])
 
     def _answer_logits(self, encoded: Prefix, captions: list[list[int]]) -> torch.Tensor:
         ids, mask = self._padded(captions)

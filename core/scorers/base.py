@@ -231,6 +231,37 @@ class Trainable(ModelScorer):
         """Write the model in its own format (weights as safetensors); `load_scorer(folder)` reads it again."""
 
 
+class GroupTrainable(Trainable):
+    """A trainable that learns what to tell apart: the caption of an image from the other captions of its group."""
+
+    @abstractmethod
+    def group_losses(
+        self, data: Prepared, images: torch.Tensor, captions: torch.Tensor, offered: torch.Tensor
+    ) -> torch.Tensor:
+        """One loss for each of g groups, (g,), with gradients; no group looks at another.
+
+        images, captions : int64 (g, m); captions[g, i] is the pseudo-label of images[g, i]. offered : int64 (g, k), all
+        captions of the group: those that are not an image's own are wrong for it.
+        """
+
+    @staticmethod
+    def neighbours(captions: torch.Tensor) -> torch.Tensor:
+        """What pairs without groups are told apart from: captions (b,), each with the one before it, (b, 2)."""
+        import torch
+
+        return torch.stack([captions, captions.roll(1)], dim=1)
+
+    def loss(self, data: Prepared, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
+        """As for any trainable, over pairs without groups: the mean, each beside its neighbour's caption."""
+        offered = self.neighbours(captions)
+        return self.group_losses(data, images[:, None], captions[:, None], offered).mean()
+
+    @contextmanager
+    def keeping_encodings(self) -> Iterator[None]:
+        """While inside, an image is encoded once where nothing that reads images can learn."""
+        yield
+
+
 class TwoTower(Trainable):
     """A trainable whose loss needs nothing of a pair but its two embeddings.
 

@@ -34,6 +34,7 @@ def backward(model: TwoTower, batch: Batch, size: int | None, reduced: bool = Fa
             loss = model.contrast(*model.embed(batch))
         loss.backward()
         return loss.detach()
+    _check_divisible(model.module)
     parts, states, embedded = batch.split(size), [], []
     with torch.no_grad(), backward_two_towers(model.device, reduced):
         for part in parts:
@@ -131,7 +132,7 @@ class ScoringBatchSearch(MicroBatchSearch):
         return done
 
 
-def check_divisible(module: torch.nn.Module) -> None:
+def _check_divisible(module: torch.nn.Module) -> None:
     """Raise InputError for a model whose loss cannot be had in parts: batch normalisation looks at the whole batch."""
     if any(isinstance(m, _BatchNorm) and m.training for m in module.modules()):
         raise InputError(

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from core.base.errors import InputError
+from core.scorers.score_kinds import CHAT_TYPES
 
 _ADAPTER = "crossmatch"
 # Model family -> which layers get adapters: attention's query, key and value, and the MLP. A pooling head's
@@ -21,6 +22,8 @@ _TARGETS: dict[str, str] = {
     # A vision tower like CLIP's with one packed layer for query, key and value; a text tower like BERT's, with the
     # cross-attention that the matching head reads.
     "blip": r".*(self_attn\.qkv|mlp\.fc[12]|attention\.self\.(query|key|value)|(intermediate|output)\.dense)",
+    # The language model of an image-text-to-text model: what reads images stays as it is, and is computed once.
+    **dict.fromkeys(CHAT_TYPES, r".*(language_model|text_model)\..*\.([qkvo]_proj|(gate|up|down)_proj)"),
     "flava": r".*(attention\.attention\.(query|key|value)|layer\.\d+\.(intermediate|output)\.dense)",
     "open_clip": r".*(resblocks\.\d+\.mlp\.(c_fc|c_proj)|trunk\..*\.(qkv|fc1|fc2))",
 }

@@ -102,6 +102,13 @@ TEXT_TYPES = ("gpt2", "gpt_neo", "gpt_neox", "opt", "llama", "qwen2", "qwen3", "
 # What else a model of a kind can be asked for.
 _ALSO = {"itm": ("itm", "itc"), "vgpt": ("vgpt", "blind"), "vqa": ("vqa", "vqa-log")}
 
+# Model types of which Crossmatch gives an adaptable kind of score without adapting it.
+FIXED_TYPES = {
+    "itc": ("blip-2",),
+    "itm": ("blip-2", "flava"),
+    **dict.fromkeys(("vgpt", "vqa", "vqa-log"), ("blip-2", "instructblip")),
+}
+
 # What VQAScore asks about a caption (METHODS 4; Lin et al. 2024).
 QUESTION = 'Does this figure show "{caption}"? Please answer yes or no.'
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -13,7 +13,7 @@ from core.base.errors import InputError
 from core.scorers.base import Prepared
 from core.ttm.config import AUGMENTATIONS
 
-_NO_PIXELS = "Augmentation needs pixels and this model has none; set augmentation to 'none'."
+_NO_PIXELS = "Augmentation needs pixels of one size and this model has none; set augmentation to 'none'."
 Inputs = dict[str, torch.Tensor]  # the vision tower's, each (b, ...)
 Draw = Callable[[torch.Tensor], Inputs]  # indices (b,) -> inputs
 
@@ -37,6 +37,20 @@ def augmented(
         return data
     draw = partial(chosen, data, generator, device)
     return AugmentedInputs(data.pixels, data.tokens, data.extra, data.enlarged, draw=draw)
+
+
+def drawn_once(data: Prepared, index: torch.Tensor) -> Prepared:
+    """The same input with the images of `index` drawn now: whatever reads one of them again sees the same picture."""
+    if not isinstance(data, AugmentedInputs):
+        return data
+    known = index.unique()
+    inputs = data.images(known)
+
+    def draw(wanted: torch.Tensor) -> Inputs:
+        rows = torch.searchsorted(known, wanted)
+        return {name: part[rows] for name, part in inputs.items()}
+
+    return replace(data, draw=draw)
 
 
 def resize_crop(

@@ -124,11 +124,19 @@ def select(config: TTMConfig, tau: float, seen: ScoredGroups) -> np.ndarray:
     return seen.usable & (seen.confidence >= level)
 
 
-def pairs_of(
-    inputs: PreparedGroups, labels: np.ndarray, selected: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Images and captions to train on, each (s, r): whole groups, or single pairs in the global variant."""
+class TrainingRows(NamedTuple):
+    """What to train on, indices into the prepared input: whole groups, or single pairs in the global variant."""
+
+    images: np.ndarray  # (s, r)
+    captions: np.ndarray  # (s, r), their pseudo-labels
+    offered: np.ndarray | None  # (s, k), all captions of a group; None for pairs
+
+
+def rows_of(inputs: PreparedGroups, labels: np.ndarray, selected: np.ndarray) -> TrainingRows:
     if selected.ndim == 2:
         captions = inputs.captions.ravel()[labels[selected]]
-        return inputs.images[selected][:, None], captions[:, None]
-    return inputs.images[selected], np.take_along_axis(inputs.captions[selected], labels[selected], axis=1)
+        return TrainingRows(inputs.images[selected][:, None], captions[:, None], None)
+    offered = inputs.captions[selected]
+    own = np.take_along_axis(offered, labels[selected], axis=1)
+    # In the order of the hashes: not even a sum may depend on the captions' order in the file.
+    return TrainingRows(inputs.images[selected], own, np.sort(offered, axis=1))

@@ -1,4 +1,4 @@
-"""The one training loop: contrastive adaptation of a `Trainable` to matched pairs, reproducible to the byte.
+"""The one training loop: adaptation of a `Trainable` to matched pairs or groups, reproducible to the byte.
 
 Everything random comes from (seed, iteration, epoch), so a run that is resumed needs no stored generator state.
 Sources: [TTM] section 4.1 and appendix C.1 (METHODS 3).
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -20,21 +20,22 @@ import numpy as np
 import torch
 
 from core.base.errors import InputError
-from core.scorers.base import Batch, Prepared, Trainable, TwoTower
+from core.base.public_mode import is_public
+from core.scorers.base import Batch, GroupTrainable, Prepared, Trainable, TwoTower
 from core.scorers.gradient_caching import (
     MicroBatchSearch,
     backward,
     backward_two_towers,
-    check_divisible,
     fixed_random_state,
 )
-from core.ttm._augmentation import AugmentedInputs, Inputs, augmented
+from core.ttm._augmentation import AugmentedInputs, Inputs, augmented, drawn_once
 from core.ttm.config import TrainConfig
 
 # A batch may grow by this share to spare a tiny last one: for 102 groups it is 51 in place of 50 ([TTM] C.1).
 _ENLARGE = 0.1
 _FUSED = {"cpu", "cuda"}
 _PAIRS = "pairs of a batch"
+_PUBLIC_PAIRS = 64  # at once on a public server: a third of a run's memory less
 _WHOLE = (
     "The loss of this model depends on all pairs of a batch; leave micro_batch out and lower batch instead."
 )
@@ -110,6 +111,7 @@ def fit(
     config: TrainConfig,
     *,
     batch: int,
+    offered: np.ndarray | None = None,
     iteration: int = 1,
     optimizer: dict[str, Any] | None = None,
     micro: int | None = None,
@@ -123,9 +125,11 @@ def fit(
     images, captions : int (n, r), indices into `data`; caption [g, i] is image [g, i]'s pseudo-label. A row (a group,
         or one pair in the global variant) is never torn apart: its r pairs share a batch, in image order.
     batch : rows per batch.
+    offered : int (n, k), all captions of a row's group, for a model that learns what to tell apart (`GroupTrainable`);
+        None where there are no groups.
     optimizer : AdamW's state from the iteration before, where it is kept.
-    micro : pairs that pass the model at once, found in an iteration before; None: `config.micro_batch`, and half of it
-        for as long as memory runs out. The loss is that of the whole batch all the same.
+    micro : pairs that pass the model at once, found in an iteration before; None: `config.micro_batch`, on a public
+        server 64, and half of it for as long as memory runs out. The loss is that of the whole batch all the same.
     progress : called after every step with the share done and a message. stop : asked before every step.
 
     Raises InputError where the loss is not finite, Stopped where `stop` says so. Same seed, same machine: same bytes.
@@ -134,15 +138,18 @@ def fit(
     started, clock = perf_counter(), _Clock()
     rows = np.arange(len(images))
     steps = config.epochs * ceil(len(rows) / batch)
-    fitting = MicroBatchSearch(_PAIRS, micro or config.micro_batch)
+    fitting = MicroBatchSearch(
+        _PAIRS, micro or config.micro_batch or (_PUBLIC_PAIRS if is_public() else None)
+    )
+    grouped = model if isinstance(model, GroupTrainable) else None
     losses: list[torch.Tensor] = []
     norms: list[torch.Tensor] = []
-    with _training(model, config, iteration) as parameters:
+    with _training(model, config, iteration) as parameters, _keeping(grouped, config):
         adam = _adamw(parameters, config, model.device, optimizer)
         for epoch in range(config.epochs):
             generator = generator_for(config.seed, iteration, epoch)
             shown = augmented(data, config.augmentation, generator, model.device)
-            read = partial(_read, model, shown, (images, captions))
+            read = partial(_read, model, shown, (images, captions, offered))
             for pairs, inputs in _prefetched(read, batches(rows, batch, generator), model.device):
                 if stop is not None and stop():
                     raise TrainingStopped
@@ -150,6 +157,8 @@ def fit(
                     group["lr"] = config.learning_rate(iteration, len(losses), steps)
                 if inputs is not None and isinstance(model, TwoTower):
                     losses.append(_backward(model, inputs, config, clock, fitting))
+                elif grouped is not None:
+                    losses.append(_backward_groups(grouped, shown, pairs, config, clock, fitting))
                 else:
                     losses.append(_backward_whole(model, shown, pairs, config, clock))
                 norms.append(_gradient_norm(parameters, config.clip_norm))
@@ -197,7 +206,18 @@ class _Clock:
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
-Pairs = tuple[torch.Tensor, torch.Tensor]  # images (b,), captions (b,) that belong together: indices, int64
+
+
+class _Rows(NamedTuple):
+    """Rows of a batch, indices into the prepared input, int64."""
+
+    images: torch.Tensor  # (b, r)
+    captions: torch.Tensor  # (b, r), those that belong to them
+    offered: torch.Tensor | None  # (b, k), all captions of a row's group
+
+    @property
+    def pairs(self) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.images.flatten(), self.captions.flatten()
 
 
 def _prefetched(make: Callable[[Item], Made], items: Iterable[Item], device: torch.device) -> Iterator[Made]:
@@ -222,19 +242,19 @@ def _prefetched(make: Callable[[Item], Made], items: Iterable[Item], device: tor
 def _read(
     model: Trainable,
     data: Prepared,
-    index: tuple[np.ndarray, np.ndarray],
+    index: tuple[np.ndarray, np.ndarray, np.ndarray | None],
     chosen: np.ndarray,
-) -> tuple[Pairs, Batch | None]:
-    """The pairs of some rows of `index`, and their inputs on the device; none for models that read pairs themselves."""
-    images, captions = (torch.from_numpy(part[chosen].ravel()) for part in index)
-    inputs = model.batch(data, images, captions) if isinstance(model, TwoTower) else None
-    return (images, captions), inputs
+) -> tuple[_Rows, Batch | None]:
+    """Some rows of `index`, and the inputs of their pairs on the device; none for models that read pairs themselves."""
+    rows = _Rows(*(None if part is None else torch.from_numpy(part[chosen]) for part in index))  # type: ignore[arg-type]
+    inputs = model.batch(data, *rows.pairs) if isinstance(model, TwoTower) else None
+    return rows, inputs
 
 
 def _backward_whole(
     model: Trainable,
     data: Prepared,
-    pairs: Pairs,
+    rows: _Rows,
     config: TrainConfig,
     clock: _Clock,
 ) -> torch.Tensor:
@@ -243,9 +263,54 @@ def _backward_whole(
         raise InputError(_WHOLE)
     with clock:
         with backward_two_towers(model.device, config.precision == "bfloat16"):
-            loss = model.loss(clock.without_augmentation(data), *pairs)
+            loss = model.loss(clock.without_augmentation(data), *rows.pairs)
         loss.backward()
         return loss.detach()
+
+
+def _backward_groups(
+    model: GroupTrainable,
+    data: Prepared,
+    rows: _Rows,
+    config: TrainConfig,
+    clock: _Clock,
+    fitting: MicroBatchSearch,
+) -> torch.Tensor:
+    """Loss of one batch of a model that learns from whole groups, its gradients left on the parameters.
+
+    A mean over groups that do not look at each other: as many of them at a time as there is memory for.
+    """
+    data, reduced = drawn_once(data, rows.images.flatten()), config.precision == "bfloat16"
+    offered, images, captions = rows.offered, rows.images, rows.captions
+    if offered is None:
+        images, captions = (part[:, None] for part in rows.pairs)
+        offered = model.neighbours(captions.flatten())
+    pairs = images.shape[1] * offered.shape[1]  # of a group
+
+    def attempt(size: int | None) -> torch.Tensor:
+        step = len(images) if size is None else max(1, size // pairs)
+        found = []
+        for part in zip(images.split(step), captions.split(step), offered.split(step), strict=True):
+            with backward_two_towers(model.device, reduced):
+                loss = model.group_losses(data, *part).sum() / len(images)
+            loss.backward()
+            found.append(loss.detach())
+        return torch.stack(found).sum()
+
+    with clock, fixed_random_state(model.device) as again:
+
+        def undo() -> None:
+            again()
+            model.module.zero_grad(set_to_none=True)
+
+        return fitting.run(attempt, len(images) * pairs, undo)
+
+
+def _keeping(model: GroupTrainable | None, config: TrainConfig) -> AbstractContextManager[None]:
+    """What is encoded of a picture is kept while it comes as it is."""
+    if model is None or config.augmentation != "none":
+        return nullcontext()
+    return model.keeping_encodings()
 
 
 def _backward(
@@ -255,8 +320,6 @@ def _backward(
     reduced = config.precision == "bfloat16"
 
     def attempt(size: int | None) -> torch.Tensor:
-        if size is not None and size < len(batch):
-            check_divisible(model.module)
         return backward(model, batch, size, reduced)
 
     with clock, fixed_random_state(model.device) as again:

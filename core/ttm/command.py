@@ -13,7 +13,7 @@ from core.ttm.run import AdaptationRun
 _OPTIONS = (
     *("iterations", "rounds", "patience", "schedule", "keep_optimizer"),
     *("epochs", "lr", "batch", "micro_batch", "augmentation", "precision"),
-    *("lora_rank", "lora_alpha", "lora_targets"),
+    *("contrastive", "lora_rank", "lora_alpha", "lora_targets"),
 )
 
 

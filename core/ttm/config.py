@@ -47,6 +47,8 @@ class TrainConfig(Settings):
     precision: Annotated[str, one_of("precision", PRECISIONS)] = "float32"
     parameters: Names = ()  # patterns of parameter names to train, as "*projection*"; (): all
     micro_batch: Count | None = None  # pairs that pass the model at once, same loss; None: as many as fit
+    # of a captioner: the pseudo-label against the other captions of its group, not its likelihood alone
+    contrastive: bool = False
     lora_rank: Count | None = None  # rank of low-rank adapters, the model itself frozen; None: train it whole
     lora_alpha: Positive | None = None  # their weight is alpha / rank; None: twice the rank
     lora_targets: Names = ()  # names of the layers that get one; (): those of the model's family
@@ -296,7 +298,7 @@ def default_preset(kind: str, dataset: str | None, model: str) -> str:
     if dataset is None:
         return f"{prefix}embeddings"
     wide = "/global" if kind == "ttm" and dataset.endswith("@global") else ""
-    if model.partition("builtin/")[0] in ("", "itc:", "itm:"):
+    if model.rpartition(":")[2].startswith("builtin/"):
         return f"{prefix}builtin{wide}"
     of_set = (dataset.removesuffix("@global"), model)
     rows = (name for name, p in PRESETS.items() if (p.dataset, p.model) == of_set)

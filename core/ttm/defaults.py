@@ -174,6 +174,10 @@ def _check_frozen(config: TrainConfig) -> None:
         raise InputError(
             "An embeddings file has two small maps and no layers for low-rank adapters; leave lora_rank out."
         )
+    if config.contrastive:
+        raise InputError(
+            "The contrastive loss is for captioners, not an embeddings file; leave contrastive out."
+        )
 
 
 def foreign_model(preset: str, model: str) -> str | None:

@@ -29,8 +29,8 @@ from core.ttm._pseudolabels import (
     ScoredGroups,
     is_global,
     match_scored,
-    pairs_of,
     prepare,
+    rows_of,
     score_and_match,
     select,
 )
@@ -206,15 +206,16 @@ class _Adaptation:
         module = self.model.module
         # A stop may come in the middle: the last step's model and optimizer must then still be what it reported.
         before = None if stop is None else _snapshot(module)
-        images, captions = pairs_of(self.inputs, plan.labels, plan.selected)
+        rows = rows_of(self.inputs, plan.labels, plan.selected)
         micro = self.kept.get("micro_batch")
         try:
             return fit(
                 self.model,
                 self.inputs.data,
-                images,
-                captions,
+                rows.images,
+                rows.captions,
                 self.config,
+                offered=rows.offered,
                 batch=self._rows(plan.pool),
                 iteration=plan.iteration,
                 optimizer=deepcopy(self.optimizer),
@@ -270,12 +271,16 @@ def _as_induced(inputs: PreparedGroups, seen: ScoredGroups) -> ScoredGroups:
 
 def _adapted(model: Trainable, config: TrainConfig, resume: TTMState | None) -> Trainable:
     """The copy that is trained, with the low-rank adapters that the settings ask for."""
-    if getattr(model, "precision", "float32") != "float32" or model.name.startswith("compiled:"):
+    if split_prefix(model.name)[0]:
         raise InputError(
             f"{model.name} runs faster than it can be trained; adapt {split_prefix(model.name)[1]}, with the setting "
             "precision 'bfloat16' where that is wanted."
         )
     own = model.copy()
+    if config.contrastive:
+        if not hasattr(own, "contrastive"):
+            raise InputError(f"{model.name} learns from one loss alone; leave contrastive out.")
+        own.contrastive = True
     if config.lora_rank is not None:
         seed = generator_for(config.seed, 0, -1).initial_seed()
         lora.attach(own.module, config.lora_rank, config.lora_alpha, config.lora_targets, seed)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -28,14 +28,16 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
 from core.metrics.statistics import Clusters
 from core.runs.description import Iteration, Progress, Remains, RunDescription, Stop
-from core.runs.models import origin
-from core.scoring.load import load_scorer, scorer_kind
+from core.runs.models import ADAPTED_KINDS, of_same_kind, origin
+from core.scorers.model_folder import read_config
+from core.scorers.score_kinds import CHAT_TYPES, FIXED_TYPES, KINDS
+from core.scoring.load import load_scorer, model_folder, scorer_kind
 from core.ttm import _checkpoint as checkpoints
 from core.ttm._controls import CONTROLS, HALVES, ITSELF, arm, arms
 from core.ttm._ledger import Ledger, halves
 from core.ttm._model_card import card, library_of
 from core.ttm._progress import ProgressPlan, projected_coverage
-from core.ttm.config import SimpleMatchConfig, TTMConfig
+from core.ttm.config import SimpleMatchConfig, TrainConfig, TTMConfig
 from core.ttm.defaults import absolute_name, configured
 from core.ttm.records import step_record
 from core.ttm.transfer import adapted_pool
@@ -87,11 +89,14 @@ class AdaptationRun(RunDescription):
         one as it is. more : groups, tags, oracle, adapt_on, split_seed, device, as the class has them.
         """
         name = absolute_name(model)
-        _check_adaptable(name)
+        known = _learner(name)
         if shape is None:
             check_one_shape(benchmark, split)
         source = {"benchmark": benchmark, "split": split, "model": name, "shape": shape}
-        return cls._configured(benchmark, origin(name), preset, options, {**source, **more})
+        found = cls._configured(benchmark, origin(name), preset, options, {**source, **more})
+        if known is not None:
+            _check_settings(name, known, found.settings)
+        return found
 
     @classmethod
     def of_file(
@@ -161,6 +166,8 @@ class AdaptationRun(RunDescription):
         rest = [counted(own.epochs, "epoch"), f"learning rate {own.lr:.3g}", *self._schedule()]
         if own.augmentation != "none":
             rest.append(f"augmentation {own.augmentation}")
+        if own.contrastive:
+            rest.append("contrastive loss")
         if own.lora_rank:
             rest.append(f"LoRA of rank {own.lora_rank}")
         if self.adapt_on:
@@ -234,7 +241,7 @@ class AdaptationRun(RunDescription):
         source = self.model
         if checkpoint is not None and not merged:
             # What is saved is the whole model; which of its scores is adapted stays in the name.
-            source = f"{'itc:' if self.model.startswith('itc:') else ''}{checkpoint / 'model'}"
+            source = of_same_kind(str(checkpoint / "model"), self.model)
         elif self.embeddings:
             from core.scorers.devices import pick_device  # torch
             from core.scorers.embedding import EmbeddingModel  # torch
@@ -243,8 +250,16 @@ class AdaptationRun(RunDescription):
             return EmbeddingModel.of(self._file(), self.scale or 100.0, self.benchmark, device)
         model = load_scorer(source, self.device)
         if not isinstance(model, Trainable):
-            raise _no_weights(self.model)
+            raise self.refused(self.model)
         return model
+
+    @staticmethod
+    def refused(model: str) -> InputError:
+        """What is said of a model that cannot be adapted."""
+        return InputError(
+            f"Crossmatch cannot adapt {model!r}; choose a two-tower model, one of BLIP's, or an image-text-to-text "
+            "model."
+        )
 
     def card(self, model: Path, records: Sequence[Mapping[str, Any]]) -> str:
         return card(self.written(), records, library_of(model))
@@ -451,21 +466,42 @@ def first_groups(groups: GroupSet, count: int | None) -> GroupSet:
     return groups.select(range(count))
 
 
-def _check_adaptable(model: str) -> None:
-    """Refuse a score that has nothing to adapt before a run waits in vain; what is not here is told at the start."""
-    source = model.rpartition(":")[2]
+class _Learner(NamedTuple):
+    """What is known of a model before it is loaded."""
+
+    kind: str  # of score
+    type: str  # `model_type` of its configuration
+
+
+def _learner(model: str) -> _Learner | None:
+    """What is adapted, so that nobody waits for a run in vain; None for what is not on this machine to be asked.
+
+    Raises InputError for a score that Crossmatch cannot adapt.
+    """
+    prefix, source = model.partition(":")[0], model.rpartition(":")[2]
+    if prefix in KINDS and prefix not in ADAPTED_KINDS:
+        raise AdaptationRun.refused(model)
     if not (source.startswith(("builtin/", "run/")) or is_folder(source)):
-        return  # to ask a hub's model what it is would download it
+        return None  # to ask a hub's model what it is would download it
     try:
-        kind = scorer_kind(model)
+        found = _Learner(scorer_kind(model), str(read_config(model_folder(model)).get("model_type", "")))
     except InputError:
-        return
-    if kind not in ("itc", "itm"):
-        raise _no_weights(model)
+        return None
+    if found.kind not in ADAPTED_KINDS or found.type in FIXED_TYPES[found.kind]:
+        raise AdaptationRun.refused(model)
+    return found
 
 
-def _no_weights(model: str) -> InputError:
-    return InputError(f"The model {model!r} has no weights to adapt; choose a contrastive model.")
+def _check_settings(model: str, known: _Learner, settings: TrainConfig) -> None:
+    """Raise InputError for a setting that has no use for this model."""
+    if settings.contrastive and known.kind != "vgpt":
+        raise InputError(
+            f"The contrastive loss is for captioners, and {model!r} is none; leave contrastive out."
+        )
+    if settings.augmentation != "none" and known.type in CHAT_TYPES:
+        raise InputError(
+            f"The pictures of {model!r} differ in size as it reads them; set augmentation to 'none'."
+        )
 
 
 def _end(own: Mapping[str, Any], end: str) -> str:
