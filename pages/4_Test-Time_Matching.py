@@ -13,7 +13,7 @@ from core.runs.store import RunStore
 from core.ttm.run import LedgerRun
 from core.ttm.seeds import launch_seeds
 from core.ttm.time_left import expected_seconds
-from ui import ledger, runs, ttm_form, ttm_preview, ttm_run, ttm_sweep
+from ui import ledger, runs, ttm_form, ttm_preview, ttm_run, ttm_shifts, ttm_sweep
 
 LEAD = (
     "The model matches every group, trains on the matchings it is confident of, and repeats this with a lower "
@@ -25,6 +25,7 @@ SEEDS = "Each seed is a separate run; the result is their mean and standard devi
 def configure(selection: ui.Selection, store: RunStore) -> None:
     """What is adapted and by which preset, the ways to start, every setting, and what the run would select today."""
     prepare(store)
+    ttm_shifts.section()
     choices, start_place = st.container(), st.container()
     plan = ttm_form.plan(selection, choices, st.expander("Settings", icon=":material/tune:"))
     if plan is None:

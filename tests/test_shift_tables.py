@@ -42,6 +42,7 @@ def measured(tmp_path, monkeypatch):
     rows += [row(s, "after", "seen", 75.0) for s in (0, 1)]
     rows += [row(0, "before", "all", 66.0, ""), row(0, "after", "all", 68.0, "", 50.0)]
     shifts.append(shifts.OUT, shifts.COLUMNS, rows)
+    monkeypatch.setattr(shifts.ablations, "OUT", tmp_path / "none.csv")
 
 
 def test_lines_are_means_over_seeds_with_parts_apart(measured):
@@ -52,7 +53,7 @@ def test_lines_are_means_over_seeds_with_parts_apart(measured):
     assert plain == "| left-right | none | 1 | 10.0 | 50.0 | 66.0 [61, 71] | 68.0 [63, 73] | +2.0 |  |  |"
     assert dark.endswith("| 72.0 ± 2.8 | +12.0 | +15.0 | -9.0 |")
     assert "| clip | left-right | 66 → 68 |  | **60 → 72** |" in shifts.short_table()
-    assert "3 runs; seeds per cell: 1 to 2." in shifts.short_table()
+    assert "Runs, one per seed: 1 as they are (1 per cell), 2 shifted (2 per cell)." in shifts.short_table()
 
 
 def test_a_run_that_is_there_is_not_repeated(measured, monkeypatch, capsys):
@@ -81,7 +82,7 @@ def cells(gain, consistency, sets=None):
     names = sets or [f"scenes/{i % 6}" for i in range(count)]
     keys = [("builtin/clip", names[i], f"shift {i % 5}") for i in range(count)]
     other = np.linspace(0, 1, count)
-    x = np.column_stack([consistency, other, *4 * [np.zeros(count)]])
+    x = np.column_stack([consistency, other, *2 * [np.zeros(count)]])
     return forecast.Cells(keys, x, np.asarray(gain, float), np.ones(count))
 
 

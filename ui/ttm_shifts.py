@@ -6,6 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from core.base.paths import assets
+from core.datasets import SHIFTS
+from core.figures.ablations import ablations
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from ui.export import csv_button
 
@@ -18,10 +20,12 @@ def section() -> None:
     table = _table()
     if table.empty:
         return
-    runs = int(table.seeds.sum())
-    with st.expander(
-        f"Where it helps: {runs} runs on pictures as they are and shifted", icon=":material/table_chart:"
-    ):
+    shifted = table[table["shift"] != "none"]
+    ends = f"{shifted.gain.min():+.0f} to {shifted.gain.max():+.0f}"
+    label = (
+        f"Where it helps and where it harms: {int(table.seeds.sum())} runs; on shifted pictures {ends} points"
+    )
+    with st.expander(label, icon=":material/table_chart:"):
         models = list(dict.fromkeys(table.model))
         model = st.segmented_control(
             "Model of these runs",
@@ -46,8 +50,19 @@ def section() -> None:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def _rows() -> pd.DataFrame:
+    """A row per run, end (before, after) and part; of sets as they are the study's runs with the same preset."""
     path = assets() / "results" / FILE
-    return pd.read_csv(path, keep_default_na=False) if path.is_file() else pd.DataFrame()
+    if not path.is_file():
+        return pd.DataFrame()
+    rows = pd.read_csv(path, keep_default_na=False)
+    study = ablations()
+    plain = study[(study.kind == "ttm") & (study.setting == "preset") & (study.part == "all")]
+    plain = plain[plain.model.isin(rows.model) & plain.benchmark.isin(rows.benchmark)]
+    last = plain.groupby(["model", "benchmark", "seed"]).iteration.transform("max")
+    ends = {"before": plain[plain.iteration == 0], "after": plain[plain.iteration == last]}
+    found = pd.concat([own.assign(when=when, shift="") for when, own in ends.items()])
+    chance = found[["chance"]].rename(columns={"chance": f"{GROUP_MATCH}_chance"})
+    return pd.concat([found.join(chance).reindex(columns=rows.columns), rows], ignore_index=True)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -64,19 +79,23 @@ def _table() -> pd.DataFrame:
     done = last.xs("all", level="part")
     found = pd.DataFrame(
         {
-            "seeds": done["count"],
-            "chance": whole[f"{GROUP_MATCH}_chance"],
+            "gain": gain["all"],
             "before": whole[GROUP_MATCH],
             "low": whole[f"{GROUP_MATCH}_low"],
             "high": whole[f"{GROUP_MATCH}_high"],
             "after": done["mean"],
             "±": done["std"],
-            "gain": gain["all"],
+            "seeds": done["count"],
+            "chance": whole[f"{GROUP_MATCH}_chance"],
             "gain, seen": gain["seen"],
             "gain, unseen": gain["unseen"],
             "GroupScore before": whole[GROUP_SCORE],
             "GroupScore after": after[GROUP_SCORE].mean().xs("all", level="part"),
         }
     ).reset_index()
+    # Sets as they are first, then the shifts in the order of every list.
+    order = found["shift"].map({name: i for i, name in enumerate(("", *SHIFTS))})
+    found = found.assign(order=order).sort_values(["model", "benchmark", "order"]).drop(columns="order")
     found["shift"] = found["shift"].replace("", "none")
+    found["benchmark"] = found["benchmark"].str.removeprefix("scenes/")
     return found.rename(columns={"benchmark": "set"})

@@ -27,7 +27,7 @@ from core.ttm.config import PRESETS
 from core.ttm.forecast import Forecast
 
 HERE = OUT.with_name("ttm_forecast.json")
-FEATURES = ("consistency", "other_sure", "margin", "margin_low", "margin_high", "chance")
+FEATURES = ("consistency", "other_sure", "margin_high", "chance")
 PENALTY = 1.0  # of the ridge, on standardised signals
 LEVEL = 0.8  # of the interval
 
@@ -259,7 +259,10 @@ def main(arguments: Sequence[str]) -> None:
         "cells": len(cells.keys),
         "runs": int(cells.seeds.sum()),
         "stopping": {rule: {k: round(v, 4) for k, v in found.items()} for rule, found in rules.items()},
-        "judged": {name: {k: round(v, 4) for k, v in found.items()} for name, found in judged.items()},
+        "judged": {
+            name: {k: None if np.isnan(v) else round(v, 4) for k, v in found.items()}
+            for name, found in judged.items()
+        },
     }
     HERE.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
 
