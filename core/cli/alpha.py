@@ -105,16 +105,16 @@ def alpha(
         _report({"scores": str(scores), **_prior_head(found)}, study, parts, out, as_json)
         return
     benchmark = require_benchmark(name, benchmark)
-    wide = benchmark in datasets.names("retrieval")
-    kind = prior or ("test" if wide else "gaussian")
+    is_retrieval = benchmark in datasets.names("retrieval")
+    kind = prior or ("test" if is_retrieval else "gaussian")
     how = {"kind": kind, "count": samples, "seed": seed, "model": prior_model, "folder": images}
     groups = partial(_groups, benchmark, shape)
-    _check_prior(kind, wide)
+    _check_prior(kind, is_retrieval)
     if tune_on == split:
         raise InputError(f"--tune-on names {split!r}, the split that is measured; choose another one.")
     if tune_on is not None:  # one that is not there is told before anything is scored
-        (datasets.load_retrieval if wide else datasets.load)(benchmark, tune_on, images=False)
-    if wide:
+        (datasets.load_retrieval if is_retrieval else datasets.load)(benchmark, tune_on, images=False)
+    if is_retrieval:
         refuse_unused("on a retrieval set", "shape", "tag", "tags", "by", "out")
         record = _retrieval(benchmark, split, model, how, items, tune_on)
         show_json(record) if as_json else print(_format_retrieval(record))
@@ -185,10 +185,10 @@ def _is_file(prior: str) -> bool:
     return Path(prior).suffix.lower() in (".csv", ".parquet", ".npz")
 
 
-def _check_prior(kind: str, wide: bool) -> None:
+def _check_prior(kind: str, is_retrieval: bool) -> None:
     """Refuse the options of another kind of prior. wide : of a retrieval set, whose own prior takes all its images."""
     if _is_file(kind):
-        if wide:
+        if is_retrieval:
             raise InputError(
                 "On a retrieval set the prior is test or gaussian, not a file; choose one of them."
             )
@@ -201,7 +201,7 @@ def _check_prior(kind: str, wide: bool) -> None:
         refuse_unused(f"with the prior {kind}", "images")
     if kind == "lm":
         refuse_unused("with the prior lm, which uses no image", "samples")
-    elif kind == "test" and wide:
+    elif kind == "test" and is_retrieval:
         refuse_unused("with the prior test, which takes all images of a retrieval set", "samples", "seed")
 
 

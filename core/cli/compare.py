@@ -142,8 +142,8 @@ def _text(a: Evaluation, b: Evaluation) -> str:
 def _test(found: Any, counts: str) -> str:
     """The interval, the groups where either is better, p values and the detectable difference."""
     interval = f"[{found.low:+.2f}, {found.high:+.2f}]"
-    least = "none" if found.detectable is None else f"{found.detectable:.2f}"
-    return f"{interval:>18}{counts}{found.p_value:>9.2g}{found.p_holm:>9.2g}{least:>12}"
+    detectable = "none" if found.detectable is None else f"{found.detectable:.2f}"
+    return f"{interval:>18}{counts}{found.p_value:>9.2g}{found.p_holm:>9.2g}{detectable:>12}"
 
 
 def groups_needed(
@@ -156,15 +156,15 @@ def groups_needed(
 ) -> None:
     """How many groups show a difference with 80 % power, and the smallest difference that so many groups show."""
     needed = Comparison.groups_needed(difference, differ)
-    least = None if groups is None else Comparison.detectable_difference(groups, differ)
+    detectable = None if groups is None else Comparison.detectable_difference(groups, differ)
     if as_json:
         record = {"difference": difference, "differ": differ, "groups_needed": needed}
-        show_json(record if groups is None else {**record, "groups": groups, "detectable": least})
+        show_json(record if groups is None else {**record, "groups": groups, "detectable": detectable})
         return
     print(
         f"{needed:,} groups show a difference of {difference:g} points with 80 % power, where only one of the two is "
         f"right on {differ:g} % of groups (McNemar's exact test at 5 %)."
     )
     if groups is not None:
-        found = "no difference" if least is None else f"differences of {least:.2f} points or more"
-        print(f"{groups:,} groups show {found}.")
+        answer = "no difference" if detectable is None else f"differences of {detectable:.2f} points or more"
+        print(f"{groups:,} groups show {answer}.")

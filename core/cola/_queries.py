@@ -209,10 +209,10 @@ def hold_out_queries(
     index = SceneGraphIndex(training)
     relevant = [index.right(query) for query in queries]
     chosen = np.argsort([len(images) for images in relevant], kind="stable")[:count]
-    gone = set(np.concatenate([_NONE, *(relevant[i] for i in chosen)]).tolist())
+    removed = set(np.concatenate([_NONE, *(relevant[i] for i in chosen)]).tolist())
     mask = np.zeros(len(queries), dtype=bool)
     mask[chosen] = True
-    return mask, [graph for n, graph in enumerate(training) if n not in gone]
+    return mask, [graph for n, graph in enumerate(training) if n not in removed]
 
 
 def relevance_links(queries: Sequence[Query], index: SceneGraphIndex) -> np.ndarray:
@@ -329,10 +329,10 @@ def multi_object_set(
     rng = np.random.default_rng([seed, 1])
     groups = []
     for i, (one, query, other, foil) in enumerate(multi_object_items(graphs, most, seed, relations)):
-        turn = int(rng.integers(2))
+        true = int(rng.integers(2))
         texts = (query.text, foil.text)
         images = (graphs.graphs[one].image, graphs.graphs[other].image)
-        groups.append(Group(f"multi-{i:04d}", images, texts[:: (1, -1)[turn]], (turn, 1 - turn)))
+        groups.append(Group(f"multi-{i:04d}", images, texts[:: (1, -1)[true]], (true, 1 - true)))
     return GroupSet(
         f"{graphs.name}/multi-object", tuple(groups), source=graphs.source, licence=graphs.licence
     )
@@ -345,11 +345,11 @@ def crepe_set(graphs: GraphSet, most: int | None = 300, seed: int = 0, relations
     for n in rng.permutation(len(graphs)):
         queries = pair_queries(graphs.graphs[n], relations)
         for i in rng.permutation(len(queries)):
-            query, turn = queries[i], int(rng.integers(2))
+            query, true = queries[i], int(rng.integers(2))
             if n in index.right(swap_attributes(query)):
                 continue
-            texts = (query.text, swap_attributes(query).text)[:: (1, -1)[turn]]
-            groups.append(Group(f"crepe-{len(groups):04d}", (graphs.graphs[n].image,), texts, (turn,)))
+            texts = (query.text, swap_attributes(query).text)[:: (1, -1)[true]]
+            groups.append(Group(f"crepe-{len(groups):04d}", (graphs.graphs[n].image,), texts, (true,)))
             break
         if most is not None and len(groups) == most:
             break

@@ -153,10 +153,10 @@ def _inputs_of(
 def _optimizer(model: AdaptedModel, config: AdaptConfig) -> torch.optim.AdamW:
     two = list(model.head.calibration.parameters())
     apart = {id(p) for p in two}
-    rest = [p for p in model.module.parameters() if p.requires_grad and id(p) not in apart]
+    base = [p for p in model.module.parameters() if p.requires_grad and id(p) not in apart]
     groups: list[dict[str, Any]] = [{"params": two, "lr": _CALIBRATION_LR, "weight_decay": 0.0}]
-    if rest:
-        groups.append({"params": rest, "lr": model.rate, "weight_decay": config.weight_decay})
+    if base:
+        groups.append({"params": base, "lr": model.rate, "weight_decay": config.weight_decay})
     adam = torch.optim.AdamW(groups)
     for group in adam.param_groups:
         group["first_lr"] = group["lr"]
@@ -182,10 +182,10 @@ def _centre(
     captions: EncoderInputs,
 ) -> None:
     """Start the bias where the mean logit of a first batch is the log odds of a pair that belongs together."""
-    seen, asked, labels = next(material.batches(config, 0))
+    image_rows, query_rows, labels = next(material.batches(config, 0))
     with torch.no_grad():
         table = model.head.table(
-            model.head.image(images.features(seen)), model.head.caption(captions.features(asked))
+            model.head.image(images.features(image_rows)), model.head.caption(captions.features(query_rows))
         )
         share = float(labels.mean())
         odds = float(np.log(share / (1 - share)))
@@ -207,11 +207,11 @@ def _epoch(
     done = (epoch - 1) * config.steps
     model.module.train()
     try:
-        for seen, asked, labels in material.batches(config, epoch):
+        for image_rows, query_rows, labels in material.batches(config, epoch):
             if stop is not None and stop():
                 raise TrainingStopped
-            first = model.head.image(images.features(seen))
-            second = model.head.caption(captions.features(asked))
+            first = model.head.image(images.features(image_rows))
+            second = model.head.caption(captions.features(query_rows))
             loss = model.pair_loss(first, second, torch.from_numpy(labels).to(model.device))
             optimizer.zero_grad(set_to_none=True)
             loss.backward()

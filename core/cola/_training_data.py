@@ -115,9 +115,11 @@ class _QueryCollector:
     def material(self, name: str, graphs: GraphSet) -> TrainingQueries:
         """The queries that are true of some image."""
         index, image = SceneGraphIndex(graphs.graphs), np.array(self.images)
-        asked = [i for i in range(len(image)) if image[i] < 0]
-        links = relevance_links([self.queries[i] for i in asked], index)
-        rows = np.concatenate([np.array(asked, dtype=np.int64)[links[:, 0]], np.flatnonzero(image >= 0)])
+        open_queries = [i for i in range(len(image)) if image[i] < 0]
+        links = relevance_links([self.queries[i] for i in open_queries], index)
+        rows = np.concatenate(
+            [np.array(open_queries, dtype=np.int64)[links[:, 0]], np.flatnonzero(image >= 0)]
+        )
         columns = np.concatenate([links[:, 1], image[image >= 0]])
         shape = (len(image), len(graphs))
         table = scipy.sparse.csr_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=shape)

@@ -101,18 +101,18 @@ class StrategyRun(RunDescription):
     @property
     def command_line(self) -> str:
         """The command that starts the same run again; "" where a setting has no option there."""
-        own, usual = self.settings, AdaptConfig()
-        changed = {n for n in AdaptConfig.model_fields if getattr(own, n) != getattr(usual, n)}
+        settings, defaults = self.settings, AdaptConfig()
+        changed = {n for n in AdaptConfig.model_fields if getattr(settings, n) != getattr(defaults, n)}
         if not changed <= {"strategy", *_OPTIONS}:
             return ""
         options = {
             "model": self.model,
-            "strategy": own.strategy,
+            "strategy": settings.strategy,
             "images": self.images,
             "folder": self.folder,
         }
-        options |= {name: getattr(own, name) for name in _OPTIONS if name in changed}
-        options |= {"device": None if self.device == "auto" else self.device, "seed": own.seed}
+        options |= {name: getattr(settings, name) for name in _OPTIONS if name in changed}
+        options |= {"device": None if self.device == "auto" else self.device, "seed": settings.seed}
         given = [(f"--{name}", str(value)) for name, value in options.items() if value is not None]
         return shlex.join(["crossmatch", self.kind, self.benchmark, *chain(*given)])
 

@@ -117,13 +117,13 @@ def _options_of(strategy: str, options: Mapping[str, Any] | None) -> dict[str, A
 
 
 def run_jobs(
-    asked: Sequence[StrategyRun], say: Callable[[str], None] | None = None, cache: Path | None = None
+    descriptions: Sequence[StrategyRun], say: Callable[[str], None] | None = None, cache: Path | None = None
 ) -> pd.DataFrame:
     """The runs of these descriptions: one row per run, metric and part (columns of `_rows_of`), the base's once."""
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
-    for job in asked:
+    for job in descriptions:
         if say is not None:
             say(f"{job.settings.strategy}, seed {job.seed}")
         rows += _rows_of(_cached_result(job, cache))
@@ -136,9 +136,9 @@ def _rows_of(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     facts = {name: settings[name] for name in ("strategy", "fusion", "mix", "seed")}
     facts |= {"lr": result["lr"], "trained": result["parameters"]["trained"]}
     facts |= {"model": job["model"], "base_key": _base_key(job["model"])[:12]}
-    nothing = {**facts, "strategy": BASE, "seed": -1, "lr": None, "trained": 0}
+    untrained = {**facts, "strategy": BASE, "seed": -1, "lr": None, "trained": 0}
     rows = []
-    for start, results in ((nothing, result["before"]), (facts, result["after"])):
+    for start, results in ((untrained, result["before"]), (facts, result["after"])):
         for metric, parts in results["retrieval"].items():
             rows += [{**start, "metric": metric, "part": part, **value} for part, value in parts.items()]
         for metric in ("multi_object", "crepe"):

@@ -93,18 +93,20 @@ def _from_graphs(name: str, settings: AdaptConfig, images: int | None, folder: P
     source = PUBLISHED.get(name, name)
     home = folder if name == source else None
     if source == "visual-genome":
-        everything = datasets.load_graphs(source, None, home)
-        split_at = len(everything) * 9 // 10  # Visual Genome has no splits: the last tenth is the test
-        training, test = _part(everything, 0, split_at, "train"), _part(everything, split_at, None, "test")
+        graphs = datasets.load_graphs(source, None, home)
+        split_at = len(graphs) * 9 // 10  # Visual Genome has no splits: the last tenth is the test
+        training, test = _part(graphs, 0, split_at, "train"), _part(graphs, split_at, None, "test")
     else:
         training = datasets.load_graphs(source, "train", home)
         test = datasets.load_graphs(source, "test" if source == "paco" else "validation", home)
     if name == source:
-        seen, queries = _generated_queries(source, training, test)
+        trained_on, queries = _generated_queries(source, training, test)
     else:
-        seen, queries = _published(name, training, folder)
+        trained_on, queries = _published(name, training, folder)
     related = any(graph.relations for graph in test.graphs)
-    material = graph_training_queries(seen, settings.mix, settings.seed, regions=_regions(source, seen, home))
+    material = graph_training_queries(
+        trained_on, settings.mix, settings.seed, regions=_regions(source, trained_on, home)
+    )
     groups = [make(test, _PAIRS, relations=related) for make in (_multi, _crepe)]
     if name in PUBLISHED and source == "gqa":
         groups[0] = _published_pairs(folder) or groups[0]
@@ -120,10 +122,10 @@ def _generated_queries(source: str, training: GraphSet, test: GraphSet) -> tuple
     _, graphs = hold_out_queries(queries, training.graphs, min(held_out, len(queries) // 2))
     if not graphs:
         raise InputError(f"Nothing of {source} is left to train on; give more scene graphs.")
-    seen = GraphSet(
+    trained_on = GraphSet(
         training.name, training.split, tuple(graphs), source=training.source, licence=training.licence
     )
-    return seen, retrieval_set(source, test.split, test, queries, SceneGraphIndex(seen.graphs))
+    return trained_on, retrieval_set(source, test.split, test, queries, SceneGraphIndex(trained_on.graphs))
 
 
 def _published(name: str, training: GraphSet, folder: Path | None) -> tuple[GraphSet, RetrievalSet]:
@@ -131,8 +133,8 @@ def _published(name: str, training: GraphSet, folder: Path | None) -> tuple[Grap
     retrieval = datasets.load_retrieval(name, "test", folder)
     index = SceneGraphIndex(training.graphs)
     known = [parse_combination(text.lower(), index.nouns, index.attributes) for text in retrieval.queries]
-    asked = [None if c is None else Query(c.text, (c,)) for c in known]
-    mask = np.array([q is None or bool(unseen_mask([q], index)[0]) for q in asked])
+    queries = [None if c is None else Query(c.text, (c,)) for c in known]
+    mask = np.array([q is None or bool(unseen_mask([q], index)[0]) for q in queries])
     assert isinstance(retrieval, RetrievalSet)
     return training, replace(retrieval, unseen=mask)
 

@@ -108,8 +108,8 @@ def read_tags(path: Path | str, data: bytes | None = None, ids: Sequence[str] | 
     if "id" not in table and "group" in table:
         table = table.rename(columns={"group": "id"})
     if "id" not in table:
-        there = ", ".join(map(repr, table.columns))
-        raise InputError(f"{path} has neither a column 'id' nor 'group' among: {there}; add one of them.")
+        columns = ", ".join(map(repr, table.columns))
+        raise InputError(f"{path} has neither a column 'id' nor 'group' among: {columns}; add one of them.")
     repeated = table["id"][table["id"].duplicated()]
     if len(repeated):
         raise InputError(
@@ -169,8 +169,8 @@ def _prior_arrays(path: Path | str, data: bytes | None, shape: tuple[int, int]) 
     count = len(values) if name == "samples" and values is not None and values.ndim else 1
     needed = (max(count, 1), *shape) if name == "samples" else shape
     if values is None or values.shape != needed or values.dtype.kind not in "iuf":
-        there = "none" if values is None else f"{values.dtype} of shape {values.shape}"
-        raise InputError(f"{path} needs an array {name!r} of numbers of shape {needed} and has {there}.")
+        actual = "none" if values is None else f"{values.dtype} of shape {values.shape}"
+        raise InputError(f"{path} needs an array {name!r} of numbers of shape {needed} and has {actual}.")
     return values.astype(np.float64).reshape(-1, *shape)
 
 

@@ -54,8 +54,10 @@ class TableCell:
         if base is None:
             return None
         gain = after - base
-        rest = {"absolute_gain": 100.0, "relative_gain": base, "error_reduction": 100 - base}[self.metric]
-        return 100 * gain / rest if rest else None
+        denominator = {"absolute_gain": 100.0, "relative_gain": base, "error_reduction": 100 - base}[
+            self.metric
+        ]
+        return 100 * gain / denominator if denominator else None
 
     def _value(self, record: Mapping[str, Any], name: str) -> float | None:
         if name in ("coverage", "precision"):  # shares of the run's own, not metrics of its scores

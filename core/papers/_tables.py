@@ -46,11 +46,11 @@ def _paper_table(number: int) -> list[TableLine]:
 
 
 def _paper_line(dataset: str, subset: str, model: str, length: str, rows: pd.DataFrame) -> TableLine:
-    wide = subset == "non-grouped"
+    is_global = subset == "non-grouped"
     label = ", ".join(filter(None, (dataset, subset, model, length.removeprefix("TTM "))))
-    benchmark = benchmarks_of_papers()[dataset, "" if wide else subset]
+    benchmark = benchmarks_of_papers()[dataset, "" if is_global else subset]
     cells = tuple(_paper_cell(row, rows) for _, row in rows.iterrows())
-    preset = f"{benchmark}/{model.lower()}{'/global' if wide else ''}"
+    preset = f"{benchmark}/{model.lower()}{'/global' if is_global else ''}"
     if preset not in PRESETS:  # a served model: it is measured, and has no weights to adapt
         return TableLine(label, cells, MeasurementRun.of(benchmark, _SERVED[model]), seeds=1)
     options = {"iterations": int(length.removeprefix("TTM T="))} if length else {}

@@ -177,14 +177,14 @@ def _weights(row: pd.Series) -> list[float]:
 
 def _job(benchmark: str, model: str, how: str, score: str, tags: Sequence[str]) -> RunDescription:
     entry = datasets.benchmark_entry(benchmark)
-    wide = entry is not None and entry.kind == RETRIEVAL
+    is_retrieval = entry is not None and entry.kind == RETRIEVAL
     if score == "VisualGPTScore":
-        prior = "test" if "test images" in how or (wide and not how) else "gaussian"
+        prior = "test" if "test images" in how or (is_retrieval and not how) else "gaussian"
         count = re.match(r"(\d+) ", how)
         return MeasurementRun.of(
             benchmark, model, prior=prior, images=None if count is None else int(count[1]), tags=tags
         )
-    if wide or tags:
+    if is_retrieval or tags:
         return MeasurementRun.of(benchmark, model, tags=tags)
     return EvaluationRun.of(benchmark, model)
 

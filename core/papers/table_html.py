@@ -157,11 +157,11 @@ def paper_frame(paper: str, table: str) -> pd.DataFrame:
     texts, heads = [printed(row) for _, row in rows.iterrows()], [_metric_heading(m) for m in rows["metric"]]
     cells = rows.assign(text=texts, head=heads)
     order = list(dict.fromkeys(zip(*(cells[key] for key in keys), strict=True)))
-    wide = cells.pivot(index=keys, columns="head", values="text").reindex(order)
-    wide = wide[list(dict.fromkeys(heads))].fillna("")
-    wide = wide.reset_index()
-    wide.columns.name = None
-    return wide.loc[:, (wide != "").any(axis=0)]
+    frame = cells.pivot(index=keys, columns="head", values="text").reindex(order)
+    frame = frame[list(dict.fromkeys(heads))].fillna("")
+    frame = frame.reset_index()
+    frame.columns.name = None
+    return frame.loc[:, (frame != "").any(axis=0)]
 
 
 def _metric_heading(metric: str) -> str:

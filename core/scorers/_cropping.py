@@ -28,9 +28,9 @@ class Cropping:
 
         One of exactly the model's size may have been rendered for it: it is opened again, at the larger size.
         """
-        asked = (self.side, self.side)
+        size = (self.side, self.side)
         pairs = zip(images, opened, strict=True)
-        return self.resize([image.open(self.larger) if p.size == asked else p for image, p in pairs])
+        return self.resize([image.open(self.larger) if p.size == size else p for image, p in pairs])
 
 
 @dataclass(frozen=True)

@@ -125,8 +125,8 @@ class ApiScorer(StreamingScorer):
         """
         index = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
         text = sum(len(self.form.format(caption=captions[j]).encode()) / 4 + 10 for j in index[:, 1])
-        seen = np.unique(index[:, 0])[:20]
-        picture = np.mean([_image_tokens(images[i].open().size) for i in seen]) if len(seen) else 0
+        sample = np.unique(index[:, 0])[:20]
+        picture = np.mean([_image_tokens(images[i].open().size) for i in sample]) if len(sample) else 0
         tokens_in, tokens_out = round(text + len(index) * float(picture)), len(index)
         cost = None
         if price_in is not None and price_out is not None:
@@ -249,10 +249,10 @@ class _ApiCaptioner(ApiScorer):
         same = sum(
             1 for _ in takewhile(lambda pair: pair[0][0] == pair[1][0], zip(before, whole, strict=False))
         )
-        own = [log_prob for _, log_prob in whole[same:]]
-        if not own:
+        log_probs = [log_prob for _, log_prob in whole[same:]]
+        if not log_probs:
             raise InputError(f"{self.model} has no token for the caption {caption!r}; give it other words.")
-        return sum(own) / len(own), True
+        return sum(log_probs) / len(log_probs), True
 
     def _prompt_tokens(self, picture: str, caption: str | None) -> list[tuple[str, float]]:
         """Each token of the prompt but the first, with its log P."""

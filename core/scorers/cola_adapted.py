@@ -65,9 +65,9 @@ class AdaptedModel(Trainable):
 
     def _free(self) -> None:
         """Gradients for what the strategy tunes, and for nothing else."""
-        everything = self.config.strategy == "ft-all"
-        self.module.base.requires_grad_(everything)
-        if everything:  # the head's calibration stands in for it
+        tunes_all = self.config.strategy == "ft-all"
+        self.module.base.requires_grad_(tunes_all)
+        if tunes_all:  # the head's calibration stands in for it
             for parameter in (self._base.model.scale, self._base.model.bias):
                 if parameter is not None:
                     parameter.requires_grad_(False)
@@ -87,9 +87,9 @@ class AdaptedModel(Trainable):
     @property
     def parameters(self) -> dict[str, int]:
         """How many numbers the strategy trains, the two of the calibration apart, and how many there are in all."""
-        everything = sum(p.numel() for p in self.module.parameters())
+        total = sum(p.numel() for p in self.module.parameters())
         free = sum(p.numel() for p in self.module.parameters() if p.requires_grad)
-        return {"trained": free - 2, "calibration": 2, "total": everything}
+        return {"trained": free - 2, "calibration": 2, "total": total}
 
     @property
     def rate(self) -> float:
