@@ -51,6 +51,7 @@ def one_group(evaluation: Evaluation, groups: GroupSet, group: str) -> None:
     with right:
         st.header("One group, two verdicts", anchor=False)
         st.markdown(TWO_VERDICTS)
+        st.html(group_html.matrix_html(data, "Scores of images, down, with captions, across"))
         both = (GROUP_SCORE, GROUP_MATCH)
         st.html(group_html.verdicts_html(data, both))
         with st.expander("The other metrics"):

@@ -173,6 +173,12 @@ def test_captions_are_never_markup(pair):
     assert "<script>" not in drawn and "<b>cube" not in drawn and "&lt;script&gt;" in drawn
 
 
+def test_a_mistake_on_the_page_is_said_where_the_result_was(pair):
+    images = [Image.open(file) for file in pair[0]]
+    said, matrix, answer = gradio_app.compare_or_say(*images, "a cube", "<i> </i>" * 200, "builtin/clip")
+    assert "at most 400 characters" in said and (matrix, answer) == ("", None)
+
+
 def test_a_missing_image_is_one_sentence():
     with pytest.raises(gradio.Error, match="both images"):
         gradio_app.compare(None, None, "a", "b", "builtin/clip")

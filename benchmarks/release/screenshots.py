@@ -38,7 +38,7 @@ SET = "scenes/left-right"
 PAGES = {
     "home": "/",
     "groups": f"/Groups?set={SET}",
-    "group": f"/Groups?set={SET}&group=left-right/test/0042&pair=A–1",
+    "group": f"/Groups?set={SET}&group=left-right/test/0123&pair=A–1",
     "group-1x4": "/Groups?set=scenes/relations-1x4&group=relations-1x4/test/0002",
     "group-3x3": "/Groups?set=scenes/triples&group=triples/test/0004",
     "group-2x4": "/Groups?set=scenes/two-of-four&group=two-of-four/test/0002",
@@ -54,7 +54,7 @@ PAGES = {
     "compare": f"/Compare?set={SET}&model=builtin/clip&other=vgpt:builtin/blip-caption",
     "compare-group": f"/Compare?set={SET}&other=builtin/siglip&group=left-right/test/0003",
     "ttm-form": f"/Test-Time_Matching?set={SET}",
-    "ttm-run": f"/Test-Time_Matching?set={SET}&run={{first}}",
+    "ttm-run": "/Test-Time_Matching?run=example",
     "runs": "/Runs?runs={first},{second}",
 }
 
