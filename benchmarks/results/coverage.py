@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,7 @@ import scipy
 
 from core.debiasing.blind import blind_baseline
 from core.debiasing.study import AlphaStudy
+from core.metrics import statistics
 from core.metrics.statistics import (
     Clusters,
     Comparison,
@@ -191,29 +193,27 @@ class Error(NamedTuple):
 
 
 def blind(repeats: int, rng: Rng) -> Iterator[Error]:
-    """The blind check of sets that nobody solves, that are half solved, and on the edge of two verdicts."""
+    """The blind check of sets that nobody solves, and on the edges of its verdicts: summed over all counts of hits."""
     for (m, k), n in product(((1, 2), (1, 4), (2, 4)), (1, 2, 4, 10, 30, 100, 300)):
         truth, floor = np.tile(np.arange(m), (n, 1)), m / k
+        verdicts = np.array(
+            [blind_baseline(blind_scores(n, m, k, hits), truth).verdict for hits in range(n + 1)]
+        )
         for name, way, wrong in (
             ("guessing", 0.0, ("solved", "partly", "against")),
             ("a fifth of the way", 0.2, ("no", "against", "solved")),
             ("four fifths of the way", 0.8, ("solved", "no", "against")),
         ):
-            seen = Counter(
-                blind_baseline(blind_scores(rng, n, m, k, floor + way * (1 - floor)), truth).verdict
-                for _ in range(repeats)
-            )
+            chances = scipy.stats.binom.pmf(np.arange(n + 1), n, floor + way * (1 - floor))
             for verdict in wrong:
-                yield Error(
-                    f"blind check: {verdict}", f"{name}, {m}x{k}, {n} groups", 100 * seen[verdict] / repeats
-                )
+                rate = 100 * float(chances[verdicts == verdict].sum())
+                yield Error(f"blind check: {verdict} (computed)", f"{name}, {m}x{k}, {n} groups", rate)
 
 
-def blind_scores(rng: Rng, n: int, m: int, k: int, hit: float) -> np.ndarray:
-    """Scores that see no image and prefer one of the first m captions with this probability; float (n, m, k)."""
-    scores = rng.random((n, k))
-    right = rng.random(n) < hit
-    scores[np.arange(n), np.where(right, rng.integers(0, m, n), rng.integers(m, k, n))] += 2
+def blind_scores(n: int, m: int, k: int, hits: int) -> np.ndarray:
+    """Scores that see no image and prefer one of the first m captions in so many groups; float (n, m, k)."""
+    scores = np.tile(np.arange(k, 0, -1.0), (n, 1))
+    scores[hits:, k - 1] = k + 1
     return np.repeat(scores[:, None], m, axis=1)
 
 
@@ -234,6 +234,9 @@ def scenarios(repeats: int, rng: Rng) -> Iterator[Error]:
 
 def differences(repeats: int, rng: Rng) -> Iterator[Error]:
     """Two systems that are equally good: p below 0.05, alone, by cluster, and at least one of five after Holm."""
+    for n, differ in product(SIZES, (0.05, 0.2, 0.5)):
+        size = 100 * statistics._power_over_gap(n, differ)(0.0)
+        yield Error("paired test (computed)", f"n {n}, {100 * differ:g} % differ", size)
     for n, differ, correlation in product(SIZES, (0.05, 0.2, 0.5), (None, 0.3, 1.0)):
         seen = Counter[str]()
         for _ in range(repeats):
@@ -330,7 +333,8 @@ TEXT = """# Coverage of intervals, and error rates of verdicts
 
 Written by `python -m benchmarks.results.coverage --repeats {repeats}`. Percent; n groups in {sizes};
 p in {shares}; clusters of 1 to 8 groups; {repeats} sets drawn for
-each setting (one accuracy without clusters is computed, not drawn). What is tried: `core/metrics/statistics.py`.
+each setting, so that a coverage of 95 has an error of {error:.1f}; one accuracy without clusters is computed.
+What is tried: `core/metrics/statistics.py`.
 
 ## Coverage of nominal 95 % intervals
 
@@ -347,7 +351,8 @@ expected, coverage of the plain interval is {inside}.
 
 ## How often a verdict is given where it is wrong
 
-Each should be below 5.
+Each should be below 5. A drawn rate of 5 has an error of {error:.1f} (one standard deviation), so the largest of many
+lies above what it stands for.
 
 {errors}
 
@@ -359,19 +364,28 @@ Each should be below 5.
 """
 
 
+def _drawn(part: str, repeats: int, seed: int) -> list[Line | Error]:
+    # What a comparison could have shown takes most of its time; it is tried by itself.
+    statistics._detectable = lambda n, share: None
+    return list(globals()[part](repeats, np.random.default_rng(seed)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=2000)
-    repeats = parser.parse_args().repeats
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+    repeats, workers = options.repeats, options.workers
     lines = [*exact()]
-    parts: tuple[Callable[[int, Rng], Iterator[Line]], ...] = (clustered, shares, paired, seeds, percentile)
-    for seed, part in enumerate(parts):
-        lines += part(repeats, np.random.default_rng(seed))
-        print(part.__name__, flush=True)
-    errors: list[Error] = []
-    for seed, check in enumerate((blind, scenarios, differences)):
-        errors += check(repeats, np.random.default_rng([1, seed]))
-        print(check.__name__, flush=True)
+    parts = (clustered, shares, paired, seeds, percentile)
+    checks = (blind, scenarios, differences)
+    with ProcessPoolExecutor(workers) as pool:
+        drawn = [
+            pool.submit(_drawn, part.__name__, repeats, seed) for seed, part in enumerate((*parts, *checks))
+        ]
+        found = [job.result() for job in drawn]
+    lines += [line for some in found[: len(parts)] for line in some]
+    errors = [error for some in found[len(parts) :] for error in some]
     power = "\n".join(f"- {what}, {rate:.1f} %" for what, rate in powers(repeats, np.random.default_rng(2)))
     many = 15
     inside = [
@@ -380,7 +394,9 @@ def main() -> None:
         if line.n * min(p, 1 - p) >= many
     ]
     page = TEXT.format(
-        repeats=repeats, sizes=", ".join(map(str, SIZES)), shares=", ".join(map(str, SHARES)), many=many,
+        repeats=repeats,
+        error=100 * (0.05 * 0.95 / repeats) ** 0.5,
+        sizes=", ".join(map(str, SIZES)), shares=", ".join(map(str, SHARES)), many=many,
         inside=f"{min(inside):.1f} to {max(inside):.1f} %", coverage=coverage_table(lines),
         by_size=by_size_table(lines), errors=error_table(errors), power=power,
     )  # fmt: skip

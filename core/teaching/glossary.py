@@ -16,8 +16,15 @@ _TERMS = {
     "margin": "Total of the induced matching minus the total of the best other one: how confident the model is in it.",
     "tie": "Two scores or totals are equal. A tie counts as wrong, and is counted.",
     "chance level": "What random scores would get; only what lies above it is evidence of skill.",
-    "95 % interval": "The range of the value when groups are resampled; two models differ where the interval of "
-    "their paired difference excludes 0.",
+    "95 % interval": "A range that holds the true value in at least 95 of 100 such sets (exact, Clopper and Pearson); "
+    "where the interval of a paired difference holds 0, these groups cannot tell which of two models is better.",
+    "clustered interval": "The interval where groups that share an image, a caption or a tag count together: they are "
+    "no independent evidence.",
+    "detectable difference": "The smallest difference that so many groups show with 80 % power.",
+    "Holm": "A correction of p values for several comparisons on one page: with no difference anywhere, one in 20 such "
+    "pages shows any.",
+    "AURC": "Area under the risk-coverage curve: how many of the surest matchings are wrong, on average over all "
+    "coverages; excess AURC is what the best order of the same groups would save.",
     "pseudo-label": "An induced matching that was selected for training.",
     "coverage": "Share of the groups that a threshold selects.",
     "precision": "Share of the selected matchings that are right; the page shows it, the training never uses it.",

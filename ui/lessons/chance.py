@@ -104,8 +104,8 @@ def random_draws() -> None:
         "chance",
     )
     st.markdown(
-        f"**{summary}.** On average 19 of 20 do: that is what 95 % means, and why one interval that misses proves "
-        f"nothing. They are {width:.1f} points wide; more groups make them narrower. "
+        f"**{summary}.** On average at least 19 of 20 do: that is what 95 % means, and why one interval that misses "
+        f"proves nothing. They are {width:.1f} points wide; more groups make them narrower. "
         f"The first draw: {metric_line(draws[0])}."
     )
     table = lessons.guessing_table(SHAPES)
