@@ -99,7 +99,8 @@ def results_page(rows: list[Row]) -> str:
     return f"""# Built-in models on the built-in test sets
 
 Written by `python -m benchmarks.results.table`; all metrics, the language priors, and seen and unseen compositions
-apart are in `assets/results/builtin.csv`.
+apart are in `assets/results/builtin.csv`. Intervals are exact (Clopper and Pearson); what they cover, and how often
+verdicts err, is in [COVERAGE.md](COVERAGE.md).
 
 {TOLD}
 
