@@ -3,9 +3,11 @@
 import numpy as np
 from driving import button, fine, text
 
-from core.exchange.example import ARCHIVE, EXAMPLE, EXAMPLE_ID, example_run
+from core.exchange.example import ARCHIVE, EXAMPLE, example_run
 from core.metrics.evaluation import Evaluation
-from core.runs.store import RunStore
+from core.papers import table_plan
+from core.runs.engine import runs_that_count
+from core.runs.store import EXAMPLE_ID, RunStore
 from core.ttm.run import adaptation
 
 TTM = "pages/4_Test-Time_Matching.py"
@@ -23,6 +25,8 @@ def test_it_is_finished_complete_and_small(tmp_path):
         np.testing.assert_allclose(measured.value, step["metrics"]["group_match"]["value"], atol=1e-4)
     assert (store.folder(run.id) / "model" / "model.safetensors").is_file()
     assert example_run(store).id == run.id and len(store.list()) == 1
+    assert runs_that_count(store.list(), lambda run: run.kind) == {}  # it is nobody's result
+    assert not any(status.runs for status in table_plan(store, "world", seeds=1).lines)
     store.delete(run.id)  # whoever deletes it has it again when a link asks for it
     assert example_run(store).status == "finished"
 

@@ -12,14 +12,14 @@ import streamlit as st
 from core.base.errors import InputError
 from core.base.public_mode import shown
 from core.base.text import duration
-from core.exchange.example import EXAMPLE, EXAMPLE_ID, example_run
+from core.exchange.example import EXAMPLE, example_run
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, headline_metrics
 from core.metrics.statistics import Estimate
 from core.runs.engine import launch
-from core.runs.store import Run, RunStore
+from core.runs.store import EXAMPLE_ID, Run, RunStore
 from core.ttm.run import RUNS, LedgerRun, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, sweeps
 from ui.formatting import change_text

@@ -41,6 +41,8 @@ HELP = {
     "n": "Fewer groups make a faster run.",
     "adapt_on": "Adapt on a share of the groups, and report the others, which training never sees, separately.",
     "optimizer": "Carry AdamW's moments into the next iteration instead of resetting them.",
+    "seed": "Fixes the result on one machine. Another machine, or another number of threads, rounds differently, and the "
+    "same seed may end as far away there as another seed would.",
     "micro": "How many pairs pass through the model at once; the loss of the batch stays the same.",
     "lora": "Trains small low-rank adapters and leaves the model's weights unchanged: for models too large to train "
     "fully.",
@@ -180,7 +182,7 @@ def basics(kind: str, fields: _ConfigFields, columns: Sequence[Any]) -> dict[str
             "epochs": fields.number(at(1), "epochs", "Epochs per round", 1, 200),
         }
     options["lr"] = fields.number(at(2), "lr", "Learning rate", 1e-7, 1e-1, step=1e-5, format="%.1e")
-    options["seed"] = fields.number(at(3), "seed", "Seed", 0, 2**31 - 1)
+    options["seed"] = fields.number(at(3), "seed", "Seed", 0, 2**31 - 1, help=HELP["seed"])
     if kind == "simplematch":
         options["patience"] = fields.number(at(4), "patience", "Patience", 1, 50, help=HELP["patience"])
     return options

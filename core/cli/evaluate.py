@@ -50,8 +50,9 @@ def evaluate(
     if as_json:
         show_json(record)
         return
-    print(f"{record['n_groups']} groups of {record['shape']}; truth: {record['truth']}")
+    what = f"{model} on {benchmark}, split {split}" if benchmark else str(scores or embeddings)
+    print(f"{what}: {record['n_groups']} groups of {record['shape']}; truth: {record['truth']}")
     print(format_metrics(record))
-    for column, values in record.get("slices", {}).items():
+    for column, values in record.get("slices", {}).items() if by else ():
         for value, subset in values.items():
             print(f"\n{column} = {value} ({subset['n_groups']} groups)\n{format_metrics(subset)}")

@@ -28,7 +28,13 @@ def _device(value: str) -> str:
 named: dict[str, Any] = {"callback": _full_names}
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
+Seed = Annotated[
+    int,
+    typer.Option(
+        help="Seed of everything random. It fixes the result on one machine; another one rounds differently.",
+        min=0,
+    ),
+]
 Cluster = Annotated[
     str | None,
     typer.Option(

@@ -11,11 +11,10 @@ from threading import Lock
 from core.base.errors import InputError
 from core.base.paths import assets
 from core.exchange.runs import import_run
-from core.runs.store import Run, RunStore
+from core.runs.store import EXAMPLE_ID, Run, RunStore
 
 EXAMPLE = "example"  # in an address, in place of an id
 ARCHIVE = assets() / "runs" / "example.zip"
-EXAMPLE_ID = "20261122-000000000-e8a3b1ec7a5d9f10"
 
 _import_lock = Lock()
 

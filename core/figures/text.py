@@ -21,4 +21,4 @@ def escape_markdown(text: str) -> str:
 
 def metric_line(estimate: Estimate) -> str:
     """An accuracy as it is always shown: with its interval, its chance level and its ties."""
-    return f"{estimate.value:.1f} % ({estimate.interval}), chance {estimate.chance:.1f} %, {estimate.tied}"
+    return str(estimate)

@@ -135,6 +135,10 @@ class Estimate(NamedTuple):
         found = {name: round(getattr(self, name), 4) for name in self._fields[:4]} | {"ties": self.ties}
         return found | _clustered_record(self.clustered)
 
+    def __str__(self) -> str:
+        """An accuracy as it is always shown: with its interval, its chance level and its ties."""
+        return f"{self.value:.1f} % ({self.interval}), chance {self.chance:.1f} %, {self.tied}"
+
     @property
     def bounds(self) -> tuple[float, float]:
         """The interval that a verdict rests on: by cluster where there are clusters."""
@@ -326,6 +330,12 @@ class Comparison(NamedTuple):
     detectable: float | None = None
     p_holm: float | None = None
     clustered: _ClusteredComparison | None = None
+
+    def __str__(self) -> str:
+        """`+12.7 points (95 % interval +8.0 to +17.3), 42 groups fixed, 4 broken, p 3e-05`."""
+        interval = f"95 % interval {self.low:+.1f} to {self.high:+.1f}"
+        counts = f"{self.fixed} groups fixed, {self.broken} broken"
+        return f"{self.difference:+.1f} points ({interval}), {counts}, p {self.p_value:.2g}"
 
     @staticmethod
     def detectable_difference(n: int, differ: float) -> float | None:

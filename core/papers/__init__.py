@@ -146,7 +146,7 @@ def table_plan(store: RunStore, name: str, seeds: int = SEEDS, row: str | None =
     lines whose label is this, or begins with it. Raises InputError for an unknown table or row.
     """
     chosen = _chosen(lines(name), name, row)
-    runs = store.list()
+    runs = [run for run in store.list() if not run.is_example]
     # Lines share data and weights, and looking for those on the disk takes the most of the time.
     missing = cache(lambda benchmark, model, trains: _runs.missing_of(benchmark, model, trains))
     statuses = [_status(store, line, runs, seeds, missing) for line in chosen]

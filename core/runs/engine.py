@@ -105,9 +105,14 @@ def start(store: RunStore, title: str, job: RunDescription) -> Run:
 
 
 def runs_that_count(runs: Iterable[Run], key: Callable[[Run], _Key]) -> dict[_Key, Run]:
-    """Per key the run that counts: a finished one, else one at work, else the newest. `runs` : the newest first."""
+    """Per key the run that counts: a finished one, else one at work, else the newest. `runs` : the newest first.
+
+    The example that ships is nobody's result.
+    """
     counting: dict[_Key, Run] = {}
     for run in runs:
+        if run.is_example:
+            continue
         other = counting.get(key(run))
         if other is None or _rank(run) < _rank(other):
             counting[key(run)] = run

@@ -58,6 +58,9 @@ class AttemptSuperseded(InputError):
         super().__init__(f"Run {run_id} was deleted or restarted in the meantime; list the runs again.")
 
 
+EXAMPLE_ID = "20261122-000000000-e8a3b1ec7a5d9f10"  # of the run that ships
+
+
 @dataclass(frozen=True)
 class Run:
     """A row of the store. Times are seconds since the epoch, `fraction` is in [0, 1]."""
@@ -85,6 +88,11 @@ class Run:
     @property
     def live(self) -> bool:
         return self.status in ACTIVE_STATUSES
+
+    @property
+    def is_example(self) -> bool:
+        """Whether it ships with Crossmatch (`core.exchange.example`): to be looked at, and nobody's result."""
+        return self.id == EXAMPLE_ID
 
     @property
     def resumable(self) -> bool:
