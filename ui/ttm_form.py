@@ -41,8 +41,8 @@ HELP = {
     "n": "Fewer groups make a faster run.",
     "adapt_on": "Adapt on a share of the groups, and report the others, which training never sees, separately.",
     "optimizer": "Carry AdamW's moments into the next iteration instead of resetting them.",
-    "seed": "Fixes the result on one machine. Another machine, or another number of threads, rounds differently, and the "
-    "same seed may end as far away there as another seed would.",
+    "seed": "Fixes the result on one machine. Another machine, or another number of threads, rounds differently, and "
+    "the same seed may end as far away there as another seed would.",
     "micro": "How many pairs pass through the model at once; the loss of the batch stays the same.",
     "lora": "Trains small low-rank adapters and leaves the model's weights unchanged: for models too large to train "
     "fully.",
