@@ -14,7 +14,6 @@ from core.runs.checkpoints import _write_checkpoint
 from core.runs.description import Remains
 from core.scorers import lora
 from core.scorers._groupwise import Groupwise
-from core.scorers._vqa import question
 from core.scorers.base import GroupTrainable
 from core.scoring.load import load_scorer
 from core.ttm import _train
@@ -62,7 +61,7 @@ def log_probs(model, image, caption):
     words, module, pixels = model.tokenizer, model.module, image.open()
     if model.config.model_type == "blip":
         if model.kind == "vqa":
-            inputs = model.processor(images=pixels, text=question(caption), return_tensors="pt")
+            inputs = model.processor(images=pixels, text=model.question(caption), return_tensors="pt")
             begin = module.config.text_config.bos_token_id
             answers = [torch.tensor([[begin, words.convert_tokens_to_ids(a)]]) for a in ("yes", "no")]
             return torch.stack([-module(**inputs, labels=answer).loss for answer in answers])
@@ -70,7 +69,7 @@ def log_probs(model, image, caption):
         ids[:, 0] = module.config.text_config.bos_token_id
         values = model.processor.image_processor(pixels, return_tensors="pt")["pixel_values"]
         return -module(pixel_values=values, input_ids=ids, labels=ids).loss[None]
-    text = model.prompt(question(caption)) if model.kind == "vqa" else f"{model.prompt()} {caption}"
+    text = model.prompt(model.question(caption)) if model.kind == "vqa" else f"{model.prompt()} {caption}"
     inputs = model.processor(images=pixels, text=[text], return_tensors="pt")
     logs = module(**inputs, use_cache=False).logits[0].log_softmax(dim=-1)
     if model.kind == "vqa":

@@ -9,7 +9,7 @@ from conftest import COLOURS, draw
 from tiny_models import counted, everything
 
 from core.base.errors import InputError
-from core.scorers._vqa import Answerer, question
+from core.scorers._vqa import Answerer
 from core.scoring.load import load_scorer
 
 CAPTIONS = [
@@ -44,7 +44,7 @@ def load(make, name, kind="vqa"):
 
 def transformers_answer(scorer, name, image, caption):
     """P(yes) by transformers, one question, no padding, nothing kept."""
-    module, processor, pixels, asked = scorer.module, scorer.processor, image.open(), question(caption)
+    module, processor, pixels, asked = scorer.module, scorer.processor, image.open(), scorer.question(caption)
     yes = scorer.tokenizer.convert_tokens_to_ids("yes")
     with torch.no_grad():
         if name == "blip-vqa":
@@ -119,8 +119,11 @@ def test_the_logarithm_keeps_apart_what_the_probability_ties(make, images):
     assert sure.key != load(make, "blip-vqa").key
 
 
-def test_the_question_quotes_the_caption():
-    assert question("a red cube") == 'Does this figure show "a red cube"? Please answer yes or no.'
+def test_the_question_quotes_the_caption(make):
+    assert (
+        load(make, "blip-vqa").question("a red cube")
+        == 'Does this figure show "a red cube"? Please answer yes or no.'
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,6 +154,19 @@ def test_the_answer_is_the_token_that_would_follow_the_prompt(kind, before, toke
     words = PreTrainedTokenizerFast(tokenizer_object=made, unk_token="<unk>")
     fake = SimpleNamespace(tokenizer=words, before=before, name="fake")
     assert words.convert_ids_to_tokens(Answerer._answer_token(fake, "Yes")) == token
+
+
+def test_an_answer_of_two_tokens_is_refused_in_one_sentence():
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    made = Tokenizer(models.BPE(vocab={"Y": 0, "es": 1, "e": 2, "s": 3}, merges=[("e", "s")]))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    fake = SimpleNamespace(
+        tokenizer=PreTrainedTokenizerFast(tokenizer_object=made), answer="Yes", name="fake"
+    )
+    with pytest.raises(InputError, match=r"no single token for 'Yes'.* use vgpt: instead"):
+        Answerer._answer_token(fake, "")
 
 
 def test_llava_is_told_what_it_was_told_in_training(make):

@@ -28,7 +28,6 @@ from core.base.errors import InputError
 from core.groups import BytesImage
 from core.scorers._decoding import longer
 from core.scorers._pairwise import joining_space
-from core.scorers._vqa import question
 from core.scoring.load import load_scorer
 
 TABLE = Path(__file__).parents[1] / "MODEL_CLASSES.md"
@@ -134,7 +133,9 @@ def _token_error(captioner: Any, image: BytesImage, caption: str) -> float:
 def _answer_error(answerer: Any, image: BytesImage, caption: str) -> float:
     """How far log P("Yes") is from a plain forward pass."""
     with torch.no_grad():
-        logits = answerer.module(**_read(answerer, image, answerer.prompt(question(caption)))).logits[0, -1]
+        logits = answerer.module(
+            **_read(answerer, image, answerer.prompt(answerer.question(caption)))
+        ).logits[0, -1]
     expected = float(logits.double().log_softmax(-1)[answerer.yes])
     return abs(float(answerer.score([image], [caption], np.array([(0, 0)]))[0]) - expected)
 

@@ -37,7 +37,7 @@ _WIDE = {
 
 def measure(groups: int = 24, repeats: int = 3) -> Iterator[dict[str, object]]:
     """Pairs per second of 2x2 groups on this machine, with a LLaVA of about 0.06 B random weights."""
-    found = load("scenes/relations-2x2", "test").select(range(groups))
+    found = load("scenes/attribute-swap", "test").select(range(groups))
     (images, first), (captions, second) = found.unique_images(), found.unique_captions()
     pairs = np.unique(
         [(i, j) for own, texts in zip(first, second, strict=True) for i in own for j in texts], axis=0

@@ -70,11 +70,11 @@ def check_source(name: str) -> str:
     """A name for `load_scorer`, itself; in public mode only what ships with Crossmatch and what runs have made.
 
     Asked by whoever resolves a model's name, so that no way through the pages leads around it: not a hub's name, not a
-    folder of this machine, no plug-in, and no endpoint that is paid for with this server's key.
+    folder of this machine, no plug-in, no endpoint that is paid for with this server's key, and no options of a score.
     """
     kind, _, source = name.rpartition(":")
     elsewhere = {"open_clip", "python", "api"} & set(kind.split(":"))
-    if is_public() and (elsewhere or not _is_ours(source)):
+    if is_public() and (elsewhere or "?" in name or not _is_ours(source)):
         raise _not_offered(f"model {name!r}", "one from the list")
     return name
 

@@ -312,8 +312,13 @@ class ChatScorer(PairScorer):
         messages: list[dict[str, Any]] = [{"role": "user", "content": content}]
         if system := _SYSTEMS.get(self.config.model_type):
             messages.insert(0, {"role": "system", "content": [{"type": "text", "text": system}]})
-        if getattr(self.processor, "chat_template", None):
-            return self.processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+        if template := getattr(self.processor, "chat_template", None):
+            # transformers warns of an argument that the template does not know
+            silent = {"enable_thinking": False} if "enable_thinking" in str(template) else {}
+            text = self.processor.apply_chat_template(
+                messages, add_generation_prompt=True, tokenize=False, **silent
+            )
+            return _thought_through(text)
         token = getattr(self.processor, "image_token", None) or getattr(self.tokenizer, "image_token", None)
         if not token:
             raise InputError(
@@ -398,6 +403,14 @@ class ChatScorer(PairScorer):
         }
 
 
+def _thought_through(prompt: str) -> str:
+    """A prompt whose open block of thoughts, if its template leaves one, is closed without any."""
+    for begin, end in _THOUGHTS.items():
+        if prompt.rstrip().endswith(begin):
+            return f"{prompt.rstrip()}\n\n{end}\n\n"
+    return prompt
+
+
 def _of_one_shape(heads: list[dict[str, Any]]) -> list[list[int]]:
     """Places of inputs that can be read together: all their tensors have one shape but for what is stacked."""
     groups: dict[Any, list[int]] = {}
@@ -420,6 +433,14 @@ def _reads_both_ways(inputs: dict[str, torch.Tensor]) -> bool:
     types = inputs.get("token_type_ids")
     return types is not None and not types.any()
 
+
+# What templates open and close thoughts with.
+_THOUGHTS = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    "[THINK]": "[/THINK]",
+    "\u25c1think\u25b7": "\u25c1/think\u25b7",
+}
 
 # What the model was told before every conversation of its training; [VGPT] appendix D keeps LLaVA's.
 _SYSTEMS = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from core.scorers.null_images import (
     null_images,
     null_pixels,
 )
+from core.scorers.score_options import ScoreOptions
 
 # The released BLIP checkpoints have two tokens more than BERT's vocabulary: [DEC] 30522 and [ENC] 30523.
 BLIP_VOCABULARY = 30_524
@@ -49,6 +51,24 @@ class CaptionScorer(PairScorer):
     def _token_log_probs(self, encoded: Any, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """log P of each token given the image, and the mask of those that count, (b, length) each."""
 
+    def take(self, options: ScoreOptions) -> None:
+        """Ask for captions by another prompt, or count the end token or not."""
+        super().take(options)
+        if "prompt" in options:
+            self._ask(options["prompt"])
+
+    def _ask(self, prompt: str) -> None:
+        """Have this text before every caption, in place of the family's own; a language model alone has none."""
+
+    def _texts(self, captions: list[str]) -> Sequence[list[int]]:
+        """Tokens of captions with the end token, or without: as the option says, or as the tokenizer wrote them."""
+        tokens, end = self._tokenize(captions), self._options.get("end")
+        known = [t for t in (self.tokenizer.eos_token_id, self.tokenizer.sep_token_id) if t is not None]
+        if end is None or not known:
+            return tokens
+        bare = [ids[:-1] if ids[-1] in known and len(ids) > 1 else ids for ids in tokens]
+        return [[*ids, known[0]] for ids in bare] if end == "yes" else bare
+
     def _score_pairs(self, encoded: Any, captions: list[list[int]]) -> torch.Tensor:
         return mean_log_prob(*self._token_log_probs(encoded, captions))
 
@@ -56,7 +76,7 @@ class CaptionScorer(PairScorer):
         """Every token of a caption with its log P given the image: for a token view."""
         opened = image if isinstance(image, NullImage) else image.open(self.side)
         with self._scoring():
-            ids = self._tokenize([caption])[0]
+            ids = self._texts([caption])[0]
             values = self._token_log_probs(self._encode_image(opened), [ids])[0][0].float().cpu().numpy()
         return TokenLogProbs([self.tokenizer.decode([token]) for token in ids], values)
 
@@ -70,7 +90,8 @@ class CaptionScorer(PairScorer):
 
     def nulls(self, count: int = DEFAULT_NULL_COUNT, seed: int = 0) -> list[NullImage]:
         """This model's null images."""
-        return null_images(count, *null_pixels(self.config.to_dict()), seed)
+        mean, std, _ = self._options.nulls(null_pixels(self.config.to_dict()), count)
+        return null_images(count, mean, std, seed)
 
     def null_scores(
         self, captions: Sequence[str], count: int = DEFAULT_NULL_COUNT, seed: int = 0
@@ -92,11 +113,13 @@ class BlipCaptioner(CaptionScorer, BlipGroups, CaptionLearner):
 
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
-        text = self.config.text_config
-        self.prompt = BLIP_PROMPT if text.vocab_size == BLIP_VOCABULARY else ""
-        prompt = self.tokenizer(self.prompt)["input_ids"][1:-1] if self.prompt else []
+        self._ask(BLIP_PROMPT if self.config.text_config.vocab_size == BLIP_VOCABULARY else "")
+
+    def _ask(self, prompt: str) -> None:
+        text, self.prompt = self.config.text_config, prompt
+        prompt_ids = self.tokenizer(prompt)["input_ids"][1:-1] if prompt else []
         # The decoder was trained to begin with its own token, which transformers' `generate` puts in place, too.
-        self.start = [text.bos_token_id, *prompt]
+        self.start = [text.bos_token_id, *prompt_ids]
         self.context = text.max_position_embeddings - len(self.start)
 
     def _tokenize(self, captions: list[str]) -> list[list[int]]:
@@ -158,6 +181,9 @@ class _Blip2Captioner(QueryScorer, CaptionScorer):
         limit = getattr(self.language.config, "max_position_embeddings", None)
         self.context = limit - self.config.num_query_tokens - 32 if limit else None
 
+    def _ask(self, prompt: str) -> None:
+        self.prompt = prompt
+
     def _tokenize(self, captions: list[str]) -> list[list[int]]:
         """T5 gets its end token; OPT and Vicuna continue the prompt, so no begin token."""
         return self._ids(captions, add_special_tokens=not self.decoder_only)
@@ -183,8 +209,13 @@ class _Blip2Captioner(QueryScorer, CaptionScorer):
 class _ChatCaptioner(ChatLearner, CaptionScorer, CaptionLearner):
     """Any image-text-to-text model: the caption as the answer to an image without a question ([VGPT] appendix D)."""
 
+    asked_for: str | None = None  # what the user asks, if anything
+
+    def _ask(self, prompt: str) -> None:
+        self.asked_for = prompt
+
     def _tokenize(self, captions: list[str]) -> list[list[int]]:
-        prompt = self.prompt()
+        prompt = self.prompt(self.asked_for)
         special = self._special([prompt])
         before = self.tokenizer(prompt, verbose=False, **special)["input_ids"]
         texts = [f"{prompt}{joining_space(prompt, self.tokenizer)}{caption}" for caption in captions]
@@ -197,7 +228,7 @@ class _ChatCaptioner(ChatLearner, CaptionScorer, CaptionLearner):
         ]
 
     def _head(self, image: ImageInput) -> dict[str, torch.Tensor]:
-        return self._beginning(image, self.prompt(), 0)
+        return self._beginning(image, self.prompt(self.asked_for), 0)
 
     def _learned(self, logits: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
         return token_log_probs(logits[None, :-1], row[None]).mean()
@@ -214,6 +245,12 @@ class _BlindScorer(StreamingScorer):
         self, captioner: CaptionScorer, name: str, count: int = DEFAULT_NULL_COUNT, seed: int = 0
     ) -> None:
         self.captioner, self.name, self.count, self.seed = captioner, name, count, seed
+
+    def take(self, options: ScoreOptions) -> None:
+        """Change a twin by the options of its score: what its captioner is asked, and the null images."""
+        self.captioner = copy(self.captioner)
+        self.captioner.take(options)
+        self.count = options.nulls((0.0, 1.0), self.count)[2]
 
     @property
     def key(self) -> str:

@@ -23,6 +23,7 @@ from core.scorers._pretrained import ModelParts
 from core.scorers.base import ModelScorer
 from core.scorers.gradient_caching import ScoringBatchSearch
 from core.scorers.null_images import NullImage
+from core.scorers.score_options import ScoreOptions
 
 # An image as a model gets it: opened, or null and thus drawn as pixels.
 ImageInput = Image.Image | NullImage
@@ -32,6 +33,7 @@ class PairScorer(ModelScorer):
     """A `Scorer` that reads pairs. A family says how captions and images are encoded and how a pair is scored."""
 
     caption_batch = 32  # captions of one image that are scored at once
+    _options = ScoreOptions()
 
     def __init__(self, parts: ModelParts) -> None:
         self.name, self.module, self.processor, self.device, self._key, self.kind = parts
@@ -42,12 +44,32 @@ class PairScorer(ModelScorer):
         # Tokenizers keep their padding as state, and some models the last image's positions: one thread at a time.
         self._lock = Lock()
 
+    def take(self, options: ScoreOptions) -> None:
+        """Change a twin by the options of its score; what they change is up to the family."""
+        own, self._options = self._key, options
+
+        def key() -> str | None:
+            found = own() if callable(own) else own
+            return found and options.key(found)
+
+        self._key = key
+
     def _settings(self) -> str:
-        return f"{super()._settings()} {self.kind}"
+        return " ".join(
+            [
+                super()._settings(),
+                str(self.kind),
+                *(f"{name}={value}" for name, value in sorted(self._options.items())),
+            ]
+        )
 
     @abstractmethod
     def _tokenize(self, captions: list[str]) -> Sequence[Any]:
         """What the model needs of each caption, in order; called once for all of them."""
+
+    def _texts(self, captions: list[str]) -> Sequence[Any]:
+        """The same with the options of the score."""
+        return self._tokenize(captions)
 
     def _encode_image(self, image: ImageInput) -> Any:
         """The image's encoding, whatever the captions; here the vision tower's states (1, patches, d)."""
@@ -59,7 +81,7 @@ class PairScorer(ModelScorer):
 
     def _encode_captions(self, captions: list[str]) -> Sequence[Any]:
         with self._scoring():
-            return self._tokenize(captions)
+            return self._texts(captions)
 
     def _encode_images(self, images: Sequence[ImageRef]) -> Iterator[tuple[ImageInput, int]]:
         """The images opened, each ahead of the one before it; they are encoded where they are scored."""
@@ -139,7 +161,7 @@ class PairScorer(ModelScorer):
     def _caption_tokens(self, captions: Sequence[str]) -> dict[str, torch.Tensor]:
         """Captions as `Prepared` has them: token ids and mask, int64 (captions, length) each, on the CPU."""
         with self._lock:
-            ids, mask = self._padded(list(self._tokenize(list(captions))))
+            ids, mask = self._padded(list(self._texts(list(captions))))
         return {"input_ids": ids.cpu(), "attention_mask": mask.cpu()}
 
     def _padded(self, ids: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -26,22 +26,33 @@ from core.scorers._pretrained import ModelParts, load_parts
 from core.scorers.hub import locate
 from core.scorers.model_folder import read_config
 from core.scorers.score_kinds import QUESTION
-
-
-def question(caption: str) -> str:
-    """What the model is asked about a caption."""
-    return QUESTION.format(caption=caption)
+from core.scorers.score_options import ScoreOptions
 
 
 class Answerer(PairScorer):
     """VQAScore of any family: `_answer_logits` is what a family adds."""
 
     answers = ("Yes", "No")
-    before = ""  # what the answer follows, as far as its tokens depend on it
+    before = ""  # `_preface`, once the family is ready
+    form = QUESTION  # what the model is asked about a caption
 
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
         self.yes = self._answer_token(self.answers[0])
+
+    def take(self, options: ScoreOptions) -> None:
+        """Ask another question."""
+        super().take(options)
+        self.form, self._begun = options.get("question", self.form), None
+        self.before = self._preface()
+
+    def question(self, caption: str) -> str:
+        """What the model is asked about a caption."""
+        return self.form.replace("{caption}", caption)
+
+    def _preface(self) -> str:
+        """What the answer follows, as far as its tokens depend on it."""
+        return ""
 
     @property
     def no(self) -> int:
@@ -49,15 +60,18 @@ class Answerer(PairScorer):
         return self._answer_token(self.answers[1])
 
     def _answer_token(self, answer: str) -> int:
-        """The first token of an answer after `before`: byte-level tokenizers tell " Yes" from "Yes"."""
+        """The token of an answer after `before`: byte-level tokenizers tell " Yes" from "Yes"."""
         before = self.before
         plain: dict[str, Any] = {"add_special_tokens": False}
         known = self.tokenizer(before, **plain)["input_ids"] if before else []
         text = f"{before}{joining_space(before, self.tokenizer)}{answer}"
         whole, alone = (self.tokenizer(t, **plain)["input_ids"] for t in (text, answer))
         found = whole[len(known) :] if whole[: len(known)] == known and len(whole) > len(known) else alone
-        if not found or found[0] == self.tokenizer.unk_token_id:
-            raise InputError(f"{self.name} has no token for {answer!r}; it cannot answer the question.")
+        if len(found) != 1 or found[0] == self.tokenizer.unk_token_id:
+            raise InputError(
+                f"{self.name} has no single token for {answer!r}, so its answer has no probability at one place; "
+                "use vgpt: instead."
+            )
         return int(found[0])
 
     @abstractmethod
@@ -87,7 +101,7 @@ class BlipAnswerer(Answerer, BlipGroups, AnswerLearner):
         self.context = self.config.text_config.max_position_embeddings
 
     def _tokenize(self, captions: list[str]) -> Sequence[list[int]]:
-        return with_first_token(self._ids([question(caption) for caption in captions]), self.config)
+        return with_first_token(self._ids([self.question(caption) for caption in captions]), self.config)
 
     def _answer_logits(self, encoded: torch.Tensor, captions: list[list[int]]) -> torch.Tensor:
         return self._read(encoded, *self._padded(captions))
@@ -116,13 +130,16 @@ class Blip2Answerer(QueryScorer, Answerer):
 
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
-        self.form = "{}" if self.instructed else "Question: {} Answer:"
+        self.frame = "{}" if self.instructed else "Question: {} Answer:"
         if self.decoder_only:
-            self.before = self.form.format(question("a"))
+            self.before = self._preface()
             self.yes = self._answer_token(self.answers[0])
 
+    def _preface(self) -> str:
+        return self.frame.format(self.question("a")) if self.decoder_only else ""
+
     def _tokenize(self, captions: list[str]) -> Sequence[str]:
-        return [self.form.format(question(caption)) for caption in captions]
+        return [self.frame.format(self.question(caption)) for caption in captions]
 
     def _answer_logits(self, encoded: torch.Tensor, captions: list[str]) -> torch.Tensor:
         ids, mask = self._padded(self.tokenizer(captions)["input_ids"])
@@ -147,16 +164,19 @@ class ChatAnswerer(ChatLearner, Answerer, AnswerLearner):
 
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)
-        self.before = self.prompt(question("a"))
+        self.before = self._preface()
         self.yes = self._answer_token(self.answers[0])
 
+    def _preface(self) -> str:
+        return self.prompt(self.question("a"))
+
     def _tokenize(self, captions: list[str]) -> Sequence[list[int]]:
-        return self._tail([self.prompt(question(caption)) for caption in captions])
+        return self._tail([self.prompt(self.question(caption)) for caption in captions])
 
     def _beginning_of(self, prompt: str) -> tuple[list[int], str]:
         """What every question begins with is read once, too, but for the token that may merge with a caption."""
         head, end = super()._beginning_of(prompt)
-        texts = [self.prompt(question(caption)) + end for caption in ("a", "7", "-")]
+        texts = [self.prompt(self.question(caption)) + end for caption in ("a", "7", "-")]
         found = self.tokenizer(texts, verbose=False, **self._special(texts))["input_ids"]
         same = sum(1 for _ in takewhile(lambda tokens: len(set(tokens)) == 1, zip(*found, strict=False)))
         return list(found[0][: max(len(head), same - 1)]), end

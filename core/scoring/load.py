@@ -22,6 +22,7 @@ from core.scorers.inference_modes import converted_copy, key_of, split_prefix
 from core.scorers.model_folder import file_states, files_key, model_files, read_config
 from core.scorers.null_images import DEFAULT_NULL_COUNT, blind_key, null_images, null_pixels
 from core.scorers.score_kinds import KINDS, kind_key, kinds_of
+from core.scorers.score_options import ScoreOptions
 
 if TYPE_CHECKING:
     from core.scorers.base import Scorer
@@ -42,9 +43,14 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
         `open_clip:ARCHITECTURE/PRETRAINED`, where PRETRAINED is one of open_clip's tags or a safetensors file. A kind
         of score before a colon asks for another score than the model's own: `itc:NAME`, `vgpt:NAME`, ...
         (`kinds.KINDS`); `bfloat16:`, `float16:` and `compiled:` before all of it run the same scorer faster
-        (`faster.py`). device : `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
+        (`faster.py`); options of the score follow a question mark: `vgpt:NAME?prompt=a photo of&end=yes`
+        (`score_options.py`). device : `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
     Raises InputError, in one sentence, for whatever cannot be loaded.
     """
+    plain, options = ScoreOptions.split(name)
+    if options:
+        check_source(name)
+        return options.applied(load_scorer(plain, device), scorer_kind(plain), name)
     modes, plain = split_prefix(name)
     if modes:
         return converted_copy(load_scorer(plain, device), modes, name)
@@ -111,18 +117,20 @@ def scorer_key(name: str) -> str | None:
 
     With it a page finds cached scores before anything imports torch.
     """
-    modes, plain = split_prefix(name)
+    own, options = ScoreOptions.split(name)
+    modes, plain = split_prefix(own)
     chosen, source = _resolve(plain)
     folder = builtin_models().get(source) or Path(source).expanduser()
     if chosen in ("api", "python", "crossmatch-embedding") or not is_folder(folder):
         return None
     try:
         kind, files = kind_by_family(chosen, str(folder)), model_files(folder)
-        key = kind_key(kind, files) if kind else files_key(files)
+        key = key_of(kind_key(kind, files) if kind else files_key(files), modes)
+        key = options.key(key)
         if kind == "blind":
-            nulls = null_images(DEFAULT_NULL_COUNT, *null_pixels(read_config(folder)))
-            key = blind_key(key, nulls)
-        return key_of(key, modes)
+            mean, std, count = options.nulls(null_pixels(read_config(folder)), DEFAULT_NULL_COUNT)
+            key = blind_key(key, null_images(count, mean, std))
+        return key
     except (InputError, OSError):  # a damaged folder: loading says what is wrong
         return None
 
@@ -132,7 +140,7 @@ def scorer_kind(name: str) -> str:
 
     `itc` for every contrastive model. Raises InputError as `load_scorer` does for a name that stands for nothing.
     """
-    name = split_prefix(name)[1]
+    name = split_prefix(ScoreOptions.split(name)[0])[1]
     prefix, colon, _ = name.partition(":")
     if colon and prefix in KINDS:
         return prefix
@@ -161,7 +169,7 @@ def model_folder(name: str) -> Path:
 
 def _resolve(name: str) -> tuple[str, str]:
     """Family and source of a name."""
-    name = split_prefix(name)[1]
+    name = split_prefix(ScoreOptions.split(name)[0])[1]
     if name.startswith("run/") or ":run/" in name:
         name = run_source(name)
     check_source(name)

@@ -31,10 +31,10 @@ _FILES = ("model.safetensors", "model.safetensors.index.json", "open_clip_model.
 
 def _source(name: str) -> str:
     """A model's name without the kind of score before it (`itm:NAME`), an open_clip name as its place on the hub."""
-    kind, colon, rest = name.partition(":")
+    kind, colon, rest = name.partition("?")[0].partition(":")
     if kind == "open_clip":
         return _OPEN_CLIP.get(rest, rest)
-    return rest if colon and kind in KINDS else name
+    return rest if colon and kind in KINDS else name.partition("?")[0]
 
 
 def weights_folder(name: str) -> Path | None:

@@ -1,0 +1,85 @@
+"""Options of a score, after the model's name as in an address: `vgpt:NAME?prompt=a photo of&end=yes`. Imports no torch.
+
+prompt : what a captioner is asked, or continues, before the caption, in place of its family's own.
+end : `yes` or `no`, does the end token count? Without it, where the family's tokenizer writes one (BLIP, T5) and so its
+    training loss counts it; the others' captions end with their last word.
+question : what VQAScore asks; `{caption}` stands for the caption.
+mean, std, count : of the null images of a blind score.
+They are part of the score's key, so the cache keeps apart what they change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from copy import copy
+from typing import Any
+from urllib.parse import parse_qsl
+
+from core.base.errors import InputError
+
+# Option -> the kinds of score that it changes.
+_KINDS = {
+    "prompt": ("vgpt", "blind"),
+    "end": ("vgpt", "blind"),
+    "question": ("vqa", "vqa-log"),
+    "mean": ("blind",),
+    "std": ("blind",),
+    "count": ("blind",),
+}
+_NULLS = ("mean", "std", "count")
+
+
+class ScoreOptions(dict[str, str]):
+    """Options by name, as they stand in a scorer's name."""
+
+    @classmethod
+    def split(cls, name: str) -> tuple[str, ScoreOptions]:
+        """A scorer's name without its options, and them; raises InputError for one that no score has.
+
+        >>> ScoreOptions.split("vgpt:builtin/blip-caption?prompt=a+photo+of&end=no")
+        ('vgpt:builtin/blip-caption', {'prompt': 'a photo of', 'end': 'no'})
+        """
+        plain, mark, text = name.partition("?")
+        options = cls(parse_qsl(text, keep_blank_values=True))
+        if any(option not in _KINDS for option in options) or (mark and not options):
+            raise InputError(
+                f"{name} asks for an option that no score has; after the question mark stand prompt=, end=, question=, "
+                "mean=, std= or count=, with & between them."
+            )
+        return plain, options
+
+    def key(self, own: str) -> str:
+        """The key of a score with these options, from its own (hex); null images have keys of their own."""
+        text = "&".join(f"{name}={self[name]}" for name in sorted(self) if name not in _NULLS)
+        return hashlib.sha256(f"{text} {own}".encode()).hexdigest() if text else own
+
+    def nulls(self, pixels: tuple[float, float], count: int) -> tuple[float, float, int]:
+        """Mean, standard deviation and number of null images, from a model's own where no option says otherwise."""
+        try:
+            mean, std = (
+                float(self.get(name, own)) for name, own in zip(("mean", "std"), pixels, strict=True)
+            )
+            count = int(self.get("count", count))
+        except ValueError:
+            raise InputError("The options mean=, std= and count= of a blind score take numbers.") from None
+        if not (abs(mean) <= 100 and 0 < std <= 100 and 1 <= count <= 10_000):
+            raise InputError(
+                "Null images take a mean between -100 and 100, a std above 0 up to 100, and a count from 1 to 10,000."
+            )
+        return mean, std, count
+
+    def applied(self, scorer: Any, kind: str, name: str) -> Any:
+        """A twin of a scorer with these options; raises InputError for one without effect on its kind of score."""
+        idle = next((option for option in self if kind not in _KINDS[option]), None)
+        if idle is not None or not hasattr(scorer, "take"):
+            raise InputError(
+                f"{name} has no {idle or next(iter(self))}= to choose; leave it out after the question mark."
+            )
+        if self.get("end", "yes") not in ("yes", "no"):
+            raise InputError(f"{name} takes end=yes or end=no.")
+        if "{caption}" not in self.get("question", "{caption}"):
+            raise InputError(f"The question of {name} needs {{caption}} where the caption stands.")
+        twin = copy(scorer)
+        twin.name = name
+        twin.take(self)
+        return twin

@@ -1,0 +1,124 @@
+"""Options of a score after its name: what is asked, the end token, null images; each with a key of its own."""
+
+import numpy as np
+import pytest
+import torch
+from conftest import draw
+
+from core.base.errors import InputError
+from core.scoring.load import load_scorer, scorer_key, scorer_kind
+
+IMAGES = [draw(("red", "cube"), ("blue", "ball")), draw(("green", "cone"), ("yellow", "ball"))]
+CAPTIONS = ["a red cube", "the ball left of the cone"]
+PAIRS = np.array([(i, j) for i in range(2) for j in range(2)])
+
+
+def scores(name: str) -> np.ndarray:
+    return load_scorer(name, "cpu").score(IMAGES, CAPTIONS, PAIRS)
+
+
+def test_a_caption_may_answer_a_question_of_ones_own(make):
+    plain, name = f"vgpt:{make('llava')}", f"vgpt:{make('llava')}?prompt=show+the+figure+please"
+    asked = load_scorer(name, "cpu")
+    assert asked.name == name and asked.prompt(asked.asked_for).endswith("show the figure please ASSISTANT:")
+    text = f"{asked.prompt('show the figure please')} {CAPTIONS[1]}"
+    inputs = asked.processor(images=IMAGES[0].open(), text=[text], return_tensors="pt")
+    with torch.no_grad():
+        logs = asked.module(**inputs).logits[0].log_softmax(-1)
+    own = len(asked._tokenize(CAPTIONS[1:])[0])
+    expected = logs[-own - 1 : -1].gather(-1, inputs["input_ids"][0, -own:, None]).mean()
+    assert scores(name)[1] == pytest.approx(float(expected), abs=1e-5)
+    assert np.abs(scores(name) - scores(plain)).min() > 1e-5
+
+
+@pytest.mark.parametrize(("model", "written"), [("llava", False), ("blip-caption", True)])
+def test_the_end_token_counts_where_the_tokenizer_writes_one_or_as_the_option_says(make, model, written):
+    plain, image, caption = f"vgpt:{make(model)}", IMAGES[0], CAPTIONS[0]
+    counts = {
+        name: len(load_scorer(name, "cpu").token_log_probs(image, caption).tokens)
+        for name in (plain, f"{plain}?end=yes", f"{plain}?end=no")
+    }
+    assert list(counts.values()) == [3 + written, 4, 3]
+    tokens = load_scorer(f"{plain}?end=yes", "cpu").token_log_probs(image, caption)
+    assert tokens.tokens[-1] == "</s>"
+    same = scores(f"{plain}?end={'yes' if written else 'no'}")
+    np.testing.assert_allclose(same, scores(plain), atol=1e-6)
+
+
+def test_another_question_may_be_asked(make):
+    name = f"vqa:{make('llava')}?question=is+this+{{caption}}+or+no%3F"
+    asked = load_scorer(name, "cpu")
+    assert asked.question("a cube") == "is this a cube or no?"
+    inputs = asked.processor(
+        images=IMAGES[0].open(), text=[asked.prompt("is this a red cube or no?")], return_tensors="pt"
+    )
+    with torch.no_grad():
+        expected = asked.module(**inputs).logits[0, -1].softmax(-1)[asked.yes]
+    assert scores(name)[0] == pytest.approx(float(expected), rel=1e-4)
+
+
+def test_null_images_are_chosen_by_mean_deviation_and_count(make):
+    folder = make("blip-caption")
+    blind = load_scorer(f"blind:{folder}?mean=0&std=0.5&count=2", "cpu")
+    assert [(image.mean, image.std) for image in blind.captioner.nulls(blind.count)] == [(0.0, 0.5)] * 2
+    assert (scores(blind.name) != scores(f"blind:{folder}")).all()
+    assert scores(f"blind:{folder}?count=3").tolist() == scores(f"blind:{folder}").tolist()
+
+
+def test_options_are_part_of_the_key_which_is_known_without_loading(make):
+    caption, blip = make("llava"), make("blip-caption")
+    names = [
+        f"vgpt:{caption}",
+        f"vgpt:{caption}?end=yes",
+        f"vgpt:{caption}?prompt=show",
+        f"bfloat16:vgpt:{caption}?prompt=show",
+        f"vqa:{caption}",
+        f"vqa:{caption}?question=is+it+{{caption}}%3F",
+        f"blind:{blip}",
+        f"blind:{blip}?count=2",
+        f"blind:{blip}?std=0.5&end=no",
+    ]
+    keys = [load_scorer(name, "cpu").key for name in names]
+    assert len(set(keys)) == len(names) and keys == [scorer_key(name) for name in names]
+    assert scorer_kind(names[5]) == "vqa" and scorer_kind(names[8]) == "blind"
+    assert load_scorer(f"blind:{blip}?count=3", "cpu").key == load_scorer(f"blind:{blip}", "cpu").key
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("vgpt:{}?promt=x", "an option that no score has"),
+        ("vgpt:{}?", "an option that no score has"),
+        ("vgpt:{}?question=is+{{caption}}", "has no question="),
+        ("vqa:{}?end=yes", "has no end="),
+        ("vgpt:{}?end=maybe", "end=yes or end=no"),
+        ("vqa:{}?question=is+it", r"needs \{caption\}"),
+        ("blind:{}?count=many", "take numbers"),
+        ("blind:{}?std=0", "a std above 0"),
+    ],
+)
+def test_an_option_without_effect_is_one_sentence(make, name, words):
+    with pytest.raises(InputError, match=words) as caught:
+        load_scorer(name.format(make("llava")), "cpu")
+    assert "\n" not in str(caught.value)
+
+
+def test_visitors_choose_no_options(monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    with pytest.raises(InputError, match="one from the list"):
+        load_scorer("blind:builtin/blip-caption?count=10000", "cpu")
+
+
+@pytest.mark.parametrize("begin", ["<think>", "<think>\n", "[THINK]"])
+def test_a_template_that_opens_thoughts_is_closed(make, monkeypatch, capfd, begin):
+    scorer = load_scorer(f"vqa:{make('llava')}", "cpu")
+    template = scorer.processor.chat_template
+    monkeypatch.setattr(scorer.processor, "chat_template", template + begin)
+    assert scorer.prompt("Is it?").endswith(("</think>\n\n", "[/THINK]\n\n"))
+    monkeypatch.setattr(
+        scorer.processor,
+        "chat_template",
+        template + "{% if enable_thinking | default(true) %}<think>{% endif %}",
+    )
+    assert scorer.prompt("Is it?").endswith("ASSISTANT:")
+    assert "processor_kwargs" not in capfd.readouterr().err
