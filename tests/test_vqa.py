@@ -162,11 +162,9 @@ def test_an_answer_of_two_tokens_is_refused_in_one_sentence():
 
     made = Tokenizer(models.BPE(vocab={"Y": 0, "es": 1, "e": 2, "s": 3}, merges=[("e", "s")]))
     made.pre_tokenizer = pre_tokenizers.Whitespace()
-    fake = SimpleNamespace(
-        tokenizer=PreTrainedTokenizerFast(tokenizer_object=made), answer="Yes", name="fake"
-    )
+    fake = SimpleNamespace(tokenizer=PreTrainedTokenizerFast(tokenizer_object=made), before="", name="fake")
     with pytest.raises(InputError, match=r"no single token for 'Yes'.* use vgpt: instead"):
-        Answerer._answer_token(fake, "")
+        Answerer._answer_token(fake, "Yes")
 
 
 def test_llava_is_told_what_it_was_told_in_training(make):
