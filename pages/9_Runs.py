@@ -17,7 +17,7 @@ import ui
 from core import figures as plots
 from core.base.public_mode import is_public
 from core.base.text import counted, duration
-from core.exchange.example import EXAMPLE
+from core.exchange.example import EXAMPLE, EXAMPLE_ID
 from core.exchange.runs import export_run, import_run
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.metrics import groups as metrics
@@ -105,6 +105,8 @@ def kind(run: Run) -> str:
         words.append(f"transfer check {run.config['adapt_on']:.0%}")
     if run.config.get("embeddings"):
         words.append("embeddings")
+    if run.id == EXAMPLE_ID:
+        words.append("the example that ships")
     return ", ".join(words)
 
 
@@ -290,14 +292,31 @@ def curves(sweep: SeedGroup, store: RunStore) -> plots.TTMData:
     return plots.spread_data(summary(steps), total)
 
 
+def legend(first: SeedGroup, second: SeedGroup) -> tuple[str, str]:
+    """Two runs in a figure: A and B, each with the first of set, model, kind and seeds in which they differ."""
+    columns = (
+        lambda sweep: sweep.runs[0].config.get("benchmark", ""),
+        lambda sweep: sweep.runs[0].config.get("model", ""),
+        lambda sweep: kind(sweep.runs[0]),
+        lambda sweep: "seed " + ", ".join(str(seed_of(run)) for run in sweep.runs),
+    )
+    a, b = next((pair for of in columns if len(set(pair := (of(first), of(second)))) > 1), ("", ""))
+    return f"A: {a}".removesuffix(": "), f"B: {b}".removesuffix(": ")
+
+
 def compare(first: SeedGroup, second: SeedGroup, store: RunStore) -> dict[str, Any]:
     """Two laid over each other, and the difference on the same groups; the figure to take away."""
     st.header("Compared", anchor=False)
     both = dict(zip("AB", (first, second), strict=True))
     for letter, sweep in both.items():
         st.text(f"{letter}: {shared.group_label(sweep)}")
-    data = {letter: curves(sweep, store) for letter, sweep in both.items()}
-    shared_metrics = [name for name in data["A"].metrics if name in data["B"].metrics]
+    names = dict(zip("AB", legend(first, second), strict=True))
+    other_groups = any(first.runs[0].config.get(k) != second.runs[0].config.get(k) for k in COMPARABLE)
+    if other_groups:
+        text = "The two have different groups. That alone can set their curves apart, so there is no paired difference."
+        st.info(text, icon=":material/difference:")
+    data = {names[letter]: curves(sweep, store) for letter, sweep in both.items()}
+    shared_metrics = [name for name in data[names["A"]].metrics if name in data[names["B"]].metrics]
     if not shared_metrics:
         text = "One of the two has no finished iteration yet, or no ground truth."
         st.info(text, icon=":material/hourglass_top:")
@@ -314,13 +333,11 @@ def compare(first: SeedGroup, second: SeedGroup, store: RunStore) -> dict[str, A
     bands = ["95 % interval" if len(s.runs) == 1 else "standard deviation over seeds" for s in both.values()]
     chances = " and ".join(dict.fromkeys(f"{d.metrics[metric][-1, 3]:.1f} %" for d in data.values()))
     st.caption(f"Bands: A {bands[0]}, B {bands[1]}; dotted: the chance level, {chances}.")
-    if any(first.runs[0].config.get(k) != second.runs[0].config.get(k) for k in COMPARABLE):
-        text = "The two have different groups, so there is no paired difference."
-        st.info(text, icon=":material/difference:")
-    elif len(first.runs) == len(second.runs) == 1 and metric in metrics.METRICS:
-        difference(first.runs[0], second.runs[0], metric, store)
-    else:
-        means(both, metric, store)
+    if not other_groups:
+        if len(first.runs) == len(second.runs) == 1 and metric in metrics.METRICS:
+            difference(first.runs[0], second.runs[0], metric, store)
+        else:
+            means(both, metric, store)
     return {metric: figure}
 
 

@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 from gates import VARIABLE, Gate, until
 
+from ui import history
+
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -217,6 +219,33 @@ def test_the_back_button_goes_one_page_or_group_at_a_time_and_loses_nothing(visi
     page.go_back()
     page.get_by_role("heading", name="Crossmatch", exact=True).wait_for()
     assert "Groups" not in page.url and "Matching" not in page.url
+
+
+def test_however_slow_the_machine_a_page_that_is_left_keeps_its_own_address(chromium):
+    """The next page's parameters may come seconds before its path; they stood in the address of the page that was left.
+
+    The script alone, on empty pages, with a clock that runs ten seconds at every look.
+    """
+    page = chromium.new_page()
+    page.route("**/*", lambda route: route.fulfill(body="<button>go</button>", content_type="text/html"))
+    page.goto("http://test/Matching?set=x")
+    page.evaluate("let t = 0; performance.now = () => (t += 1e4)")
+    page.evaluate(re.search("<script>(.*)</script>", history.script(), re.DOTALL)[1])
+    told = lambda *urls: [page.evaluate("url => history.pushState({}, '', url)", url) for url in urls]  # noqa: E731
+    page.get_by_text("go").click()
+    told(
+        "/Matching", "/Matching?verdict=wrong", "/Matching?verdict=wrong&set=x", "/Groups?verdict=wrong&set=x"
+    )
+    told("/Groups?set=x", "/Groups?set=x&group=1")  # while the page is drawn
+    page.get_by_text("go").click()
+    told("/Groups?set=x", "/Groups?set=x&group=2")
+    told("/Groups?set=x", "/Groups?set=x&group=2")
+    steps = []
+    for _ in range(3):
+        steps.append(page.url.removeprefix("http://test"))
+        page.go_back()
+    page.close()
+    assert steps == ["/Groups?set=x&group=2", "/Groups?set=x&group=1", "/Matching?set=x"]
 
 
 def test_alpha_moves_every_metric_and_the_address_but_not_group_match(visit):

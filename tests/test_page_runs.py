@@ -1,9 +1,14 @@
 """The runs page, driven from app.py: the table, sweeps as one, bulk actions, comparison, export and import."""
 
+import json
+import zipfile
+from datetime import datetime
+
 import numpy as np
 from adapted import SET, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, text
 
+from core.exchange.example import ARCHIVE, EXAMPLE_ID, example_run
 from core.exchange.runs import export_run
 from core.runs.store import RunStore
 
@@ -198,3 +203,29 @@ def test_a_sweep_is_shown_with_all_its_cells(app):
     assert list(test.dataframe[0].value["kind"]) == ["Evaluation"]
     cells = test.dataframe[-1].value
     assert list(cells["model"]) == ["builtin/clip", "builtin/siglip"] and set(cells["seeds"]) == {"0 of 1"}
+
+
+def test_the_example_says_so_and_keeps_its_date(app, made):  # noqa: F811
+    run = example_run(RunStore())
+    row = app(RUNS).dataframe[0].value.set_index("id").loc[run.id]
+    assert row["kind"] == "TTM, the example that ships"
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        (name,) = (each for each in archive.namelist() if each.endswith("run.json"))
+        assert run.created == json.loads(archive.read(name))["created"]
+    assert row["started"] == datetime.fromtimestamp(run.created)
+
+
+def drawn(test):
+    """The names of the lines of the first chart."""
+    return [trace.get("name") for trace in json.loads(test.get("plotly_chart")[0].proto.spec)["data"]]
+
+
+def test_curves_of_two_runs_are_named_by_what_sets_them_apart(app, made):  # noqa: F811
+    example_run(RunStore())
+    names = drawn(choose(app(RUNS), made.simplematch, EXAMPLE_ID))
+    assert {name.partition(": ")[2] for name in names if name} == {
+        "SimpleMatch",
+        "TTM, the example that ships",
+    }
+    names = drawn(choose(app(RUNS, together="false"), *made.seeds))
+    assert {name.partition(": ")[2] for name in names if name} == {"seed 0", "seed 1"}

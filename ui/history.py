@@ -1,7 +1,8 @@
 """The browser's back button: one step per page, and per group, run or lesson that was opened on it.
 
-Streamlit adds a step for every message about the address, also for those that it sends while a page is left or drawn.
-The script puts such a message in place of the step before; a page that is left keeps the address that it had.
+Streamlit adds a step for every message about the address, also for those that it sends while a page is left or drawn,
+where the next page's may come before the page's own path. The script makes one step of all that follows a click or a
+key, however long it takes; a page that is left keeps the address that it had then.
 """
 
 from __future__ import annotations
@@ -15,25 +16,33 @@ _SCRIPT = """
   if (window.crossmatchHistory) return;
   window.crossmatchHistory = true;
   const push = history.pushState.bind(history), replace = history.replaceState.bind(history);
-  let last = null;  // the latest message about the address of the page that is shown
+  let before = location.href, pushed = false;  // of the latest action: the address then, and whether it made a step
+  const begin = made => { before = location.href; pushed = made; };
+  for (const action of ["pointerdown", "click", "keydown", "input"])
+    window.addEventListener(action, () => begin(false), {capture: true, passive: true});
+  window.addEventListener("popstate", () => begin(true));
   history.pushState = (state, title, url) => {
-    const now = new URL(location.href), next = new URL(url, now), time = performance.now();
-    const recent = last !== null && time - last.time < 1500 ? last : null;
+    const now = new URL(location.href), next = new URL(url, now);
     if (next.pathname === now.pathname) {
       const step = STEPS.some(name => now.searchParams.get(name) !== next.searchParams.get(name));
-      last = {time, before: recent?.before ?? now.href, pushed: Boolean(recent?.pushed || step)};
-      return (step && !recent?.pushed ? push : replace)(state, title, url);
+      const add = step && !pushed;
+      pushed ||= step;
+      return (add ? push : replace)(state, title, url);
     }
-    last = null;
-    if (recent?.pushed) return replace(state, title, url);  // that step led away
-    if (recent) replace(state, title, recent.before);
-    return push(state, title, url);
+    if (!pushed) replace(state, title, before);  // else that step led away
+    (pushed ? replace : push)(state, title, url);
+    begin(true);
   };
 })();
 </script>
 """
 
 
+def script() -> str:
+    """The script as HTML."""
+    return _SCRIPT.replace("STEPS", str(list(STEPS)))
+
+
 def tidy_history() -> None:
     """Install the script, once in every browser tab."""
-    st.html(_SCRIPT.replace("STEPS", str(list(STEPS))), unsafe_allow_javascript=True)
+    st.html(script(), unsafe_allow_javascript=True)

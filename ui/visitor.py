@@ -68,10 +68,12 @@ class VisitorStore(RunStore):
         address: str | None = None,
         *,
         run_id: str | None = None,
+        created: float | None = None,
     ) -> Run:
         with _admission:
             self._admit(super().list(), config)
-            made = super().create(kind, title, config, owner or self._owner, self._address, run_id=run_id)
+            who = owner or self._owner
+            made = super().create(kind, title, config, who, self._address, run_id=run_id, created=created)
             for run_id in runs_over_quota(super().list(), lambda run: files.folder_size(self.folder(run.id))):
                 super().delete(run_id)
         return made

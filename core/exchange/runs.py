@@ -65,14 +65,22 @@ def _write_archive(store: RunStore, run: Run, folder: Path, model: bool) -> None
 
 
 def import_run(store: RunStore, source: Path, owner: str | None = None, run_id: str | None = None) -> Run:
-    """A run from a folder or zip that `export_run` wrote, under a new id, or this one; its numbers are the same.
+    """A run from a folder or zip that `export_run` wrote, under a new id, or this one; its numbers and date are the
+    same.
 
     Raises InputError for what is damaged, of another kind or a later format, and leaves nothing behind then.
     """
     with tempfile.TemporaryDirectory(prefix="crossmatch-") as place:
         folder = _opened(source, Path(place))
         record, steps = _read(folder)
-        run = store.create(record["kind"], record["title"], record["config"], owner, run_id=run_id)
+        run = store.create(
+            record["kind"],
+            record["title"],
+            record["config"],
+            owner,
+            run_id=run_id,
+            created=record.get("created"),
+        )
         try:
             _install_run(store, run.id, folder, record, steps)
         except BaseException:
@@ -138,7 +146,7 @@ def _check(record: dict[str, Any], steps: list[dict[str, Any]]) -> None:
     for step in steps:
         if not all(isinstance(found, dict) for found in dict(step.get("metrics") or {}).values()):
             raise ValueError("its metrics are damaged")
-    for name in ("started", "ended", "total"):
+    for name in ("created", "started", "ended", "total"):
         value = record.get(name)
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if value is not None and not (number and 0 <= value < _LARGEST):

@@ -202,16 +202,27 @@ class RunStore:
         address: str | None = None,
         *,
         run_id: str | None = None,
+        created: float | None = None,
     ) -> Run:
         """Write a new run down; `core.runs.engine.launch` starts it. `config["device"]` decides which queue it joins.
 
         run_id : of the run that ships with Crossmatch. Any other's cannot be guessed: on a public server it is the key
-        to the run.
+        to the run. created : seconds since the epoch, of one that was made elsewhere; None for now.
         """
         now = time.time()
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now)) + f"{int(now % 1 * 1000):03d}"
         run_id = run_id or f"{stamp}-{secrets.token_hex(8)}"
-        row = (run_id, kind, _title(title), json.dumps(config), now, now, owner, _device(config), address)
+        row = (
+            run_id,
+            kind,
+            _title(title),
+            json.dumps(config),
+            created or now,
+            now,
+            owner,
+            _device(config),
+            address,
+        )
         folder = self.folder(run_id)
         try:
             with files.storage_errors(self.root):
