@@ -16,7 +16,7 @@ from core.base.errors import InputError
 from core.cli._evaluation import check_slices
 from core.cli._given_options import refuse_unused, require_benchmark
 from core.cli._output import count_progress, format_metrics, print_note, show_json, writing
-from core.cli.options import Json, OldSeed, Positional, Seed, Shape, Tag, TagFile, named
+from core.cli.options import Json, OldSeed, Positional, Seed, Tag, named
 from core.datasets.score_files import read_scores, read_tags
 from core.datasets.shapes import of_shape
 from core.debiasing.blind import blind_baseline, check_blind
@@ -45,6 +45,11 @@ Model = Annotated[
     ),
 ]
 Split = Annotated[str, typer.Option(help="Split of the benchmark.")]
+Shape = Annotated[str | None, typer.Option(help="Only groups of this shape, images x captions, as 1x2.")]
+_TagFile = Annotated[
+    Path | None,
+    typer.Option(help="CSV with an `id` column and a column per tag; also measures by their values."),
+]
 _PriorName = Annotated[
     str | None,
     typer.Option(
@@ -87,8 +92,8 @@ def alpha(
     tune_on: _TuneOn = None,
     items: Count = None,
     tag: Tag = None,
-    tags: TagFile = None,
-    by: Annotated[str | None, typer.Option(help="A tag column; every metric for each of its values.")] = None,
+    tags: _TagFile = None,
+    by: Annotated[str | None, typer.Option(help="Also measure by the values of this tag.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for alpha.json and the exact curves.csv.")] = None,
     seed: Seed = 0,
     as_json: Json = False,

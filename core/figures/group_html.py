@@ -8,6 +8,7 @@ sign, so that none is told by it alone. Images are lettered A, B, ..., captions 
 from __future__ import annotations
 
 import io
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
@@ -90,10 +91,19 @@ def verdicts_html(data: GroupData, names: Iterable[str] | None = None) -> str:
     """A table of all metrics, or those named: symbol and metric, and what it compares with the group's numbers."""
     body = "".join(
         f'<tr><th scope="row">{_mark(data.kinds[name], data.kinds[name])}</th><td><b>{escape(METRICS[name].label)}</b>'
-        f"<br><small>{escape(METRICS[name].meaning)}</small><br>{escape(METRICS[name].verdict(data))}</td></tr>"
+        f"<br><small>{escape(METRICS[name].meaning)}</small><br>{_unbroken(escape(METRICS[name].verdict(data)))}</td></tr>"
         for name in (data.kinds if names is None else names)
     )
     return f'<table class="cm-verdicts"><caption class="cm-hidden">Verdicts</caption><tbody>{body}</tbody></table>'
+
+
+def _unbroken(markup: str) -> str:
+    """No line ends within `A–1: 24.13 > 23.90`: spaces that do not break, and a dash that joins."""
+    return re.sub(
+        r"(\w)–(\d+): ([^ ]+) (&[lg]t;|=) |([^ ]+) (&[lg]t;|=) ",
+        lambda found: found[0].replace(" ", "\u00a0").replace("–", "–\u2060"),
+        markup,
+    )
 
 
 def _mark(kind: str, text: str = "") -> str:
