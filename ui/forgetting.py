@@ -77,7 +77,7 @@ def show(table: pd.DataFrame, key: str, by: str | None = None) -> None:
 def _readable(table: pd.DataFrame, by: str | None) -> pd.DataFrame:
     """The table as text: before, after and their difference, each with its interval, and what decides it."""
     interval: Callable[[Any], str] = lambda v: f"{v[0]:.1f} ({v[1]:.1f}–{v[2]:.1f})"  # noqa: E731
-    columns = {} if by is None else {by: table[by]}
+    columns: dict[str, Any] = {} if by is None else {by: table[by]}
     columns |= {
         "set": table["set"],
         "metric": [label_and_meaning(name)[0] for name in table["metric"]],
