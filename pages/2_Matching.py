@@ -163,7 +163,8 @@ def reliability(evaluation: Evaluation) -> None:
             "reliability",
         )
         st.caption(
-            f"{len(found.bins)} bins of about equally many groups, with exact 95 % intervals; dotted: the chance level."
+            f"{len(found.bins)} bins of about equally many groups; bars are exact 95 % intervals, the dotted line "
+            "is what guessing gets."
         )
 
 

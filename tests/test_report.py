@@ -114,6 +114,8 @@ def test_models_on_the_same_groups_have_their_paired_differences_on_the_page_and
         assert found["difference"] == pytest.approx(100 * (second - first).mean())
         assert (found["fixed"], found["broken"]) == ((second > first).sum(), (second < first).sum())
         assert f"[{found['low']:+.1f}, {found['high']:+.1f}]" in words
+        assert found["p_value"] <= found["p_holm"] <= 1
+    assert f"corrected for all {len(pair['metrics'])} comparisons" in words
     assert "Differences" not in report_html([one, elsewhere])
 
 

@@ -143,13 +143,19 @@ class _Pair(NamedTuple):
 
 
 def _pairs(sections: Sequence[ReportSection]) -> list[_Pair]:
-    """The first model on some groups with every other one on them."""
+    """The first model on some groups with every other one on them; p values corrected for all of the page (Holm)."""
     pairs, first = [], dict[tuple[str, str, tuple[str, ...]], ReportSection]()
     for section in sections:
         base = first.setdefault((section.benchmark, section.split, tuple(section.evaluation.ids)), section)
         if base is not section:
             pairs.append(_Pair(base, section, differences(base.evaluation, section.evaluation)))
-    return pairs
+    corrected = Comparison.holm(
+        {f"{i} {n}": c for i, pair in enumerate(pairs) for n, c in pair.metrics.items()}
+    )
+    return [
+        pair._replace(metrics={n: corrected[f"{i} {n}"] for n in pair.metrics})
+        for i, pair in enumerate(pairs)
+    ]
 
 
 def _pair_record(pair: _Pair) -> dict[str, Any]:
@@ -195,7 +201,7 @@ def _difference_table(pairs: Sequence[_Pair]) -> str:
         f"<tr><td>{escape(pair.second.model)} − {escape(pair.first.model)}</td><td>{escape(pair.first.benchmark)}</td>"
         f'<td>{escape(METRICS[name].label)}</td><td class="num"><b>{found.difference:+.1f}</b> '
         f"[{found.low:+.1f}, {found.high:+.1f}]{_by_cluster(found)}</td><td>{found.fixed}</td>"
-        f"<td>{found.broken}</td><td>{found.p_value:.2g}</td></tr>"
+        f"<td>{found.broken}</td><td>{found.p_value:.2g}</td><td>{found.p_holm:.2g}</td></tr>"
         for pair in pairs
         for name, found in pair.metrics.items()
     )
@@ -203,11 +209,12 @@ def _difference_table(pairs: Sequence[_Pair]) -> str:
         return ""
     head = (
         "<tr><th>Second − first</th><th>Benchmark</th><th>Metric</th><th>Points [95 %]</th><th>Only the second right"
-        "</th><th>Only the first right</th><th>McNemar p</th></tr>"
+        "</th><th>Only the first right</th><th>McNemar p</th><th>Holm</th></tr>"
     )
     note = (
         "The same groups under both models: percentage points with their paired 95 % interval, the groups that only "
-        "one of them has right, and the exact McNemar test on these."
+        "one of them has right, and the exact McNemar test on these; Holm: its p corrected for all "
+        f"{sum(len(pair.metrics) for pair in pairs)} comparisons of this page."
     )
     return (
         f'<h3>Differences</h3><p class="quiet">{note}</p>'
