@@ -35,6 +35,7 @@ def test_a_link_and_a_button_open_it(app, monkeypatch):
     given = []
     monkeypatch.setattr("ui.ttm_run.export_section", lambda *args, **more: given.append(more))
     test = app(TTM, run=EXAMPLE)
+    assert any("Forecast of GroupMatch" in each.value and "changed by" in each.value for each in test.caption)
     report = given[-1]["report"]().decode()
     assert (
         "before" in report and "Differences" in report and given[-1]["command"].startswith("crossmatch ttm")

@@ -39,8 +39,11 @@ def plain(test):
 def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     test = app(TTM, set=SET)
     assert "selects 60 of 300 groups" in plain(test)  # 20 %
+    assert "Forecast of GroupMatch without labels" in plain(test)  # of what was measured, with an interval
+    assert any(each.label.startswith("Where it helps and where it harms") for each in test.expander)
     fine(test.slider(key="share").set_value(50).run())
     assert "selects 150 of 300 groups" in plain(test)
+    assert "Forecast: cannot tell. It was fitted to" in plain(test)
     fine(test.selectbox(key="preset").set_value("winoground/clip-b16").run())
     assert test.number_input(key="tau1").value == 0.9 and test.number_input(key="epochs").value == 30
     assert test.number_input(key="lr").value == 2e-5

@@ -98,8 +98,8 @@ def find_scores(scorer: str, keys: Sequence[Key]) -> np.ndarray:
     """Shipped scores of (image key, caption) pairs under a scorer's key, float32 (p,); NaN where there are none."""
     values = np.full(len(keys), np.nan, dtype=np.float32)
     for shifted in (False, True):
-        unknown = np.flatnonzero(np.isnan(values))
-        if len(unknown):
+        unknown = np.flatnonzero(np.isnan(values)).tolist()
+        if unknown:
             values[unknown] = _find(scorer, [keys[i] for i in unknown], shifted)
     return values
 
