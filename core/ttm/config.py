@@ -256,6 +256,11 @@ def _paper_presets() -> dict[str, _Preset]:
 
 
 _BUILTIN = TTMConfig(epochs=5, lr=3e-4, coverage_first=0.2, tau_last=0.0, batch=50, augmentation="jitter")
+# Generative models: what differs, by the name of the preset.
+_GENERATIVE: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("builtin/vqa", "builtin/blip-vqa", {"iterations": 8, "epochs": 4, "lr": 1e-4}),
+    ("builtin/caption", "builtin/blip-caption", {"iterations": 8, "epochs": 4, "lr": 2e-4}),
+)
 _GLOBAL: dict[str, Any] = {
     "variant": "global",
     "threshold_mode": "relative",
@@ -270,6 +275,10 @@ PRESETS: dict[str, _Preset] = {
     "builtin": _Preset(
         "scenes/*", "builtin/clip", _BUILTIN, "chosen by trial runs on newly generated scenes"
     ),
+    **{
+        name: _Preset("scenes/*", model, _BUILTIN.updated(changed), "chosen on the validation split, tinted")
+        for name, model, changed in _GENERATIVE
+    },
     "builtin/global": _Preset(
         "scenes/*@global", "builtin/clip", _BUILTIN.updated(_GLOBAL), "[TTM] 3.2.1, on pairs"
     ),
@@ -298,13 +307,15 @@ def default_preset(kind: str, dataset: str | None, model: str) -> str:
     if dataset is None:
         return f"{prefix}embeddings"
     wide = "/global" if kind == "ttm" and dataset.endswith("@global") else ""
-    if model.rpartition(":")[2].startswith("builtin/"):
-        return f"{prefix}builtin{wide}"
+    source = model.rpartition(":")[2]
+    if source.startswith("builtin/"):
+        own = {model: name for name, model, _ in _GENERATIVE} if kind == "ttm" and not wide else {}
+        return own.get(source, f"{prefix}builtin{wide}")
     of_set = (dataset.removesuffix("@global"), model)
     rows = (name for name, p in PRESETS.items() if (p.dataset, p.model) == of_set)
-    own = (
+    row = (
         next((name for name in rows if name.endswith("/global") == bool(wide)), None)
         if kind == "ttm"
         else None
     )
-    return own or (f"default{wide}" if kind == "ttm" else kind)
+    return row or (f"default{wide}" if kind == "ttm" else kind)

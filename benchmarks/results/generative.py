@@ -1,0 +1,110 @@
+"""Test-time matching of generative models: built-in BLIP VQA and captioner, plain and tinted pictures (issue 19 E).
+
+    python -m benchmarks.results.generative          the runs that are missing
+    python -m benchmarks.results.generative table    what is there, as a table in Markdown
+
+Writes assets/results/ttm_generative.csv, two rows a run, before and after; a run's rows are appended when it ends, so
+the script may be killed and started again. Settings are those of the presets `builtin/vqa` and `builtin/caption`. The
+last iteration is the result. One seed of every cell comes first.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.metrics.evaluation import Evaluation
+from core.ttm.run import TTMRun
+
+OUT = Path(__file__).resolve().parents[2] / "assets" / "results" / "ttm_generative.csv"
+MODELS = ("builtin/blip-vqa", "builtin/blip-caption")
+SETS = (
+    "scenes/attribute-swap~tinted",
+    "scenes/left-right~tinted",
+    "scenes/attribute-swap",
+    "scenes/left-right",
+)
+SEEDS = (0, 1, 2, 3)
+METRICS = ("group_score", "group_match")
+KEY = ("model", "benchmark", "seed")
+ENDS = {"": "value", "_low": "low", "_high": "high", "_chance": "chance", "_ties": "ties"}
+COLUMNS = (*KEY, "preset", "when", "groups", "seconds", *(f"{m}{end}" for m in METRICS for end in ENDS))
+
+
+def measure(model: str, benchmark: str, seed: int) -> list[dict[str, Any]]:
+    """The rows of one run."""
+    job = TTMRun.of(benchmark, model, options={"seed": seed})
+    truth, steps = job.load_groups().truth, list(job.execute())
+    seconds = round(sum(step.record["seconds"] for step in steps), 1)
+    rows = []
+    for when, step in (("before", steps[0]), ("after", steps[-1])):
+        found = Evaluation.of(step.arrays["scores"], truth).metrics
+        numbers = {f"{m}{end}": found[m].record()[key] for m in METRICS for end, key in ENDS.items()}
+        own = {"model": model, "benchmark": benchmark, "seed": seed, "preset": job.preset, "when": when}
+        rows.append({**own, "groups": len(truth), "seconds": seconds, **numbers})
+    return rows
+
+
+def load() -> list[dict[str, str]]:
+    if not OUT.exists():
+        return []
+    with OUT.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def append(rows: list[dict[str, Any]]) -> None:
+    fresh = not OUT.exists()
+    with OUT.open("a", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        if fresh:
+            writer.writeheader()
+        writer.writerows(rows)
+
+
+def table() -> str:
+    """A line per model and set, means over seeds; the interval is that of one run's groups (its first seed)."""
+    rows = load()
+    lines = [
+        "| model | set | seeds | GroupScore | GroupMatch before | after | change of each seed | chance | ties after |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for model, benchmark in dict.fromkeys((row["model"], row["benchmark"]) for row in rows):
+        own = [row for row in rows if (row["model"], row["benchmark"]) == (model, benchmark)]
+        before, after = ([row for row in own if row["when"] == when] for when in ("before", "after"))
+        score = [np.mean([float(row["group_score"]) for row in part]) for part in (before, after)]
+        change = [
+            float(last["group_match"]) - float(first["group_match"])
+            for first, last in zip(before, after, strict=True)
+        ]
+        cells = [model, benchmark, str(len(after)), f"{score[0]:.1f} → {score[1]:.1f}"]
+        cells += [_interval(part) for part in (before, after)]
+        cells += [", ".join(f"{x:+.1f}" for x in change), f"{float(after[0]['group_match_chance']):.1f}"]
+        lines.append(f"| {' | '.join([*cells, ', '.join(row['group_match_ties'] for row in after)])} |")
+    return "\n".join(lines)
+
+
+def _interval(rows: list[dict[str, str]]) -> str:
+    mean = np.mean([float(row["group_match"]) for row in rows])
+    return f"{mean:.1f} [{float(rows[0]['group_match_low']):.1f}, {float(rows[0]['group_match_high']):.1f}]"
+
+
+def main() -> None:
+    if sys.argv[1:] == ["table"]:
+        print(table())
+        return
+    there = {tuple(row[name] for name in KEY) for row in load()}
+    for seed, benchmark, model in product(SEEDS, SETS, MODELS):
+        if (model, benchmark, str(seed)) not in there:
+            rows = measure(model, benchmark, seed)
+            append(rows)
+            before, after = (row["group_match"] for row in rows)
+            print(f"{model} {benchmark} seed {seed}: {before:.1f} -> {after:.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
