@@ -186,6 +186,20 @@ def test_another_model_or_set_brings_the_preset_that_suits_it(app):
     assert test.selectbox(key="preset").value == "builtin" and test.number_input(key="T").value == 10
 
 
+def test_a_captioner_is_asked_for_its_loss_and_a_text_model_is_refused(app, started):
+    test = app(TTM, set=SET, model="builtin/blip-caption")
+    assert test.selectbox(key="preset").value == "builtin/caption"
+    fine(test.toggle(key="contrastive").set_value(True).run())
+    fine(button(test, "Start the run").click().run())
+    run = RunStore().get(started[0])
+    assert run.config["model"] == "builtin/blip-caption" and run.config["ttm"]["contrastive"] is True
+    test = app(TTM, set=SET, model="builtin/blip-vqa")
+    assert test.selectbox(key="preset").value == "builtin/vqa"
+    assert "contrastive" not in [toggle.key for toggle in test.toggle]
+    test.selectbox(key="model").set_value("builtin/blind-lm").run()
+    assert "Crossmatch cannot adapt" in test.error[0].value and len(started) == 1
+
+
 def test_an_embeddings_file_is_adapted_by_the_mouse_alone(app, started):
     test = app(TTM, set=SET, method="SimpleMatch")
     rng, data = np.random.default_rng(0), io.BytesIO()
