@@ -30,15 +30,16 @@ def adapted_model(store: RunStore, run_id: str) -> Path:
 
 
 def of_same_kind(folder: str, model: str) -> str:
-    """What a model's adapted weights, a folder or `run/ID`, are picked as: with the kind of score that its name says.
+    """What a model's adapted weights, a folder or `run/ID`, are picked as: with the score that its name says.
 
     By themselves they load as their architecture's own kind, whichever was adapted.
 
-    >>> of_same_kind("run/7", "itc:builtin/blip-itm"), of_same_kind("run/7", "builtin/clip")
-    ('itc:run/7', 'run/7')
+    >>> of_same_kind("run/7", "itc:builtin/blip-itm"), of_same_kind("run/7", "builtin/blip-caption?prompt=see")
+    ('itc:run/7', 'run/7?prompt=see')
     """
-    kind, colon, _ = model.partition(":")
-    return f"{kind}:{folder}" if colon and kind in ADAPTED_KINDS else folder
+    name, mark, options = model.partition("?")
+    kind, colon, _ = name.partition(":")
+    return f"{f'{kind}:' if colon and kind in ADAPTED_KINDS else ''}{folder}{mark}{options}"
 
 
 def run_source(name: str) -> str:
