@@ -8,6 +8,7 @@ import re
 import shutil
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
 
 from benchmarks.results import chat_models, model_classes
@@ -76,3 +77,18 @@ def test_a_class_that_is_no_chat_model_is_refused_in_one_sentence(folder, kind):
     with pytest.raises(InputError, match=r"encoder and a decoder|neither a chat template") as caught:
         load_scorer(f"vqa:{folder(kind)}", "cpu")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["hunyuan_vl", "molmo2", "paligemma"])
+def test_pairs_of_many_images_score_as_each_alone(folder, kind):
+    """Also where a model takes no batch of images, and where it would see the padding of a shorter question."""
+    images = [
+        model_classes._picture((48, 40), left, right) for left, right in (("red", "blue"), ("green", "red"))
+    ]
+    pairs = np.array([(0, 0), (1, 0), (0, 1), (1, 1)])
+    for score in ("vgpt", "vqa-log"):
+        scorer = load_scorer(f"{score}:{folder(kind)}", "cpu")
+        alone = [
+            scorer.score([images[i]], [model_classes.CAPTIONS[j]], np.array([(0, 0)]))[0] for i, j in pairs
+        ]
+        assert scorer.score(images, model_classes.CAPTIONS, pairs) == pytest.approx(alone, abs=2e-5)

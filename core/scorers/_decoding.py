@@ -146,7 +146,7 @@ def longer(
     else:
         # Where types mark no image they tell what is asked, which PaliGemma reads in both directions, from the answer.
         ones = name == "attention_mask" or (
-            name == "token_type_ids" and answer and _reads_both_ways({name: tensor})
+            name == "token_type_ids" and answer and reads_both_ways({name: tensor})
         )
         more = torch.full_like(row, int(ones))[None]
     return torch.cat([tensor, more.to(tensor.dtype)], dim=1)
@@ -166,6 +166,7 @@ class ChatScorer(PairScorer):
     """
 
     _begun: tuple[list[int], str] | None = None
+    together: bool | None = None  # may several images be read at once? None until that was compared
     image_batch = 8  # images of one shape that are read at once
     asked = False  # does a caption stand in the question, or is it the answer?
     cached: bool | None = None  # may the kept prefix be used? None until it was compared with plain scoring
@@ -219,7 +220,8 @@ class ChatScorer(PairScorer):
         values = np.empty(len(index), dtype=np.float32)
         search = ScoringBatchSearch("images", self.image_batch)
         with self._scoring():
-            for group in _of_one_shape(heads):
+            groups = _of_one_shape(heads)
+            for group in groups if self._read_together(heads, groups) else [[i] for i in range(len(heads))]:
 
                 def score(size: int | None, group: list[int] = group) -> None:
                     step = size or len(group)
@@ -230,6 +232,21 @@ class ChatScorer(PairScorer):
                 search.run(score, len(group))
         self.image_batch = search.size or self.image_batch  # what fits is kept for the images to come
         return values
+
+    def _read_together(self, heads: list[dict[str, torch.Tensor]], groups: list[list[int]]) -> bool:
+        """Whether several images may be read at once: compared with each alone, once per model, on two of one shape."""
+        pair = next(([heads[i] for i in group[:2]] for group in groups if len(group) > 1), None)
+        if self.together is None and pair is not None:
+            alone = torch.cat([self._read([head]).logits for head in pair]).log_softmax(-1)
+            try:
+                both = read_prefix(self.module, pair, self.asked).logits.log_softmax(-1)
+                close = float((both - alone).abs().max()) <= _TOLERANCE.get(self.module.dtype, 1e-3)
+            except (RuntimeError, ValueError, TypeError, IndexError) as error:
+                if ScoringBatchSearch.is_out_of_memory(error):
+                    raise
+                close = False  # a model that reads one image at a time
+            self.together = close
+        return self.together is not False
 
     def _score_together(
         self,
@@ -274,7 +291,7 @@ class ChatScorer(PairScorer):
 
     def _agrees(self, encoded: Prefix, ids: torch.Tensor) -> bool:
         """Compare the two, once per model, on the first and the last of some texts."""
-        if encoded.asked and _reads_both_ways(encoded.inputs[0]):
+        if encoded.asked and reads_both_ways(encoded.inputs[0]):
             return False
         ends = torch.tensor([0, len(ids) - 1], device=ids.device)
         ids, encoded = ids[ends], encoded._replace(rows=encoded.chosen(len(ids))[ends])
@@ -428,7 +445,7 @@ def _common_end(one: Sequence[int], other: Sequence[int], longest: int) -> int:
     return min(longest, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
-def _reads_both_ways(inputs: dict[str, torch.Tensor]) -> bool:
+def reads_both_ways(inputs: dict[str, torch.Tensor]) -> bool:
     """Whether a model reads its whole question in both directions, as PaliGemma does by its token types."""
     types = inputs.get("token_type_ids")
     return types is not None and not types.any()

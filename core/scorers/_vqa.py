@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from core.base.errors import InputError
 from core.scorers._blip import BlipGroups
 from core.scorers._chat import ChatLearner
-from core.scorers._decoding import Prefix
+from core.scorers._decoding import Prefix, reads_both_ways
 from core.scorers._generative import QueryScorer
 from core.scorers._groupwise import AnswerLearner
 from core.scorers._matching_head import with_first_token
@@ -188,6 +188,10 @@ class ChatAnswerer(ChatLearner, Answerer, AnswerLearner):
         return widened(logits[-1])
 
     def _answer_logits(self, encoded: Prefix, captions: list[list[int]]) -> torch.Tensor:
+        if len(captions) > 1 and reads_both_ways(encoded.inputs[0]):  # it would see the padding
+            rows = encoded.chosen(len(captions))
+            alone = zip(rows.split(1), captions, strict=True)
+            return torch.cat([self._answer_logits(encoded._replace(rows=row), [ids]) for row, ids in alone])
         ids, mask = self._padded(captions)
         return self._follow(self.module, encoded, ids)[torch.arange(len(captions)), mask.sum(dim=1) - 1]
 
