@@ -54,7 +54,8 @@ LIMITS = Limits(
 _at_work = threading.Lock()  # one pair of images at a time is in memory
 INTRO = """
 # Crossmatch
-A model scores both images against both captions. **GroupScore** wants all four comparisons in that table to be right;
+A model scores both images against both captions. **GroupScore** wants each image to score
+highest with its own caption, and each caption with its own image;
 **GroupMatch** asks only whether the best overall *matching* is right. Image A belongs to caption 1, image B to
 caption 2. Chance levels: GroupScore 16.7 %, GroupMatch 50 %.
 

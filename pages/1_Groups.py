@@ -78,13 +78,14 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
         st.caption(
             escape_markdown(" · ".join([f"{len(indices)} of {len(groups)} groups", *active])), width="content"
         )
-        if active:
+        if active and len(indices):
             st.button("Clear filters", on_click=clear_filters, type="tertiary", icon=":material/close:")
     if not len(indices):
         st.info(
             "No group passes these filters; remove a verdict or a search word.",
             icon=":material/filter_alt_off:",
         )
+        st.button("Clear filters", on_click=clear_filters, icon=":material/close:")
         return
     count = -(-len(indices) // PER_PAGE)
     if st.session_state.get("page", 1) > count:

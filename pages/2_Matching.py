@@ -78,9 +78,12 @@ def outcome_table(evaluation: Evaluation) -> None:
                 groups_button(text, {"verdict": verdicts}, disabled=not count, wrap=True)
     gained = int((match & ~score).sum())
     st.markdown(
-        f"**{gained} of {len(match)} groups** are matched correctly although GroupScore counts them as wrong. The "
-        "other way round it happens only where the lead is within rounding and counts as a tie."
+        f"**{gained} of {len(match)} groups** are matched correctly although GroupScore counts them as wrong."
     )
+    if opposite := int((score & ~match).sum()):
+        st.caption(
+            f"In {opposite} it is the other way round: the best matching leads by so little that it counts as a tie."
+        )
 
 
 def groups_button(label: str, state: Mapping[str, object], **button: Any) -> None:
@@ -136,7 +139,7 @@ def threshold_section(evaluation: Evaluation, name: str) -> None:
     marked = {
         key: lambda figure=figure: figures.with_threshold_line(figure, tau) for key, figure in lines.items()
     }
-    ui.export_section(f"threshold-{name}", None, marked)
+    ui.export_section(f"threshold-{name}", None, marked, label="Export these figures")
 
 
 def reliability(evaluation: Evaluation) -> None:

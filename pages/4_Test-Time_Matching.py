@@ -48,8 +48,9 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str) -> N
     if seconds is None:
         estimate = "No time estimate: there is no earlier run to go by."
     else:
-        time = f"{duration(seconds)} at most, {duration(seconds * seeds)} for {seeds} seeds"
-        estimate = f"About {time} (based on {source})."
+        time = f"{duration(seconds)}, {duration(seconds * seeds)} for {seeds} seeds"
+        known = "a guess" if source == "a rough estimate" else f"going by runs of {source}"
+        estimate = f"At most about {time}; {known}."
     st.caption(f"{estimate}  \n{escape_markdown(forecast)}  \n{escape_markdown(run.job.describe())}")
     if start_one:
         runs.open_run(start(store, run.title, run.job).id)

@@ -28,7 +28,7 @@ STATES = {
     "running": (":material/play_arrow:", "violet", "running"),
     "stopped": (":material/stop:", "orange", "interrupted"),
     "ready": (":material/circle:", "gray", "ready to run"),
-    "missing": (":material/download:", "orange", "missing data or weights"),
+    "missing": (":material/download:", "orange", "waiting for data or weights"),
     "printed": (":material/article:", "gray", "published numbers only"),
 }
 # Where else a paper's numbers are measured, on data that are here.
@@ -102,10 +102,11 @@ def standing(name: str, seeds: int, polled: bool) -> None:
         yours = (
             "below it yours, mean ± standard deviation over complete seeds"
             if measured
-            else "yours will follow"
+            else "yours appears below it once you have run the line"
         )
         st.caption(
-            f"The {upper}; {yours}. Percent; gains in points or percent. Standard deviation: {plan.deviation}."
+            f"Each cell shows the {upper}; {yours}. Numbers are percent, gains are points or percent. The standard "
+            f"deviation over seeds: {plan.deviation}."
         )
         st.html(table_html.table_html(record))
         lines(store, plan)
@@ -128,8 +129,13 @@ def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
         elif ready and not is_public():
             begin = lambda: start_table(store, plan.name, plan.seeds)  # noqa: E731
             label = "Resume what was interrupted" if "stopped" in states else "Run all available lines"
+            long = sum(status.seconds or 0 for status in ready) > 3600  # no click that the page recommends
             st.button(
-                label, type="primary", icon=":material/play_arrow:", on_click=runs.run_action, args=(begin,)
+                label,
+                type="secondary" if long else "primary",
+                icon=":material/play_arrow:",
+                on_click=runs.run_action,
+                args=(begin,),
             )
         nearest(plan.name, primary=not busy and not ready)
         for name, (icon, colour, label) in STATES.items():
@@ -157,7 +163,7 @@ def nearest(name: str, primary: bool) -> None:
     other, page = table_html.COUNTERPARTS.get(name), ELSEWHERE.get(name.partition("/")[0])
     if other:
         state = {"paper": table_html.WORLD, "table": other}
-        label = "This kind of table on the built-in world"
+        label = "Show this kind of table for the built-in world"
         ui.page_button(label, "pages/7_Papers.py", state, icon=":material/public:", type=kind)
     if page is not None:
         ui.page_button(page[1], page[0], {}, icon=":material/straighten:")

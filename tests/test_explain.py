@@ -130,10 +130,14 @@ def row(**more):
     ("change", "expected"),
     [
         ({}, "First trained on in iteration 3 with the pseudo-label A–2, B–1, 2 times in all, last with A–1, B–2; "
-             "that last label is right. It became right in iteration 4."),
+             "the last pseudo-label is right. The group became right in iteration 4."),
         ({"selected_times": 1, "label_changed": False, "label_right": False, "after": False, "turned_wrong": 5},
-         "First trained on in iteration 3 with the pseudo-label A–2, B–1, 1 time in all; that last label is wrong. "
-         "It became wrong in iteration 5."),
+         "First trained on in iteration 3 with the pseudo-label A–2, B–1, 1 time in all; this pseudo-label is wrong. "
+         "The group became wrong in iteration 5."),
+        ({"label_changed": False, "turned_right": 1},
+         "First trained on in iteration 3 with the pseudo-label A–2, B–1, 2 times in all; this pseudo-label is right. "
+         "The group became right in iteration 1, before it was trained on: the model had changed by other "
+         "groups."),
         ({"selected_times": 0, "turned_right": pd.NA},
          "It was never trained on; its scores changed with the model."),
     ],

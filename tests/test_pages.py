@@ -72,6 +72,8 @@ def test_the_gallery_filters_by_words_and_verdict_and_sorts(app):
 def test_a_filter_that_leaves_nothing_says_so(app):
     test = app(GROUPS, set="scenes/left-right", q="no such words anywhere")
     assert "No group passes these filters" in text(test)
+    (clear,) = (each for each in test.button if each.label == "Clear filters")  # once, below that sentence
+    assert "300 of 300 groups" in text(fine(clear.click().run()))
 
 
 @pytest.mark.parametrize(

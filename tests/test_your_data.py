@@ -610,7 +610,13 @@ def test_an_upload_gets_a_plain_name_and_is_bounded(tmp_path, monkeypatch):
 # --- the registry of one's own sets ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["", "Upper", "a/b", "../x", "a b", ".hidden", "x" * 65, "mine/"])
+@pytest.mark.parametrize("name", ["", " ", "mine/"])
+def test_a_set_without_a_name_is_told_to_take_one(name):
+    with pytest.raises(InputError, match="no name yet; give it one"):
+        user_sets.checked_name(name)
+
+
+@pytest.mark.parametrize("name", ["Upper", "a/b", "../x", "a b", ".hidden", "x" * 65])
 def test_a_name_that_is_none_is_refused(tmp_path, name):
     with pytest.raises(InputError, match="is not a valid name for a set"):
         importing.stage_import(wide(tmp_path / "set", GOOD)).add_benchmark(name)

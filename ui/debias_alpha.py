@@ -45,6 +45,9 @@ _TIED = (
 )
 
 
+_PMI = " (PMI: how much likelier image and caption are together than apart; a large k keeps more of the likelihood)"
+
+
 def _set_alpha(value: float) -> None:
     """Move the slider (from a callback)."""
     st.session_state["alpha"] = round(min(max(value, 0.0), 1.0), 3)
@@ -137,7 +140,9 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for label, value in (("0", 0.0), (f"best, {best:.3f}", best), ("1", 1.0)):
             st.button(f"α = {label}", on_click=_set_alpha, args=(value,), key=f"at-{label[:4]}")
-        st.caption(f"{pmi_text(alpha)} · the best one is {TUNED_ON_TEST}")
+        st.caption(
+            f"Captions are ranked by {pmi_text(alpha)}{_PMI * bool(alpha)}. The best alpha is {TUNED_ON_TEST}."
+        )
     return alpha, metric
 
 
@@ -155,6 +160,8 @@ def _cards(study: AlphaStudy, alpha: float) -> None:
 def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -> int:
     """The shown group, at alpha 0 and at alpha; returns its index."""
     st.header("One group, before and after", anchor=False)
+    if not alpha:  # where nothing has changed yet: what the best one changes
+        alpha = study.best(metric).alpha
     flips, ids = study.flips(alpha, metric), list(study.ids)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown("**Show a group that alpha**", width="content")
@@ -262,7 +269,14 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
         "paper's protocol chooses it on a random half and measures it on the other, ten times, in steps of 0.001 "
         "(mean ± standard deviation)."
     )
-    export_section("alpha-protocol", table, command=inputs.command, groups=groups, papers=("VGPT",))
+    export_section(
+        "alpha-protocol",
+        table,
+        command=inputs.command,
+        groups=groups,
+        papers=("VGPT",),
+        label="Export this table",
+    )
 
 
 def _spread(row: dict, digits: int) -> str:

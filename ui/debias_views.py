@@ -43,9 +43,9 @@ def prior_view(inputs: DebiasInputs) -> None:
     st.caption(f"log P(t) from {escape_markdown(inputs.prior.line)}.")
     if likelihoods.likelier is None:
         st.markdown(
-            "**Neither case.** Every caption of a square group is true of one of its images, so there are no false "
-            "ones, and words alone decide nothing. Alpha still has an effect: it keeps one of the two captions from "
-            "winning both rows only because it is the more common text."
+            "**Neither scenario applies.** In a square group the false caption of one image is the true caption of "
+            "another: as texts they are equally likely, and words alone decide nothing. Alpha still has an effect: "
+            "it keeps one of the two captions from winning both rows only because it is the more common text."
         )
     else:
         st.markdown(
@@ -233,7 +233,7 @@ def trainset_view() -> None:
     data = alpha.trainset_data(stored["rows"])
     st.markdown(
         f"**{escape_markdown(stored['model'])}** retrieves captions for images that it was trained on, from sets of "
-        "growing size (R@1 from image to text; a caption counts for every image it is true of). Captions are then "
+        "growing size (R@1 from image to text; a caption true of several images is right for each). Captions are then "
         "as common in the test as in training, so an unbiased model would need no debiasing: its best alpha would "
         "be 0."
     )

@@ -45,14 +45,16 @@ def export_section(
     groups: GroupSet | None = None,
     papers: Sequence[str] = ("TTM",),
     more: Callable[[], None] | None = None,
+    label: str = "Export",
 ) -> None:
     """Downloads of a view, the link to it, and what reproduces and cites it; texts have a button that copies them.
 
     Files are made when they are asked for; so are tables and figures that are given as functions. latex : rows of a
     table. report : a page that opens without network. command : what prints the same numbers. groups, papers : whose
-    BibTeX it takes besides Crossmatch's own (keys of `CITATIONS`). more : draws what else there is.
+    BibTeX it takes besides Crossmatch's own (keys of `CITATIONS`). more : draws what else there is. label : of the
+    button, where a page has two.
     """
-    with st.popover("Export", icon=":material/download:"):
+    with st.popover(label, icon=":material/download:"):
         if more is not None:
             more()
         if table is not None:
@@ -62,10 +64,11 @@ def export_section(
             file = f"{name}-{title}.html".replace(" ", "-")
             _file_button(f"Figure: {title} (HTML)", page, file, "text/html", "bar_chart")
         if figures:
-            st.caption("For SVG, use the camera at the upper right of a figure.")
+            st.caption("For an SVG, point at the figure on the page and press the camera at its upper right.")
         if report is not None:
-            label = "Report of one page (HTML)"
-            _file_button(label, report, f"{name}-report.html", "text/html", "description")
+            _file_button(
+                "Report of one page (HTML)", report, f"{name}-report.html", "text/html", "description"
+            )
         _copied("Link to exactly this view", link())
         _copied("Command that prints the same numbers", command, "bash")
         _copied("LaTeX", latex() if callable(latex) else latex, "latex")

@@ -134,11 +134,11 @@ def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, p
     if confused is not None and confused.first:
         words = escape_markdown(", ".join(confused.words) or "no word")
         st.caption(
-            f"Words that distractors share with the query: {confused.first} of {confused.images} images with "
-            f"*{words}* are among the first {most}."
+            f"Distractors are images that share words with the query without showing it. Of the {confused.images} that "
+            f"share *{words}*, {confused.first} come within the first {most} places."
         )
     else:
-        st.caption(f"Words that distractors share with the query; none of them is among the first {most}.")
+        st.caption(f"No image that only shares words with the query is within the first {most} places.")
     st.dataframe(pd.DataFrame(rows), hide_index=True)
 
 

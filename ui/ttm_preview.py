@@ -64,5 +64,5 @@ def preview(job: AdaptationRun, evaluation: Evaluation) -> None:
         chart(figures.ttm_panel_figure(data, "threshold", 210), alt, "preview-threshold")
     with right:
         alt = f"With the current margins coverage goes from {data.coverage[0]:.0f} to {data.coverage[-1]:.0f} %."
-        st.caption("Share of groups above it, with the current margins")
+        st.caption("Share of groups whose margin is above the threshold, as the margins are now")
         chart(figures.ttm_panel_figure(data, "selection", 210), alt, "preview-coverage")

@@ -55,6 +55,8 @@ def read_folder(folder: Path, name: str, shape: str = "", most: int | None = Non
 def checked_name(name: str) -> str:
     """A name for a new set: lower case letters, digits, dot, dash and underscore, and not taken."""
     short = name.strip().removeprefix("mine/")
+    if not short:
+        raise InputError("The set has no name yet; give it one, such as 'kitchen-pairs'.")
     if not _NAME.fullmatch(short):
         raise InputError(
             f"{name!r} is not a valid name for a set; use up to 64 lower-case letters, digits, dots, dashes and "

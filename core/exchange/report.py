@@ -20,7 +20,7 @@ import numpy as np
 from core import datasets
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_bytes
-from core.base.text import tie_count
+from core.base.text import counted, tie_count
 from core.datasets.embeddings import RowImage
 from core.datasets.published import load_results
 from core.figures import bars_data, group_html, margins_data
@@ -113,6 +113,7 @@ def report_html(sections: Sequence[ReportSection], examples: int = 6, pictures: 
     """The whole page. Every text from data is escaped, and the page's own policy forbids it to load or run anything."""
     records, pairs = [_record(s) for s in sections], _pairs(sections)
     models = ", ".join(dict.fromkeys(s.model for s in sections))
+    title = f"{models} on {', '.join(dict.fromkeys(s.benchmark for s in sections))}"
     body = "".join(_section(i, s, examples, pictures) for i, s in enumerate(sections))
     # "<" inside the data would end its element; JSON may spell it otherwise.
     numbers = {"made": _provenance(), "sections": records, "differences": [_pair_record(p) for p in pairs]}
@@ -120,8 +121,8 @@ def report_html(sections: Sequence[ReportSection], examples: int = 6, pictures: 
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<title>{escape(models)} · Crossmatch report</title><style>{_STYLE}</style></head><body>
-<h1>{escape(models)}</h1><p class="quiet">{escape(_provenance_line())}</p>
+<title>{escape(title)} · Crossmatch report</title><style>{_STYLE}</style></head><body>
+<h1>{escape(title)}</h1><p class="quiet">{escape(_provenance_line())}</p>
 {_overview(sections)}{_difference_table(pairs)}
 {body}
 {_how_to_read()}
@@ -252,13 +253,16 @@ def _section(index: int, section: ReportSection, examples: int, pictures: bool |
     found, groups = section.evaluation, section.groups
     names = list(found.outcomes)
     chart = bars_svg(bars_data({"all": found.metrics}, names))
+    ties = int(found.matches.tied.sum())
+    verb = "is" if ties == 1 else "are"
+    tied = f"{counted(ties, 'group')} {verb} tied and in no bar." if ties else ""
     margins = margins_svg(margins_data(found.matches, found.outcomes[GROUP_MATCH]))
     return f"""<section id="s{index}"><h2>{escape(section.model)} on {escape(groups.title or section.benchmark)}</h2>
 <p>{escape(_source_line(section))}: {len(groups)} groups of {_shape(section)} (images ×
 captions). {escape(groups.description)}</p>{_vocabulary(section)}
 {_metric_table(found)}{chart}
 <h3>Margins</h3><p class="quiet">How far the induced matching is ahead of the next best; hatched: it is wrong.
-{found.matches.tied.sum()} groups are tied and in no bar.</p>{margins}
+{tied}</p>{margins}
 {_slices(found)}{_published(section)}{_examples(section, examples, pictures)}{_source(groups)}</section>
 """
 

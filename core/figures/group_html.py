@@ -70,10 +70,12 @@ def matrix_cells(data: GroupData) -> list[list[_Cell]]:
 
 def matrix_html(data: GroupData, title: str) -> str:
     """The matrix as a table. Outlined and with a dot: the induced matching. Ticked: the true pairs."""
-    rows = matrix_cells(data)
+    rows, digits = matrix_cells(data), _digits(data)
     head = "".join(f'<th scope="col" style="font-weight:500">{cell.caption}</th>' for cell in rows[0])
     body = "".join(
-        f'<tr><th scope="row" style="font-weight:500">{row[0].image}</th>{"".join(map(_cell_html, row))}</tr>'
+        f'<tr><th scope="row" style="font-weight:500">{row[0].image}</th>'
+        + "".join(_cell_html(cell, digits) for cell in row)
+        + "</tr>"
         for row in rows
     )
     return (
@@ -82,9 +84,15 @@ def matrix_html(data: GroupData, title: str) -> str:
     )
 
 
-def _cell_html(cell: _Cell) -> str:
+def _digits(data: GroupData) -> int:
+    """Decimals that keep different scores different: two, and up to six where less would look like a tie."""
+    different = len(np.unique(data.scores))
+    return next((d for d in range(2, 6) if len(np.unique(data.scores.round(d))) == different), 6)
+
+
+def _cell_html(cell: _Cell, digits: int) -> str:
     style = f"{_CELL};background:{cell.fill};color:{cell.ink};outline:3px solid {cell.edge}"
-    return f'<td style="{style}" title="{cell.description}">{cell.score:.2f} {cell.signs}</td>'
+    return f'<td style="{style}" title="{cell.description}">{cell.score:.{digits}f} {cell.signs}</td>'
 
 
 def verdicts_html(data: GroupData, names: Iterable[str] | None = None) -> str:

@@ -178,7 +178,7 @@ def strategies_figure(
                 showlegend=False,
                 hoverinfo="skip",
             )
-    layout(figure, height, "", "")
+    layout(figure, height, "", "mAP, or accuracy")
     figure.update_layout(hovermode="closest")
     figure.update_yaxes(ticksuffix=" %")
     # Upright and on two lines: turned by Plotly where there is little room, the last one would be dropped.

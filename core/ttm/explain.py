@@ -131,11 +131,16 @@ def group_history_text(row: Mapping[str, Any], captions: int | None = None) -> s
         )
         if row["label_changed"]:
             trained += f", last with {_pairs(row['label_last'], captions)}"
-        trained += "; that last label is right" if row["label_right"] else "; that last label is wrong"
+        which = "the last pseudo-label" if row["label_changed"] else "this pseudo-label"
+        trained += f"; {which} is {'right' if row['label_right'] else 'wrong'}"
     turned = row["turned_right"] if row["after"] else row["turned_wrong"]
     if turned is None or pd.isna(turned):
         return f"{trained}."
-    return f"{trained}. It became {'right' if row['after'] else 'wrong'} in iteration {turned}."
+    untrained = bool(row["selected_times"]) and turned < row["selected_first"]
+    before = ", before it was trained on: the model had changed by other groups" if untrained else ""
+    return (
+        f"{trained}. The group became {'right' if row['after'] else 'wrong'} in iteration {turned}{before}."
+    )
 
 
 def _pairs(label: str, captions: int | None) -> str:
