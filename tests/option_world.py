@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -31,7 +31,7 @@ from core.cola import table as cola_table
 from core.datasets.sets import RetrievalSet
 from core.exchange import fetch, model
 from core.exchange.runs import export_run
-from core.groups import GroupSet
+from core.groups import Group, GroupSet
 from core.pretrain.model_folder import pretrain
 from core.runs import store as runs
 from core.runs.engine import ThisMachine
@@ -337,8 +337,8 @@ def noting(calls: list[str], name: str, answer: Any = None) -> Any:
 def toy_winoground() -> Any:
     """Winoground's own facts, with toy groups in place of its data."""
 
-    def read(folder: Path, split: str, images: bool) -> GroupSet:
-        return Toys().load("toy/pairs", split)
+    def read(folder: Any, split: str) -> Iterable[Group]:
+        return Toys().load("toy/pairs", split).groups
 
     known = datasets.benchmark_entry("winoground")
     assert known is not None

@@ -258,7 +258,7 @@ def test_a_finished_run_shows_curves_what_changed_and_the_way_back(app, made):  
     test = app(TTM, run=made.seeds[0])
     assert "finished" in text(test) and "What changed" in text(test) and "McNemar" in text(test)
     assert "The last iteration is the result" in text(test)
-    assert len(test.get("plotly_chart")) == 5  # accuracy, three panels, margins
+    assert len(test.get("plotly_chart")) == 6  # accuracy, three panels, margins, where the gain comes from
     fine(test.slider(key="margins_at").set_value(0).run())
     fine(button(test, "All seeds of this group").click().run())
     assert test.session_state["run"] == made.group

@@ -140,7 +140,7 @@ def test_evaluate_matches_a_flattened_set_as_a_whole(monkeypatch, tiny_clip_fold
 
     groups = GroupSet("winoground", tuple(swap_group(i, (1, 0) if i % 3 else (0, 1)) for i in range(6)))
     monkeypatch.setattr(datasets.DATASETS["winoground"], "load", lambda *_: groups)
-    found = load_evaluation(None, None, "winoground@global", str(tiny_clip_folder), "test", None, 0)
+    found = load_evaluation(None, None, "winoground@global", str(tiny_clip_folder), "test", None)
     scores = score_all(load_scorer(str(tiny_clip_folder), "cpu"), groups)
     from scipy.optimize import linear_sum_assignment
 
