@@ -4,9 +4,12 @@ import sys
 
 from streamlit.web.cli import main
 
-from core.runs import engine
+from core.runs import engine, standby
 
 if __name__ == "__main__":
     engine.launch.__defaults__ = ("gated_worker",)
+    standby.prepare = lambda: (
+        None
+    )  # one of `core.worker` would take ten seconds of a processor and be of no use here
     sys.argv[1:1] = ["run", "app.py"]
     main()

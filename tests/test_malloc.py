@@ -36,3 +36,25 @@ def heaps(limit: str) -> int:
 def test_sixteen_threads_share_two_heaps_where_two_are_allowed():
     assert heaps("any") > 2
     assert heaps("2") == 2
+
+
+# Sixty megabytes in small pieces are freed below one that is still used, so that the heap cannot shrink from its end.
+PIECES = """
+import ctypes, psutil
+from core.base.processes import limit_malloc
+return_free_memory = limit_malloc(2)
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+pieces = [libc.malloc(1000) for _ in range(60_000)]
+for piece in pieces: ctypes.memset(ctypes.c_void_p(piece), 1, 1000)
+for piece in pieces[:-1]: libc.free(piece)
+before = psutil.Process().memory_info().rss
+return_free_memory()
+print(before - psutil.Process().memory_info().rss)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be asked")
+def test_what_is_free_in_the_middle_of_a_heap_is_given_back():
+    found = subprocess.run([sys.executable, "-c", PIECES], capture_output=True, check=True).stdout
+    assert int(found) > 40e6

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import webbrowser
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -25,6 +26,7 @@ from ui.page import STYLE, show_error
 
 UPLOAD = r".*/_stcore/upload_file/"
 CLOSED = r".*/_stcore/(metrics|agent)"  # what only whoever runs the server has a use for
+_TRIM_SECONDS = 15.0  # between peaks the heaps of many visitors keep about 100 MB that nobody uses
 log = logging.getLogger("crossmatch.server")
 
 
@@ -55,13 +57,22 @@ async def _started(_app: st.App) -> AsyncIterator[None]:
 
     As long as it runs, a worker may stand by for the next run.
     """
+    trimming: asyncio.Task[None] | None = None
     if is_public():
         os.umask(0o077)
-        limit_malloc(2)
+        trimming = asyncio.create_task(_every(_TRIM_SECONDS, limit_malloc(2)))
     elif not st.get_option("server.headless"):
         webbrowser.open(f"http://localhost:{st.get_option('server.port')}")
     with standby_worker():
         yield
+    if trimming is not None:
+        trimming.cancel()
+
+
+async def _every(seconds: float, work: Callable[[], object]) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        await asyncio.to_thread(work)
 
 
 class EndedEarly:

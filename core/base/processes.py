@@ -7,9 +7,9 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,8 +100,9 @@ def start_module(module: str, arguments: Sequence[str], log: Path) -> ProcessIde
     """
     with open(log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
         process = _start(module, arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-    # Nobody waits for it yet: even if it has died, its number is still its own.
-    identity = ProcessIdentity.of(process.pid)
+    identity = ProcessIdentity.of(
+        process.pid
+    )  # nobody waits for it yet: even if it has died, its number is still its own
     collect(process)
     return identity
 
@@ -143,13 +144,13 @@ def module_command(module: str, arguments: Sequence[str]) -> tuple[list[str], di
     return [sys.executable, "-P", "-m", module, *arguments], environment  # -P: no other `core` that lies here
 
 
-def limit_malloc(arenas: int) -> None:
+def limit_malloc(arenas: int) -> Callable[[], None]:
     """Have the C library hold little of what is free, where it is glibc; nothing happens elsewhere.
 
     By default glibc gives a thread a heap of its own, up to eight for each core, and puts arrays of up to 32 MB into
     them once one of that size has been freed; a server of many visitors, who are threads, then holds about a quarter
     more. Here all threads share `arenas` heaps, and arrays from 256 KiB lie outside and return. To be called before
-    threads begin.
+    threads begin. Returns what gives back the memory that is free in the middle of the heaps, to be called at times.
     """
     with suppress(AttributeError, OSError):
         library = ctypes.CDLL(None)
@@ -159,3 +160,5 @@ def limit_malloc(arenas: int) -> None:
             (_M_TRIM_THRESHOLD, 128 << 10),
         ):
             library.mallopt(parameter, value)
+        return partial(library.malloc_trim, 0)
+    return lambda: None

@@ -112,9 +112,9 @@ def blind_baseline(scores: np.ndarray, truth: np.ndarray, clusters: Clusters | N
     )
     single = _per_image(right, m)
     low, high = right.bounds[0], loose.bounds[1]
-    way = tuple((x - right.chance) / (100 - right.chance) for x in (right.value, low, high))
-    verdict = "tied" if preferred.all() else _verdict(*way[1:])
-    return _BlindCheck(verdict, found | {METRIC: single}, single, way, 100 / m)
+    way, at_least, at_most = ((x - right.chance) / (100 - right.chance) for x in (right.value, low, high))
+    verdict = "tied" if preferred.all() else _verdict(at_least, at_most)
+    return _BlindCheck(verdict, found | {METRIC: single}, single, (way, at_least, at_most), 100 / m)
 
 
 def _per_image(found: Estimate, m: int) -> Estimate:
@@ -122,8 +122,8 @@ def _per_image(found: Estimate, m: int) -> Estimate:
     clustered = found.clustered
     if clustered is not None:
         clustered = clustered._replace(low=clustered.low / m, high=clustered.high / m)
-    scaled = (getattr(found, name) / m for name in ("value", "low", "high", "chance"))
-    return Estimate(*scaled, found.ties, clustered)
+    scaled = {name: getattr(found, name) / m for name in ("value", "low", "high", "chance")}
+    return found._replace(**scaled, clustered=clustered)
 
 
 def check_blind(name: str) -> None:

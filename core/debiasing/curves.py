@@ -57,7 +57,8 @@ class AlphaCurve(NamedTuple):
         moments = np.stack([to_numpy(self.values) / 100, to_numpy(self.squares)])
         # Few values occur many times over.
         distinct, where = np.unique(moments.round(12), axis=1, return_inverse=True)
-        low, high = Estimate.interval_of_moments(*distinct, n, self.parts)
+        mean, square = distinct
+        low, high = Estimate.interval_of_moments(mean, square, n, self.parts)
         return 100 * low[where], 100 * high[where]
 
     def best(self) -> BestAlpha:

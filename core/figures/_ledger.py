@@ -51,8 +51,10 @@ def ledger_data(record: Mapping[str, Any]) -> _LedgerData:
             bars.append((text, "control", match["value"], *_interval(row["after"])))
     bars[0] = (f"{bars[0][0]}: {frozen['value']:.1f} %", *bars[0][1:])
     labels, kinds, *numbers = zip(*bars, strict=True)
-    arrays = (np.array(column, dtype=float) for column in numbers)
-    return _LedgerData(list(labels), list(kinds), *arrays, match["value"], match["chance"])
+    starts, values, lows, highs = (np.array(column, dtype=float) for column in numbers)
+    return _LedgerData(
+        list(labels), list(kinds), starts, values, lows, highs, match["value"], match["chance"]
+    )
 
 
 def _interval(estimate: Mapping[str, float]) -> tuple[float, float, float]:

@@ -83,7 +83,7 @@ class PairScorer(ModelScorer):
         with self._scoring():
             return self._texts(captions)
 
-    def _encode_images(self, images: Sequence[ImageRef]) -> Iterator[tuple[ImageInput, int]]:
+    def _encode_images(self, images: Sequence[ImageRef]) -> Iterator[tuple[Any, int]]:
         """The images opened, each ahead of the one before it; they are encoded where they are scored."""
 
         def opened(part: Sequence[ImageRef]) -> ImageInput:
@@ -91,9 +91,7 @@ class PairScorer(ModelScorer):
 
         return ((image, 1) for image in prefetch(images, opened, 1, self.device))
 
-    def _score_block(
-        self, images: ImageInput | None, captions: Sequence[Any], index: np.ndarray
-    ) -> np.ndarray:
+    def _score_block(self, images: Any, captions: Sequence[Any], index: np.ndarray) -> np.ndarray:
         """Scores of one image with some captions; captions of like length share a batch."""
         texts = index[:, 1]
         lengths = [len(captions[j]) if hasattr(captions[j], "__len__") else 0 for j in texts]

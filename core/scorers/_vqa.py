@@ -35,6 +35,7 @@ class Answerer(PairScorer):
     answers = ("Yes", "No")
     before = ""  # `_preface`, once the family is ready
     form = QUESTION  # what the model is asked about a caption
+    _begun: tuple[list[int], str] | None = None  # how a chat model begins its answer, once that is known
 
     def __init__(self, parts: ModelParts) -> None:
         super().__init__(parts)

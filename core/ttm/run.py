@@ -453,7 +453,7 @@ RUNS: dict[str, type[AdaptationRun]] = {run.kind: run for run in (TTMRun, Simple
 
 def adaptation(config: Mapping[str, Any]) -> AdaptationRun:
     """The description in a stored run of either kind, or of a ledger."""
-    kinds = {**RUNS, LedgerRun.kind: LedgerRun}
+    kinds: dict[str, type[AdaptationRun]] = {**RUNS, LedgerRun.kind: LedgerRun}
     return next(kinds[kind] for kind in kinds if kind in config).read(config)
 
 
