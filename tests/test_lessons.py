@@ -12,6 +12,7 @@ from core.base.errors import InputError
 from core.metrics.groups import METRICS
 from core.teaching import lessons
 from ui.lessons import LESSONS
+from ui.lessons.ledger import SET as LEDGER_SET
 from ui.lessons.matrix import DISAGREE
 
 PAGE = "pages/0_Lessons.py"
@@ -127,6 +128,7 @@ ENDS = {
     "alpha": ("Debias", lambda test: test.slider(key="alpha").value == 0.5),
     "pseudo": ("Test-time matching", lambda test: "finished" in text(test) and "\nThreshold\n" in text(test)),
     "transfer": ("Test-time matching", lambda test: "Adapts on 150 groups" in text(test)),
+    "ledger": ("Test-time matching", lambda test: test.selectbox(key="ledger_set").value == LEDGER_SET),
     "binding": ("Retrieval", lambda test: test.selectbox(key="query").value),
 }
 

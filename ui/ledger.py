@@ -30,6 +30,10 @@ NOT_IDENTIFIED = (
     "groups may be the task or the look of the pictures: what a control gains without a right label is the look alone. "
     "Whether another set would gain is not known from this one."
 )
+READING = (
+    "Above, from GroupScore of the frozen model to GroupMatch of the adapted one; below, GroupMatch under each control."
+    " Dashed: GroupMatch of the frozen model; dotted: its chance level; whiskers: 95 % intervals."
+)
 CONTROLS = (
     "Which part of it is knowledge? The controls train by the same code with one assumption taken away: random "
     "matchings, captions of other groups, images dealt anew, labels without the bijection, groups never trained on."
@@ -82,6 +86,8 @@ def view(store: RunStore, run_id: str) -> None:
     """A ledger: live or over."""
     run = store.get(run_id)
     st.subheader(escape_markdown(run.title), anchor=False)
+    st.header(TITLE, anchor=False)
+    st.markdown(CONTROLS)
     live_section([run], _growing, "The first parts appear once the frozen model has been evaluated.")
     if not store.steps(run_id):
         return
@@ -113,16 +119,20 @@ def shipped_section() -> None:
     if not records:
         return
     with st.expander(f"{TITLE} Measured on built-in sets", icon=":material/balance:"):
-        names = list(dict.fromkeys(record["benchmark"] for record in records))
+        names = list(dict.fromkeys(map(_shipped_name, records)))
         name = st.selectbox("Set", names, key="ledger_set", bind="query-params", width=320)
         chosen = shipped_record(name)
         st.caption(escape_markdown(chosen["settings"]))
         draw(chosen, "ledger-shipped")
 
 
-def shipped_record(benchmark: str) -> dict[str, Any]:
-    """The shipped ledger of a set, of the first seed."""
-    return next(record for record in _shipped() if record["benchmark"] == benchmark)
+def shipped_record(name: str) -> dict[str, Any]:
+    """The shipped ledger of a set, of the first seed: of the whole model, with `, frozen features` of maps on those."""
+    return next(record for record in _shipped() if _shipped_name(record) == name)
+
+
+def _shipped_name(record: Mapping[str, Any]) -> str:
+    return record["benchmark"] + (", frozen features" if record["model"].startswith("frozen:") else "")
 
 
 @cache
@@ -138,6 +148,7 @@ def draw(record: Mapping[str, Any], key: str) -> None:
     """The figure, one part after the other in words and numbers, and what none of them says."""
     summary = "; ".join(f"{row['label']}: {row['difference']:+.1f} points" for row in record["rows"])
     chart(figures.ledger_figure(record), f"{TITLE} {summary}.", f"{key}-figure")
+    st.caption(READING)
     rows = {row["name"]: row for row in record["rows"]}
     name = st.pills(
         "Part by part",
@@ -156,13 +167,13 @@ def draw(record: Mapping[str, Any], key: str) -> None:
 def _part(row: Mapping[str, Any]) -> None:
     """What a part is, the two figures that it is the difference of, and of a control what the run has beyond it."""
     with st.container(border=True):
-        st.markdown(f"**{row['label'].removeprefix('of which: ')}: {_points(row)}**  \n{row['meaning']}")
+        st.markdown(f"**{row['label'].removeprefix('of which: ')}: {points_text(row)}**  \n{row['meaning']}")
         lines = [
             f"- {row[side]['label']}: {metric_line(Estimate.of_record(row[side]))}"
             for side in ("after", "before")
         ]
         if row["beyond"]:
-            lines.append(f"- The run itself has {_points(row['beyond'])} beyond it.")
+            lines.append(f"- The run itself has {points_text(row['beyond'])} beyond it.")
         st.markdown("\n".join(lines))
 
 
@@ -181,7 +192,8 @@ def _models(record: Mapping[str, Any]) -> pd.DataFrame:
     )
 
 
-def _points(row: Mapping[str, Any]) -> str:
+def points_text(row: Mapping[str, Any]) -> str:
+    """`+7.7 points (95 % interval +1.7 to +13.7)` of a row."""
     interval = f"95 % interval {row['low']:+.1f} to {row['high']:+.1f}"
     if hanging := row.get("clustered"):
         interval += f", by {hanging['by']} {hanging['low']:+.1f} to {hanging['high']:+.1f}"

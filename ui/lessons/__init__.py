@@ -1,6 +1,6 @@
 """The lessons, in order."""
 
-from ui.lessons import alpha, binding, blind, chance, matrix, pseudolabels, transfer
+from ui.lessons import alpha, binding, blind, chance, ledger, matrix, pseudolabels, transfer
 from ui.lessons.elements import Lesson
 
 LESSONS = {
@@ -22,6 +22,12 @@ LESSONS = {
     ),
     "transfer": Lesson(
         "Memory or skill", 8, "What is left of the gain on groups it never saw?", transfer.show
+    ),
+    "ledger": Lesson(
+        "Where does the gain come from?",
+        8,
+        "What of a gain is knowledge, and what is the metric?",
+        ledger.show,
     ),
     "binding": Lesson(
         "Whose colour is it?", 8, "Why is “red cube, blue ball” hard, and what fixes it?", binding.show

@@ -1,4 +1,4 @@
-"""Lesson 7: attribute binding: knowing the words of a picture, and knowing whose they are."""
+"""Lesson 8: attribute binding: knowing the words of a picture, and knowing whose they are."""
 
 from __future__ import annotations
 

@@ -1,0 +1,119 @@
+"""Lesson 7: what a gain is made of: the metric's luck, the bijection, training; and labels that know nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from core import figures
+from core.figures.text import metric_line
+from core.metrics.evaluation import Evaluation
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
+from core.metrics.statistics import Estimate
+from ui.export import chart
+from ui.images import draw_group
+from ui.ledger import CONTROL_LABELS, draw, points_text, shipped_record
+from ui.lessons import elements
+
+SET = "scenes/attribute-swap~tinted"
+BOTH = (GROUP_SCORE, GROUP_MATCH)
+RANDOM = "random-matchings"
+
+
+def show() -> None:
+    record = shipped_record(SET)
+    frozen, drawn = (_estimates(record, name) for name in ("frozen", RANDOM))
+    st.markdown(
+        "Test-time matching is measured by GroupMatch where a model was measured by GroupScore before, it may use that "
+        "every caption belongs to one image, and it trains on the very groups it is tested on. **What of its gain is "
+        "knowledge?** A group of a set whose pictures are tinted, which the built-in CLIP model has never seen:"
+    )
+    group = elements.load_group(SET)
+    unscored = Evaluation.of(np.zeros((1, *group.shape)), np.array([group.truth]), [group.id])
+    draw_group(group, unscored.group(0), revealed=False)
+    elements.define(*BOTH)
+    score = frozen[GROUP_SCORE]
+    choice = elements.predict(
+        "ledger",
+        f"GroupScore is {score.value:.1f} % here (chance {score.chance:.1f} %). Now the model is trained, but every "
+        "label is **a matching drawn at random**: nothing is known. What does GroupScore become?",
+        OPTIONS,
+    )
+    if choice is None:
+        return
+    elements.verdict(choice, _outcome(frozen[GROUP_SCORE], drawn[GROUP_SCORE]))
+    (row,) = (row for row in record["rows"] if row["name"] == RANDOM)
+    st.markdown(
+        f"Before: {metric_line(score)}.  \nAfter training on random matchings: {metric_line(drawn[GROUP_SCORE])}.  \n"
+        f"GroupMatch changes by {points_text(row)}.\n\nThe frozen model prefers one caption for both images of "
+        "most groups, so GroupScore's test fails whatever is right; to learn *any* matchings takes that preference "
+        "away. **A GroupScore that rises up to its chance level needs no knowledge.** That is why the ledger follows "
+        "GroupMatch, and asks what scores gain that have nothing to do with what is right."
+    )
+    compare_models(record)
+    st.subheader("The whole gain, part by part", anchor=False)
+    draw(record, "lesson-ledger")
+    elements.question(
+        "ledger",
+        "Which comparison shows what test-time matching has learned about the task?",
+        {
+            "GroupScore before and after": "Labels that know nothing raise it as well.",
+            "GroupScore before, GroupMatch after": "Chance alone rises from 16.7 to 50 % on the way.",
+            "GroupMatch before and after, on groups it was not trained on": "One metric, one chance level, and no "
+            "group that it could have memorised. The controls then say what of it needs right labels.",
+        },
+        "GroupMatch before and after, on groups it was not trained on",
+    )
+    elements.link_to_page(
+        "See the ledgers of other sets, or run one",
+        "pages/4_Test-Time_Matching.py",
+        {**elements.selection_state(SET), "run": None, "ledger_set": SET},
+    )
+
+
+OPTIONS = (
+    "it stays where it is",
+    "it rises towards its chance level, not above",
+    "it rises far above its chance level",
+)
+
+
+def _outcome(before: Estimate, after: Estimate) -> str:
+    """Which of the options the measured GroupScore makes true."""
+    if after.low <= before.high:
+        return OPTIONS[0]
+    return OPTIONS[2] if after.low > after.chance else OPTIONS[1]
+
+
+def compare_models(record: Mapping[str, Any]) -> None:
+    """The interactive figure: both metrics of the frozen model, of one control and of the run itself."""
+    st.subheader("Take away one assumption after the other", anchor=False)
+    names = [name for name in CONTROL_LABELS if name in record["figures"]]
+    name = st.select_slider(
+        "What the model is trained on",
+        names,
+        RANDOM,
+        format_func=CONTROL_LABELS.__getitem__,
+        key="trained_on",
+        bind="query-params",
+    )
+    shown = {
+        "frozen": "frozen model",
+        name: CONTROL_LABELS[name].lower(),
+        "adapted": "test-time matching",
+    }
+    rows = {label: _estimates(record, each) for each, label in shown.items()}
+    lines = [f"- {label}: {metric_line(of[GROUP_MATCH])}" for label, of in rows.items()]
+    chart(
+        figures.bars_figure(figures.bars_data(rows, BOTH)),
+        f"GroupScore and GroupMatch of {', '.join(rows)}.",
+        "lesson-controls",
+    )
+    st.markdown(f"{METRICS[GROUP_MATCH].label}:\n" + "\n".join(lines))
+
+
+def _estimates(record: Mapping[str, Any], name: str) -> dict[str, Estimate]:
+    return {metric: Estimate.of_record(record["figures"][name][metric]) for metric in BOTH}
