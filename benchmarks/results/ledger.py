@@ -93,9 +93,10 @@ def section() -> str:
 ## Where the gain of test-time matching comes from
 
 Written by `python -m benchmarks.results.ledger`; every figure with its interval, chance level and ties is in
-`assets/results/ledger.jsonl`, what the parts mean in `core/ttm/_ledger.py`. Five iterations, else the preset `builtin`,
-300 groups. Points of accuracy with paired 95 % intervals over groups; another seed is another line. GroupScore of the
-frozen model and the first three parts add up to GroupMatch of the adapted one; the last three add up to training.
+`assets/results/ledger.jsonl`, what the parts mean in `core/ttm/_ledger.py`. 300 groups of a set; the built-in CLIP, the
+whole model for five iterations of the preset `builtin`, and one map per modality on its frozen features for ten of the
+preset `embeddings`. Points of accuracy with paired 95 % intervals over groups; another seed is another line. GroupScore
+of the frozen model and the first three parts add up to GroupMatch of the adapted one; the last three to training.
 
 {_table(found, "parts", PARTS)}
 
@@ -103,7 +104,8 @@ What is left of the gain of GroupMatch when one assumption is taken away, each a
 
 {_table(found, "controls", CONTROLS)}
 
-GroupScore rises whatever the labels are: before, after the run itself, and after training on random matchings.
+GroupScore before, after the run itself, and after training on random matchings, which takes it towards its chance
+level from either side.
 
 {_scores(found)}
 """
@@ -136,7 +138,7 @@ def _scores(records: Sequence[dict[str, Any]]) -> str:
 
 def _name(record: dict[str, Any]) -> str:
     own = record["benchmark"].removeprefix("scenes/")
-    return own if record["model"] == MODELS[0] else f"{own}, {record['model']}"
+    return own if record["model"] == MODELS[0] else f"{own}, frozen features"
 
 
 def _value(estimate: dict[str, Any]) -> str:
