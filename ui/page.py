@@ -50,7 +50,13 @@ PAGES = {
     "pages/8_Your_Data.py": ("Your data", ":material/add_photo_alternate:"),
     "pages/9_Runs.py": ("Runs", ":material/list_alt:"),
 }
-WITH_SELECTION = tuple(PAGES)[2:6] + ("pages/6_Compare.py",)  # pages that show it
+WITH_SELECTION = (  # pages that show it
+    "pages/1_Groups.py",
+    "pages/2_Matching.py",
+    "pages/3_Debias.py",
+    "pages/4_Test-Time_Matching.py",
+    "pages/6_Compare.py",
+)
 STYLE = Path(__file__).parent.parent / ".streamlit"
 
 

@@ -191,7 +191,7 @@ def _is_file(prior: str) -> bool:
 
 
 def _check_prior(kind: str, is_retrieval: bool) -> None:
-    """Refuse the options of another kind of prior. wide : of a retrieval set, whose own prior takes all its images."""
+    """Refuse the options of another kind of prior. is_retrieval : its own prior takes all its images."""
     if _is_file(kind):
         if is_retrieval:
             raise InputError(

@@ -47,7 +47,7 @@ def _cache_show(as_json: Json = False) -> None:
 @cache_app.command("clear", epilog="Example: crossmatch cache clear")
 def _cache_clear() -> None:
     """Delete every cached score; scores are computed again when needed."""
-    from core.scoring.scores import ScoreCache  # pandas
+    from core.scoring.scores import ScoreCache  # imports pandas, which is slow
 
     cache = ScoreCache()
     before = cache.size()

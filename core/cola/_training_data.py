@@ -1,7 +1,8 @@
 """What a strategy trains on: images, queries of every kind, and which belong together ([Cola] 5.3, 9; METHODS 6).
 
 Labels are those of training scene graphs, and combinations of the unseen queries are in none of those: for queries that
-are made here their images are taken out; for Cola's published files none is, unseen is what training happens to lack.
+are made here their images are taken out. For Cola's published files no image is taken out: unseen is what training
+happens to lack.
 """
 
 from __future__ import annotations
@@ -170,10 +171,10 @@ def graph_training_queries(
     most: int = 50_000,
     regions: Sequence[tuple[int, str]] = (),
 ) -> TrainingQueries:
-    """Training material from scene graphs of any source; arguments as in `core.cola._queries`.
+    """Training material from scene graphs of any source; arguments as its functions.
 
-    regions : (image index, caption) of region descriptions, which Visual Genome has; the graphs know only whom a
-    region caption belongs to. Raises InputError where a mix asks for what is not there.
+    regions : (image index, caption) of region descriptions, which Visual Genome has: of these a
+    training pair is an image and one of its own captions. Raises InputError where a mix asks for what is not there.
     """
     kinds, texts, rng = _KINDS[mix], _QueryCollector(), np.random.default_rng([seed, 11])
     related = any(graph.relations for graph in graphs.graphs)

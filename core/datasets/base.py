@@ -119,7 +119,7 @@ class Benchmark:
                 "download its annotation file again"
             )
         if fault:
-            raise InputError(f"{path} gives {fault}, or ask for a partial set.")
+            raise InputError(f"{path} gives {fault}, or load it with partial=True.")
 
 
 # A set of scene graphs: no groups to score, so no metric; what Cola's queries and swaps are made from.

@@ -1,4 +1,4 @@
-"""Files of image and caption embeddings: unit rows in group order, scored by cosine (issue: real data in)."""
+"""Files of image and caption embeddings: unit rows in group order, scored by cosine."""
 
 from __future__ import annotations
 
@@ -147,7 +147,10 @@ class EmbeddingFile:
         return AllPairs(rows, len(self.images), len(self.captions), self.images.shape[1])
 
     def global_scores(self) -> np.ndarray:
-        """The same as one matrix, float32 (n*m, n*k); InputError where it does not fit into memory."""
+        """Cosines of all images with all captions as one matrix, float32 (n*m, n*k).
+
+        Raises InputError where it does not fit into memory.
+        """
         return self.all_pairs().whole()
 
 

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
     from core.groups import GroupSet
 
-# What is done, its share of the run before it and its own -> a progress function that also notices a stop.
+# (what is done, share of the run before it, its own share) -> a progress function, which raises where the run is
+# to stop.
 _Reporter = Callable[[str, float, float], Callable[[int, int], None]]
 
 
