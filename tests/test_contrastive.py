@@ -477,7 +477,8 @@ def test_a_damaged_open_clip_folder_is_one_sentence(tiny_open_clip_folder, tmp_p
         ("./nowhere", "There is no folder ./nowhere"),
         ("/no/such/folder", "There is no folder /no/such/folder"),
         ("some/deep/folder", "There is no folder some/deep/folder"),
-        ("what is this?", "neither an existing folder nor a valid hub name"),
+        ("what is this", "neither an existing folder nor a valid hub name"),
+        ("what is this?", "asks for an option that no score has"),
         (
             "openai/clip-vit-base-patch32",
             "while HF_HUB_OFFLINE is set; unset it, or use a built-in model",
