@@ -260,7 +260,7 @@ def test_a_link_to_a_set_that_is_not_there_says_so_and_falls_back(app):
     assert page.selectbox(key="set").value == "scenes/attribute-swap"
 
 
-def test_pictures_are_shifted_by_a_choice_beside_the_set(app, monkeypatch):
+def test_pictures_are_shifted_by_a_choice_beside_the_set(app, open_page, monkeypatch):
     page = app("pages/1_Groups.py", set="scenes/left-right~fog")
     field, shift = page.selectbox(key="set"), page.selectbox(key="shift")
     assert (field.value, shift.value) == ("scenes/left-right~fog", "fog") and not page.warning
@@ -273,6 +273,12 @@ def test_pictures_are_shifted_by_a_choice_beside_the_set(app, monkeypatch):
     public = app("pages/1_Groups.py", set="scenes/left-right~fog-strong")  # whose scores do not ship
     assert public.selectbox(key="set").value == "scenes/attribute-swap" and len(public.warning) == 1
     assert len(public.selectbox(key="shift").options) == 9
+    public = app("pages/1_Groups.py", set="scenes/replace~fog")
+    assert public.selectbox(key="set").value == "scenes/attribute-swap" and len(public.warning) == 1
+    public = app("pages/1_Groups.py", set="scenes/left-right~fog", model="builtin/siglip")
+    assert not public.error and public.selectbox(key="set").value == "scenes/left-right~fog"
+    public = open_page("pages/1_Groups.py", set="scenes/left-right~fog", model="builtin/blip-itm")
+    assert [e.value for e in public.error if "scored by builtin/clip and builtin/siglip" in e.value]
 
 
 @pytest.mark.parametrize("base", ["scenes/left-right", "scenes/left-right@global", "mine/kitchen"])

@@ -34,6 +34,12 @@ if TYPE_CHECKING:
     from ui.selection import Selection
 
 
+_ONLY_SHIPPED = (
+    "On this server shifted pictures are scored by builtin/clip and builtin/siglip; choose one of these as model, or "
+    "run Crossmatch yourself."
+)
+
+
 @st.cache_resource(max_entries=16, show_spinner="Loading groups …")
 def load_groups(benchmark: str, split: str) -> GroupSet:
     return datasets.load(public_mode.check_benchmark(benchmark), split)
@@ -119,6 +125,12 @@ def _limit_threads() -> None:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _score(key: tuple, _groups: GroupSet, _source: str) -> Evaluation:
+    if (
+        _groups.name.startswith("scenes/")
+        and "~" in _groups.name
+        and not public_mode.may_be_shifted(_groups.name, _source)
+    ):
+        raise InputError(_ONLY_SHIPPED)
     global_scores = None
     with progress("Scoring") as (container, bar):
         scorer, cache = LazyScorer(_source, container), ScoreCache()

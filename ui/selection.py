@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core import datasets
 from core.base.errors import InputError, unknown_name
-from core.base.public_mode import is_public
+from core.base.public_mode import is_public, may_be_shifted
 from core.datasets import SHIFTS
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
@@ -406,7 +406,7 @@ def _pick_shift(benchmark: str) -> None:
     st.session_state["shift"] = shift or _PLAIN
     st.selectbox(
         "Pictures",
-        [_PLAIN, *_shifts()],
+        [_PLAIN, *_shifts(base)],
         key="shift",
         on_change=_use_shift,
         args=(base,),
@@ -431,17 +431,17 @@ def _shifted(base: str, shift: str) -> str:
     return base.removesuffix(_GLOBAL) + _SHIFT + shift + (_GLOBAL if base.endswith(_GLOBAL) else "")
 
 
-def _shifts() -> list[str]:
-    """In public mode only those whose scores ship, as of splits."""
-    return [name for name in SHIFTS if not (is_public() and "-" in name)]
+def _shifts(base: str) -> list[str]:
+    """Of a set; in public mode only those whose scores ship, as of splits."""
+    return [name for name in SHIFTS if may_be_shifted(_shifted(base, name))]
 
 
 def shifted_names() -> list[str]:
     """The shifted set that is selected, and the one that the address names; there are too many for a list."""
     asked = dict.fromkeys((st.session_state.get("set", ""), st.query_params.get("set", "")))
-    needs, shifts = benchmarks(), _shifts()
+    needs = benchmarks()
     parts = {name: _shift_of(name) for name in asked if name}
-    return [name for name, (base, shift) in parts.items() if needs.get(base) == "" and shift in shifts]
+    return [name for name, (base, shift) in parts.items() if needs.get(base) == "" and shift in _shifts(base)]
 
 
 def _remember_fields(*drawn: str) -> None:
