@@ -361,16 +361,19 @@ def test_the_list_of_commands_says_of_each_what_the_command_itself_says(name):
 @pytest.mark.parametrize(
     "command",
     [
-        ["evaluate", "scenes/left-right", "--seed"],
         ["alpha", "scenes/left-right", "--seed"],
-        ["blind", "scenes/replace", "--seed"],
-        ["recall", "scenes/retrieval", "--seed"],
         ["ttm", "scenes/left-right", "--adapt-on", "0.5", "--split-seed"],
     ],
 )
 def test_a_seed_below_zero_is_refused_before_any_work(command):
     done = CliRunner().invoke(app, [*command, "-1"])
     assert done.exit_code == 2 and f"Invalid value for '{command[-1]}'" in done.output
+
+
+@pytest.mark.parametrize("command", ["evaluate", "blind", "recall", "compare"])
+def test_a_seed_is_refused_where_nothing_is_random(command):
+    done = CliRunner().invoke(app, [command, "--seed", "3"])
+    assert done.exit_code == 2 and "No such option" in done.output
 
 
 @pytest.mark.parametrize(

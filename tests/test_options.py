@@ -841,7 +841,7 @@ def commands() -> dict[str, Any]:
 
 def parameters(command: Any) -> list[str]:
     """`--split`, and `<run>` for an argument."""
-    found = [p for p in command.params if p.name != "help" and not getattr(p, "hidden", False)]
+    found = [p for p in command.params if p.name != "help"]
     return [p.opts[0] if p.param_type_name == "option" else f"<{p.name}>" for p in found]
 
 

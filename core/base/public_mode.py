@@ -105,8 +105,7 @@ def check_benchmark(name: str) -> str:
 
     Raises InputError for any other.
     """
-    plain = name.removesuffix("@global")
-    if is_public() and not (name.startswith("scenes/") and ("~" not in name or may_be_shifted(plain))):
+    if is_public() and not (name.startswith("scenes/") and ("~" not in name or may_be_shifted(name))):
         raise _not_offered(f"benchmark {name!r}", "a built-in set")
     return name
 

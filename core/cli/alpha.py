@@ -16,7 +16,7 @@ from core.base.errors import InputError
 from core.cli._evaluation import check_slices
 from core.cli._given_options import refuse_unused, require_benchmark
 from core.cli._output import count_progress, format_metrics, print_note, show_json, writing
-from core.cli.options import Json, OldSeed, Positional, Seed, Tag, named
+from core.cli.options import Json, Positional, Seed, Tag, named
 from core.datasets.score_files import read_scores, read_tags
 from core.datasets.shapes import of_shape
 from core.debiasing.blind import blind_baseline, check_blind
@@ -349,7 +349,6 @@ def blind(
     split: Split = "test",
     shape: Shape = None,
     tag: Tag = None,
-    _seed: OldSeed = 0,
     as_json: Json = False,
 ) -> None:
     """How far a model gets on a benchmark without seeing any image."""

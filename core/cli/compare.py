@@ -39,7 +39,6 @@ def compare(
     tag: options.Tag = None,
     out: Annotated[Path | None, typer.Option(help="CSV for the table.")] = None,
     cluster: options.Cluster = None,
-    _seed: options.OldSeed = 0,
     as_json: options.Json = False,
 ) -> None:
     """Two models, two files, or a file and a model on the same groups: every metric, and the difference paired."""

@@ -29,7 +29,6 @@ def evaluate(
     by: options.By = None,
     out: Annotated[Path | None, typer.Option(help="Folder for groups.csv and metrics.json.")] = None,
     cluster: options.Cluster = None,
-    _seed: options.OldSeed = 0,
     as_json: options.Json = False,
 ) -> None:
     """Measure scores, embeddings or a model on a benchmark."""

@@ -134,7 +134,6 @@ def _metrics(
     by: Annotated[
         options.Text, typer.Option(help="Tag column to slice by (default: all with few values).")
     ] = None,
-    _seed: options.OldSeed = 0,
 ) -> None:
     """Every metric with its 95 % interval, chance level and ties, for all groups and by tag."""
     evaluation = source.evaluation()

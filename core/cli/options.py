@@ -42,8 +42,6 @@ Cluster = Annotated[
         "else captions)."
     ),
 ]
-# Of commands whose intervals were resampled once and are exact now: what scripts give is still taken.
-OldSeed = Annotated[int, typer.Option("--seed", hidden=True, help="Nothing here is random.", min=0)]
 RunId = Annotated[str, typer.Argument(help="Run id.")]
 
 # What is measured or adapted. The same benchmark, named first and without a flag: `crossmatch ttm winoground`.

@@ -21,7 +21,6 @@ def recall(
     model: options.Model = "builtin/clip",
     split: options.Split = "test",
     items: options.Images = None,
-    _seed: options.OldSeed = 0,
     as_json: options.Json = False,
 ) -> None:
     """R@1, R@5 and R@10 both ways, with any number of captions per image; accuracy where captions name classes."""
