@@ -154,7 +154,15 @@ def reliability(evaluation: Evaluation) -> None:
         f"Surest groups first, **{found.aurc:.1f} %** of the selected matchings are wrong on average over all "
         f"coverages (AURC), **{found.excess:.1f} points** more than with the best order of these groups (excess AURC)."
     )
-    with st.expander("Right matchings by margin (reliability curve)", icon=":material/show_chart:"):
+    section = st.expander(
+        "Right matchings by margin (reliability curve)",
+        icon=":material/show_chart:",
+        key="by-margin",
+        on_change="rerun",
+    )
+    if not section.open:
+        return
+    with section:
         figure = ui.cached_on(
             evaluation, "reliability figure", lambda: figures.reliability_figure(found.bins)
         )

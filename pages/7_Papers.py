@@ -65,9 +65,10 @@ def runnable(name: str, place: Any) -> None:
     if any(line.job is not None and line.seeds is None for line in papers.lines(name)):
         seeds = int(ui.number(place, "Seeds per line", 1, 64, papers.SEEDS, key="seeds") or papers.SEEDS)
     store = ui.VisitorStore()
-    busy = under_way(store, name, seeds)
+    plan = papers.table_plan(store, name, seeds)
+    busy = under_way(store, name, plan)
     st.fragment(standing, run_every=3.0 if busy else None)(name, seeds, busy)
-    record = papers.table_plan(store, name, seeds).record()
+    record = plan.record()
     figures = {"numbers": lambda: plots.papers_figure(plots.papers_data(record))}
     if name.startswith(("ttm/", "world")) and name not in OWN_FIGURES:
         own_world = name.startswith("world")
@@ -82,19 +83,17 @@ def runnable(name: str, place: Any) -> None:
     )
 
 
-def under_way(store: RunStore, name: str, seeds: int) -> bool:
-    return is_working(store, name) or any(
-        status.state == "running" for status in papers.table_plan(store, name, seeds).lines
-    )
+def under_way(store: RunStore, name: str, plan: papers.TablePlan) -> bool:
+    return is_working(store, name) or any(status.state == "running" for status in plan.lines)
 
 
 def standing(name: str, seeds: int, polled: bool) -> None:
     """How far the table is; polled while it is worked on."""
     with ui.show_errors():
         store = ui.VisitorStore()
-        if polled != under_way(store, name, seeds):
-            st.rerun()
         plan = papers.table_plan(store, name, seeds)
+        if polled != under_way(store, name, plan):
+            st.rerun()
         record = plan.record()
         actions(store, plan, polled)
         measured = any(cell["yours"] is not None for line in record["lines"] for cell in line["cells"])
@@ -111,11 +110,15 @@ def standing(name: str, seeds: int, polled: bool) -> None:
         st.html(table_html.table_html(record))
         lines(store, plan)
         data = plots.papers_data(record)
-        with st.expander("As a figure", icon=":material/scatter_plot:"):
+        figure = st.expander(
+            "As a figure", icon=":material/scatter_plot:", key="as-figure", on_change="rerun"
+        )
+        if figure.open:
             alt = (
                 f"Numbers of the table {plan.title}, the reference hollow and yours filled, one row per line."
             )
-            ui.chart(plots.papers_figure(data), alt, "papers-figure")
+            with figure:
+                ui.chart(plots.papers_figure(data), alt, "papers-figure")
 
 
 def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:

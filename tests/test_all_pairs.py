@@ -240,15 +240,15 @@ def test_work_whose_visitor_has_gone_ends():
 
 def test_a_turn_is_handed_on_when_the_one_whose_turn_it_is_goes():
     from core.base.interrupt import between_blocks, interruptible
-    from ui.compute_queue import compute_slot
+    from ui.compute_queue import MODELS
 
     def gone():
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), interruptible(gone), compute_slot():
+    with pytest.raises(KeyboardInterrupt), interruptible(gone), MODELS.one():
         between_blocks()
     between_blocks()  # nobody asks any more
-    with compute_slot():
+    with MODELS.one():
         pass
 
 

@@ -117,8 +117,15 @@ def test_a_visitor_reads_what_is_missing_and_no_folder_of_the_server(app, monkey
 )
 def test_the_built_in_world_answers_each_question_with_a_figure(app, name):
     test = app(PAPERS, paper=table_html.WORLD, table="Oracle", world=name)
-    assert "On the built-in world" in text(test) and len(test.get("plotly_chart")) == 2
+    assert "On the built-in world" in text(test) and len(test.get("plotly_chart")) == 1
     assert test.segmented_control(key="world").value == name
+
+
+def test_the_table_as_a_figure_is_drawn_once_it_is_opened(app):
+    test = app(PAPERS, paper="Cola")
+    assert not test.get("plotly_chart")
+    test.session_state["as-figure"] = True
+    assert len(fine(test.run()).get("plotly_chart")) == 1
 
 
 # --- what the page shows, without a page ---------------------------------------------------------------------------

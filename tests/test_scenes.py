@@ -44,7 +44,7 @@ LIGHT = Light(azimuth=30, elevation=52, strength=1.0, warmth=0.0, softness=0.1)
 
 def segment(scene, size=MODEL_SIZE):
     """Which object each pixel's centre shows: int8 (size, size), -1 for the floor."""
-    return _visible(scene, _primary_rays(scene.camera, size), size)[1]
+    return _visible(scene, _primary_rays(scene.camera, size, 0, size), size, 0)[1]
 
 
 def thing(shape="cube", colour="red", size="large", material="rubber", x=0.0, y=0.0, rotation=20):
@@ -351,6 +351,14 @@ def test_the_nearer_object_hides_the_farther_one():
     overlap = (segment(scene_of(near)) == 0) & (behind == 0)
     assert overlap.sum() > 10 and (both[overlap] == 0).all()
     assert np.array_equal(segment(scene_of(far, near))[overlap], np.ones(overlap.sum()))
+
+
+def test_a_large_picture_drawn_in_bands_is_the_picture_drawn_at_once(scenes, monkeypatch):
+    for scene in scenes[:2]:
+        in_bands = _render(scene, 400)
+        monkeypatch.setattr("core.scenes.render._BAND", 10**9)
+        assert (in_bands == _render(scene, 400)).all()
+        monkeypatch.undo()
 
 
 def test_the_shadow_falls_away_from_the_lamp():

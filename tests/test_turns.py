@@ -7,16 +7,16 @@ import pytest
 from gates import until
 
 from ui import compute_queue
-from ui.compute_queue import compute_slot, queued
+from ui.compute_queue import MODELS, Turns, queued
 
 
 def together(*jobs):
     """All jobs at once, queued up in this order."""
     threads = [threading.Thread(target=job) for job in jobs]
-    with compute_slot():
+    with MODELS.one():
         for i, thread in enumerate(threads):
             thread.start()
-            until(lambda i=i: len(compute_queue._queue) == i + 2)
+            until(lambda i=i: MODELS.waiting == i + 1)
     for thread in threads:
         thread.join()
 
@@ -26,7 +26,7 @@ def test_never_two_at_once_and_first_come_first_served():
 
     def work(name):
         nonlocal at_work, most
-        with compute_slot():
+        with MODELS.one():
             at_work += 1
             most = max(most, at_work)
             order.append(name)
@@ -42,7 +42,7 @@ def test_a_long_stream_gives_way_after_every_block():
 
     def blocks(name, other):
         for _ in range(counts[name]):
-            until(lambda: len(compute_queue._queue) == 2 or order.count(other) == counts[other])
+            until(lambda: MODELS.waiting == 1 or order.count(other) == counts[other])
             order.append(name)
             yield name
 
@@ -66,8 +66,45 @@ def test_one_address_with_many_sessions_is_one_among_others(monkeypatch):
 
     def work(name):
         who.address = name
-        with compute_slot():
+        with MODELS.one():
             order.append(name)
 
     together(*(lambda name=name: work(name) for name in ("many", "many", "many", "one", "many", "two")))
     assert order == ["many", "one", "two", "many", "many", "many"]
+
+
+def test_as_many_work_at_once_as_there_are_places():
+    turns, at_work, seen, enough = Turns(2), set(), [], threading.Event()
+
+    def work(name):
+        with turns.one():
+            at_work.add(name)
+            seen.append(len(at_work))
+            if len(at_work) == 2:
+                enough.set()
+            assert enough.wait(300)
+            at_work.discard(name)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert max(seen) == 2 and turns.waiting == 0
+
+
+def test_who_leaves_before_its_turn_takes_no_place(monkeypatch):
+    class Impatient(threading.Event):
+        def wait(self, timeout=None):
+            if not self.is_set():
+                raise KeyboardInterrupt
+            return True
+
+    monkeypatch.setattr(compute_queue, "Event", Impatient)
+    turns = Turns(1)
+    with turns.one():
+        with pytest.raises(KeyboardInterrupt), turns.one():
+            pytest.fail("its turn has not come")
+        assert turns.waiting == 0
+    with turns.one():
+        pass

@@ -12,23 +12,27 @@ from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import Group, ImageRef
 from core.metrics.table import GroupData
+from ui.compute_queue import PICTURES
 from ui.selection import open_group
 
 _LARGE = 1000  # pixels of an enlarged image's longer side
 _SHOWN = 480  # pixels of an image in a view; pages draw it 240 wide or more, on screens of up to twice that density
+_ON_A_CARD = 320  # of one among many: sharp on most screens, drawn in less than half the time
 
 
 @st.cache_data(max_entries=4000, show_spinner=False)
 def _image_uri(key: str, size: int, _image: ImageRef) -> tuple[str, int, int]:
     """A picture as a data address, at most `size` pixels on a side, its width and its height; `key` is its content
     hash."""
-    picture = _image.open(size)
-    return group_html.picture_uri(picture, size), *picture.size
+    with PICTURES.one():
+        picture = _image.open(size)
+        return group_html.picture_uri(picture, size), *picture.size
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _large_uri(key: str, _image: ImageRef) -> str:
-    return group_html.picture_uri(_image.open(_LARGE), _LARGE)
+    with PICTURES.one():
+        return group_html.picture_uri(_image.open(_LARGE), _LARGE)
 
 
 def enlargeable_image(image: ImageRef, description: str, size: int = _SHOWN) -> str:
@@ -47,13 +51,13 @@ def enlargeable_image(image: ImageRef, description: str, size: int = _SHOWN) -> 
     )
 
 
-def image_tags(group: Group, described: bool = True) -> list[str]:
+def image_tags(group: Group, described: bool = True, size: int = _SHOWN) -> list[str]:
     """The group's images as markup.
 
     described : whether the alternative text holds the true caption; not where a student is to guess it.
     """
     descriptions = group_html.image_descriptions(group, described)
-    return [enlargeable_image(*each) for each in zip(group.images, descriptions, strict=True)]
+    return [enlargeable_image(*each, size) for each in zip(group.images, descriptions, strict=True)]
 
 
 def draw_group(
@@ -69,7 +73,7 @@ def draw_group(
 
 def group_card(group: Group, marks: Sequence[tuple[str, str]], action: str, key: str) -> None:
     """A group as a card with (outcome, text) marks, and the button that opens it, such as `Open swap/test/0003`."""
-    st.html(group_html.card_html(image_tags(group), group.captions, list(marks)))
+    st.html(group_html.card_html(image_tags(group, size=_ON_A_CARD), group.captions, list(marks)))
     name = escape_markdown(group.id)
     st.button(f"{action} {name}", key=f"{key}-{group.id}", on_click=open_group, args=(group.id,))
 

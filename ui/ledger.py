@@ -118,7 +118,12 @@ def shipped_section() -> None:
     records = _shipped()
     if not records:
         return
-    with st.expander(f"{TITLE} Measured on built-in sets", icon=":material/balance:"):
+    section = st.expander(
+        f"{TITLE} Measured on built-in sets", icon=":material/balance:", key="ledger", bind="query-params"
+    )
+    if not section.open:  # its figure costs more than the form above
+        return
+    with section:
         names = list(dict.fromkeys(map(_shipped_name, records)))
         name = st.selectbox("Set", names, key="ledger_set", bind="query-params", width=320)
         chosen = shipped_record(name)

@@ -25,7 +25,10 @@ def section() -> None:
     label = (
         f"Where it helps and where it harms: {int(table.seeds.sum())} runs; on shifted pictures {ends} points"
     )
-    with st.expander(label, icon=":material/table_chart:"):
+    expander = st.expander(label, icon=":material/table_chart:", key="shifts", bind="query-params")
+    if not expander.open:
+        return
+    with expander:
         models = list(dict.fromkeys(table.model))
         model = st.segmented_control(
             "Model of these runs",

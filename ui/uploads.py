@@ -19,7 +19,7 @@ from core.groups import Group, GroupSet, image_name
 from core.metrics.evaluation import Evaluation
 from core.teaching.single_group import evaluate_file, holds_embeddings
 from ui.cached import cached_on
-from ui.compute_queue import compute_slot
+from ui.compute_queue import MODELS
 from ui.visitor import address, owner
 
 PREFIX = "upload/"  # of an entry of the selection: `upload/scores.csv`
@@ -146,7 +146,7 @@ def _measure(
     """key : hash of the content, and the shape. _content : bytes, or what reads them."""
     with (
         st.spinner("Reading the file …"),
-        compute_slot(),
+        MODELS.one(),
     ):  # several at once would need the memory of all of them
         content = _content() if callable(_content) else _content
         evaluation, table = evaluate_file(_name, content, shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 import platformdirs
@@ -10,6 +11,7 @@ import platformdirs
 _PACKAGE = Path(__file__).resolve().parent.parent  # core/
 
 
+@cache
 def assets() -> Path:
     """The shipped models and groups: `assets/` in a checkout, beside this package's code in a wheel."""
     packaged = _PACKAGE / "assets"

@@ -27,6 +27,7 @@ from core.scenes.world import COLOURS, Camera, Light, Scene, SceneObject
 RENDERER = "crossmatch-scenes-1"  # part of every image's key: change it whenever pixels change
 MODEL_SIZE = 64  # pixels a side, what the built-in models see
 _MAX_SIZE = 2048
+_BAND = 2**17  # rays drawn at once: a large picture as one would take ten times the memory of a small one
 
 
 def _render(scene: Scene, size: int = MODEL_SIZE) -> np.ndarray:
@@ -34,9 +35,17 @@ def _render(scene: Scene, size: int = MODEL_SIZE) -> np.ndarray:
     if not 8 <= size <= _MAX_SIZE:
         raise InputError(f"A picture of {size} px cannot be drawn; choose a size from 8 to {_MAX_SIZE}.")
     side = 2 * size  # four samples a pixel
-    direction = _primary_rays(scene.camera, side)
-    depth, index = _visible(scene, direction, side)
-    colour = _floor_colour(scene, direction, side)  # (3, side * side)
+    height = 2 * max(1, _BAND // (2 * side))
+    return np.concatenate(
+        [_band(scene, side, top, min(top + height, side)) for top in range(0, side, height)]
+    )
+
+
+def _band(scene: Scene, side: int, top: int, bottom: int) -> np.ndarray:
+    """Of a picture of side x side samples, the rows `top` to `bottom` (even): uint8 (rows / 2, side / 2, 3), sRGB."""
+    direction = _primary_rays(scene.camera, side, top, bottom)
+    depth, index = _visible(scene, direction, side, top)
+    colour = _floor_colour(scene, direction, side, top)  # (3, rows * side)
     where = np.flatnonzero(index >= 0)
     if where.size:
         which = index.ravel()[where]
@@ -44,18 +53,18 @@ def _render(scene: Scene, size: int = MODEL_SIZE) -> np.ndarray:
         rays = _pick((x.ravel(), y.ravel(), z.ravel()), where)
         point = _along(scene.camera.position, rays, depth.ravel()[where])
         colour[:, where] = _object_colour(scene, which, point, _normals(scene, which, point), rays)
-    colour = colour.reshape(3, side, side)
+    colour = colour.reshape(3, bottom - top, side)
     rows = colour[:, ::2] + colour[:, 1::2]
     linear = 0.25 * (rows[..., ::2] + rows[..., 1::2])
     return np.ascontiguousarray(_tone(linear).transpose(1, 2, 0))
 
 
-def _visible(scene: Scene, direction: _Triple, side: int) -> tuple[np.ndarray, np.ndarray]:
-    """Distance to the nearest solid, float32 (side, side), inf on the floor; and its index, int8, -1 there."""
-    depth = np.full((side, side), np.inf, dtype=np.float32)
-    index = np.full((side, side), -1, dtype=np.int8)
+def _visible(scene: Scene, direction: _Triple, side: int, top: int) -> tuple[np.ndarray, np.ndarray]:
+    """Distance to the nearest solid, float32 (rows, side), inf on the floor; and its index, int8, -1 there."""
+    depth = np.full(direction[0].shape, np.inf, dtype=np.float32)
+    index = np.full(depth.shape, -1, dtype=np.int8)
     for number, item in enumerate(scene.objects):
-        box = _screen_box(scene.camera, item, side)
+        box = _in_band(_screen_box(scene.camera, item, side), top, len(depth))
         t = _hit(item, scene.camera.position, _pick(direction, box))
         nearer = t < depth[box]
         depth[box][nearer] = t[nearer]
@@ -133,11 +142,11 @@ _TINY = np.float32(1e-7)  # keeps divisions finite; no ray of a random camera is
 _BEVEL = 0.10  # rounded rim of cubes and cylinders, relative to their half extent
 
 
-def _primary_rays(camera: Camera, side: int) -> _Triple:
-    """Unit directions through the centres of side x side pixels, each (side, side); row 0 is the top."""
+def _primary_rays(camera: Camera, side: int, top: int, bottom: int) -> _Triple:
+    """Unit directions through the centres of side x side pixels, each (bottom - top, side); row 0 is the top."""
     grid = ((np.arange(side, dtype=np.float32) + 0.5) * (2.0 / side) - 1.0) / np.float32(camera.zoom)
     right, up, forward = camera.axes
-    u, v = grid[None, :], -grid[:, None]
+    u, v = grid[None, :], -grid[top:bottom, None]
     norm = 1.0 / np.sqrt(1.0 + u * u + v * v)
     x, y, z = ((forward[i] + right[i] * u + up[i] * v) * norm for i in range(3))
     return x, y, z
@@ -246,6 +255,12 @@ def _pixel_box(corners: list[tuple[float, float]], side: int) -> tuple[slice, sl
     return span(-max(vs), -min(vs)), span(min(us), max(us))
 
 
+def _in_band(box: tuple[slice, slice], top: int, rows: int) -> tuple[slice, slice]:
+    """What of a box lies in a band of `rows` rows, counted from its `top`."""
+    first, last = (min(max(row - top, 0), rows) for row in (box[0].start, box[0].stop))
+    return slice(first, last), box[1]
+
+
 # Light: the floor, its shadows, rubber, metal and what metal mirrors
 #
 # The lamp is far away, so a solid's shadow is the same shape wherever it falls: slide every surface point along the
@@ -278,15 +293,15 @@ def _lamp_colour(light: Light) -> np.ndarray:
     return np.array([[red], [1.0], [blue]], np.float32) * light.strength
 
 
-def _floor_colour(scene: Scene, direction: _Triple, side: int) -> np.ndarray:
-    """Linear RGB of the floor for every primary ray, float32 (3, side * side)."""
+def _floor_colour(scene: Scene, direction: _Triple, side: int, top: int) -> np.ndarray:
+    """Linear RGB of the floor for every primary ray of a band, float32 (3, rows * side)."""
     px, py, pz = scene.camera.position
     t = -pz / direction[2]
     x, y = px + direction[0] * t, py + direction[1] * t
     lamp = _lamp_direction(scene.light)
-    lit, sky = np.ones((side, side), np.float32), np.ones((side, side), np.float32)
+    lit, sky = np.ones_like(x), np.ones_like(x)
     for item in scene.objects:
-        box = _shadow_box(scene, item, lamp, side)
+        box = _in_band(_shadow_box(scene, item, lamp, side), top, len(x))
         bx, by = x[box], y[box]
         lit[box] *= 1.0 - _shadow(item, bx, by, 0.0, lamp, scene.light.softness)
         sky[box] *= 1.0 - _contact(item, bx, by)

@@ -70,7 +70,7 @@ def show() -> None:
     elements.link_to_page(
         "See the ledgers of other sets, or run one",
         "pages/4_Test-Time_Matching.py",
-        {**elements.selection_state(SET), "run": None, "ledger_set": SET},
+        {**elements.selection_state(SET), "run": None, "ledger": True, "ledger_set": SET},
     )
 
 
