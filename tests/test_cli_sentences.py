@@ -61,3 +61,36 @@ def test_a_download_is_refused_only_where_no_device_has_room(monkeypatch):
     assert devices.check_memory("m", counts, "any")
     with pytest.raises(InputError, match=r"8\.0 GB are free"):
         devices.check_memory("m", counts, "auto")
+
+
+@pytest.mark.parametrize("command", [[], ["evaluate"], ["export", "figure"], ["runs"]])
+def test_the_help_of_a_flag_names_no_value(command):
+    text = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200"}).stdout
+    assert "--help" in text and "<bool>" not in text
+
+
+def test_ttm_ends_with_what_changed_paired_over_the_groups():
+    command = ["ttm", "scenes/left-right", "--groups", "24", "--iterations", "1", "--epochs", "1"]
+    text = CliRunner().invoke(app, command).stdout
+    heading, columns, *rows = text.split("\n\n")[1].splitlines()
+    assert heading == "iteration 1, which is the result, minus iteration 0, on the same 24 groups"
+    assert columns.split() == [
+        "after",
+        "minus",
+        "before",
+        "points",
+        "95",
+        "%",
+        "interval",
+        "broken",
+        "fixed",
+        "exact",
+        "p",
+        "Holm",
+        "detectable",
+    ]
+    for row, label in zip(rows, ("GroupScore", "GroupMatch"), strict=False):
+        name, points, _low, _high, broken, fixed = row.split()[:6]
+        assert name == label and float(points) == pytest.approx(
+            100 * (int(fixed) - int(broken)) / 24, abs=0.005
+        )

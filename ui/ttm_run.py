@@ -19,7 +19,6 @@ from core.exchange.report import ReportSection, report_html
 from core.figures.text import escape_markdown, label_and_meaning
 from core.groups import GroupSet
 from core.metrics import groups as metrics
-from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Estimate
@@ -29,6 +28,7 @@ from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
 from core.ttm.explain import GLOBAL, explain, group_history_text
 from core.ttm.forecast import Forecast
+from core.ttm.records import changes as paired_changes
 from core.ttm.records import divergence
 from core.ttm.run import adaptation
 from ui.export import chart, csv_button, export_section
@@ -202,14 +202,9 @@ def changes(store: RunStore, run: Run) -> None:
         return
     st.header("What changed", anchor=False)
     before, after = (evaluation_at(run.id, i, run.attempt, run) for i in (0, run.done))
-    compared = {
-        f"{METRICS[name].label}{f', {side} groups' if side else ''}": statistics.compare(
-            *(e.outcomes[name].value[mask] for e in (before, after))
-        )
-        for side, mask in _parts(run, groups).items()
-        for name in metrics.headline_metrics(after.outcomes)
-    }
-    for label, change in statistics.Comparison.holm(compared).items():
+    parts = {side and f"{side} groups": mask for side, mask in _parts(run, groups).items()}
+    compared = paired_changes(before, after, parts)
+    for label, change in compared.items():
         st.markdown(
             f"**{label}** {change.difference:+.1f} points (95 % interval {change.low:+.1f} to {change.high:+.1f}): "
             f"{counted(change.fixed, 'group')} fixed, {change.broken} broken, McNemar p = {change.p_value:.2g} "

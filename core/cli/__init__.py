@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from core.base.errors import InputError, unknown_name
 from core.cli import _given_options
@@ -177,7 +177,7 @@ class _Deferred(TyperCommand):
         return self.load().make_context(*arguments, **options)
 
 
-class _Commands(TyperGroup):
+class _Commands(_given_options.Group):
     """The commands in the order of `COMMANDS`."""
 
     def list_commands(self, ctx: Any) -> list[str]:

@@ -6,15 +6,33 @@ from contextvars import ContextVar
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from core.base.errors import InputError
 
 _running: ContextVar[Any] = ContextVar("running", default=None)  # the context of the command that runs
 
 
+def _plain_flags(parameters: list[Any]) -> list[Any]:
+    """Parameters whose flags take no value, in their help too: Typer writes `<bool>` beside them."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters
+
+
+class Group(TyperGroup):
+    """A group of commands; its help shows flags without a value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _plain_flags(super().get_params(ctx))
+
+
 class _Command(TyperCommand):
-    """A command that knows, while it runs, which of its parameters were given."""
+    """A command that knows, while it runs, which of its parameters were given; its help as that of `Group`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _plain_flags(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         before = _running.set(ctx)
@@ -29,7 +47,7 @@ class App(typer.Typer):
     shell completes `crossmatch` alone."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(add_completion=False, **options)
+        super().__init__(add_completion=False, **{"cls": Group, **options})
 
     def command(self, *given: Any, **more: Any) -> Any:
         """As Typer's."""

@@ -7,10 +7,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.base.errors import InputError
 from core.base.text import tie_count
+
+if TYPE_CHECKING:
+    from core.metrics.statistics import Comparison
 
 
 def show_json(record: Any) -> None:
@@ -82,6 +85,36 @@ def _left_out(name: str, what: str | int) -> str:
     if isinstance(what, str):
         return f"{name}: not computed. {what}"
     return f"{name}: {what} {'query' if what == 1 else 'queries'} left out, to which nothing belongs"
+
+
+def format_differences(title: str, found: Mapping[str, Comparison], sides: tuple[str, str]) -> str:
+    """Paired differences as aligned text, by cluster too where groups hang together, and what the columns say.
+
+    title : of what is subtracted from what. sides : heads of the groups that the first, the second alone has right.
+    """
+    lines = [
+        f"{title:<18}{'points':>8}{'95 % interval':>18}{sides[0]:>10}{sides[1]:>10}{'exact p':>9}{'Holm':>9}"
+        f"{'detectable':>12}"
+    ]
+    for name, each in found.items():
+        counts = f"{each.broken:>10}{each.fixed:>10}"
+        lines.append(f"{name:<18}{each.difference:>+8.2f}{_test(each, counts)}")
+        if each.clustered is not None:
+            lines.append(f"{f'  by {each.clustered.by}':<18}{'':>8}{_test(each.clustered, ' ' * 20)}")
+    several = f"Holm: p corrected for these {len(found)} metrics. " if len(lines) > 2 else ""
+    return "\n".join(
+        [
+            *lines,
+            f"{several}Detectable: the smallest difference in points that these groups show with 80 % power.",
+        ]
+    )
+
+
+def _test(found: Any, counts: str) -> str:
+    """The interval, the groups where either is better, p values and the detectable difference."""
+    interval = f"[{found.low:+.2f}, {found.high:+.2f}]"
+    detectable = "none" if found.detectable is None else f"{found.detectable:.2f}"
+    return f"{interval:>18}{counts}{found.p_value:>9.2g}{found.p_holm:>9.2g}{detectable:>12}"
 
 
 def format_step(record: Mapping[str, Any]) -> str:

@@ -7,18 +7,30 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from core.base.errors import InputError
 from core.base.text import duration
 from core.cli import options
 from core.cli._given_options import benchmark_argument, refuse_unused
-from core.cli._output import format_metrics, format_spread, format_step, make_folder, print_note, show_json
+from core.cli._output import (
+    format_differences,
+    format_metrics,
+    format_spread,
+    format_step,
+    make_folder,
+    print_note,
+    show_json,
+)
+from core.metrics.evaluation import Evaluation
+from core.runs.description import Iteration
 from core.runs.engine import start
 from core.runs.store import RunStore
 from core.scoring.load import load_scorer, scorer_kind
 from core.scoring.scores import ScoreCache, score_groups
 from core.ttm.defaults import preset_target
 from core.ttm.forecast import Forecast
-from core.ttm.records import divergence
+from core.ttm.records import changes, divergence
 from core.ttm.run import AdaptationRun, SimpleMatchRun, TTMRun
 from core.ttm.seeds import final_values, launch_seeds, seeded, summary
 from core.ttm.time_left import expected_seconds
@@ -238,14 +250,30 @@ def _estimate(job: AdaptationRun, seeds: int, as_json: bool) -> None:
 
 def _run(job: AdaptationRun, save: Path | None, several: bool, as_json: bool) -> list[dict[str, Any]]:
     """One foreground run of test-time matching; its records."""
-    records, last, seed = [], None, job.seed
+    records, first, last, seed = [], None, None, job.seed
     for last in job.execute():
+        first = first or last
         records.append(last.record)
         record = {**last.record, "seed": seed} if several else last.record
         head = f"seed {seed}  " if several else ""
         show_json(record) if as_json else print(head + format_step(last.record), flush=True)
+    if first is not None and last is not first and not several and not as_json:
+        _print_change(job, first, last)
     _save(last, save)
     return records
+
+
+def _print_change(job: AdaptationRun, first: Iteration, last: Iteration) -> None:
+    """What a run has changed, paired over the groups; nothing where the truth is unknown."""
+    groups = job.load_groups()
+    if groups.truth is None:
+        return
+    before, after = (Evaluation.of(step.arrays["scores"], groups.truth) for step in (first, last))
+    pool = job.pool(groups.blind())
+    parts = {"": np.ones(len(groups), bool)} if pool is None else {"adapted": pool, "untouched": ~pool}
+    number = last.record["iteration"]
+    print(f"\niteration {number}, which is the result, minus iteration 0, on the same {len(groups)} groups")
+    print(format_differences("after minus before", changes(before, after, parts), ("broken", "fixed")))
 
 
 def _warn_of_divergence(records: list[dict[str, Any]], job: AdaptationRun) -> None:

@@ -12,7 +12,7 @@ from core.base.errors import InputError
 from core.cli import options
 from core.cli._evaluation import cluster_by, load_evaluation
 from core.cli._given_options import refuse_unused
-from core.cli._output import format_metrics, print_note, show_json, writing
+from core.cli._output import format_differences, format_metrics, print_note, show_json, writing
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
 from core.metrics.paired import comparison_table, differences, in_order_of
@@ -79,7 +79,7 @@ def compare(
             f"{name}: {source}; {record['n_groups']} groups of {record['shape']}; truth: {record['truth']}\n"
             f"{format_metrics(record)}\n"
         )
-    print(_text(first, second))
+    print(format_differences("B minus A", differences(first, second), ("A better", "B better")))
 
 
 def _is_file(side: str) -> bool:
@@ -116,33 +116,6 @@ def _record(name_a: str, name_b: str, a: Evaluation, b: Evaluation) -> dict[str,
             for name, difference in differences(a, b).items()
         },
     }
-
-
-def _text(a: Evaluation, b: Evaluation) -> str:
-    """B minus A as aligned text, by cluster too where groups hang together, and what the columns say."""
-    lines = [
-        f"{'B minus A':<18}{'points':>8}{'95 % interval':>18}{'A better':>10}{'B better':>10}{'exact p':>9}{'Holm':>9}"
-        f"{'detectable':>12}"
-    ]
-    for name, found in differences(a, b).items():
-        counts = f"{found.broken:>10}{found.fixed:>10}"
-        lines.append(f"{name:<18}{found.difference:>+8.2f}{_test(found, counts)}")
-        if found.clustered is not None:
-            lines.append(f"{f'  by {found.clustered.by}':<18}{'':>8}{_test(found.clustered, ' ' * 20)}")
-    several = f"Holm: p corrected for these {len(differences(a, b))} metrics. " if len(lines) > 2 else ""
-    return "\n".join(
-        [
-            *lines,
-            f"{several}Detectable: the smallest difference in points that these groups show with 80 % power.",
-        ]
-    )
-
-
-def _test(found: Any, counts: str) -> str:
-    """The interval, the groups where either is better, p values and the detectable difference."""
-    interval = f"[{found.low:+.2f}, {found.high:+.2f}]"
-    detectable = "none" if found.detectable is None else f"{found.detectable:.2f}"
-    return f"{interval:>18}{counts}{found.p_value:>9.2g}{found.p_holm:>9.2g}{detectable:>12}"
 
 
 def groups_needed(

@@ -10,6 +10,7 @@ import numpy as np
 
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
+from core.metrics.statistics import Comparison, compare
 
 if TYPE_CHECKING:
     from core.ttm.loop import TTMStep
@@ -71,6 +72,23 @@ def _histogram(step: TTMStep, truth: np.ndarray | None) -> dict[str, Any]:
         "right": None if right is None else np.histogram(margin[right], edges)[0].tolist(),
         "tied": int(tied.sum()),
     }
+
+
+def changes(before: Evaluation, after: Evaluation, parts: Mapping[str, np.ndarray]) -> dict[str, Comparison]:
+    """After minus before for the main metrics, paired over the groups, p values corrected for all that are returned.
+
+    parts : what is measured by itself, name -> bool (n,): {"": all of them}, or the two parts of a transfer check.
+    Keys are the metric's label, followed by the part's name where it has one.
+    """
+    return Comparison.holm(
+        {
+            f"{metrics.METRICS[name].label}{f', {part}' if part else ''}": compare(
+                *(e.outcomes[name].value[mask] for e in (before, after))
+            )
+            for part, mask in parts.items()
+            for name in metrics.headline_metrics(after.outcomes)
+        }
+    )
 
 
 def divergence(records: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) -> str | None:
