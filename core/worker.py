@@ -1,4 +1,4 @@
-"""The process of one run, `python -m core.worker ROOT RUN ATTEMPT`, and the table of all kinds of run.
+"""The process of one run, `python -m core.worker ROOT RUN ATTEMPT`.
 
 `python -m core.worker --standby` imports what a run needs and then takes those three words from its standard input.
 """
@@ -18,21 +18,11 @@ from pkgutil import resolve_name
 from core.base import processes
 from core.base.errors import InputError, unknown_name
 from core.base.public_mode import is_public
+from core.run_kinds import RUN_KINDS
 from core.runs.attempt import RunAttempt, heartbeats
 from core.runs.store import AttemptSuperseded, RunStore
 
 log = logging.getLogger("crossmatch.worker")
-
-# What a run can be, each a `core.runs.description.RunDescription`. With numpy, torch and the rest it is imported once a
-# run's turn has come: a worker that waits in the queue is 20 MB, not 400.
-KINDS = {
-    "ttm": "core.ttm.run:TTMRun",
-    "simplematch": "core.ttm.run:SimpleMatchRun",
-    "ledger": "core.ttm.run:LedgerRun",
-    "adapt": "core.cola.run:StrategyRun",
-    "evaluate": "core.sweeps.evaluate:EvaluationRun",
-    "measure": "core.papers.evaluation_run:MeasurementRun",
-}
 
 # What a worker on standby imports: torch, transformers' models and the rooms of a run, of the first kind above all.
 PRELOADED = (
@@ -48,13 +38,13 @@ PRELOADED = (
 def work(job: RunAttempt) -> tuple[str, str | None]:
     """Wait for a slot, then do what the run describes; the final status, and the sentence if it failed."""
     try:
-        if job.run.kind not in KINDS:
-            raise unknown_name("kind of run", job.run.kind, KINDS)
+        if job.run.kind not in RUN_KINDS:
+            raise unknown_name("kind of run", job.run.kind, RUN_KINDS)
         if not job.wait_for_turn():
             return "stopped", None
         from core.runs.checkpoints import carry_out  # pydantic
 
-        run = resolve_name(KINDS[job.run.kind]).read(job.run.config)
+        run = resolve_name(RUN_KINDS[job.run.kind]).read(job.run.config)
         return ("finished" if carry_out(job, run) else "stopped"), None
     except AttemptSuperseded:
         raise

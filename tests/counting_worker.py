@@ -13,6 +13,7 @@ from gates import Gate
 from core import worker
 from core.base.errors import InputError
 from core.base.settings import Settings
+from core.run_kinds import RUN_KINDS
 from core.runs import attempt
 from core.runs.description import Iteration, RunDescription
 
@@ -71,7 +72,7 @@ class CountRun(RunDescription):
         return "counted"
 
 
-worker.KINDS["count"] = "counting_worker:CountRun"
+RUN_KINDS["count"] = "counting_worker:CountRun"
 
 if __name__ == "__main__":
     worker.PRELOADED = ()  # there is no model to import anything for

@@ -24,7 +24,7 @@ READS_TRUTH = {
         "cola/run.py",
         "cola/forgetting.py",
         "sweeps/evaluate.py",
-        "papers/evaluation_run.py",
+        "papers/measurement_run.py",
         "pretrain/_loop.py",
     ),
     *("figures/group_html.py", "teaching/lessons.py", "teaching/single_group.py"),

@@ -15,10 +15,10 @@ import pytest
 from gates import MOMENT, VARIABLE, until
 from small_cola import SMALL_COLA
 
-from core import worker
 from core.cola._training_data import builtin_training_queries
 from core.cola.run import StrategyRun
-from core.papers.evaluation_run import MeasurementRun
+from core.papers.measurement_run import MeasurementRun
+from core.run_kinds import RUN_KINDS
 from core.runs import attempt, checkpoints
 from core.runs.checkpoints import carry_out
 from core.runs.engine import launch
@@ -133,7 +133,7 @@ def left_alone(job, monkeypatch, tmp_path):
 
 
 def test_every_kind_of_run_is_killed_here():
-    assert set(KILLED) == set(worker.KINDS) - {"count"}  # tests/counting_worker.py has a kind of its own
+    assert set(KILLED) == set(RUN_KINDS) - {"count"}  # tests/counting_worker.py has a kind of its own
 
 
 @pytest.mark.parametrize("kind", KILLED)

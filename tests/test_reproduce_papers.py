@@ -17,7 +17,7 @@ from core.papers import table_html
 from core.papers._runs import missing_of
 from core.papers._shipped_results import measured
 from core.papers._tables import lines
-from core.papers.evaluation_run import MeasurementRun
+from core.papers.measurement_run import MeasurementRun
 from core.runs.attempt import RunAttempt
 from core.runs.checkpoints import carry_out
 from core.runs.store import RunStore

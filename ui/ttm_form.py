@@ -15,9 +15,10 @@ from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.scoring.load import builtin_models, scorer_kind
 from core.scoring.weights import weights_bytes
-from core.ttm.config import AUGMENTATIONS, PRECISIONS, SCHEDULES, THRESHOLD_MODES, TrainConfig
+from core.ttm.config import AUGMENTATIONS, PRECISIONS, THRESHOLD_MODES, TrainConfig
 from core.ttm.defaults import absolute_name
 from core.ttm.run import RUNS, AdaptationRun, store_embeddings
+from core.ttm.schedules import SCHEDULES
 from core.ttm.transfer import adapted_pool
 from ui.cached import cached_on
 from ui.fields import number

@@ -9,6 +9,7 @@ import typer
 
 from core.runs.description import check_device
 from core.ttm.defaults import full_name
+from core.ttm.schedules import SCHEDULES
 
 Text: TypeAlias = str | None
 Number: TypeAlias = float | None
@@ -160,7 +161,7 @@ Variant = Annotated[
 Mode = Annotated[
     Text, typer.Option(help="absolute, or relative: the top 1 - tau pairs (global only, its default).")
 ]
-Schedule = Annotated[Text, typer.Option(help="linear, cosine, constant or ascending.")]
+Schedule = Annotated[Text, typer.Option(help=f"One of {', '.join(SCHEDULES)}.")]
 TauFirst = Annotated[
     Number, typer.Option(help="First threshold: a margin; a pair's score or rank if global.")
 ]

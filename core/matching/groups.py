@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite, perm
-from sys import float_info
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -19,6 +18,7 @@ from core.base.errors import InputError
 from core.base.interrupt import between_blocks
 from core.base.limits import check_shape
 from core.matching._search import best_two, matchings
+from core.matching._ties import group_tolerances, total_tolerance
 from core.matching.blocks import columns_of, map_blocks
 
 # Up to this many matchings a group is solved by enumerating them (k = 6 square has 720), above it by assignment.
@@ -128,8 +128,8 @@ def match_block(array: Array, part: slice, columns: Array, found: Matches) -> tu
     ours = Matches(*(values[part] for values in found))
     place = _best_matching(block, columns, *ours[:2])
     # A bound for the whole block first: most blocks hold no tie.
-    if xp.min(ours.margin) <= _rounding(block.shape[1], highest):
-        ours.tied[...] = tied = ours.margin <= _rounding_bound(columns)
+    if xp.min(ours.margin) <= total_tolerance(block.shape[1], highest):
+        ours.tied[...] = tied = ours.margin <= group_tolerances(columns)
         ours.margin[...] = xp.where(tied, 0.0, ours.margin)
         ours.matching[...] = xp.where(tied[:, None], -1, ours.matching)
     return ours, place
@@ -141,21 +141,11 @@ def _peak(block: Array) -> float:
     return max(abs(float(xp.max(block))), abs(float(xp.min(block))))
 
 
-def _rounding_bound(columns: Array) -> Array:
-    """How far two equal totals of a group may differ by float64 rounding alone, (b,); columns : (m, k, b)."""
-    xp = array_namespace(columns)
-    return _rounding(len(columns), as_float64(xp.max(xp.abs(columns), axis=(0, 1))))
-
-
-def _rounding(m: int, highest: Any) -> Any:
-    return 4 * m * float_info.epsilon * highest
-
-
 def among_best(scores: Array, labels: Array) -> Array:
     """Where no matching has a higher total than the labels int (n, m) have, but for rounding; bool (n,)."""
     (matching, margin, _), columns = Matches.empty(scores), columns_of(scores)
     _best_matching(scores, columns, matching, margin)
-    return _total(scores, labels) >= _total(scores, matching) - _rounding_bound(columns)
+    return _total(scores, labels) >= _total(scores, matching) - group_tolerances(columns)
 
 
 def _total(scores: Array, matching: Array) -> Array:
@@ -195,7 +185,7 @@ def _assign(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for start in range(0, n, size):
         part = slice(start, start + size)
         loss = _exchanges(scores[part], matching[part])
-        margin[part] = _lightest_cycle(loss, _rounding_bound(scores[part].transpose(1, 2, 0)) / len(loss))
+        margin[part] = _lightest_cycle(loss, group_tolerances(scores[part].transpose(1, 2, 0)) / len(loss))
     return matching, margin
 
 

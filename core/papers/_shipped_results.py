@@ -12,7 +12,7 @@ from core.base.paths import assets
 from core.cola.run import StrategyRun
 from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE
 from core.papers._table_rows import TableCell
-from core.papers.evaluation_run import MeasurementRun
+from core.papers.measurement_run import MeasurementRun
 from core.runs.description import RunDescription
 from core.scorers.cola_config import STRATEGIES
 from core.ttm.run import RUNS

@@ -19,7 +19,7 @@ from core.datasets.published import reference
 from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE, INDIVIDUAL_MATCH
 from core.papers import _cola, _vgpt
 from core.papers._table_rows import GAINS, TableCell, TableLine, benchmarks_of_papers
-from core.papers.evaluation_run import MeasurementRun
+from core.papers.measurement_run import MeasurementRun
 from core.scorers.hub import builtin_models
 from core.ttm.config import MODELS, PRESETS
 from core.ttm.run import SimpleMatchRun, TTMRun

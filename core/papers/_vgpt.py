@@ -18,7 +18,7 @@ from core.datasets.published import reference
 from core.figures.text import label_and_meaning
 from core.metrics.groups import TEXT_SCORE
 from core.papers._table_rows import TableCell, TableLine, benchmarks_of_papers
-from core.papers.evaluation_run import MeasurementRun
+from core.papers.measurement_run import MeasurementRun
 from core.runs.description import RunDescription
 from core.sweeps.evaluate import EvaluationRun
 

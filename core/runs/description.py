@@ -1,7 +1,7 @@
 """What a run computes: its description, checked when it is made and written as JSON, and how it is carried out.
 
 A kind of run is one class: a `RunDescription` with its own fields, `settings` and `execute`, named in
-`core.worker.KINDS`; nothing else has to know it.
+`core.run_kinds`; nothing else has to know it.
 """
 
 from __future__ import annotations

@@ -16,10 +16,10 @@ from pydantic import Field, Strict, model_validator
 
 from core.base.errors import InputError
 from core.base.settings import Count, Names, Positive, Seed, Settings, Share, one_of
+from core.ttm.schedules import SCHEDULES
 
 AUGMENTATIONS = ("none", "resize-crop", "jitter")  # what each does: core/ttm/_augmentation.py
 PRECISIONS = ("float32", "bfloat16")
-SCHEDULES = ("linear", "cosine", "constant", "ascending")
 _VARIANTS = ("group", "global")
 THRESHOLD_MODES = ("absolute", "relative")
 _Moment = Annotated[float, Field(ge=0, lt=1)]
@@ -159,9 +159,9 @@ def thresholds(config: TTMConfig, first: np.ndarray) -> np.ndarray:
 
     first : confidences before adaptation: margins (n,), 0 where tied; in the global variant scores of matched pairs.
 
-    linear, cosine (half a period), constant tau_1, ascending (linear, reversed); T = 1 uses tau_1. A coverage becomes
-    the confidence of the last group within that share, so that exactly so many are selected (more where confidences
-    are equal, fewer where too many groups are tied). Source: [TTM] 3.2, C.1.
+    By the schedule, one of `SCHEDULES`; T = 1 uses tau_1. A coverage becomes the confidence of the last group within
+    that share, so that exactly so many are selected (more where confidences are equal, fewer where too many groups are
+    tied). Source: [TTM] 3.2, C.1.
 
     >>> thresholds(TTMConfig(iterations=3, tau_first=2.0), np.array([1.0, 3.0]))
     array([2., 1., 0.])
@@ -172,13 +172,12 @@ def thresholds(config: TTMConfig, first: np.ndarray) -> np.ndarray:
     bottom = None if config.coverage_last or (wide and config.threshold_mode == "absolute") else 0.0
     last = bottom if config.tau_last is None else config.tau_last
     end = _level(config, last, config.coverage_last or 1.0, first)
-    if config.schedule == "constant" or count == 1:
-        return np.full(count, start)
-    tau = np.linspace(start, end, count)
-    if config.schedule == "cosine":
-        tau = end + (start - end) * (1 + np.cos(np.pi * np.arange(count) / (count - 1))) / 2
-    tau[0], tau[-1] = start, end  # exactly: a rounding would lose the group whose margin is the threshold
-    return tau[::-1].copy() if config.schedule == "ascending" else tau
+    if count == 1:
+        return np.array([start])
+    share = SCHEDULES[config.schedule](np.linspace(0.0, 1.0, count))
+    tau = start + (end - start) * share
+    tau[share == 1] = end  # exactly: a rounding would lose the group whose margin is the threshold
+    return tau
 
 
 def _level(config: TTMConfig, tau: float | None, coverage: float, first: np.ndarray) -> float:
