@@ -1,4 +1,4 @@
-"""Groups of images and captions, and named sets of them (METHODS 1)."""
+"""Groups of images and captions, and named sets of them."""
 
 from __future__ import annotations
 

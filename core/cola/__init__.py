@@ -1,4 +1,4 @@
-"""Adaptation with labels: the six strategies of [Cola] on frozen or tuned encoders (METHODS 6).
+"""Adaptation with labels: the six strategies of [Cola] on frozen or tuned encoders ([Cola] 5).
 
     run.py            a run as a description, and its execution; measures, and so reads what is right
     forgetting.py     what adaptation costs elsewhere

@@ -1,4 +1,4 @@
-"""Cola's queries, lists and swaps from scene graphs, whatever their source ([Cola] 3, 5, 9; METHODS 6).
+"""Cola's queries, lists and swaps from scene graphs, whatever their source ([Cola] 3, 5, 9).
 
 A combination is a noun with attributes; a query asks for one object that is all of it, or for several such objects.
 What is right follows from the graphs alone. Everything is found through postings (word -> objects), so that

@@ -1,4 +1,4 @@
-"""What a strategy trains on: images, queries of every kind, and which belong together ([Cola] 5.3, 9; METHODS 6).
+"""What a strategy trains on: images, queries of every kind, and which belong together ([Cola] 5.3, 9).
 
 Labels are those of training scene graphs, and combinations of the unseen queries are in none of those: for queries that
 are made here their images are taken out. For Cola's published files no image is taken out: unseen is what training

@@ -1,4 +1,4 @@
-"""What a strategy is trained and measured on, by the name of a benchmark ([Cola] 3, 5, 9; METHODS 6)."""
+"""What a strategy is trained and measured on, by the name of a benchmark ([Cola] 3, 5, 9)."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def _read_multi(folder: DatasetFolder, split: str) -> Iterator[Group]:
 
 
 def _read_single(folder: DatasetFolder, split: str, *, part: str) -> RetrievalSet:
-    """Queries over images; the hard list holds the images that have any word of the query (METHODS 6)."""
+    """Queries over images; the hard list holds the images that have any word of the query ([Cola] 5)."""
     image = folder.images(_IMAGES[part])
     with folder.json(_single_file(part), "Cola's single-object file") as value:
         labels, rows = (value["labels"], value["data"]) if isinstance(value, dict) else value

@@ -30,7 +30,7 @@ _NUMBERS = ("value", "std")
 KEY = _COLUMNS[:7]  # no two rows share it
 
 UNITS: dict[str, str] = {
-    # METHODS 2, names of core.metrics.groups and core.metrics.evaluation
+    # Names of core.metrics.groups and core.metrics.evaluation
     "text_score": "percent",
     "image_score": "percent",
     "group_score": "percent",
@@ -50,7 +50,7 @@ UNITS: dict[str, str] = {
     # VGPT
     "alpha": "1",
     "groups": "groups",
-    # Cola, METHODS 6
+    # Cola
     "cola_map": "percent",
     "query_all_map": "percent",
     "standard_map": "percent",

@@ -1,4 +1,4 @@
-"""The blind check: how far a model gets on a benchmark without looking at an image, and what that means (METHODS 4).
+"""The blind check: how far a model gets on a benchmark without looking at an image, and what that means.
 
 A member of the metrics family: it passes truth on to them. [VGPT] section 5 and Tables 1 and 2: benchmarks whose false
 captions are unlikely as text are solved blind; in groups whose captions are all true of some image a scorer that sees

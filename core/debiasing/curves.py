@@ -1,4 +1,4 @@
-"""Every group metric as an exact function of alpha, with the best interval and the validation protocol (METHODS 5).
+"""Every group metric as an exact function of alpha, with the best interval and the validation protocol ([VGPT] 3, 4).
 
 A member of the metrics family: it reads truth. For one image with true caption t and another caption j, the true one
 wins where d > alpha * q, with d the difference of their scores and q that of their priors: one crossing point d/q for
@@ -111,7 +111,7 @@ def alpha_curve(scores: Array, prior: Array, truth: Array, metric: str) -> Alpha
 
     250,000 groups take well under a second. GroupMatch on square groups and ImageScore are constant. Raises InputError
     for shapes that do not fit, non-finite values, an unknown metric or one that such groups do not have.
-    Source: [VGPT] Eq. 7; METHODS 5.
+    Source: [VGPT] Eq. 7.
 
     >>> curve = alpha_curve(np.array([[[-2.0, -1.0]]]), np.array([[-4.0, -1.0]]), np.array([[0]]), "text_score")
     >>> curve.edges.round(4).tolist(), curve.values.tolist()  # right once the common caption's lead of 3 counts 1/3

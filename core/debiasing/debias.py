@@ -1,4 +1,4 @@
-"""Alpha-debiasing of generative scores: language priors, the debiased score, its readings (METHODS 5).
+"""Alpha-debiasing of generative scores: language priors, the debiased score, its readings ([VGPT] 3, 4).
 
 Source: [VGPT] Eq. 4-13 and 15-20, appendices A and B. Everything stays in log space: a score is log P(t|i), or a mean
 of token log-likelihoods, and a prior is log P_train(t). Numpy arrays or torch tensors, in and out.

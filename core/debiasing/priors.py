@@ -1,4 +1,4 @@
-"""Estimating log P_train(t) of a set's captions: which images are sampled, and what they give (METHODS 5).
+"""Estimating log P_train(t) of a set's captions: which images are sampled, and what they give ([VGPT] 3, 4).
 
 [VGPT] section 4 and appendices B and D: Gaussian null images, the test set's own images, or training images; besides, a
 blind language model's log P(t). Every image of a sample is encoded once for all captions, and every score goes through

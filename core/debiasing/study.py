@@ -1,5 +1,5 @@
 """One model's scores on one set, debiased: every metric at every alpha, tuned and validated, and what the language
-prior knows by itself (METHODS 5). The same for command line, page and benchmark.
+prior knows by itself. The same for command line, page and benchmark.
 
 A member of the metrics family: it passes truth on to them. Sources: [VGPT] sections 4 and 5, Tables 2, 3, 6 and 14.
 """
@@ -220,7 +220,7 @@ class AlphaStudy:
         """Totals of all matchings of one group, the best at alpha 0 first.
 
         On square groups every matching uses every caption, so that all totals move by the same amount and their order
-        stays: why GroupMatch cannot depend on alpha (METHODS 5). For groups with at most `MAX_ENUMERATED` matchings.
+        stays: why GroupMatch cannot depend on alpha ([VGPT] 3, 4). For groups with at most `MAX_ENUMERATED` matchings.
         """
         scores, prior = self.scores[index], self.prior[index]
         m, k = scores.shape

@@ -1,4 +1,4 @@
-"""Metrics on groups: scores measured against truth, with chance levels, tie counts and intervals (METHODS 2).
+"""Metrics on groups: scores measured against truth, with chance levels, tie counts and intervals.
 
 Every "correct" test is strict: a tie counts as wrong, and is counted. What each metric is says `core.metrics.table`.
 """

@@ -1,4 +1,4 @@
-"""Images and captions found by score among all of a set: ranks and recall both ways, classification (METHODS 2).
+"""Images and captions found by score among all of a set: ranks and recall both ways, classification.
 
 A member of the metrics family: it reads what belongs together, any number of captions per image. Scores are (images,
 captions) as scorers give them, a numpy array, a torch tensor or `AllPairs`. A tie with something irrelevant counts as

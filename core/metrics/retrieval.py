@@ -1,4 +1,4 @@
-"""Cola's metrics over ranked lists of images: average precision, mean ranks, F1 ([Cola] 5.1, 10; METHODS 6).
+"""Cola's metrics over ranked lists of images: average precision, mean ranks, F1 ([Cola] 5.1, 10).
 
 A tie never favours the relevant image: among equal scores the irrelevant ones are ranked first.
 """

@@ -1,4 +1,4 @@
-"""Intervals and tests: one of each, for every number that a page, a file or a command shows (METHODS 2).
+"""Intervals and tests: one of each, for every number that a page, a file or a command shows.
 
 An accuracy has an exact interval (Clopper-Pearson), which is never of zero width and covers at least its 95 %. Means
 of shares, groups that hang together (`Clusters`) and repeated runs enter it through the number of independent answers,

@@ -2,7 +2,7 @@
 
 One record, iteration 0's: every metric of the scores, of a captioner also at alpha 0, at 1, at its best and held out,
 and the same for parts of the set by tag. Scores go through the cache on disk, so that another prior costs little and a
-run that was cut short goes on where it was. Truth is read here, to measure. Source: [VGPT] sections 4-6 (METHODS 5).
+run that was cut short goes on where it was. Truth is read here, to measure. Source: [VGPT] sections 4-6.
 """
 
 from __future__ import annotations

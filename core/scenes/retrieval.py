@@ -32,7 +32,7 @@ _IMAGES = {"train": 2000, "validation": 1000, "test": 2000}
 
 @dataclass(frozen=True)
 class _RetrievalSet:
-    """q queries over n images. Relevance and the hard lists follow from the scene graphs (METHODS 6)."""
+    """q queries over n images. Relevance and the hard lists follow from the scene graphs ([Cola] 5)."""
 
     name: str
     split: str

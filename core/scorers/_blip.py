@@ -1,4 +1,4 @@
-"""BLIP's pair models, whose images have one size: what they prepare once, score in batches and adapt (METHODS 4)."""
+"""BLIP's pair models, whose images have one size: what they prepare once, score in batches and adapt."""
 
 from __future__ import annotations
 

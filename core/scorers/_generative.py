@@ -1,4 +1,4 @@
-"""VisualGPTScore: how likely a model is to write the caption for the image, and for null images (METHODS 4, 5).
+"""VisualGPTScore: how likely a model is to write the caption for the image, and for null images ([VGPT] 3).
 
 Score = mean over the caption's tokens of log P(t_k | t_<k, image), float32, in log space; its exponential is the
 paper's value. The tokens are those that the model's tokenizer makes of the caption, without the begin token and with

@@ -1,4 +1,4 @@
-"""Blind language models: how likely a caption is as text, whatever the image (METHODS 4).
+"""Blind language models: how likely a caption is as text, whatever the image.
 
 Score = mean over the caption's tokens of log P(t_k | t_<k), float32. A causal model starts from its begin (or end of
 text) token; a sequence-to-sequence model writes the caption from an empty source, and what its tokenizer puts around a

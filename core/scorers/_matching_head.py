@@ -1,4 +1,4 @@
-"""Matching heads (ITM) of BLIP, BLIP-2's Q-Former and FLAVA, and BLIP-2's contrastive score (METHODS 4).
+"""Matching heads (ITM) of BLIP, BLIP-2's Q-Former and FLAVA, and BLIP-2's contrastive score.
 
 ITM: the logit of a match minus that of no match; its sigmoid is P(match), which saturates and would tie. ITC of BLIP
 and FLAVA, which have plain towers, is in `_huggingface.py`.

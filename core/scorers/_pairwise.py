@@ -1,4 +1,4 @@
-"""Models that read image and caption together, or caption alone: what they share (METHODS 4).
+"""Models that read image and caption together, or caption alone: what they share.
 
 Each image is encoded once and meets its captions in batches; each caption is tokenised once. Streams image by image.
 """

@@ -1,4 +1,4 @@
-"""VQAScore: P("Yes") given the image and a question that quotes the caption (METHODS 4; Lin et al. 2024).
+"""VQAScore: P("Yes") given the image and a question that quotes the caption (Lin et al. 2024).
 
 Softmax over the whole vocabulary at the answer's first place, in float64. Kind `vqa` is that probability in [0, 1],
 as published; `vqa-log` its logarithm, which stays apart where probabilities near 1 round to the same float32.

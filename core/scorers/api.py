@@ -1,4 +1,4 @@
-"""Scores of a model behind an OpenAI-compatible endpoint that returns log-probabilities (METHODS 4).
+"""Scores of a model behind an OpenAI-compatible endpoint that returns log-probabilities.
 
 VQAScore of GPT-4.1 or of a local vLLM server (`api:MODEL`), VisualGPTScore of a server that gives the log-probabilities
 of its prompt's tokens, as vLLM does (`vgpt:api:MODEL`). Needs the extra `api` (the official client). The key goes to

@@ -1,4 +1,4 @@
-"""What a scorer is, what one that can be adapted offers besides (METHODS 4), and how models score in blocks.
+"""What a scorer is, what one that can be adapted offers besides, and how models score in blocks.
 
 A family of models says how captions are read and how a block of images is scored (`ModelScorer`). Imports no torch.
 """

@@ -1,4 +1,4 @@
-"""A model adapted by one of Cola's strategies, as a scorer: base and strategy in one (METHODS 6).
+"""A model adapted by one of Cola's strategies, as a scorer: base and strategy in one ([Cola] 5).
 
 Saved are the strategy's own weights, and which base they belong to; the base is found again by its name and checked by
 its hash. It can be adapted further: `core/ttm/loop.py` works on it as on any other model.

@@ -1,5 +1,5 @@
 """Cola's strategies, fusions and data mixes by name, and the settings of a run. Free of torch, so that pages can offer
-and check them before they need a model. Source: [Cola] sections 4, 5.2, 5.3, 10.1 and 11 (METHODS 6)."""
+and check them before they need a model. Source: [Cola] sections 4, 5.2, 5.3, 10.1 and 11."""
 
 from __future__ import annotations
 

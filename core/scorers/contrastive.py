@@ -1,4 +1,4 @@
-"""Two-tower models, scored by scaled cosine: what the families share (METHODS 4, contrastive).
+"""Two-tower models, scored by scaled cosine: what the families share.
 
 The families are `_huggingface.py` (CLIP, SigLIP, FLAVA and BLIP of transformers) and `_openclip.py`.
 """

@@ -1,6 +1,6 @@
 """Frozen embeddings with one small trainable map per modality: adaptation in seconds, from an embeddings file alone.
 
-Source: [TTM] section 3.1 (SimpleMatch) applied to features instead of a whole model; METHODS 3, "Beyond the paper" (d).
+Source: [TTM] section 3.1 (SimpleMatch) applied to features instead of a whole model.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ FIXED_TYPES = {
     **dict.fromkeys(("vgpt", "vqa", "vqa-log"), ("blip-2", "instructblip")),
 }
 
-# What VQAScore asks about a caption (METHODS 4; Lin et al. 2024).
+# What VQAScore asks about a caption (Lin et al. 2024).
 QUESTION = 'Does this figure show "{caption}"? Please answer yes or no.'
 
 

@@ -1,4 +1,4 @@
-"""Scorers: anything that turns images and captions into scores (METHODS 4). Imports torch only to load one."""
+"""Scorers: anything that turns images and captions into scores. Imports torch only to load one."""
 
 from __future__ import annotations
 

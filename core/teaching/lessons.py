@@ -71,8 +71,8 @@ def simplematch_transfer(
     """SimpleMatch on frozen embeddings of a share of the groups: the adapted part, and the untouched one.
 
     A square map per modality is trained on the induced matchings of the adapted part alone, until GroupScore's test
-    holds for all of them; both parts are then scored by the same maps. Seconds on a CPU. Sources: [TTM] 3.1,
-    METHODS 3 (b) and (d).
+    holds for all of them; both parts are then scored by the same maps. Seconds on a CPU. Source: [TTM] 3.1;
+    that it is trained on frozen features and transferred is not the paper's.
     """
     from core.ttm.loop import simple_match  # torch
 

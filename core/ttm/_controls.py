@@ -2,7 +2,7 @@
 
 A control changes either the groups that are trained on or the rule that labels them; the set's own groups are always
 scored by the adapted model, and measured. Whatever is drawn depends on the seed and on the captions' hashes, never on
-the order of the captions within a group. Source: issue 19 D.
+the order of the captions within a group.
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ Identified are these differences, on these groups. Not identified: whether `task
 pictures (what a control without right labels gains is the look alone), whether other sets would gain, and how much
 another seed would change: the intervals are over groups, by cluster too where groups share images, with the trained
 models as they are. An interval that holds 0 cannot tell; it is no proof that there is nothing.
-Source: issue 19 D; METHODS 2, 3.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Captions are kept in an order of their own (by hash), and so are scored pairs and batches: the order of the captions
 within a group cannot reach a score, a selection or a training batch. A group whose best matching is tied carries no
 information, and picking one of the tied matchings could favour the order of the file, so it is never selected.
-Sources: [TTM] sections 3.2, 3.2.1 (METHODS 3).
+Sources: [TTM] sections 3.2, 3.2.1.
 """
 
 from __future__ import annotations

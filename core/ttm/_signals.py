@@ -1,7 +1,7 @@
 """What can be seen of a model and a set before any label: what the forecast of test-time matching reads.
 
-Everything is a share or a ratio, so that models whose scores have other units are comparable. Sources: issue 19 C;
-agreement corrected for chance as in Cohen's kappa with equal shares.
+Everything is a share or a ratio, so that models whose scores have other units are comparable. Source of the
+agreement corrected for chance: Cohen's kappa with equal shares.
 """
 
 from __future__ import annotations

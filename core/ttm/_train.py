@@ -1,7 +1,7 @@
 """The one training loop: adaptation of a `Trainable` to matched pairs or groups, reproducible to the byte.
 
 Everything random comes from (seed, iteration, epoch), so a run that is resumed needs no stored generator state.
-Sources: [TTM] section 4.1 and appendix C.1 (METHODS 3).
+Sources: [TTM] section 4.1 and appendix C.1.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Settings of a run, their threshold and learning-rate schedules, and named presets: every row of the paper's tables.
 
 Free of torch, so that a page can offer and check settings before it needs a model.
-Sources: [TTM] sections 3.2, 3.2.1, appendix C.1 and Tables 3-5 (METHODS 3).
+Sources: [TTM] sections 3.2, 3.2.1, appendix C.1 and Tables 3-5.
 """
 
 from __future__ import annotations

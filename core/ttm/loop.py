@@ -1,7 +1,7 @@
 """Test-time matching and SimpleMatch: adapt a model to the matchings that it induces itself, right or wrong.
 
 What is scored, labelled and selected is in `_pseudolabels.py`; nothing here needs to know which matchings are right.
-Sources: [TTM] sections 3.1, 3.2, 3.2.1, Algorithm 1, B.2 for m < k, C.1 (METHODS 3).
+Sources: [TTM] sections 3.1, 3.2, 3.2.1, Algorithm 1, B.2 for m < k, C.1.
 """
 
 from __future__ import annotations

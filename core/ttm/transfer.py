@@ -1,7 +1,7 @@
 """The transfer check: adapt on a share of the groups, measure on those and on the untouched rest apart.
 
 Groups that share an image, directly or through others, stay on one side: an image that was trained on is not untouched.
-Never sees which matchings are right. Source: METHODS 3, "Beyond the paper" (b).
+Never sees which matchings are right.
 """
 
 from __future__ import annotations
