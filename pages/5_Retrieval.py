@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -23,9 +24,10 @@ from ui import retrieval as part
 from ui import retrieval_table, runs
 
 LEAD = (
-    "A query names an object with attributes. A model that only recognises the words also returns images in which "
-    "they belong to other objects; Cola adapts it to bind attributes to their objects "
-    "([Cola](https://github.com/arijitray1993/COLA))."
+    "Ask for “a red rubber cube”, and the model puts the pictures in order, the best first. A model that only "
+    "recognises words also puts **distractors** in front: pictures in which the words are true of different objects, "
+    "such as a red ball beside a grey rubber cube. [Cola](https://github.com/arijitray1993/COLA) measures this and "
+    "trains models to do better."
 )
 KINDS = ("adapt",)  # of the runs that this page shows
 LOOK, TABLE, TRAIN = "queries", "strategies", "train"  # also in addresses
@@ -37,27 +39,32 @@ IMAGES = (100, 200, 500, 1000, 2000)
 # ---- queries
 
 
-def pick_query(subset: part.RetrievalSubset) -> int | None:
+def pick_query(subset: part.RetrievalSubset, place: Any, filters: Any) -> int | None:
     """A query of the wanted part, by its number; it is in the address."""
     kinds = {"all": None, "seen in training": False, "unseen in training": True}
-    wanted = st.segmented_control("Queries", list(kinds), key="queries", bind="query-params", default="all")
+    wanted = filters.segmented_control(
+        "Queries", list(kinds), key="queries", bind="query-params", default="all"
+    )
     unseen = kinds[wanted or "all"]
     keep = [i for i in range(len(subset.queries)) if unseen is None or bool(subset.unseen[i]) is unseen] if (
         subset.unseen is not None
     ) else list(range(len(subset.queries)))  # fmt: skip
-    words = st.text_input(
+    words = filters.text_input(
         "Only queries with these words", key="words", bind="query-params", placeholder="red cube"
     )
     keep = [i for i in keep if all(w in subset.queries[i] for w in words.lower().split())]
     if not keep:
-        st.info("No query has all of these words; remove a word.", icon=":material/filter_alt_off:")
+        st.info(
+            "No query has all of these words; remove a word under “Options”.",
+            icon=":material/filter_alt_off:",
+        )
         return None
     labels = {subset.queries[i]: i for i in keep}
     if st.session_state.get("query") not in labels:
         st.session_state.pop("query", None)
-    chosen = st.selectbox(
+    chosen = place.selectbox(
         "Query", list(labels), telling(subset, keep), key="query", bind="query-params",
-        help="An object with attributes. Only an image that contains exactly this object is relevant.",
+        help="An object with attributes. Only a picture that contains exactly this object is right.",
     )  # fmt: skip
     return labels[chosen]
 
@@ -92,31 +99,11 @@ def look() -> None:
             accept_new_options=not is_public(),
         )
     subset = part.load_set(name, int(images))
-    query = pick_query(subset)
+    query, pool, most, hidden = pick_list(subset)
     if query is None:
         return
-    pools = [p for p in part.POOLS if p == "everything" or getattr(subset, p) is not None]
-    columns = st.columns([2, 1, 1], vertical_alignment="bottom")
-    pool = columns[0].selectbox(
-        "Rank among", pools, format_func=part.POOLS.__getitem__, key="pool", bind="query-params"
-    )
-    most = columns[1].selectbox("Show", SHOWN, key="most", bind="query-params")
-    hidden = columns[2].toggle("Predict first", key="rpredict", bind="query-params")
     revealed = not hidden or st.session_state.get("revealed_query") == (name, query)
-    count = int(
-        (subset.relevant[query] & (subset.any_word[query] if subset.any_word is not None else True)).sum()
-    )
-    st.caption(
-        escape_markdown(
-            f"{len(subset)} images, {count} of them relevant. Words in bold are true of an object in the image, "
-            "not always of the same one; words struck through are true of none."
-        )
-    )
-    if count == 0:
-        st.info(
-            "None of these images is relevant to this query, so no metric counts it.", icon=":material/info:"
-        )
-    chosen = [m for m in (one, other) if m and m != "none"]
+    chosen = list(dict.fromkeys(m for m in (one, other) if m and m != "none"))
     ranked = {}
     for column, model in zip(st.columns(len(chosen), gap="medium"), chosen, strict=True):
         with column:
@@ -124,36 +111,53 @@ def look() -> None:
     if hidden and not revealed:
         predict(name, query, chosen)
     measured(subset, chosen)
+    next_steps(models)
     table = (lambda: part.ranked_table(subset, ranked)) if revealed else None
     ui.export_section("retrieval", table, papers=("Cola",))
-    if not [m for m in models if m.startswith("run/")]:
-        st.info(
-            "No adapted model yet; train one under “train” and compare it with its base here.",
-            icon=":material/school:",
-        )
     ui.cite(None, ("Cola",))
+
+
+def pick_list(subset: part.RetrievalSubset) -> tuple[int | None, str, int, bool]:
+    """The query, the pictures that are ranked, how many are shown, and whether to predict first."""
+    row = st.container(horizontal=True, vertical_alignment="bottom", key="list-of")
+    place = row.container(width=460)
+    options = row.popover("Options", icon=":material/tune:", key="list-options")
+    pools = [p for p in part.POOLS if p == "everything" or getattr(subset, p) is not None]
+    query = pick_query(subset, place, options)
+    pool = options.selectbox(
+        "Rank among", pools, format_func=part.POOLS.__getitem__, key="pool", bind="query-params"
+    )
+    most = options.selectbox("Show", SHOWN, key="most", bind="query-params")
+    hidden = row.toggle("Predict first", key="rpredict", bind="query-params")
+    return query, pool, most, hidden
+
+
+def next_steps(models: Sequence[str]) -> None:
+    """Where to go from a list of pictures."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        ui.page_button("See what training changes", THIS, {"view": TABLE}, icon=":material/leaderboard:")
+        if not [m for m in models if m.startswith("run/")]:
+            ui.page_button("Train a model yourself", THIS, {"view": TRAIN}, icon=":material/school:")
+            st.caption(
+                "No adapted model yet: train one, then compare it here with the model that it came from."
+            )
 
 
 def lists(
     subset: part.RetrievalSubset, query: int, model: str, pool: str, most: int, revealed: bool
 ) -> list[RankedImage]:
     """One model's ranked images of a query, with what it costs to have a wrong one there."""
-    st.markdown(f"**{escape_markdown(model)}**")
     scores = part.query_scores(subset, query, model)
     rows = ranked_images(subset, query, scores, pool, most)
     if not rows:
-        st.info("This list is empty; choose another one.", icon=":material/info:")
+        st.info("This list is empty; choose another one under “Options”.", icon=":material/filter_alt_off:")
         return rows
     if revealed:
-        value = part.evaluation(subset.one_query(query), scores[None]).ranking(pool)
-        precision = float(value.precision[0]) if value is not None else float("nan")
-        expected = float(value.expected[0]) if value is not None else float("nan")
-        right = sum(row.right for row in rows)
-        text = f"{right} of the first {len(rows)} are relevant"
-        if precision == precision:
-            text += f"; average precision {100 * precision:.1f} %, chance {100 * expected:.1f} %"
-        st.caption(text + ".")
-    st.html(part.ranked_html(subset, rows, revealed))
+        st.markdown(part.list_result(subset, query, model, scores, pool, rows))
+    else:
+        st.markdown(f"The first {len(rows)} of {len(subset)} pictures for **{escape_markdown(model)}**")
+    with st.container(key=f"drawn-{model}"):
+        st.html(part.ranked_html(subset, rows, revealed))
     if revealed:
         part.shared_words_table(subset, query, scores, pool, most)
     return rows
@@ -175,11 +179,13 @@ def predict(name: str, query: int, models: list[str]) -> None:
 
 def measured(subset: part.RetrievalSubset, models: list[str]) -> None:
     """Metrics over every query, on demand: a joint strategy needs a while for them."""
-    asked = st.toggle("Evaluate all queries", key="measure", bind="query-params")
+    asked = st.toggle(
+        f"Measure all {len(subset.queries)} queries",
+        key="measure",
+        bind="query-params",
+        help="Scores every query with every picture. MM-Pred and MM-Adapter need up to a minute the first time.",
+    )
     if not asked:
-        st.caption(
-            "Scores every query with every image; up to a minute for MM-Pred and MM-Adapter, then cached."
-        )
         return
     names = list(METRICS)
     metric = st.selectbox(

@@ -18,6 +18,7 @@ from core.datasets.base import RETRIEVAL
 from core.figures import retrieval
 from core.figures.shared_words import RankedImage, SharedWords, shared_word_counts
 from core.figures.text import escape_markdown
+from core.groups import ImageRef
 from core.metrics.retrieval import METRICS, RetrievalEvaluation
 from core.runs.store import Run
 from core.scoring.load import scorer_names
@@ -82,17 +83,48 @@ def ranked_html(found: RetrievalSubset, rows: Sequence[RankedImage], revealed: b
         kind = "tie" if row.tied else "right" if row.right else "wrong"
         symbol, said = ("✓", "right") if row.right else ("✗", "wrong")
         told = f'<span class="cm-mark cm-{kind}">{symbol} {said}{", tied" if row.tied else ""}</span>'
-        words = "".join(f"<b>{escape(w)}</b> " for w in row.shared) + "".join(
-            f"<s>{escape(w)}</s> " for w in row.missing
-        )
-        apart = " on different objects" if row.shared and not row.missing and not row.right else ""
+        marked = [*(f"<b>{escape(w)}</b>" for w in row.shared), *(f"<s>{escape(w)}</s>" for w in row.missing)]
+        words = " ".join(marked)
+        apart = ", on different objects" if row.shared and not row.missing and not row.right else ""
         note = f"{told}<div>{words}{apart}</div>" if revealed else '<span class="cm-mark">?</span>'
-        alt = f"{name}, {said}" if revealed else name
+        alt = (f"{name}, {said}" if revealed else name) + _objects(image)
         cells.append(
             f'<figure class="cm-ranked">{enlargeable_image(image, alt, size)}'
             f"<figcaption>{row.place}. {note}</figcaption></figure>"
         )
     return f'<div class="cm-list">{"".join(cells)}</div>'
+
+
+def _objects(image: ImageRef) -> str:
+    """What a picture of the built-in world shows, for its alternative text: `: large red rubber cube, ...`."""
+    scene = getattr(image, "scene", None)
+    if scene is None:
+        return ""
+    return ": " + ", ".join(f"{o.size} {o.colour} {o.material} {o.shape}" for o in scene.objects)
+
+
+def list_result(
+    found: RetrievalSubset,
+    query: int,
+    model: str,
+    scores: np.ndarray,
+    pool: str,
+    rows: Sequence[RankedImage],
+) -> str:
+    """What a list says, in Markdown: how many of its first images are right, average precision, and how to read it."""
+    asked, right = found.queries[query], int(found.relevant[query].sum())
+    if not right:
+        return f"None of these {len(found)} pictures shows **{escape_markdown(asked)}**: no metric counts this query."
+    first = sum(row.right for row in rows)
+    text = (
+        f"**{first} of the first {len(rows)} show {escape_markdown(asked)}**, as do {right} of all {len(found)} "
+        f"pictures (`{model}`"
+    )
+    value = evaluation(found.one_query(query), scores[None]).ranking(pool)
+    if value is not None and value.precision[0] == value.precision[0]:
+        precision, chance = 100 * float(value.precision[0]), 100 * float(value.expected[0])
+        text += f"; average precision {precision:.1f}\u00a0%, chance {chance:.1f}\u00a0%"
+    return f"{text}). A **bold** word is true of an object in the picture, a ~~crossed-out~~ one of none."
 
 
 def ranked_table(subset: RetrievalSubset, ranked: Mapping[str, Sequence[RankedImage]]) -> pd.DataFrame:
@@ -121,37 +153,39 @@ def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, p
     if not shares:
         return
     everything = max(len(s.words) for s in shares)
+    st.header("What gets in the way", anchor=False)
+    confused = max(
+        (s for s in shares if not s.right), key=lambda s: (s.first, s.first / s.images), default=None
+    )
+    if confused is not None and confused.first:
+        words = escape_markdown(_shared_words(confused, everything))
+        st.markdown(
+            f"The largest share of the wrong pictures among the first {most} has **{words}**: {confused.first} of the "
+            f"{confused.images} such pictures are there."
+        )
+    else:
+        st.markdown(f"No distractor is among the first {most}.")
     rows = [
         {
-            "shares with the query": f"{'✓' if s.right else '✗'} {_shared_words(s, everything)}",
-            "images": s.images,
+            "the picture has": f"{'✓' if s.right else '✗'} {_shared_words(s, everything)}",
+            "pictures": s.images,
             "mean rank": round(s.place, 1),
-            f"first {most}": s.first,
+            f"among the first {most}": s.first,
         }
         for s in shares
     ]
-    confused = max((s for s in shares if not s.right), key=lambda s: s.first / s.images, default=None)
-    if confused is not None and confused.first:
-        words = escape_markdown(", ".join(confused.words) or "no word")
-        st.caption(
-            f"Distractors are images that share words with the query without showing it. Of the {confused.images} that "
-            f"share *{words}*, {confused.first} come within the first {most} places."
-        )
-    else:
-        st.caption(f"No image that only shares words with the query is within the first {most} places.")
     st.dataframe(pd.DataFrame(rows), hide_index=True)
 
 
 def _shared_words(share: SharedWords, everything: int) -> str:
     """`cube, rubber on one object`"""
-    how = (
-        " on one object"
-        if share.right
-        else ", wrongly attached"
-        if len(share.words) == everything
-        else " alone"
-    )
-    return (", ".join(share.words) + how) if share.words else "no word"
+    if not share.words:
+        return "none of the words"
+    if share.right:
+        how = ", on one object"
+    else:
+        how = ", on different objects" if len(share.words) == everything else ", nothing else"
+    return ", ".join(share.words) + how
 
 
 def metric_lines(found: RetrievalEvaluation, metric: str) -> list[str]:

@@ -27,25 +27,25 @@ class _Strategy(NamedTuple):
 
 STRATEGIES: dict[str, _Strategy] = {
     "linear": _Strategy(
-        "Linear", "One d x d map for pooled image features and one for pooled query features.", 1e-3, "Linear"
+        "Linear", "A linear map after each frozen encoder: one for pictures, one for queries.", 1e-3, "Linear"
     ),
     "prompt-tune": _Strategy(
-        "Prompt-tune", "The text encoder's table of word embeddings, everything else frozen.", 1e-2, "Prompt-tune"
+        "Prompt-tune", "Only the text encoder's word embeddings; everything else is frozen.", 1e-2, "Prompt-tune"
     ),
-    "ft-all": _Strategy("FT all", "Both encoders, whole.", 3e-4, "FT all"),
+    "ft-all": _Strategy("FT all", "Both encoders with all of their weights.", 3e-4, "FT all"),
     "ft-late": _Strategy(
         "FT late",
-        "A transformer encoder on the second-last layer's patch tokens and another on its text tokens.",
+        "A new last layer for each encoder: one reads the patches of the picture, the other the words.",
         3e-4,
         "FT late",
     ),
     "mm-pred": _Strategy(
-        "MM-Pred", "A transformer over patches and words together; a linear layer scores its CLS token.",
+        "MM-Pred", "A new transformer reads patches and words together; a linear layer makes its output the score.",
         1e-3, "MM-Pred", joint=True,
     ),
     "mm-adapter": _Strategy(
         "MM-Adapter",
-        "A transformer over patches and words together; its CLS token is compared with the frozen word features.",
+        "A new transformer reads patches and words together; its output is compared with the frozen query.",
         1e-3,
         "MM-Adapter",
         joint=True,
