@@ -13,9 +13,9 @@ from core.base.files import storage_errors, write_json
 from core.base.tables import write_table
 from core.base.text import tie_count
 from core.cli import options
+from core.cli._adaptation import comma_list, described, start_in_background
 from core.cli._given_options import refuse_unused
 from core.cli._output import ProgressPrinter, print_note, show_json
-from core.cli.adapt import _job, _listed, _start
 from core.runs.store import RunStore
 from core.ttm.run import AdaptationRun, LedgerRun, adaptation
 
@@ -54,13 +54,13 @@ def ledger(
         refuse_unused("with a run, which has its settings", *_LEDGER, "background")
         found, head = _stored_ledger(name.removeprefix("run/"))
     else:
-        chosen = None if controls is None else _listed(controls)
+        chosen = None if controls is None else comma_list(controls)
         more = {} if chosen is None else {"controls": [each for each in chosen if each != "none"]}
         settings = ("iterations", "coverage_first", "epochs", "lr", "batch", "seed")
-        job = _job(LedgerRun, locals(), settings, more)
+        job = described(LedgerRun, locals(), settings, more)
         if background:
             refuse_unused("with --background: give `ledger run/ID` it when the run has finished", "out")
-            _start(job, 1, as_json)
+            start_in_background(job, 1, as_json)
             return
         found, head = _run_ledger(job), job.describe()
     record = {"run": head, **found.record()}

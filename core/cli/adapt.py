@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from core.base.errors import InputError
 from core.base.text import duration
 from core.cli import options
-from core.cli._given_options import benchmark_argument, refuse_unused
+from core.cli._adaptation import described, start_in_background
+from core.cli._given_options import refuse_unused
 from core.cli._output import (
     format_differences,
     format_metrics,
@@ -24,18 +24,15 @@ from core.cli._output import (
 )
 from core.metrics.evaluation import Evaluation
 from core.runs.description import Iteration
-from core.runs.engine import start
 from core.runs.store import RunStore
-from core.scoring.load import load_scorer, scorer_kind
+from core.scoring.load import load_scorer
 from core.scoring.scores import ScoreCache, score_groups
-from core.ttm.defaults import preset_target
 from core.ttm.forecast import Forecast
 from core.ttm.records import changes, divergence
 from core.ttm.run import AdaptationRun, SimpleMatchRun, TTMRun
-from core.ttm.seeds import final_values, launch_seeds, seeded, summary
+from core.ttm.seeds import final_values, seeded, summary
 from core.ttm.time_left import expected_seconds
 
-_HOW = ("groups", "preset", "adapt_on", "split_seed", "device")
 _TRAINING = ("epochs", "lr", "batch", "micro_batch", "augmentation", "precision", "contrastive", "seed")
 _OPTIMIZER = ("crop_factor", "weight_decay", "betas", "lr_restart", "lr_final", "clip_norm", "parameters")
 _LORA = ("lora_rank", "lora_alpha", "lora_targets")
@@ -92,13 +89,13 @@ def ttm(
     as_json: options.Json = False,
 ) -> None:
     """Adapt a model to a benchmark by test-time matching; one line per iteration, 0 being the unadapted model."""
-    job = _job(TTMRun, locals(), (*_TRAINING, *_OPTIMIZER, *_LORA, *_TTM, *_ENDS), {"oracle": oracle})
+    job = described(TTMRun, locals(), (*_TRAINING, *_OPTIMIZER, *_LORA, *_TTM, *_ENDS), {"oracle": oracle})
     if dry_run:
         refuse_unused("with --dry-run, which starts nothing", "background", "save")
         _estimate(job, seeds, as_json)
         return
     if background:
-        _start(job, seeds, as_json)
+        start_in_background(job, seeds, as_json)
         return
     done = []
     for each, save_to in _seeded(job, seeds, save):
@@ -148,9 +145,9 @@ def simplematch(
     as_json: options.Json = False,
 ) -> None:
     """Fit a model once to the matchings that it induces; its metrics before and after. No label is used."""
-    job = _job(SimpleMatchRun, locals(), (*_TRAINING, *_OPTIMIZER, *_LORA, "rounds", "patience"), {})
+    job = described(SimpleMatchRun, locals(), (*_TRAINING, *_OPTIMIZER, *_LORA, "rounds", "patience"), {})
     if background:
-        _start(job, seeds, as_json)
+        start_in_background(job, seeds, as_json)
         return
     results = [_before_and_after(each, save_to) for each, save_to in _seeded(job, seeds, save)]
     if as_json:
@@ -167,61 +164,6 @@ def simplematch(
             print(format_metrics(record[when]))
             for name, part in record[when].get("parts", {}).items():
                 print(f"\n{when}, {name}: {part['n_groups']} groups\n{format_metrics(part)}")
-
-
-def _job(
-    kind: type[AdaptationRun], given: Mapping[str, Any], names: tuple[str, ...], more: Mapping[str, Any]
-) -> AdaptationRun:
-    """The description of a run from a command's arguments."""
-    if given["background"]:
-        refuse_unused("with --background: get the model with `runs export` when the run has finished", "save")
-    settings = {name: given[name] for name in names}
-    for listed in ("lora_targets", "parameters", "betas"):
-        if settings.get(listed) is not None:
-            settings[listed] = _listed(settings[listed])
-    if settings.get("betas") is not None:
-        settings["betas"] = _numbers(settings["betas"], "--betas")
-    common = {**{name: given.get(name) for name in _HOW}, **more, "options": settings}
-    if given["embeddings"] is not None:
-        if benchmark_argument(given["name"], given["benchmark"]) is not None:
-            raise InputError("Give exactly one of --benchmark NAME or --embeddings FILE.")
-        refuse_unused("with --embeddings", "model", "split", "tag")
-        file, shape = given["embeddings"], given["shape"] or "2x2"
-        return kind.of_file(file, shape, scale=given["scale"], **common)
-    refuse_unused("without --embeddings", "scale")
-    benchmark, model = _subject(given)
-    if given.get("micro_batch") is not None and scorer_kind(model) == "itm":  # before anything is loaded
-        raise InputError(
-            f"The loss of {model}, a matching head, depends on all pairs of a batch; leave out --micro-batch and "
-            "lower --batch instead."
-        )
-    source = {"split": given["split"], "shape": given["shape"], "tags": given.get("tag") or None}
-    return kind.of(benchmark, model, **source, **common)
-
-
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",")]
-
-
-def _numbers(parts: list[str], option: str) -> list[float]:
-    try:
-        return [float(part) for part in parts]
-    except ValueError:
-        raise InputError(
-            f"{option} is {','.join(parts)!r}; it must be numbers, separated by commas."
-        ) from None
-
-
-def _subject(given: Mapping[str, Any]) -> tuple[str, str]:
-    """Benchmark and model: as named, else as the preset has them; a remark where the preset is of another benchmark."""
-    home = preset_target(given["preset"]) if given["preset"] is not None else None
-    named = benchmark_argument(given["name"], given["benchmark"])
-    benchmark = named or (home and home.benchmark)
-    if benchmark is None:
-        raise InputError("Give exactly one of --benchmark NAME or --embeddings FILE.")
-    if home is not None and home.benchmark not in (None, benchmark):
-        print_note(f"the preset {given['preset']} was chosen for {home.benchmark}; this is {benchmark}")
-    return benchmark, given["model"] or (home and home.model) or "builtin/clip"
 
 
 def _seeded(job: AdaptationRun, seeds: int, save: Path | None) -> Iterator[tuple[AdaptationRun, Path | None]]:
@@ -257,7 +199,7 @@ def _run(job: AdaptationRun, save: Path | None, several: bool, as_json: bool) ->
         record = {**last.record, "seed": seed} if several else last.record
         head = f"seed {seed}  " if several else ""
         show_json(record) if as_json else print(head + format_step(last.record), flush=True)
-    if first is not None and last is not first and not several and not as_json:
+    if first and last and last is not first and not several and not as_json:
         _print_change(job, first, last)
     _save(last, save)
     return records
@@ -337,16 +279,3 @@ def _truth(job: AdaptationRun, record: Mapping[str, Any]) -> str:
     if job.embeddings:
         return "identity (the file names none: image i belongs to caption i)"
     return "given" if record["metrics"] else "unknown"
-
-
-def _start(job: AdaptationRun, seeds: int, as_json: bool) -> None:
-    """One background run, or a group of them."""
-    store, title = RunStore(), f"{job.model} on {job.benchmark}"
-    if seeds == 1:
-        run = start(store, title, job)
-        text = f"started run {run.id}; see `crossmatch runs show {run.id}`"
-        show_json({"id": run.id}) if as_json else print(text)
-        return
-    group, runs = launch_seeds(store, title, job, seeds)
-    text = f"started {seeds} runs as group {group}; see `crossmatch runs seeds {group}`"
-    show_json({"group": group, "runs": [run.id for run in runs]}) if as_json else print(text)
