@@ -17,7 +17,7 @@ from core.metrics.retrieval import METRICS
 from core.papers import missing_data
 from core.runs.engine import start
 from core.runs.store import Run
-from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES
+from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES, AdaptConfig
 from core.scoring.load import builtin_models
 from ui import forgetting as cost_part
 from ui import retrieval as part
@@ -252,7 +252,8 @@ def form(store: ui.VisitorStore) -> None:
             help="CLIP, SigLIP or FLAVA: built in, a run's model, a Hugging Face name or a folder.",
         )  # fmt: skip
         mixes = list(MIXES)
-        mix = st.selectbox("Training queries", mixes, mixes.index("multi"), key="mix", bind="query-params")
+        usual = mixes.index(AdaptConfig().mix)
+        mix = st.selectbox("Training queries", mixes, usual, key="mix", bind="query-params")
         st.caption(MIXES[mix])
         epochs = int(ui.number(st, "Epochs", 1, 100, 8, key="epochs") or 8)
         seed = int(ui.number(st, "Seed", 0, 10_000, 0, key="aseed") or 0)

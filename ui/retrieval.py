@@ -70,7 +70,13 @@ def _scores(key: tuple, _subset: RetrievalSubset, _source: str) -> np.ndarray:
 
 def evaluation(found: RetrievalSubset, scores: np.ndarray) -> RetrievalEvaluation:
     return RetrievalEvaluation(
-        scores, found.relevant, found.any_word, found.all_words, found.unseen, found.attributes
+        scores,
+        found.relevant,
+        found.any_word,
+        found.all_words,
+        found.unseen,
+        found.attributes,
+        found.compared,
     )
 
 

@@ -42,6 +42,7 @@ RATES = {
 }
 # The paper's claim: a multimodal adapter on frozen features beats tuning the encoders.
 COMPARED = ("mm-adapter", ("linear", "prompt-tune", "ft-all", "ft-late", "mm-pred", table.BASE))
+MIX = "multi"  # what every strategy trains on
 TUNE_SEED, TUNE_IMAGES, TUNE_STEP = 100, 200, 2  # validation images, and every so many queries
 
 
@@ -58,7 +59,9 @@ def tune(strategies: list[str], options: dict[str, Any], say: Any) -> pd.DataFra
                 and ((known["strategy"] == strategy) & (known["lr"] == lr) & (known["base_key"] == key)).any()
             ):
                 continue
-            job = StrategyRun.of(options={**options, "strategy": strategy, "lr": lr, "seed": TUNE_SEED})
+            job = StrategyRun.of(
+                options={"mix": MIX, **options, "strategy": strategy, "lr": lr, "seed": TUNE_SEED}
+            )
             started = time.perf_counter()
             *_, last = job.execute(final=False)
             found = _evaluation(validation, score_retrieval(last.model, validation)).record()["cola_map"]
@@ -100,7 +103,9 @@ def wanted(
     return [
         job
         for name in strategies
-        for job in table.jobs(strategies=[name], seeds=seeds, options={**(options or {}), "lr": rates[name]})
+        for job in table.jobs(
+            strategies=[name], seeds=seeds, options={"mix": MIX, **(options or {}), "lr": rates[name]}
+        )
     ]
 
 

@@ -1,8 +1,8 @@
 """What a strategy trains on: images, queries of every kind, and which belong together ([Cola] 5.3, 9).
 
-Labels are those of training scene graphs, and combinations of the unseen queries are in none of those: for queries that
-are made here their images are taken out. For Cola's published files no image is taken out: unseen is what training
-happens to lack.
+Labels are those of training scene graphs, and combinations of the unseen queries are in none of those: of GQA's the
+150 that training holds least leave it with their images, CLEVR's condition A and PACO's training split lack theirs by
+nature (core/cola/tasks.py).
 """
 
 from __future__ import annotations

@@ -259,6 +259,7 @@ def _evaluation(retrieval: Retrieval, scores: np.ndarray) -> Any:
         retrieval.all_words,
         retrieval.unseen,
         retrieval.attributes,
+        retrieval.compared,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from core import datasets
 from core.base.errors import InputError, unknown_name
 from core.cola._queries import (
+    AttributedNoun,
     Query,
     SceneGraphIndex,
     crepe_set,
@@ -33,13 +35,41 @@ from core.scorers.cola_config import AdaptConfig
 from core.scoring.retrieval import first_images
 
 BUILTIN = "scenes/retrieval"
-GRAPH_BENCHMARKS = ("gqa", "visual-genome", "clevr", "paco")
-# Published Cola files and the scene graphs whose training split goes with them.
-PUBLISHED = {"cola/single-gqa": "gqa", "cola/single-clevr": "clevr", "cola/single-paco": "paco"}
-BENCHMARKS = (BUILTIN, *GRAPH_BENCHMARKS, *PUBLISHED)
-# Queries made from graphs: the most, how many of them are held out of training, and attributes of each ([Cola] 9).
-QUERIES = {"gqa": (320, 150), "visual-genome": (320, 150), "clevr": (96, 0), "paco": (400, 200)}
-ATTRIBUTES = {"clevr": (3, 3)}
+# A benchmark to adapt to -> the scene graphs that it is trained on and, but for Cola's published queries, tested on.
+SCENE_GRAPHS = {
+    "gqa": "gqa",
+    "visual-genome": "visual-genome",
+    "clevr": "clevr/cogent",
+    "paco": "paco",
+    "cola/single-gqa": "gqa",
+    "cola/single-clevr": "clevr/cogent",
+    "cola/single-paco": "paco",
+}
+PUBLISHED = tuple(name for name in SCENE_GRAPHS if name.startswith("cola/"))
+BENCHMARKS = (BUILTIN, *SCENE_GRAPHS)
+
+
+class _Protocol(NamedTuple):
+    """Which queries test graphs give, and what training loses for them ([Cola] 9)."""
+
+    most: int  # queries
+    attributes: tuple[int, int] = (2, 3)  # fewest and most of a query
+    held_out: int = 0  # queries: those that training holds least, which leave it with all their images
+    of_each: int = (
+        0  # the most frequent queries that training has, and as many that it never had: nothing leaves it
+    )
+    apart: tuple[str, ...] = ()  # nouns that neither "seen" nor "unseen" counts
+
+
+_PROTOCOLS = {
+    "gqa": _Protocol(320, held_out=150),
+    "visual-genome": _Protocol(320, held_out=150),
+    "clevr/cogent": _Protocol(96, attributes=(3, 3), apart=("sphere",)),
+    "paco": _Protocol(400, of_each=200),
+}
+# Images of condition A that CLEVR's test has besides the 15,000 of B: the paper counts 22,500, and its seen classes
+# occur in none of B's. Which ones it does not say; here they are the first.
+_COGENT_SEEN = 7500
 IMAGES = 500  # of the built-in test set, unless told otherwise
 _CURVE_IMAGES, _CURVE_STEP = 100, 6  # validation after every epoch: so many images, every so many queries
 _PAIRS = 300  # multi-object and CREPE-style groups
@@ -62,7 +92,7 @@ class AdaptationTask(NamedTuple):
         """The task of a benchmark; arguments as the fields of `core.cola.run.StrategyRun`."""
         if name == BUILTIN:
             return _builtin(settings, images)
-        if name in GRAPH_BENCHMARKS or name in PUBLISHED:
+        if name in SCENE_GRAPHS:
             return _from_graphs(name, settings, images, None if folder is None else Path(folder))
         raise unknown_name("benchmark to adapt to", name, BENCHMARKS)
 
@@ -90,53 +120,88 @@ def _builtin(settings: AdaptConfig, images: int | None) -> AdaptationTask:
 
 def _from_graphs(name: str, settings: AdaptConfig, images: int | None, folder: Path | None) -> AdaptationTask:
     """Train and test scene graphs; for a published Cola file its queries in place of made ones."""
-    source = PUBLISHED.get(name, name)
-    home = folder if name == source else None
-    if source == "visual-genome":
-        graphs = datasets.load_graphs(source, None, home)
-        split_at = len(graphs) * 9 // 10  # Visual Genome has no splits: the last tenth is the test
-        training, test = _part(graphs, 0, split_at, "train"), _part(graphs, split_at, None, "test")
-    else:
-        training = datasets.load_graphs(source, "train", home)
-        test = datasets.load_graphs(source, "test" if source == "paco" else "validation", home)
-    if name == source:
-        trained_on, queries = _generated_queries(source, training, test)
-    else:
-        trained_on, queries = _published(name, training, folder)
+    source, published = SCENE_GRAPHS[name], name in PUBLISHED
+    home = None if published else folder
+    training, test = _graphs(source, home)
+    make = _published_queries if published else _generated_queries
+    training, queries = make(name, training, test, folder)
     related = any(graph.relations for graph in test.graphs)
     material = graph_training_queries(
-        trained_on, settings.mix, settings.seed, regions=_regions(source, trained_on, home)
+        training, settings.mix, settings.seed, regions=_regions(source, training, home)
     )
     groups = [make(test, _PAIRS, relations=related) for make in (_multi, _crepe)]
-    if name in PUBLISHED and source == "gqa":
+    if published and source == "gqa":
         groups[0] = _published_pairs(folder) or groups[0]
     return AdaptationTask(
         name, material, None, queries if images is None else first_images(queries, images), *groups
     )
 
 
-def _generated_queries(source: str, training: GraphSet, test: GraphSet) -> tuple[GraphSet, Retrieval]:
+def _graphs(source: str, folder: Path | None) -> tuple[GraphSet, GraphSet]:
+    """Scene graphs to train on and to test on."""
+    if source == "visual-genome":
+        graphs = datasets.load_graphs(source, None, folder)
+        split_at = len(graphs) * 9 // 10  # it has no splits: the last tenth is the test
+        return _part(graphs, 0, split_at, "train"), _part(graphs, split_at, None, "test")
+    training = datasets.load_graphs(source, "train", folder)
+    test = datasets.load_graphs(source, "validation" if source == "gqa" else "test", folder)
+    if source == "clevr/cogent":
+        of_a = datasets.load_graphs(source, "validation", folder).graphs
+        test = replace(test, graphs=(*test.graphs, *of_a[:_COGENT_SEEN]))
+    return training, test
+
+
+def _generated_queries(
+    name: str, training: GraphSet, test: GraphSet, folder: Path | None
+) -> tuple[GraphSet, RetrievalSet]:
     """Training graphs without what is held out, and the queries made from the test graphs."""
-    most, held_out = QUERIES[source]
-    queries = single_queries(test.graphs, ATTRIBUTES.get(source, (2, 3)), most)
-    _, graphs = hold_out_queries(queries, training.graphs, min(held_out, len(queries) // 2))
-    if not graphs:
-        raise InputError(f"Nothing of {source} is left to train on; give more scene graphs.")
-    trained_on = GraphSet(
-        training.name, training.split, tuple(graphs), source=training.source, licence=training.licence
+    protocol = _PROTOCOLS[SCENE_GRAPHS[name]]
+    queries = single_queries(test.graphs, protocol.attributes, None if protocol.of_each else protocol.most)
+    if protocol.of_each:
+        unseen = unseen_mask(queries, SceneGraphIndex(training.graphs))
+        chosen = [np.flatnonzero(unseen == kind)[: protocol.of_each] for kind in (False, True)]
+        queries = [queries[i] for i in np.sort(np.concatenate(chosen))]
+    training = _without_held_out(protocol, training, queries)
+    return training, replace(
+        retrieval_set(name, test.split, test, queries, SceneGraphIndex(training.graphs)),
+        compared=_compared(protocol, queries),
     )
-    return trained_on, retrieval_set(source, test.split, test, queries, SceneGraphIndex(trained_on.graphs))
 
 
-def _published(name: str, training: GraphSet, folder: Path | None) -> tuple[GraphSet, RetrievalSet]:
-    """Cola's file as it is; a query is unseen where training has no object with its noun and attributes."""
+def _published_queries(
+    name: str, training: GraphSet, test: GraphSet, folder: Path | None
+) -> tuple[GraphSet, RetrievalSet]:
+    """Training graphs without what is held out, and Cola's file; it does not say which queries are unseen.
+
+    A query with a word that training never names counts as one of no image.
+    """
+    protocol = _PROTOCOLS[SCENE_GRAPHS[name]]
     retrieval = datasets.load_retrieval(name, "test", folder)
     index = SceneGraphIndex(training.graphs)
-    known = [parse_combination(text.lower(), index.nouns, index.attributes) for text in retrieval.queries]
-    queries = [None if c is None else Query(c.text, (c,)) for c in known]
-    mask = np.array([q is None or bool(unseen_mask([q], index)[0]) for q in queries])
+    read = [parse_combination(text.lower(), index.nouns, index.attributes) for text in retrieval.queries]
+    queries = [
+        Query(text, (phrase or AttributedNoun(text.lower()),))
+        for text, phrase in zip(retrieval.queries, read, strict=True)
+    ]
+    training = _without_held_out(protocol, training, queries)
+    unseen = unseen_mask(queries, SceneGraphIndex(training.graphs))
     assert isinstance(retrieval, RetrievalSet)
-    return training, replace(retrieval, unseen=mask)
+    return training, replace(retrieval, unseen=unseen, compared=_compared(protocol, queries))
+
+
+def _without_held_out(protocol: _Protocol, training: GraphSet, queries: Sequence[Query]) -> GraphSet:
+    """What training keeps: nothing of the queries that it holds least, nor any of their images."""
+    _, graphs = hold_out_queries(queries, training.graphs, min(protocol.held_out, len(queries) // 2))
+    if not graphs:
+        raise InputError(f"Nothing of {training.name} is left to train on; give more scene graphs.")
+    return replace(training, graphs=tuple(graphs))
+
+
+def _compared(protocol: _Protocol, queries: Sequence[Query]) -> np.ndarray | None:
+    """bool (q,): the queries that "seen" and "unseen" count; None: all of them."""
+    if not protocol.apart:
+        return None
+    return np.array([query.phrases[0].noun not in protocol.apart for query in queries])
 
 
 def _published_pairs(folder: Path | None) -> GroupSet | None:
@@ -152,9 +217,7 @@ def _published_pairs(folder: Path | None) -> GroupSet | None:
 
 
 def _part(graphs: GraphSet, start: int, stop: int | None, split: str) -> GraphSet:
-    return GraphSet(
-        graphs.name, split, graphs.graphs[start:stop], source=graphs.source, licence=graphs.licence
-    )
+    return replace(graphs, split=split, graphs=graphs.graphs[start:stop])
 
 
 def _multi(graphs: GraphSet, most: int, relations: bool) -> GroupSet | None:

@@ -1,15 +1,16 @@
-"""Scene graphs of CLEVR and PACO: what Cola's queries over them are made from.
+"""Scene graphs of CLEVR, CLEVR-CoGenT and PACO: what Cola's queries over them are made from.
 
-Layouts: `CLEVR_<split>_scenes.json` as github.com/facebookresearch/clevr-dataset-gen writes it (objects with shape,
-color, material, size; `relationships[name][i]` lists the objects that are `name` of object i);
-`paco_lvis_v1_<split>.json` as github.com/facebookresearch/paco reads it (LVIS with `attribute_ids`; an object's
-annotation is its own `obj_ann_id`).
+Layouts: `CLEVR_<split>_scenes.json` (CoGenT: `CLEVR_trainA_scenes.json`, `CLEVR_valB_scenes.json`, ...) as
+github.com/facebookresearch/clevr-dataset-gen writes it (objects with shape, color, material, size;
+`relationships[name][i]` lists the objects that are `name` of object i); `paco_lvis_v1_<split>.json` as
+github.com/facebookresearch/paco reads it (LVIS with `attribute_ids`; an object's annotation is its own `obj_ann_id`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -18,20 +19,27 @@ from core.datasets.base import graph_benchmark
 from core.datasets.sets import Relation, SceneGraph, SceneObject
 
 _CLEVR_SPLITS = {"validation": "val", "train": "train"}
+# Condition A: cubes are gray, blue, brown or yellow, cylinders red, green, purple or cyan. B: the other way round.
+_COGENT_SPLITS = {"test": "valB", "validation": "valA", "train": "trainA"}
 _CLEVR_WORDS = {"left": "left of", "right": "right of", "front": "in front of", "behind": "behind"}
-_CLEVR_FILES = (
-    "scenes/CLEVR_val_scenes.json | CLEVR_v1.0/scenes/CLEVR_val_scenes.json | CLEVR_val_scenes.json"
-)
+_CLEVR, _COGENT = "CLEVR_v1.0", "CLEVR_CoGenT_v1.0"
 _CLEVR_IMAGES = "images/val | images/train | images | CLEVR_v1.0/images/val"
+_COGENT_IMAGES = f"{_COGENT}/images/valB | images/valB | images"
 _PACO_IMAGES = "val2017 | train2017 | images | coco:val2017 | coco:train2017"
 
 
-def _read_clevr(folder: DatasetFolder, split: str) -> Iterator[SceneGraph]:
-    """CLEVR's scenes: the shape is the noun; colour, size and material are the attributes."""
-    part = _CLEVR_SPLITS[split]
-    image = folder.images(f"images/{part} | CLEVR_v1.0/images/{part} | images")
+def _clevr_files(part: str, archive: str) -> str:
     name = f"CLEVR_{part}_scenes.json"
-    with folder.json(f"scenes/{name} | CLEVR_v1.0/scenes/{name} | {name}", "CLEVR's scenes") as value:
+    return f"{archive}/scenes/{name} | scenes/{name} | {name}"
+
+
+def _read_clevr(
+    folder: DatasetFolder, split: str, *, archive: str, parts: Mapping[str, str]
+) -> Iterator[SceneGraph]:
+    """CLEVR's scenes: the shape is the noun; colour, size and material are the attributes."""
+    part = parts[split]
+    image = folder.images(f"{archive}/images/{part} | images/{part} | images")
+    with folder.json(_clevr_files(part, archive), "CLEVR's scenes") as value:
         for scene in value["scenes"]:
             yield _clevr_graph(scene, image)
 
@@ -82,11 +90,25 @@ BENCHMARKS = (
         source="https://cs.stanford.edu/people/jcjohns/clevr/",
         licence="CC BY 4.0",
         citation="CLEVR",
-        read=_read_clevr,
-        layout=(_CLEVR_FILES, _CLEVR_IMAGES),
+        read=partial(_read_clevr, archive=_CLEVR, parts=_CLEVR_SPLITS),
+        layout=(_clevr_files("val", _CLEVR), _CLEVR_IMAGES),
         counts={"train": (70000,), "validation": (15000,)},
-        note="Material for Cola's queries and swaps.",
+        note="Material for queries and swaps. Cola trains and tests on CLEVR-CoGenT instead.",
         splits=("validation", "train"),
+    ),
+    graph_benchmark(
+        name="clevr/cogent",
+        title="CLEVR-CoGenT scenes",
+        source="https://cs.stanford.edu/people/jcjohns/clevr/",
+        licence="CC BY 4.0",
+        citation="CLEVR",
+        read=partial(_read_clevr, archive=_COGENT, parts=_COGENT_SPLITS),
+        layout=(_clevr_files("valB", _COGENT), _COGENT_IMAGES),
+        counts={"train": (70000,), "validation": (15000,), "test": (15000,)},
+        note="Material for Cola's queries: trained on condition A, tested on B, where cubes and cylinders exchange "
+        "their colours.",
+        splits=("test", "validation", "train"),
+        download="clevr-cogent",
     ),
     graph_benchmark(
         name="paco",

@@ -26,7 +26,13 @@ _MULTI = "COLA_multiobjects_matching_benchmark.json | data/COLA_multiobjects_mat
 _GENOME = "vg_gqa_images | images | gqa:images | visual-genome:VG_100K | visual-genome:VG_100K_2"
 _IMAGES = {
     "GQA": _GENOME,
-    "CLEVR": "CLEVR_v1.0/images/val | images | clevr:images/val",
+    # The pictures are CLEVR-CoGenT's: those of condition B, and of A for the classes that B does not have.
+    "CLEVR": " | ".join(
+        f"{where}{folder}"
+        for where in ("CLEVR_CoGenT_v1.0/", "", "clevr:CLEVR_CoGenT_v1.0/", "clevr:")
+        for folder in ("images/valB", "images/valA")
+    )
+    + " | images",
     "PACO": "val2017 | train2017 | images | coco:val2017 | coco:train2017",
 }
 

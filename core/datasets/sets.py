@@ -48,6 +48,11 @@ class Retrieval(Protocol):
         """int (q,): how many attributes a query names; None where nobody counted."""
         ...
 
+    @property
+    def compared(self) -> np.ndarray | None:
+        """bool (q,): the queries of the parts "seen" and "unseen"; None: all."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class RetrievalSet:
@@ -62,6 +67,8 @@ class RetrievalSet:
     all_words: np.ndarray | None = None  # bool (q, n): QueryAll's lists
     unseen: np.ndarray | None = None  # bool (q,): the combination occurs in no training object
     attributes: np.ndarray | None = None  # int (q,): how many attributes a query names
+    # bool (q,): the queries that the parts "seen" and "unseen" hold; None: all ([Cola] 9 leaves CLEVR's spheres out)
+    compared: np.ndarray | None = None
     title: str = ""
     description: str = ""
     source: str = ""

@@ -172,7 +172,8 @@ class RetrievalEvaluation:
     """Scores (q, n) of queries over images with what is right, measured once and sliced ever after.
 
     any_word, all_words : bool (q, n), the lists; metrics of a list that is None are left out. unseen : bool (q,).
-    attributes : int (q,), how many attributes a query names.
+    attributes : int (q,), how many attributes a query names. compared : bool (q,), the queries of the parts seen and
+    unseen; None: all.
     """
 
     scores: np.ndarray
@@ -181,6 +182,7 @@ class RetrievalEvaluation:
     all_words: np.ndarray | None = None
     unseen: np.ndarray | None = None
     attributes: np.ndarray | None = None
+    compared: np.ndarray | None = None
     seed: int = 0
     _rankings: dict[str, _RankedLists] = field(default_factory=dict, repr=False)
 
@@ -203,7 +205,8 @@ class RetrievalEvaluation:
         """Masks over queries, bool (q,): all, seen, unseen, and by number of attributes."""
         found = {"all": np.ones(len(self.scores), dtype=bool)}
         if self.unseen is not None:
-            found |= {"seen": ~self.unseen, "unseen": self.unseen}
+            counted = np.ones_like(self.unseen) if self.compared is None else self.compared
+            found |= {"seen": counted & ~self.unseen, "unseen": counted & self.unseen}
         if self.attributes is not None:
             found |= {f"attributes-{n}": self.attributes == n for n in np.unique(self.attributes).tolist()}
         return found

@@ -7,7 +7,7 @@ from functools import cache
 
 from core import datasets
 from core.cola.run import StrategyRun
-from core.cola.tasks import PUBLISHED
+from core.cola.tasks import PUBLISHED, SCENE_GRAPHS
 from core.datasets.base import RETRIEVAL
 from core.papers._table_rows import Records
 from core.runs.description import RunDescription
@@ -46,7 +46,8 @@ def missing_data(benchmark: str, trains: bool = False) -> tuple[str, ...]:
 
     trains : whether one of Cola's strategies is trained, which takes scene graphs besides the published queries.
     """
-    names = [benchmark, *([PUBLISHED[benchmark]] if trains and benchmark in PUBLISHED else [])]
+    graphs = [SCENE_GRAPHS[benchmark]] if trains and benchmark in SCENE_GRAPHS else []
+    names = graphs if graphs and benchmark not in PUBLISHED else [benchmark, *graphs]
     states = {name: datasets.state(name) for name in names}
     needs = {name: state for name, state in states.items() if state.startswith(_NEEDS)}
     return tuple(f"data of {name}: {state.removeprefix(_NEEDS)}" for name, state in needs.items())

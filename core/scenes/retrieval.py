@@ -83,6 +83,8 @@ class _RetrievalSet:
         """bool (q,): the query names a colour and shape that no training object has together."""
         return np.array([(p.colour, p.shape) in HELD_OUT_COMBINATIONS for p in self.phrases])
 
+    compared = None  # every query is seen or unseen
+
     @cached_property
     def attributes(self) -> np.ndarray:
         """int (q,): how many attributes are said besides the noun."""

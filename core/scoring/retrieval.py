@@ -30,6 +30,7 @@ class RetrievalSubset:
     all_words: np.ndarray | None
     unseen: np.ndarray | None
     attributes: np.ndarray | None
+    compared: np.ndarray | None = None
     phrases: tuple[Any, ...] | None = None  # what each query asks for, where the set knows (built-in queries)
 
     def __len__(self) -> int:
@@ -38,7 +39,7 @@ class RetrievalSubset:
     def one_query(self, query: int) -> RetrievalSubset:
         """The same images with one query alone."""
         keep = slice(query, query + 1)
-        fields = ("relevant", "any_word", "all_words", "unseen", "attributes")
+        fields = ("relevant", "any_word", "all_words", "unseen", "attributes", "compared")
         cut: dict[str, Any] = {
             name: None if (a := getattr(self, name)) is None else a[keep] for name in fields
         }
@@ -74,6 +75,7 @@ def first_images(found: Retrieval, images: int | None, every: int = 1) -> Retrie
         cut(found.all_words),
         thin(found.unseen),
         thin(found.attributes),
+        thin(found.compared),
         None if phrases is None else tuple(phrases[::every]),
     )
 
