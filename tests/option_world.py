@@ -105,10 +105,10 @@ class Outcome(NamedTuple):
         return self.files, self.runs
 
 
-def write_embeddings(path: Path, seed: int) -> None:
+def write_embeddings(path: Path, seed: int, rows: int = 24) -> None:
     rng = np.random.default_rng(seed)
-    shared = rng.normal(size=(24, 8))
-    np.savez(path, img=shared + 0.9 * rng.normal(size=(24, 8)), cap=shared)
+    shared = rng.normal(size=(rows, 8))
+    np.savez(path, img=shared + 0.9 * rng.normal(size=(rows, 8)), cap=shared)
 
 
 def write_scores(path: Path, seed: int) -> None:
@@ -239,8 +239,10 @@ class World:
         self.names |= {"archive": str(archive), "archive_2": str(other)}
         self.names |= {"run": finished[0], "run_2": finished[1], "file_run": file, "live": live}
         self.names |= {"stopped": stopped, "group": "g-0123abcd"}
+        as_many = self.root / "as_many.npz"  # groups as a benchmark has: what is canned is compared group by group
+        write_embeddings(as_many, 0, 2 * PAIRS)
         for kind, own in (("ttm", {"iterations": 1}), ("simplematch", {"rounds": 1})):
-            made = ttm_run.RUNS[kind].of_file(self.names["embeddings"], options={**own, "epochs": 1})
+            made = ttm_run.RUNS[kind].of_file(str(as_many), options={**own, "epochs": 1})
             self.canned[kind] = list(made.execute())
         scores = np.random.default_rng(0).normal(size=(3, PAIRS, 2, 2))
         self.canned["ledger"] = [SimpleNamespace(arrays={"scores": each}) for each in scores]
