@@ -5,6 +5,10 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 STAMP := .venv/.installed
 
+# Python keeps what it has compiled, also where the environment forbids it: without, every start of the app and every one of
+# the hundreds of processes that tests start compiles torch, transformers and Streamlit anew.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: app test test-shuffled install check fix bench lock audit
 
 install: $(STAMP)
@@ -17,7 +21,7 @@ $(UV):
 	$(BIN)/python -m pip install -q uv==0.13.9
 
 $(STAMP): requirements.lock pyproject.toml | $(UV)
-	VIRTUAL_ENV=.venv $(UV) pip sync --require-hashes requirements.lock
+	VIRTUAL_ENV=.venv $(UV) pip sync --compile-bytecode --require-hashes requirements.lock
 	VIRTUAL_ENV=.venv $(UV) pip install --no-deps --no-build-isolation -e .
 	touch $(STAMP)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -50,6 +51,16 @@ WORDS = [
 ]
 SIDE = 32  # pixels, the tiny models' image side
 CONTEXT = 24  # tokens, the tiny models' context length
+
+
+def pytest_configure() -> None:
+    """Temporary folders are in memory where that has room (a container may have 64 MB).
+
+    On a disk the tests would wait: 20 ms for every commit to a store, 1 ms for every folder that is removed.
+    """
+    memory = Path("/dev/shm")
+    if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 4 << 30:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
 
 
 @pytest.fixture(autouse=True)

@@ -239,7 +239,8 @@ class World:
         self.names |= {"archive": str(archive), "archive_2": str(other)}
         self.names |= {"run": finished[0], "run_2": finished[1], "file_run": file, "live": live}
         self.names |= {"stopped": stopped, "group": "g-0123abcd"}
-        as_many = self.root / "as_many.npz"  # groups as a benchmark has: what is canned is compared group by group
+        # Groups as a benchmark has: what is canned is compared group by group.
+        as_many = self.root / "as_many.npz"
         write_embeddings(as_many, 0, 2 * PAIRS)
         for kind, own in (("ttm", {"iterations": 1}), ("simplematch", {"rounds": 1})):
             made = ttm_run.RUNS[kind].of_file(str(as_many), options={**own, "epochs": 1})
