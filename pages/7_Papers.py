@@ -19,8 +19,8 @@ from core.runs.store import RunStore
 from ui import runs, shipped_results
 
 LEAD = (
-    "The papers' numbers, cell by cell, beside yours. Your run counts where data, model and every setting are the "
-    "table's; its last iteration is the result."
+    "Choose a table: each cell shows the paper's number, and below it yours as soon as you have run the line with the "
+    "paper's data, model and settings."
 )
 NOTE = "The numbers are the papers' own, as printed; assets/papers/results.csv lists each with its table."
 STATES = {
@@ -95,19 +95,16 @@ def standing(name: str, seeds: int, polled: bool) -> None:
         if polled != under_way(store, name, plan):
             st.rerun()
         record = plan.record()
+        st.markdown(told(name, record))
         actions(store, plan, polled)
-        measured = any(cell["yours"] is not None for line in record["lines"] for cell in line["cells"])
-        upper = "shipped result" if name.startswith("world") else "paper's number"
-        yours = (
-            "below it yours, mean ± standard deviation over complete seeds"
-            if measured
-            else "yours appears below it once you have run the line"
-        )
-        st.caption(
-            f"Each cell shows the {upper}; {yours}. Numbers are percent, gains are points or percent. The standard "
-            f"deviation over seeds: {plan.deviation}."
-        )
         st.html(table_html.table_html(record))
+        upper = "shipped result" if name.startswith("world") else "paper's number"
+        empty = len(table_html.unmeasured_lines(record))
+        more = f" {counted(empty, 'line')} without any number yet can be found in the plan." if empty else ""
+        st.caption(
+            f"Upper number: the {upper}. Lower number: yours, the mean ± standard deviation over complete seeds "
+            f"({plan.deviation}). All are percent; the gain in points is in percentage points.{more}"
+        )
         lines(store, plan)
         data = plots.papers_data(record)
         figure = st.expander(
@@ -119,6 +116,12 @@ def standing(name: str, seeds: int, polled: bool) -> None:
             )
             with figure:
                 ui.chart(plots.papers_figure(data), alt, "papers-figure")
+
+
+def told(key: str, record: dict[str, Any] | None = None) -> str:
+    """The table's title and what it says, in Markdown."""
+    title = f"**{escape_markdown(st.session_state['table'])}: {escape_markdown(chosen.title)}.**"
+    return f"{title} {escape_markdown(table_html.finding(key, record))}"
 
 
 def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
@@ -155,8 +158,8 @@ def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
         st.caption(f"{counted(len(ready), 'line')}, {each}: {left}. It continues when you close this page.")
     elif not busy and "missing" in states:
         st.caption(
-            "No more lines of this table can run yet; the plan below says what each of them needs. The same kind of "
-            "measurement runs now on data that are here."
+            "These lines wait for data or model weights; “Plan” below says what each needs. For the built-in world the "
+            "same kind of table is here already."
         )
 
 
@@ -229,6 +232,7 @@ def resource(item: table_html.MissingResource) -> None:
 def printed(paper: str, table: str) -> None:
     """A table that is no run of adaptation: its numbers, its notes, and how to measure the same."""
     frame = table_html.paper_frame(paper, table)
+    st.markdown(told(table))
     st.dataframe(frame, hide_index=True, key="printed")
     for number, note in enumerate(table_html.table_notes(paper, table), 1):
         st.caption(escape_markdown(f"[{number}] {note}"))
@@ -252,7 +256,6 @@ ui.open_page("Papers", LEAD, pick=False)
 with ui.show_errors():
     first, second, third = st.columns([3, 4, 2])
     paper, chosen = choose((first, second))
-    st.caption(escape_markdown(f"{paper}, {st.session_state['table']}: {chosen.title}"))
     short = table_html.PAPERS.get(paper, "TTM")
     if chosen.key in papers.TABLES:
         runnable(chosen.key, third)

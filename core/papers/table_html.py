@@ -11,8 +11,24 @@ from core import datasets
 from core.base.lazy import pandas as pd
 from core.datasets.published import UNITS, reference
 from core.figures.text import label_and_meaning
+from core.papers._findings import finding
 from core.papers._table_rows import GAINS
 from core.papers._tables import TABLES
+
+__all__ = [
+    "COUNTERPARTS",
+    "PAPERS",
+    "WORLD",
+    "TableChoice",
+    "finding",
+    "missing_resources",
+    "paper_frame",
+    "plan_frame",
+    "table_choices",
+    "table_html",
+    "table_notes",
+    "unmeasured_lines",
+]
 
 PAPERS = {"Test-Time Matching": "TTM", "Language priors": "VGPT", "Cola": "Cola"}
 WORLD = "The built-in world"
@@ -78,22 +94,36 @@ def _heading(cell: Mapping[str, Any]) -> str:
 
 def table_html(plan: Mapping[str, Any]) -> str:
     """`core.papers.TablePlan.record()` as markup: in every cell the paper's (or the shipped) number, and yours below as
-    soon as there are any."""
+    soon as there are any. Lines without any number are left out."""
     measured = any(cell["yours"] is not None for line in plan["lines"] for cell in line["cells"])
     heads = list(dict.fromkeys(_heading(cell) for line in plan["lines"] for cell in line["cells"]))
-    rows = []
+    rows: dict[str, dict[str, Mapping[str, Any]]] = {}
     for line in plan["lines"]:
-        by_heading = {_heading(cell): cell for cell in line["cells"]}
-        cells = "".join(
-            f"<td>{_cell_html(by_heading[head], measured) if head in by_heading else ''}</td>"
-            for head in heads
-        )
-        rows.append(f'<tr><th scope="row">{escape(line["line"])}</th>{cells}</tr>')
+        if line["line"] not in unmeasured_lines(plan):  # SimpleMatch of a model stands in the model's own row
+            row = rows.setdefault(line["line"].removesuffix(", SimpleMatch"), {})
+            row |= {_heading(cell): cell for cell in line["cells"]}
+    body = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>'
+        + "".join(f"<td>{_cell_html(row[head], measured) if head in row else ''}</td>" for head in heads)
+        + "</tr>"
+        for name, row in rows.items()
+    )
     top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
     return (
         '<div class="cm-scroll"><table class="cm-cells"><thead><tr><td></td>'
-        f"{top}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        f"{top}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def unmeasured_lines(plan: Mapping[str, Any]) -> list[str]:
+    """Lines without any number yet, by name; [] where no line has one."""
+    numbers = ("paper", "shipped", "yours")
+    empty = [
+        line["line"]
+        for line in plan["lines"]
+        if all(cell[n] is None for cell in line["cells"] for n in numbers)
+    ]
+    return empty if len(empty) < len(plan["lines"]) else []
 
 
 def _cell_html(cell: Mapping[str, Any], measured: bool) -> str:
