@@ -65,7 +65,7 @@ def outcome_table(evaluation: Evaluation) -> None:
     """How many groups are right under both metrics, under one, under none; each count opens its groups."""
     st.header("The same groups under both metrics", anchor=False)
     match, score = (evaluation.outcomes[name].value == 1 for name in (GROUP_MATCH, GROUP_SCORE))
-    grid = st.grid(2, min_column_width=150)
+    grid = st.container(key="outcomes").grid(2, min_column_width=150)
     for matched in (True, False):
         for scored in (True, False):
             verdicts = [f"{METRICS[name].label} {'right' if right else 'wrong'}" for name, right in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import ui
 from core.base.text import duration
@@ -60,6 +61,19 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str) -> N
         st.rerun()
 
 
+def fresh_place(shown: str) -> DeltaGenerator:
+    """Where the form or a run is drawn: when another one is opened, the last one goes at once, not piece by piece.
+
+    Streamlit keeps what stands below until the script ends. So there are two places, used in turn, and the other one
+    is emptied before anything is drawn.
+    """
+    last, turn = st.session_state.get("drawn_run", (shown, 0))
+    turn = turn if last == shown else 1 - turn
+    st.session_state["drawn_run"] = (shown, turn)
+    places = [st.container() if place == turn else st.empty() for place in (0, 1)]
+    return places[turn]
+
+
 def page(selection: ui.Selection | None, store: RunStore, shown: str) -> None:
     runs.lost_run_warning()
     runs.open_run(shown)
@@ -82,5 +96,5 @@ with ui.show_errors():  # a store of a newer version, say
     store = ui.VisitorStore()
     shown = runs.open_run_id(store)
 selection = ui.open_page("Test-time matching", LEAD, instead=runs.settings_line(store, shown))
-with ui.show_errors():
+with fresh_place(shown), ui.show_errors():
     page(selection, store, shown)

@@ -69,17 +69,40 @@ def table(sweeps: Sequence[SeedGroup], store: RunStore) -> pd.DataFrame:
                 "time": duration(sum(record["seconds"] for records in steps for record in records))
                 if any(steps)
                 else "–",
+                "seed": ", ".join(str(seed_of(run)) for run in sweep.runs),
                 "set": first.config.get("benchmark", ""),
                 "model": "/".join(Path(first.config.get("model", "")).parts[-2:]),
+                "settings": "",
                 "kind": kind(first),
-                "seed": ", ".join(str(seed_of(run)) for run in sweep.runs),
                 "iterations": f"{min(run.done for run in sweep.runs)} of {first.total or '–'}",
                 "started": datetime.fromtimestamp(sweep.created),
                 **results,
                 "id": sweep.id,
             }
         )
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame(rows)
+    frame["settings"] = own_settings([sweep.runs[0] for sweep in sweeps])
+    return frame if frame["settings"].any() else frame.drop(columns="settings")
+
+
+def own_settings(runs: Sequence[Run]) -> list[str]:
+    """What tells each run apart from some other one of its kind, besides set, model and seed; "" where nothing does."""
+    described = [
+        adaptation(run.config).describe().split(" · ") if run.kind in shared.KINDS else [] for run in runs
+    ]
+    in_columns = {run.config.get(name) for run in runs for name in ("benchmark", "model")}
+    kinds = {
+        run.kind: [set(d) for r, d in zip(runs, described, strict=True) if r.kind == run.kind] for run in runs
+    }
+    common = {name: set.intersection(*parts) for name, parts in kinds.items()}
+    return [
+        " · ".join(
+            part
+            for part in parts
+            if part not in common[run.kind] | in_columns and not part.startswith("seed ")
+        )
+        for run, parts in zip(runs, described, strict=True)
+    ]
 
 
 def curve(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> list[float]:
@@ -130,12 +153,31 @@ def _values(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> list[dict[s
 
 
 COLUMNS = {
-    "result": st.column_config.TextColumn("result (last iteration)", width=330),
+    "result": st.column_config.TextColumn("result (last iteration)", width=290),
     "curve": st.column_config.LineChartColumn(
-        "curve", width="small", y_min=0, y_max=100, help="The result after every iteration, from 0 to 100 %."
+        "curve, 0–100 %",
+        width=110,
+        y_min=0,
+        y_max=100,
+        help="The result after every iteration. The lower edge of the cell is 0 %, the upper edge 100 %.",
+    ),
+    "GroupMatch before": st.column_config.TextColumn(width=230),
+    "time": st.column_config.TextColumn(width=80),
+    "seed": st.column_config.TextColumn(width=60),
+    "set": st.column_config.TextColumn(width=150),
+    "model": st.column_config.TextColumn(width=110),
+    "settings": st.column_config.TextColumn(
+        "settings of its own", width=220, help="What not all the runs of its kind in this table share."
     ),
     "started": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm"),
 }
+
+
+def shown_columns(frame: pd.DataFrame) -> list[str]:
+    """The columns in the order of the screen: the result beside what it was before, and no value twice."""
+    after, before = f"{(label := metrics.METRICS[metrics.GROUP_MATCH].label)} after", f"{label} before"
+    first = [name for name in ("status", "result", before, "curve") if name in frame]
+    return [*first, *(name for name in frame if name not in (*first, after))]
 
 
 # --- choosing and acting -------------------------------------------------------------------------------------------
@@ -159,6 +201,7 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
         frame,
         hide_index=True,
         column_config=COLUMNS,
+        column_order=shown_columns(frame),
         key=TABLE,
         on_select="rerun",
         selection_mode=["multi-row", "single-cell"],

@@ -1,14 +1,30 @@
 """What comes before a page's elements: the document carries the style; images are named and open large."""
 
 import asyncio
+import tomllib
+from pathlib import Path
 
+import plotly.graph_objects as go
 import pytest
 from driving import fine, html
 
-from ui import images
+from ui import export, images
 from ui.server import StyledDocument
 
 GROUPS = "pages/1_Groups.py"
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def contrast(one, other):
+    """Of two colours `#rrggbb`, by WCAG 2."""
+
+    def luminance(colour):
+        parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+        linear = (x / 12.92 if x <= 0.03928 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
+        return sum(weight * x for weight, x in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
 
 
 def answer(kind, body, accept=b"text/html"):
@@ -70,3 +86,22 @@ def test_the_large_image_is_one_that_the_page_has_drawn(app):
     test.session_state["large_image"] = "no image of this page"
     fine(test.run())
     assert images._LARGE > 2 * 240
+
+
+def test_text_in_the_colours_of_the_theme_can_be_read():
+    """4.5 : 1, as WCAG asks of text: on buttons, of code, of links."""
+    theme = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())["theme"]
+    for colours in (theme["light"], theme["dark"]):
+        for ground in (colours["backgroundColor"], colours["secondaryBackgroundColor"]):
+            for text in ("textColor", "codeTextColor", "linkColor"):
+                assert contrast(colours[text], ground) >= 4.5, (text, ground)
+        assert contrast(colours["primaryColor"], "#ffffff") >= 4.5  # a button's
+
+
+def test_figures_are_saved_as_pictures_but_on_a_public_server(monkeypatch):
+    monkeypatch.setattr(export, "_has_browser", lambda: True)
+    assert export._figure_endings() == [".png", ".svg", ".html"]
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    assert export._figure_endings() == [".html"]
+    figure = go.Figure(go.Bar(x=["a"], y=[1]))
+    assert export._figure_bytes(lambda: figure, ".html").startswith(b"<!doctype html>")

@@ -54,6 +54,13 @@ def test_the_table_says_kind_and_seed_and_takes_the_seeds_of_a_sweep_as_one(app,
     assert list(frame)[:4] == ["status", "result", "curve", "time"]
 
 
+def test_the_table_names_the_settings_that_tell_runs_apart(app, made):  # noqa: F811
+    rows = app(RUNS).dataframe[0].value.set_index("id")
+    assert "global variant" in rows.loc[made.wide, "settings"]
+    assert "group variant" in rows.loc[made.group, "settings"]
+    assert not rows["settings"].str.contains("seed|builtin/").any()
+
+
 def test_seeds_by_themselves_have_their_intervals_and_a_paired_test(app, made):  # noqa: F811
     test = app(RUNS, together="false")
     frame = test.dataframe[0].value

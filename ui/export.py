@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import shlex
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
+from core.base.public_mode import is_public
 from core.datasets.published import CITATIONS
+from core.exchange.figures import browser, write_figure
 from core.exchange.uploads import TAGS
 from core.groups import GroupSet
 from ui.page import PAGES
@@ -26,6 +30,11 @@ if TYPE_CHECKING:
 
 # One look for all charts: no logo, a camera that saves an SVG, no zoom that a finger triggers by accident.
 CHART = {"displaylogo": False, "modeBarButtons": [["toImage"]], "toImageButtonOptions": {"format": "svg"}}
+_FIGURES = {  # by ending: type, icon
+    ".png": ("image/png", "image"),
+    ".svg": ("image/svg+xml", "draw"),
+    ".html": ("text/html", "bar_chart"),
+}
 OWN = "Crossmatch"  # the key of its own entry in `CITATIONS`
 
 
@@ -60,10 +69,8 @@ def export_section(
         if table is not None:
             csv_button("Table (CSV)", table, name)
         for title, figure in (figures or {}).items():
-            page = lambda f=figure: _figure_page(f() if callable(f) else f)  # noqa: E731
-            file = f"{name}-{title}.html".replace(" ", "-")
-            _file_button(f"Figure: {title} (HTML)", page, file, "text/html", "bar_chart")
-        if figures:
+            _figure_buttons(f"{name}-{title}".replace(" ", "-"), title, figure)
+        if figures and len(_figure_endings()) == 1:
             st.caption("For an SVG, point at the figure on the page and press the camera at its upper right.")
         if report is not None:
             _file_button(
@@ -73,6 +80,31 @@ def export_section(
         _copied("Command that prints the same numbers", command, "bash")
         _copied("LaTeX", latex() if callable(latex) else latex, "latex")
         _copied("BibTeX", bibtex(groups, papers), "latex")
+
+
+def _figure_buttons(name: str, title: str, figure: go.Figure | Callable[[], go.Figure]) -> None:
+    """A figure as a file for a slide, a paper or a browser."""
+    with st.container(horizontal=True, gap="small"):
+        for ending in _figure_endings():
+            data = partial(_figure_bytes, figure, ending)
+            mime, icon = _FIGURES[ending]
+            _file_button(f"{title}{ending}", data, f"{name}{ending}", mime, icon)
+
+
+def _figure_endings() -> list[str]:
+    """The formats a figure can be saved in: pictures are drawn by a browser of this machine, on no public server."""
+    return [ending for ending in _FIGURES if ending == ".html" or (not is_public() and _has_browser())]
+
+
+@cache
+def _has_browser() -> bool:
+    return browser() is not None
+
+
+def _figure_bytes(figure: go.Figure | Callable[[], go.Figure], ending: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"figure{ending}"
+        return write_figure(figure() if callable(figure) else figure, path).read_bytes()
 
 
 def csv_button(
@@ -186,15 +218,6 @@ def page_address(url: str) -> str:
     parts = urlsplit(url)
     path = "/".join(part for part in parts.path.split("/") if part not in rests)
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
-
-
-def _figure_page(figure: go.Figure) -> bytes:
-    """A figure as a page of its own, on white."""
-    page = {
-        **figure.to_dict(),
-        "layout": {**figure.to_dict()["layout"], "paper_bgcolor": "#fff", "template": "plotly_white"},
-    }
-    return type(figure)(page).to_html(include_plotlyjs=True, config={"displaylogo": False}).encode()
 
 
 def bibtex(groups: GroupSet | None, papers: Sequence[str]) -> str:

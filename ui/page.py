@@ -101,6 +101,10 @@ def open_page(
         st.markdown(lead)
     if instead:
         st.sidebar.caption(escape_markdown(instead))
+        for _ in range(
+            8
+        ):  # the selection's fields go at once: Streamlit would keep them until the script ends
+            st.sidebar.empty()
         st.caption(escape_markdown(instead))
     if instead or not pick:
         put_off_selection()
