@@ -130,6 +130,19 @@ def write_log_probs(path: Path, prior: Path, seed: int) -> None:
     prior.write_text("\n".join(priors) + "\n")
 
 
+def write_retrieval(path: Path, prior: Path, seed: int) -> None:
+    """log P(t | image) of twenty images with all of their captions, with a tag, and log P(t) of the captions."""
+    rng = np.random.default_rng(seed)
+    rows = ["image,caption,score,match,side"]
+    for i, j in np.ndindex(20, 20):
+        rows.append(
+            f"{i},c{j},{-9 + (i == j) + rng.normal():.4f},{int(i == j)},{'left' if i % 3 else 'right'}"
+        )
+    priors = ["caption,log_prob", *(f"c{j},{-9 + rng.normal():.4f}" for j in range(20))]
+    path.write_text("\n".join(rows) + "\n")
+    prior.write_text("\n".join(priors) + "\n")
+
+
 def write_tags(path: Path) -> None:
     names = [*map(str, range(60)), *(f"swap-{i}" for i in range(200)), *(f"relation-{i}" for i in range(200))]
     rows = [f"{name},{'even' if i % 3 else 'odd'},{i % 2}" for i, name in enumerate(names)]
@@ -207,6 +220,7 @@ class World:
         write_embeddings(self._at(f"embeddings{end}", ".npz"), number)
         write_scores(self._at(f"scores{end}", ".csv"), number)
         write_log_probs(self._at(f"log_probs{end}", ".csv"), self._at(f"prior{end}", ".csv"), number)
+        write_retrieval(self._at(f"all_pairs{end}", ".csv"), self._at(f"all_prior{end}", ".csv"), number)
         write_photos(self._at(f"photos{end}"), 6 * number)
         build_clip(self._at(f"clip{end}"), number)
         for kind, builder in (("captioner", "blip-caption"), ("lm", "gpt2")):

@@ -120,6 +120,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
         "retrieval": FIND,
         "retrieval noise": (*FIND, "--prior", "gaussian"),
         "files": ("--scores", "{log_probs}", "--prior", "{prior}", "--json"),
+        "retrieval files": ("--scores", "{all_pairs}", "--prior", "{all_prior}", "--json"),
     },
     "recall": {"": ("--benchmark", "toy/many-captions", "--model", "{clip}", "--json")},
     "blind": {"": ("--benchmark", "toy/relations", "--model", "{lm}", "--json")},
@@ -191,6 +192,12 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 # ---- what every parameter does: command -> parameter -> mode -> case
+
+
+def in_files(says: str, *given: str) -> dict[str, Case]:
+    """A refusal of `alpha` of two files, of groups or of a retrieval set."""
+    return dict.fromkeys(("files", "retrieval files"), refused(says, *given))
+
 
 SOURCE: dict[str, dict[str, Case]] = {
     "--embeddings": {
@@ -450,20 +457,21 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--json": {"*": NO_JSON},
     },
     "alpha": {
-        "<name>": {"files": refused(DEAD, "toy/pairs"), "*": refused(NAMED_TWICE, "toy/pairs")},
+        "<name>": {**in_files(DEAD, "toy/pairs"), "*": refused(NAMED_TWICE, "toy/pairs")},
         "--benchmark": {
-            "files": refused(DEAD, "--benchmark", "toy/pairs"),
+            **in_files(DEAD, "--benchmark", "toy/pairs"),
             "retrieval": differs("--benchmark", "toy/more-captions"),
             "retrieval noise": differs("--benchmark", "toy/more-captions"),
             "*": differs("--benchmark", "toy/others"),
         },
         "--model": {
-            "files": refused(DEAD, "--model", "{captioner}"),
+            **in_files(DEAD, "--model", "{captioner}"),
             "*": differs("--model", "{captioner_2}"),
         },
-        "--split": {"files": refused(DEAD, "--split", "test"), "*": differs("--split", "validation")},
+        "--split": {**in_files(DEAD, "--split", "test"), "*": differs("--split", "validation")},
         "--prior": {
             "files": differs("--prior", "{prior_2}"),
+            "retrieval files": differs("--prior", "{all_prior_2}"),
             "noise": differs("--prior", "test"),
             "own": differs("--prior", "gaussian"),
             "training": refused(DEAD, "--prior", "gaussian"),
@@ -472,42 +480,49 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "retrieval noise": differs("--prior", "test"),
         },
         "--samples": {
-            "files": refused(DEAD, "--samples", "2"),
+            **in_files(DEAD, "--samples", "2"),
             "language": refused(DEAD, "--samples", "2"),
             "retrieval": refused(DEAD, "--samples", "2"),
             "*": differs("--samples", "2"),
         },
         "--prior-model": {
-            "files": refused(DEAD, "--prior-model", "{lm_2}"),
+            **in_files(DEAD, "--prior-model", "{lm_2}"),
             "language": differs("--prior-model", "{lm_2}"),
             "*": refused(DEAD, "--prior-model", "{lm_2}"),
         },
         "--images": {
-            "files": refused(DEAD, "--images", "{photos_2}"),
+            **in_files(DEAD, "--images", "{photos_2}"),
             "training": differs("--images", "{photos_2}"),
             "*": refused(DEAD, "--images", "{photos_2}"),
         },
         "--tune-on": {
-            "files": refused(DEAD, "--tune-on", "validation"),
+            "files": differs("--tune-on", "{log_probs_2}", "--tune-prior", "{prior_2}"),
+            "retrieval files": differs("--tune-on", "{all_pairs_2}", "--tune-prior", "{all_prior_2}"),
             "*": differs("--tune-on", "validation"),
         },
+        "--tune-prior": {
+            **in_files("give both or none", "--tune-prior", "{prior_2}"),
+            "*": refused(DEAD, "--tune-prior", "{prior_2}"),
+        },
         "--items": {
-            "files": refused(DEAD, "--items", "4"),
+            **in_files(DEAD, "--items", "4"),
             "retrieval": differs("--items", "4"),
             "retrieval noise": differs("--items", "4"),
             "*": refused(DEAD, "--items", "4"),
         },
         "--scores": {
             "files": differs("--scores", "{log_probs_2}"),
+            "retrieval files": differs("--scores", "{all_pairs_2}"),
             "*": refused(DEAD, "--scores", "{log_probs}", "--prior", "{prior}"),
         },
         "--shape": {
-            "files": refused(DEAD, "--shape", "2x2"),
+            **in_files(DEAD, "--shape", "2x2"),
             **{m: refused(DEAD, "--shape", "2x2") for m in ("retrieval", "retrieval noise")},
             "*": refused("none of 1x4", "--shape", "1x4"),
         },
         "--tag": {
             "files": differs("--tag", "side: left"),
+            "retrieval files": differs("--tag", "side: left"),
             **{m: refused(DEAD, "--tag", "colour: red") for m in ("retrieval", "retrieval noise")},
             "*": differs("--tag", "colour: red"),
         },
@@ -517,14 +532,15 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         },
         "--by": {
             "files": differs("--by", "side"),
+            "retrieval files": differs("--by", "side"),
             **{m: refused(DEAD, "--by", "colour") for m in ("retrieval", "retrieval noise")},
             "*": differs("--by", "colour"),
         },
-        "--out": {
-            **{m: refused(DEAD, "--out", "out") for m in ("retrieval", "retrieval noise")},
-            "*": differs("--out", "out"),
+        "--out": {"*": differs("--out", "out")},
+        "--seed": {
+            **{m: refused(DEAD, "--seed", "4") for m in ("retrieval", "retrieval files")},
+            "*": differs("--seed", "4"),
         },
-        "--seed": {"retrieval": refused(DEAD, "--seed", "4"), "*": differs("--seed", "4")},
         "--json": {"*": NO_JSON},
     },
     "recall": {

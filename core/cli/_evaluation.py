@@ -24,10 +24,11 @@ from core.scoring.load import lazy_scorer
 from core.scoring.scores import ScoreCache, planned_calls, score_all, score_groups
 
 if TYPE_CHECKING:
+    from core.debiasing.retrieval import RetrievalStudy
     from core.groups import GroupSet
 
 
-def check_slices(evaluation: Evaluation, by: str | None, tags: Path | None = None) -> None:
+def check_slices(evaluation: Evaluation | RetrievalStudy, by: str | None, tags: Path | None = None) -> None:
     """Raise InputError where tags were asked for and would slice nothing."""
     if by is not None and evaluation.tags is None:
         raise InputError(

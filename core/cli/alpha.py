@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -13,16 +14,17 @@ import typer
 
 from core import datasets
 from core.base.errors import InputError
+from core.cli._alpha_files import is_prior_file, prior_head, study_of_files
 from core.cli._evaluation import check_slices
 from core.cli._given_options import refuse_unused, require_benchmark
 from core.cli._output import count_progress, format_metrics, print_note, show_json, writing
 from core.cli.options import Json, Positional, Seed, Tag, named
-from core.datasets.score_files import read_scores, read_tags
+from core.datasets.score_files import read_tags
 from core.datasets.shapes import of_shape
 from core.debiasing.blind import blind_baseline, check_blind
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import Prior, check_kind, check_log_prob, estimate_prior, null_sample
-from core.debiasing.retrieval import alpha_record, score_table, transferred_alpha_record
+from core.debiasing.retrieval import RetrievalStudy, score_table
 from core.debiasing.study import AlphaStudy
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.group_filters import with_tags
@@ -36,7 +38,8 @@ if TYPE_CHECKING:
 
     from core.groups import GroupSet
 
-_Parts = dict[str, dict[str, AlphaStudy]]  # tag -> value -> the study of its groups
+_Study = AlphaStudy | RetrievalStudy
+_Parts = Mapping[str, Mapping[str, _Study]]  # tag -> value -> the study of its groups, or of its images
 Benchmark = Annotated[str | None, typer.Option(help="A benchmark by name, such as scenes/word-order.")]
 Model = Annotated[
     str,
@@ -54,14 +57,16 @@ _PriorName = Annotated[
     str | None,
     typer.Option(
         help="log P(t) from: gaussian (default), test (default of retrieval sets), train or lm; or a file of it, which "
-        "--scores needs: CSV or Parquet with `group,caption,log_prob` (and `sample`, where it is of several null "
-        "images), or NPZ with `prior` (groups, captions) or `samples` (images, groups, captions)."
+        "--scores needs: CSV or Parquet with `group,caption,log_prob` (and `sample`, or columns `log_prob_...`, where "
+        "it is of several null images), NPZ with `prior` (groups, captions) or `samples` (images, groups, captions), "
+        "or a sample log of lm-eval or lmms-eval (JSONL). A retrieval set has no groups: `caption,log_prob`."
     ),
 ]
 _LogProbs = Annotated[
     Path | None,
     typer.Option(
-        help="File of log P(t | image), CSV, Parquet, NPZ or JSONL, in place of a model's own scores."
+        help="File of log P(t | image) in place of a model's own scores: CSV, Parquet, NPZ or JSONL of groups, a "
+        "sample log of lm-eval or lmms-eval, or a retrieval set: `image,caption,score,match` of all pairs, no `group`."
     ),
 ]
 Images = Annotated[
@@ -71,8 +76,12 @@ _PriorModel = Annotated[str, typer.Option(help="Language model of --prior lm.", 
 Folder = Annotated[Path | None, typer.Option("--images", help="Folder of training images for --prior train.")]
 _TuneOn = Annotated[
     str | None,
-    typer.Option(help="Also choose alpha on another split, such as validation, and measure it on --split."),
+    typer.Option(
+        help="Also choose alpha on another split, such as validation, and measure it on --split; with --scores: on "
+        "another file of scores, whose prior --tune-prior names."
+    ),
 ]
+_TunePrior = Annotated[str | None, typer.Option(help="File of log P(t) of the scores of --tune-on.")]
 Count = Annotated[
     int | None, typer.Option("--items", help="Use only the first so many images of a retrieval set.")
 ]
@@ -90,6 +99,7 @@ def alpha(
     prior_model: _PriorModel = "builtin/blind-lm",
     images: Folder = None,
     tune_on: _TuneOn = None,
+    tune_prior: _TunePrior = None,
     items: Count = None,
     tag: Tag = None,
     tags: _TagFile = None,
@@ -101,14 +111,12 @@ def alpha(
     """Remove a language prior from a captioner's scores: every metric at alpha 0, at 1, at its best, and validated."""
     chosen = _Slicing(tag or [], tags, by)
     if scores is not None:
-        refuse_unused(
-            "with --scores", "name", "benchmark", "model", "split", "shape", "samples", "prior_model"
-        )
-        refuse_unused("with --scores", "images", "tune_on", "items")
-        study, found, frame = _study_of_file(scores, prior, seed)
-        study, parts = chosen.apply(study, frame)
-        _report({"scores": str(scores), **_prior_head(found)}, study, parts, out, as_json)
+        refuse_unused("with --scores", "name", "benchmark", "model", "split", "shape", "samples")
+        refuse_unused("with --scores", "prior_model", "images", "items")
+        head, study, parts = _of_files(scores, prior, chosen, tune_on, tune_prior, seed)
+        _report(head, study, parts, out, as_json)
         return
+    refuse_unused("without --scores", "tune_prior")
     benchmark = require_benchmark(name, benchmark)
     is_retrieval = benchmark in datasets.names("retrieval")
     kind = prior or ("test" if is_retrieval else "gaussian")
@@ -120,17 +128,17 @@ def alpha(
     if tune_on is not None:  # one that is not there is told before anything is scored
         (datasets.load_retrieval if is_retrieval else datasets.load)(benchmark, tune_on, images=False)
     if is_retrieval:
-        refuse_unused("on a retrieval set", "shape", "tag", "tags", "by", "out")
-        record = _retrieval(benchmark, split, model, how, items, tune_on)
-        show_json(record) if as_json else print(_format_retrieval(record))
+        refuse_unused("on a retrieval set", "shape", "tag", "tags", "by")
+        head, retrieved = _retrieval(benchmark, split, model, how, items, tune_on)
+        _report(head, retrieved, {}, out, as_json)
         return
     refuse_unused("on a set of groups", "items")
     measured = groups(split)
     study, found = _study(measured, model, how)
     study, parts = chosen.apply(study, tags_frame([g.tags for g in measured]))
-    head = {"benchmark": benchmark, "split": split, "model": model, **_prior_head(found)}
+    head = {"benchmark": benchmark, "split": split, "model": model, **prior_head(found)}
     if tune_on is not None:
-        head["tuned_on"] = {"split": tune_on, "metrics": _carried(groups(tune_on), model, how, study)}
+        head["tuned_on"] = _transferred(_study(groups(tune_on), model, how)[0], study, tune_on)
     _report(head, study, parts, out, as_json)
 
 
@@ -155,12 +163,55 @@ class _Slicing(NamedTuple):
         select = lambda part: study.select(np.isin(study.ids, part.ids))  # noqa: E731
         return select(wanted), {c: {v: select(p) for v, p in values.items()} for c, values in parts.items()}
 
+    def apply_to_images(self, study: RetrievalStudy) -> tuple[RetrievalStudy, _Parts]:
+        """The same for the images of a retrieval set; each part has the captions that belong to one of its images."""
+        if self.file is not None:
+            study = replace(study, tags=read_tags(self.file, ids=study.ids))
+        wanted = with_tags(study, self.only)
+        if self.by is None and self.file is None:
+            return wanted, {}
+        check_slices(wanted, self.by, self.file)
+        return wanted, wanted.slices(self.by)
 
-def _report(
-    head: Mapping[str, Any], study: AlphaStudy, parts: _Parts, out: Path | None, as_json: bool
-) -> None:
+
+def _of_files(
+    scores: Path, prior: str | None, chosen: _Slicing, tune_on: str | None, tune_prior: str | None, seed: int
+) -> tuple[dict[str, Any], _Study, _Parts]:
+    """The study of a pair of files, with alpha from another pair where one is given."""
+    if (tune_on is None) != (tune_prior is None):
+        raise InputError("With --scores, --tune-on and --tune-prior name a pair of files; give both or none.")
+    whole, about, tags = study_of_files(scores, prior, seed=seed)
+    head: dict[str, Any] = {"scores": str(scores), **about}
+    study: _Study
+    if isinstance(whole, RetrievalStudy):
+        refuse_unused("on a retrieval set of files", "seed")
+        study, parts = chosen.apply_to_images(whole)
+    else:
+        study, parts = chosen.apply(whole, tags)
+    if tune_on is not None:
+        other, _, _ = study_of_files(Path(tune_on), tune_prior, "--tune-prior", seed)
+        if getattr(other, "shape", None) != getattr(
+            study, "shape", None
+        ):  # images of a retrieval set have none
+            raise InputError(
+                f"{tune_on} holds groups of another shape than {scores}; tune on scores of the same."
+            )
+        head["tuned_on"] = _transferred(other, study, tune_on)
+    return head, study, parts
+
+
+def _transferred(other: Any, study: _Study, where: str) -> dict[str, Any]:
+    """alpha of other groups or images, measured on these, with where they are from."""
+    if isinstance(study, RetrievalStudy):
+        return {**other.transfer_alpha(study), "split": where}
+    names = filter(study.depends, metrics_of_shape(*study.shape))
+    return {"split": where, "metrics": {name: other.transfer_alpha(study, name) for name in names}}
+
+
+def _report(head: Mapping[str, Any], study: _Study, parts: _Parts, out: Path | None, as_json: bool) -> None:
     """Print the study, and write it where that is asked for."""
     record = {**head, **study.record()}
+    form = _format_retrieval if isinstance(study, RetrievalStudy) else _format_alpha
     if parts:
         record["slices"] = {c: {v: p.record() for v, p in values.items()} for c, values in parts.items()}
     if out is not None:
@@ -169,30 +220,12 @@ def _report(
             (out / "alpha.json").write_text(json.dumps(record, indent=2, allow_nan=False) + "\n")
             study.curve_table().to_csv(out / "curves.csv", index=False)
         print_note(f"wrote {out / 'alpha.json'} and {out / 'curves.csv'}")
-    show_json(record) if as_json else print(_format_alpha(record))
-
-
-def _study_of_file(
-    scores: Path, prior: str | None, seed: int
-) -> tuple[AlphaStudy, Prior, pd.DataFrame | None]:
-    """Scores, prior and truth of files, and the tags that the first has."""
-    if prior is None or not _is_file(prior):
-        raise InputError("With --scores, --prior names a file of log P(t): CSV, Parquet or NPZ; give one.")
-    table = read_scores(scores)
-    found = Prior.from_file(prior, table.scores, table.ids, table.captions)
-    if table.truth is None:
-        print_note("the scores name no truth: image i is taken to belong to caption i")
-    truth = Evaluation.of(table.scores, table.truth, table.ids).truth
-    return AlphaStudy(table.scores, found.values, truth, table.ids, seed), found, table.tags
-
-
-def _is_file(prior: str) -> bool:
-    return Path(prior).suffix.lower() in (".csv", ".parquet", ".npz")
+    show_json(record) if as_json else print(form(record))
 
 
 def _check_prior(kind: str, is_retrieval: bool) -> None:
     """Refuse the options of another kind of prior. is_retrieval : its own prior takes all its images."""
-    if _is_file(kind):
+    if is_prior_file(kind):
         if is_retrieval:
             raise InputError(
                 "On a retrieval set the prior is test or gaussian, not a file; choose one of them."
@@ -210,11 +243,6 @@ def _check_prior(kind: str, is_retrieval: bool) -> None:
         refuse_unused("with the prior test, which takes all images of a retrieval set", "samples", "seed")
 
 
-def _prior_head(found: Prior) -> dict[str, Any]:
-    count = None if found.samples is None else len(found.samples)
-    return {"prior": {"kind": found.kind, "line": found.line, "images": count}}
-
-
 def _groups(benchmark: str, shape: str | None, split: str) -> GroupSet:
     groups = of_shape(datasets.load(benchmark, split), shape)
     if groups.truth is None:
@@ -227,7 +255,7 @@ def _study(groups: GroupSet, model: str, how: dict[str, Any]) -> tuple[AlphaStud
     check_log_prob(model)
     scorer, cache = lazy_scorer(model), ScoreCache()
     scores = score_groups(scorer, groups, cache, count_progress("scoring"))
-    if _is_file(how["kind"]):
+    if is_prior_file(how["kind"]):
         texts = np.array([group.captions for group in groups])
         prior = Prior.from_file(how["kind"], scores, groups.ids, texts)
     else:
@@ -236,13 +264,6 @@ def _study(groups: GroupSet, model: str, how: dict[str, Any]) -> tuple[AlphaStud
     assert groups.truth is not None  # `_groups` has looked
     clusters = Clusters.of_groups(groups)
     return AlphaStudy(scores, prior.values, groups.truth, groups.ids, how["seed"], clusters), prior
-
-
-def _carried(groups: GroupSet, model: str, how: dict[str, Any], study: AlphaStudy) -> dict[str, Any]:
-    """alpha of another split, measured here."""
-    other, _ = _study(groups, model, how)
-    names = filter(study.depends, metrics_of_shape(*study.shape))
-    return {name: other.transfer_alpha(study, name) for name in names}
 
 
 def _format_alpha(record: dict[str, Any]) -> str:
@@ -299,45 +320,55 @@ def _spread(e: dict[str, float], digits: int) -> str:
 
 def _retrieval(
     benchmark: str, split: str, model: str, how: dict[str, Any], items: int | None, tune_on: str | None
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], RetrievalStudy]:
+    """The study of a retrieval set by name, and what is said of it before its record."""
     kind = how["kind"]
     if kind not in ("test", "gaussian"):
         raise InputError(f"On a retrieval set the prior is test or gaussian, not {kind}; choose one of them.")
     check_log_prob(model)
-    scores, relevant, prior, line = _with_prior(benchmark, split, model, how, items)
+    study, line = _with_prior(benchmark, split, model, how, items)
     head = {"benchmark": benchmark, "split": split, "model": model, "prior": {"kind": kind, "line": line}}
-    record = {"images": len(scores), "captions": len(relevant), **alpha_record(scores, relevant, prior)}
     if tune_on is not None:
-        other_scores, other_relevant, other_prior, _ = _with_prior(benchmark, tune_on, model, how, items)
-        priors = (other_prior, prior)
-        transferred = transferred_alpha_record((other_scores, other_relevant), scores, relevant, priors)
-        record["tuned_on"] = {**transferred, "split": tune_on}
-    return {**head, **record}
+        other, _ = _with_prior(benchmark, tune_on, model, how, items)
+        head["tuned_on"] = _transferred(other, study, tune_on)
+    return head, study
 
 
 def _with_prior(
     benchmark: str, split: str, model: str, how: dict[str, Any], items: int | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
-    """A split's scores (images, captions), relevance (captions, images), prior (captions,) and what it is from."""
+) -> tuple[RetrievalStudy, str]:
+    """A split's study, and what its prior is from."""
     scores, relevant, captions = score_table(
         benchmark, split, model, items, ScoreCache(), count_progress("scoring")
     )
+    ids = list(map(str, range(len(scores))))
     if how["kind"] == "test":
-        return scores, relevant, prior_from_samples(scores), f"the set's own {len(scores)} images"
+        prior = prior_from_samples(scores)
+        return RetrievalStudy(scores, relevant, prior, ids), f"the set's own {len(scores)} images"
     nulls = null_sample(model, benchmark, how["count"], how["seed"])
     prior = prior_from_samples(score_matrix(lazy_scorer(model), nulls, captions, ScoreCache()))
-    return scores, relevant, prior, f"{len(nulls)} Gaussian noise images"
+    return RetrievalStudy(scores, relevant, prior, ids), f"{len(nulls)} Gaussian noise images"
 
 
 def _format_retrieval(record: dict[str, Any]) -> str:
-    """Recall both ways as text."""
-    lines = [f"{record['images']} images, {record['captions']} captions; {record['model']}"]
-    lines.append(f"log P(t): {record['prior']['line']}")
+    """Recall both ways as text, and once more for every slice."""
+    source = record.get("model") or record["scores"]
+    lines = [f"{record['images']} images, {record['captions']} captions; {source}"]
+    lines += [f"log P(t): {record['prior']['line']}", *_recall_lines(record)]
+    for column, values in record.get("slices", {}).items():
+        for value, part in values.items():
+            lines += ["", f"{column} = {value} ({part['images']} images, {part['captions']} captions)"]
+            lines += _recall_lines(part)
+    return "\n".join(lines)
+
+
+def _recall_lines(record: dict[str, Any]) -> list[str]:
     labels = {"alpha_0": "alpha = 0", "alpha_1": "alpha = 1", "best": "alpha = {alpha:.3f}, {label}"}
     labels["tuned_on"] = "alpha = {alpha:.3f}, chosen on {split}"
+    lines = []
     for name in (name for name in labels if name in record):
         lines += ["", labels[name].format(**record[name]), format_metrics(record[name])]
-    return "\n".join(lines)
+    return lines
 
 
 def blind(

@@ -5,6 +5,7 @@
 | .csv, .parquet | one row per cell: `group`, `image`, `caption`, `score`; optional `match`; further columns are tags |
 | .npz | `scores` (n, m, k); optional `truth` (n, m), `ids` (n,), and one text array (n,) `tag_NAME` per tag |
 | .jsonl | one object per group: `c0_i0`, `c1_i0`, ... (caption, image), optional `id` and `truth`; others are tags |
+| .jsonl | a sample log of lm-eval or lmms-eval, one multiple-choice document per line (`_sample_logs.py`) |
 
 In the long form, images and captions are numbered where a group's labels are 0, 1, ... or 1, 2, ..., and otherwise
 counted as they first appear in the group. `match` is 1 (or true, yes) where the caption belongs to the image and 0
@@ -28,6 +29,7 @@ from core.base.interrupt import between_blocks
 from core.base.lazy import pandas as pd
 from core.base.limits import check, check_shape
 from core.base.tables import arrays_bytes, check_cells, open_table, read_arrays, read_bytes, table_bytes
+from core.datasets._sample_logs import is_sample_log, read_sample_log
 from core.groups import check_truth
 from core.matching.groups import check_scores
 
@@ -38,6 +40,7 @@ _MATCHES = {
     **dict.fromkeys(("0", "0.0", "false", "no"), False),
 }
 MOST_LOG_PROB = 1e-6  # that a log-likelihood may be, for the sake of rounding
+PRIOR_ENDINGS = (".csv", ".parquet", ".npz", ".jsonl")
 _CELL = re.compile(r"c(0|[1-9][0-9]{0,8})_i(0|[1-9][0-9]{0,8})")  # caption, image
 
 
@@ -137,8 +140,10 @@ def read_prior(
 
     path : NPZ with an array `prior` (n, k), or `samples` (samples, n, k), in the order of the groups; or CSV or Parquet
     with a row per caption: `group`, `caption`, `log_prob`. A further column `sample` names the null image that a row is
-    of; without it there is one sample. captions : what the scores call them, text (n, k): a prior that calls them by
-    name is put into their order. `data` : the file's bytes, where it is an upload.
+    of, or several columns `log_prob_...` are of one each; else there is one sample. Or JSONL: a sample log of lm-eval
+    or lmms-eval, of choices without context or of null images, each image of a group one sample. captions : what the
+    scores call them, text (n, k): a prior that calls them by name is put into their order. `data` : the file's bytes,
+    where it is an upload.
 
     Raises InputError for captions that are not the scores' own, and for one without a log-likelihood, naming it.
     """
@@ -147,8 +152,10 @@ def read_prior(
         prior = _prior_arrays(path, data, (len(ids), k))
     elif suffix in (".csv", ".parquet"):
         prior = _prior_table(path, data, ids, k, captions)
+    elif suffix == ".jsonl":
+        prior = _prior_log(path, data, ids, k, captions)
     else:
-        raise InputError(f"{path} is not a prior file; its name must end in .npz, .csv or .parquet.")
+        raise InputError(f"{path} is not a prior file; its name must end in {', '.join(PRIOR_ENDINGS)}.")
     wrong = np.argwhere(~np.isfinite(prior) | (prior > MOST_LOG_PROB))
     if len(wrong):
         sample, group, caption = wrong[0]
@@ -177,7 +184,7 @@ def _prior_arrays(path: Path | str, data: bytes | None, shape: tuple[int, int]) 
 def _prior_table(
     path: Path | str, data: bytes | None, ids: Sequence[str], k: int, captions: np.ndarray | None
 ) -> np.ndarray:
-    table = open_table(path, read_bytes(path, data)).frame(("group", "caption", "log_prob"))
+    table = samples_in_rows(open_table(path, read_bytes(path, data)).frame(("group", "caption")), path)
     row = pd.Index(list(ids)).get_indexer(pd.Index(table["group"].astype(str).str.strip()))
     table, row = table[row >= 0], row[row >= 0]
     if not len(table):
@@ -208,6 +215,48 @@ def _prior_table(
     prior = np.full(samples * len(ids) * k, np.nan)
     prior[cells] = pd.to_numeric(table["log_prob"], errors="coerce").to_numpy()
     return prior.reshape(samples, len(ids), k)
+
+
+def samples_in_rows(table: pd.DataFrame, path: Path | str) -> pd.DataFrame:
+    """A prior's table with one column `log_prob`; several, `log_prob_1`, ..., become rows of a `sample` each."""
+    columns = [name for name in table.columns if name.startswith("log_prob_")]
+    if not columns or "log_prob" in table:
+        if "log_prob" not in table:
+            raise InputError(
+                f"{path} has no column 'log_prob' among: {', '.join(table.columns)}; add it, or choose another file."
+            )
+        return table
+    labels = [name for name in ("group", "caption", "sample") if name in table]
+    rows = table.melt(labels, columns, "column", "log_prob")
+    if "sample" in table:
+        rows["column"] += " " + rows["sample"].astype(str)
+    return rows.drop(columns="sample", errors="ignore").rename(columns={"column": "sample"})
+
+
+def _prior_log(
+    path: Path | str, data: bytes | None, ids: Sequence[str], k: int, captions: np.ndarray | None
+) -> np.ndarray:
+    log = read_sample_log(path, read_bytes(path, data))
+    found = log.log_probs if log.prior is None else log.prior
+    if found.shape[2] != k:
+        raise InputError(
+            f"{path} has {found.shape[2]} captions of group {log.ids[0]!r}, where the scores have {k}."
+        )
+    place = pd.Index(log.ids).get_indexer(pd.Index(list(ids)))
+    if (place < 0).any():
+        raise InputError(
+            f"{path} has no document of the scores' group {ids[int((place < 0).argmax())]!r}; log the same task."
+        )
+    if captions is not None and log.captions is not None:
+        other = np.argwhere(log.captions[place] != captions)
+        if len(other):
+            group, caption = other[0]
+            there, here = str(log.captions[place][group, caption]), str(captions[group, caption])
+            raise InputError(
+                f"{path} has the caption {there!r} in group {ids[group]!r}, where the scores have {here!r}; log the "
+                "same task."
+            )
+    return found[place].transpose(1, 0, 2)  # (images, n, k): the images of a group are samples
 
 
 def _by_name(
@@ -403,6 +452,9 @@ def _read_lines(path: Path | str, content: bytes) -> ScoreFile:
     lines: list[_Line] = []
     names: set[str] = set()
     for row in open_table(path, content).sound_rows():
+        if not lines and is_sample_log(row.cells):
+            log = read_sample_log(path, content)
+            return ScoreFile(log.log_probs, log.own, log.ids, log.tags, None, log.captions)
         line = _line(f"{path}: line {row.number}", row.cells, len(lines))
         lines.append(line)
         m, k = line.cells.shape

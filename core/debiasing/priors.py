@@ -102,9 +102,14 @@ class Prior(NamedTuple):
             )
         n, _, k = scores.shape
         samples = read_prior(path, ids, k, data, captions).reshape(-1, n * k)
-        line = f"your file {Path(path).name}" + (f", {len(samples)} null images" if len(samples) > 1 else "")
+        line = file_line(path, len(samples))
         values, index = prior_from_samples(samples).reshape(n, k), np.arange(n * k).reshape(n, k)
         return cls(values, "file", line, samples if len(samples) > 1 else None, index)
+
+
+def file_line(path: Path | str, samples: int) -> str:
+    """Where a prior of a file is from, in words."""
+    return f"your file {Path(path).name}" + (f", {samples} null images" if samples > 1 else "")
 
 
 def check_log_prob(name: str) -> None:

@@ -6,18 +6,21 @@ Large sets of a two-tower model are measured from embeddings, some rows of score
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from core.base.arrays import Array
 from core.base.errors import InputError
+from core.base.lazy import pandas as pd
 from core.datasets import Retrieval, load_retrieval
 from core.datasets.sets import RetrievalSet
 from core.debiasing.curves import recall_curve
 from core.debiasing.debias import debias_matrix, prior_from_samples
 from core.matching.global_match import AllPairs
+from core.metrics.evaluation import tag_slices
 from core.metrics.recall import recall
 from core.metrics.statistics import compare
 from core.scoring.load import lazy_scorer
@@ -131,6 +134,55 @@ def transferred_alpha_record(
     gain = compare(curve.hits[0], curve.hits[other.best])
     found = _metrics_at(scores, prior, relevant, float(other.alphas[other.best]))
     return {**found, "gain": gain.record()}
+
+
+@dataclass(eq=False)
+class RetrievalStudy:
+    """Scores of all images with all captions, debiased: recall both ways at every alpha.
+
+    scores : float (N, M), log P(t|i). relevant : bool (M, N). prior : float (M,), log P_train(t). ids : of the images.
+    tags : a row per image, or None.
+    """
+
+    scores: np.ndarray
+    relevant: np.ndarray
+    prior: np.ndarray
+    ids: Sequence[str]
+    tags: pd.DataFrame | None = None
+
+    def select(self, mask: np.ndarray) -> RetrievalStudy:
+        """The set of some of the images, bool (N,), with the captions that belong to one of them."""
+        asked = self.relevant[:, mask].any(axis=1)
+        ids = [name for name, kept in zip(self.ids, mask, strict=True) if kept]
+        tags = None if self.tags is None else self.tags[mask].reset_index(drop=True)
+        return RetrievalStudy(
+            self.scores[np.ix_(mask, asked)], self.relevant[np.ix_(asked, mask)], self.prior[asked], ids, tags
+        )
+
+    def slices(self, column: str | None = None) -> dict[str, dict[str, RetrievalStudy]]:
+        """Tag -> value -> the study of the images that have it (`tag_slices`)."""
+        found = tag_slices(self.tags, column)
+        return {name: {v: self.select(mask) for v, mask in values.items()} for name, values in found.items()}
+
+    def record(self) -> dict[str, Any]:
+        """`alpha_record` with the number of images and captions."""
+        images, captions = self.scores.shape
+        return {
+            "images": images,
+            "captions": captions,
+            **alpha_record(self.scores, self.relevant, self.prior),
+        }
+
+    def transfer_alpha(self, other: RetrievalStudy) -> dict[str, Any]:
+        """The best alpha of these images, measured on others: `transferred_alpha_record`."""
+        return transferred_alpha_record(
+            (self.scores, self.relevant), other.scores, other.relevant, (self.prior, other.prior)
+        )
+
+    def curve_table(self) -> pd.DataFrame:
+        """R@1 from image to text, percent, at every alpha of the grid: a row per alpha."""
+        curve = recall_curve(self.scores, self.prior, self.relevant)
+        return pd.DataFrame({"metric": "image_to_text_r1", "alpha": curve.alphas, "percent": curve.values})
 
 
 def _metrics_at(scores: Array, prior: Array, relevant: Array, alpha: float) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Pure functions from a set and its evaluation to masks and orders; pages and demo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from core.groups import GroupSet
 from core.metrics.evaluation import MAX_SLICES, Evaluation, tags_frame
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 
-_Tagged = TypeVar("_Tagged", GroupSet, Evaluation)
+_Tagged = TypeVar("_Tagged", bound=Any)  # a set, an evaluation or a study: `ids`, `tags` and `select(mask)`
 _NEAR_TIE_SHARE = 0.1  # share of the untied groups that count as near ties: those with the smallest margins
 ORDERS = {"as in the set": 0, "margin, smallest first": 1, "margin, largest first": -1}
 
@@ -44,7 +44,7 @@ def tag_mask(options: Mapping[str, np.ndarray], tags: Sequence[str], n: int) -> 
 
 
 def with_tags(groups: _Tagged, tags: Sequence[str]) -> _Tagged:
-    """The groups, or an evaluation of them, with one of the wanted values of every wanted tag.
+    """The groups, an evaluation or a study of them, with one of the wanted values of every wanted tag.
 
     Raises InputError for an unknown tag, and where no group is left.
     """

@@ -1,0 +1,192 @@
+"""A retrieval set of the user's own in two files: log P(t | image) of all images with all captions, and log P(t).
+
+| format | scores | prior |
+| --- | --- | --- |
+| .csv, .parquet | a row per cell: `image`, `caption`, `score`, `match`; further columns are tags | a row per caption: \
+`caption`, `log_prob`; `sample` or columns `log_prob_...` for several null images |
+| .npz | `scores` (images, captions), `match` of the same shape; optional `images`, `captions` (names) | `prior` \
+(captions,) or `samples` (samples, captions) |
+
+`match` is 1 where a caption belongs to an image; an image may have several, and a caption several images. Scores of
+groups have a column `group`, or three axes (`core.datasets.score_files`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from core.base.errors import InputError
+from core.base.lazy import pandas as pd
+from core.base.limits import check
+from core.base.tables import open_table, read_arrays, read_bytes
+from core.datasets.score_files import MOST_LOG_PROB, samples_in_rows
+
+_YES = {
+    "1": True,
+    "1.0": True,
+    "true": True,
+    "yes": True,
+    "0": False,
+    "0.0": False,
+    "false": False,
+    "no": False,
+}
+
+
+class RetrievalFile(NamedTuple):
+    """scores : float64 (images, captions), log P(t | image), finite and at most 0. relevant : bool (captions, images).
+    images, captions : their names. tags : text, a row per image; None where the file has none.
+    """
+
+    scores: np.ndarray
+    relevant: np.ndarray
+    images: list[str]
+    captions: list[str]
+    tags: pd.DataFrame | None
+
+    @classmethod
+    def read(cls, path: Path | str, data: bytes | None = None) -> RetrievalFile | None:
+        """The set in a file of scores; None where the file holds groups, or has another ending.
+
+        data : the file's bytes, where it is an upload. Raises InputError for anything wrong in it, in one sentence.
+        """
+        suffix = Path(path).suffix.lower()
+        content = read_bytes(path, data) if suffix in (".csv", ".parquet", ".npz") else b""
+        if suffix == ".npz":
+            found = _of_arrays(path, content)
+        elif content and "group" not in open_table(path, content).columns:
+            found = _of_table(path, content)
+        else:
+            return None
+        return found if found is None else found._checked(path)
+
+    def _checked(self, path: Path | str) -> RetrievalFile:
+        wrong = np.argwhere(~np.isfinite(self.scores) | (self.scores > MOST_LOG_PROB))
+        if len(wrong):
+            image, caption = wrong[0]
+            raise InputError(
+                f"{path} has {self.scores[image, caption]:.4g} for image {self.images[image]!r} with caption "
+                f"{self.captions[caption]!r}; log P(t | image) is a number, at most 0."
+            )
+        alone = np.flatnonzero(~self.relevant.any(axis=0))
+        if len(alone):
+            raise InputError(
+                f"{path} has no caption with match = 1 for image {self.images[alone[0]]!r}; mark those of it."
+            )
+        return self
+
+    def prior(self, path: Path | str, data: bytes | None = None) -> np.ndarray:
+        """log P(t) of every caption by null image, float64 (samples, captions), from the file beside the scores.
+
+        Raises InputError for captions that are not the scores' own, and for one without a log-likelihood, naming it.
+        """
+        suffix, count = Path(path).suffix.lower(), len(self.captions)
+        if suffix == ".npz":
+            arrays = read_arrays(path, data)
+            name = "samples" if "samples" in arrays else "prior"
+            values = arrays.get(name)
+            if values is None or values.dtype.kind not in "iuf" or values.shape[-1:] != (count,):
+                actual = "none" if values is None else f"{values.dtype} of shape {values.shape}"
+                raise InputError(
+                    f"{path} needs an array {name!r} of log P(t) for the {count} captions and has {actual}."
+                )
+            found = values.astype(np.float64).reshape(-1, count)
+        elif suffix in (".csv", ".parquet"):
+            found = self._prior_of_table(path, data)
+        else:
+            raise InputError(
+                f"{path} is not a prior of a retrieval set; its name must end in .csv, .parquet or .npz."
+            )
+        wrong = np.argwhere(~np.isfinite(found) | (found > MOST_LOG_PROB))
+        if len(wrong):
+            sample, caption = wrong[0]
+            raise InputError(
+                f"{path} has {found[sample, caption]:.4g} as log P(t) of caption {self.captions[caption]!r}; it is a "
+                "number, at most 0."
+            )
+        return found
+
+    def _prior_of_table(self, path: Path | str, data: bytes | None) -> np.ndarray:
+        table = samples_in_rows(open_table(path, read_bytes(path, data)).frame(("caption",)), path)
+        caption = pd.Index(self.captions).get_indexer(pd.Index(table["caption"].astype(str).str.strip()))
+        if (caption < 0).any():
+            strange = str(table["caption"].iloc[int((caption < 0).argmax())])
+            raise InputError(f"{path} has the caption {strange!r}, which the scores do not have.")
+        sample = np.zeros(len(table), dtype=np.int64)
+        if "sample" in table:
+            sample = pd.factorize(table["sample"].astype(str).str.strip())[0]
+        cells = sample * len(self.captions) + caption
+        if pd.Series(cells).duplicated().any():
+            twice = self.captions[caption[int(pd.Series(cells).duplicated().to_numpy().argmax())]]
+            raise InputError(
+                f"{path} has the caption {twice!r} twice; leave one out, or say in a column `sample` which null image "
+                "each row is of."
+            )
+        check(path, scores=(sample.max() + 1) * len(self.captions))
+        found = np.full((sample.max() + 1, len(self.captions)), np.nan)
+        found.flat[cells] = pd.to_numeric(table["log_prob"], errors="coerce")
+        return found
+
+
+def _of_arrays(path: Path | str, content: bytes) -> RetrievalFile | None:
+    arrays = read_arrays(path, content)
+    scores, match = arrays.get("scores"), arrays.get("match")
+    if scores is None or scores.ndim != 2:
+        return None
+    check(path, scores=scores.size)
+    if match is None or match.shape != scores.shape or match.dtype.kind not in "biuf":
+        has = "none" if match is None else f"{match.dtype} of shape {match.shape}"
+        raise InputError(f"{path} needs an array 'match' of 0 and 1 of shape {scores.shape} and has {has}.")
+    names = []
+    for axis, name in enumerate(("images", "captions")):
+        given = arrays.get(name)
+        if given is not None and given.shape != scores.shape[axis : axis + 1]:
+            raise InputError(
+                f"{path}: {name!r} has shape {given.shape}; it needs {scores.shape[axis]} names."
+            )
+        names.append(
+            [str(i) for i in range(scores.shape[axis])] if given is None else [str(n) for n in given]
+        )
+    return RetrievalFile(scores.astype(np.float64), match.astype(bool).T, names[0], names[1], None)
+
+
+def _of_table(path: Path | str, content: bytes) -> RetrievalFile:
+    table = open_table(path, content).frame(("image", "caption", "score", "match"))
+    labels = {name: table[name].astype(str).str.strip() for name in ("image", "caption")}
+    (row, images), (column, captions) = (pd.factorize(labels[name]) for name in ("image", "caption"))
+    count = len(images) * len(captions)
+    check(path, scores=count)
+    cells = row * len(captions) + column
+    if len(np.unique(cells)) < len(cells):
+        at = int(pd.Series(cells).duplicated().to_numpy().argmax())
+        raise InputError(
+            f"{path} has image {images[row[at]]!r} with caption {captions[column[at]]!r} twice; leave one out."
+        )
+    if len(cells) < count:
+        at = int(np.setdiff1d(np.arange(count), cells)[0])
+        image, caption = images[at // len(captions)], captions[at % len(captions)]
+        raise InputError(
+            f"{path} has no score for image {image!r} with caption {caption!r}; a retrieval set needs all pairs "
+            "(groups have a column 'group')."
+        )
+    known = table["match"].astype(str).str.strip().str.lower().map(_YES)
+    if known.isna().any():
+        raise InputError(
+            f"{path} has {str(table['match'][known.isna()].iloc[0])!r} as `match`; write 1 or 0."
+        )
+    scores, match = np.empty(count), np.zeros(count, dtype=bool)
+    scores[cells], match[cells] = pd.to_numeric(table["score"], errors="coerce"), known.to_numpy(dtype=bool)
+    shape = (len(images), len(captions))
+    more = [c for c in table.columns if c not in ("image", "caption", "score", "match")]
+    tags = table[more].astype(str).groupby(row)
+    single = [name for name in more if (tags[name].nunique() == 1).all()]
+    return RetrievalFile(
+        scores.reshape(shape),
+        match.reshape(shape).T,
+        list(map(str, images)),
+        list(map(str, captions)),
+        tags[single].first().reset_index(drop=True) if single else None,
+    )

@@ -1,0 +1,232 @@
+"""Two files of log-likelihoods: sample logs of lm-eval and lmms-eval, several null images, retrieval sets, tuning."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from core import cli
+from core.base.errors import InputError
+from core.datasets.retrieval_files import RetrievalFile
+from core.datasets.score_files import read_prior, read_scores
+
+LOGS = Path(__file__).parent / "samples" / "logs"
+LM_EVAL = LOGS / "samples_pairs_2026-11-22T12-00-00.000000.jsonl"
+LMMS_EVAL = LOGS / "20261122_120000_samples_pairs.jsonl"
+LMMS_NOISE = LOGS / "20261122_120500_samples_pairs_noise.jsonl"
+
+
+def alpha(*words: object) -> dict:
+    found = CliRunner().invoke(cli.app, ["alpha", *map(str, words), "--json"])
+    if found.exception and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    return json.loads(found.stdout)
+
+
+# --- sample logs
+
+
+def test_a_log_of_lm_eval_holds_scores_targets_captions_and_the_prior_without_context():
+    found = read_scores(LM_EVAL)
+    assert found.scores.tolist() == [[[-6.0, -5.0]], [[-7.25, -6.5]]]
+    assert found.truth.tolist() == [[0], [1]] and found.ids == ["0", "1"]
+    assert found.captions[0, 0] == "a red cube left of a blue ball"
+    assert found.tags["relation"].tolist() == ["left", "behind"]
+    prior = read_prior(LM_EVAL, found.ids, 2, captions=found.captions)
+    assert prior.tolist() == [[[-9.0, -5.5], [-7.0, -6.75]]]
+
+
+def test_one_log_with_mutual_information_gives_the_exact_curve():
+    row = alpha("--scores", LM_EVAL, "--prior", LM_EVAL)["metrics"]["text_score"]
+    # group 0 leads by -1 + 3.5 alpha, group 1 by 0.75 - 0.25 alpha: both are right beyond 2/7
+    assert (row["alpha_0"]["value"], row["best"]["value"]) == (50.0, 100.0)
+    assert row["best"]["alpha_low"] == pytest.approx(2 / 7) and row["best"]["alpha_high"] == 1
+
+
+def test_a_log_of_lmms_eval_holds_losses_whose_minus_is_the_score():
+    found = read_scores(LMMS_EVAL)
+    assert found.scores.tolist() == [[[-0.75, -0.625]], [[-0.90625, -0.8125]]]
+    row = alpha("--scores", LMMS_EVAL, "--prior", LMMS_NOISE)["metrics"]["text_score"]
+    assert row["best"]["alpha_low"] == pytest.approx(2 / 7)
+
+
+def written(path: Path, source: Path, change) -> Path:
+    rows = [json.loads(line) for line in source.read_text().splitlines()]
+    rows = change(rows) or rows
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_documents_of_one_group_are_its_images_and_its_prior_their_mean(tmp_path):
+    def grouped(rows):
+        choices = [f" {c}" for c in rows[0]["doc"]["choices"]]
+        for row in rows:
+            row["doc"]["group"] = "g"
+            for place in (0, 1, 2, 3):
+                row["arguments"][f"gen_args_{place}"]["arg_1"] = choices[place % 2]
+
+    path = written(tmp_path / "samples_x.jsonl", LM_EVAL, grouped)
+    found = read_scores(path)
+    assert found.scores.shape == (1, 2, 2) and found.ids == ["g"] and found.truth.tolist() == [[0, 1]]
+    assert read_prior(path, ["g"], 2).tolist() == [[[-9.0, -5.5]], [[-7.0, -6.75]]]  # two samples
+
+
+def test_every_filter_of_a_document_counts_once(tmp_path):
+    def twice(rows):
+        return [{**row, "filter": name} for row in rows for name in ("none", "strict")]
+
+    assert len(read_scores(written(tmp_path / "s.jsonl", LM_EVAL, twice)).ids) == 2
+
+
+def changed(**fields):
+    return lambda rows: rows[0].update(fields)
+
+
+@pytest.mark.parametrize(
+    ("source", "change", "said"),
+    [
+        (LM_EVAL, changed(filtered_resps=["a cat"]), "no log-likelihood for each of its choices"),
+        (LM_EVAL, changed(filtered_resps=[["a", "b"]]), "text where the log-likelihoods"),
+        (LM_EVAL, changed(filtered_resps=[["nan", "False"]] * 4), "not a finite number|is nan"),
+        (LM_EVAL, changed(target="a dog"), "target 'a dog', which is none of its 2 choices"),
+        (LM_EVAL, changed(doc_id=1), "document 1 again"),
+        (LM_EVAL, changed(filtered_resps=[["-1", "False"]] * 3), "without context|other `arguments`"),
+        (LMMS_EVAL, changed(filtered_resps=[["-1", "False"], ["2", "False"]]), "numbers above and below 0"),
+        (LMMS_EVAL, changed(filtered_resps=[["1", "False"]] * 3), "different shapes"),
+    ],
+)
+def test_what_is_wrong_in_a_log_is_one_sentence(source, change, said, tmp_path):
+    with pytest.raises(InputError, match=said) as error:
+        read_scores(written(tmp_path / "s.jsonl", source, change))
+    assert str(error.value).count("\n") == 0
+
+
+def test_a_log_of_other_captions_is_no_prior(tmp_path):
+    def other(rows):
+        rows[1]["arguments"]["gen_args_1"]["arg_1"] = " a dog"
+
+    path = written(tmp_path / "p.jsonl", LM_EVAL, other)
+    with pytest.raises(
+        InputError, match="the caption 'a dog' in group '1', where the scores have 'a red ball"
+    ):
+        alpha("--scores", LM_EVAL, "--prior", path)
+
+
+def test_log_likelihoods_above_0_are_refused_with_their_place(tmp_path):
+    path = written(tmp_path / "s.jsonl", LM_EVAL, changed(filtered_resps=[["0.5", "False"]] * 4))
+    with pytest.raises(InputError, match=r"image 1 with caption 1 of group '0' is 0\.5; log P"):
+        alpha("--scores", path, "--prior", LM_EVAL)
+
+
+# --- several null images
+
+
+def test_columns_of_null_images_are_averaged_as_probabilities(tmp_path):
+    (tmp_path / "p.csv").write_text("group,caption,log_prob_1,log_prob_2\na,0,-6,-6\na,1,-1,-3\n")
+    assert read_prior(tmp_path / "p.csv", ["a"], 2).tolist() == [[[-6, -1]], [[-6, -3]]]
+    (tmp_path / "s.csv").write_text("group,image,caption,score,match\na,0,0,-2,1\na,0,1,-1.5,0\n")
+    found = alpha("--scores", tmp_path / "s.csv", "--prior", tmp_path / "p.csv")
+    mean = math.log((math.exp(-1) + math.exp(-3)) / 2)
+    # the true caption trails by 0.5 and gains alpha (6 + mean)
+    assert found["metrics"]["text_score"]["best"]["alpha_low"] == pytest.approx(0.5 / (6 + mean))
+    assert found["prior"]["images"] == 2
+
+
+# --- retrieval sets
+
+
+def retrieval(folder: Path, name: str = "", seed: int = 0) -> tuple[Path, Path]:
+    """Six images with two captions each; the prior of every second caption hides it, the more the later."""
+    rng = np.random.default_rng(seed)
+    likely = rng.normal(-6, 1.5, 12)
+    rows = []
+    for i, j in np.ndindex(6, 12):
+        score = round(-8 + likely[j] / 2 + 1.2 * (j // 2 == i) + rng.normal(0, 0.3), 4)
+        rows.append((f"image {i}", f"caption {j}", score, int(j // 2 == i), "odd" if i % 2 else "even"))
+    scores, prior = folder / f"s{name}.csv", folder / f"p{name}.csv"
+    pd.DataFrame(rows, columns=["image", "caption", "score", "match", "side"]).to_csv(scores, index=False)
+    pd.DataFrame({"caption": [f"caption {j}" for j in reversed(range(12))], "log_prob": likely[::-1]}).to_csv(
+        prior, index=False
+    )
+    return scores, prior
+
+
+def test_a_retrieval_set_of_two_files_is_measured_both_ways(tmp_path):
+    scores, prior = retrieval(tmp_path)
+    found = alpha("--scores", scores, "--prior", prior, "--by", "side", "--out", tmp_path / "out")
+    assert (found["images"], found["captions"]) == (6, 12)
+    table = pd.read_csv(scores)
+    matrix = table["score"].to_numpy().reshape(6, 12)
+    own = pd.read_csv(prior).set_index("caption")["log_prob"][[f"caption {j}" for j in range(12)]].to_numpy()
+    for at, value in {"alpha_0": 0.0, "alpha_1": 1.0, "best": found["best"]["alpha"]}.items():
+        best = (matrix - value * own).argmax(axis=1)
+        expected = 100 * (best // 2 == np.arange(6)).mean()
+        assert found[at]["metrics"]["image_to_text_r1"]["value"] == pytest.approx(expected, abs=1e-4)
+    sizes = {v: (part["images"], part["captions"]) for v, part in found["slices"]["side"].items()}
+    assert sizes == {"even": (3, 6), "odd": (3, 6)}
+    assert json.loads((tmp_path / "out" / "alpha.json").read_text()) == found
+    curve = pd.read_csv(tmp_path / "out" / "curves.csv")
+    assert len(curve) == 1001 and curve["percent"].max() == pytest.approx(
+        found["best"]["metrics"]["image_to_text_r1"]["value"], abs=1e-3
+    )
+
+
+def test_alpha_of_a_retrieval_set_is_tuned_on_another_pair_of_files(tmp_path):
+    scores, prior = retrieval(tmp_path)
+    other, its = retrieval(tmp_path, "_val", seed=1)
+    found = alpha("--scores", scores, "--prior", prior, "--tune-on", other, "--tune-prior", its)
+    alone = alpha("--scores", other, "--prior", its)
+    assert found["tuned_on"]["alpha"] == alone["best"]["alpha"] and found["tuned_on"]["split"] == str(other)
+    assert "p_value" in found["tuned_on"]["gain"]
+    with pytest.raises(InputError, match="give both or none"):
+        alpha("--scores", scores, "--prior", prior, "--tune-on", other)
+    with pytest.raises(InputError, match="groups of another shape"):
+        alpha("--scores", scores, "--prior", prior, "--tune-on", LM_EVAL, "--tune-prior", LM_EVAL)
+
+
+def test_arrays_hold_a_retrieval_set_with_samples_of_null_images(tmp_path):
+    scores, match = np.array([[-1.0, -2.0, -3.0], [-2.0, -1.5, -1.0]]), np.array([[1, 1, 0], [0, 0, 1]])
+    np.savez(tmp_path / "s.npz", scores=scores, match=match, captions=np.array(["a", "b", "c"]))
+    np.savez(tmp_path / "p.npz", samples=np.log([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]]))
+    found = RetrievalFile.read(tmp_path / "s.npz")
+    assert found.captions == ["a", "b", "c"] and found.images == ["0", "1"]
+    assert found.relevant.tolist() == [[True, False], [True, False], [False, True]]
+    record = alpha("--scores", tmp_path / "s.npz", "--prior", tmp_path / "p.npz")
+    assert record["prior"]["images"] == 2 and record["alpha_0"]["metrics"]["image_to_text_r1"]["value"] == 100
+    np.savez(tmp_path / "groups.npz", scores=np.zeros((1, 2, 2)))
+    assert RetrievalFile.read(tmp_path / "groups.npz") is None and RetrievalFile.read(LM_EVAL) is None
+
+
+BAD_SCORES = {
+    "image,caption,score,match\ni,a,-1,1\ni,b,-2,0\nj,a,-1,1\n": "no score for image 'j' with caption 'b'",
+    "image,caption,score,match\ni,a,-1,1\ni,a,-2,0\n": "image 'i' with caption 'a' twice",
+    "image,caption,score,match\ni,a,0.5,1\n": "0.5 for image 'i' with caption 'a'; log P",
+    "image,caption,score,match\ni,a,nan,1\n": "nan for image 'i' with caption 'a'",
+    "image,caption,score,match\ni,a,-1,perhaps\n": "'perhaps' as `match`; write 1 or 0",
+    "image,caption,score,match\ni,a,-1,0\n": "no caption with match = 1 for image 'i'",
+    "image,caption,score\ni,a,-1\n": "no column 'match'",
+}
+BAD_PRIORS = {
+    "caption,log_prob\na,-1\nc,-1\n": "the caption 'c', which the scores do not have",
+    "caption,log_prob\na,-1\n": "nan as log P\\(t\\) of caption 'b'",
+    "caption,log_prob\na,-1\nb,0.2\n": "0.2 as log P\\(t\\) of caption 'b'",
+    "caption,log_prob\na,-1\na,-1\nb,-1\n": "the caption 'a' twice",
+    "caption\na\n": "no column 'log_prob'",
+}
+
+
+@pytest.mark.parametrize(("text", "said"), BAD_SCORES.items())
+def test_what_is_wrong_in_a_retrieval_file_is_one_sentence(text, said):
+    with pytest.raises(InputError, match=said):
+        RetrievalFile.read("s.csv", text.encode())
+
+
+@pytest.mark.parametrize(("text", "said"), BAD_PRIORS.items())
+def test_what_is_wrong_in_its_prior_is_one_sentence(text, said):
+    found = RetrievalFile.read("s.csv", b"image,caption,score,match\ni,a,-1,1\ni,b,-2,0\n")
+    with pytest.raises(InputError, match=said):
+        found.prior("p.csv", text.encode())
