@@ -13,7 +13,7 @@ from test_ranks import assert_counted
 from core.base.arrays import to_numpy
 from core.base.errors import InputError
 from core.debiasing.curves import alpha_curve, recall_curve, validate_alpha
-from core.debiasing.debias import debias, debias_matrix, group_prior, prior_from_samples, prior_from_scores
+from core.debiasing.debias import debias, group_prior, prior_from_samples, prior_from_scores
 from core.debiasing.study import AlphaStudy, _sampled_priors
 from core.matching import blocks
 from core.matching.comparisons import fitted_groups
@@ -243,7 +243,7 @@ def test_priors_and_debiased_scores_take_any_library(library):
         prior = prior_from_samples(samples)
         of_groups = group_prior(prior, index)
         yield from (prior, of_groups, prior_from_scores(scores), _sampled_priors(samples, 4))
-        yield from (debias(scores, of_groups, 0.5), debias_matrix(samples, prior, 0.5))
+        yield from (debias(scores, of_groups, 0.5), debias(samples, prior, 0.5))
 
     for a, b in zip(all_of_it(*there), all_of_it(samples, scores), strict=True):
         assert type(a) is type(there[0]) and a.device == there[0].device

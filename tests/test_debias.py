@@ -58,9 +58,9 @@ def test_alpha_is_subtracted_times_the_captions_prior():
 
 def test_a_retrieval_matrix_of_any_shape_is_debiased_by_columns():
     scores, prior = np.array([[-1.0, -2.0], [-3.0, -4.0], [-5.0, -6.0]]), np.array([-2.0, -6.0])
-    assert debias.debias_matrix(scores, prior, 0.5).tolist() == [[0.0, 1.0], [-2.0, -1.0], [-4.0, -3.0]]
+    assert debias.debias(scores, prior, 0.5).tolist() == [[0.0, 1.0], [-2.0, -1.0], [-4.0, -3.0]]
     with pytest.raises(InputError, match="one prior per column"):
-        debias.debias_matrix(scores, prior[:1], 0.5)
+        debias.debias(scores, prior[:1], 0.5)
 
 
 def test_priors_from_more_images_vary_less():

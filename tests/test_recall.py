@@ -8,7 +8,7 @@ from test_ranks import by_counting
 
 from core.base.errors import InputError
 from core.debiasing.curves import recall_curve
-from core.debiasing.debias import debias_matrix, prior_from_samples
+from core.debiasing.debias import debias, prior_from_samples
 from core.debiasing.retrieval import alpha_record, transferred_alpha_record
 from core.matching.global_match import AllPairs
 from core.metrics.recall import recall
@@ -79,7 +79,7 @@ def test_the_curve_equals_plain_recall_at_every_alpha(seed):
     prior = prior_from_samples(scores)
     curve = recall_curve(scores, prior, relevant, step=0.05)
     for alpha, value in zip(curve.alphas, curve.values, strict=True):
-        plain = recall(debias_matrix(scores, prior, alpha), relevant, (1,)).recall["image_to_text_r1"]
+        plain = recall(debias(scores, prior, alpha), relevant, (1,)).recall["image_to_text_r1"]
         assert value == pytest.approx(plain.value)
 
 
@@ -118,7 +118,7 @@ def test_an_alpha_from_other_images_is_measured_on_these_image_by_image():
     found = transferred_alpha_record(chosen, *here)
     other = recall_curve(chosen[0], prior_from_samples(chosen[0]), chosen[1])
     assert found["alpha"] == other.alphas[other.best]
-    plain = recall(debias_matrix(here[0], prior_from_samples(here[0]), found["alpha"]), here[1]).recall
+    plain = recall(debias(here[0], prior_from_samples(here[0]), found["alpha"]), here[1]).recall
     assert found["metrics"]["image_to_text_r1"]["value"] == pytest.approx(
         plain["image_to_text_r1"].value, abs=1e-3
     )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.debiasing.curves import recall_curve
-from core.debiasing.debias import debias_matrix, prior_from_samples
+from core.debiasing.debias import debias, prior_from_samples
 from core.metrics.groups import IMAGE_TO_TEXT, TEXT_TO_IMAGE
 from core.metrics.recall import recall
 from core.metrics.statistics import compare
@@ -85,7 +85,7 @@ def _at_size(scores: np.ndarray, relevant: np.ndarray) -> dict[str, Any]:
     best = float(curve.alphas[curve.best])
     record: dict[str, Any] = {"size": len(scores)}
     for name, alpha in (("alpha_0", 0.0), ("alpha_1", 1.0), ("best", best)):
-        found = recall(debias_matrix(scores, prior, alpha), relevant, (1,)).recall
+        found = recall(debias(scores, prior, alpha), relevant, (1,)).recall
         record[name] = found[IMAGE_TO_TEXT].record()
         if alpha == 0:
             record["text_to_image"] = found[TEXT_TO_IMAGE].record()

@@ -12,7 +12,7 @@ from core.cli._output import print_note
 from core.datasets.retrieval_files import RetrievalFile
 from core.datasets.score_files import PRIOR_ENDINGS, read_scores
 from core.debiasing.debias import prior_from_samples
-from core.debiasing.priors import Prior, file_line
+from core.debiasing.priors import Prior
 from core.debiasing.retrieval import RetrievalStudy
 from core.debiasing.study import AlphaStudy
 from core.metrics.evaluation import Evaluation
@@ -43,7 +43,7 @@ def study_of_files(
         values = prior_from_samples(samples)
         study = RetrievalStudy(found.scores, found.relevant, values, found.images, found.tags)
         kept = samples if len(samples) > 1 else None
-        made = Prior(values, "file", file_line(prior, len(samples)), kept, np.arange(len(values)))
+        made = Prior(values, "file", Prior.line_of(prior, len(samples)), kept, np.arange(len(values)))
         return study, prior_head(made), None
     table = read_scores(scores)
     known = Prior.from_file(prior, table.scores, table.ids, table.captions)

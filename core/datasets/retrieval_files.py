@@ -22,7 +22,7 @@ from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.limits import check
 from core.base.tables import open_table, read_arrays, read_bytes
-from core.datasets.score_files import MOST_LOG_PROB, samples_in_rows
+from core.datasets._prior_files import MOST_LOG_PROB, samples_in_rows
 
 _YES = {
     "1": True,

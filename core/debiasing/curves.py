@@ -17,7 +17,7 @@ from array_api_compat import array_namespace
 
 from core.base.arrays import Array, as_float64, like, to_numpy
 from core.base.errors import InputError
-from core.debiasing.debias import check_prior, debias_matrix
+from core.debiasing.debias import check_prior, debias
 from core.groups import check_truth
 from core.matching.groups import check_scores
 from core.metrics.alpha_intervals import AlphaInputs, AlphaIntervals
@@ -249,7 +249,7 @@ def recall_curve(scores: Array, prior: Array, relevant: Array, step: float = 0.0
     A caption that another beats at alpha 0 and at alpha 1 is beaten between them too, because both are lines: what is
     left, a handful of captions per image, is all that is compared.
     """
-    ends = [to_numpy(debias_matrix(scores, prior, alpha)) for alpha in (0.0, 1.0)]
+    ends = [to_numpy(debias(scores, prior, alpha)) for alpha in (0.0, 1.0)]
     belongs, alphas = to_numpy(relevant), _alpha_grid(step)
     images = np.flatnonzero(belongs.any(axis=0))
     if belongs.shape != ends[0].T.shape or not len(images):

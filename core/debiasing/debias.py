@@ -77,38 +77,38 @@ def _check_alpha(alpha: float) -> float:
 
 
 def debias(scores: Array, prior: Array, alpha: float) -> Array:
-    """log P(t|i) - alpha * log P_train(t), float64 (n, m, k).
+    """log P(t|i) - alpha * log P_train(t), float64, in the shape of the scores.
 
     Parameters
     ----------
-    scores : float (n, m, k), log P(t|i). prior : float (n, k), log P_train of each group's captions.
+    scores : float (n, m, k) of groups, or (N, M) of all images with all captions; log P(t|i).
+    prior : float (n, k), log P_train of each group's captions, or (M,).
     alpha : in [0, 1]; 0 keeps the language prior (scenario 1), 1 removes it (scenario 2).
 
     The same number leaves a whole column, so on square groups GroupMatch, and on any group ImageScore, cannot change;
     TextScore and GroupScore can. Raises InputError for shapes that do not fit, non-finite values, or another alpha.
-    Source: [VGPT] Eq. 5-7.
+    Source: [VGPT] Eq. 5-7, section 5 (COCO, ImageNet).
 
     >>> debias(np.array([[[-1.0, -2.0]]]), np.array([[-1.0, -3.0]]), 1.0)
     array([[[0., 1.]]])
     """
+    array = as_float64(as_array(scores))
+    if array.ndim == 2:
+        return array - _check_alpha(alpha) * _check_matrix(array, prior)
     array = as_float64(check_scores(scores))
     return array - _check_alpha(alpha) * check_prior(prior, array)[:, None, :]
 
 
-def debias_matrix(scores: Array, prior: Array, alpha: float) -> Array:
-    """The same for all images with all captions (retrieval, classification): float64 (N, M).
-
-    scores : float (N, M), log P(t|i), any N and M. prior : float (M,). Source: [VGPT] section 5 (COCO, ImageNet).
-    """
-    array = as_float64(as_array(scores))
-    known, xp = as_float64(like(prior, array)), array_namespace(array)
-    if array.ndim != 2 or known.shape != array.shape[1:]:
+def _check_matrix(scores: Array, prior: Array) -> Array:
+    """Validate scores (N, M) with their prior: float64 (M,), in the library of the scores."""
+    known, xp = as_float64(like(prior, scores)), array_namespace(scores)
+    if known.shape != scores.shape[1:]:
         raise InputError(
-            f"Scores of shape {tuple(array.shape)} need one prior per column; the prior has {tuple(known.shape)}."
+            f"Scores of shape {tuple(scores.shape)} need one prior per column; the prior has {tuple(known.shape)}."
         )
-    if not (xp.isfinite(array).all() and xp.isfinite(known).all()):
+    if not (xp.isfinite(scores).all() and xp.isfinite(known).all()):
         raise InputError("A score or a prior is not a finite number; compute it again.")
-    return array - _check_alpha(alpha) * known
+    return known
 
 
 def group_prior(prior: Array, caption_index: Array) -> Array:

@@ -79,6 +79,11 @@ class Prior(NamedTuple):
     samples: np.ndarray | None
     caption_index: np.ndarray
 
+    @staticmethod
+    def line_of(path: Path | str, samples: int) -> str:
+        """How a prior of a file was made, for `line`."""
+        return f"your file {Path(path).name}" + (f", {samples} null images" if samples > 1 else "")
+
     @classmethod
     def from_file(
         cls,
@@ -102,14 +107,9 @@ class Prior(NamedTuple):
             )
         n, _, k = scores.shape
         samples = read_prior(path, ids, k, data, captions).reshape(-1, n * k)
-        line = file_line(path, len(samples))
+        line = cls.line_of(path, len(samples))
         values, index = prior_from_samples(samples).reshape(n, k), np.arange(n * k).reshape(n, k)
         return cls(values, "file", line, samples if len(samples) > 1 else None, index)
-
-
-def file_line(path: Path | str, samples: int) -> str:
-    """Where a prior of a file is from, in words."""
-    return f"your file {Path(path).name}" + (f", {samples} null images" if samples > 1 else "")
 
 
 def check_log_prob(name: str) -> None:

@@ -18,9 +18,9 @@ from core.base.lazy import pandas as pd
 from core.datasets import Retrieval, load_retrieval
 from core.datasets.sets import RetrievalSet
 from core.debiasing.curves import recall_curve
-from core.debiasing.debias import debias_matrix, prior_from_samples
+from core.debiasing.debias import debias, prior_from_samples
 from core.matching.global_match import AllPairs
-from core.metrics.evaluation import tag_slices
+from core.metrics.evaluation import Evaluation
 from core.metrics.recall import recall
 from core.metrics.statistics import compare
 from core.scoring.load import lazy_scorer
@@ -160,8 +160,8 @@ class RetrievalStudy:
         )
 
     def slices(self, column: str | None = None) -> dict[str, dict[str, RetrievalStudy]]:
-        """Tag -> value -> the study of the images that have it (`tag_slices`)."""
-        found = tag_slices(self.tags, column)
+        """Tag -> value -> the study of the images that have it (`Evaluation.slices`)."""
+        found = Evaluation.slice_masks(self.tags, column)
         return {name: {v: self.select(mask) for v, mask in values.items()} for name, values in found.items()}
 
     def record(self) -> dict[str, Any]:
@@ -187,5 +187,5 @@ class RetrievalStudy:
 
 def _metrics_at(scores: Array, prior: Array, relevant: Array, alpha: float) -> dict[str, Any]:
     """Every metric at one alpha."""
-    found = recall(debias_matrix(scores, prior, alpha), relevant).metrics
+    found = recall(debias(scores, prior, alpha), relevant).metrics
     return {"alpha": alpha, "metrics": {name: e.record() for name, e in found.items()}}

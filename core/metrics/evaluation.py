@@ -160,8 +160,25 @@ class Evaluation:
 
     def slices(self, column: str | None = None) -> dict[str, dict[str, Evaluation]]:
         """One evaluation per value of a tag column (all columns with 2 to MAX_SLICES values if none is named)."""
-        found = tag_slices(self.tags, column)
+        found = self.slice_masks(self.tags, column)
         return {name: {v: self.select(mask) for v, mask in values.items()} for name, values in found.items()}
+
+    @staticmethod
+    def slice_masks(tags: pd.DataFrame | None, column: str | None = None) -> dict[str, dict[str, np.ndarray]]:
+        """Tag column -> its values -> which rows have them, bool (rows,).
+
+        Columns with 2 to MAX_SLICES values, or the one that is named; InputError for one that is not there.
+        """
+        if tags is None:
+            return {}
+        if column is not None and column not in tags.columns:
+            raise unknown_name("tag column", column, map(str, tags.columns))
+        counts = {name: tags[name].nunique() for name in tags.columns}
+        chosen = [column] if column else [name for name, count in counts.items() if 2 <= count <= MAX_SLICES]
+        texts = {str(name): tags[name].fillna("").astype(str) for name in chosen}
+        return {
+            name: {v: (text == v).to_numpy() for v in sorted(text.unique())} for name, text in texts.items()
+        }
 
     def table(self) -> pd.DataFrame:
         """One row per group: id, tags, each metric's outcome (1, 0 or a share), induced matching, margin, tied.
@@ -199,19 +216,6 @@ def _slice_record(part: Evaluation) -> dict[str, Any]:
         "n_groups": len(part.scores),
         "metrics": {name: e.record() for name, e in part.metrics.items()},
     }
-
-
-def tag_slices(tags: pd.DataFrame | None, column: str | None = None) -> dict[str, dict[str, np.ndarray]]:
-    """Tag column -> its values -> which rows have them, bool (rows,); columns with 2 to MAX_SLICES values, or the one
-    that is named. Raises InputError for a column that is not there."""
-    if tags is None:
-        return {}
-    if column is not None and column not in tags.columns:
-        raise unknown_name("tag column", column, map(str, tags.columns))
-    counts = {name: tags[name].nunique() for name in tags.columns}
-    chosen = [column] if column else [name for name, count in counts.items() if 2 <= count <= MAX_SLICES]
-    texts = {str(name): tags[name].fillna("").astype(str) for name in chosen}
-    return {name: {v: (text == v).to_numpy() for v in sorted(text.unique())} for name, text in texts.items()}
 
 
 def tags_frame(tags: Sequence[Mapping[str, str]]) -> pd.DataFrame | None:

@@ -1,0 +1,189 @@
+"""Files of log P(t), the language prior of captions: beside scores of groups, or of a retrieval set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from core.base.errors import InputError
+from core.base.lazy import pandas as pd
+from core.base.limits import check
+from core.base.tables import open_table, read_arrays, read_bytes
+from core.datasets._sample_logs import read_sample_log
+
+MOST_LOG_PROB = 1e-6  # that a log-likelihood may be, for the sake of rounding
+PRIOR_ENDINGS = (".csv", ".parquet", ".npz", ".jsonl")
+
+
+def read_prior(
+    path: Path | str,
+    ids: Sequence[str],
+    k: int,
+    data: bytes | None = None,
+    captions: np.ndarray | None = None,
+) -> np.ndarray:
+    """log P(t) of every caption of these groups, float64 (samples, n, k), finite and at most 0.
+
+    path : NPZ with an array `prior` (n, k), or `samples` (samples, n, k), in the order of the groups; or CSV or Parquet
+    with a row per caption: `group`, `caption`, `log_prob`. A further column `sample` names the null image that a row is
+    of, or several columns `log_prob_...` are of one each; else there is one sample. Or JSONL: a sample log of lm-eval
+    or lmms-eval, of choices without context or of null images, each image of a group one sample. captions : what the
+    scores call them, text (n, k): a prior that calls them by name is put into their order. `data` : the file's bytes,
+    where it is an upload.
+
+    Raises InputError for captions that are not the scores' own, and for one without a log-likelihood, naming it.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix == ".npz":
+        prior = _prior_arrays(path, data, (len(ids), k))
+    elif suffix in (".csv", ".parquet"):
+        prior = _prior_table(path, data, ids, k, captions)
+    elif suffix == ".jsonl":
+        prior = _prior_log(path, data, ids, k, captions)
+    else:
+        raise InputError(f"{path} is not a prior file; its name must end in {', '.join(PRIOR_ENDINGS)}.")
+    wrong = np.argwhere(~np.isfinite(prior) | (prior > MOST_LOG_PROB))
+    if len(wrong):
+        sample, group, caption = wrong[0]
+        where = f"caption {caption + 1} of group {ids[group]!r}" + f", sample {sample + 1}" * (len(prior) > 1)
+        if np.isfinite(prior[sample, group, caption]):
+            what = (
+                f"{prior[sample, group, caption]:.4g} as log P(t) of {where}; a log-likelihood is at most 0"
+            )
+            raise InputError(f"{path} has {what}.")
+        raise InputError(f"{path} has no finite log P(t) for {where}; add it.")
+    return prior
+
+
+def _prior_arrays(path: Path | str, data: bytes | None, shape: tuple[int, int]) -> np.ndarray:
+    arrays = read_arrays(path, data)
+    name = "samples" if "samples" in arrays else "prior"
+    values = arrays.get(name)
+    count = len(values) if name == "samples" and values is not None and values.ndim else 1
+    needed = (max(count, 1), *shape) if name == "samples" else shape
+    if values is None or values.shape != needed or values.dtype.kind not in "iuf":
+        actual = "none" if values is None else f"{values.dtype} of shape {values.shape}"
+        raise InputError(f"{path} needs an array {name!r} of numbers of shape {needed} and has {actual}.")
+    return values.astype(np.float64).reshape(-1, *shape)
+
+
+def _prior_table(
+    path: Path | str, data: bytes | None, ids: Sequence[str], k: int, captions: np.ndarray | None
+) -> np.ndarray:
+    table = samples_in_rows(open_table(path, read_bytes(path, data)).frame(("group", "caption")), path)
+    row = pd.Index(list(ids)).get_indexer(pd.Index(table["group"].astype(str).str.strip()))
+    table, row = table[row >= 0], row[row >= 0]
+    if not len(table):
+        raise InputError(
+            f"{path} has none of the scores' groups, such as {ids[0]!r}; name them as the scores do."
+        )
+    labels = table["caption"].astype(str).str.strip()
+    column, _, names = numbered(row, labels)
+    if names is not None and captions is not None:
+        column = _by_name(path, ids, row, labels, captions)
+    beyond = np.flatnonzero(column >= k)
+    if len(beyond):
+        name = ids[row[beyond[0]]]
+        raise InputError(f"{path} has more than {k} captions of group {name!r}, where the scores have {k}.")
+    sample, samples = np.zeros(len(table), dtype=np.int64), 1
+    if "sample" in table:
+        sample, known = pd.factorize(table["sample"].astype(str).str.strip())
+        samples = len(known)
+    check(path, scores=samples * len(ids) * k)
+    cells = (sample * len(ids) + row) * k + column
+    twice = np.flatnonzero(pd.Series(cells).duplicated())
+    if len(twice):
+        name = ids[row[twice[0]]]
+        raise InputError(
+            f"{path} has caption {column[twice[0]] + 1} of group {name!r} twice; leave one out, or say in a column "
+            "`sample` which null image each row is of."
+        )
+    prior = np.full(samples * len(ids) * k, np.nan)
+    prior[cells] = pd.to_numeric(table["log_prob"], errors="coerce").to_numpy()
+    return prior.reshape(samples, len(ids), k)
+
+
+def samples_in_rows(table: pd.DataFrame, path: Path | str) -> pd.DataFrame:
+    """A prior's table with one column `log_prob`; several, `log_prob_1`, ..., become rows of a `sample` each."""
+    columns = [name for name in table.columns if name.startswith("log_prob_")]
+    if not columns or "log_prob" in table:
+        if "log_prob" not in table:
+            raise InputError(
+                f"{path} has no column 'log_prob' among: {', '.join(table.columns)}; add it, or choose another file."
+            )
+        return table
+    labels = [name for name in ("group", "caption", "sample") if name in table]
+    rows = table.melt(labels, columns, "column", "log_prob")
+    if "sample" in table:
+        rows["column"] += " " + rows["sample"].astype(str)
+    return rows.drop(columns="sample", errors="ignore").rename(columns={"column": "sample"})
+
+
+def _prior_log(
+    path: Path | str, data: bytes | None, ids: Sequence[str], k: int, captions: np.ndarray | None
+) -> np.ndarray:
+    log = read_sample_log(path, read_bytes(path, data))
+    found = log.log_probs if log.prior is None else log.prior
+    if found.shape[2] != k:
+        raise InputError(
+            f"{path} has {found.shape[2]} captions of group {log.ids[0]!r}, where the scores have {k}."
+        )
+    place = pd.Index(log.ids).get_indexer(pd.Index(list(ids)))
+    if (place < 0).any():
+        raise InputError(
+            f"{path} has no document of the scores' group {ids[int((place < 0).argmax())]!r}; log the same task."
+        )
+    if captions is not None and log.captions is not None:
+        other = np.argwhere(log.captions[place] != captions)
+        if len(other):
+            group, caption = other[0]
+            there, here = str(log.captions[place][group, caption]), str(captions[group, caption])
+            raise InputError(
+                f"{path} has the caption {there!r} in group {ids[group]!r}, where the scores have {here!r}; log the "
+                "same task."
+            )
+    return found[place].transpose(1, 0, 2)  # (images, n, k): the images of a group are samples
+
+
+def _by_name(
+    path: Path | str, ids: Sequence[str], row: np.ndarray, labels: pd.Series, captions: np.ndarray
+) -> np.ndarray:
+    """The number of each row's caption among those of its group, by its text."""
+    known = {(g, text.strip()): j for g, texts in enumerate(captions) for j, text in enumerate(texts)}
+    column = np.array([known.get((int(g), text), -1) for g, text in zip(row, labels, strict=True)])
+    strange = np.flatnonzero(column < 0)
+    if len(strange):
+        text, name = labels.iloc[strange[0]], ids[row[strange[0]]]
+        raise InputError(
+            f"{path} has the caption {text!r} in group {name!r}, which the scores do not have there."
+        )
+    return column
+
+
+def numbered(group: np.ndarray, labels: pd.Series) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Each row's label as a number within its group, how many labels each group has, and all of these labels, the first
+    group's first.
+
+    Labels that are 0, 1, ... or 1, 2, ... in every group are those numbers, and no names: None. Others count as they
+    first appear.
+    """
+    frame = pd.DataFrame({"group": group, "label": labels.to_numpy()})
+    first = frame.drop_duplicates()
+    groups = first.groupby("group")["label"]
+    counts = groups.size().to_numpy()
+    number, is_number = groups.cumcount(), False
+    if first["label"].str.fullmatch(r"\d{1,6}").all():
+        value = first["label"].astype(int)
+        spread = value.groupby(first["group"]).agg(["min", "max", "nunique"])
+        start = spread["min"].iloc[0]
+        full = (
+            (spread["nunique"] == counts) & (spread["max"] - start + 1 == counts) & (spread["min"] == start)
+        )
+        if start in (0, 1) and full.all():
+            number, is_number = value - start, True
+    first = first.assign(number=number)
+    whole = frame.merge(first, on=["group", "label"], how="left")
+    names = None if is_number else first.sort_values(["group", "number"])["label"].to_numpy(dtype=str)
+    return whole["number"].to_numpy(), counts, names
