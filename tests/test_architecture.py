@@ -29,6 +29,7 @@ READS_TRUTH = {
     ),
     *("figures/group_html.py", "teaching/lessons.py", "teaching/single_group.py"),
     *(f"exchange/{name}.py" for name in ("groups", "columns", "_import_rows", "report")),
+    *(f"audit/{name}.py" for name in ("_audit", "_rules", "_facts")),
     *(f"cli/{name}.py" for name in ("_alpha_files", "_evaluation", "adapt", "alpha", "export", "runs")),
 }
 # Imports of core inside functions: on the command line and in the worker, which wait for nobody's pandas, and where a

@@ -123,6 +123,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
         "retrieval files": ("--scores", "{all_pairs}", "--prior", "{all_prior}", "--json"),
     },
     "recall": {"": ("--benchmark", "toy/many-captions", "--model", "{clip}", "--json")},
+    "audit": {"": ("toy/mixed", "--shape", "1x4", "--json")},
     "blind": {"": ("--benchmark", "toy/relations", "--model", "{lm}", "--json")},
     "adapt": {
         "joint": ("--json",),
@@ -549,6 +550,15 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--model": {"*": differs("--model", "{clip_2}")},
         "--split": {"*": differs("--split", "validation")},
         "--items": {"*": differs("--items", "5")},
+        "--json": {"*": NO_JSON},
+    },
+    "audit": {
+        "<benchmark>": {"*": instead("toy/relations", "--json")},
+        "--split": {"*": differs("--split", "validation")},
+        "--shape": {"*": differs("--shape", "2x2")},
+        "--blind": {"*": differs("--blind", "{lm}")},
+        "--training": {"*": differs("--training", "{tags}")},
+        "--out": {"*": differs("--out", "audit.html")},
         "--json": {"*": NO_JSON},
     },
     "blind": {

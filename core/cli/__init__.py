@@ -62,6 +62,12 @@ COMMANDS: dict[str, _Command] = {
         "Where a gain of test-time matching comes from: the metric, the bijection, training; measured by controls.",
         "ledger scenes/left-right~tinted --model builtin/clip --out ledger.csv",
     ),
+    "audit": _Command(
+        "_audit",
+        "audit",
+        "Is a benchmark sound? Solved without looking, duplicates, contradictions, size: each with a verdict.",
+        "audit scenes/relations-1x4 --out audit.html",
+    ),
     "alpha": _Command(
         "alpha",
         "alpha",

@@ -115,17 +115,22 @@ def report_html(sections: Sequence[ReportSection], examples: int = 6, pictures: 
     models = ", ".join(dict.fromkeys(s.model for s in sections))
     title = f"{models} on {', '.join(dict.fromkeys(s.benchmark for s in sections))}"
     body = "".join(_section(i, s, examples, pictures) for i, s in enumerate(sections))
+    numbers = {"made": provenance(), "sections": records, "differences": [_pair_record(p) for p in pairs]}
+    return report_page(
+        title, f"{_overview(sections)}{_difference_table(pairs)}{body}{_how_to_read()}", numbers
+    )
+
+
+def report_page(title: str, body: str, numbers: Mapping[str, Any]) -> str:
+    """A page that opens without network and runs nothing. body : HTML. numbers : what is in it, once more as JSON."""
     # "<" inside the data would end its element; JSON may spell it otherwise.
-    numbers = {"made": _provenance(), "sections": records, "differences": [_pair_record(p) for p in pairs]}
     data = json.dumps(numbers, allow_nan=False).replace("<", "\\u003c")
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
 <title>{escape(title)} · Crossmatch report</title><style>{_STYLE}</style></head><body>
 <h1>{escape(title)}</h1><p class="quiet">{escape(_provenance_line())}</p>
-{_overview(sections)}{_difference_table(pairs)}
 {body}
-{_how_to_read()}
 <script type="application/json" id="crossmatch">{data}</script></body></html>
 """
 
@@ -165,7 +170,8 @@ def _pair_record(pair: _Pair) -> dict[str, Any]:
     return {**head, **sides, "metrics": {name: found.record() for name, found in pair.metrics.items()}}
 
 
-def _provenance() -> dict[str, str]:
+def provenance() -> dict[str, str]:
+    """When something was made, and with which versions."""
     found = {"time": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "python": platform.python_version()}
     for name in ("crossmatch", "torch", "transformers", "numpy"):
         try:
@@ -176,7 +182,7 @@ def _provenance() -> dict[str, str]:
 
 
 def _provenance_line() -> str:
-    made = _provenance()
+    made = provenance()
     rest = ", ".join(f"{name} {value}" for name, value in made.items() if name != "time")
     return f"Made {made['time']} with {rest}."
 

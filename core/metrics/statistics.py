@@ -370,11 +370,21 @@ class Comparison(NamedTuple):
     @staticmethod
     def holm(found: Mapping[str, Comparison]) -> dict[str, Comparison]:
         """Comparisons shown together, corrected so that with no difference anywhere 5 % show one (Holm 1979)."""
-        corrected = dict(zip(found, _holm([c.p_value for c in found.values()]), strict=True))
+        corrected = dict(zip(found, Comparison.corrected([c.p_value for c in found.values()]), strict=True))
         hanging = {name: c.clustered for name, c in found.items() if c.clustered is not None}
-        for name, p in zip(hanging, _holm([c.p_value for c in hanging.values()]), strict=True):
+        for name, p in zip(hanging, Comparison.corrected([c.p_value for c in hanging.values()]), strict=True):
             hanging[name] = hanging[name]._replace(p_holm=p)
         return {n: c._replace(p_holm=corrected[n], clustered=hanging.get(n)) for n, c in found.items()}
+
+    @staticmethod
+    def corrected(p_values: Sequence[float]) -> list[float]:
+        """p values of tests shown together, so that with no effect anywhere 5 % show one (Holm 1979)."""
+        array = np.asarray(p_values, dtype=np.float64)
+        order = np.argsort(array, kind="stable")
+        stepped = np.maximum.accumulate(array[order] * np.arange(len(array), 0, -1))
+        found = np.empty_like(array)
+        found[order] = np.minimum(stepped, 1.0)
+        return found.tolist()
 
     def record(self) -> dict[str, Any]:
         """JSON-safe; `clustered` where there are clusters."""
@@ -446,15 +456,6 @@ def _p_value(change: np.ndarray, labels: np.ndarray | None) -> float:
         steps[:: 2 * size] = scipy.stats.binom.pmf(np.arange(count + 1), count, 0.5)
         chances = np.convolve(chances, steps)
     return float(min(1.0, chances[np.abs(np.arange(len(chances)) - total) >= seen].sum()))
-
-
-def _holm(p_values: Sequence[float]) -> list[float]:
-    array = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(array, kind="stable")
-    stepped = np.maximum.accumulate(array[order] * np.arange(len(array), 0, -1))
-    found = np.empty_like(array)
-    found[order] = np.minimum(stepped, 1.0)
-    return found.tolist()
 
 
 # --- how many groups

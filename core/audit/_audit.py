@@ -1,0 +1,331 @@
+"""All findings of a set, corrected together: as text, as JSON, as a page that one can cite."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.audit import _facts, _rules
+from core.audit._rules import CANNOT_TELL, FAULT, SOUND, Finding
+from core.base.errors import InputError
+from core.base.files import storage_errors, write_bytes, write_json
+from core.base.public_mode import MAX_SETTINGS, check_benchmark, is_public
+from core.base.text import counted
+from core.datasets.embeddings import RowImage
+from core.debiasing.blind import check_blind
+from core.exchange.report import provenance, report_page
+from core.groups import GroupSet
+from core.metrics.evaluation import Evaluation
+from core.metrics.groups import GROUP_MATCH
+from core.metrics.statistics import Clusters, Comparison
+from core.scorers.score_kinds import KINDS
+from core.scoring.load import lazy_scorer, scorer_key, scorer_names
+from core.scoring.scores import ScoreCache, score_groups
+
+_MOST_PICTURES = 2_000  # groups whose images are opened
+_Progress = Callable[[str, float], None]
+_Names = list[list[str]]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Whether a set is sound, check by check.
+
+    independent : how many groups share no image or caption with another one of them; rules are tested on these.
+    by : what others share.
+    """
+
+    name: str
+    title: str
+    split: str
+    shape: tuple[int, int]
+    n: int
+    independent: int
+    by: str
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def of(
+        cls,
+        groups: GroupSet,
+        split: str = "test",
+        blind: Sequence[str] = (),
+        training: Path | None = None,
+        progress: _Progress | None = None,
+    ) -> Audit:
+        """Every check of groups of one shape.
+
+        blind : text-only models to score the captions with, beside those whose scores are at hand; they are loaded.
+        training : a text file with the captions of a training set, one a line. progress : called with what is done and
+        the share of it. Raises InputError for groups without truth or of several shapes, and in public mode for a set
+        that is not built in or too large.
+        """
+        _check_allowed(groups)
+        m, k = groups.shape
+        if groups.truth is None:
+            raise InputError(
+                f"{groups.name} has no ground truth, so nothing can say whether its groups are sound."
+            )
+        names, here = _image_names(groups)
+        named = groups if here else _with_names(groups, names)
+        clusters = Clusters.of_groups(named)
+        apart = _rules.independent(groups, None if clusters is None else clusters.labels)
+        say = progress or (lambda what, share: None)
+        pixels = (
+            _facts.Thumbnails.of(groups, partial(say, "images"))
+            if here and len(groups) <= _MOST_PICTURES
+            else None
+        )
+        blind_scores = _blind_scores(named, blind, say) if m < k else {}
+        right = _systems(groups) if here else {}
+        found = [rule(apart) for rule in _rules.RULES]
+        found += [_blind_finding(apart, groups, name, scores) for name, scores in blind_scores.items()]
+        found += [] if blind_scores or m == k else [_NO_BLIND]
+        found.append(_pictures(groups, apart, pixels))
+        found += [] if training is None else [_rules.seen_pairs(apart, _captions(training))]
+        found += [
+            _facts.word_order(groups),
+            _facts.equal_captions(groups),
+            _facts.contradictions(groups, names, groups.name.endswith("@global")),
+            _facts.equal_images(groups, names, pixels),
+            _facts.shared_images(groups, clusters),
+            _facts.detectable(len(groups) if clusters is None or clusters.by != "image" else clusters.count),
+            _facts.agreement(groups, right),
+        ]
+        by = "" if clusters is None else clusters.by
+        return cls(
+            groups.name,
+            groups.title or groups.name,
+            split,
+            (m, k),
+            len(groups),
+            len(apart),
+            by,
+            _corrected(found),
+        )
+
+    @property
+    def summary(self) -> str:
+        """`2 faults, 9 sound, 3 cannot tell: position, order`."""
+        count = Counter(found.verdict for found in self.findings)
+        faults = [found.key for found in self.findings if found.verdict == FAULT]
+        line = f"{counted(count[FAULT], 'fault')}, {count[SOUND]} sound, {count[CANNOT_TELL]} cannot tell"
+        return f"{line}; faults: {', '.join(faults)}" if faults else line
+
+    @property
+    def about(self) -> str:
+        """Set, size, and how many groups are independent."""
+        m, k = self.shape
+        line = f"{self.name}, split {self.split}: {self.n:,} groups of {m}x{k}"
+        if self.independent < self.n:
+            line += f", {self.independent:,} of them share no {self.by} with each other"
+        return line
+
+    def text(self) -> str:
+        """For a terminal: a line, then a paragraph for every check, faults first."""
+        blocks = [f"{self.about}\n{self.summary}"]
+        for found in self.in_order():
+            ids = (
+                f"\n  see {', '.join(found.evidence[:4])}"
+                if found.evidence and found.verdict != SOUND
+                else ""
+            )
+            blocks.append(f"{found.verdict.upper():<12}{found.question}\n  {found.says}{ids}")
+        return "\n\n".join([*blocks, _HOW_TO_READ])
+
+    def in_order(self) -> list[Finding]:
+        """Faults first, then what nobody can tell."""
+        return sorted(self.findings, key=lambda found: (FAULT, CANNOT_TELL, SOUND).index(found.verdict))
+
+    def record(self) -> dict[str, Any]:
+        """JSON-safe."""
+        return {
+            "benchmark": self.name,
+            "title": self.title,
+            "split": self.split,
+            "shape": "x".join(map(str, self.shape)),
+            "groups": self.n,
+            "independent": self.independent,
+            "by": self.by,
+            "summary": self.summary,
+            "findings": [_record(found) for found in self.findings],
+        }
+
+    def html(self) -> str:
+        """One page that opens without network."""
+        rows = "".join(
+            f"<tr><td><b>{escape(found.verdict)}</b></td><td>{escape(found.question)}<br>"
+            f'<span class="quiet">{escape(found.says)}</span>{_ids(found)}</td></tr>'
+            for found in self.in_order()
+        )
+        body = (
+            f"<p>{escape(self.about)}.</p><p><b>{escape(self.summary)}</b></p>"
+            f"<table><thead><tr><th>Verdict</th><th>Check</th></tr></thead><tbody>{rows}</tbody></table>"
+            f"<section><h2>How to read this</h2><p>{escape(_HOW_TO_READ)}</p></section>"
+        )
+        return report_page(f"Audit of {self.title}", body, self._cited())
+
+    def _cited(self) -> dict[str, Any]:
+        """What a file holds: also when and with what it was made."""
+        return {"made": provenance(), **self.record()}
+
+    def write(self, out: Path) -> Path:
+        """Write `.json` or `.html`, by its ending; returns `out`."""
+        ending = out.suffix.lower()
+        if ending not in (".json", ".html", ".htm"):
+            raise InputError(
+                f"{out} cannot be written; an audit is a .json or a .html file, so name it like that."
+            )
+        with storage_errors(out):
+            out.parent.mkdir(parents=True, exist_ok=True)
+            if ending == ".json":
+                write_json(out, self._cited())
+            else:
+                write_bytes(out, self.html().encode())
+        return out
+
+
+_NO_BLIND = Finding(
+    "blind",
+    "Does a model that sees no image solve it?",
+    CANNOT_TELL,
+    "Scores of no text-only model are at hand; name one with --blind, such as lm:openai-community/gpt2.",
+)
+_HOW_TO_READ = (
+    "A fault: a rule that looks at no image does better than guessing, or groups are wrong as they are. Sound: the "
+    "whole 95 % interval is within a fifth of the way from chance to 100 %. Cannot tell: neither; more groups, or data "
+    "that are not here, are needed. p values are corrected for all rules together (Holm), so that of sound sets at "
+    "most 5 % are said to have a fault."
+)
+
+
+def _check_allowed(groups: GroupSet) -> None:
+    """In public mode only built-in sets, and of a size that keeps nobody waiting."""
+    if not is_public():
+        return
+    check_benchmark(groups.name)
+    if len(groups) > MAX_SETTINGS["groups"]:
+        raise InputError(
+            f"On this server sets of at most {MAX_SETTINGS['groups']} groups are audited, this one has {len(groups)}; "
+            "run Crossmatch yourself."
+        )
+
+
+def _corrected(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    tests = [found for found in findings if found.p_value is not None]
+    holm = dict(
+        zip((t.key for t in tests), Comparison.corrected([t.p_value or 0.0 for t in tests]), strict=True)
+    )
+    return tuple(_rules.judged(found._replace(p_holm=holm.get(found.key))) for found in findings)
+
+
+def _record(found: Finding) -> dict[str, Any]:
+    plain = {name: getattr(found, name) for name in found._fields} | {"evidence": list(found.evidence)}
+    return plain | {"found": None if found.found is None else found.found.record()}
+
+
+def _ids(found: Finding) -> str:
+    return f"<br>Groups: {escape(', '.join(found.evidence))}" if found.evidence else ""
+
+
+# --- what the checks are given
+
+
+def _image_names(groups: GroupSet) -> tuple[_Names, bool]:
+    """What every image is called, equal for equal images, and whether the images are here.
+
+    By content; where the files are not on this machine by what the set calls them.
+    """
+    try:
+        return [[image.key for image in g.images] for g in groups], True
+    except InputError:
+        return [[repr(image) for image in g.images] for g in groups], False
+
+
+def _with_names(groups: GroupSet, names: _Names) -> GroupSet:
+    """The set with images that are names alone."""
+    return replace(
+        groups,
+        groups=tuple(
+            replace(g, images=tuple(map(RowImage, found))) for g, found in zip(groups, names, strict=True)
+        ),
+    )
+
+
+def _captions(path: Path) -> list[str]:
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"The training list {path} cannot be read ({error}); give a text file, a caption a line."
+        ) from None
+    found = [line.strip() for line in lines if line.strip()]
+    if not found:
+        raise InputError(f"The training list {path} is empty; give a text file, a caption a line.")
+    return found
+
+
+def _at_hand(name: str, groups: GroupSet, cache: ScoreCache) -> np.ndarray | None:
+    """Scores (n, m, k) where all of them are shipped or cached, without loading the model."""
+    key = scorer_key(name)
+    if key is None:
+        return None
+    pairs = [(image.key, caption) for g in groups for image in g.images for caption in g.captions]
+    if np.isnan(cache.get(key, pairs[:1])).any():
+        return None
+    values = cache.get(key, pairs).reshape(len(groups), *groups.shape)
+    return None if np.isnan(values).any() else values
+
+
+def _blind_scores(groups: GroupSet, names: Sequence[str], say: _Progress) -> dict[str, np.ndarray]:
+    cache, found = ScoreCache(), {}
+    for name in names:
+        check_blind(name)
+        tell = lambda done, total, name=name: say(name, done / total)  # noqa: E731
+        found[name] = score_groups(lazy_scorer(name), groups, cache, tell)
+    for name, kind in scorer_names().items():
+        if name not in found and not KINDS[kind].reads_image:
+            values = _at_hand(name, groups, cache)
+            found |= {} if values is None else {name: values}
+    return found
+
+
+def _systems(groups: GroupSet) -> dict[str, np.ndarray]:
+    """Which groups each built-in model matches right, bool (n,), where its scores are at hand."""
+    cache, right = ScoreCache(), {}
+    for name, kind in scorer_names().items():
+        if KINDS[kind].reads_image and (values := _at_hand(name, groups, cache)) is not None:
+            right[name] = Evaluation.of(values, groups.truth, groups.ids).outcomes[GROUP_MATCH].value == 1
+    return right
+
+
+def _rows(apart: GroupSet, groups: GroupSet) -> np.ndarray:
+    place = {name: i for i, name in enumerate(groups.ids)}
+    return np.array([place[name] for name in apart.ids])
+
+
+def _blind_finding(apart: GroupSet, groups: GroupSet, name: str, scores: np.ndarray) -> Finding:
+    return _rules.blind_model(apart, name, scores[_rows(apart, groups)])
+
+
+def _pictures(groups: GroupSet, apart: GroupSet, pixels: _facts.Thumbnails | None) -> Finding:
+    if pixels is not None:
+        return _rules.pictures(apart, pixels.statistics[_rows(apart, groups)])
+    why = (
+        "The images are not on this machine."
+        if len(groups) <= _MOST_PICTURES
+        else "The images are not opened of so large a set."
+    )
+    return Finding(
+        "pictures",
+        "Do statistics of the images, not their content, give the right caption away?",
+        CANNOT_TELL,
+        why,
+    )

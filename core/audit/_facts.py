@@ -1,0 +1,279 @@
+"""What is in a set: counts of its groups, which need no test. Most are true or false; some are true of a share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from math import perm
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from core.audit._rules import CANNOT_TELL, EVIDENCE, FAULT, SOUND, Finding, words_of
+from core.base.errors import InputError
+from core.base.text import counted
+from core.groups import BytesImage, FileImage, GroupSet, ImageRef
+from core.metrics.statistics import Clusters, Comparison, estimate
+
+_SOLVED, _NOWHERE = 0.8, 0.2  # of the way from chance to 100 %, as in `core.debiasing.blind`
+_EFFECTIVE = 0.8  # below so many independent groups for each one, plain intervals are an eighth too narrow
+_NEAR_BITS, _NEAR_LEVELS = 3, 3.0  # of 64; of 256: nearly the same picture has at most so many others
+_FEW = 0.01  # of groups
+_DIFFER = 13.0  # percent of groups on which two systems of one table differ, say
+_FINE, _COARSE = 5.0, 10.0  # points
+_IDLE = 0.8  # of groups
+
+
+def _ids(groups: GroupSet, which: np.ndarray) -> tuple[str, ...]:
+    """The first ids of a mask (n,)."""
+    return tuple(groups[int(i)].id for i in np.flatnonzero(which)[:EVIDENCE])
+
+
+# --- captions
+
+
+def word_order(groups: GroupSet) -> Finding:
+    """The ceiling of a bag of words: a model that is blind to order has to guess among captions of the same words."""
+    question = "Does the set need word order?"
+    (m, k), n = groups.shape, len(groups)
+    reach, same = np.empty(n), np.zeros(n, dtype=bool)
+    for i, group in enumerate(groups):
+        bags = [frozenset(Counter(words_of(c)).items()) for c in group.captions]
+        size, right = Counter(bags), Counter(bags[j] for j in group.truth or ())
+        reach[i] = 1 / np.prod([perm(size[bag], count) for bag, count in right.items()])
+        same[i] = any(size[bag] > 1 for bag in right)
+    found = estimate(reach, 100 / perm(k, m))
+    low, high = ((bound - found.chance) / (100 - found.chance) for bound in found.bounds)
+    verdict = FAULT if low >= _SOLVED else SOUND if high <= _NOWHERE else CANNOT_TELL
+    says = (
+        f"{int(same.sum()):,} of {n:,} groups have another caption of the same words as the right one: a model that "
+        f"is blind to word order reaches at most {found.value:.2f} % by guessing among them (95 % interval "
+        f"{found.low:.1f}–{found.high:.1f}, chance {found.chance:.1f} %), and {100 * (1 - same.mean()):.2f} % where a "
+        "tie is wrong."
+    )
+    if verdict == FAULT:
+        says += (
+            " Sets that replace or add words are like this by design: a high score there says that a model finds the "
+            "words, not how they are bound."
+        )
+    return Finding("order", question, verdict, says, found, evidence=_ids(groups, ~same))
+
+
+def equal_captions(groups: GroupSet) -> Finding:
+    """Captions of one group that are the same but for case and punctuation."""
+    question = "Are the captions of a group different?"
+    twice = np.array([len({tuple(words_of(c)) for c in g.captions}) < len(g.captions) for g in groups])
+    says = (
+        f"{int(twice.sum()):,} of {len(groups):,} groups have two captions that are the same but for case and "
+        "punctuation."
+    )
+    verdict = FAULT if twice.any() else SOUND
+    return Finding("captions", question, verdict, says, estimate(twice, 0.0), evidence=_ids(groups, twice))
+
+
+def contradictions(groups: GroupSet, names: Sequence[Sequence[str]], is_global: bool) -> Finding:
+    """Captions that are false here and true of the same image elsewhere, and, where the set is matched as a whole,
+    captions that are right of several images.
+
+    names : of the images of every group, equal for equal images.
+    """
+    question = "Is a wrong caption true of the image after all?"
+    right: dict[str, set[str]] = {}
+    texts = [[" ".join(words_of(c)) for c in g.captions] for g in groups]
+    for group, found, captions in zip(groups, names, texts, strict=True):
+        for name, j in zip(found, group.truth or (), strict=True):
+            right.setdefault(name, set()).add(captions[j])
+    bad = np.zeros(len(groups), dtype=bool)
+    for i, (group, found, captions) in enumerate(zip(groups, names, texts, strict=True)):
+        for name, j in zip(found, group.truth or (), strict=True):
+            bad[i] |= any(
+                captions[o] in right[name] and captions[o] != captions[j]
+                for o in range(len(captions))
+                if o != j
+            )
+    images = Counter(caption for said in right.values() for caption in said)
+    shared = np.array(
+        [any(images[t[j]] > 1 for j in g.truth or ()) for g, t in zip(groups, texts, strict=True)]
+    )
+    several = (
+        "so that matching all images with all captions has several answers"
+        if is_global
+        else "which matters only where all images are matched with all captions"
+    )
+    says = (
+        f"In {int(bad.sum()):,} of {len(groups):,} groups a wrong caption is the right one of the same image in "
+        f"another group. {int(shared.sum()):,} groups have a right caption that is right of another image "
+        f"too, {several}."
+    )
+    wrong = bad | shared if is_global else bad
+    return Finding(
+        "contradictions",
+        question,
+        FAULT if wrong.any() else SOUND,
+        says,
+        estimate(wrong, 0.0),
+        evidence=_ids(groups, wrong),
+    )
+
+
+# --- images
+
+
+class Thumbnails(NamedTuple):
+    """What is known of the pixels of every image.
+
+    hashes : uint64 (n, m), difference hashes. small : float32 (n, m, 16, 16), grey levels. statistics : float
+    (n, m, d), standardised: log width, log height, mean red, green and blue, contrast, log file size; without those
+    that never vary.
+    """
+
+    hashes: np.ndarray
+    small: np.ndarray
+    statistics: np.ndarray
+
+    @classmethod
+    def of(cls, groups: GroupSet, progress: Callable[[float], None] | None = None) -> Thumbnails | None:
+        """None where an image is not on this machine."""
+        rows = []
+        for i, group in enumerate(groups):
+            for image in group.images:
+                try:
+                    rows.append(_measured(image))
+                except InputError:
+                    return None
+            if progress is not None:
+                progress((i + 1) / len(groups))
+        hashes, small, numbers = zip(*rows, strict=True)
+        shape, values = (len(groups), groups.shape[0]), np.array(numbers)
+        values = values[:, np.ptp(values, axis=0) > 1e-9]
+        values = (values - values.mean(axis=0)) / values.std(axis=0) if values.size else values
+        return cls(
+            np.array(hashes, dtype=np.uint64).reshape(shape),
+            np.array(small, dtype=np.float32).reshape(*shape, 16, 16),
+            values.reshape(*shape, -1),
+        )
+
+
+def _measured(image: ImageRef) -> tuple[int, np.ndarray, list[float]]:
+    picture = image.open()
+    grey = picture.convert("L")
+    steps = np.diff(np.asarray(grey.resize((9, 8), Image.Resampling.BOX), dtype=np.int16), axis=1) > 0
+    small = np.asarray(grey.resize((16, 16), Image.Resampling.BOX), dtype=np.float32)
+    colours = np.asarray(picture.resize((16, 16), Image.Resampling.BOX), dtype=np.float64)
+    numbers = [
+        *np.log(picture.size),
+        *colours.mean(axis=(0, 1)),
+        float(colours.std()),
+        np.log(1 + _bytes(image)),
+    ]
+    return int.from_bytes(np.packbits(steps).tobytes(), "big"), small, numbers
+
+
+def _bytes(image: ImageRef) -> int:
+    """Of its file; 0 where it is none of its own."""
+    if isinstance(image, BytesImage):
+        return len(image.data)
+    path: Path | None = getattr(image, "path", None) if isinstance(image, FileImage) else None
+    return 0 if path is None else path.stat().st_size
+
+
+def equal_images(groups: GroupSet, names: Sequence[Sequence[str]], pixels: Thumbnails | None) -> Finding:
+    """Images of one group that are the same, or nearly, and images of different groups that are nearly the same."""
+    question = "Are the images different?"
+    n = len(groups)
+    twice = np.array([len(set(found)) < len(found) for found in names])
+    if pixels is None:
+        says = (
+            f"{int(twice.sum()):,} of {n:,} groups have the same image twice; near duplicates need the images, which "
+            "are not looked at here."
+        )
+        return Finding(
+            "images",
+            question,
+            FAULT if twice.any() else CANNOT_TELL,
+            says,
+            estimate(twice, 0.0),
+            evidence=_ids(groups, twice),
+        )
+    inside, across = _near(names, pixels)
+    wrong = twice | inside
+    says = (
+        f"{int(wrong.sum()):,} of {n:,} groups have two images that are the same or nearly so; "
+        f"{int(across.sum()):,} have an image that is nearly that of another group, without being the same file."
+    )
+    many = across.mean() > _FEW
+    return Finding(
+        "images", question, FAULT if wrong.any() or many else SOUND, says, estimate(wrong | across, 0.0),
+        evidence=_ids(groups, wrong if wrong.any() else across),
+    )  # fmt: skip
+
+
+def _near(names: Sequence[Sequence[str]], pixels: Thumbnails) -> tuple[np.ndarray, np.ndarray]:
+    """Groups with two nearly equal images, and groups with one nearly equal to another group's: bool (n,) both."""
+    n, m = pixels.hashes.shape
+    hashes, small, keys = pixels.hashes.ravel(), pixels.small.reshape(n * m, -1), np.array(names).ravel()
+    inside, across = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+    for a in range(n * m - 1):
+        alike = np.flatnonzero(np.bitwise_count(hashes[a + 1 :] ^ hashes[a]) <= _NEAR_BITS) + a + 1
+        alike = alike[np.abs(small[alike] - small[a]).mean(axis=1) <= _NEAR_LEVELS]
+        alike = alike[keys[alike] != keys[a]]
+        for b in alike.tolist():
+            (inside if a // m == b // m else across)[[a // m, b // m]] = True
+    return inside, across
+
+
+def shared_images(groups: GroupSet, clusters: Clusters | None) -> Finding:
+    """How many independent groups the set is worth, where groups share images (Kish: n² over the sum of squares)."""
+    question, n = "Is each group independent of the others?", len(groups)
+    if clusters is None or clusters.by != "image":
+        return Finding("shared", question, SOUND, f"No two of the {n:,} groups share an image.")
+    sizes = np.bincount(clusters.labels)
+    effective = n**2 / float(sizes @ sizes)
+    shared = sizes[clusters.labels] > 1
+    says = (
+        f"{int(shared.sum()):,} of {n:,} groups share an image with another one; {clusters.count:,} clusters, worth "
+        f"{effective:,.0f} independent groups if those of a cluster are alike. Use the intervals by image."
+    )
+    largest = np.argsort(-sizes[clusters.labels], kind="stable")[:EVIDENCE]
+    verdict = FAULT if effective < _EFFECTIVE * n else SOUND
+    return Finding(
+        "shared",
+        question,
+        verdict,
+        says,
+        estimate(shared, 0.0),
+        evidence=tuple(groups[int(i)].id for i in largest),
+    )
+
+
+# --- size
+
+
+def detectable(n: int) -> Finding:
+    """The smallest difference that McNemar's exact test finds with 80 % power on n independent groups."""
+    least = Comparison.detectable_difference(n, _DIFFER)
+    verdict = FAULT if least is None or least > _COARSE else SOUND if least <= _FINE else CANNOT_TELL
+    what = "no difference" if least is None else f"a difference of {least:.1f} points"
+    says = (
+        f"Two systems that differ on {_DIFFER:.0f} % of groups show {what} on {n:,} independent groups with 80 % power "
+        f"(fine: {_FINE:.0f} points, too coarse: above {_COARSE:.0f})."
+    )
+    return Finding("size", "Is the set large enough?", verdict, says)
+
+
+def agreement(groups: GroupSet, right: Mapping[str, np.ndarray]) -> Finding:
+    """Groups that no two systems tell apart. right : bool (n,) of each system."""
+    question = "Does the set tell systems apart?"
+    if len(right) < 2:
+        return Finding("agreement", question, CANNOT_TELL, "Scores of fewer than two systems are at hand.")
+    hits = np.array([*right.values()])
+    none, everyone = np.asarray(~hits.any(axis=0)), np.asarray(hits.all(axis=0))
+    found = estimate(none | everyone, 0.0)
+    verdict = FAULT if found.low >= 100 * _IDLE else SOUND if found.high < 100 * _IDLE else CANNOT_TELL
+    says = (
+        f"On {found.value:.1f} % of groups ({found.interval}) the {len(right)} systems at hand never disagree: "
+        f"{counted(int(everyone.sum()), 'group')} solved by all, {int(none.sum()):,} by none ({', '.join(right)})."
+    )
+    return Finding("agreement", question, verdict, says, found, evidence=_ids(groups, none))

@@ -1,0 +1,359 @@
+"""Rules that find the right caption without looking at what is in an image. Each is a check of a set.
+
+A set is sound in this respect where a rule does as well as by guessing. Were the right captions drawn at random among a
+group's captions, each rule below would be right in a group with a probability that is known exactly, whatever the
+captions are, and independently of the other groups: so its p value needs no assumption. Two rules learn from the groups
+before (a prequential test, Dawid, JRSS A 147, 1984), which keeps that true. Groups that share an image or a caption are
+not independent; of those the first alone counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from math import comb, perm
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from core.groups import GroupSet
+from core.metrics.statistics import Estimate, estimate
+
+SOUND, FAULT, CANNOT_TELL = "sound", "a fault", "cannot tell"
+EVIDENCE = 12  # groups that are named
+_HARMLESS = 0.2  # of the way from chance to 100 %, as in `core.debiasing.blind`
+_DRAWS = 20_000
+_ORDERS = 5
+_SMOOTHING = 0.5
+_Pair = tuple[str, str]
+
+
+class Finding(NamedTuple):
+    """What one check found.
+
+    key : of the check. verdict : sound, a fault, or cannot tell. says : a sentence with the numbers. found : percent of
+    groups, with interval and chance. p_value : of a rule; None of a count. p_holm : corrected for all rules that were
+    tried. evidence : ids of groups to open.
+    """
+
+    key: str
+    question: str
+    verdict: str
+    says: str
+    found: Estimate | None = None
+    p_value: float | None = None
+    p_holm: float | None = None
+    evidence: tuple[str, ...] = ()
+
+
+def words_of(caption: str) -> list[str]:
+    """Lower-case words with their apostrophes: `a dog's tail` has three."""
+    return re.findall(r"[\w']+", caption.lower())
+
+
+# --- what every rule shares
+
+
+def _by_design(key: str, question: str, groups: GroupSet) -> Finding:
+    m, _ = groups.shape
+    says = (
+        f"By design: each of a group's {m} captions is true of one of its images, and a rule that sees no image gives "
+        "every image the same."
+    )
+    return Finding(key, question, SOUND, says)
+
+
+def _rule(
+    key: str,
+    question: str,
+    who: tuple[str, ...],
+    groups: GroupSet,
+    values: Sequence[np.ndarray],
+) -> Finding:
+    """The rule that chooses the caption with the largest value of a group, and with two names the one that chooses the
+    smallest: the better one is shown, and its p value is doubled.
+
+    who : their names, as in "the longest caption". values : float (k,) of every group.
+    """
+    m, k = groups.shape
+    if m == k:
+        return _by_design(key, question, groups)
+    sides = [_Chosen.of(groups, values, sign) for sign in (1, -1)[: len(who)]]
+    best = min(range(len(sides)), key=lambda i: sides[i].p_value)
+    side, p = sides[best], min(1.0, len(sides) * sides[best].p_value)
+    found = estimate(side.hits, 100 * m / k, int((side.tied > 1).sum()))
+    if (side.tied == k).all():
+        says = f"{who[best][0].upper()}{who[best][1:]} is no choice: all captions of every group are equal in this."
+        return Finding(key, question, SOUND, says)
+    says = f"{who[best][0].upper()}{who[best][1:]} is right in {found}; {len(groups)} independent groups."
+    won = np.flatnonzero((side.hits == 1) & (side.tied == 1))
+    surest = won[np.argsort(-np.ptp(np.array(values)[won], axis=1), kind="stable")].tolist()
+    return Finding(key, question, "", says, found, p, evidence=tuple(groups[i].id for i in surest[:EVIDENCE]))
+
+
+class _Chosen(NamedTuple):
+    """hits : float (n,), the share of the chosen captions that are true. tied : int (n,), how many are chosen."""
+
+    hits: np.ndarray
+    tied: np.ndarray
+    p_value: float
+
+    @classmethod
+    def of(cls, groups: GroupSet, values: Sequence[np.ndarray], sign: int) -> _Chosen:
+        (m, k), array = groups.shape, sign * np.array(values, dtype=np.float64)
+        chosen = array == array.max(axis=1, keepdims=True)  # (n, k)
+        right = np.array([[j in (g.truth or ()) for j in range(k)] for g in groups])
+        tied = chosen.sum(axis=1)
+        hits = (chosen & right).sum(axis=1) / tied
+        return cls(hits, tied, _p_value(hits, tied, m, k))
+
+
+def _p_value(hits: np.ndarray, tied: np.ndarray, m: int, k: int) -> float:
+    """How often a rule does as well where the m right captions are any m of the k; simulated, and never below its own
+    error. Without a tie it is binomial."""
+    rng, drawn = np.random.default_rng(0), np.zeros(_DRAWS)
+    for t, count in Counter(tied.tolist()).items():
+        x = np.arange(min(t, m) + 1)
+        chances = np.array([comb(m, i) * comb(k - m, t - i) for i in x], dtype=np.float64) / comb(k, t)
+        drawn += rng.multinomial(count, chances, _DRAWS) @ (x / t)
+    return float((1 + (drawn >= hits.sum() - 1e-9).sum()) / (1 + _DRAWS))
+
+
+def judged(finding: Finding) -> Finding:
+    """The finding with its verdict, once its p value is corrected.
+
+    A fault where the rule is better than guessing; sound where it is at most a fifth of the way from chance to 100 %,
+    with the whole interval; else nobody can tell.
+    """
+    if finding.p_holm is None or finding.found is None:
+        return finding
+    found = finding.found
+    most = (found.bounds[1] - found.chance) / (100 - found.chance)
+    verdict = FAULT if finding.p_holm < 0.05 else SOUND if most <= _HARMLESS else CANNOT_TELL
+    return finding._replace(
+        verdict=verdict, says=f"{finding.says} p {finding.p_value:.2g}, corrected {finding.p_holm:.2g}."
+    )
+
+
+# --- the rules
+
+
+def position(groups: GroupSet) -> Finding:
+    """Whether the right captions stand at the same index, or in the same order."""
+    question = "Is the right caption always in the same place?"
+    (m, k), n = groups.shape, len(groups)
+    orders = Counter(group.truth for group in groups)
+    order, count = orders.most_common(1)[0]
+    assert order is not None
+    possible = perm(k, m)
+    p = min(1.0, possible * float(scipy.stats.binom.sf(count - 1, n, 1 / possible)))
+    found = estimate(np.array([g.truth == order for g in groups]), 100 / possible)
+    where = f"caption {order[0] + 1}" if m == 1 else f"the order {' '.join(str(j + 1) for j in order)}"
+    says = f"Always choosing {where} is right in {found}; {n} independent groups."
+    if count == n:
+        says += " Whatever breaks ties by place, or is shown the captions in this order, looks right."
+    ids = [g.id for g in groups if g.truth == order]
+    return Finding("position", question, "", says, found, p, evidence=tuple(ids[:EVIDENCE]))
+
+
+def length(groups: GroupSet) -> Finding:
+    question = "Does the length of a caption give it away?"
+    values = [np.array([len(words_of(c)) for c in g.captions]) for g in groups]
+    return _rule("length", question, ("the longest caption", "the shortest caption"), groups, values)
+
+
+def frequency(groups: GroupSet) -> Finding:
+    """By the mean log frequency of its words in the captions of the other groups."""
+    question = "Do common words give it away?"
+    names = ("the caption with the commonest words", "the caption with the rarest words")
+    texts = [[words_of(c) for c in g.captions] for g in groups]
+    counts = Counter(word for group in texts for words in group for word in words)
+    values = []
+    for group in texts:
+        own = Counter(word for words in group for word in words)
+        values.append(np.array([_mean(np.log(1 + counts[w] - own[w]) for w in words) for words in group]))
+    return _rule("frequency", question, names, groups, [np.round(v, 9) for v in values])
+
+
+def grammar(groups: GroupSet) -> Finding:
+    """By a language prior that the set itself teaches: pairs of words in the captions of the other groups."""
+    question = "Is the right caption the likelier text?"
+    names = ("the likeliest text by the set's own pairs of words", "the least likely text by them")
+    texts = [[_chain(c) for c in g.captions] for g in groups]
+    pairs = Counter(pair for group in texts for chain in group for pair in chain)
+    firsts = _firsts(pairs)
+    size = len({second for _, second in pairs})
+    values = []
+    for group in texts:
+        own = Counter(pair for chain in group for pair in chain)
+        own_firsts = _firsts(own)
+
+        def likely(pair: _Pair, own: Counter = own, own_firsts: Counter = own_firsts) -> float:
+            others = pairs[pair] - own[pair] + _SMOOTHING
+            return others / (firsts[pair[0]] - own_firsts[pair[0]] + _SMOOTHING * size)
+
+        values.append(np.array([_mean(np.log(likely(pair)) for pair in chain) for chain in group]))
+    return _rule("grammar", question, names, groups, [np.round(v, 9) for v in values])
+
+
+def _chain(caption: str) -> list[_Pair]:
+    """Its pairs of words one after the other, with its ends."""
+    return list(pairwise(["", *words_of(caption), ""]))
+
+
+def _firsts(pairs: Counter[_Pair]) -> Counter[str]:
+    """How often each word is the first of a pair."""
+    counts: Counter[str] = Counter()
+    for (first, _), count in pairs.items():
+        counts[first] += count
+    return counts
+
+
+def _mean(values: Iterable[float]) -> float:
+    array = np.fromiter(values, dtype=np.float64)
+    return float(array.mean()) if len(array) else 0.0
+
+
+def _in_several_orders(groups: GroupSet, rule: Callable[[GroupSet, np.ndarray], Finding]) -> Finding:
+    """A rule that learns from the groups before, with these in several random orders: the median finding.
+
+    Twice the median of p values is a p value, however they hang together (Rüger, Metrika 25, 1978).
+    """
+    orders = [np.random.default_rng(seed).permutation(len(groups)) for seed in range(_ORDERS)]
+    found = sorted((rule(groups.select(o), o) for o in orders), key=lambda f: f.p_value or 0.0)[_ORDERS // 2]
+    return found if found.p_value is None else found._replace(p_value=min(1.0, 2 * found.p_value))
+
+
+def learned_words(groups: GroupSet) -> Finding:
+    """By words and pairs of words that marked right captions in the groups before (naive Bayes)."""
+    return _in_several_orders(groups, lambda ordered, _: _learned_words(ordered))
+
+
+def _learned_words(groups: GroupSet) -> Finding:
+    question = "Do particular words mark the right caption?"
+    seen = {True: Counter[object](), False: Counter[object]()}
+    totals = {True: 0, False: 0}
+    values: list[np.ndarray] = []
+    for group in groups:
+        parts = [_parts(caption) for caption in group.captions]
+        values.append(np.round([_evidence(p, seen, totals) for p in parts], 9))
+        for j, found in enumerate(parts):
+            right = j in (group.truth or ())
+            seen[right].update(found)
+            totals[right] += 1
+    return _rule(
+        "words", question, ("the caption that words of the groups before speak for",), groups, values
+    )
+
+
+def _parts(caption: str) -> set[object]:
+    words = words_of(caption)
+    return {*words, *pairwise(words)}
+
+
+def _evidence(parts: set[object], seen: dict[bool, Counter[object]], totals: dict[bool, int]) -> float:
+    a, b = totals[True] + 2 * _SMOOTHING, totals[False] + 2 * _SMOOTHING
+    return sum(
+        np.log((seen[True][p] + _SMOOTHING) / a) - np.log((seen[False][p] + _SMOOTHING) / b) for p in parts
+    )
+
+
+def blind_model(groups: GroupSet, name: str, scores: np.ndarray) -> Finding:
+    """By a model that sees no image. scores : float (n, m, k), equal for all images of a group."""
+    question = f"Does {name} solve it without looking?"
+    names = (f"the caption that {name} finds likeliest", f"the caption that {name} finds least likely")
+    return _rule(f"blind {name}", question, names, groups, list(scores[:, 0]))
+
+
+def seen_pairs(groups: GroupSet, training: Sequence[str]) -> Finding:
+    """By how many of a caption's pairs of neighbouring words (as `red cube`) no caption of the training list has."""
+    question = "Do compositions seen in training give the right caption away?"
+    known = {p for caption in training for p in _pairs(caption)}
+    new = [np.array([len(_pairs(c) - known) for c in g.captions]) for g in groups]
+    unseen = estimate(
+        np.array([any(v[j] for j in g.truth or ()) for v, g in zip(new, groups, strict=True)]), 0.0
+    )
+    about = (
+        f"{unseen.value:.1f} % of groups ({unseen.interval}) have a right caption with a pair of words that the "
+        f"{len(training)} captions of the training list lack."
+    )
+    names = ("the caption with most unseen pairs of words", "the caption with fewest unseen pairs of words")
+    found = _rule("training", question, names, groups, new)
+    if not unseen.value and found.p_value is None:
+        return found._replace(
+            verdict=CANNOT_TELL,
+            says=f"{about} This set cannot say whether a model binds what it never saw together.",
+        )
+    return found._replace(says=f"{found.says} {about}")
+
+
+# Words between the attributes and objects that captions compose.
+_SMALL_WORDS = frozenset(
+    words_of("a an the and or of to in on at by with from for is are was be there it its this that as")
+)
+
+
+def _pairs(caption: str) -> set[tuple[str, str]]:
+    words = words_of(caption)
+    return {(a, b) for a, b in pairwise(words) if a not in _SMALL_WORDS and b not in _SMALL_WORDS}
+
+
+# --- pictures, by their statistics
+
+
+def pictures(groups: GroupSet, statistics: np.ndarray) -> Finding:
+    """By mean colours, contrast, size, aspect ratio and file size of the images, matched with place and length of the
+    captions: a logistic model that learns from the groups before.
+
+    statistics : float (n, m, d), standardised.
+    """
+    return _in_several_orders(groups, lambda ordered, order: _pictures(ordered, statistics[order]))
+
+
+def _pictures(groups: GroupSet, statistics: np.ndarray) -> Finding:
+    question = "Do statistics of the images, not their content, give the right caption away?"
+    (m, k), n = groups.shape, len(groups)
+    possible = perm(k, m)
+    texts = np.array([[len(words_of(c)) for c in g.captions] for g in groups], dtype=np.float64)
+    texts = (texts - texts.mean(axis=1, keepdims=True)) / max(float(texts.std()), 1e-9)
+    about = np.concatenate(
+        [np.broadcast_to(np.eye(k), (n, k, k)), texts[:, :, None]], axis=2
+    )  # (n, k, k + 1)
+    right, certain = _learn(statistics, about, np.array([g.truth for g in groups]))
+    p = float(scipy.stats.binom.sf(right[certain].sum() - 1, certain.sum(), 1 / possible))
+    found = estimate(np.where(certain, right, 1 / possible), 100 / possible)
+    says = (
+        f"Mean colours, contrast, size and file size of the images choose the right caption in {found}; "
+        f"{n} independent groups."
+    )
+    ids = [groups[i].id for i in np.flatnonzero(right & certain).tolist()][-EVIDENCE:]
+    return Finding("pictures", question, "", says, found, p, evidence=tuple(ids))
+
+
+def _learn(images: np.ndarray, captions: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Whether each group's best assignment by the groups before is right, and whether there was one best: bool (n,)."""
+    n, _, d = images.shape
+    weight, squares = (np.zeros((d, captions.shape[2])) for _ in range(2))
+    right, certain = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+    for i in range(n):
+        scores = images[i] @ weight @ captions[i].T  # (m, k)
+        certain[i] = bool(np.ptp(scores))
+        right[i] = bool((scipy.optimize.linear_sum_assignment(-scores)[1] == truth[i]).all())
+        expected = scipy.special.softmax(scores, axis=1) @ captions[i]  # (m, e)
+        slope = images[i].T @ (captions[i][truth[i]] - expected)
+        squares += slope**2
+        weight += 0.5 * slope / np.sqrt(squares + 1e-9)
+    return right, certain
+
+
+Rule = Callable[[GroupSet], Finding]
+RULES: tuple[Rule, ...] = (position, length, frequency, grammar, learned_words)
+
+
+def independent(groups: GroupSet, labels: np.ndarray | None, seed: int = 0) -> GroupSet:
+    """The first group of each cluster, in random order. labels : int (n,); None where each is its own."""
+    first = np.arange(len(groups)) if labels is None else np.unique(labels, return_index=True)[1]
+    return groups.select(np.random.default_rng(seed).permutation(first))

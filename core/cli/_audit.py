@@ -1,0 +1,44 @@
+"""`crossmatch audit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from core import datasets
+from core.audit import Audit
+from core.cli import options
+from core.cli._output import ProgressPrinter, print_note, show_json
+from core.datasets.shapes import of_shape
+
+
+def audit(
+    benchmark: Annotated[str, typer.Argument(help="A benchmark by name, such as scenes/left-right.")],
+    split: options.Split = "test",
+    shape: options.Shape = None,
+    blind: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A text-only model to try, such as builtin/blind-lm or lm:NAME; repeat for more (default: those whose "
+            "scores are at hand).",
+            **options.named,
+        ),
+    ] = None,
+    training: Annotated[
+        Path | None,
+        typer.Option(help="Text file of a training set's captions, one a line: which compositions are new?"),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Also write the audit: .json or .html.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Is a benchmark sound? Solved without looking, duplicates, contradictions, size: each with a verdict."""
+    groups = of_shape(datasets.load(benchmark, split, images=False), shape)
+    found = Audit.of(groups, split, blind or (), training, ProgressPrinter())
+    if out is not None:
+        print_note(f"wrote {found.write(out)}")
+    if as_json:
+        show_json(found.record())
+    else:
+        print(found.text())

@@ -1,0 +1,249 @@
+"""The audit of a set: a set with one fault is caught by it, sound sets are not, and SugarCrepe's words are counted."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.stats import binomtest
+
+from core import datasets
+from core.audit import Audit, _facts, _rules
+from core.base.errors import InputError
+from core.datasets.embeddings import RowImage
+from core.datasets.sugarcrepe import SUBSETS
+from core.groups import BytesImage, Group, GroupSet
+
+NOUNS = "cat dog cup tree lamp ball bird book fish door shoe boat".split()  # noqa: SIM905
+VERBS = ("left of", "above", "near", "behind")
+N = 150
+
+
+def picture(rng: np.random.Generator, level: float = 128) -> BytesImage:
+    """Coarse noise of a mean brightness, 16 x 16."""
+    pixels = np.clip(rng.normal(level, 60, (4, 4, 3)), 0, 255).astype(np.uint8)
+    return encoded(Image.fromarray(pixels).resize((16, 16), Image.Resampling.NEAREST))
+
+
+def encoded(image: Image.Image) -> BytesImage:
+    data = io.BytesIO()
+    image.save(data, "PNG")
+    return BytesImage(data.getvalue())
+
+
+def sound(seed: int = 0, n: int = N, pictures: bool = False) -> GroupSet:
+    """1x2 groups: `a cat above a dog`, and the same with its nouns exchanged; the right one at random."""
+    rng = np.random.default_rng(seed)
+    groups = []
+    for i in range(n):
+        one, two = rng.choice(NOUNS, 2, replace=False)
+        verb = VERBS[rng.integers(len(VERBS))]
+        captions = (f"a {one} {verb} a {two}", f"a {two} {verb} a {one}")
+        image = picture(rng) if pictures else RowImage(f"{seed}-{i}")
+        groups.append(Group(str(i), (image,), captions, (int(rng.integers(2)),)))
+    return GroupSet("made up", tuple(groups))
+
+
+def changed(groups: GroupSet, change) -> GroupSet:
+    """change : of a group and its number."""
+    return replace(groups, groups=tuple(change(g, i) for i, g in enumerate(groups)))
+
+
+def with_captions(group: Group, right: str, wrong: str) -> Group:
+    """right, wrong : with `{}` in the place of the caption."""
+    texts = [(right if j in group.truth else wrong).format(c) for j, c in enumerate(group.captions)]
+    return replace(group, captions=tuple(texts))
+
+
+def at_first(group: Group, i: int) -> Group:
+    """Truth at index 0."""
+    order = sorted(range(2), key=lambda j: j not in group.truth)
+    return replace(group, captions=tuple(group.captions[j] for j in order), truth=(0,))
+
+
+def shuffled(group: Group, i: int) -> Group:
+    """The wrong caption as a salad of its words."""
+    rng = np.random.default_rng(i)
+    texts = [
+        c if j in group.truth else " ".join(rng.permutation(c.split())) for j, c in enumerate(group.captions)
+    ]
+    return replace(group, captions=tuple(texts))
+
+
+def faults(groups: GroupSet, **more) -> list[str]:
+    return [found.key for found in Audit.of(groups, **more).findings if found.verdict == _rules.FAULT]
+
+
+PLANTED = {
+    "position": at_first,
+    "length": lambda g, i: with_captions(g, "{} again", "{}"),
+    "frequency": lambda g, i: with_captions(g, "{} today", f"{{}} w{i}x"),
+    "grammar": shuffled,
+    "words": lambda g, i: with_captions(g, "{} surely", "{} hardly"),
+    "order": lambda g, i: replace(g, captions=("a red cat", "a blue dog")),
+    "captions": lambda g, i: replace(g, captions=("A dog.", "a dog")) if i == 7 else g,
+    "contradictions": lambda g, i: replace(
+        g, images=(RowImage("both"),), captions=("a hat", "a coat"), truth=(i - 7,)
+    ) if i in (7, 8) else g,
+    "shared": lambda g, i: replace(g, images=(RowImage(str(i // 4)),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", PLANTED)
+def test_a_planted_fault_is_caught_and_its_groups_are_named(key):
+    audit = Audit.of(changed(sound(), PLANTED[key]))
+    (found,) = [f for f in audit.findings if f.key == key]
+    assert found.verdict == _rules.FAULT
+    assert found.evidence and set(found.evidence) <= {str(i) for i in range(N)}
+    assert key in audit.summary
+
+
+def test_a_planted_fault_of_the_pictures_is_caught():
+    rng = np.random.default_rng(5)
+    groups = sound(pictures=True)
+    assert not faults(groups)
+    bright = changed(groups, lambda g, i: replace(g, images=(picture(rng, 90 + 80 * g.truth[0]),)))
+    assert faults(bright) == ["pictures"]
+
+    def brighter(group: Group, i: int) -> Group:
+        """The brighter of two images is that of the first caption."""
+        truth = (0, 1) if i % 2 else (1, 0)
+        return replace(group, images=tuple(picture(rng, 90 + 80 * j) for j in truth), truth=truth)
+
+    assert faults(changed(groups, brighter)) == ["pictures"]
+
+
+def test_images_that_are_the_same_but_for_their_file_are_caught():
+    rng = np.random.default_rng(6)
+    pairs = changed(
+        sound(), lambda g, i: replace(g, images=(picture(rng), picture(rng)), truth=(i % 2, 1 - i % 2))
+    )
+    assert "images" not in faults(pairs)
+
+    def again(group: Group, i: int) -> Group:
+        if i != 3:
+            return group
+        pixels = np.asarray(group.images[0].open()).copy()
+        pixels[0, 0] += 1
+        return replace(group, images=(group.images[0], encoded(Image.fromarray(pixels))))
+
+    (found,) = [f for f in Audit.of(changed(pairs, again)).findings if f.key == "images"]
+    assert found.verdict == _rules.FAULT and found.evidence == ("3",)
+
+
+def test_a_set_that_is_too_small_or_tells_nobody_apart_is_caught():
+    assert "size" in faults(sound(n=30))
+    groups, right = sound(), np.arange(N) < 140
+    one = _facts.agreement(groups, {"a": right, "b": right})
+    assert one.verdict == _rules.FAULT and one.evidence == tuple(str(i) for i in range(140, 150))
+    assert _facts.agreement(groups, {"a": right, "b": ~right}).verdict == _rules.SOUND
+    assert _facts.agreement(groups, {"a": right}).verdict == _rules.CANNOT_TELL
+
+
+def test_compositions_of_a_training_list_that_give_the_answer_away_are_caught(tmp_path):
+    groups, file = sound(), tmp_path / "captions.txt"
+    file.write_text("\n".join(f"the {noun} today" for noun in NOUNS))
+    planted = changed(groups, lambda g, i: with_captions(g, "{} today", "{} often"))
+    assert "training" in faults(planted, training=file)
+    assert "training" not in faults(groups, training=file)
+    (found,) = [f for f in Audit.of(groups, training=file).findings if f.key == "training"]
+    assert "a pair of words that the 12 captions of the training list lack" in found.says
+    file.write_text("\n")
+    with pytest.raises(InputError, match="is empty"):
+        Audit.of(groups, training=file)
+
+
+def test_a_blind_model_that_solves_a_set_is_caught_without_loading_it():
+    found = {f.key: f for f in Audit.of(datasets.load("scenes/word-order")).findings}
+    assert found["blind builtin/blind-lm"].verdict == _rules.FAULT
+    assert found["blind builtin/blind-lm"].found.value > 99
+    assert found["agreement"].verdict == _rules.SOUND
+
+
+def test_sound_sets_are_flagged_at_no_more_than_the_stated_rate():
+    """Of 40 sets 5 % are 2; more than 5 would be seen once in seventy times."""
+    assert sum(bool(faults(sound(seed, n=120))) for seed in range(100, 140)) <= 5
+
+
+def test_groups_that_share_an_image_count_once():
+    """Four copies of every group: the rule of the place is tested on 40 independent groups, not on 160."""
+    groups = changed(sound(n=40), lambda g, i: replace(g, images=(RowImage(str(i)),)))
+    four = tuple(replace(g, id=f"{g.id}-{j}") for g in groups for j in range(4))
+    audit = Audit.of(replace(groups, groups=four))
+    assert (audit.n, audit.independent, audit.by) == (160, 40, "image")
+    often = max(sum(g.truth == (j,) for g in groups) for j in (0, 1))
+    assert audit.findings[0].p_value == pytest.approx(2 * binomtest(often, 40, 0.5, "greater").pvalue)
+
+
+def test_a_rule_has_the_p_value_of_the_binomial_test():
+    groups = sound(n=60)
+    values = [np.array([0.5, i % 3]) for i in range(60)]
+    hits = sum(int(v.argmax()) in g.truth for v, g in zip(values, groups, strict=True))
+    found = _rules._rule("x", "?", ("the one",), groups, values)
+    assert found.found.value == pytest.approx(100 * hits / 60)
+    assert found.p_value == pytest.approx(binomtest(hits, 60, 0.5, "greater").pvalue, abs=0.01)
+
+
+def test_the_ceiling_of_a_bag_of_words_by_hand():
+    """Of 1x2 groups: other words 1, the same words 1/2. Of 2x2 groups with the same words 1/2; of 1x3 with two the
+    same 1/2."""
+    one, pair = RowImage("a"), (RowImage("b"), RowImage("c"))
+    twice = GroupSet(
+        "x",
+        (
+            Group("0", (one,), ("a red cat", "a blue cat"), (0,)),
+            Group("1", (one,), ("a cat sees a dog", "A dog sees a cat."), (1,)),
+        ),
+    )
+    assert _facts.word_order(twice).found.value == pytest.approx(75)
+    square = GroupSet("x", (Group("0", pair, ("a cat sees a dog", "a dog sees a cat"), (0, 1)),))
+    assert _facts.word_order(square).found.value == pytest.approx(50)
+    three = GroupSet("x", (Group("0", (one,), ("a b c", "c b a", "d"), (0,)),))
+    assert _facts.word_order(three).found.value == pytest.approx(50)
+
+
+def test_of_sugarcrepe_572_pairs_have_the_same_words(real_data):
+    sets = [datasets.load(f"sugarcrepe/{s}", folder=real_data("sugarcrepe"), images=False) for s in SUBSETS]
+    whole = replace(sets[0], groups=tuple(group for each in sets for group in each))
+    found = _facts.word_order(whole)
+    assert found.says.startswith("572 of 7,511 groups") and f"{found.found.value:.2f}" == "96.19"
+
+
+def test_the_captions_of_winoground_are_sound_but_for_their_order(real_data):
+    groups = datasets.load("winoground", folder=real_data("winoground"), images=False)
+    audit = Audit.of(groups)
+    assert [f.key for f in audit.findings if f.verdict == _rules.FAULT] == ["position"]
+    assert audit.independent == 400
+    (size,) = [f for f in audit.findings if f.key == "size"]
+    assert "5.2 points" in size.says
+
+
+def test_an_audit_is_text_json_and_a_page_that_opens_alone(tmp_path):
+    audit = Audit.of(changed(sound(), lambda g, i: replace(at_first(g, i), id=f"<i>{i}")))
+    assert "A FAULT     Is the right caption always in the same place?" in audit.text()
+    page, data = audit.write(tmp_path / "a.html").read_text(), tmp_path / "a.json"
+    assert "<i>" not in page and "&lt;i&gt;1" in page and "default-src 'none'" in page
+    record = json.loads(audit.write(data).read_text())
+    assert record["summary"] == audit.summary and record["made"]["crossmatch"]
+    assert {f["verdict"] for f in record["findings"]} <= {_rules.SOUND, _rules.FAULT, _rules.CANNOT_TELL}
+    with pytest.raises(InputError, match=r"\.json or a \.html"):
+        audit.write(Path("a.csv"))
+
+
+def test_on_a_public_server_only_built_in_sets_of_bounded_size_are_audited(monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    with pytest.raises(InputError, match="not available on this server"):
+        Audit.of(sound())
+    many = replace(sound(n=301), name="scenes/swap")
+    with pytest.raises(InputError, match="at most 300 groups are audited"):
+        Audit.of(many)
+
+
+def test_a_set_without_truth_has_nothing_to_audit():
+    with pytest.raises(InputError, match="no ground truth"):
+        Audit.of(sound(n=5).blind())
