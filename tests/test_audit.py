@@ -229,7 +229,7 @@ def test_an_audit_is_text_json_and_a_page_that_opens_alone(tmp_path):
     page, data = audit.write(tmp_path / "a.html").read_text(), tmp_path / "a.json"
     assert "<i>" not in page and "&lt;i&gt;1" in page and "default-src 'none'" in page
     record = json.loads(audit.write(data).read_text())
-    assert record["summary"] == audit.summary and record["made"]["crossmatch"]
+    assert record["summary"] == audit.summary and record["crossmatch"]
     assert {f["verdict"] for f in record["findings"]} <= {_rules.SOUND, _rules.FAULT, _rules.CANNOT_TELL}
     with pytest.raises(InputError, match=r"\.json or a \.html"):
         audit.write(Path("a.csv"))

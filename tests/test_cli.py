@@ -411,7 +411,7 @@ def test_a_report_is_html_and_is_called_so(tmp_path):
 
 
 def test_a_name_that_a_set_cannot_have_is_refused_before_its_images_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("core.cli.data.stage_import", lambda *_: pytest.fail("images were read"))
+    monkeypatch.setattr("core.cli._data.stage_import", lambda *_: pytest.fail("images were read"))
     (tmp_path / "manifest.csv").write_text("id,image_0,caption_0\n")
     with pytest.raises(InputError, match="name for a set"):
         here("add", tmp_path, "--name", "../up")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,11 @@ import numpy as np
 from core.audit import _facts, _rules
 from core.audit._rules import CANNOT_TELL, FAULT, SOUND, Finding
 from core.base.errors import InputError
-from core.base.files import storage_errors, write_bytes, write_json
 from core.base.public_mode import MAX_SETTINGS, check_benchmark, is_public
 from core.base.text import counted
 from core.datasets.embeddings import RowImage
 from core.debiasing.blind import check_blind
-from core.exchange.report import provenance, report_page
+from core.exchange.report import report_page, write_page
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH
@@ -155,6 +156,7 @@ class Audit:
             "independent": self.independent,
             "by": self.by,
             "summary": self.summary,
+            "crossmatch": version("crossmatch"),
             "findings": [_record(found) for found in self.findings],
         }
 
@@ -170,11 +172,7 @@ class Audit:
             f"<table><thead><tr><th>Verdict</th><th>Check</th></tr></thead><tbody>{rows}</tbody></table>"
             f"<section><h2>How to read this</h2><p>{escape(_HOW_TO_READ)}</p></section>"
         )
-        return report_page(f"Audit of {self.title}", body, self._cited())
-
-    def _cited(self) -> dict[str, Any]:
-        """What a file holds: also when and with what it was made."""
-        return {"made": provenance(), **self.record()}
+        return report_page(f"Audit of {self.title}", body, self.record())
 
     def write(self, out: Path) -> Path:
         """Write `.json` or `.html`, by its ending; returns `out`."""
@@ -183,13 +181,8 @@ class Audit:
             raise InputError(
                 f"{out} cannot be written; an audit is a .json or a .html file, so name it like that."
             )
-        with storage_errors(out):
-            out.parent.mkdir(parents=True, exist_ok=True)
-            if ending == ".json":
-                write_json(out, self._cited())
-            else:
-                write_bytes(out, self.html().encode())
-        return out
+        text = json.dumps(self.record(), indent=1) if ending == ".json" else self.html()
+        return write_page(out, text)
 
 
 _NO_BLIND = Finding(

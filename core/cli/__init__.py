@@ -75,7 +75,7 @@ COMMANDS: dict[str, _Command] = {
         "alpha --benchmark scenes/swap --model builtin/blip-caption --prior train --json",
     ),
     "recall": _Command(
-        "recall",
+        "_recall",
         "recall",
         "R@1, R@5 and R@10 both ways, with any number of captions per image; accuracy where captions name classes.",
         "recall --benchmark coco --model builtin/siglip --json",
@@ -123,20 +123,20 @@ COMMANDS: dict[str, _Command] = {
         "list benchmarks --json",
     ),
     "add": _Command(
-        "data",
+        "_data",
         "add",
         "Check your own images and captions row by row and make them a benchmark, mine/NAME.",
         "add my-photos --name kitchen",
     ),
-    "remove": _Command("data", "remove", "Delete a set of your own and its images.", "remove mine/kitchen"),
+    "remove": _Command("_data", "remove", "Delete a set of your own and its images.", "remove mine/kitchen"),
     "fetch": _Command(
-        "data",
+        "_data",
         "fetch",
         "Download a public benchmark: resumable, verified, no code of it is run; manual steps are listed.",
         "fetch sugarcrepe",
     ),
     "report": _Command(
-        "report",
+        "_report",
         "report",
         "Models on benchmarks as one HTML file that opens without network: metrics, charts, tags, groups, sources.",
         "report --model builtin/clip --benchmark scenes/left-right --out report.html",

@@ -102,10 +102,14 @@ def write_report(
     examples : groups shown per section. pictures : whether they are shown with their images; None shows those that
     are built in or the user's own, as the licences of others mostly forbid to pass their images on.
     """
-    page = report_html(sections, examples, pictures).encode()
+    return write_page(out, report_html(sections, examples, pictures))
+
+
+def write_page(out: Path, page: str) -> Path:
+    """Write a page, whole or not at all; returns `out`."""
     with storage_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(out, page)
+        write_bytes(out, page.encode())
     return out
 
 
@@ -115,16 +119,19 @@ def report_html(sections: Sequence[ReportSection], examples: int = 6, pictures: 
     models = ", ".join(dict.fromkeys(s.model for s in sections))
     title = f"{models} on {', '.join(dict.fromkeys(s.benchmark for s in sections))}"
     body = "".join(_section(i, s, examples, pictures) for i, s in enumerate(sections))
-    numbers = {"made": provenance(), "sections": records, "differences": [_pair_record(p) for p in pairs]}
+    numbers = {"sections": records, "differences": [_pair_record(p) for p in pairs]}
     return report_page(
         title, f"{_overview(sections)}{_difference_table(pairs)}{body}{_how_to_read()}", numbers
     )
 
 
 def report_page(title: str, body: str, numbers: Mapping[str, Any]) -> str:
-    """A page that opens without network and runs nothing. body : HTML. numbers : what is in it, once more as JSON."""
+    """A page that opens without network and runs nothing.
+
+    body : HTML. numbers : what is in it; they lie in it once more as JSON, with when and by what it was made.
+    """
     # "<" inside the data would end its element; JSON may spell it otherwise.
-    data = json.dumps(numbers, allow_nan=False).replace("<", "\\u003c")
+    data = json.dumps({"made": _provenance(), **numbers}, allow_nan=False).replace("<", "\\u003c")
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
@@ -170,8 +177,7 @@ def _pair_record(pair: _Pair) -> dict[str, Any]:
     return {**head, **sides, "metrics": {name: found.record() for name, found in pair.metrics.items()}}
 
 
-def provenance() -> dict[str, str]:
-    """When something was made, and with which versions."""
+def _provenance() -> dict[str, str]:
     found = {"time": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "python": platform.python_version()}
     for name in ("crossmatch", "torch", "transformers", "numpy"):
         try:
@@ -182,7 +188,7 @@ def provenance() -> dict[str, str]:
 
 
 def _provenance_line() -> str:
-    made = provenance()
+    made = _provenance()
     rest = ", ".join(f"{name} {value}" for name, value in made.items() if name != "time")
     return f"Made {made['time']} with {rest}."
 
