@@ -46,7 +46,7 @@ def one_group(evaluation: Evaluation, groups: GroupSet, group: str) -> None:
     index = evaluation.ids.index(group)
     data = evaluation.group(index)
     left, right = st.columns([3, 2], gap="large")
-    with left:
+    with left, st.container(key="drawn-group"):
         ui.draw_group(groups[index], data)
     with right:
         st.header("One group, two verdicts", anchor=False)

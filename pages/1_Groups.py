@@ -6,10 +6,12 @@ from typing import Any
 
 import altair as alt
 import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 
 import ui
 from core import figures
+from core.datasets.embeddings import RowImage
 from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import Group
@@ -22,6 +24,8 @@ from ui.notable_groups import notable_groups
 
 PER_PAGE = 12
 CARDS_IN_A_ROW = 2  # with two images of 240 pixels each beside the sidebar of a laptop
+SMALL_CARDS_IN_A_ROW = 4
+MOST_SCORES = 16  # of a matrix on a small card
 LEAD = "Every group of the set: the model's scores, its matching, and which metrics count it as right."
 MARGINS = "margin"  # in the address, set by a click on Matching
 
@@ -91,7 +95,10 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
     if st.session_state.get("page", 1) > count:
         st.session_state["page"] = 1
     start = (st.session_state.get("page", 1) - 1) * PER_PAGE
-    grid = st.grid(CARDS_IN_A_ROW, min_column_width=300, border=True)
+    if isinstance(groups[0].images[0], RowImage):  # no pictures to look at: scores in small cards
+        grid = st.grid(SMALL_CARDS_IN_A_ROW, min_column_width=220, border=True)
+    else:
+        grid = st.grid(CARDS_IN_A_ROW, min_column_width=300, border=True)
     for index in indices[start : start + PER_PAGE]:
         with grid.cell():
             card(evaluation, groups[int(index)], int(index))
@@ -101,7 +108,15 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
 def card(evaluation: Evaluation, group: Group, index: int) -> None:
     names = metrics.headline_metrics(evaluation.outcomes)
     marks = [(evaluation.outcomes[name].kind(index), METRICS[name].label) for name in names]
-    ui.group_card(group, marks, "Open", "open")
+    if isinstance(group.images[0], RowImage):
+        data = evaluation.group(index)
+        if data.scores.size <= MOST_SCORES:
+            st.html(group_html.matrix_html(data, f"Scores of {group.id}: images down, captions across"))
+        st.html(group_html.card_html([], [], marks))
+        name = escape_markdown(group.id)
+        st.button(f"Open {name}", key=f"open-{group.id}", on_click=ui.open_group, args=(group.id,))
+    else:
+        ui.group_card(group, marks, "Open", "open")
     st.caption(f"margin {evaluation.matches.margin[index]:.2f}")
 
 
@@ -112,7 +127,7 @@ def toolbar(selection: ui.Selection, evaluation: Evaluation, index: int) -> bool
     """Ways to other groups, and whether to predict first."""
     ids = list(evaluation.ids)
     before, after = ids[index - 1], ids[(index + 1) % len(ids)]
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="group-toolbar"):
         st.button("Gallery", on_click=ui.open_group, args=(None,), icon=":material/grid_view:")
         st.button("Previous", on_click=ui.open_group, args=(before,), icon=":material/chevron_left:")
         st.button("Next", on_click=ui.open_group, args=(after,), icon=":material/chevron_right:")
@@ -135,7 +150,8 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         student = guess(group, revealed) if hide else None
-        ui.draw_group(group, data, revealed, student)
+        with st.container(key="drawn-group"):
+            ui.draw_group(group, data, revealed, student)
     with right:
         st.header(escape_markdown(group.id), anchor=False)
         if revealed:
@@ -160,10 +176,10 @@ def about(selection: ui.Selection, evaluation: Evaluation, group: Group) -> None
         )
     tags = " · ".join(f"{name}: {value}" for name, value in group.tags.items())
     st.caption(escape_markdown(tags))
-    state = {"group": group.id, "other": ui.another_model(selection)}
+    other = ui.another_model(selection)
     ui.page_button(
-        "Pin and compare", "pages/6_Compare.py", state, icon=":material/push_pin:",
-        help="This group under the selected model and under another one, side by side.",
+        f"Compare with {other or 'another model'}", "pages/6_Compare.py", {"group": group.id, "other": other},
+        icon=":material/compare:", help="This group under both models side by side, on the page Compare.",
     )  # fmt: skip
 
 
@@ -286,9 +302,20 @@ def page(selection: ui.Selection) -> None:
         detail(selection, evaluation, ids.index(group))
     else:
         gallery(selection, evaluation)
-    exports = ui.evaluation_exports(selection, {selection.model: evaluation})
-    ui.export_section("groups", evaluation.table, **exports)
+    if group in ids:
+        name = f"group-{str(group).replace('/', '-')}"
+        ui.export_section(name, **ui.group_exports(selection, evaluation, ids.index(group)))
+    else:
+        exports = ui.evaluation_exports(selection, {selection.model: evaluation})
+        ui.export_section(
+            "groups", evaluation.table, {"metrics": lambda: metrics_figure(evaluation)}, **exports
+        )
     ui.cite(selection.selected_groups)
+
+
+def metrics_figure(evaluation: Evaluation) -> go.Figure:
+    """Every metric of the selected groups as bars."""
+    return figures.bars_figure(figures.bars_data({"": evaluation.metrics}, list(evaluation.metrics)))
 
 
 def asked_group() -> str | None:

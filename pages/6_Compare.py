@@ -175,7 +175,8 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, names:
         with column:
             data = evaluation.group(index)
             st.markdown(f"**{escape_markdown(name)}**")
-            ui.draw_group(group, data)
+            with st.container(key=f"drawn-{name}"):
+                ui.draw_group(group, data)
             st.html(group_html.verdicts_html(data, yes_or_no(data.kinds)))
 
 

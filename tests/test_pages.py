@@ -11,6 +11,7 @@ from driving import button, fine, html, text
 import ui
 from core import figures
 from core.datasets import load
+from core.figures.svg import group_svg
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
@@ -130,7 +131,7 @@ def test_surprises_include_what_a_blind_model_solves_and_what_alpha_flips(app):
 
 def test_a_pinned_model_is_compared_on_the_same_group(app):
     test = app(GROUPS, set="scenes/left-right", group="left-right/test/0003", model="builtin/siglip")
-    fine(button(test, "Pin and compare").click().run())
+    fine(button(test, "Compare with builtin/clip").click().run())
     assert test.title[0].value == "Compare" and test.session_state["other"] == "builtin/clip"
     assert test.session_state["group"] == "left-right/test/0003"
 
@@ -223,6 +224,16 @@ def test_an_uploaded_score_file_is_measured_and_its_missing_truth_is_said(app):
     assert "mine" not in text(test)
 
 
+def test_groups_of_a_file_are_cards_with_their_scores_and_not_with_names_of_pictures(app):
+    rows = ["group,image,caption,score"]
+    rows += [f"{g},{i},{j},{10 * g + 2 * i + j}" for g in range(3) for i in range(2) for j in range(2)]
+    fine(upload(app(MATCHING), "cards.csv", "\n".join(rows).encode()))
+    test = app(GROUPS, set="upload/cards.csv")
+    assert html(test).count("cm-card") == 3 and ">23.00 " in html(test) and "<li>" not in html(test)
+    fine(button(test, "Open 1").click().run())
+    assert list(test.query_params["group"]) == ["1"]
+
+
 def test_uploaded_embeddings_bring_retrieval_along(app, tmp_path):
     rng = np.random.default_rng(0)
     images = rng.normal(size=(18, 8))
@@ -303,3 +314,28 @@ def test_export_offers_a_report_a_latex_row_and_the_command_of_what_is_shown(app
     export = next(each for each in given if "report" in each)
     assert export["command"] == ("crossmatch evaluate scenes/left-right --split test --model builtin/siglip")
     assert "siglip" in export["latex"]() and b"scenes/left-right" in export["report"]()
+
+
+def test_the_export_of_one_group_has_that_groups_numbers_and_picture(app, monkeypatch):
+    given = []
+    monkeypatch.setattr("ui.export_section", lambda *args, **more: given.append(more))
+    test = app("pages/1_Groups.py", group="left-right/test/0003")
+    (export,) = given
+    assert export["table"]()["id"].tolist() == ["left-right/test/0003"]
+    scores, matchings, found = export["command"].splitlines()
+    assert scores.startswith(
+        "crossmatch export scores --benchmark scenes/left-right --split test --model builtin/"
+    )
+    assert matchings.startswith("crossmatch export matchings ") and "left-right/test/0003" in found
+    assert button(test, "Compare with builtin/siglip")
+
+
+def test_the_picture_of_a_group_stands_alone_with_lines_scores_and_verdicts():
+    group = load("scenes/left-right")[0]
+    truth = np.array([group.truth])
+    evaluation = Evaluation(np.array([[[2.0, 1.0], [3.0, 2.5]]]), truth, [group.id])
+    svg = ElementTree.fromstring(group_svg(group, evaluation.group(0), "<m>"))
+    kinds = [element.tag.rpartition("}")[2] for element in svg.iter()]
+    assert kinds.count("image") == 2 and kinds.count("path") == 2
+    told = " ".join("".join(element.itertext()) for element in svg.iter() if element.tag.endswith("text"))
+    assert "2.50 ●✓" in told and "<m>: ✗ GroupScore wrong, ✓ GroupMatch right" in told  # 4.5 against 4

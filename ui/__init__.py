@@ -2,7 +2,7 @@
 
 from ui.cached import cached_on
 from ui.chart_clicks import ChartPoint, clicked_point
-from ui.export import chart, cite, evaluation_exports, export_section, link
+from ui.export import chart, cite, evaluation_exports, export_section, group_exports, link
 from ui.fields import number, warn_number
 from ui.formatting import metric_card, metric_grid, progress_bar, run_label
 from ui.images import draw_group, group_card, image_tags
@@ -47,6 +47,7 @@ __all__ = [
     "evaluation_exports",
     "export_section",
     "group_card",
+    "group_exports",
     "image_tags",
     "link",
     "load_groups",

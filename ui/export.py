@@ -74,7 +74,7 @@ def export_section(
             st.caption("For an SVG, point at the figure on the page and press the camera at its upper right.")
         if report is not None:
             _file_button(
-                "Report of one page (HTML)", report, f"{name}-report.html", "text/html", "description"
+                "Report of all groups (HTML)", report, f"{name}-report.html", "text/html", "description"
             )
         _copied("Link to exactly this view", link())
         _copied("Command that prints the same numbers", command, "bash")
@@ -169,22 +169,65 @@ def _plain_name(entry: str) -> str:
     return entry.removeprefix(PREFIX)
 
 
+def group_exports(selection: Selection, evaluation: Evaluation, index: int) -> dict[str, Any]:
+    """What `export_section` takes of one group: its own row, its picture for a slide, and what prints its numbers."""
+    group = selection.selected_groups[index]
+    name = group.id.replace("/", "-")
+
+    def picture() -> bytes:
+        from core.figures.svg import group_svg
+
+        return group_svg(group, evaluation.group(index), _plain_name(selection.model)).encode()
+
+    def button() -> None:
+        _file_button("Picture of this group (SVG)", picture, f"{name}.svg", "image/svg+xml", "image")
+        st.caption("Its images, the matching, scores and verdicts, for a slide or a paper.")
+
+    whole = evaluation_exports(selection, {selection.model: evaluation})
+    source = _source(selection, selection.model)
+    commands = [
+        shlex.join(["crossmatch", "export", what, *source, "--out", f"{what}.csv"])
+        for what in ("scores", "matchings")
+    ]
+    found = f"grep -h {shlex.quote(group.id)} scores.csv matchings.csv"
+    return {
+        "table": lambda: evaluation.table().iloc[[index]],
+        "more": button,
+        "command": "\n".join([*commands, found]),
+        "report": whole["report"],
+        "groups": whole["groups"],
+    }
+
+
 def _measuring_command(selection: Selection, models: Sequence[str]) -> str:
     """`crossmatch evaluate` of one model or file, `crossmatch compare` of two."""
-    shape = ["--shape", "x".join(map(str, selection.groups.shape))]
     files = [stored_upload(model) for model in models if is_upload(model)]
-    has_shape = any(file.shape for file in files) or bool(st.session_state.get("shape"))
-    source = ["--split", selection.split]
     if len(models) > 1:
         words = ["compare", *map(_plain_name, models)]
-        words += [] if len(files) == len(models) else ["--benchmark", selection.benchmark, *source]
-    elif files:
-        words = ["evaluate", "--embeddings" if files[0].shape else "--scores", files[0].name]
+        if len(files) < len(models):
+            words += ["--benchmark", selection.benchmark, "--split", selection.split]
+        words += _shape_words(selection, models)
     else:
-        words = ["evaluate", selection.benchmark, *source, "--model", models[0]]
+        words = ["evaluate", *(word for word in _source(selection, models[0]) if word != "--benchmark")]
     beside = files[0].beside(TAGS) if len(models) == 1 and files else None
     words += [] if beside is None else ["--tags", beside[0]]
-    return shlex.join(["crossmatch", *words, *(shape if has_shape else []), *tag_words(selection.tags)])
+    return shlex.join(["crossmatch", *words, *tag_words(selection.tags)])
+
+
+def _source(selection: Selection, model: str) -> list[str]:
+    """The options that name what is measured: a file, or a model on a benchmark."""
+    shape = _shape_words(selection, [model])
+    if is_upload(model):
+        file = stored_upload(model)
+        return ["--embeddings" if file.shape else "--scores", file.name, *shape]
+    return ["--benchmark", selection.benchmark, "--split", selection.split, "--model", model, *shape]
+
+
+def _shape_words(selection: Selection, models: Sequence[str]) -> list[str]:
+    """The groups' shape as an option, where a set or a file has more than one."""
+    asked = any(is_upload(model) and stored_upload(model).shape for model in models)
+    has_shape = asked or bool(st.session_state.get("shape"))
+    return ["--shape", "x".join(map(str, selection.groups.shape))] if has_shape else []
 
 
 def tag_words(tags: Sequence[str]) -> list[str]:

@@ -22,7 +22,7 @@ from core.groups import Group, image_name
 from core.metrics.table import METRICS, GroupData
 
 # Colour and stroke of a line between an image and a caption, by what it says.
-_LINES = {
+LINES = {
     "right": f'stroke="{OUTCOME_COLOURS["right"]}" stroke-width="4"',
     "wrong": f'stroke="{OUTCOME_COLOURS["wrong"]}" stroke-width="4" stroke-dasharray="9 6"',
     "tie": f'stroke="{OUTCOME_COLOURS["tie"]}" stroke-width="2.5" stroke-dasharray="2 5"',
@@ -139,12 +139,13 @@ def picture_html(picture: Image.Image, side: int, name: str) -> str:
     return f'<img src="{picture_uri(picture, side)}" alt="{escape(name, quote=True)}">'
 
 
-def picture_uri(picture: Image.Image, side: int) -> str:
-    """An image as a data address, at most `side` pixels a side; overwrites the picture."""
+def picture_uri(picture: Image.Image, side: int, kind: str = "WEBP") -> str:
+    """An image as a data address, at most `side` pixels a side; overwrites the picture. kind : "PNG" for programs that
+    read no WebP."""
     picture.thumbnail((side, side))
     buffer = io.BytesIO()
-    picture.save(buffer, "WEBP", quality=88)
-    return _uri("image/webp", buffer.getvalue())
+    picture.save(buffer, kind, quality=88)
+    return _uri(f"image/{kind.lower()}", buffer.getvalue())
 
 
 def _uri(kind: str, content: bytes) -> str:
@@ -164,7 +165,7 @@ def matching_html(
     that it missed.
     """
     lines = [(i, j, "student") for i, j in enumerate(student or ()) if j is not None]
-    lines += _model_lines(data) if revealed else []
+    lines += matching_lines(data) if revealed else []
     signs = {j: _mark(kind) for _, j, kind in lines if kind in ("right", "wrong")}
     left = "".join(
         f'<div class="cm-cell"><span class="cm-badge">{image_name(i)}</span>{picture}</div>'
@@ -183,7 +184,7 @@ def matching_html(
     )
 
 
-def _model_lines(data: GroupData) -> Iterator[tuple[int, int, str]]:
+def matching_lines(data: GroupData) -> Iterator[tuple[int, int, str]]:
     """Image, caption and what the line says."""
     for i, true_caption in enumerate(data.truth):
         right = data.matching is not None and data.matching[i] == true_caption
@@ -198,7 +199,7 @@ def _lines_svg(lines: Sequence[tuple[int, int, str]], m: int, k: int) -> str:
     paths = []
     for image, caption, kind in lines:
         y1, y2 = 100 * (image + 0.5) / m, 100 * (caption + 0.5) / k
-        stroke = f'{_LINES[kind]} vector-effect="non-scaling-stroke"'
+        stroke = f'{LINES[kind]} vector-effect="non-scaling-stroke"'
         paths.append(f'<path d="M1 {y1:.2f} C45 {y1:.2f} 55 {y2:.2f} 99 {y2:.2f}" {stroke}/>')
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100" preserveAspectRatio="none">'
