@@ -109,7 +109,9 @@ def blocks(path: Path) -> list[str]:
 def test_readme_opens_with_ten_lines_of_python():
     (first, *_) = blocks(ROOT / "README.md")
     assert len([line for line in first.splitlines() if line and not line.startswith("#")]) <= 10
-    assert (ROOT / "README.md").read_text().index("```python") < 1500
+    assert (ROOT / "README.md").read_text().index(
+        "```python"
+    ) < 3000  # after the picture and who starts where
     assert {node.attr for node in ast.walk(ast.parse(first)) if isinstance(node, ast.Attribute)} & set(
         cm.__all__
     )

@@ -38,7 +38,7 @@ SET = "scenes/left-right"
 PAGES = {
     "home": "/",
     "groups": f"/Groups?set={SET}",
-    "group": f"/Groups?set={SET}&group=left-right/test/0123&pair=A–1",
+    "group": f"/Groups?set={SET}&group=left-right/test/0123&pair=B–2",
     "group-1x4": "/Groups?set=scenes/relations-1x4&group=relations-1x4/test/0002",
     "group-3x3": "/Groups?set=scenes/triples&group=triples/test/0004",
     "group-2x4": "/Groups?set=scenes/two-of-four&group=two-of-four/test/0002",
@@ -59,8 +59,7 @@ PAGES = {
 }
 
 
-FIGURES = ("home", "group", "matching", "ttm-run")  # README's
-FIGURE_TALLEST = 1650
+FIGURES = {"home": 1650, "group": 760, "matching": 1650, "ttm-run": 1650}  # README's, and how tall at most
 
 
 @contextmanager
@@ -117,7 +116,7 @@ def photograph(page: Any, address: str, path: Path, size: tuple[int, int], talle
         page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=300_000)
         page.wait_for_timeout(700)
     tall = page.evaluate("() => document.querySelector('[data-testid=stMainBlockContainer]').scrollHeight")
-    page.set_viewport_size({"width": size[0], "height": max(size[1], min(tall + 70, tallest))})
+    page.set_viewport_size({"width": size[0], "height": min(max(size[1], tall + 70), tallest)})
     page.wait_for_timeout(900)
     page.screenshot(path=path)
 
@@ -135,10 +134,10 @@ def main() -> None:
 
     wanted = {name: path for name, path in PAGES.items() if options.only in name}
     shots = [(size, scheme, f"-{size}-{scheme}") for size in SIZES for scheme in SCHEMES]
-    out, tallest = options.out, TALLEST
+    out = options.out
     if options.readme:
         wanted, shots = {name: PAGES[name] for name in FIGURES}, [("laptop", "light", "")]
-        out, tallest = ROOT / "assets" / "figures", FIGURE_TALLEST
+        out = ROOT / "assets" / "figures"
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -152,6 +151,7 @@ def main() -> None:
                     view = {"width": width, "height": height}
                     context = browser.new_context(viewport=view, color_scheme=scheme)  # type: ignore[arg-type]
                     where = address + path.format(first=ids[0], second=ids[1])
+                    tallest = FIGURES[name] if options.readme else TALLEST
                     photograph(context.new_page(), where, out / f"{name}{end}.png", (width, height), tallest)
                     context.close()
                     print(out / f"{name}{end}.png")
