@@ -200,6 +200,26 @@ def in_files(says: str, *given: str) -> dict[str, Case]:
     return dict.fromkeys(("files", "retrieval files"), refused(says, *given))
 
 
+def of_noise(*given: str) -> dict[str, Case]:
+    """An option of `alpha`'s Gaussian noise."""
+    return {"noise": differs(*given), "retrieval noise": differs(*given), "*": refused(DEAD, *given)}
+
+
+PLACE = {"--device": ("--device", "cpu"), "--batch": ("--batch", "2")}
+# Options of a captioner's score, which two towers and files have not; their effect is in tests/test_score_options.py.
+SCORE = {
+    name: {"*": refused(DEAD, *words)}
+    for name, words in {
+        **PLACE,
+        "--prompt": ("--prompt", "a blue"),
+        "--end-token": ("--no-end-token",),
+        "--question": ("--question", "is it {{caption}}?"),
+        "--null-mean": ("--null-mean", "0.3"),
+        "--null-std": ("--null-std", "0.5"),
+        "--null-count": ("--null-count", "2"),
+    }.items()
+}
+
 SOURCE: dict[str, dict[str, Case]] = {
     "--embeddings": {
         "embeddings": differs("--embeddings", "{embeddings_2}"),
@@ -328,6 +348,7 @@ ONE_ITERATION = "One iteration has one threshold"
 CASES: dict[str, dict[str, dict[str, Case]]] = {
     "evaluate": {
         **SOURCE,
+        **SCORE,
         "<name>": {
             "embeddings": refused(ONE_SOURCE, "toy/pairs"),
             "scores": refused(ONE_SOURCE, "toy/pairs"),
@@ -500,6 +521,16 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "files": differs("--tune-on", "{log_probs_2}", "--tune-prior", "{prior_2}"),
             "retrieval files": differs("--tune-on", "{all_pairs_2}", "--tune-prior", "{all_prior_2}"),
             "*": differs("--tune-on", "validation"),
+        },
+        "--null-mean": of_noise("--null-mean", "0.3"),
+        "--null-std": of_noise("--null-std", "0.5"),
+        **{
+            name: {**in_files(DEAD, *words), "*": differs(*words)}
+            for name, words in {
+                **PLACE,
+                "--prompt": ("--prompt", "a blue"),
+                "--end-token": ("--no-end-token",),
+            }.items()
         },
         "--tune-prior": {
             **in_files("give both or none", "--tune-prior", "{prior_2}"),
@@ -773,7 +804,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--split": {"*": differs("--split", "validation")},
         "--images": {"pixels": differs("--no-images"), "table": refused(DEAD, "--no-images")},
     },
-    "export scores": {**EXPORT, "--out": WRITE},
+    "export scores": {**EXPORT, **SCORE, "--out": WRITE},
     "export matchings": {**EXPORT, "--out": WRITE},
     "export metrics": {
         **EXPORT,

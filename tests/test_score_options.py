@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 import torch
 from conftest import draw
+from typer.testing import CliRunner
 
 from core.base.errors import InputError
+from core.cli import app
+from core.cli._score_options import with_options
 from core.scoring.load import load_scorer, scorer_key, scorer_kind
 
 IMAGES = [draw(("red", "cube"), ("blue", "ball")), draw(("green", "cone"), ("yellow", "ball"))]
@@ -101,6 +104,42 @@ def test_an_option_without_effect_is_one_sentence(make, name, words):
     with pytest.raises(InputError, match=words) as caught:
         load_scorer(name.format(make("llava")), "cpu")
     assert "\n" not in str(caught.value)
+
+
+def test_device_and_batch_change_the_key_and_no_score(make):
+    plain = f"vgpt:{make('blip-caption')}"
+    small = load_scorer(f"{plain}?batch=1&device=cpu", "cpu")
+    assert small.caption_batch == small.image_batch == 1 and load_scorer(plain, "cpu").caption_batch > 1
+    assert small.key == scorer_key(small.name) != scorer_key(plain)
+    np.testing.assert_allclose(scores(small.name), scores(plain), atol=1e-6)
+    with pytest.raises(InputError, match="no number of inputs"):
+        load_scorer(f"{plain}?batch=none", "cpu")
+    with pytest.raises(InputError, match="no device 'cuda:99'"):
+        load_scorer(f"{plain}?device=cuda:99", "cpu")
+
+
+def test_options_of_the_command_line_are_those_of_the_name(make, monkeypatch, toy_groups, tmp_path):
+    monkeypatch.setattr("core.datasets.load", lambda *args, **more: toy_groups)
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
+    blip = make("blip-caption")
+
+    def measured(*words):
+        found = CliRunner().invoke(app, ["evaluate", "toy", "--json", "--model", *words])
+        assert found.exit_code == 0, found.output
+        return found.stdout
+
+    asked = measured(blip, "--prompt", "a red & blue", "--no-end-token")
+    assert asked == measured(f"{blip}?prompt=a+red+%26+blue&end=no")
+    nulls = ("--null-mean", "0", "--null-std", "0.5", "--null-count", "2")
+    assert measured(f"blind:{blip}", *nulls) == measured(f"blind:{blip}?mean=0&std=0.5&count=2")
+    assert with_options("builtin/blip-vqa", question="is it {caption}?").endswith(
+        "?question=is+it+{caption}%3F"
+    )
+    assert with_options("builtin/clip") == "builtin/clip"
+    with pytest.raises(
+        InputError, match="--null-mean has no effect on builtin/blip-caption, which gives Visual"
+    ):
+        with_options("builtin/blip-caption", null_mean=0.0)
 
 
 def test_visitors_choose_no_options(monkeypatch):

@@ -18,6 +18,7 @@ from core.cli._alpha_files import is_prior_file, prior_head, study_of_files
 from core.cli._evaluation import check_slices
 from core.cli._given_options import refuse_unused, require_benchmark
 from core.cli._output import count_progress, format_metrics, print_note, show_json, writing
+from core.cli._score_options import Batch, Device, EndToken, NullMean, NullStd, Prompt, with_options
 from core.cli.options import Json, Positional, Seed, Tag, named
 from core.datasets.score_files import read_tags
 from core.datasets.shapes import of_shape
@@ -98,6 +99,12 @@ def alpha(
     samples: Images = None,
     prior_model: _PriorModel = "builtin/blind-lm",
     images: Folder = None,
+    null_mean: NullMean = None,
+    null_std: NullStd = None,
+    prompt: Prompt = None,
+    end_token: EndToken = None,
+    device: Device = None,
+    batch: Batch = None,
     tune_on: _TuneOn = None,
     tune_prior: _TunePrior = None,
     items: Count = None,
@@ -112,7 +119,8 @@ def alpha(
     chosen = _Slicing(tag or [], tags, by)
     if scores is not None:
         refuse_unused("with --scores", "name", "benchmark", "model", "split", "shape", "samples")
-        refuse_unused("with --scores", "prior_model", "images", "items")
+        refuse_unused("with --scores", "prior_model", "images", "items", "null_mean", "null_std")
+        refuse_unused("with --scores", "prompt", "end_token", "device", "batch")
         head, study, parts = _of_files(scores, prior, chosen, tune_on, tune_prior, seed)
         _report(head, study, parts, out, as_json)
         return
@@ -120,7 +128,9 @@ def alpha(
     benchmark = require_benchmark(name, benchmark)
     is_retrieval = benchmark in datasets.names("retrieval")
     kind = prior or ("test" if is_retrieval else "gaussian")
-    how = {"kind": kind, "count": samples, "seed": seed, "model": prior_model, "folder": images}
+    model = with_options(model, prompt=prompt, end_token=end_token, device=device, batch=batch)
+    how: dict[str, Any] = {"kind": kind, "count": samples, "seed": seed, "model": prior_model}
+    how |= {"folder": images, "pixels": (null_mean, null_std)}
     groups = partial(_groups, benchmark, shape)
     _check_prior(kind, is_retrieval)
     if tune_on == split:
@@ -231,12 +241,15 @@ def _check_prior(kind: str, is_retrieval: bool) -> None:
                 "On a retrieval set the prior is test or gaussian, not a file; choose one of them."
             )
         refuse_unused("with a file as prior", "samples", "prior_model", "images", "tune_on")
+        refuse_unused("with a file as prior", "null_mean", "null_std")
         return
     check_kind(kind)
     if kind != "lm":
         refuse_unused(f"with the prior {kind}", "prior_model")
     if kind != "train":
         refuse_unused(f"with the prior {kind}", "images")
+    if kind != "gaussian":
+        refuse_unused(f"with the prior {kind}", "null_mean", "null_std")
     if kind == "lm":
         refuse_unused("with the prior lm, which uses no image", "samples")
     elif kind == "test" and is_retrieval:
@@ -345,7 +358,7 @@ def _with_prior(
     if how["kind"] == "test":
         prior = prior_from_samples(scores)
         return RetrievalStudy(scores, relevant, prior, ids), f"the set's own {len(scores)} images"
-    nulls = null_sample(model, benchmark, how["count"], how["seed"])
+    nulls = null_sample(model, benchmark, how["count"], how["seed"], how["pixels"])
     prior = prior_from_samples(score_matrix(lazy_scorer(model), nulls, captions, ScoreCache()))
     return RetrievalStudy(scores, relevant, prior, ids), f"{len(nulls)} Gaussian noise images"
 

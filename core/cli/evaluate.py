@@ -12,10 +12,12 @@ from core.cli import options
 from core.cli._evaluation import check_slices, cluster_by, load_evaluation
 from core.cli._given_options import benchmark_argument
 from core.cli._output import format_metrics, print_note, show_json, writing
+from core.cli._score_options import takes_score_options
 from core.datasets.score_files import read_tags
 from core.metrics.group_filters import with_tags
 
 
+@takes_score_options
 def evaluate(
     name: options.Positional = None,
     embeddings: options.Embeddings = None,

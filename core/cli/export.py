@@ -18,6 +18,7 @@ from core.cli import options
 from core.cli._evaluation import check_slices, load_evaluation
 from core.cli._given_options import App, refuse_unused, was_given
 from core.cli._output import ProgressPrinter, print_note
+from core.cli._score_options import takes_score_options
 from core.datasets.score_files import write_scores
 from core.exchange.figures import write_figure
 from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
@@ -105,6 +106,7 @@ def _groups(
 @export_app.command(
     "scores", epilog="Example: crossmatch export scores --benchmark scenes/swap --out s.parquet"
 )
+@takes_score_options
 @_with_source_options
 def _scores(source: _ScoreSource, out: Out) -> None:
     """The score matrix of every group: CSV, Parquet, JSONL or NPZ, as `evaluate --scores` reads them."""

@@ -23,6 +23,7 @@ from core.scenes.training_data import training_scenes
 from core.scorers.model_folder import read_config
 from core.scorers.null_images import NullImage, null_count, null_images, null_pixels
 from core.scorers.score_kinds import KINDS
+from core.scorers.score_options import ScoreOptions
 from core.scoring.load import load_scorer, model_folder, scorer_kind
 from core.scoring.scores import ScoreCache, score_matrix
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from core.scorers.null_images import NullImage
 
 _Progress = Callable[[int, int], None]
+_Pixels = tuple[float | None, float | None]
 
 # Real images per prior where nobody says. [VGPT] Table 6 takes 3 to 1000 of them; 3 of noise do as well.
 _REAL_IMAGES = 30
@@ -132,6 +134,7 @@ def estimate_prior(
     folder: Path | None = None,
     cache: ScoreCache | None = None,
     progress: _Progress | None = None,
+    pixels: _Pixels = (None, None),
 ) -> Prior:
     """log P_train(t) of every caption of a set.
 
@@ -141,6 +144,7 @@ def estimate_prior(
     kind : gaussian, test, train or lm (`PRIORS`). count : images sampled; by default the paper's for noise (100
         Winoground, 30 EqBen, 1 ImageNet, 3 elsewhere) and `_REAL_IMAGES` for others, or all there are.
     seed : draws the images. model : the language model of `lm`. folder : training images, where they are the user's.
+    pixels : mean and standard deviation of noise in normalised pixels, None for the model's own.
 
     Raises InputError for an unknown kind, a count below 1, or training images that are not at hand.
     """
@@ -152,7 +156,7 @@ def estimate_prior(
         samples = score_matrix(blind, [never_seen], captions, cache, progress)
         line = f"log P(t) of {model}, {KINDS[scorer_kind(model)].label.lower()}"
         return Prior(group_prior(samples[0].astype(np.float64), index), kind, line, None, index)
-    images = _sample_images(scorer.name, groups, kind, count, seed, folder)
+    images = _sample_images(scorer.name, groups, kind, count, seed, folder, pixels)
     samples = score_matrix(scorer, images, captions, cache, progress)
     line = f"{len(images)} {PRIORS[kind].label}"
     return Prior(group_prior(prior_from_samples(samples), index), kind, line, samples, index)
@@ -172,10 +176,11 @@ def _sample_images(
     count: int | None = None,
     seed: int = 0,
     folder: Path | None = None,
+    pixels: _Pixels = (None, None),
 ) -> Sequence[ImageRef]:
     """The images that a prior of a kind is estimated from; arguments as in `estimate_prior`, `name` the model's."""
     if kind == "gaussian":
-        return null_sample(name, groups.name, count, seed)
+        return null_sample(name, groups.name, count, seed, pixels)
     wanted = _check_positive(default_count(kind, groups.name) if count is None else count)
     pool = (
         groups.unique_images()[0] if kind == "test" else _training_images(groups.name, wanted, seed, folder)
@@ -186,10 +191,22 @@ def _sample_images(
     return [pool[i] for i in np.sort(chosen)]
 
 
-def null_sample(name: str, benchmark: str, count: int | None = None, seed: int = 0) -> Sequence[NullImage]:
-    """Gaussian noise in the pixels of the model `name`, as many as the paper takes for a benchmark, or `count`."""
+def null_sample(
+    name: str,
+    benchmark: str,
+    count: int | None = None,
+    seed: int = 0,
+    pixels: _Pixels = (None, None),
+) -> Sequence[NullImage]:
+    """Gaussian noise in the pixels of the model `name`, as many as the paper takes for a benchmark, or `count`.
+
+    pixels : as in `estimate_prior`.
+    """
     wanted = _check_positive(null_count(benchmark) if count is None else count)
-    return null_images(wanted, *null_pixels(read_config(model_folder(name))), seed)
+    own = null_pixels(read_config(model_folder(name)))
+    given = {option: str(v) for option, v in zip(("mean", "std"), pixels, strict=True) if v is not None}
+    mean, std, _ = ScoreOptions(given).nulls(own, 1)
+    return null_images(wanted, mean, std, seed)
 
 
 def _check_positive(wanted: int) -> int:

@@ -47,6 +47,8 @@ class PairScorer(ModelScorer):
     def take(self, options: ScoreOptions) -> None:
         """Change a twin by the options of its score; what they change is up to the family."""
         own, self._options = self._key, options
+        if options.batch is not None:
+            self.caption_batch = self.image_batch = options.batch
 
         def key() -> str | None:
             found = own() if callable(own) else own

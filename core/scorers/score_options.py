@@ -5,6 +5,7 @@ end : `yes` or `no`, does the end token count? Without it, where the family's to
     training loss counts it; the others' captions end with their last word.
 question : what VQAScore asks; `{caption}` stands for the caption.
 mean, std, count : of the null images of a blind score.
+device : where the model runs (cpu, cuda:1); batch : captions and images that pass it at once at most.
 They are part of the score's key, so the cache keeps apart what they change.
 """
 
@@ -13,10 +14,11 @@ from __future__ import annotations
 import hashlib
 from copy import copy
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 from core.base.errors import InputError
 
+_PAIRED = ("vgpt", "blind", "vqa", "vqa-log", "itm", "lm")
 # Option -> the kinds of score that it changes.
 _KINDS = {
     "prompt": ("vgpt", "blind"),
@@ -25,6 +27,8 @@ _KINDS = {
     "mean": ("blind",),
     "std": ("blind",),
     "count": ("blind",),
+    "device": _PAIRED,
+    "batch": _PAIRED,
 }
 _NULLS = ("mean", "std", "count")
 
@@ -44,9 +48,33 @@ class ScoreOptions(dict[str, str]):
         if any(option not in _KINDS for option in options) or (mark and not options):
             raise InputError(
                 f"{name} asks for an option that no score has; after the question mark stand prompt=, end=, question=, "
-                "mean=, std= or count=, with & between them."
+                "mean=, std=, count=, device= or batch=, with & between them."
             )
         return plain, options
+
+    @classmethod
+    def named(cls, name: str, **given: object) -> str:
+        """A scorer's name with these options, None for none, in place of those of the same names that it has.
+
+        >>> ScoreOptions.named("vgpt:builtin/blip-caption?end=no", prompt="a photo of", end=None)
+        'vgpt:builtin/blip-caption?end=no&prompt=a+photo+of'
+        """
+        plain, options = cls.split(name)
+        options.update({option: str(value) for option, value in given.items() if value is not None})
+        return f"{plain}?{urlencode(options, safe='{}')}" if options else plain
+
+    @staticmethod
+    def changes(option: str, kind: str) -> bool:
+        """Whether an option changes a kind of score."""
+        return kind in _KINDS[option]
+
+    @property
+    def batch(self) -> int | None:
+        """Inputs that pass the model at once at most; None for as many as fit."""
+        text = self.get("batch", "")
+        if text and not (text.isdecimal() and 1 <= int(text) <= 10_000):
+            raise InputError(f"batch={text} is no number of inputs; give one from 1 to 10,000.")
+        return int(text) if text else None
 
     def key(self, own: str) -> str:
         """The key of a score with these options, from its own (hex); null images have keys of their own."""

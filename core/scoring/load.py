@@ -50,7 +50,8 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
     plain, options = ScoreOptions.split(name)
     if options:
         check_source(name)
-        return options.applied(load_scorer(plain, device), scorer_kind(plain), name)
+        scorer = load_scorer(plain, options.get("device", device))
+        return options.applied(scorer, scorer_kind(plain), name)
     modes, plain = split_prefix(name)
     if modes:
         return converted_copy(load_scorer(plain, device), modes, name)
