@@ -10,7 +10,9 @@ from core.cola._queries import (
     AttributedNoun,
     Query,
     SceneGraphIndex,
+    _holds,
     combination_of,
+    compound_queries,
     crepe_set,
     hard_lists,
     hold_out_queries,
@@ -117,15 +119,70 @@ def test_two_phrases_need_two_objects():
     assert dense([query], [GRAPHS[0], two]).tolist() == [[False, True]]
 
 
-def test_a_multi_object_item_exchanges_the_attributes_and_each_caption_is_true_of_its_own_image_alone():
-    items = multi_object_items(SET)
-    assert {(q.text, f.text) for _, q, _, f in items} == {
-        ("brown plate on white table", "white plate on brown table"),
-    }
-    for one, query, other, foil in items:
-        assert swap_attributes(query) == foil
-        right = dense([query, foil], GRAPHS)[:, [one, other]]
-        assert right.tolist() == [[True, False], [False, True]]
+def test_a_multi_object_query_names_all_attributes_of_both_objects():
+    texts = [q.text for q in compound_queries(GRAPHS[0])]
+    assert texts == ["square white plate on brown wooden table"]
+    alike = graph(
+        "s", ("cup", "red"), ("cup", "blue"), ("pot", "red"), relations=[(0, "near", 1), (0, "near", 2)]
+    )
+    assert [q.text for q in compound_queries(alike)] == [
+        "red cup near blue cup"
+    ]  # "red" twice tells nothing apart
+    assert compound_queries(graph("t", ("cup", "red"), ("pot",), relations=[(0, "near", 1)])) == []
+
+
+def test_a_and_b_is_the_query_b_and_a():
+    one, other = (
+        graph("s", *things)
+        for things in ((("cup", "red"), ("pot", "blue")), (("pot", "blue"), ("cup", "red")))
+    )
+    assert compound_queries(one, False) == compound_queries(other, False)
+    assert [q.text for q in compound_queries(one, False)] == ["blue pot and red cup"]
+
+
+def test_a_multi_object_item_exchanges_attributes_and_each_caption_is_true_of_its_own_image_alone():
+    (item,) = multi_object_items(
+        SET
+    )  # c with a or with d, whose relation is another; each query is in one item
+    texts = {item[1].text, item[3].text}
+    assert "brown plate on white table" in texts
+    assert texts & {"square white plate on brown wooden table", "brown table under white plate"}
+    right = dense([item[1], item[3]], GRAPHS)[:, [item[0], item[2]]]
+    assert right.tolist() == [[True, False], [False, True]]
+
+
+def test_the_published_items_could_come_from_the_builder():
+    """Two of the file: another relation in another order, and one noun twice, each with further attributes."""
+    published = [
+        graph(
+            "w",
+            ("building", "large", "white"),
+            ("sky", "blue", "cloudy"),
+            relations=[(0, "to the right of", 1)],
+        ),
+        graph(
+            "x",
+            ("sky", "white", "cloudy"),
+            ("building", "blue", "large", "tall"),
+            relations=[(0, "to the left of", 1)],
+        ),
+        graph("y", ("tree", "large"), ("tree", "little", "green"), relations=[(0, "to the right of", 1)]),
+        graph(
+            "z", ("tree", "tall", "green"), ("tree", "large", "tall"), relations=[(0, "to the right of", 1)]
+        ),
+    ]
+    items = multi_object_items(GraphSet("published", "test", tuple(published)))
+    assert {frozenset((a, b)) for a, _, b, _ in items} == {frozenset((0, 1)), frozenset((2, 3))}
+
+
+def test_what_holds_in_one_graph_is_what_the_index_says_of_all():
+    scenes = build_retrieval("test", 40, seed=4)
+    graphs = scene_graphs("scenes", "test", [image.scene for image in scenes.images]).graphs
+    index = SceneGraphIndex(graphs)
+    asked = [q for g in graphs[:12] for relations in (True, False) for q in compound_queries(g, relations)]
+    assert len(asked) > 20
+    for query in asked:
+        assert [n for n, g in enumerate(graphs) if _holds(query, g)] == index.right(query).tolist()
 
 
 def test_multi_object_groups_do_not_always_store_the_true_caption_first():

@@ -1,5 +1,6 @@
 """Cola's protocol, section by section of its paper: what is trained on, tested on and held out."""
 
+import inspect
 import json
 from dataclasses import replace
 from itertools import product
@@ -8,6 +9,7 @@ import pytest
 
 from core.cola import tasks
 from core.cola._queries import single_queries
+from core.cola._training_data import graph_training_queries
 from core.cola.tasks import AdaptationTask
 from core.datasets import DATASETS
 from core.datasets.sets import SceneGraph, SceneObject
@@ -182,3 +184,25 @@ def test_table_1_trains_on_single_object_queries_and_table_2a_on_both_kinds():
     assert of_table.pop("Table 2a") == {"multi"}
     assert of_table.pop("Table 2b") == set(MIXES)
     assert set().union(*of_table.values()) == {"single"} == {AdaptConfig().mix}
+
+
+def test_crepe_is_the_published_one_with_two_captions_for_an_image(data):
+    """[Cola] 5.1: "we also evaluate on a contemporary dataset, CREPE [...] a model must match the correct text from two
+    choices to the given image"."""
+    write_gqa(data, "train", *[[("cup", "red small")], [("cup", "blue small")]] * 2)
+    write_gqa(data, "val", [("cup", "red small")], [("cup", "blue small")], first=50)
+    assert AdaptationTask.load("gqa", SINGLE).crepe is None
+    head = "image_id,caption,x,y,width,height,hard_negs"
+    for complexity in range(4, 13):
+        row = f"""7,red cup {complexity},0,0,4,4,"['cup red','red red','cup cup','red','cup']\""""
+        name = f"prod_hard_negatives/swap/prod_vg_hard_negs_swap_complexity_{complexity}.csv"
+        write(data / "crepe" / name, f"{head}\n{row}\n")
+    write(data / "crepe/VG_100K/7.jpg")
+    found = AdaptationTask.load("gqa", SINGLE).crepe
+    assert found.shape == (1, 2) and len(found) == 9
+    assert found.groups[0].captions == ("red cup 4", "cup red") and found.groups[0].truth == (0,)
+
+
+def test_multi_object_training_takes_up_to_551980_compounds():
+    """[Cola] 5.3: "The Cola multi-object compounds training split has 551,980 multi-object compounds"."""
+    assert inspect.signature(graph_training_queries).parameters["compounds"].default == 551_980

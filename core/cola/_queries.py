@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
@@ -38,6 +38,10 @@ class AttributedNoun:
     @property
     def words(self) -> tuple[str, ...]:
         return (*self.attributes, *([self.noun] if self.noun else []))
+
+    def holds(self, item: SceneObject) -> bool:
+        """Whether an object is all of it."""
+        return (self.noun is None or self.noun in item.names) and set(self.attributes) <= set(item.attributes)
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,9 @@ class SceneGraphIndex:
             return np.arange(len(self.objects))
         objects = min(lists, key=len)
         for other in lists:
-            if other is not objects:
-                objects = objects[np.isin(objects, other, assume_unique=True)]
+            if other is not objects and len(objects):
+                places = np.minimum(np.searchsorted(other, objects), len(other) - 1) if len(other) else None
+                objects = _NONE if places is None else objects[other[places] == objects]
         return objects
 
     def images(self, objects: np.ndarray) -> np.ndarray:
@@ -101,8 +106,12 @@ class SceneGraphIndex:
         if len(having) == 1:
             return self.images(having[0])
         if query.relation is not None:
-            second = set(having[1].tolist())
-            hits = [o for o in having[0].tolist() if self._related[o][query.relation] & second]
+            second = query.phrases[1]
+            hits = [
+                o
+                for o in having[0].tolist()
+                if any(second.holds(self.objects[other]) for other in self._related[o][query.relation])
+            ]
             return self.images(np.array(hits, dtype=np.int64))
         candidates = self.images(having[0])
         for objects in having[1:]:
@@ -261,7 +270,10 @@ def retrieval_set(
 
 
 def pair_queries(graph: SceneGraph, relations: bool = True) -> list[Query]:
-    """Every `a1 o1 RELATION a2 o2` (without relations: `a1 o1 and a2 o2`) of a graph with o1 != o2 and a1 != a2."""
+    """Every `a1 o1 RELATION a2 o2` (without relations: `a1 o1 and a2 o2`) of a graph with o1 != o2 and a1 != a2.
+
+    One attribute each, for captions that differ from each other in the order of their words alone.
+    """
     items = {item.id: item for item in graph.objects}
     pairs: Iterable[tuple[str, str | None, str]]
     if relations:
@@ -292,33 +304,104 @@ def swap_attributes(query: Query) -> Query:
     return _pair(other.attributes[0], str(one.noun), one.attributes[0], str(other.noun), query.relation)
 
 
+def compound_queries(graph: SceneGraph, relations: bool = True) -> list[Query]:
+    """Cola's multi-object queries of a graph: two objects, each with all of its attributes ([Cola] 3, 5.3).
+
+    One for every relation between two objects that have attributes which differ; without relations one for every two
+    objects of different nouns, `a and b` alone: `b and a` is the same query. In the published items 194 of 210 have an
+    object with several attributes, and 44 have two objects of one noun: there a relation says which is which.
+    """
+    phrases = {
+        item.id: AttributedNoun(item.names[0], tuple(dict.fromkeys(item.attributes)))
+        for item in graph.objects
+        if item.attributes
+    }
+    if relations:
+        triples = [(r.subject, r.predicate, r.object) for r in graph.relations]
+        pairs = [(phrases[a], word, phrases[b]) for a, word, b in triples if a in phrases and b in phrases]
+    else:
+        pairs = [
+            (*sorted(two, key=lambda phrase: phrase.text), None) for two in combinations(phrases.values(), 2)
+        ]
+        pairs = [(one, None, other) for one, other, _ in pairs if one.noun != other.noun]
+    different = [pair for pair in pairs if len({*pair[0].attributes, *pair[2].attributes}) > 1]
+    return list(dict.fromkeys(_compound(*pair) for pair in different))
+
+
+def _compound(one: AttributedNoun, relation: str | None, other: AttributedNoun) -> Query:
+    return Query(f"{one.text} {relation or 'and'} {other.text}", (one, other), relation)
+
+
+def _exchanges(query: Query) -> list[tuple[str, str, str, str]]:
+    """(noun, its attribute, other noun, its attribute) for every two attributes that a swap may exchange.
+
+    Two nouns come in alphabetical order, two objects of one noun in that of the query.
+    """
+    one, other = sorted(query.phrases, key=lambda phrase: str(phrase.noun))
+    return [
+        (str(one.noun), a, str(other.noun), b) for a, b in product(one.attributes, other.attributes) if a != b
+    ]
+
+
+def _holds(query: Query, graph: SceneGraph) -> bool:
+    """Whether a query for two objects is true of one graph; as `SceneGraphIndex.right` for all of them."""
+    one, other = query.phrases
+    firsts = [item.id for item in graph.objects if one.holds(item)]
+    seconds = {item.id for item in graph.objects if other.holds(item)}
+    if query.relation is None:
+        return any(seconds - {first} for first in firsts)
+    related = {(r.subject, r.object) for r in graph.relations if r.predicate == query.relation}
+    return any(subject in firsts and item in seconds for subject, item in related)
+
+
+_TRIED = 20  # other images that are tried for a query before it stays without
+
+
 def multi_object_items(
     graphs: GraphSet, most: int | None = None, seed: int = 0, relations: bool = True
 ) -> list[tuple[int, Query, int, Query]]:
-    """Cola's multi-object items: (image, query, other image, swapped query), at most one for each pair of queries.
+    """Cola's multi-object items: (image, its query, other image, its query), each pair of queries once ([Cola] 3).
 
-    Each query is true of its own image and false of the other one. Order and choice of images come from the seed.
+    In the other image some attribute of the first object belongs to the second and the other way round, in the
+    published items too with further attributes and another relation; each query is true of its own image and false of
+    the other one. Order and choice of images come from the seed; a query is in one item at most.
     """
-    index = SceneGraphIndex(graphs.graphs)
-    holders: dict[Query, list[int]] = defaultdict(list)
-    for n, graph in enumerate(graphs.graphs):
-        for query in pair_queries(graph, relations):
-            holders[query].append(n)
-    rng = np.random.default_rng(seed)
-    keys = [
-        query
-        for query in holders
-        if query.text < swap_attributes(query).text and swap_attributes(query) in holders
-    ]
-    items = []
-    for i in rng.permutation(len(keys)):
-        query, other = keys[i], swap_attributes(keys[i])
-        first = np.setdiff1d(holders[query], index.right(other))
-        second = np.setdiff1d(holders[other], index.right(query))
-        if len(first) and len(second):
-            items.append((int(rng.choice(first)), query, int(rng.choice(second)), other))
+    compounds = [(n, q) for n, graph in enumerate(graphs.graphs) for q in compound_queries(graph, relations)]
+    holders: dict[tuple[str, str, str, str], list[int]] = defaultdict(list)
+    for i, (_, query) in enumerate(compounds):
+        for key in _exchanges(query):
+            holders[key].append(i)
+    rng, used, items = np.random.default_rng(seed), set[int](), []
+    together: set[frozenset[Query]] = set()
+
+    def partner(i: int) -> int | None:
+        """A compound that swaps attributes with compound i, and is not taken."""
+        image, query = compounds[i]
+        lists = [holders.get((one, b, other, a), []) for one, a, other, b in _exchanges(query)]
+        ends = np.cumsum([len(each) for each in lists])
+        if not len(ends) or not ends[-1]:
+            return None
+        for place in (
+            rng.permutation(int(ends[-1]))[:_TRIED]
+            if ends[-1] < 10_000
+            else rng.integers(ends[-1], size=_TRIED)
+        ):
+            which = int(np.searchsorted(ends, place, side="right"))
+            j = lists[which][int(place - ends[which])]
+            other_image, other = compounds[j]
+            if j in used or image == other_image or frozenset((query, other)) in together:
+                continue
+            if not _holds(query, graphs.graphs[other_image]) and not _holds(other, graphs.graphs[image]):
+                return j
+        return None
+
+    for i in rng.permutation(len(compounds)).tolist():
         if most is not None and len(items) == most:
             break
+        if i not in used and (j := partner(i)) is not None:
+            used |= {i, j}
+            together.add(frozenset((compounds[i][1], compounds[j][1])))
+            items.append((*compounds[i], *compounds[j]))
     return items
 
 

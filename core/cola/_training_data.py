@@ -19,9 +19,9 @@ from core.cola._queries import (
     Query,
     SceneGraphIndex,
     combination_of,
+    compound_queries,
     graph_of,
     multi_object_items,
-    pair_queries,
     relevance_links,
     single_queries,
 )
@@ -43,6 +43,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
 }
 # Of the built-in world: images, twins, wordings of each single query, and queries of the other kinds.
 IMAGES, TWINS, WORDINGS, TEXTS = 1500, 500, 3, 1500
+COMPOUNDS = 551_980  # multi-object queries of the paper's training ([Cola] 5.3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,8 @@ class TrainingQueries:
     links : sparse bool (queries, images), which belong together. kinds : of each query: region, single, multi, swap.
     partner : int (queries,), the swapped query of a `swap` one, else -1; the two come in a batch together, unless there
         is no room for the second.
+    pictures : int (queries,), the image that a `swap` query brings into a batch, which its partner is not true of, and
+        no other image that it is true of; else -1.
     """
 
     name: str
@@ -60,12 +63,13 @@ class TrainingQueries:
     links: scipy.sparse.csr_array
     kinds: np.ndarray
     partner: np.ndarray
+    pictures: np.ndarray
 
     def batches(self, config: AdaptConfig, epoch: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """`config.steps` batches: image indices (b,), query indices (b,), labels float32 (b, b).
 
-        Row i of a batch is a query of a random kind with a random image that it is true of; labels are those of
-        every pair. Depends on seed and epoch alone.
+        Row i of a batch is a query of a random kind with a random image that it is true of, or with its own picture;
+        labels are those of every pair. Depends on seed and epoch alone.
         """
         rng = np.random.default_rng([config.seed, epoch, 7])
         pools = [np.flatnonzero(self.kinds == kind) for kind in _KINDS[config.mix]]
@@ -88,6 +92,8 @@ class TrainingQueries:
         return np.array(chosen[:count])
 
     def _image_of(self, rng: np.random.Generator, query: int) -> int:
+        if self.pictures[query] >= 0:
+            return int(self.pictures[query])
         start, stop = self.links.indptr[query : query + 2]
         return int(self.links.indices[start + int(rng.integers(stop - start))])
 
@@ -101,16 +107,19 @@ class _QueryCollector:
         self.partner: list[int] = []
         # The one image of a query whose other images nobody knows; -1: the graphs say.
         self.images: list[int] = []
+        self.pictures: list[int] = []
 
-    def add(self, query: Query, kind: str, image: int = -1) -> int:
+    def add(self, query: Query, kind: str, image: int = -1, picture: int = -1) -> int:
         self.queries.append(query)
         self.kinds.append(kind)
         self.partner.append(-1)
         self.images.append(image)
+        self.pictures.append(picture)
         return len(self.queries) - 1
 
-    def swap(self, first: Query, second: Query) -> None:
-        i, j = self.add(first, "swap"), self.add(second, "swap")
+    def swap(self, image: int, first: Query, other: int, second: Query) -> None:
+        """Two queries with the picture that each is true of, and the other is not."""
+        i, j = self.add(first, "swap", picture=image), self.add(second, "swap", picture=other)
         self.partner[i], self.partner[j] = j, i
 
     def material(self, name: str, graphs: GraphSet) -> TrainingQueries:
@@ -129,7 +138,8 @@ class _QueryCollector:
             raise InputError(f"{name} has training queries that no image answers; give more scene graphs.")
         captions = tuple(query.text for query in self.queries)
         images = tuple(graph.image for graph in graphs.graphs)
-        return TrainingQueries(name, images, captions, table, np.array(self.kinds), np.array(self.partner))
+        facts = (np.array(self.kinds), np.array(self.partner), np.array(self.pictures))
+        return TrainingQueries(name, images, captions, table, *facts)
 
 
 @lru_cache(maxsize=4)
@@ -159,7 +169,7 @@ def builtin_training_queries(mix: str, seed: int = 0) -> TrainingQueries:
             wording, both = CaptionTemplate.draw(rng), twin.statements(order=int(rng.integers(4)))
             graphs += [graph_of(SceneImage(scene)) for scene in (twin.first, twin.second)]
             pair = [Query(c.caption(wording), tuple(map(combination_of, c.phrases))) for c in both]
-            texts.swap(pair[0], pair[1])
+            texts.swap(len(graphs) - 2, pair[0], len(graphs) - 1, pair[1])
     return texts.material(f"built-in training scenes, {mix}", GraphSet("scenes", "train", tuple(graphs)))
 
 
@@ -169,10 +179,12 @@ def graph_training_queries(
     seed: int = 0,
     attributes: tuple[int, int] = (1, 3),
     most: int = 50_000,
+    compounds: int = COMPOUNDS,
     regions: Sequence[tuple[int, str]] = (),
 ) -> TrainingQueries:
     """Training material from scene graphs of any source; arguments as its functions.
 
+    most : single-object queries and region captions. compounds : multi-object queries, and items of two swapped ones.
     regions : (image index, caption) of region descriptions, which Visual Genome has: of these a
     training pair is an image and one of its own captions. Raises InputError where a mix asks for what is not there.
     """
@@ -190,11 +202,11 @@ def graph_training_queries(
         for query in single_queries(graphs.graphs, attributes, most):
             texts.add(query, "single")
     if "multi" in kinds:
-        unique = dict.fromkeys(q for graph in graphs.graphs for q in pair_queries(graph, related))
+        unique = dict.fromkeys(q for graph in graphs.graphs for q in compound_queries(graph, related))
         queries = list(unique)
-        for i in rng.permutation(len(queries))[:most].tolist():
+        for i in rng.permutation(len(queries))[:compounds].tolist():
             texts.add(queries[i], "multi")
     if "swap" in kinds:
-        for _, query, _, foil in multi_object_items(graphs, most, seed, related):
-            texts.swap(query, foil)
+        for item in multi_object_items(graphs, compounds, seed, related):
+            texts.swap(*item)
     return texts.material(f"{graphs.name} {graphs.split}, {mix}", graphs)

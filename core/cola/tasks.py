@@ -129,11 +129,16 @@ def _from_graphs(name: str, settings: AdaptConfig, images: int | None, folder: P
     material = graph_training_queries(
         training, settings.mix, settings.seed, regions=_regions(source, training, home)
     )
-    groups = [make(test, _PAIRS, relations=related) for make in (_multi, _crepe)]
-    if published and source == "gqa":
-        groups[0] = _published_pairs(folder) or groups[0]
+    pairs = _read_if_here("cola/multi-object", folder) if published and source == "gqa" else None
+    if pairs is None:
+        pairs = _multi_object_pairs(test, related)
     return AdaptationTask(
-        name, material, None, queries if images is None else first_images(queries, images), *groups
+        name,
+        material,
+        None,
+        queries if images is None else first_images(queries, images),
+        pairs,
+        _crepe_pairs(),
     )
 
 
@@ -204,34 +209,40 @@ def _compared(protocol: _Protocol, queries: Sequence[Query]) -> np.ndarray | Non
     return np.array([query.phrases[0].noun not in protocol.apart for query in queries])
 
 
-def _published_pairs(folder: Path | None) -> GroupSet | None:
-    """Cola's own 210 multi-object pairs, which are of GQA's images; None where their file is not here."""
-    if folder is None and datasets.state("cola/multi-object").startswith("needs"):
+def _read_if_here(name: str, folder: Path | None = None) -> GroupSet | None:
+    """A published set of groups; None where its files are not here."""
+    if folder is None and datasets.state(name).startswith("needs"):
         return None
     try:
-        return datasets.load("cola/multi-object", "test", folder)
+        return datasets.load(name, "test", folder)
     except InputError:
         if folder is None:
             raise
         return None  # the folder named holds the queries alone
 
 
+def _crepe_pairs() -> GroupSet | None:
+    """CREPE as the paper has it, two captions for an image; None where its files are not here.
+
+    The paper says neither which of CREPE's sets nor which of its negatives: here the captions of `crepe/swap`, which
+    exchange words as Cola does, each against its first negative.
+    """
+    groups = _read_if_here("crepe/swap")
+    if groups is None:
+        return None
+    return replace(
+        groups, groups=tuple(replace(group, captions=group.captions[:2]) for group in groups.groups)
+    )
+
+
 def _part(graphs: GraphSet, start: int, stop: int | None, split: str) -> GraphSet:
     return replace(graphs, split=split, graphs=graphs.graphs[start:stop])
 
 
-def _multi(graphs: GraphSet, most: int, relations: bool) -> GroupSet | None:
-    return _groups_or_none(multi_object_set, graphs, most, relations)
-
-
-def _crepe(graphs: GraphSet, most: int, relations: bool) -> GroupSet | None:
-    return _groups_or_none(crepe_set, graphs, most, relations)
-
-
-def _groups_or_none(make: Any, graphs: GraphSet, most: int, relations: bool) -> GroupSet | None:
-    """A set of groups, or None where the graphs hold no such swaps."""
+def _multi_object_pairs(graphs: GraphSet, relations: bool) -> GroupSet | None:
+    """Pairs of images that swap attributes, or None where the graphs hold none."""
     try:
-        return make(graphs, most, relations=relations)
+        return multi_object_set(graphs, _PAIRS, relations=relations)
     except InputError:
         return None
 
