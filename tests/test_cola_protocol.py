@@ -5,7 +5,10 @@ import json
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
 import pytest
+import torch
+from tiny_models import build_flava
 
 from core.cola import tasks
 from core.cola._queries import single_queries
@@ -16,7 +19,13 @@ from core.datasets.sets import SceneGraph, SceneObject
 from core.groups import BytesImage
 from core.metrics.retrieval import RetrievalEvaluation
 from core.papers import _cola
+from core.scenes.retrieval import build_retrieval
+from core.scorers._cola_heads import _ReadmeAdapterHead, make_fusion
+from core.scorers.cola_adapted import AdaptedModel
 from core.scorers.cola_config import MIXES, AdaptConfig
+from core.scorers.cola_features import Features
+from core.scoring.load import load_base, load_scorer
+from core.scoring.scores import score_matrix
 
 SINGLE = AdaptConfig(mix="single")
 
@@ -206,3 +215,71 @@ def test_crepe_is_the_published_one_with_two_captions_for_an_image(data):
 def test_multi_object_training_takes_up_to_551980_compounds():
     """[Cola] 5.3: "The Cola multi-object compounds training split has 551,980 multi-object compounds"."""
     assert inspect.signature(graph_training_queries).parameters["compounds"].default == 551_980
+
+
+def readme_scores(head, images, texts, mask):
+    """`forward` of the class in the authors' README after CLIP's own states, line by line.
+
+    images (n, patches, 768), texts (m, tokens, 512), mask (m, tokens), as CLIP's second-last layers give them.
+    """
+    n, m = len(images), len(texts)
+    images, texts = head.image_in(images).repeat_interleave(m, dim=0), texts.repeat([n, 1, 1])
+    out = head.transformer(torch.cat((images, texts), dim=1), head.query.repeat([n * m, 1, 1]))
+    similarity = torch.bmm(out, torch.swapaxes(texts, 1, 2))
+    mask = mask.repeat([n, 1])
+    ends = torch.sum(mask, dim=1)
+    mask[:, 0] = 0
+    mask[torch.arange(len(mask)), ends - 1] = 0
+    scores = torch.sum(similarity * mask.unsqueeze(1), dim=-1) / torch.sum(mask, dim=-1).unsqueeze(1)
+    return torch.nan_to_num(torch.max(scores, dim=-1).values.view((n, m)))
+
+
+def test_the_readmes_adapter_scores_as_the_code_there_and_has_as_many_weights_as_the_papers_text():
+    torch.manual_seed(0)
+    head = _ReadmeAdapterHead((768, 512, 512), AdaptConfig(adapter="readme")).eval()
+    images, texts = torch.randn(2, 49, 768), torch.randn(3, 7, 512)
+    with torch.no_grad():
+        first = head.image(Features.of(images[:, 0], images))
+        second = head.caption(Features.of(texts[:, 0], texts))
+        np.testing.assert_allclose(
+            head.table(first, second),
+            readme_scores(head, images, texts, torch.ones(3, 7, dtype=torch.long)),
+            atol=1e-4,
+        )
+    text = make_fusion("mdetr", 512, 2, 4)
+    counts = [sum(p.numel() for p in part.parameters()) for part in (head.transformer, text)]
+    assert [round((n + 768 * 512 + 512) / 1e6, 1) for n in counts] == [7.8, 7.8]
+
+
+def test_the_readmes_adapter_does_not_see_padding_nor_the_frame_of_a_query():
+    torch.manual_seed(0)
+    head = _ReadmeAdapterHead((8, 16, 16), AdaptConfig(adapter="readme")).eval()
+    texts, mask = torch.randn(1, 4, 16), torch.ones(1, 4, dtype=torch.bool)
+    padded = torch.cat([texts, torch.randn(1, 2, 16)], dim=1)
+    short = torch.cat([mask, torch.zeros(1, 2, dtype=torch.bool)], dim=1)
+    image = head.image(Features.of(torch.zeros(1, 8), torch.randn(1, 3, 8)))
+    one, other = (head.caption(Features.of(t[:, 0], t, m)) for t, m in ((texts, mask), (padded, short)))
+    np.testing.assert_allclose(one.pooled.numpy(), texts[:, 1:3].mean(dim=1).numpy(), atol=1e-6)
+    with torch.no_grad():
+        np.testing.assert_allclose(head.table(image, one), head.table(image, other), atol=1e-5)
+
+
+def test_ft_late_on_flava_tunes_the_last_layers_of_its_own_multimodal_encoder(tmp_path):
+    """[Cola] 6.1: "tuning the last two multimodal layers of FLAVA"; here one of two."""
+    base = load_base(str(build_flava(tmp_path / "flava")), "cpu")
+    model = AdaptedModel.of(base, AdaptConfig(strategy="ft-late", layers=1))
+    free = {name for name, p in model.module.named_parameters() if p.requires_grad}
+    assert {name.partition("layer.")[2][:1] for name in free if "multimodal" in name} == {"1"}
+    assert not [name for name in free if not name.startswith("head.")]
+    images, captions = build_retrieval("test", 2, seed=8).images, ["a red cube", "a small blue ball"]
+    scores = score_matrix(model, images, captions)
+    assert np.ptp(scores) > 0
+    model.save(tmp_path / "adapted")
+    assert np.array_equal(
+        score_matrix(load_scorer(str(tmp_path / "adapted"), "cpu"), images, captions), scores
+    )
+    # What was saved when FT late put new layers on FLAVA's towers still opens.
+    old = AdaptedModel.of(base, AdaptConfig(strategy="ft-late"), towers=True)
+    old.save(tmp_path / "old")
+    again = load_scorer(str(tmp_path / "old"), "cpu")
+    assert np.array_equal(score_matrix(again, images, captions), score_matrix(old, images, captions))

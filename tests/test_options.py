@@ -618,6 +618,10 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "apart": refused("in no fusion", "--fusion", "flava"),
             "*": described("--fusion", "flava"),
         },
+        "--adapter": {
+            "apart": refused("has one form", "--adapter", "readme"),
+            "*": described("--adapter", "readme"),
+        },
         "--mix": {"*": described("--mix", "hard")},
         "--epochs": {"*": described("--epochs", "2")},
         "--steps": {"*": described("--steps", "3")},

@@ -36,6 +36,9 @@ Base = Annotated[
 Fusion = Annotated[
     o.Text, typer.Option(help="mdetr, flava, albef, fiber or fiber-mm (MM-Pred and MM-Adapter).")
 ]
+Adapter = Annotated[
+    o.Text, typer.Option(help="Form of MM-Adapter: text (the paper's) or readme (its authors' code).")
+]
 Mix = Annotated[o.Text, typer.Option(help="Training queries: region, single, multi, hard or combined.")]
 Images = Annotated[
     o.Whole, typer.Option(help="Use only the first so many test images (default on the built-in set: 500).")
@@ -61,6 +64,7 @@ def adapt(
     benchmark: Benchmark = None,
     model: Base = "builtin/clip",
     fusion: Fusion = None,
+    adapter: Adapter = None,
     mix: Mix = None,
     epochs: Epochs = None,
     steps: Steps = None,
@@ -77,7 +81,7 @@ def adapt(
 ) -> None:
     """Adapt a model by one of Cola's strategies; test queries before and after, one line per epoch."""
     where = benchmark_argument(name, benchmark) or "scenes/retrieval"
-    options: dict[str, Any] = {"fusion": fusion, "mix": mix}
+    options: dict[str, Any] = {"fusion": fusion, "adapter": adapter, "mix": mix}
     options |= {"epochs": epochs, "steps": steps, "batch": batch, "lr": lr}
     source: dict[str, Any] = {"images": images, "folder": folder, "device": device}
     if everything:

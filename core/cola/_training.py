@@ -205,6 +205,8 @@ def _epoch(
     """The losses of an epoch's steps."""
     images, captions = inputs
     done = (epoch - 1) * config.steps
+    # Dropout draws from the generator of torch: a resumed run must draw the same.
+    torch.manual_seed(int(np.random.default_rng([config.seed, epoch, 9]).integers(2**31)))
     model.module.train()
     try:
         for image_rows, query_rows, labels in material.batches(config, epoch):

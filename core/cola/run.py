@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 # Settings with an option of their name, besides the strategy.
-_OPTIONS = ("fusion", "mix", "epochs", "steps", "batch", "lr", "seed")
+_OPTIONS = ("fusion", "adapter", "mix", "epochs", "steps", "batch", "lr", "seed")
 
 
 class StrategyRun(RunDescription):
@@ -79,6 +79,10 @@ class StrategyRun(RunDescription):
             raise InputError(
                 f"{STRATEGIES[settings.strategy].label} lets image and query meet in no fusion; leave it out, or "
                 "choose MM-Pred or MM-Adapter."
+            )
+        if (options or {}).get("adapter") is not None and settings.strategy != "mm-adapter":
+            raise InputError(
+                f"{STRATEGIES[settings.strategy].label} has one form; leave the adapter out, or choose MM-Adapter."
             )
         path = None if folder is None else str(Path(folder).resolve())
         source: dict[str, Any] = {"benchmark": benchmark, "model": absolute_name(model), "device": device}

@@ -98,7 +98,7 @@ def jobs(
 ) -> list[StrategyRun]:
     """The descriptions of every strategy (None: all six) with every seed.
 
-    options : settings of all; a fusion is that of the strategies that have one. source : folder and device, as in
+    options : settings of all; a fusion and a form of the adapter are of the strategies that have one. source : folder and device, as in
     `StrategyRun.of`.
     """
     return [
@@ -113,7 +113,11 @@ def jobs(
 def _options_of(strategy: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
     """The settings of one strategy among several."""
     merged = {**(options or {}), "strategy": strategy}
-    return merged if STRATEGIES[strategy].joint else {k: v for k, v in merged.items() if k != "fusion"}
+    foreign = {
+        *(() if STRATEGIES[strategy].joint else ("fusion",)),
+        *(() if strategy == "mm-adapter" else ("adapter",)),
+    }
+    return {name: value for name, value in merged.items() if name not in foreign}
 
 
 def run_jobs(

@@ -1,14 +1,16 @@
 """The strategies as modules over a base's features ([Cola] 4, 5.2, 10.1, 11.1).
 
 A head encodes images and captions once each (`image`, `caption`) and scores pairs of those (`pairs`, `table`).
-Two-tower heads compare vectors, joint heads run their fusion on every pair. The five fusions have the parameter counts
-of the paper's Table 5; the authors' code may differ: equal counts do not prove equal layers.
+Two-tower heads compare vectors, pair heads run attention over every pair. MM-Adapter comes in two forms, since the
+paper's text and the authors' README describe two: 7.8 million weights each with CLIP ViT-B/32, so that the counts of
+the paper's Table 5 do not tell which was measured.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from math import exp, log
+from typing import Any
 
 import torch
 from torch import nn
@@ -117,8 +119,85 @@ class _LateHead(_TwoTowerHead):
         return _vector(_mean(states, features.mask))
 
 
-class _JointHead(Head):
-    """MM-Pred and MM-Adapter: a fusion over patches and words, scored by a linear layer or by the frozen words."""
+class _PairHead(Head):
+    """A score that needs both modalities' tokens at once."""
+
+    def table(self, images: Features, captions: Features) -> torch.Tensor:
+        a, b = len(images.mask), len(captions.mask)
+        device = images.mask.device
+        first = torch.arange(a, device=device).repeat_interleave(b)
+        second = torch.arange(b, device=device).repeat(a)
+        return self.pairs(images.rows(first), captions.rows(second)).view(a, b)
+
+
+class _PretrainedLateHead(_PairHead):
+    """FT late on FLAVA: its own multimodal encoder, of which the last layers are tuned; a linear layer scores its CLS
+    token ([Cola] 6.1, "tuning the last two multimodal layers")."""
+
+    def __init__(self, encoder: nn.Module, layers: int) -> None:
+        super().__init__(1.0)
+        self.multimodal: Any = encoder.requires_grad_(False)
+        self.multimodal.encoder.layer[-layers:].requires_grad_(True)
+        self.predict = nn.Linear(self.multimodal.config.hidden_size, 1, bias=False)
+
+    def image(self, features: Features) -> Features:
+        return Features.of(features.tokens[:, 0], features.tokens, features.mask)
+
+    caption = image
+
+    def pairs(self, images: Features, captions: Features) -> torch.Tensor:
+        mask = torch.cat(
+            [images.mask[:, :1], images.mask, captions.mask], dim=1
+        )  # the encoder's CLS token first
+        both = torch.cat([images.tokens, captions.tokens], dim=1)
+        states = self.multimodal(both, attention_mask=mask.long()).last_hidden_state
+        return self.predict(states[:, 0]).squeeze(-1)
+
+
+class _ReadmeAdapterHead(_PairHead):
+    """MM-Adapter as the authors' README has it (github.com/arijitray1993/COLA).
+
+    One transformer encoder layer over projected patches and raw second-last text states, one whole decoder layer for a
+    learnt query; the score is the mean of its inner products with those text states, the first and the last token (BOS
+    and EOS) left out. Layers are post-norm with dropout 0.1 in training. Unlike there, padding is masked in the
+    attention: a score must not depend on the longest query of its batch.
+    """
+
+    def __init__(self, sizes: tuple[int, int, int], config: AdaptConfig) -> None:
+        super().__init__(1.0)
+        patches, width, _ = sizes
+        if width % config.heads or config.width not in (None, width):
+            raise InputError(
+                f"The adapter `readme` is as wide as the base's text tokens, {width}, shared by {config.heads} heads; "
+                "leave the width out, and choose heads that divide it."
+            )
+        self.image_in = nn.Linear(patches, width)
+        self.transformer = nn.Transformer(width, config.heads, 1, 1, 4 * width, 0.1, batch_first=True)
+        self.transformer.encoder.enable_nested_tensor = False
+        self.query = nn.Parameter(torch.rand(1, 1, width))
+
+    def image(self, features: Features) -> Features:
+        tokens = self.image_in(features.tokens)
+        return Features.of(tokens[:, 0], tokens, features.mask)
+
+    def caption(self, features: Features) -> Features:
+        inner = features.mask & features.mask.roll(-1, dims=1)  # without the last token
+        inner[:, 0] = inner[:, -1] = False
+        count = inner.sum(dim=1, keepdim=True).clamp(min=1)  # of a query of BOS and EOS alone the score is 0
+        mean = (features.tokens * inner[..., None]).sum(dim=1) / count
+        return Features.of(mean, features.tokens, features.mask)
+
+    def pairs(self, images: Features, captions: Features) -> torch.Tensor:
+        pad = ~torch.cat([images.mask, captions.mask], dim=1)
+        both = torch.cat([images.tokens, captions.tokens], dim=1)
+        states = self.transformer.encoder(both, src_key_padding_mask=pad)
+        query = self.query.expand(len(both), -1, -1)
+        out = self.transformer.decoder(query, states, memory_key_padding_mask=pad)
+        return (out[:, 0] * captions.pooled).sum(dim=-1)
+
+
+class _JointHead(_PairHead):
+    """MM-Pred, and MM-Adapter by the paper's text: a fusion, scored by a linear layer or by the frozen words."""
 
     def __init__(self, sizes: tuple[int, int, int], config: AdaptConfig, width: int) -> None:
         two = config.fusion.startswith("fiber")
@@ -149,13 +228,6 @@ class _JointHead(Head):
             return F.cosine_similarity(cls[:, 0], cls[:, 1], dim=-1)
         return (self.out(cls[:, 0]) * captions.pooled).sum(dim=-1)
 
-    def table(self, images: Features, captions: Features) -> torch.Tensor:
-        a, b = len(images.mask), len(captions.mask)
-        device = images.mask.device
-        first = torch.arange(a, device=device).repeat_interleave(b)
-        second = torch.arange(b, device=device).repeat(a)
-        return self.pairs(images.rows(first), captions.rows(second)).view(a, b)
-
 
 def _vector(pooled: torch.Tensor) -> Features:
     return Features.of(F.normalize(pooled, dim=-1))
@@ -182,7 +254,12 @@ def make_head(base: FeatureBase, config: AdaptConfig) -> Head:
         if config.strategy in ("prompt-tune", "ft-all"):
             return _TwoTowerHead(scale)
         if config.strategy == "ft-late":
+            encoder = base.take_multimodal()
+            if encoder is not None:
+                return _PretrainedLateHead(encoder, config.layers)
             return _LateHead(base.sizes, config, width)
+        if config.strategy == "mm-adapter" and config.adapter == "readme":
+            return _ReadmeAdapterHead(base.sizes, config)
         return _JointHead(base.sizes, config, width)
 
 

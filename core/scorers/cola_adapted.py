@@ -55,13 +55,17 @@ class AdaptedModel(Trainable):
         self._free()
 
     @classmethod
-    def of(cls, loaded: ContrastiveModel, config: AdaptConfig, base_name: str = "") -> Self:
+    def of(
+        cls, loaded: ContrastiveModel, config: AdaptConfig, base_name: str = "", towers: bool = False
+    ) -> Self:
         """A strategy before its first step, on a copy of a model of CLIP, SigLIP or FLAVA class.
 
-        base_name : what `load_scorer` finds that model by; its own name where none is given.
+        base_name : what `load_scorer` finds that model by; its own name where none is given. towers : FT late with new
+        layers on FLAVA's two towers, as it was once done and saved, instead of its multimodal encoder.
         """
         name = base_name or loaded.name
-        return cls(f"{name} + {config.strategy}", base_of(loaded.copy()), config, name, loaded.key)
+        base = base_of(loaded.copy(), "" if towers else config.strategy)
+        return cls(f"{name} + {config.strategy}", base, config, name, loaded.key)
 
     def _free(self) -> None:
         """Gradients for what the strategy tunes, and for nothing else."""
@@ -223,7 +227,8 @@ def load(
     with read_model(folder) as (settings, tensors):
         base_name, base_key = settings["base"], settings["base_key"]
         config = AdaptConfig(**settings["adapt"])
-        model = AdaptedModel.of(load_base(base_name, device), config, base_name)
+        towers = "head.image_in.weight" in tensors
+        model = AdaptedModel.of(load_base(base_name, device), config, base_name, towers)
         if model.base_key != base_key:
             raise InputError(
                 f"The model in {folder} was adapted from another {base_name} than the one available now; adapt it "

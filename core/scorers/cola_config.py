@@ -35,7 +35,8 @@ STRATEGIES: dict[str, _Strategy] = {
     "ft-all": _Strategy("FT all", "Both encoders with all of their weights.", 3e-4, "FT all"),
     "ft-late": _Strategy(
         "FT late",
-        "A new last layer for each encoder: one reads the patches of the picture, the other the words.",
+        "A new last layer for each encoder: one reads the patches of the picture, the other the words. Of "
+        "FLAVA the last two layers of its own multimodal encoder.",
         3e-4,
         "FT late",
     ),
@@ -61,6 +62,15 @@ FUSIONS: dict[str, str] = {
     "fiber-mm": "Self-attention over patches and words together, then both ways across; cosine of two CLS tokens.",
 }
 
+# The two forms of MM-Adapter. The paper's text and its authors' README disagree; both have 7.8 million weights with
+# CLIP ViT-B/32, the number in Table 5.
+ADAPTERS: dict[str, str] = {
+    "text": "As the paper's sections 4 and 11.1 say: a fusion of two layers; the score is the mean inner product with "
+    "every projected word of the last layer.",
+    "readme": "As the authors' README has it: one encoder and one whole decoder layer; the score is the mean inner "
+    "product with the raw text states of the second-last layer, BOS and EOS left out.",
+}
+
 # What the queries of a batch are ([Cola] 5.3, Table 2b).
 MIXES: dict[str, str] = {
     "region": "Region captions: people's descriptions of a part of an image; only that image counts as right.",
@@ -77,6 +87,7 @@ class AdaptConfig(Settings):
 
     strategy: Annotated[str, one_of("strategy", STRATEGIES)] = "mm-adapter"
     fusion: Annotated[str, one_of("fusion", FUSIONS)] = "mdetr"
+    adapter: Annotated[str, one_of("form of MM-Adapter", ADAPTERS)] = "text"
     mix: Annotated[str, one_of("data mix", MIXES)] = "single"  # of the paper's Table 1
     epochs: Count = 8  # parts of the run after which it is measured and can be stopped
     steps: Count = 150  # per epoch
@@ -87,6 +98,15 @@ class AdaptConfig(Settings):
     width: Count | None = None  # inside them; None: that of the base's pooled features, 64 for small bases
     heads: Count = 4
     seed: Seed = 0
+
+    @model_validator(mode="after")
+    def _check_adapter(self) -> Self:
+        if self.adapter == "readme" and (self.strategy, self.fusion) != ("mm-adapter", "mdetr"):
+            raise InputError(
+                "The adapter `readme` is a form of MM-Adapter with a fusion of its own; choose the strategy "
+                "mm-adapter, and leave the fusion out."
+            )
+        return self
 
     @model_validator(mode="after")
     def _check_width(self) -> Self:

@@ -77,6 +77,10 @@ class FeatureBase(ABC):
     def __init__(self, model: ContrastiveModel) -> None:
         self.model, self.module = model, model.module
 
+    def take_multimodal(self) -> torch.nn.Module | None:
+        """A pretrained encoder over both modalities, which FT late tunes instead of new ones; None: there is none."""
+        return None
+
     @property
     @abstractmethod
     def sizes(self) -> tuple[int, int, int]:
@@ -175,14 +179,40 @@ class _FlavaBase(FeatureBase):
         return Features(words[:, 0], out.hidden_states[_LAYER], mask, words)
 
 
+class _FlavaLateBase(_FlavaBase):
+    """FLAVA for FT late: tokens as its multimodal encoder takes them, the first of the image its class token."""
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        width = self.flava.config.multimodal_config.hidden_size
+        return width, width, self.flava.config.projection_dim
+
+    def images(self, inputs: Vision) -> Features:
+        out = self.flava.image_model(**inputs, output_hidden_states=True)
+        pooled = self.flava.image_projection(out.last_hidden_state[:, 0])
+        return Features.of(pooled, self.flava.image_to_mm_projection(out.hidden_states[-1]))
+
+    def captions(self, ids: torch.Tensor) -> Features:
+        mask = self._mask(ids)
+        out = self.flava.text_model(ids, attention_mask=mask.long(), output_hidden_states=True)
+        pooled = self.flava.text_projection(out.last_hidden_state[:, 0])
+        return Features.of(pooled, self.flava.text_to_mm_projection(out.hidden_states[-1]), mask)
+
+    def take_multimodal(self) -> torch.nn.Module:
+        """The pretrained multimodal encoder, which from then on belongs to whoever took it."""
+        encoder = self.flava.multimodal_model
+        self.flava.multimodal_model = None
+        return encoder
+
+
 _BASES: dict[str, type[FeatureBase]] = {"clip": _ClipBase, "siglip": _SiglipBase, "flava": _FlavaBase}
 
 
-def base_of(model: Any) -> FeatureBase:
-    """The features of a loaded model; InputError for one that has no patch and word tokens to give."""
+def base_of(model: Any, strategy: str = "") -> FeatureBase:
+    """The features of a loaded model as a strategy wants them; InputError for one without patch and word tokens."""
     kind = getattr(getattr(model, "config", None), "model_type", "")
     if kind not in _BASES or not isinstance(model, ContrastiveModel):
         raise InputError(
             f"The strategies of Cola adapt CLIP, SigLIP and FLAVA models of transformers; {model.name!r} is none."
         )
-    return _BASES[kind](model)
+    return _FlavaLateBase(model) if (kind, strategy) == ("flava", "ft-late") else _BASES[kind](model)
