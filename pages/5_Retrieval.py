@@ -263,6 +263,8 @@ def form(store: ui.VisitorStore) -> None:
     )
     for what in missing:
         st.warning(escape_markdown(what), icon=":material/download:")
+    if short := StrategyRun.of(benchmark, options={"epochs": epochs}).shortfall:
+        st.info(short, icon=":material/hourglass_bottom:")
     if st.button(
         "Start the run", type="primary", icon=":material/play_arrow:", disabled=not base or bool(missing)
     ):

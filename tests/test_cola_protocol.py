@@ -4,27 +4,33 @@ import inspect
 import json
 from dataclasses import replace
 from itertools import product
+from math import ceil
 
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import average_precision_score
+from small_cola import SMALL_COLA
 from tiny_models import build_flava
 
 from core.cola import tasks
 from core.cola._queries import single_queries
-from core.cola._training_data import graph_training_queries
+from core.cola._training_data import builtin_training_queries, graph_training_queries
+from core.cola.run import StrategyRun
 from core.cola.tasks import AdaptationTask
 from core.datasets import DATASETS
 from core.datasets.sets import SceneGraph, SceneObject
+from core.debiasing.retrieval import retrieval_record
 from core.groups import BytesImage
 from core.metrics.retrieval import RetrievalEvaluation
 from core.papers import _cola
-from core.scenes.retrieval import build_retrieval
+from core.scenes.retrieval import build_retrieval, load_retrieval
 from core.scorers._cola_heads import _ReadmeAdapterHead, make_fusion
 from core.scorers.cola_adapted import AdaptedModel
-from core.scorers.cola_config import MIXES, AdaptConfig
+from core.scorers.cola_config import MIXES, PAPER_SCALE, AdaptConfig
 from core.scorers.cola_features import Features
 from core.scoring.load import load_base, load_scorer
+from core.scoring.retrieval import first_images, score_retrieval
 from core.scoring.scores import score_matrix
 
 SINGLE = AdaptConfig(mix="single")
@@ -283,3 +289,39 @@ def test_ft_late_on_flava_tunes_the_last_layers_of_its_own_multimodal_encoder(tm
     old.save(tmp_path / "old")
     again = load_scorer(str(tmp_path / "old"), "cpu")
     assert np.array_equal(score_matrix(again, images, captions), score_matrix(old, images, captions))
+
+
+def test_a_run_that_is_too_short_for_the_papers_figures_says_so_and_the_preset_makes_whole_passes(
+    monkeypatch,
+):
+    """[Cola] 9: "The number of paired examples is 450K image-text pairs"; 8 x 150 steps of 12 are 3 % of them."""
+    short = StrategyRun.of("cola/single-gqa").shortfall
+    assert "3% of one pass over the paper's 450,000 training pairs" in short and "--preset paper" in short
+    assert StrategyRun.of("cola/single-gqa", options=PAPER_SCALE).shortfall == ""
+    assert StrategyRun.of("scenes/retrieval").shortfall == ""  # the paper prints nothing of it
+
+
+def test_no_steps_are_one_pass_over_the_training_pairs(monkeypatch):
+    for path, value in SMALL_COLA.items():
+        monkeypatch.setattr(path, value)
+    monkeypatch.setattr("core.cola.tasks.builtin_training_queries", builtin_training_queries.__wrapped__)
+    options = {"strategy": "linear", "mix": "hard", "epochs": 1, "steps": 0, "batch": 16}
+    *_, last = StrategyRun.of(images=8, device="cpu", options=options).execute(final=False)
+    pairs = builtin_training_queries.__wrapped__("hard").links.nnz
+    assert len(last.arrays["losses"]) == ceil(pairs / 16)
+
+
+def test_recall_has_colas_metrics_of_a_plain_model():
+    """As measuring a set's first images by hand."""
+    found = first_images(load_retrieval("test"), 30)
+    asked = found.relevant.any(axis=1)
+    scores = score_retrieval(load_scorer("builtin/clip", "cpu"), found)[asked]
+    by_hand = average_precision_score(
+        found.relevant[asked][0][found.any_word[asked][0]], scores[0][found.any_word[asked][0]]
+    )
+    record = retrieval_record("scenes/retrieval", "test", "builtin/clip", 30)["cola"]
+    whole = RetrievalEvaluation(
+        scores, found.relevant[asked], found.any_word[asked], unseen=found.unseen[asked]
+    )
+    assert record["cola_map"]["unseen"] == whole.record()["cola_map"]["unseen"]
+    assert whole.values("cola_map")[0] == pytest.approx(by_hand)

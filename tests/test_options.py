@@ -619,10 +619,11 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "*": described("--fusion", "flava"),
         },
         "--adapter": {
-            "apart": refused("has one form", "--adapter", "readme"),
+            "apart": refused("a form of MM-Adapter", "--adapter", "readme"),
             "*": described("--adapter", "readme"),
         },
         "--mix": {"*": described("--mix", "hard")},
+        "--preset": {"*": described("--preset", "paper")},
         "--epochs": {"*": described("--epochs", "2")},
         "--steps": {"*": described("--steps", "3")},
         "--batch": {"*": described("--batch", "4")},

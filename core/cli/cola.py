@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from core.base.errors import InputError
+from core.base.errors import InputError, unknown_name
 from core.cli import options as o
 from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._output import ProgressPrinter, make_folder, print_note, show_json, writing
@@ -19,6 +19,7 @@ from core.cola.table import jobs, run_jobs, summary
 from core.metrics.retrieval import COLA_MAP
 from core.runs.engine import start
 from core.runs.store import RunStore
+from core.scorers.cola_config import PAPER_SCALE
 
 Strategy = Annotated[str, typer.Option(help="linear, prompt-tune, ft-all, ft-late, mm-pred or mm-adapter.")]
 Benchmark = Annotated[
@@ -46,8 +47,14 @@ Images = Annotated[
 Folder = Annotated[
     Path | None, typer.Option(help="Folder of the benchmark's files; scenes/retrieval has none.")
 ]
+Preset = Annotated[
+    o.Text,
+    typer.Option(
+        help="paper: ten passes over the training pairs, 32 at a time; other options given count first."
+    ),
+]
 Epochs = Annotated[o.Whole, typer.Option(help="Epochs; after each one the model is measured and saved.")]
-Steps = Annotated[o.Whole, typer.Option(help="Steps per epoch.")]
+Steps = Annotated[o.Whole, typer.Option(help="Steps per epoch; 0: one pass over the training pairs.")]
 Batch = Annotated[o.Whole, typer.Option(help="Images and queries of a step: batch x batch pairs.")]
 Rate = Annotated[o.Number, typer.Option(help="Learning rate (default: depends on strategy and model).")]
 Everything = Annotated[
@@ -66,6 +73,7 @@ def adapt(
     fusion: Fusion = None,
     adapter: Adapter = None,
     mix: Mix = None,
+    preset: Preset = None,
     epochs: Epochs = None,
     steps: Steps = None,
     batch: Batch = None,
@@ -82,7 +90,7 @@ def adapt(
     """Adapt a model by one of Cola's strategies; test queries before and after, one line per epoch."""
     where = benchmark_argument(name, benchmark) or "scenes/retrieval"
     options: dict[str, Any] = {"fusion": fusion, "adapter": adapter, "mix": mix}
-    options |= {"epochs": epochs, "steps": steps, "batch": batch, "lr": lr}
+    options |= _length(preset, epochs, steps, batch) | {"lr": lr}
     source: dict[str, Any] = {"images": images, "folder": folder, "device": device}
     if everything:
         refuse_unused("with --all, which has every strategy and its seeds", "strategy", "seed")
@@ -90,6 +98,8 @@ def adapt(
         _table(where, model, options, source, as_json)
         return
     job = StrategyRun.of(where, model, **source, options={**options, "strategy": strategy, "seed": seed})
+    if job.shortfall:
+        print_note(job.shortfall)
     if background:
         refuse_unused("with --background: get the model with `runs export` when the run has finished", "save")
         run = start(RunStore(), job.title, job)
@@ -97,6 +107,15 @@ def adapt(
         show_json({"id": run.id}) if as_json else print(text)
         return
     _run(job, save, as_json)
+
+
+def _length(preset: str | None, epochs: int | None, steps: int | None, batch: int | None) -> dict[str, Any]:
+    """How long a strategy trains: the preset's numbers where none are given."""
+    if preset not in (None, "paper"):
+        raise unknown_name("preset", str(preset), ("paper",))
+    given = {"epochs": epochs, "steps": steps, "batch": batch}
+    usual: Mapping[str, int] = {} if preset is None else PAPER_SCALE
+    return {name: usual.get(name) if value is None else value for name, value in given.items()}
 
 
 def _run(job: StrategyRun, save: Path | None, as_json: bool) -> None:

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from math import ceil
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
@@ -20,7 +21,7 @@ from pydantic import Field, model_validator
 from core.base import files
 from core.base.errors import InputError
 from core.base.settings import one_of
-from core.cola.tasks import BENCHMARKS, BUILTIN, AdaptationTask
+from core.cola.tasks import BENCHMARKS, BUILTIN, SCENE_GRAPHS, AdaptationTask
 from core.metrics import groups as metrics
 from core.metrics import statistics
 from core.metrics.groups import IMAGE_SCORE, TEXT_SCORE
@@ -29,7 +30,7 @@ from core.runs.checkpoints import load_moments, save_moments
 from core.runs.description import Iteration, Progress, Remains, RunDescription, Stop
 from core.runs.models import adapted_model, public
 from core.runs.store import RunStore
-from core.scorers.cola_config import KIND, STRATEGIES, AdaptConfig
+from core.scorers.cola_config import KIND, PAPER_SCALE, STRATEGIES, AdaptConfig
 from core.scoring.load import load_base
 from core.scoring.retrieval import score_retrieval
 from core.scoring.scores import score_groups
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
     from core.scorers.cola_adapted import AdaptedModel
 
 
+# Scene graphs -> pairs of image and text that one pass over the paper's training has ([Cola] 9; of CLEVR it counts
+# images alone).
+_PAPER_PAIRS = {"gqa": 450_000, "clevr/cogent": 70_000, "paco": 55_000}
 # Settings with an option of their name, besides the strategy.
 _OPTIONS = ("fusion", "adapter", "mix", "epochs", "steps", "batch", "lr", "seed")
 
@@ -103,6 +107,19 @@ class StrategyRun(RunDescription):
         return self.settings.epochs
 
     @property
+    def shortfall(self) -> str:
+        """What keeps this run from the paper's figures, in a sentence; "" where nothing does, or none are printed."""
+        settings, pairs = self.settings, _PAPER_PAIRS.get(SCENE_GRAPHS.get(self.benchmark, ""))
+        drawn = settings.epochs * settings.steps * settings.batch
+        if not pairs or not settings.steps or drawn >= pairs:
+            return ""
+        return (
+            f"{settings.epochs} epochs of {settings.steps} steps of {settings.batch} pairs are {drawn / pairs:.0%} of "
+            f"one pass over the paper's {pairs:,} training pairs: too few to reproduce its figures; "
+            f"`--preset paper` makes {PAPER_SCALE['epochs']} passes."
+        )
+
+    @property
     def command_line(self) -> str:
         """The command that starts the same run again; "" where a setting has no option there."""
         settings, defaults = self.settings, AdaptConfig()
@@ -139,6 +156,8 @@ class StrategyRun(RunDescription):
         settings, report_progress = self.settings, progress or (lambda share, text: None)
         report_progress(0.0, "collecting scenes and queries")
         task = AdaptationTask.load(self.benchmark, settings, self.images, self.folder)
+        if not settings.steps:
+            settings = settings.updated({"steps": ceil(task.material.links.nnz / settings.batch)})
         checkpoint, state = None if remains is None else remains.checkpoint, None
         if checkpoint is None:
             source = base_source(self.model)

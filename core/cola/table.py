@@ -98,8 +98,8 @@ def jobs(
 ) -> list[StrategyRun]:
     """The descriptions of every strategy (None: all six) with every seed.
 
-    options : settings of all; a fusion and a form of the adapter are of the strategies that have one. source : folder and device, as in
-    `StrategyRun.of`.
+    options : settings of all; a fusion and a form of the adapter are of the strategies that have one. source : folder
+    and device, as in `StrategyRun.of`.
     """
     return [
         StrategyRun.of(

@@ -22,6 +22,7 @@ from core.debiasing.debias import debias, prior_from_samples
 from core.matching.global_match import AllPairs
 from core.metrics.evaluation import Evaluation
 from core.metrics.recall import recall
+from core.metrics.retrieval import RetrievalEvaluation
 from core.metrics.statistics import compare
 from core.scoring.load import lazy_scorer
 from core.scoring.scores import ScoreCache, score_matrix
@@ -64,7 +65,7 @@ def retrieval_record(
 ) -> dict[str, Any]:
     """Recall both ways, and accuracy where captions name classes: the record of `core.metrics.recall.RecallResult` with
     `images` and `captions`, JSON-safe. A set of more than `MAX_TABLE_SCORES` scores is never held, where the model has
-    two towers. Arguments and errors as for `score_table`.
+    two towers. Arguments and errors as for `score_table`. A set with Cola's lists has its metrics under `cola`.
     """
     found, scorer = _first(benchmark, split, items), lazy_scorer(model)
     images, captions = len(found.images), len(found.queries)
@@ -74,7 +75,11 @@ def retrieval_record(
     else:
         scores, relevant, _ = _table(found, model, cache, progress)
         measured = recall(scores, relevant)
-    return {"images": images, "captions": captions, **measured.record()}
+    record = {"images": images, "captions": captions, **measured.record()}
+    if found.any_word is not None and images * captions <= MAX_TABLE_SCORES:
+        lists = (found.any_word, found.all_words, found.unseen, found.attributes)
+        record["cola"] = RetrievalEvaluation(scores.T, relevant, *lists, compared=found.compared).record()
+    return record
 
 
 def _first(benchmark: str, split: str, items: int | None) -> RetrievalSet:
@@ -88,9 +93,16 @@ def _first(benchmark: str, split: str, items: int | None) -> RetrievalSet:
     links = links[links[:, 1] < len(found.images[:items])]
     asked, query = np.unique(links[:, 0], return_inverse=True)
     queries = tuple(found.queries[j] for j in asked)
-    return RetrievalSet(
-        found.name, found.split, found.images[:items], queries, np.column_stack([query, links[:, 1]])
-    )
+    lists = {
+        name: None if (mask := getattr(found, name)) is None else mask[asked][:, :items]
+        for name in ("any_word", "all_words")
+    }
+    facts = {
+        name: None if (values := getattr(found, name)) is None else values[asked]
+        for name in ("unseen", "attributes", "compared")
+    }
+    pairs = np.column_stack([query, links[:, 1]])
+    return RetrievalSet(found.name, found.split, found.images[:items], queries, pairs, **lists, **facts)
 
 
 def _table(

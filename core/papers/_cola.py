@@ -1,6 +1,7 @@
 """The tables of [Cola] as lines that can be run: one row per base and strategy, its columns the data sets and splits.
 
-The paper prints learning rate and weight decay, and neither epochs nor batch: those are Crossmatch's own.
+The paper prints learning rate and weight decay, and neither epochs nor batch: those are Crossmatch's own, ten passes
+over the training pairs (`PAPER_SCALE`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from core.cola.run import StrategyRun
 from core.datasets.published import reference
 from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
 from core.papers._table_rows import TableCell, TableLine
-from core.scorers.cola_config import STRATEGIES
+from core.scorers.cola_config import PAPER_SCALE, STRATEGIES
 
 _BASES = {"CLIP": "openai/clip-vit-base-patch32", "FLAVA": "facebook/flava-full"}
 # Data set of the paper -> what is trained on and measured. Multi-object and CREPE pairs come with GQA's run.
@@ -97,7 +98,7 @@ def options_of(method: str, mix: str = _USUAL_MIX) -> dict[str, Any] | None:
     strategy = {s.row: key for key, s in STRATEGIES.items()} | {"zero-shot": "linear"}
     if name not in strategy:
         return None
-    chosen = {"strategy": strategy[name], "mix": mix}
+    chosen = {"strategy": strategy[name], "mix": mix, **PAPER_SCALE}
     if what == "data":
         chosen["mix"] = _MIXES[value]
     elif what == "fusion":

@@ -82,6 +82,11 @@ MIXES: dict[str, str] = {
 }
 
 
+# A training of the paper's size: passes over its data instead of 1,200 steps. The paper prints learning rate and weight
+# decay, and neither epochs nor batch nor warm-up (here 5 % of the steps): those are Crossmatch's own.
+PAPER_SCALE: dict[str, int] = {"epochs": 10, "steps": 0, "batch": 32}
+
+
 class AdaptConfig(Settings):
     """One run of a strategy. `lr` None: what suits strategy and base (`rate`)."""
 
@@ -90,7 +95,7 @@ class AdaptConfig(Settings):
     adapter: Annotated[str, one_of("form of MM-Adapter", ADAPTERS)] = "text"
     mix: Annotated[str, one_of("data mix", MIXES)] = "single"  # of the paper's Table 1
     epochs: Count = 8  # parts of the run after which it is measured and can be stopped
-    steps: Count = 150  # per epoch
+    steps: Annotated[int, Field(ge=0)] = 150  # per epoch; 0: one pass over the training pairs
     batch: Annotated[int, Field(ge=2)] = 12  # images and queries of a step: batch x batch pairs
     lr: Positive | None = None
     weight_decay: Annotated[float, Field(ge=0)] = 1e-4
