@@ -11,6 +11,7 @@ from core.groups import GroupSet
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
+from core.metrics.table import GroupData
 from core.scoring.load import builtin_models
 
 SETS = ("scenes/attribute-swap", "scenes/left-right", "scenes/front-behind", "scenes/relations-1x4")
@@ -41,6 +42,25 @@ def first_button(state: dict[str, object]) -> None:
     ui.page_button(label, "pages/1_Groups.py", state, type="primary", icon=":material/search:")
 
 
+def stumbling_block(data: GroupData) -> str:
+    """A true score that is not the highest of its row or column, in words; "" where there is none."""
+    for i, j in enumerate(data.truth):
+        own, image = data.scores[i, j], group_html.image_name(i)
+        row, column = int(data.scores[i].argmax()), int(data.scores[:, j].argmax())
+        if row != j:
+            return (
+                f"Image {image} scores higher with caption {row + 1} ({data.scores[i, row]:.2f}) than with its own, "
+                f"caption {j + 1} ({own:.2f}): that is why GroupScore says wrong."
+            )
+        if column != i:
+            return (
+                f"Caption {j + 1} scores higher with image {group_html.image_name(column)} "
+                f"({data.scores[column, j]:.2f}) than with its own image {image} ({own:.2f}): that is why GroupScore "
+                "says wrong."
+            )
+    return ""
+
+
 def one_group(evaluation: Evaluation, groups: GroupSet, group: str) -> None:
     """One group, drawn: why the two metrics disagree."""
     index = evaluation.ids.index(group)
@@ -52,6 +72,7 @@ def one_group(evaluation: Evaluation, groups: GroupSet, group: str) -> None:
         st.header("One group, two verdicts", anchor=False)
         st.markdown(TWO_VERDICTS)
         st.html(group_html.matrix_html(data, "Scores of images, down, with captions, across"))
+        st.caption(f"Outlined, with a dot: the model's matching. ✓: the true pairs. {stumbling_block(data)}")
         both = (GROUP_SCORE, GROUP_MATCH)
         st.html(group_html.verdicts_html(data, both))
         with st.expander("The other metrics"):

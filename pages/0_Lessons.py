@@ -18,7 +18,7 @@ TITLES = {name: f"{number}. {lesson.title}" for number, (name, lesson) in enumer
 
 
 def overview() -> None:
-    grid = st.grid(3, min_column_width=260, border=True)
+    grid = st.grid(4, min_column_width=240, border=True)
     for name, lesson in LESSONS.items():
         with grid.cell():
             st.markdown(f"**{TITLES[name]}**")
@@ -74,11 +74,11 @@ def picker(name: str | None) -> None:
 def page() -> None:
     name = chosen_lesson()
     answers.restore()
-    picker(name)
     if name is None:
         overview()
         words()
         return
+    picker(name)
     st.header(TITLES[name], anchor=False)
     st.markdown(f"*{LESSONS[name].asks}*")
     LESSONS[name].show()

@@ -9,13 +9,14 @@ import streamlit as st
 
 import ui
 from core import figures
+from core.base.text import counted
 from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics import paired
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS, yes_or_no
-from core.metrics.statistics import Clusters
+from core.metrics.statistics import Clusters, Comparison
 from ui.groups_needed import groups_needed
 from ui.uploads import PREFIX, new_upload, upload_names
 
@@ -82,6 +83,8 @@ def labels(*names: str) -> tuple[str, ...]:
 def overview(a: Evaluation, b: Evaluation, names: tuple[str, ...], exports: dict[str, Any]) -> None:
     """All metrics of both, with the paired difference. exports : what `ui.export_section` takes besides."""
     first, second = names
+    match = paired.differences(a, b, [GROUP_MATCH])[GROUP_MATCH]
+    st.markdown(verdict(match, names))
     data = figures.bars_data({first: a.metrics, second: b.metrics}, yes_or_no(a.outcomes))
     figure = figures.paired_bars_figure(data)
     values = "; ".join(
@@ -113,9 +116,22 @@ def overview(a: Evaluation, b: Evaluation, names: tuple[str, ...], exports: dict
         f"difference.{'' if hanging is None else cluster_note(hanging)} The exported table has the intervals and tie "
         "counts of A and B as well."
     )
-    match = paired.differences(a, b, [GROUP_MATCH])[GROUP_MATCH]
     groups_needed(len(a.ids), 100 * (match.fixed + match.broken) / len(a.ids))
     ui.export_section("compare", table, {"metrics": figure}, **exports)
+
+
+def verdict(match: Comparison, names: tuple[str, ...]) -> str:
+    """Which of the two is ahead in GroupMatch, and whether these groups can tell; Markdown."""
+    ahead, behind = names if match.difference < 0 else names[::-1]
+    interval = f"95 % interval {match.low:+.1f} to {match.high:+.1f} for B − A"
+    if match.low <= 0 <= match.high:
+        said = f"these groups cannot tell {escape_markdown(names[0])} and {escape_markdown(names[1])} apart"
+    else:
+        said = f"{escape_markdown(ahead)} is ahead of {escape_markdown(behind)}"
+    return (
+        f"**GroupMatch: {said}** ({abs(match.difference):.1f} points, {interval}). {counted(match.fixed, 'group')} "
+        f"{'is' if match.fixed == 1 else 'are'} right with B alone, {match.broken} with A alone."
+    )
 
 
 def cluster_note(clusters: Clusters) -> str:

@@ -30,6 +30,14 @@ def test_two_models_are_compared_with_paired_intervals(app):
     assert "cannot be 5 points apart" in text(test)
 
 
+def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app):
+    test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
+    match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
+    said = text(test).replace("\\", "")
+    assert "these groups cannot tell A: builtin/clip and B: builtin/siglip apart" in said
+    assert f"({abs(match['B − A']):.1f} points, 95 % interval {match['B − A: 95 %']} for B − A)" in said
+
+
 def test_the_groups_that_only_one_of_them_has_right_open_under_both(app):
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
     assert "largest margin first" in text(test)

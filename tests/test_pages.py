@@ -47,6 +47,7 @@ def test_home_without_a_model_says_what_to_do(app, fresh_pages, monkeypatch):
 
 def test_the_first_click_leads_to_a_group_that_is_matched_right_and_scored_wrong(app):
     test = app()
+    assert "that is why GroupScore says wrong" in text(test)
     state = button(test, "See the scores of this group").click().run().session_state
     group, name = state["group"], state["set"]
     shown = app(GROUPS, set=name, group=group)

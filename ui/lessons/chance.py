@@ -67,6 +67,7 @@ def guessed_group() -> None:
     with right:
         st.markdown("Random scores for this pair:")
         st.html(group_html.matrix_html(data, "Random scores of one group"))
+        st.caption("Outlined, with a dot: the matching of these scores. ✓: the true pairs.")
         st.html(group_html.verdicts_html(data, (GROUP_SCORE, GROUP_MATCH)))
         st.button("Draw again", on_click=_again, icon=":material/casino:")
 
