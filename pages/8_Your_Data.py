@@ -358,7 +358,7 @@ if public_mode.is_public():
         scores()
 else:
     import_workbench.show_added()
-    way = st.segmented_control(
+    way = st.container(key="ways").segmented_control(
         "What do you want to add?",
         list(WAYS),
         default=next(iter(WAYS)),

@@ -78,7 +78,7 @@ def open_page(
     st.set_page_config(page_title=name, page_icon=str(STYLE / "icon.svg"), layout="wide")
     st.html(STYLE / "style.css")
     st.logo(str(STYLE / "logo.svg"), size="large")
-    if sidebar or (pick and not instead):
+    if sidebar or pick or instead:
         # The sidebar opens with the page, not later beside what is drawn already.
         st.sidebar.container(key="sidebar-title").html('<h2 class="cm-hidden">Selection</h2>')
     forget_images()

@@ -29,13 +29,13 @@ COMMANDS: dict[str, _Command] = {
     "evaluate": _Command(
         "evaluate",
         "evaluate",
-        "Measure scores, embeddings or a model on a benchmark.",
+        "Every metric of a model on a benchmark, or of your own scores or embeddings.",
         "evaluate --embeddings clip.npz --shape 2x2 --json",
     ),
     "compare": _Command(
         "compare",
         "compare",
-        "Two models, two files, or a file and a model on the same groups: every metric, and the difference paired.",
+        "Two models, two files, or a file and a model on the same groups: every metric, and the paired difference.",
         "compare builtin/clip builtin/siglip --benchmark scenes/left-right",
     ),
     "groups-needed": _Command(
@@ -47,19 +47,19 @@ COMMANDS: dict[str, _Command] = {
     "simplematch": _Command(
         "adapt",
         "simplematch",
-        "Fit a model once to the matchings that it induces; its metrics before and after. No label is used.",
+        "Fit a model once to its own best matchings, and show its metrics before and after. No label is used.",
         "simplematch --embeddings clip.npz --shape 2x2 --json",
     ),
     "ttm": _Command(
         "adapt",
         "ttm",
-        "Adapt a model to a benchmark by test-time matching; one line per iteration, 0 being the unadapted model.",
+        "Adapt a model to a benchmark by test-time matching, without labels: a line per iteration, then what changed.",
         "ttm --benchmark scenes/left-right --model builtin/clip --seed 0 --json",
     ),
     "ledger": _Command(
         "_ledger",
         "ledger",
-        "Where a gain of test-time matching comes from: the metric, the bijection, training; measured by controls.",
+        "How much of a gain of test-time matching comes from the metric, from one-to-one groups, and from training.",
         "ledger scenes/left-right~tinted --model builtin/clip --out ledger.csv",
     ),
     "audit": _Command(
@@ -119,7 +119,7 @@ COMMANDS: dict[str, _Command] = {
     "list": _Command(
         "listings",
         "list_command",
-        "Available models, benchmarks, metrics, presets, tables or shifts: one line each, or everything about one.",
+        "Models, benchmarks, metrics, presets, tables or shifts: all by name, or with a NAME everything about one.",
         "list benchmarks --json",
     ),
     "add": _Command(
@@ -132,7 +132,7 @@ COMMANDS: dict[str, _Command] = {
     "fetch": _Command(
         "_data",
         "fetch",
-        "Download a public benchmark: resumable, verified, no code of it is run; manual steps are listed.",
+        "Download a public benchmark: resumable and verified; none of its code is run, and manual steps are listed.",
         "fetch sugarcrepe",
     ),
     "report": _Command(
@@ -202,7 +202,7 @@ app = _given_options.App(
     cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Compositional image-text matching: metrics, induced matchings, test-time matching.",
+    help="Which caption belongs to which picture? Measure what a model knows of it, and let it learn without answers.",
 )
 
 

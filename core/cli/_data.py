@@ -127,6 +127,6 @@ def fetch(
         typer.Option(help="Target folder (default: a folder for the family in the first data folder)."),
     ] = None,
 ) -> None:
-    """Download a public benchmark: resumable, verified, no code of it is run; manual steps are listed."""
+    """Download a public benchmark: resumable and verified; none of its code is run, and manual steps are listed."""
     for path in fetch_benchmark(name, folder, ProgressPrinter()):
         print_note(f"available: {path}")

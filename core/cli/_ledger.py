@@ -22,7 +22,7 @@ from core.ttm.run import AdaptationRun, LedgerRun, adaptation
 
 def ledger(
     name: Annotated[
-        options.Text, typer.Argument(metavar="[BENCHMARK | run/ID]", help="The benchmark, or a run of here.")
+        options.Text, typer.Argument(metavar="BENCHMARK | run/ID", help="The benchmark, or a run of here.")
     ] = None,
     benchmark: options.Benchmark = None,
     embeddings: options.Embeddings = None,
@@ -49,7 +49,7 @@ def ledger(
     background: options.Background = False,
     as_json: options.Json = False,
 ) -> None:
-    """Where a gain of test-time matching comes from: the metric, the bijection, training; measured by controls."""
+    """How much of a gain of test-time matching comes from the metric, from one-to-one groups, and from training."""
     if name is not None and name.startswith("run/"):
         refuse_unused("with a run, which has its settings", *_LEDGER, "background")
         found, head = _stored_ledger(name.removeprefix("run/"))

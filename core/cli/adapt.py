@@ -88,7 +88,7 @@ def ttm(
     dry_run: options.DryRun = False,
     as_json: options.Json = False,
 ) -> None:
-    """Adapt a model to a benchmark by test-time matching; one line per iteration, 0 being the unadapted model."""
+    """Adapt a model to a benchmark by test-time matching, without labels: a line per iteration, then what changed."""
     job = described(TTMRun, locals(), (*_TRAINING, *_OPTIMIZER, *_LORA, *_TTM, *_ENDS), {"oracle": oracle})
     if dry_run:
         refuse_unused("with --dry-run, which starts nothing", "background", "save")
@@ -144,7 +144,7 @@ def simplematch(
     background: options.Background = False,
     as_json: options.Json = False,
 ) -> None:
-    """Fit a model once to the matchings that it induces; its metrics before and after. No label is used."""
+    """Fit a model once to its own best matchings, and show its metrics before and after. No label is used."""
     job = described(SimpleMatchRun, locals(), (*_TRAINING, *_OPTIMIZER, *_LORA, "rounds", "patience"), {})
     if background:
         start_in_background(job, seeds, as_json)

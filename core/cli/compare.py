@@ -41,7 +41,7 @@ def compare(
     cluster: options.Cluster = None,
     as_json: options.Json = False,
 ) -> None:
-    """Two models, two files, or a file and a model on the same groups: every metric, and the difference paired."""
+    """Two models, two files, or a file and a model on the same groups: every metric, and the paired difference."""
     models, embedded = (
         [side for side in (a, b) if not _is_file(side)],
         [_is_embeddings(side) for side in (a, b)],

@@ -33,7 +33,7 @@ def evaluate(
     cluster: options.Cluster = None,
     as_json: options.Json = False,
 ) -> None:
-    """Measure scores, embeddings or a model on a benchmark."""
+    """Every metric of a model on a benchmark, or of your own scores or embeddings."""
     benchmark = benchmark_argument(name, benchmark)
     evaluation = load_evaluation(embeddings, scores, benchmark, model, split, shape)
     if tags is not None:

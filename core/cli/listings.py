@@ -131,7 +131,7 @@ def list_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Available models, benchmarks, metrics, presets, tables or shifts: one line each, or everything about one."""
+    """Models, benchmarks, metrics, presets, tables or shifts: all by name, or with a NAME everything about one."""
     if what not in _LISTINGS:
         for listing in ("benchmarks", "models"):  # without the word before it
             if name is None and what in {row["name"] for row in _LISTINGS[listing]()}:

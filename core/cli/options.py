@@ -39,7 +39,7 @@ Seed = Annotated[
 Cluster = Annotated[
     str | None,
     typer.Option(
-        help="Tag whose groups hang together; intervals by it stand beside the plain ones (default: shared images, "
+        help="Tag of groups that depend on each other; a second interval counts them as one (default: shared images, "
         "else captions)."
     ),
 ]
@@ -47,7 +47,7 @@ RunId = Annotated[str, typer.Argument(help="Run id.")]
 
 # What is measured or adapted. The same benchmark, named first and without a flag: `crossmatch ttm winoground`.
 Positional = Annotated[
-    Text, typer.Argument(metavar="[BENCHMARK]", help="The benchmark, instead of --benchmark.")
+    Text, typer.Argument(metavar="BENCHMARK", help="The benchmark, instead of --benchmark.")
 ]
 Benchmark = Annotated[Text, typer.Option(help="A benchmark by name, such as scenes/left-right.")]
 RequiredBenchmark = Annotated[str, typer.Option(help="A benchmark by name, such as scenes/left-right.")]
@@ -84,7 +84,9 @@ Tag = Annotated[
         "groups, another tag leaves fewer.",
     ),
 ]
-TagFile = Annotated[Path | None, typer.Option(help="CSV with an `id` column; slices the metrics.")]
+TagFile = Annotated[
+    Path | None, typer.Option(help="CSV with a column `group` (or `id`) and one column per tag.")
+]
 By = Annotated[Text, typer.Option(help="The tag column to slice by (default: every column with few values).")]
 Split = Annotated[str, typer.Option(help="Split of the benchmark.")]
 Groups = Annotated[Whole, typer.Option(help="Use only the first so many groups.")]
