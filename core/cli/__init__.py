@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any, NamedTuple
@@ -161,6 +162,20 @@ COMMANDS: dict[str, _Command] = {
 }
 
 
+@cache
+def _load(name: str) -> Any:
+    """The command of this name; Typer makes one from its function, which takes some milliseconds."""
+    entry = COMMANDS[name]
+    loaded = getattr(import_module(f"core.cli.{entry.module}"), entry.function)
+    if not isinstance(loaded, typer.Typer):
+        single = _given_options.App()
+        single.command(name, epilog=f"Example: crossmatch {entry.example}")(loaded)
+        loaded = single
+    command = typer.main.get_command(loaded)
+    command.help = entry.help
+    return command
+
+
 class _Deferred(TyperCommand):
     """A command in the list of commands; its file is imported when more than its line is needed."""
 
@@ -170,14 +185,7 @@ class _Deferred(TyperCommand):
 
     def load(self) -> Any:
         """The command itself."""
-        loaded = getattr(import_module(f"core.cli.{self.entry.module}"), self.entry.function)
-        if not isinstance(loaded, typer.Typer):
-            single = _given_options.App()
-            single.command(self.name, epilog=f"Example: crossmatch {self.entry.example}")(loaded)
-            loaded = single
-        command = typer.main.get_command(loaded)
-        command.help = self.entry.help
-        return command
+        return _load(self.name)
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         return self.load().make_context(*arguments, **options)
