@@ -49,8 +49,12 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str) -> N
     if seconds is None:
         estimate = "No time estimate: there is no earlier run to go by."
     else:
-        time = f"{duration(seconds)}, {duration(seconds * seeds)} for {seeds} seeds"
-        known = "a guess" if source == "a rough estimate" else f"going by runs of {source}"
+        time = f"{duration(seconds)}, or {duration(seconds * seeds)} for {seeds} seeds"
+        known = (
+            "a guess until a run has finished here"
+            if source == "a rough estimate"
+            else f"going by runs of {source}"
+        )
         estimate = f"At most about {time}; {known}."
     st.caption(f"{estimate}  \n{escape_markdown(forecast)}  \n{escape_markdown(run.job.describe())}")
     if start_one:

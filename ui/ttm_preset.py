@@ -108,7 +108,7 @@ def preset_line(model: str, benchmark: str | None) -> None:
     """Where the preset comes from, and what of it was chosen for other data or another model."""
     name = st.session_state["preset"]
     tuned_model, tuned_benchmark = foreign_model(name, origin(model)), preset_target(name).benchmark
-    sentences = [f"The preset {name} comes from: {PRESETS[name].source}."]
+    sentences = [f"Source of the preset {name}: {PRESETS[name].source}."]
     if tuned_model is not None:
         sentences.append(
             f"Its thresholds are in units of the scores of {tuned_model}: set your own for {model}."

@@ -58,9 +58,7 @@ class Forecast(NamedTuple):
         line = f"Forecast of GroupMatch without labels: {self.verdict}"
         line += f" ({self.span} points)." if self.verdict == _CANNOT else " points."
         if change is None:
-            return (
-                f"{line} {self.level:.0%} of the runs that it was not fitted to lay inside such an interval."
-            )
+            return f"{line} Of the runs that it was tested on, {100 * self.level:.0f} % ended in such an interval."
         inside = "inside" if self.low <= change <= self.high else "outside"
         return f"{line} It changed by {change:+.1f}, {inside} of the interval {self.span}."
 
