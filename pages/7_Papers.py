@@ -36,7 +36,7 @@ ELSEWHERE = {
     "vgpt": ("pages/3_Debias.py", "Debias: the same measurement on your selection"),
     "cola": ("pages/5_Retrieval.py", "Retrieval: the same measurement on the built-in world"),
 }
-OWN_FIGURES = ("world/cola", "world/alpha")  # not about test-time matching
+OWN_FIGURES = ("world/cola", "world/alpha", "world/retrieval")  # not about test-time matching
 # Where a run of a kind is opened; the others in the list of all runs.
 RUN_PAGES = {
     "ttm": (runs.TTM_PAGE, {}),

@@ -154,14 +154,28 @@ def test_tokens_average_to_the_scores_with_and_without_the_image(make, toy_group
     assert len(view.tokens) == len(view.gain) == len(view.seeing)
 
 
-def test_tokens_without_the_image_average_to_no_less_than_the_prior_of_several_images(make, toy_groups):
-    """A product of means is no smaller than the mean of products: the prior averages captions, the view tokens."""
+def test_tokens_without_the_image_average_to_the_prior_of_several_images(make, toy_groups):
     scorer = load_scorer(f"vgpt:{make('blip-caption')}", "cpu")
     image, caption = toy_groups[0].images[0], toy_groups[0].captions[0]
-    means = [scorer.token_log_probs(null, caption).log_probs.astype(float) for null in scorer.nulls(3)]
-    each = np.log(np.mean(np.exp(means), axis=0))
-    assert TokenView.of(scorer, image, caption, count=3).blind == pytest.approx(each, abs=1e-5)
-    assert each.mean() > scorer.prior([caption], 3)[0]
+    view = TokenView.of(scorer, image, caption, count=3)
+    prior = scorer.prior([caption], 3)[0]
+    assert view.blind.mean() == pytest.approx(prior, abs=1e-5)
+    assert (view.blind <= 0).all()
+    score = scorer.score([image], [caption], np.array([(0, 0)]))[0]
+    assert view.gain.mean() == pytest.approx(score - prior, abs=1e-5)  # the debiased score at alpha 1
+
+
+def test_a_token_adds_to_the_prior_what_the_images_say_of_it_given_the_tokens_before(make, toy_groups):
+    """Token by token: the mean of p^(1/m) over images, each weighed by the product of those before; then to the m."""
+    scorer = load_scorer(f"vgpt:{make('blip-caption')}", "cpu")
+    caption = toy_groups[0].captions[0]
+    each = np.exp([scorer.token_log_probs(null, caption).log_probs.astype(float) for null in scorer.nulls(3)])
+    m, weight, expected = each.shape[1], np.ones(3), []
+    for p in each.T:
+        expected.append((weight * p ** (1 / m)).sum() / weight.sum())
+        weight = weight * p ** (1 / m)
+    found = scorer.blind_token_log_probs(caption, 3).log_probs
+    assert np.exp(found) == pytest.approx(np.array(expected) ** m, rel=1e-4)
 
 
 def test_tokens_are_told_by_sign_and_number_and_not_by_colour_alone():

@@ -20,6 +20,7 @@ from benchmarks.safety.samples import (
     flickr30k,
     gqa,
     imagenet,
+    imagenet_one_shot,
     mmvp,
     sugarcrepe,
     visual_genome,
@@ -278,6 +279,32 @@ def test_imagenet_asks_for_each_image_which_class_it_shows(tmp_path, names):
     assert found.queries == ("a photo of a tench.", "a photo of a goldfish.")
     assert found.relevant.astype(int).tolist() == [[1, 1, 0, 0, 0], [0, 0, 1, 1, 1]]
     assert [red(image) for image in found.images] == [0, 1, 10, 11, 12]
+
+
+def test_imagenet_s_validation_split_is_one_training_image_per_class(tmp_path):
+    folder = tmp_path / "imagenet"
+    imagenet(folder)
+    with pytest.raises(InputError, match=r"holds no shot_1-seed_1\.json"):
+        read("imagenet", folder, "validation")
+    imagenet_one_shot(folder)
+    found = read("imagenet", folder, "validation")
+    assert found.queries == read("imagenet", folder).queries
+    assert found.relevant.astype(int).tolist() == [[1, 0], [0, 1]]
+    assert [red(image) for image in found.images] == [20, 21]
+    sample = folder / "indices/imagenet/shot_1-seed_1.json"
+    whole = json.loads(sample.read_text())
+    write_json(sample, {"train": {"data": whole["train"]["data"][:1]}})
+    with pytest.raises(
+        InputError, match=r"is not a few-shot sample of ImageNet .it has no image of n01440764"
+    ):
+        read("imagenet", folder, "validation")
+    sample.write_text("{}")
+    with pytest.raises(InputError, match="no 'train'"):
+        read("imagenet", folder, "validation")
+    write_json(sample, whole)
+    (folder / "images/train/n01443537/n01443537_7.JPEG").unlink()
+    with pytest.raises(InputError, match=r"n01443537_7.JPEG is missing"):
+        read("imagenet", folder, "validation")
 
 
 def test_gqa_graphs_have_objects_attributes_and_the_relations_of_listed_objects(tmp_path):

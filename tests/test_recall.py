@@ -9,7 +9,7 @@ from test_ranks import by_counting
 from core.base.errors import InputError
 from core.debiasing.curves import recall_curve
 from core.debiasing.debias import debias, prior_from_samples
-from core.debiasing.retrieval import alpha_record, transferred_alpha_record
+from core.debiasing.retrieval import RetrievalStudy
 from core.matching.global_match import AllPairs
 from core.metrics.recall import recall
 
@@ -92,7 +92,7 @@ def test_the_best_run_of_a_curve_and_its_ends():
 
 def test_alpha_moves_no_caption_to_image_retrieval():
     scores, relevant = several(seed=3)
-    record = alpha_record(scores, relevant)
+    record = RetrievalStudy(scores, relevant).record()
     back = [record[name]["metrics"]["text_to_image_r1"]["value"] for name in ("alpha_0", "alpha_1", "best")]
     assert len(set(back)) == 1
     best = record["best"]["metrics"]["image_to_text_r1"]["value"]
@@ -115,7 +115,7 @@ def test_bad_input_is_one_sentence(scores, relevant, words):
 
 def test_an_alpha_from_other_images_is_measured_on_these_image_by_image():
     chosen, here = several(seed=1), several(seed=2)
-    found = transferred_alpha_record(chosen, *here)
+    found = RetrievalStudy(*chosen).transfer_alpha(RetrievalStudy(*here))
     other = recall_curve(chosen[0], prior_from_samples(chosen[0]), chosen[1])
     assert found["alpha"] == other.alphas[other.best]
     plain = recall(debias(here[0], prior_from_samples(here[0]), found["alpha"]), here[1]).recall
@@ -286,8 +286,29 @@ def test_a_transferred_alpha_is_the_best_one_with_the_other_set_s_own_prior():
     for given in (None, priors):
         used = (prior_from_samples(other[0]), prior_from_samples(scores[0])) if given is None else given
         curve = recall_curve(other[0], used[0], other[1])
-        found = transferred_alpha_record(other, *scores, priors=given)
+        studies = [
+            RetrievalStudy(*each, p) for each, p in zip((other, scores), given or (None, None), strict=True)
+        ]
+        found = studies[0].transfer_alpha(studies[1])
         assert found["alpha"] == curve.alphas[curve.best]
         here = recall_curve(scores[0], used[1], scores[1])
         wanted = here.values[curve.best] - here.values[0]
         assert found["gain"]["difference"] == pytest.approx(wanted)
+        chosen_on = found["chosen_on"]
+        assert chosen_on["value"] == pytest.approx(curve.values.max(), abs=1e-3)
+        assert (chosen_on["alpha_low"], chosen_on["alpha_high"]) == curve.interval()
+        if given is not None:  # with its own images' prior one of the two curves is flat
+            expected = np.corrcoef(curve.values, here.values)[0, 1]
+            assert found["correlation"] == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_flat_curve_correlates_with_nothing_and_the_curves_have_exact_intervals():
+    """One image of one caption is right at every alpha; R@1 of 1 of 1 is at least 2.5 %, by Clopper and Pearson."""
+    sure, other = (
+        RetrievalStudy(np.zeros((1, 1)), np.ones((1, 1), dtype=bool)),
+        RetrievalStudy(*several(seed=3)),
+    )
+    assert sure.transfer_alpha(other)["correlation"] is None
+    table = sure.curve_table()
+    assert table["alpha"].tolist() == [i / 1000 for i in range(1001)]
+    assert table[["percent", "low", "high"]].drop_duplicates().values.tolist() == [[100, 2.5, 100]]

@@ -8,9 +8,14 @@ import test_readers
 from adapted import finish
 from tiny_models import build_blip
 
+from benchmarks.safety import samples
 from core import papers
+from core.base.errors import InputError
 from core.cola.run import StrategyRun
 from core.datasets.published import UNITS, reference
+from core.debiasing.curves import recall_curve
+from core.debiasing.debias import debias, prior_from_samples
+from core.debiasing.retrieval import score_table
 from core.papers import _cola as cola
 from core.papers import _vgpt as vgpt
 from core.papers import table_html
@@ -22,8 +27,9 @@ from core.runs.attempt import RunAttempt
 from core.runs.checkpoints import carry_out
 from core.runs.store import RunStore
 from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES
-from core.scorers.null_images import NULL_COUNTS
+from core.scorers.null_images import NULL_COUNTS, null_count
 from core.scorers.score_kinds import KINDS
+from core.scoring.load import load_scorer
 from core.sweeps.evaluate import EvaluationRun
 
 PAPERS = [("VGPT", vgpt, "vgpt"), ("Cola", cola, "cola")]
@@ -218,6 +224,115 @@ def test_a_measurement_stops_when_it_is_asked_to(store):
     assert not carry_out(work, job) and store.steps(made.id) == []
 
 
+# --- the paper's protocols
+
+
+def test_table_4_takes_one_noise_image_and_imagenet_too():
+    four = next(each for each in lines("vgpt/4") if each.label == "LLaVA-1.5, VisualGPTScore α=1")
+    assert [(job.benchmark, job.settings.images) for job in four.jobs] == [
+        ("winoground", 1),
+        ("eqben/mini", 1),
+    ]
+    three = next(each for each in lines("vgpt/3a") if each.label == "BLIP, VisualGPTScore α=α*_val")
+    how = {job.benchmark: (job.settings.prior, job.settings.images) for job in three.jobs}
+    assert how["imagenet"] == ("gaussian", None) and null_count("imagenet") == 1
+    assert how["coco"] == how["flickr30k"] == ("test", None) and how["winoground"] == ("gaussian", None)
+
+
+def test_table_3a_has_the_mean_over_the_held_out_halves_where_it_prints_one():
+    zero = next(each for each in lines("vgpt/3a") if each.label == "BLIP, VisualGPTScore α=0")
+    cells = {cell.head: cell.base for cell in zero.cells}
+    assert (
+        cells["Winoground TextScore"] == "validated alpha_0" and cells["COCO Image to text R@1"] == "alpha_0"
+    )
+    held = {"alpha_0": {"mean": 27.5, "std": 2.3}, "value": {"mean": 36.6, "std": 2.6}}
+    record = {"alpha": {"text_score": {"validated": held, "alpha_0": {"value": 27.0}}}}
+    cell = next(c for c in zero.cells if c.head == "Winoground TextScore")
+    assert cell.read([record]) == 27.5
+
+
+def test_metrics_and_tags_of_a_table_share_one_alpha_that_is_tuned_on_test():
+    tables = {"vgpt/11": "BLIP, VisualGPTScore α=α*", "vgpt/12": "BLIP, VisualGPTScore α=α*"}
+    for table, label in tables.items():
+        line = next(each for each in lines(table) if each.label == label)
+        assert {cell.base for cell in line.cells} == {"one_alpha"}
+        assert all("one alpha, tuned on test" in cell.note for cell in line.cells)
+    one, best = {"value": 11.7, "alpha": 0.98}, {"value": 13.0, "alpha": 0.7}
+    cell = vgpt.AlphaCell("m", "group_score", "after", "group_score", "one_alpha")
+    assert cell.read([{"alpha": {"group_score": {"one_alpha": one, "best": best}}}]) == 11.7
+    # A run from before has each metric's own best alone, which is the table's for TextScore and for no other.
+    assert cell.read([{"alpha": {"group_score": {"best": best}}}]) is None
+    cell = vgpt.AlphaCell("m", "text_score", "after", "text_score", "one_alpha")
+    assert cell.read([{"alpha": {"text_score": {"best": best}}}]) == 13.0
+
+
+def test_subsets_that_the_paper_counts_as_one_set_have_one_alpha():
+    """Replace: three subsets, whose mean is best where none of them is; Average: the mean of the kinds at theirs."""
+    line = next(each for each in lines("vgpt/13") if each.label == "BLIP, VisualGPTScore α=α*")
+    grids = {
+        "replace_obj": [60, 66, 90], "replace_att": [90, 66, 60], "replace_rel": [60, 66, 30],
+        "swap_obj": [10, 20, 30], "swap_att": [30, 20, 30], "add_obj": [50, 50, 50], "add_att": [70, 60, 50],
+    }  # fmt: skip
+    records = {i: [{"alpha_grid": grids[job.benchmark.partition("/")[2]]}] for i, job in enumerate(line.jobs)}
+    found = {cell.head.split()[1]: cell.read_mean(records) for cell in line.cells}
+    assert found == pytest.approx({"Replace": 70, "Swap": 30, "Add": 60, "Average": 160 / 3})
+    assert next(iter(line.cells)).read_mean({i: [{"alpha": {}}] for i in records}) is None
+
+
+def small_captioner(tmp_path, monkeypatch, *samples):
+    """The data folders of `samples`, and a tiny captioner."""
+    monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr("core.datasets.base.Benchmark._check", lambda *a: None)
+    for make in samples:
+        make(tmp_path / "data" / make.__name__)
+    return f"vgpt:{build_blip(tmp_path / 'blip', 'BlipForConditionalGeneration')}"
+
+
+def test_imagenet_is_measured_with_one_noise_image_and_the_alpha_of_the_one_shot_sample(
+    tmp_path, monkeypatch
+):
+    model = small_captioner(tmp_path, monkeypatch, samples.imagenet)
+    job = MeasurementRun.of("imagenet", model, prior="gaussian")
+    with pytest.raises(InputError, match=r"holds no shot_1-seed_1\.json"):  # before anything is scored
+        next(job.execute())
+    samples.imagenet_one_shot(tmp_path / "data" / "imagenet")
+    record = next(job.execute()).record
+    by_alpha = record["alpha"]["accuracy_top1"]
+    scores, relevant, captions = score_table("imagenet", "test", model)
+    prior = load_scorer(model).prior(captions, 1)
+    validation = score_table("imagenet", "validation", model)
+    curve = recall_curve(validation.scores, prior, validation.relevant)
+    alpha = by_alpha["validated"]["alpha"]
+    assert alpha == curve.alphas[curve.best]
+    debiased, own = debias(scores, prior, alpha), relevant.T
+    right = (debiased[own] > debiased[~own]).mean()  # two classes: one of each row is the image's own
+    assert by_alpha["validated"]["value"] == pytest.approx(100 * right, abs=1e-3)
+
+
+@pytest.mark.parametrize("prior", ["test", "gaussian"])
+def test_coco_and_flickr_have_their_alpha_from_validation_whatever_the_prior(tmp_path, monkeypatch, prior):
+    model = small_captioner(tmp_path, monkeypatch, samples.flickr30k)
+    record = next(MeasurementRun.of("flickr30k", model, prior=prior).execute()).record
+    nulls = {s: score_table("flickr30k", s, model) for s in ("test", "validation")}
+    priors = {
+        split: prior_from_samples(table.scores)
+        if prior == "test"
+        else load_scorer(model).prior(table.captions, 3)
+        for split, table in nulls.items()
+    }
+    curves = {s: recall_curve(t.scores, priors[s], t.relevant) for s, t in nulls.items()}
+    chosen = curves["validation"]
+    validated = record["alpha"]["image_to_text_r1"]["validated"]
+    assert validated["alpha"] == chosen.alphas[chosen.best]
+    assert validated["value"] == pytest.approx(curves["test"].values[chosen.best], abs=1e-3)
+    assert record["alpha"]["image_to_text_r5"]["validated"]["alpha"] == validated["alpha"]
+    read = {cell.head: cell.read([record]) for cell in lines("vgpt/8")[0].cells}
+    assert read["α from validation"] == validated["alpha"]
+    assert read["validation R@1 there (tuned on validation)"] == pytest.approx(chosen.values.max(), abs=1e-3)
+    assert read["test R@1, best α (tuned on test)"] == pytest.approx(curves["test"].values.max(), abs=1e-3)
+    assert read["test R@1, α from validation"] == pytest.approx(validated["value"])
+
+
 # --- the built-in world
 
 
@@ -233,7 +348,7 @@ def test_what_ships_of_the_captioner_stands_in_its_lines(store):
     wanted = dict(zip(own.setting, own.value, strict=True))
     status = next(s for s in papers.table_plan(store, "world/alpha").lines if "scenes/swap," in s.line.label)
     found = [spread.mean for spread in status.shipped]
-    names = ("alpha 0", "alpha 1", "tuned on test", "half/half x 10")
+    names = ("alpha 0", "alpha 1", "tuned on test, per row", "half/half x 10")
     assert found == pytest.approx([wanted[name] for name in names])
     assert status.seeds_needed == 1 and status.state == "ready"
 

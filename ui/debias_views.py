@@ -12,7 +12,7 @@ from core import figures as plots
 from core.base.paths import assets
 from core.datasets.published import reference
 from core.debiasing.blind import METRIC, blind_baseline
-from core.debiasing.study import TUNED_ON_TEST, AlphaStudy, PriorStability
+from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, PriorStability
 from core.exchange.layouts import latex_rows
 from core.figures import alpha, group_html
 from core.figures.text import escape_markdown, metric_line
@@ -156,14 +156,15 @@ def tokens_view(model: str, groups: GroupSet) -> None:
         for j, caption in enumerate(group.captions):
             view = tokens(model, group.images[i], caption)
             st.markdown(
-                f"**Caption {j + 1}** · mean log P of its tokens {view.seeing.mean():.3f} with the image, "
-                f"{view.blind.mean():.3f} without",
+                f"**Caption {j + 1}** · log P(t | image) {view.seeing.mean():.3f}, log P(t) {view.blind.mean():.3f}, "
+                f"debiased at alpha 1 {view.gain.mean():+.3f}",
             )
             st.html(view.html())
     st.caption(
         "▲ the image makes the word likelier, ▼ less likely, = neither; the number is the difference in log P, and "
-        "below it log P with | without the image (probabilities averaged over three noise images). The mean with the "
-        "image is the caption's score; without, it is not log P(t) of the other views, which averages whole captions."
+        "below it log P with | without the image. The mean over a caption's tokens is log P(t | image) with it, and "
+        "log P(t) without: the log of the mean over three noise images of the whole caption's probability, each token "
+        "adding its part given the tokens before it. The mean of the differences is the debiased score at alpha 1."
     )
 
 
@@ -178,7 +179,7 @@ def samples_view(inputs: DebiasInputs) -> None:
         stored = json.loads(path.read_text())
         st.markdown(
             f"{escape_markdown(stored['model'])} on {escape_markdown(stored['benchmark'])}: TextScore at its "
-            f"best alpha ({TUNED_ON_TEST}) with "
+            f"best alpha ({TUNED_PER_ROW}) with "
             f"priors from {stored['draws']} draws out of {stored['drawn_from']} images (mean ± standard deviation)."
         )
         rows = {kind: [PriorStability(**row) for row in sizes] for kind, sizes in stored["rows"].items()}
@@ -242,7 +243,7 @@ def trainset_view() -> None:
     table = _trainset_table(stored["rows"])
     st.dataframe(table, hide_index=True)
     st.caption(
-        f"Stars: the best alpha ({TUNED_ON_TEST}, step 0.001). From text to image alpha changes nothing: it "
+        f"Stars: the best alpha ({TUNED_PER_ROW}, step 0.001). From text to image alpha changes nothing: it "
         "subtracts the same from all images of a caption."
     )
     _bias_interpretation(stored["rows"])
@@ -280,7 +281,7 @@ def _trainset_table(rows: list[dict]) -> pd.DataFrame:
                 "pairs": row["size"],
                 "α = 0": interval_text(row["alpha_0"]),
                 "α = 1": interval_text(row["alpha_1"]),
-                f"best ({TUNED_ON_TEST})": interval_text(row["best"]),
+                f"best ({TUNED_PER_ROW})": interval_text(row["best"]),
                 "best α": f"{row['alpha']:.3f} ({row['alpha_low']:.3f}–{row['alpha_high']:.3f})",
                 "β": "∞" if row["beta"] is None else f"{row['beta']:.2f}",
                 "chance": f"{row['alpha_0']['chance']:.1f}",

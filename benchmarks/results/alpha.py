@@ -21,8 +21,8 @@ from core.debiasing.blind import blind_baseline
 from core.debiasing.curves import recall_curve
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import estimate_prior, null_sample
-from core.debiasing.retrieval import alpha_record, score_table, transferred_alpha_record
-from core.debiasing.study import AlphaStudy
+from core.debiasing.retrieval import RetrievalStudy, score_table
+from core.debiasing.study import TUNED_PER_ROW, AlphaStudy
 from core.pretrain.recipes import RECIPES
 from core.scoring.load import load_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
@@ -81,7 +81,7 @@ def rows_of(name: str, kind: str, count: int | None) -> list[dict[str, Any]]:
         if not test.depends(metric):
             continue
         held, best = row["validated"], {k: v for k, v in row["best"].items() if k in COLUMNS}
-        found.append({**base, "setting": "tuned on test", **best})
+        found.append({**base, "setting": TUNED_PER_ROW, **best})
         both = {"value": held["value"]["mean"], "std": held["value"]["std"], "alpha": held["alpha"]["mean"]}
         found.append({**base, "setting": "half/half x 10", **both, "chance": row["alpha_0"]["chance"]})
         carried = other.transfer_alpha(test, metric)
@@ -156,13 +156,14 @@ def measure_trainset() -> None:
 
 def measure_retrieval() -> None:
     """Tables 3, 7 and 8: R@1 and R@5 both ways among all queries and images, alpha from the validation split."""
-    parts = {split: score_table(RETRIEVAL, split, MODEL, IMAGES) for split in ("validation", "test")}
-    scores, relevant, captions = parts["test"]
+    scores, relevant, captions = score_table(RETRIEVAL, "test", MODEL, IMAGES)
+    validation = RetrievalStudy(*score_table(RETRIEVAL, "validation", MODEL, IMAGES)[:2])
+    study = RetrievalStudy(scores, relevant)
     nulls = score_matrix(load_scorer(MODEL), null_sample(MODEL, RETRIEVAL), captions, ScoreCache())
     record = {
-        **alpha_record(scores, relevant),
-        "from_validation": transferred_alpha_record(parts["validation"][:2], scores, relevant),
-        "gaussian": alpha_record(scores, relevant, prior=prior_from_samples(nulls)),
+        **study.record(),
+        "from_validation": validation.transfer_alpha(study),
+        "gaussian": RetrievalStudy(scores, relevant, prior_from_samples(nulls)).record(),
     }
     curve = recall_curve(scores, prior_from_samples(scores), relevant, 0.01)
     shown = {"alpha": curve.alphas.tolist(), "value": curve.values.round(4).tolist()}

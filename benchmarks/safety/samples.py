@@ -310,6 +310,18 @@ def imagenet(folder: Path) -> None:
             picture(folder / f"images/val/{synset}/ILSVRC2012_val_{i}{j}.JPEG", 10 * i + j)
 
 
+def imagenet_one_shot(folder: Path) -> None:
+    """Besides `imagenet`: a training image per class, in another order than the names."""
+    rows = []
+    for label, synset in ((1, "n01443537"), (0, "n01440764")):
+        picture(folder / f"images/train/{synset}/{synset}_7.JPEG", 20 + label)
+        path = f"./data/imagenet/images/train/{synset}/{synset}_7.JPEG"
+        rows.append({"impath": path, "label": label, "classname": "a name"})
+    val = [{**row, "impath": row["impath"].replace("_7", "_8")} for row in rows]
+    sample = {"train": {"data": rows}, "val": {"data": val}}
+    write_json(folder / "indices/imagenet/shot_1-seed_1.json", sample)
+
+
 def gqa(folder: Path) -> None:
     chair = {"name": "chair", "x": 1, "y": 2, "w": 3, "h": 4, "attributes": ["brown", "wooden"]}
     rug = {"name": "rug", "x": 0, "y": 5, "w": 8, "h": 1, "attributes": [], "relations": []}

@@ -14,6 +14,7 @@ import typer
 
 from core import datasets
 from core.base.errors import InputError
+from core.base.lazy import pandas as pd
 from core.cli._alpha_files import is_prior_file, prior_head, study_of_files
 from core.cli._evaluation import check_slices
 from core.cli._given_options import refuse_unused, require_benchmark
@@ -24,9 +25,9 @@ from core.datasets.score_files import read_tags
 from core.datasets.shapes import of_shape
 from core.debiasing.blind import blind_baseline, check_blind
 from core.debiasing.debias import prior_from_samples
-from core.debiasing.priors import Prior, check_kind, check_log_prob, estimate_prior, null_sample
+from core.debiasing.priors import Prior, check_kind, check_log_prob, default_kind, estimate_prior, null_sample
 from core.debiasing.retrieval import RetrievalStudy, score_table
-from core.debiasing.study import AlphaStudy
+from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.group_filters import with_tags
 from core.metrics.groups import metrics_of_shape
@@ -35,8 +36,6 @@ from core.scoring.load import lazy_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from core.groups import GroupSet
 
 _Study = AlphaStudy | RetrievalStudy
@@ -57,10 +56,11 @@ _TagFile = Annotated[
 _PriorName = Annotated[
     str | None,
     typer.Option(
-        help="log P(t) from: gaussian (default), test (default of retrieval sets), train or lm; or a file of it, which "
-        "--scores needs: CSV or Parquet with `group,caption,log_prob` (and `sample`, or columns `log_prob_...`, where "
-        "it is of several null images), NPZ with `prior` (groups, captions) or `samples` (images, groups, captions), "
-        "or a sample log of lm-eval or lmms-eval (JSONL). A retrieval set has no groups: `caption,log_prob`."
+        help="log P(t) from: gaussian (default), test (default of retrieval sets but ImageNet), train or lm; or a "
+        "file of it, which --scores needs: CSV or Parquet with `group,caption,log_prob` (and `sample`, or columns "
+        "`log_prob_...`, where it is of several null images), NPZ with `prior` (groups, captions) or `samples` "
+        "(images, groups, captions), or a sample log of lm-eval or lmms-eval (JSONL). A retrieval set has no groups: "
+        "`caption,log_prob`."
     ),
 ]
 _LogProbs = Annotated[
@@ -83,6 +83,7 @@ _TuneOn = Annotated[
     ),
 ]
 _TunePrior = Annotated[str | None, typer.Option(help="File of log P(t) of the scores of --tune-on.")]
+_NUMBERS = ("value", "low", "high", "chance", "ties")  # of a metric, in a table
 Count = Annotated[
     int | None, typer.Option("--items", help="Use only the first so many images of a retrieval set.")
 ]
@@ -111,7 +112,10 @@ def alpha(
     tag: Tag = None,
     tags: _TagFile = None,
     by: Annotated[str | None, typer.Option(help="Also measure by the values of this tag.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for alpha.json and the exact curves.csv.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for alpha.json and curves.csv, and metrics.csv of a set of groups."),
+    ] = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -121,13 +125,13 @@ def alpha(
         refuse_unused("with --scores", "name", "benchmark", "model", "split", "shape", "samples")
         refuse_unused("with --scores", "prior_model", "images", "items", "null_mean", "null_std")
         refuse_unused("with --scores", "prompt", "end_token", "device", "batch")
-        head, study, parts = _of_files(scores, prior, chosen, tune_on, tune_prior, seed)
-        _report(head, study, parts, out, as_json)
+        head, study, parts, other = _of_files(scores, prior, chosen, tune_on, tune_prior, seed)
+        _report(head, study, parts, other, out, as_json)
         return
     refuse_unused("without --scores", "tune_prior")
     benchmark = require_benchmark(name, benchmark)
     is_retrieval = benchmark in datasets.names("retrieval")
-    kind = prior or ("test" if is_retrieval else "gaussian")
+    kind = prior or default_kind(benchmark)
     model = with_options(model, prompt=prompt, end_token=end_token, device=device, batch=batch)
     how: dict[str, Any] = {"kind": kind, "count": samples, "seed": seed, "model": prior_model}
     how |= {"folder": images, "pixels": (null_mean, null_std)}
@@ -139,17 +143,18 @@ def alpha(
         (datasets.load_retrieval if is_retrieval else datasets.load)(benchmark, tune_on, images=False)
     if is_retrieval:
         refuse_unused("on a retrieval set", "shape", "tag", "tags", "by")
-        head, retrieved = _retrieval(benchmark, split, model, how, items, tune_on)
-        _report(head, retrieved, {}, out, as_json)
+        head, retrieved, tuned = _retrieval(benchmark, split, model, how, items, tune_on)
+        _report(head, retrieved, {}, tuned, out, as_json)
         return
     refuse_unused("on a set of groups", "items")
     measured = groups(split)
     study, found = _study(measured, model, how)
     study, parts = chosen.apply(study, tags_frame([g.tags for g in measured]))
     head = {"benchmark": benchmark, "split": split, "model": model, **prior_head(found)}
-    if tune_on is not None:
-        head["tuned_on"] = _transferred(_study(groups(tune_on), model, how)[0], study, tune_on)
-    _report(head, study, parts, out, as_json)
+    other = None if tune_on is None else _study(groups(tune_on), model, how)[0]
+    if other is not None:
+        head["tuned_on"] = _transferred(other, study, str(tune_on))
+    _report(head, study, parts, other, out, as_json)
 
 
 class _Slicing(NamedTuple):
@@ -186,13 +191,14 @@ class _Slicing(NamedTuple):
 
 def _of_files(
     scores: Path, prior: str | None, chosen: _Slicing, tune_on: str | None, tune_prior: str | None, seed: int
-) -> tuple[dict[str, Any], _Study, _Parts]:
-    """The study of a pair of files, with alpha from another pair where one is given."""
+) -> tuple[dict[str, Any], _Study, _Parts, _Study | None]:
+    """The study of a pair of files, and of another pair that alpha is from where one is given."""
     if (tune_on is None) != (tune_prior is None):
         raise InputError("With --scores, --tune-on and --tune-prior name a pair of files; give both or none.")
     whole, about, tags = study_of_files(scores, prior, seed=seed)
     head: dict[str, Any] = {"scores": str(scores), **about}
     study: _Study
+    other: _Study | None = None
     if isinstance(whole, RetrievalStudy):
         refuse_unused("on a retrieval set of files", "seed")
         study, parts = chosen.apply_to_images(whole)
@@ -207,7 +213,7 @@ def _of_files(
                 f"{tune_on} holds groups of another shape than {scores}; tune on scores of the same."
             )
         head["tuned_on"] = _transferred(other, study, tune_on)
-    return head, study, parts
+    return head, study, parts, other
 
 
 def _transferred(other: Any, study: _Study, where: str) -> dict[str, Any]:
@@ -218,19 +224,65 @@ def _transferred(other: Any, study: _Study, where: str) -> dict[str, Any]:
     return {"split": where, "metrics": {name: other.transfer_alpha(study, name) for name in names}}
 
 
-def _report(head: Mapping[str, Any], study: _Study, parts: _Parts, out: Path | None, as_json: bool) -> None:
-    """Print the study, and write it where that is asked for."""
+def _report(
+    head: Mapping[str, Any],
+    study: _Study,
+    parts: _Parts,
+    tuned: _Study | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Print the study, and write it where that is asked for. tuned : the study that --tune-on took alpha from."""
     record = {**head, **study.record()}
     form = _format_retrieval if isinstance(study, RetrievalStudy) else _format_alpha
-    if parts:
-        record["slices"] = {c: {v: p.record() for v, p in values.items()} for c, values in parts.items()}
+    if parts:  # each at the one alpha of the whole, and at its own
+        record["slices"] = {
+            c: {v: p.record(study.alpha) for v, p in values.items()} for c, values in parts.items()
+        }
     if out is not None:
-        with writing(out):
-            out.mkdir(parents=True, exist_ok=True)
-            (out / "alpha.json").write_text(json.dumps(record, indent=2, allow_nan=False) + "\n")
-            study.curve_table().to_csv(out / "curves.csv", index=False)
-        print_note(f"wrote {out / 'alpha.json'} and {out / 'curves.csv'}")
+        tables = {"curves.csv": study.curve_table()}
+        if isinstance(study, AlphaStudy):
+            tables["metrics.csv"] = _metrics_table(record)
+        if tuned is not None:
+            tables["curves_tune_on.csv"] = tuned.curve_table()
+        _write(out, {"alpha.json": record, **tables})
     show_json(record) if as_json else print(form(record))
+
+
+def _write(out: Path, files: Mapping[str, Any]) -> None:
+    """A folder of JSON files and of tables."""
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            if name.endswith(".json"):
+                (out / name).write_text(json.dumps(content, indent=2, allow_nan=False) + "\n")
+            else:
+                content.to_csv(out / name, index=False)
+    *most, last = (str(out / name) for name in files)
+    print_note(f"wrote {', '.join(most)} and {last}")
+
+
+def _metrics_table(record: Mapping[str, Any]) -> pd.DataFrame:
+    """Every metric at every choice of alpha, of all groups and of those with each value of a tag: a row each.
+
+    `chosen` says how the alpha was: held-out rows have a standard deviation in place of an interval and ties.
+    """
+    slices = record.get("slices", {}).items()
+    parts = [("", "", record)] + [(tag, v, part) for tag, values in slices for v, part in values.items()]
+    rows = []
+    for tag, value, part in parts:
+        for metric, row in part["metrics"].items():
+            base = {"tag": tag, "tag_value": value, "n_groups": part["n_groups"], "metric": metric}
+            for name, alpha in (("alpha_0", 0.0), ("alpha_1", 1.0), ("one_alpha", None), ("best", None)):
+                found = row[name]
+                chosen = {"chosen": found.get("label", "fixed"), "alpha": found.get("alpha", alpha)}
+                rows.append({**base, **chosen, **{k: found[k] for k in _NUMBERS}})
+            if (held := row["validated"]) is not None:
+                alpha = None if held["alpha"] is None else held["alpha"]["mean"]
+                spread = {"value": held["value"]["mean"], "std": held["value"]["std"]}
+                chance = {"chance": row["alpha_0"]["chance"]}
+                rows.append({**base, "chosen": "held out, per row", "alpha": alpha, **spread, **chance})
+    return pd.DataFrame(rows).astype({"ties": "Int64"})
 
 
 def _check_prior(kind: str, is_retrieval: bool) -> None:
@@ -299,7 +351,7 @@ def _format_alpha(record: dict[str, Any]) -> str:
 
 def _metric_lines(record: dict[str, Any]) -> list[str]:
     lines = [
-        f"{'metric':<17}{'alpha = 0':>21}{'alpha = 1':>21}{'best (tuned on test)':>36}"
+        f"{'metric':<17}{'alpha = 0':>21}{'alpha = 1':>21}{'one alpha':>21}{f'best ({TUNED_PER_ROW})':>36}"
         f"{'held out (half/half x 10)':>36}{'chance':>8}",
     ]
     for name, row in record["metrics"].items():
@@ -311,15 +363,17 @@ def _metric_lines(record: dict[str, Any]) -> list[str]:
         if validated is not None and validated["alpha"] is not None:
             out += f" at {_spread(validated['alpha'], 2)}"
         lines.append(
-            f"{name:<17}{_accuracy(row['alpha_0']):>21}{_accuracy(row['alpha_1']):>21}{tuned:>36}{out:>36}"
-            f"{row['alpha_0']['chance']:>8.1f}"
+            f"{name:<17}{_accuracy(row['alpha_0']):>21}{_accuracy(row['alpha_1']):>21}"
+            f"{_accuracy(row['one_alpha']):>21}{tuned:>36}{out:>36}{row['alpha_0']['chance']:>8.1f}"
         )
-        ties = [row[key]["ties"] for key in ("alpha_0", "alpha_1", "best")]
+        ties = [row[key]["ties"] for key in ("alpha_0", "alpha_1", "one_alpha", "best")]
         if any(ties):
-            lines.append(f"{'':<17}tied groups: {ties[0]}, {ties[1]}, {ties[2]}")
+            lines.append(f"{'':<17}tied groups: {', '.join(map(str, ties))}")
+    alpha = next(iter(record["metrics"].values()))["one_alpha"]["alpha"]
+    lines += ["", f"one alpha: {alpha:.3f}, the best for TextScore of all groups, {TUNED_ON_TEST}"]
     likelier = record["language"]["true_caption_likelier"]
     if likelier is not None:
-        lines += ["", f"true captions are the likelier text in {_accuracy(likelier)} % of pairs, chance 50"]
+        lines += [f"true captions are the likelier text in {_accuracy(likelier)} % of pairs, chance 50"]
     return lines
 
 
@@ -333,18 +387,18 @@ def _spread(e: dict[str, float], digits: int) -> str:
 
 def _retrieval(
     benchmark: str, split: str, model: str, how: dict[str, Any], items: int | None, tune_on: str | None
-) -> tuple[dict[str, Any], RetrievalStudy]:
-    """The study of a retrieval set by name, and what is said of it before its record."""
+) -> tuple[dict[str, Any], RetrievalStudy, RetrievalStudy | None]:
+    """The study of a retrieval set by name, what is said of it before its record, and the one that alpha is from."""
     kind = how["kind"]
     if kind not in ("test", "gaussian"):
         raise InputError(f"On a retrieval set the prior is test or gaussian, not {kind}; choose one of them.")
     check_log_prob(model)
     study, line = _with_prior(benchmark, split, model, how, items)
     head = {"benchmark": benchmark, "split": split, "model": model, "prior": {"kind": kind, "line": line}}
-    if tune_on is not None:
-        other, _ = _with_prior(benchmark, tune_on, model, how, items)
-        head["tuned_on"] = _transferred(other, study, tune_on)
-    return head, study
+    other = None if tune_on is None else _with_prior(benchmark, tune_on, model, how, items)[0]
+    if other is not None:
+        head["tuned_on"] = _transferred(other, study, str(tune_on))
+    return head, study, other
 
 
 def _with_prior(
@@ -360,7 +414,9 @@ def _with_prior(
         return RetrievalStudy(scores, relevant, prior, ids), f"the set's own {len(scores)} images"
     nulls = null_sample(model, benchmark, how["count"], how["seed"], how["pixels"])
     prior = prior_from_samples(score_matrix(lazy_scorer(model), nulls, captions, ScoreCache()))
-    return RetrievalStudy(scores, relevant, prior, ids), f"{len(nulls)} Gaussian noise images"
+    return RetrievalStudy(
+        scores, relevant, prior, ids
+    ), f"{len(nulls)} Gaussian noise image{'s' * (len(nulls) > 1)}"
 
 
 def _format_retrieval(record: dict[str, Any]) -> str:
@@ -376,12 +432,24 @@ def _format_retrieval(record: dict[str, Any]) -> str:
 
 
 def _recall_lines(record: dict[str, Any]) -> list[str]:
-    labels = {"alpha_0": "alpha = 0", "alpha_1": "alpha = 1", "best": "alpha = {alpha:.3f}, {label}"}
-    labels["tuned_on"] = "alpha = {alpha:.3f}, chosen on {split}"
+    labels = {"alpha_0": "alpha = 0", "alpha_1": "alpha = 1"}
+    labels["one_alpha"] = "alpha = {alpha:.3f}, the best of all images, {label}"
+    labels |= {"best": "alpha = {alpha:.3f}, {label}", "tuned_on": "alpha = {alpha:.3f}, chosen on {split}"}
     lines = []
     for name in (name for name in labels if name in record):
         lines += ["", labels[name].format(**record[name]), format_metrics(record[name])]
-    return lines
+    return lines + (["", _transferred_line(record["tuned_on"])] if "tuned_on" in record else [])
+
+
+def _transferred_line(found: dict[str, Any]) -> str:
+    """What an alpha from elsewhere is worth, and how alike the two curves are."""
+    gain, there, correlation = found["gain"], found["chosen_on"], found["correlation"]
+    alike = "" if correlation is None else f"; both curves over alpha correlate by {correlation:.3f}"
+    return (
+        f"R@1 from image to text with the alpha of {found['split']}: {gain['difference']:+.1f} "
+        f"[{gain['low']:.1f}, {gain['high']:.1f}] against alpha 0, p = {gain['p_value']:.3g}; there it is "
+        f"{_accuracy(there)} at {there['alpha_low']:.3f}–{there['alpha_high']:.3f}{alike}"
+    )
 
 
 def blind(

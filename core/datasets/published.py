@@ -49,6 +49,7 @@ UNITS: dict[str, str] = {
     "coverage": "percent",  # groups whose margin reaches the threshold
     # VGPT
     "alpha": "1",
+    "correlation": "1",  # of two curves over alpha: Table 8, a figure without printed numbers
     "groups": "groups",
     # Cola
     "cola_map": "percent",

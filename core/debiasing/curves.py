@@ -220,7 +220,7 @@ def validate_alpha(
     return ValidatedAlpha(*np.array(rows).T)
 
 
-class _RecallCurve(NamedTuple):
+class RecallCurve(NamedTuple):
     """R@1 from image to text over a grid of alphas, percent.
 
     alphas, values : float64 (a,). hits : bool (a, images), who is right where; images without a caption are left out.
@@ -241,7 +241,7 @@ class _RecallCurve(NamedTuple):
         return float(self.alphas[low]), float(self.alphas[end - 1])
 
 
-def recall_curve(scores: Array, prior: Array, relevant: Array, step: float = 0.001) -> _RecallCurve:
+def recall_curve(scores: Array, prior: Array, relevant: Array, step: float = 0.001) -> RecallCurve:
     """R@1 from image to text at every alpha of a grid ([VGPT] section 5: step 0.001).
 
     scores : float (N, M), log P(t|i). prior : float (M,). relevant : bool (M, N). Numpy arrays or torch tensors; the
@@ -264,7 +264,7 @@ def recall_curve(scores: Array, prior: Array, relevant: Array, step: float = 0.0
             for mask in (belongs[:, image], ~belongs[:, image])
         )
         hits[:, place] = true > other
-    return _RecallCurve(alphas, 100 * hits.mean(axis=1), hits)
+    return RecallCurve(alphas, 100 * hits.mean(axis=1), hits)
 
 
 def _highest(alphas: np.ndarray, zero: np.ndarray, one: np.ndarray) -> np.ndarray:

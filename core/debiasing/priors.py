@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from core.base.errors import InputError, unknown_name
+from core.datasets import names
+from core.datasets.base import RETRIEVAL
 from core.datasets.score_files import MOST_LOG_PROB, read_prior
 from core.debiasing.debias import group_prior, prior_from_samples
 from core.groups import FileImage, GroupSet, ImageRef
 from core.scenes.render import SceneImage
 from core.scenes.training_data import training_scenes
 from core.scorers.model_folder import read_config
-from core.scorers.null_images import NullImage, null_count, null_images, null_pixels
+from core.scorers.null_images import NULL_COUNTS, NullImage, null_count, null_images, null_pixels
 from core.scorers.score_kinds import KINDS
 from core.scorers.score_options import ScoreOptions
 from core.scoring.load import load_scorer, model_folder, scorer_kind
@@ -213,6 +215,14 @@ def _check_positive(wanted: int) -> int:
     if wanted < 1:
         raise InputError(f"A prior needs at least one image, not {wanted}.")
     return wanted
+
+
+def default_kind(benchmark: str) -> str:
+    """The paper's prior of a benchmark: noise, but of a retrieval set its own images, whose scores exist.
+
+    ImageNet, with one caption per class, has its one noise image. Source: [VGPT] appendix B.
+    """
+    return "test" if benchmark in names(RETRIEVAL) and benchmark not in NULL_COUNTS else "gaussian"
 
 
 def default_count(kind: str, benchmark: str) -> int:

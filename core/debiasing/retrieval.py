@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,13 +18,15 @@ from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.datasets import Retrieval, load_retrieval
 from core.datasets.sets import RetrievalSet
-from core.debiasing.curves import recall_curve
+from core.debiasing.curves import RecallCurve, recall_curve
 from core.debiasing.debias import debias, prior_from_samples
+from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
 from core.matching.global_match import AllPairs
 from core.metrics.evaluation import Evaluation
+from core.metrics.groups import IMAGE_TO_TEXT
 from core.metrics.recall import recall
 from core.metrics.retrieval import RetrievalEvaluation
-from core.metrics.statistics import compare
+from core.metrics.statistics import Estimate, compare
 from core.scoring.load import lazy_scorer
 from core.scoring.scores import ScoreCache, score_matrix
 
@@ -113,57 +116,29 @@ def _table(
     return _ScoreTable(scores, found.relevant, captions)
 
 
-def alpha_record(scores: Array, relevant: Array, prior: Array | None = None) -> dict[str, Any]:
-    """Recall both ways at alpha 0, at 1 and at the best alpha for R@1 from image to text; JSON-safe.
-
-    prior : float (M,), log P_train(t); by default the mean over the set's own images, which costs nothing ([VGPT]
-        appendix B, Table 7). From text to image alpha changes nothing: it takes the same from all images.
-    Other arguments as in `recall_curve`.
-    """
-    prior = prior_from_samples(scores) if prior is None else prior
-    curve = recall_curve(scores, prior, relevant)
-    best, (low, high) = float(curve.alphas[curve.best]), curve.interval()
-    ends = {"alpha_0": 0.0, "alpha_1": 1.0, "best": best}
-    record = {name: _metrics_at(scores, prior, relevant, a) for name, a in ends.items()}
-    record["best"] |= {"label": "tuned on test", "alpha_low": low, "alpha_high": high}
-    return record
-
-
-def transferred_alpha_record(
-    chosen_on: tuple[Array, Array],
-    scores: Array,
-    relevant: Array,
-    priors: tuple[Array, Array] | None = None,
-) -> dict[str, Any]:
-    """The best alpha of other images and captions (scores, relevant), measured on these; JSON-safe.
-
-    priors : float (M',) of the other captions and (M,) of these; by default the means over each set's own images.
-    `gain` is the paired comparison of R@1 from image to text with alpha 0, image by image ([VGPT] Table 8).
-    """
-    other_prior, prior = priors or (prior_from_samples(chosen_on[0]), prior_from_samples(scores))
-    other = recall_curve(chosen_on[0], other_prior, chosen_on[1])
-    curve = recall_curve(scores, prior, relevant)
-    gain = compare(curve.hits[0], curve.hits[other.best])
-    found = _metrics_at(scores, prior, relevant, float(other.alphas[other.best]))
-    return {**found, "gain": gain.record()}
-
-
 @dataclass(eq=False)
 class RetrievalStudy:
     """Scores of all images with all captions, debiased: recall both ways at every alpha.
 
-    scores : float (N, M), log P(t|i). relevant : bool (M, N). prior : float (M,), log P_train(t). ids : of the images.
-    tags : a row per image, or None.
+    scores : float (N, M), log P(t|i). relevant : bool (M, N). prior : float (M,), log P_train(t); by default the mean
+    over the set's own images, which costs nothing ([VGPT] appendix B, Table 7). ids : of the images. tags : a row per
+    image, or None. alpha is chosen for R@1 from image to text and holds for every metric; from text to image it changes
+    nothing: it takes the same from all images.
     """
 
-    scores: np.ndarray
-    relevant: np.ndarray
-    prior: np.ndarray
-    ids: Sequence[str]
+    scores: Array
+    relevant: Array
+    prior: Array | None = None
+    ids: Sequence[str] = ()
     tags: pd.DataFrame | None = None
+
+    def __post_init__(self) -> None:
+        if self.prior is None:
+            self.prior = prior_from_samples(self.scores)
 
     def select(self, mask: np.ndarray) -> RetrievalStudy:
         """The set of some of the images, bool (N,), with the captions that belong to one of them."""
+        assert self.prior is not None
         asked = self.relevant[:, mask].any(axis=1)
         ids = [name for name, kept in zip(self.ids, mask, strict=True) if kept]
         tags = None if self.tags is None else self.tags[mask].reset_index(drop=True)
@@ -176,28 +151,61 @@ class RetrievalStudy:
         found = Evaluation.slice_masks(self.tags, column)
         return {name: {v: self.select(mask) for v, mask in values.items()} for name, values in found.items()}
 
-    def record(self) -> dict[str, Any]:
-        """`alpha_record` with the number of images and captions."""
+    @cached_property
+    def curve(self) -> RecallCurve:
+        """R@1 from image to text over alpha."""
+        assert self.prior is not None
+        return recall_curve(self.scores, self.prior, self.relevant)
+
+    @property
+    def alpha(self) -> float:
+        """Its best alpha: `TUNED_ON_TEST` where it is measured on these images."""
+        return float(self.curve.alphas[self.curve.best])
+
+    def record(self, alpha: float | None = None) -> dict[str, Any]:
+        """The numbers of images and captions, and every metric at alpha 0, at 1 and at the best one; JSON-safe.
+
+        alpha : the one of the whole set, where these are some of its images; they are then measured at it, too.
+        """
         images, captions = self.scores.shape
+        low, high = self.curve.interval()
+        label = TUNED_ON_TEST if alpha is None else TUNED_PER_ROW
+        of_set = {} if alpha is None else {"one_alpha": {**self._at(alpha), "label": TUNED_ON_TEST}}
         return {
             "images": images,
             "captions": captions,
-            **alpha_record(self.scores, self.relevant, self.prior),
+            "alpha_0": self._at(0.0),
+            "alpha_1": self._at(1.0),
+            **of_set,
+            "best": {**self._at(self.alpha), "label": label, "alpha_low": low, "alpha_high": high},
         }
 
     def transfer_alpha(self, other: RetrievalStudy) -> dict[str, Any]:
-        """The best alpha of these images, measured on others: `transferred_alpha_record`."""
-        return transferred_alpha_record(
-            (self.scores, self.relevant), other.scores, other.relevant, (self.prior, other.prior)
-        )
+        """The best alpha of these images and captions, measured on others; JSON-safe ([VGPT] Tables 3, 7 and 8).
+
+        `gain` is the paired comparison of R@1 from image to text with alpha 0, image by image; `chosen_on` R@1 and the
+        best alphas where alpha was chosen; `correlation` that of the two curves over alpha, None where one is flat.
+        """
+        hits, best = other.curve.hits, self.curve.best
+        gain = compare(hits[0], hits[best])
+        low, high = self.curve.interval()
+        both = np.stack([self.curve.values, other.curve.values])
+        correlation = None if not np.ptp(both, axis=1).all() else round(float(np.corrcoef(both)[0, 1]), 4)
+        own = self._at(self.alpha)["metrics"][IMAGE_TO_TEXT]
+        chosen_on = {**own, "alpha_low": low, "alpha_high": high}
+        found = {"gain": gain.record(), "chosen_on": chosen_on, "correlation": correlation}
+        return {**other._at(self.alpha), **found}
 
     def curve_table(self) -> pd.DataFrame:
-        """R@1 from image to text, percent, at every alpha of the grid: a row per alpha."""
-        curve = recall_curve(self.scores, self.prior, self.relevant)
-        return pd.DataFrame({"metric": "image_to_text_r1", "alpha": curve.alphas, "percent": curve.values})
+        """R@1 from image to text with its 95 % interval, percent, at every alpha of the grid: a row per alpha."""
+        shares = self.curve.values / 100
+        low, high = Estimate.interval_of_moments(shares, shares, self.curve.hits.shape[1])
+        columns = {"percent": self.curve.values, "low": 100 * low, "high": 100 * high}
+        rounded = {name: values.round(4) for name, values in columns.items()}
+        return pd.DataFrame({"metric": IMAGE_TO_TEXT, "alpha": self.curve.alphas, **rounded})
 
-
-def _metrics_at(scores: Array, prior: Array, relevant: Array, alpha: float) -> dict[str, Any]:
-    """Every metric at one alpha."""
-    found = recall(debias(scores, prior, alpha), relevant).metrics
-    return {"alpha": alpha, "metrics": {name: e.record() for name, e in found.items()}}
+    def _at(self, alpha: float) -> dict[str, Any]:
+        """Every metric at one alpha."""
+        assert self.prior is not None
+        found = recall(debias(self.scores, self.prior, alpha), self.relevant).metrics
+        return {"alpha": alpha, "metrics": {name: e.record() for name, e in found.items()}}

@@ -34,6 +34,7 @@ _REPEATS, _STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
 _EVALUATIONS = 16
 _AS_LIKELY = 60.0  # percent of pairs: up to there true and false captions count as equally likely texts
 TUNED_ON_TEST = "tuned on test"  # said beside every optimum that was found on the groups it is reported on
+TUNED_PER_ROW = f"{TUNED_ON_TEST}, per row"  # where every metric, or every tag, has an alpha of its own
 
 
 class _CaptionLikelihoods(NamedTuple):
@@ -171,6 +172,10 @@ class AlphaStudy:
             tied=not np.ptp(self.prior, axis=1).any(),
         )
 
+    def grid(self, metric: str) -> list[float]:
+        """The curve at alpha 0, 0.001, ..., 1: what one alpha over several sets is chosen from ([VGPT] section 5)."""
+        return self.curve(metric).value(np.linspace(0, 1, round(1 / _STEP) + 1)).round(4).tolist()
+
     def curve_table(self, *names: str) -> pd.DataFrame:
         """The exact curves of these metrics, by default of all: a row per step, from one alpha to the next, percent."""
         found = {name: self.curve(name) for name in names or metrics_of_shape(*self.shape)}
@@ -181,28 +186,41 @@ class AlphaStudy:
         ]
         return pd.DataFrame(rows, columns=["metric", "alpha_from", "alpha_to", "percent"])
 
-    def record(self) -> dict[str, Any]:
-        """A JSON-safe summary: every metric at 0, at 1, at its optimum and validated; and the language prior."""
-        ends = {alpha: self.evaluation(alpha).metrics for alpha in (0.0, 1.0)}
+    @cached_property
+    def alpha(self) -> float:
+        """The one alpha of a table: the best for TextScore ([VGPT] Tables 10 to 12), `TUNED_ON_TEST`."""
+        return self.best(TEXT_SCORE).alpha
+
+    def record(self, alpha: float | None = None) -> dict[str, Any]:
+        """A JSON-safe summary: every metric at 0, at 1, at one alpha, at its optimum and validated; and the prior.
+
+        alpha : the one of the whole table, where these are some of its groups; by default their own.
+        """
+        alpha = self.alpha if alpha is None else alpha
+        ends = {a: self.evaluation(a).metrics for a in (0.0, 1.0)}
         likelier = self.frequency.likelier
         return {
             "n_groups": len(self.scores),
             "shape": "x".join(map(str, self.shape)),
-            "metrics": {name: self._metric(name, zero, ends[1.0][name]) for name, zero in ends[0.0].items()},
+            "metrics": {
+                name: self._metric(name, zero, ends[1.0][name], alpha) for name, zero in ends[0.0].items()
+            },
             "language": {
                 "scenario": self.frequency.scenario or None,
                 "true_caption_likelier": None if likelier is None else likelier.record(),
             },
         }
 
-    def _metric(self, name: str, zero: Estimate, one: Estimate) -> dict[str, Any]:
+    def _metric(self, name: str, zero: Estimate, one: Estimate, alpha: float) -> dict[str, Any]:
         best = self.best(name)
         found = self.evaluation(best.alpha).metrics[name]
-        tuned = {"label": TUNED_ON_TEST, "alpha": best.alpha, "alpha_low": best.low, "alpha_high": best.high}
+        tuned = {"label": TUNED_PER_ROW, "alpha": best.alpha, "alpha_low": best.low, "alpha_high": best.high}
+        of_table = {"label": TUNED_ON_TEST, "alpha": alpha, **self.evaluation(alpha).metrics[name].record()}
         return {
             "depends_on_alpha": self.depends(name),
             "alpha_0": zero.record(),
             "alpha_1": one.record(),
+            "one_alpha": of_table,
             "best": {**tuned, "intervals": best.intervals.tolist(), **found.record()},
             "validated": self._protocol(name),
         }

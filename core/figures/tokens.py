@@ -21,9 +21,10 @@ _FULL_COLOUR_NATS = 3.0  # nats; the deepest colour
 class TokenView(NamedTuple):
     """A caption's m tokens, and log P of each, float64 (m,).
 
-    seeing : with the image; its mean is the caption's score. blind : with null images, each token's probability
-    averaged over them. Its mean is the language prior for one null image, and never below it for several, because the
-    prior averages whole captions. A blind language model has one log P for both.
+    seeing : with the image; its mean is the caption's score. blind : what each token adds to log P(t) without it, from
+    null images weighed by how likely they made the tokens before; its mean is the language prior that the caption is
+    debiased by, so that the mean of the differences is the debiased score at alpha = 1. A blind language model has one
+    log P for both.
     """
 
     tokens: list[str]

@@ -231,15 +231,9 @@ def _spread(
     if not cell.source or not records:
         return None
     seeds = sorted(set.intersection(*(set(records[job]) for job, _ in cell.source)))
-    values = [value for seed in seeds if (value := _mean(cell, records, seed)) is not None]
+    by_seed = ({job: records[job][seed] for job, _ in cell.source} for seed in seeds)
+    values = [value for each in by_seed if (value := cell.read_mean(each)) is not None]
     return spread(values, cell.population) if values else None
-
-
-def _mean(
-    cell: _tables.TableCell, records: Sequence[Mapping[int, _table_rows.Records]], seed: int
-) -> float | None:
-    parts = [(cell.read(records[job][seed]), weight) for job, weight in cell.source]
-    return None if any(value is None for value, _ in parts) else sum(v * w for v, w in parts if v is not None)
 
 
 def _planned(store: RunStore, status: LineStatus) -> list[PlannedRun]:

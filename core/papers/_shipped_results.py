@@ -22,7 +22,7 @@ from core.ttm.seeds import SeedSpread, spread
 _SETTINGS = {
     "alpha 0": "alpha_0",
     "alpha 1": "alpha_1",
-    "tuned on test": "best",
+    "tuned on test, per row": "best",
     "half/half x 10": "validated",
 }
 _METRICS = (GROUP_SCORE, GROUP_MATCH, GLOBAL_MATCH)

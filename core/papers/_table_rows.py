@@ -59,6 +59,15 @@ class TableCell:
         ]
         return 100 * gain / denominator if denominator else None
 
+    def read_mean(self, records: Mapping[int, Records]) -> float | None:
+        """The mean over its jobs (`source`) of one seed, from the records of each job."""
+        parts = [(self.read(records[job]), weight) for job, weight in self.source]
+        return (
+            None
+            if any(v is None for v, _ in parts)
+            else sum(v * weight for v, weight in parts if v is not None)
+        )
+
     def _value(self, record: Mapping[str, Any], name: str) -> float | None:
         if name in ("coverage", "precision"):  # shares of the run's own, not metrics of its scores
             return None if record.get(name) is None else 100 * record[name]

@@ -234,7 +234,12 @@ TABLES: dict[str, tuple[str, Callable[[], list[TableLine]]]] = {
     "world/oracle": ("the skyline, as Fig. 4", _oracle),
     "world/cola": ("Cola's strategies on the built-in scenes", _cola.builtin_lines),
     "world/alpha": ("a captioner with and without its language prior", _vgpt.builtin_lines),
+    "world/retrieval": (
+        "the same among all captions of a set, alpha from validation",
+        _vgpt.builtin_retrieval_lines,
+    ),
     **{f"vgpt/{key}": (title, partial(_vgpt.lines, table)) for key, table, title in _vgpt.TABLES},
+    "vgpt/8": ("alpha of the validation and of the test split, COCO and Flickr30k", _vgpt.validation_lines),
     **{f"cola/{key}": (title, partial(_cola.lines, table)) for key, table, title in _cola.TABLES},
 }
 

@@ -1,4 +1,4 @@
-"""The tables of the language-prior paper ([VGPT] Tables 1, 3-7, 9-13) as lines that can be run.
+"""The tables of the language-prior paper ([VGPT] Tables 1 and 3-13) as lines that can be run.
 
 A row is one model and score; its columns are the data sets. Nothing is trained, so a line is measured once. Where the
 paper's own weights are not published in a form that loads here, the nearest ones stand for them, and a note says so.
@@ -7,17 +7,22 @@ paper's own weights are not published in a form that loads here, the nearest one
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+import numpy as np
 
 from core import datasets
 from core.base.lazy import pandas as pd
 from core.datasets.base import RETRIEVAL
 from core.datasets.published import reference
+from core.debiasing.priors import PRIORS, default_kind
+from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
 from core.figures.text import label_and_meaning
-from core.metrics.groups import TEXT_SCORE
-from core.papers._table_rows import TableCell, TableLine, benchmarks_of_papers
+from core.metrics.groups import GROUP_SCORE, IMAGE_TO_TEXT, TEXT_SCORE
+from core.papers._table_rows import Records, TableCell, TableLine, benchmarks_of_papers
 from core.papers.measurement_run import MeasurementRun
 from core.runs.description import RunDescription
 from core.sweeps.evaluate import EvaluationRun
@@ -56,8 +61,13 @@ _KINDS = {
 }
 _PLAIN = {("EqBen", ""): "eqben/val"}  # Tables 3 and 10 are of one set
 _METRICS = {"accuracy": "accuracy_top1"}
-_AT = {"0": "alpha_0", "1": "alpha_1", "alpha*_val": "validated", "alpha*_test": "best"}
-_HEADS = {"alpha_0": "α = 0", "alpha_1": "α = 1", "best": "best α", "validated": "held-out α"}
+_AT = {"0": "alpha_0", "1": "alpha_1", "alpha*_val": "validated", "alpha*_test": "one_alpha"}
+_HEADS = {
+    "alpha_0": "α = 0",
+    "alpha_1": "α = 1",
+    "best": f"best α ({TUNED_PER_ROW})",
+    "validated": "held-out α",
+}
 TABLES = (
     ("1a", "Table 1a", "ARO"),
     ("1b", "Table 1b", "VL-CheckList"),
@@ -84,15 +94,57 @@ class _SubsetCell(TableCell):
         return record.get("parts", {}).get(self.part, {}) if self.part else record
 
 
+@dataclass(frozen=True)
 class AlphaCell(_SubsetCell):
-    """A number at some alpha: `base` says which (`alpha_0`, `alpha_1`, `best`, `validated`)."""
+    """A number at some alpha: `base` says which (`alpha_0`, `alpha_1`, `one_alpha`, `best`, `validated`).
+
+    `one_alpha` is one for all metrics and tags of a set, and for all subsets that the paper counts as one data set.
+    `validated alpha_0` is the mean over the held-out halves at alpha 0, which Table 3a prints.
+    """
+
+    kinds: tuple[
+        str, ...
+    ] = ()  # of a mean over several benchmarks: which data set of the paper each is part of
+
+    def read_mean(self, records: Mapping[int, Records]) -> float | None:
+        """The mean over its benchmarks; where each data set has one alpha, at the best of the mean over its subsets."""
+        if self.base != "one_alpha" or not self.kinds:
+            return super().read_mean(records)
+        grids = [records[job][-1].get("alpha_grid") for job, _ in self.source]
+        if any(grid is None for grid in grids):  # of a run from before they were recorded
+            return None
+        total: dict[str, np.ndarray] = {}
+        for kind, (_, weight), grid in zip(self.kinds, self.source, grids, strict=True):
+            total[kind] = total.get(kind, 0) + weight * np.asarray(grid)
+        return float(sum(curve.max() for curve in total.values()))
 
     def _value(self, record: Any, name: str) -> float | None:
-        result = self._subset(record).get("alpha", {}).get(name, {}).get(self.base)
+        found = self._subset(record).get("alpha", {}).get(name, {})
+        base, _, inner = self.base.partition(" ")
+        result = found.get(base)
+        if base == "one_alpha" and result is None and not self.part and name != GROUP_SCORE:
+            result = found.get("best")  # of a retrieval set, whose one alpha that is, and of runs from before
         if result is None:
             return None
-        value = result["alpha" if self.metric == "alpha" else "value"]
+        value = result[inner or ("alpha" if self.metric == "alpha" else "value")]
         return value["mean"] if isinstance(value, dict) else value
+
+
+@dataclass(frozen=True)
+class _TransferCell(TableCell):
+    """What a retrieval set's record says of the alpha that was chosen on its validation split ([VGPT] Table 8)."""
+
+    def _value(self, record: Any, name: str) -> float | None:
+        by_alpha = record.get("alpha", {}).get(IMAGE_TO_TEXT, {})
+        validated = by_alpha.get("validated", {})
+        return {
+            "alpha*_val": validated.get("alpha"),
+            "alpha*_test": by_alpha.get("best", {}).get("alpha"),
+            "validation": validated.get("chosen_on", {}).get("value"),
+            "test": validated.get("value"),
+            "best": by_alpha.get("best", {}).get("value"),
+            "correlation": validated.get("correlation"),
+        }[name]
 
 
 class CountCell(_SubsetCell):
@@ -118,6 +170,7 @@ def _line(table: str, model: str, method: str, rows: pd.DataFrame, several: bool
     score, how = _parts(method)
     label = ", ".join(filter(None, (model, method.replace("alpha", "α")))) or "number of groups"
     scorer, remark = SCORERS.get((model, score) if model or method else ("BLIP", "ITC"), ("", ""))
+    how = "1 null image" if table == "Table 4" and score == "VisualGPTScore" else how  # as its caption says
     benchmarks = list(dict.fromkeys(b for _, row in rows.iterrows() for b in _benchmarks(row)))
     why = _why_not_runnable(model, score, how, benchmarks)
     if not scorer or why:
@@ -175,11 +228,19 @@ def _weights(row: pd.Series) -> list[float]:
     return [1 / len(kinds) / len(names) for names in kinds for _ in names]
 
 
+def _parts_of_paper(row: pd.Series, count: int) -> tuple[str, ...]:
+    """For each of a mean's benchmarks the data set of the paper that it is part of; () where there is one alone."""
+    if row["dataset"] != "SugarCrepe" or not count:
+        return ()
+    kinds = _KINDS if row["subset"] == "Average" else {str(row["subset"]): _KINDS[str(row["subset"])]}
+    return tuple(kind for kind, names in kinds.items() for _ in names)
+
+
 def _job(benchmark: str, model: str, how: str, score: str, tags: Sequence[str]) -> RunDescription:
     entry = datasets.benchmark_entry(benchmark)
     is_retrieval = entry is not None and entry.kind == RETRIEVAL
     if score == "VisualGPTScore":
-        prior = "test" if "test images" in how or (is_retrieval and not how) else "gaussian"
+        prior = "test" if "test images" in how else "gaussian" if how else default_kind(benchmark)
         count = re.match(r"(\d+) ", how)
         return MeasurementRun.of(
             benchmark, model, prior=prior, images=None if count is None else int(count[1]), tags=tags
@@ -210,7 +271,11 @@ def _cell(
     at = _at(method, str(row["note"]))
     if at:
         of = _alpha_of(row, rows) if metric == "alpha" else _METRICS.get(metric, metric)
-        return AlphaCell(method, metric, "after", of, at, **facts)
+        if at == "one_alpha":
+            facts["note"] = "; ".join(filter(None, (facts["note"], f"one alpha, {TUNED_ON_TEST}")))
+        return AlphaCell(
+            method, metric, "after", of, at, **facts, kinds=_parts_of_paper(row, len(facts["source"]))
+        )
     return TableCell(method, metric, "after", _METRICS.get(metric, metric), **facts)
 
 
@@ -219,7 +284,8 @@ def _at(method: str, note: str) -> str:
     match = re.search(r"alpha=([^,]*)", method)
     if match is None:
         return ""
-    return _AT.get(match[1]) or ("validated" if "validation" in note else "best")
+    at = _AT.get(match[1]) or ("validated" if "validation" in note else "one_alpha")
+    return f"validated {at}" if "random halves" in note and at != "validated" else at
 
 
 def _alpha_of(row: pd.Series, rows: pd.DataFrame) -> str:
@@ -232,6 +298,40 @@ def _alpha_of(row: pd.Series, rows: pd.DataFrame) -> str:
     ]
     metric = str(same["metric"].iloc[0]) if len(same) else TEXT_SCORE
     return _METRICS.get(metric, metric)
+
+
+# ---- a figure whose numbers the paper does not print
+
+
+def _transfer_cells() -> tuple[TableCell, ...]:
+    """R@1 from image to text on both splits, and how alike their curves over alpha are."""
+    heads = {
+        "alpha*_val": ("alpha", "α from validation"),
+        "alpha*_test": ("alpha", f"best α of test ({TUNED_ON_TEST})"),
+        "validation": (IMAGE_TO_TEXT, "validation R@1 there (tuned on validation)"),
+        "test": (IMAGE_TO_TEXT, "test R@1, α from validation"),
+        "best": (IMAGE_TO_TEXT, f"test R@1, best α ({TUNED_ON_TEST})"),
+        "correlation": ("correlation", "correlation of the curves"),
+    }
+    return tuple(
+        _TransferCell("VisualGPTScore", metric, "after", of, head=head)
+        for of, (metric, head) in heads.items()
+    )
+
+
+def validation_lines() -> list[TableLine]:
+    """Table 8: the curves of the validation and of the test split; `crossmatch alpha coco --tune-on validation --out
+    FOLDER` writes the curves themselves."""
+    model = SCORERS["BLIP", "VisualGPTScore"][0]
+    return [
+        TableLine(
+            f"{title}, BLIP, VisualGPTScore",
+            _transfer_cells(),
+            MeasurementRun.of(name, model, prior="test"),
+            seeds=1,
+        )
+        for name, title in (("coco", "COCO"), ("flickr30k", "Flickr30k"))
+    ]
 
 
 # ---- the same on the built-in world
@@ -248,3 +348,24 @@ def builtin_lines() -> list[TableLine]:
     names = [name for name in datasets.names() if name.startswith("scenes/") and "@" not in name]
     jobs = {name: MeasurementRun.of(name, _WORLD_MODEL, prior="gaussian") for name in names}
     return [TableLine(f"{name}, {_WORLD_MODEL}", cells, job, seeds=1) for name, job in jobs.items()]
+
+
+def builtin_retrieval_lines() -> list[TableLine]:
+    """The same captioner on the built-in retrieval set, by prior, as in Tables 3, 7 and 8."""
+    ends = [
+        AlphaCell(f"VisualGPTScore {at}", IMAGE_TO_TEXT, "after", IMAGE_TO_TEXT, at, head=f"{_HEADS[at]} R@1")
+        for at in ("alpha_0", "alpha_1")
+    ]
+    jobs = {
+        prior: MeasurementRun.of("scenes/retrieval", _WORLD_MODEL, prior=prior)
+        for prior in ("test", "gaussian")
+    }
+    return [
+        TableLine(
+            f"scenes/retrieval, {_WORLD_MODEL}, prior: {PRIORS[prior].label}",
+            (*ends, *_transfer_cells()),
+            job,
+            seeds=1,
+        )
+        for prior, job in jobs.items()
+    ]

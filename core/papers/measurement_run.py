@@ -19,9 +19,10 @@ from core.base.settings import Count, Names, Seed, Settings
 from core.datasets.base import RETRIEVAL
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import check_log_prob, estimate_prior, null_sample
-from core.debiasing.retrieval import alpha_record, retrieval_record, score_table, transferred_alpha_record
+from core.debiasing.retrieval import RetrievalStudy, retrieval_record, score_table
 from core.debiasing.study import AlphaStudy
 from core.metrics.evaluation import Evaluation
+from core.metrics.groups import IMAGE_TO_TEXT, TEXT_SCORE
 from core.runs.description import Iteration, Progress, Remains, RunDescription, Stop
 from core.scoring.load import lazy_scorer
 from core.scoring.scores import ScoreCache, score_all, score_groups, score_matrix
@@ -97,9 +98,12 @@ class MeasurementRun(RunDescription):
         parts = {
             tag: [i for i, g in enumerate(groups.groups) if g.tags.get(tag) == "yes"] for tag in settings.tags
         }
-        tagged = {tag: _measured(groups, scores, prior, rows) for tag, rows in parts.items() if rows}
         m, k = groups.shape
         record = {"shape": f"{m}x{k}", **_measured(groups, scores, prior, range(len(groups)))}
+        alpha = None if prior is None else record["alpha"][TEXT_SCORE]["one_alpha"]["alpha"]
+        tagged = {tag: _measured(groups, scores, prior, rows, alpha) for tag, rows in parts.items() if rows}
+        if prior is not None:
+            record["alpha_grid"] = AlphaStudy(scores, prior, groups.truth, groups.ids).grid(TEXT_SCORE)
         if groups.name.endswith("@global"):
             all_scores = score_all(
                 scorer, blind, cache, reporter("scoring all images with all captions", 0.7, 0.3)
@@ -110,42 +114,53 @@ class MeasurementRun(RunDescription):
 
     def _retrieval(self, reporter: _Reporter) -> dict[str, Any]:
         """A retrieval set: recall both ways, accuracy where captions name classes, and alpha with a prior."""
-        of_set, cache = (self.benchmark, self.split, self.model), ScoreCache()
-        report = reporter("scoring", 0.0, 0.7)
-        retrieval = retrieval_record(*of_set, cache=cache, progress=report)
+        if self.settings.prior is not None:
+            check_log_prob(self.model)
+            if self._has_validation:  # one that is not there is told before anything is scored
+                datasets.load_retrieval(self.benchmark, "validation", images=False)
+        cache, report = ScoreCache(), reporter("scoring", 0.0, 0.6)
+        retrieval = retrieval_record(self.benchmark, self.split, self.model, cache=cache, progress=report)
         shape = f"{retrieval['images']} images, {retrieval['captions']} captions"
         record = {"n_groups": retrieval["images"], "shape": shape, "metrics": retrieval["metrics"]}
         if self.settings.prior is not None:
-            table = score_table(*of_set, cache=cache, progress=report)
-            record["alpha"] = self._retrieval_alpha(*table, cache, reporter)
+            record["alpha"] = self._retrieval_alpha(cache, reporter)
         return record
 
-    def _retrieval_alpha(
-        self,
-        scores: np.ndarray,
-        relevant: np.ndarray,
-        captions: list[str],
-        cache: ScoreCache,
-        reporter: _Reporter,
-    ) -> dict[str, Any]:
-        """metric -> alpha_0, alpha_1, best and, where the set has a validation split, `validated` on it ([VGPT] 5)."""
-        settings, prior = self.settings, None
-        check_log_prob(self.model)
-        if settings.prior == "gaussian":
-            nulls = null_sample(self.model, self.benchmark, settings.images, settings.seed)
-            report = reporter("sampling the prior", 0.7, 0.1)
-            prior = prior_from_samples(score_matrix(lazy_scorer(self.model), nulls, captions, cache, report))
-        by_alpha = alpha_record(scores, relevant, prior)
+    @property
+    def _has_validation(self) -> bool:
         entry = datasets.benchmark_entry(self.benchmark)
-        if prior is None and entry is not None and "validation" in entry.splits:
-            report = reporter("scoring the validation split", 0.8, 0.2)
-            other = score_table(self.benchmark, "validation", self.model, cache=cache, progress=report)
-            by_alpha["validated"] = transferred_alpha_record(other[:2], scores, relevant)
+        return self.split == "test" and (entry is None or "validation" in entry.splits)
+
+    def _retrieval_alpha(self, cache: ScoreCache, reporter: _Reporter) -> dict[str, Any]:
+        """metric -> alpha_0, alpha_1, best and, where the set has a validation split, `validated` on it ([VGPT] 5)."""
+        study = self._retrieval_study(self.split, cache, reporter, 0.6)
+        found = study.record()
+        by_alpha = {name: found[name] for name in ("alpha_0", "alpha_1", "best")}
+        if self._has_validation:
+            validation = self._retrieval_study("validation", cache, reporter, 0.8)
+            by_alpha["validated"] = validation.transfer_alpha(study)
+            about = {name: by_alpha["validated"][name] for name in ("gain", "chosen_on", "correlation")}
+            by_alpha["validated"]["metrics"][IMAGE_TO_TEXT] |= about
         names = by_alpha["alpha_0"]["metrics"]
         return {
             name: {at: {**part["metrics"][name], "alpha": part["alpha"]} for at, part in by_alpha.items()}
             for name in names
         }
+
+    def _retrieval_study(
+        self, split: str, cache: ScoreCache, reporter: _Reporter, start: float
+    ) -> RetrievalStudy:
+        """A split with its prior: from its own images, or from noise."""
+        settings, report = self.settings, reporter(f"scoring the {split} split", start, 0.1)
+        scores, relevant, captions = score_table(
+            self.benchmark, split, self.model, cache=cache, progress=report
+        )
+        if settings.prior != "gaussian":
+            return RetrievalStudy(scores, relevant)
+        nulls = null_sample(self.model, self.benchmark, settings.images, settings.seed)
+        report = reporter(f"sampling the prior of the {split} split", start + 0.1, 0.1)
+        samples = score_matrix(lazy_scorer(self.model), nulls, captions, cache, report)
+        return RetrievalStudy(scores, relevant, prior_from_samples(samples))
 
 
 def _reporter(stop: Stop | None, progress: Progress | None) -> _Reporter:
@@ -163,16 +178,20 @@ def _reporter(stop: Stop | None, progress: Progress | None) -> _Reporter:
 
 
 def _measured(
-    groups: GroupSet, scores: np.ndarray, prior: np.ndarray | None, rows: Sequence[int]
+    groups: GroupSet,
+    scores: np.ndarray,
+    prior: np.ndarray | None,
+    rows: Sequence[int],
+    alpha: float | None = None,
 ) -> dict[str, Any]:
-    """`metrics`, `n_groups` and, with a prior, `alpha` (metric -> alpha_0, alpha_1, best, validated) of some groups."""
+    """`metrics`, `n_groups` and, with a prior, `alpha` (metric -> alpha_0, alpha_1, one_alpha, best, validated) of some
+    groups. alpha : the one of the whole table; by default their own."""
     assert groups.truth is not None
     chosen, ids = list(rows), [groups.ids[i] for i in rows]
     evaluation = Evaluation.of(scores[chosen], groups.truth[chosen], ids)
     metrics = {name: estimate.record() for name, estimate in evaluation.metrics.items()}
     record = {"n_groups": len(ids), "metrics": metrics}
     if prior is not None:
-        record["alpha"] = AlphaStudy(scores[chosen], prior[chosen], groups.truth[chosen], ids).record()[
-            "metrics"
-        ]
+        study = AlphaStudy(scores[chosen], prior[chosen], groups.truth[chosen], ids)
+        record["alpha"] = study.record(alpha)["metrics"]
     return record

@@ -83,9 +83,12 @@ class CaptionScorer(PairScorer):
     def blind_token_log_probs(
         self, caption: str, count: int = DEFAULT_NULL_COUNT, seed: int = 0
     ) -> TokenLogProbs:
-        """The same without an image: log of the mean over `count` null images of each token's probability."""
+        """The same without an image: what each token adds to log P(t) from `count` null images (`prior`), their mean.
+
+        A token is weighed on every null image by how likely that image made the tokens before it.
+        """
         found = [self.token_log_probs(image, caption) for image in self.nulls(count, seed)]
-        values = _log_mean(np.stack([t.log_probs for t in found]))
+        values = _sequential_log_mean(np.stack([t.log_probs for t in found]))
         return TokenLogProbs(found[0].tokens, values.astype(np.float32))
 
     def nulls(self, count: int = DEFAULT_NULL_COUNT, seed: int = 0) -> list[NullImage]:
@@ -305,3 +308,15 @@ def mean_log_prob(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 def _log_mean(log_probs: np.ndarray) -> np.ndarray:
     """The log of the mean of probabilities over images, float64: (images, ...) -> (...), [VGPT] Eq. 13."""
     return np.logaddexp.reduce(np.asarray(log_probs, dtype=np.float64), axis=0) - np.log(len(log_probs))
+
+
+def _sequential_log_mean(log_probs: np.ndarray) -> np.ndarray:
+    """What each token adds to log P(t) of its caption, float64 (m,), from tokens' log P given each image (images, m).
+
+    P(t) is the mean over images of exp(mean over tokens) ([VGPT] Eq. 12, 13); the same of the first j tokens, still
+    divided by m, is S_j, with S_0 = 0, and token j adds m (S_j - S_(j-1)). So the mean of all is log P(t) itself, and
+    with one image every number is the token's own. None is above 0: no image makes a token likelier than certain.
+    """
+    log_probs = np.asarray(log_probs, dtype=np.float64)
+    m = log_probs.shape[1]
+    return m * np.diff(_log_mean(log_probs.cumsum(axis=1) / m), prepend=0.0)
