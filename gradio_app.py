@@ -63,9 +63,9 @@ The built-in models are small and know rendered scenes of cubes, spheres and cyl
 are shown and scored at 320 pixels, so their scores differ a little from those of the same groups in the app.
 """
 TABLE = """
-.prose .cm-verdicts, .prose .cm-verdicts th, .prose .cm-verdicts td, .prose .cm-scroll :is(table, th, td)
+.prose .cm-verdicts, .prose .cm-verdicts :is(tbody, tr), .prose .cm-verdicts th, .prose .cm-verdicts td, .prose .cm-scroll :is(table, th, td)
   {border: 0 !important;}
-.prose .cm-verdicts tr {border-bottom: 1px solid rgba(134,140,155,.28) !important;}
+.prose .cm-verdicts tbody > tr {border-bottom: 1px solid rgba(134,140,155,.28) !important;}
 """
 
 
@@ -203,13 +203,13 @@ def build() -> gr.Blocks:
                 two = gr.Textbox(shown[0][3], label="Caption 2, of image B", max_length=LONGEST)
                 model = gr.Dropdown(names, value=names[0], label="Model and kind of score")
                 button = gr.Button("Compare", variant="primary")
+                given = gr.Examples(
+                    shown, [first, second, one, two], label="From the built-in world", cache_examples=False
+                )
             with gr.Column():
                 drawn, matrix = gr.HTML(), gr.HTML()
                 with gr.Accordion("As JSON", open=False):
                     answer = gr.JSON(show_label=False)
-        given = gr.Examples(
-            shown, [first, second, one, two], label="From the built-in world", cache_examples=False
-        )
         fields, results = [first, second, one, two, model], [drawn, matrix, answer]
         # An example is compared as soon as it is there; a change takes away the result of what was there before.
         for event in (button.click, demo.load, given.load_input_event.then):
