@@ -63,7 +63,7 @@ The built-in models are small and know rendered scenes of cubes, spheres and cyl
 are shown and scored at 320 pixels, so their scores differ a little from those of the same groups in the app.
 """
 TABLE = """
-.prose .cm-verdicts, .prose .cm-verdicts :is(tbody, tr), .prose .cm-verdicts th, .prose .cm-verdicts td, .prose .cm-scroll :is(table, th, td)
+.prose .cm-verdicts, .prose .cm-verdicts :is(tbody, tr, th, td), .prose .cm-scroll :is(table, th, td)
   {border: 0 !important;}
 .prose .cm-verdicts tbody > tr {border-bottom: 1px solid rgba(134,140,155,.28) !important;}
 """
