@@ -63,11 +63,17 @@ COMMANDS: dict[str, _Command] = {
         "How much of a gain of test-time matching comes from the metric, from one-to-one groups, and from training.",
         "ledger scenes/left-right~tinted --model builtin/clip --out ledger.csv",
     ),
-    "audit": _Command(
+"audit": _Command(
         "_audit",
         "audit",
         "Is a benchmark sound? Solved without looking, duplicates, contradictions, size: each with a verdict.",
         "audit scenes/relations-1x4 --out audit.html",
+    ),
+    "ladder": _Command(
+        "_ladder",
+        "ladder",
+        "Where a two-tower model loses the binding: tokens, pooled vectors, one linear map, its scores, the metric.",
+        "ladder scenes/left-right --model builtin/clip --out ladder.json",
     ),
     "alpha": _Command(
         "alpha",

@@ -2,6 +2,7 @@
 
 from core.figures._bars import bars_data, bars_figure, paired_bars_figure
 from core.figures._forgetting import cost_data, cost_figure
+from core.figures._ladder import ladder_figure
 from core.figures._ledger import ledger_figure
 from core.figures._margins import (
     at_threshold,

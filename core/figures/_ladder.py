@@ -1,0 +1,125 @@
+"""The binding ladder: what is solved from every rung, from the tokens of each tower to the model's own scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.figures._style import COVERAGE_COLOUR, MARK_COLOUR, OUTCOME_COLOURS, SERIES, hatched, layout
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
+
+
+class _LadderData(NamedTuple):
+    """Rungs from the top down, in percent, each array (r,); NaN where there is no such thing.
+
+    side : "image", "caption" or "both". value, low, high : GroupMatch. score : GroupScore. seen, unseen : GroupMatch on
+    combinations by whether training had them. untrained : GroupMatch of the control. chance : of GroupMatch and of
+    GroupScore.
+    """
+
+    label: list[str]
+    side: list[str]
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    score: np.ndarray
+    unseen: np.ndarray
+    untrained: np.ndarray
+    chance: tuple[float, float]
+
+
+def _ladder_data(record: Mapping[str, Any]) -> _LadderData:
+    rows = record["rungs"]
+    sides = [side if (side := row["name"].partition("-")[0]) in _LOOKS else "both" for row in rows]
+    match = [row.get(GROUP_MATCH, {}) for row in rows]
+    values = {name: _column(m.get(name) for m in match) for name in ("value", "low", "high")}
+    shown = [f": {m['value']:.1f} %" if m else ": –" for m in match]
+    own = next(row for row in rows if row["name"] == "own")
+    return _LadderData(
+        [row["label"] + text for row, text in zip(rows, shown, strict=True)],
+        sides,
+        **values,
+        score=_column(row.get(GROUP_SCORE, {}).get("value") for row in rows),
+        unseen=_column(_part(row, "combinations", "unseen") for row in rows),
+        untrained=_column(_part(row, "controls", "untrained") for row in rows),
+        chance=(own[GROUP_MATCH]["chance"], own[GROUP_SCORE]["chance"]),
+    )
+
+
+def _column(values: Any) -> np.ndarray:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def _part(row: Mapping[str, Any], kind: str, name: str) -> float | None:
+    found = row.get(kind, {}).get(name)
+    return found and found[GROUP_MATCH]["value"]
+
+
+_LOOKS = {
+    "image": ("image tower, caption known", SERIES[0][0], ""),
+    "caption": ("caption tower, image known", SERIES[2][0], "."),
+    "both": ("image with caption", SERIES[1][0], "/"),
+}
+
+
+def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
+    """GroupMatch of every rung as bars with 95 % intervals; GroupScore, unseen combinations and the control as marks.
+
+    record : a ladder's. Dotted: the chance level of GroupMatch.
+    """
+    data, figure = _ladder_data(record), go.Figure()
+    places = np.arange(len(data.label), dtype=float)
+    for side, (name, colour, shape) in _LOOKS.items():
+        mask = np.array([each == side for each in data.side]) & ~np.isnan(data.value)
+        if mask.any():
+            figure.add_bar(
+                x=data.value[mask],
+                y=places[mask],
+                width=0.4,
+                orientation="h",
+                name=name,
+                marker=hatched(colour, shape),
+                error_x={
+                    "array": (data.high - data.value)[mask],
+                    "arrayminus": (data.value - data.low)[mask],
+                    "thickness": 1.6,
+                    "width": 4,
+                    "color": MARK_COLOUR,
+                },
+                customdata=np.stack([data.low, data.high], axis=-1)[mask],
+                hovertemplate="%{x:.1f} % (95 % interval %{customdata[0]:.1f}–%{customdata[1]:.1f})",
+            )
+    marks = (
+        (METRICS[GROUP_SCORE].label, data.score, "diamond", METRICS[GROUP_SCORE].colour),
+        ("unseen combinations", data.unseen, "circle-open", OUTCOME_COLOURS["wrong"]),
+        ("untrained model", data.untrained, "x-thin-open", COVERAGE_COLOUR),
+    )
+    for name, values, symbol, colour in marks:
+        if not np.isnan(values).all():
+            figure.add_scatter(
+                x=values,
+                y=places + 0.29,
+                mode="markers",
+                name=name,
+                marker={
+                    "symbol": symbol,
+                    "size": 9,
+                    "color": colour,
+                    "line": {"width": 2.5, "color": colour},
+                },
+                hovertemplate="%{x:.1f} %",
+            )
+    layout(figure, 110 + 50 * len(places), "", "")
+    for place, label in zip(places, data.label, strict=True):
+        figure.add_annotation(  # above its bar: on a phone there is no room beside it
+            x=0, y=place - 0.38, xref="paper", text=label, showarrow=False, xanchor="left"
+        )
+    figure.add_vline(x=data.chance[0], line={"color": COVERAGE_COLOUR, "width": 1.5, "dash": "dot"})
+    figure.update_layout(hovermode="closest", barmode="overlay")
+    figure.update_xaxes(range=[0, 104], ticksuffix=" %", dtick=25)
+    return figure.update_yaxes(
+        range=[places[-1] + 0.55, -0.7], showticklabels=False, showgrid=False, rangemode="normal"
+    )

@@ -1,0 +1,229 @@
+"""The binding ladder: planted binding is found where it is, and lost where it was destroyed."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from core import datasets, figures
+from core.base.errors import InputError
+from core.figures._ladder import _ladder_data
+from core.ladder import _probes, ladder
+from core.ladder._facts import Questions, vocabulary
+from core.ladder._probes import Problem
+from core.ladder._towers import Towers, untrained
+from core.ladder.ladder import RUNGS, Ladder
+from core.metrics.groups import GROUP_MATCH
+from core.scenes import sets
+from core.scoring.load import load_scorer
+
+NAME, WIDTH = "scenes/attribute-swap", 48
+
+
+@pytest.fixture(scope="module")
+def groups():
+    return sets.build(NAME, "train", 400, 1), sets.build(NAME, "validation", 120, 1)
+
+
+def planted(groups, pooled, turn=None):
+    """Tokens that each know one object whole; the image vector is their sum, or ("bag") that of single words.
+
+    turn : what the caption tower does to its vectors, (WIDTH, WIDTH).
+    """
+    rng = np.random.default_rng(0)
+    known = dict(zip(WORDS, rng.normal(size=(len(WORDS), WIDTH)), strict=True))
+    words = {w: rng.normal(size=WIDTH) for w in sorted({w for fact in WORDS for w in fact})}
+    asked = Questions.of(groups)
+    tokens = np.array([[[known[f] for f in facts] for facts in pictures] for pictures in asked.facts])
+    bags = np.array([[sum(words[w] for f in facts for w in f) for facts in group] for group in asked.facts])
+    told = np.take_along_axis(tokens, asked.captions.argsort(axis=1)[:, :, None, None], axis=1)
+    noise = 0.05 * np.random.default_rng(len(groups)).normal(size=bags.shape)
+    image = noise + (bags if pooled == "bag" else tokens.sum(axis=2))
+    caption = told.sum(axis=2) if turn is None else told.sum(axis=2) @ turn
+    parts = (tokens, image, told, caption)
+    tokens, image, told, caption = (torch.tensor(part, dtype=torch.float32) for part in parts)
+    return Towers(tokens, image, told, torch.ones(told.shape[:3], dtype=torch.bool), caption)
+
+
+WORDS = vocabulary(Questions.of(sets.build(NAME, "validation", 300, 0)))
+
+
+def vectors(towers):
+    return [torch.nn.functional.normalize(v, dim=-1) for v in (towers.image_pooled, towers.caption_pooled)]
+
+
+def ladder_of(groups, pooled, turn=None, shuffle=False):
+    train, test = groups
+    seen, held_out = (planted(part, pooled, turn) for part in groups)
+    rungs = ladder._climb(train, test, seen, held_out, scale=20.0, shuffle=shuffle)
+    vectors = (
+        torch.nn.functional.normalize(v, dim=-1) for v in (held_out.image_pooled, held_out.caption_pooled)
+    )
+    images, captions = vectors
+    own = ladder._judged((images @ captions.transpose(1, 2)).numpy(), test)
+    return Ladder(NAME, "planted", "colour", {**rungs, "own": own})
+
+
+def values(found):
+    return {name: e.metrics[GROUP_MATCH].value for name, e in found.rungs.items()}
+
+
+def test_binding_that_pooling_destroys_is_in_the_tokens_and_nowhere_after(groups):
+    found = ladder_of(groups, "bag")
+    match = values(found)
+    assert min(match[name] for name in ("image-tokens", "caption-tokens", "caption-pooled")) > 97
+    assert max(match[name] for name in ("image-pooled", "map", "own")) < 65
+    lost = [name for name, change in found.steps().items() if ladder._lost(change)]
+    assert lost == ["image-pooling"]
+    assert "What is lost first is lost in pooling in the image tower" in " ".join(found.verdict())
+    assert "not shown to be in the pooled image vector" in found.verdict()[0]
+
+
+def test_binding_that_only_the_alignment_loses_is_found_by_a_linear_map(groups):
+    turn = np.linalg.qr(np.random.default_rng(3).normal(size=(WIDTH, WIDTH)))[0]
+    found = ladder_of(groups, "sum", turn)
+    match = values(found)
+    assert match.pop("own") < 70 and min(match.values()) > 90
+    lost = [name for name, change in found.steps().items() if ladder._lost(change)]
+    assert lost == ["alignment"]
+    assert "which one linear map would mend" in found.verdict()[1]
+
+
+def test_a_ladder_that_loses_nothing_cannot_tell_where(groups):
+    found = ladder_of(groups, "sum")
+    assert min(values(found).values()) > 97
+    assert found.verdict()[1].startswith("Cannot tell where anything is lost")
+
+
+def test_labels_dealt_at_random_teach_a_probe_nothing(groups):
+    found = values(ladder_of(groups, "sum", shuffle=True))
+    found.pop("own")
+    found.pop("map")  # it starts as the model, which is right here
+    assert all(25 < value < 75 for value in found.values())  # 120 draws of a half: five deviations
+
+
+def test_facts_are_those_of_the_scenes_and_their_captions(groups):
+    asked = Questions.of(groups[1])
+    assert asked.attribute == "colour"
+    for group, pictures, own in zip(groups[1], asked.facts, asked.captions, strict=True):
+        for facts, caption in zip(pictures, own, strict=True):
+            said = group.captions[caption].replace("block", "cube").replace("ball", "sphere")
+            for colour, shape in facts:
+                assert colour in said and said.index(colour) < said.rindex(shape)
+
+
+@pytest.mark.parametrize(
+    ("name", "attribute", "fact"),
+    [
+        ("scenes/size-swap", "size", "large"),
+        ("scenes/material-swap", "material", "metal"),
+        ("scenes/left-right", "x", "left"),
+        ("scenes/front-behind", "y", "front"),
+        ("scenes/triples", "colour", None),
+    ],
+)
+def test_every_pictures_facts_differ_from_those_of_the_others(name, attribute, fact):
+    asked = Questions.of(datasets.load(name, "test"))
+    assert asked.attribute == attribute
+    for pictures in asked.facts:
+        assert len({frozenset(facts) for facts in pictures}) == len(pictures)
+        assert fact is None or any(fact in each for each in pictures[0])
+
+
+def test_left_is_left():
+    group = datasets.load("scenes/left-right", "test")[0]
+    asked = Questions.of(datasets.load("scenes/left-right", "test"))
+    for image, facts in zip(group.images, asked.facts[0], strict=True):
+        for side, colour, shape in (f for f in facts if len(f) == 3):
+            xs = [o.x for o in image.scene.objects if (o.colour, o.shape) == (colour, shape)]
+            others = [
+                o.x
+                for o in image.scene.objects
+                for f in facts
+                if len(f) == 3 and f[0] != side and (o.colour, o.shape) == f[1:]
+            ]
+            assert (min(xs) < max(others)) if side == "left" else (max(xs) > min(others))
+
+
+def test_what_captions_tell_follows_the_truth():
+    facts = np.zeros((1, 3, 3), dtype=np.float32)
+    facts[0] = np.eye(3)
+    problem = Problem.of(facts, np.array([[2, 0, 1]]))  # picture 0 belongs to caption 2, ...
+    assert problem.told[0].tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
+
+
+def test_a_soft_maximum_passes_over_padding():
+    values = torch.tensor([[[[1.0], [1.0], [9.0]]]])
+    mask = torch.tensor([[[True, True, False]]])
+    assert _probes._soft_maximum(values, mask).item() == pytest.approx(1.0)
+    assert _probes._soft_maximum(values[:, :, :2], None).item() == pytest.approx(1.0)
+
+
+def test_the_pooled_vectors_are_those_that_score():
+    some = datasets.load(NAME, "test").select(np.arange(3))
+    model = load_scorer("builtin/clip")
+    towers = Towers.of(model, some)
+    assert towers.image_tokens.shape[:3] == (3, 2, 16) and towers.caption_tokens.shape[:2] == (3, 2)
+    images, captions = vectors(towers)
+    scores = ladder._scale(model) * (images @ captions.transpose(1, 2))[1].numpy()
+    pairs = np.indices((2, 2)).reshape(2, -1).T
+    expected = model.score(some[1].images, some[1].captions, pairs).reshape(2, 2)
+    assert np.allclose(scores, expected, atol=1e-4)
+    twin = untrained(model, 0)
+    assert not torch.equal(Towers.of(twin, some).image_pooled, towers.image_pooled)
+    assert torch.equal(Towers.of(untrained(model, 0), some).image_pooled, Towers.of(twin, some).image_pooled)
+    assert torch.equal(Towers.of(model, some).image_pooled, towers.image_pooled)  # the model is as it was
+
+
+@pytest.mark.parametrize(("name", "there"), [("blip-itm", {"image_tokens"}), ("blind-lm", set())])
+def test_a_model_without_two_towers_says_which_rungs_it_has_not(name, there):
+    some = datasets.load(NAME, "test").select(np.arange(2))
+    towers = Towers.of(load_scorer(f"builtin/{name}"), some)
+    parts = {"image_tokens", "image_pooled", "caption_tokens", "caption_pooled"}
+    assert {part for part in parts if getattr(towers, part) is not None} == there
+    missing = {part.replace("_", "-") for part in parts - there} | {"map"}
+    assert set(towers.missing) == missing and all(why.endswith(".") for why in towers.missing.values())
+
+
+def test_a_set_without_known_scenes_is_refused_in_one_sentence():
+    for name in ("scenes/relations-1x4", "scenes/swap", "scenes/two-of-four"):
+        with pytest.raises(InputError, match="needs to know what the pictures"):
+            Ladder.measure(name, "builtin/clip")
+
+
+def test_the_record_is_json_has_every_rung_and_is_drawn(groups):
+    found = ladder_of(groups, "bag")
+    record = json.loads(json.dumps(found.record(), allow_nan=False))
+    assert [row["name"] for row in record["rungs"]] == list(RUNGS)
+    assert "missing" in record["rungs"][-1]
+    assert [step["name"] for step in record["steps"]] == [
+        "image-pooling",
+        "caption-pooling",
+        "map",
+        "alignment",
+    ]
+    assert set(record["rungs"][0]["combinations"]) == {"seen", "unseen"}
+    data = _ladder_data(record)
+    assert data.value[0] == pytest.approx(values(found)["image-tokens"], abs=1e-3)
+    assert np.isnan(data.value[-1]) and data.chance[0] == 50
+    figure = figures.ladder_figure(record)
+    assert {trace.name for trace in figure.data} >= {"GroupScore", "unseen combinations"}
+
+
+def test_a_ladder_is_measured_once_and_shipped_records_are_known(monkeypatch):
+    calls = []
+
+    class Measured:
+        def record(self):
+            return {"benchmark": NAME, "model": "builtin/clip"}
+
+    monkeypatch.setattr(ladder.Ladder, "measure", lambda *given: calls.append(given) or Measured())
+    monkeypatch.setattr(ladder.Ladder, "shipped", list)
+    assert Ladder.stored(NAME, "builtin/clip") is None
+    first = Ladder.measured(NAME, "builtin/clip")
+    assert Ladder.measured(NAME, "builtin/clip") == first == Ladder.stored(NAME, "builtin/clip")
+    assert len(calls) == 1
+    Ladder.measured(NAME, "builtin/clip", seed=1)
+    Ladder.measured(NAME, "builtin/siglip")
+    assert len(calls) == 3
