@@ -32,6 +32,7 @@ from core.datasets.sets import RetrievalSet
 from core.exchange import fetch, model
 from core.exchange.runs import export_run
 from core.groups import Group, GroupSet
+from core.ladder.ladder import Ladder
 from core.pretrain.model_folder import pretrain
 from core.runs import store as runs
 from core.runs.engine import ThisMachine
@@ -337,6 +338,11 @@ def epoch(iteration: int) -> Any:
     return SimpleNamespace(record=record, model=Saver())
 
 
+def ladder_record(benchmark: str, model: str, device: str, seed: int, *_: Any) -> dict[str, Any]:
+    found = {"benchmark": benchmark, "model": model, "seed": seed, "n_groups": 300, "shape": "2x2"}
+    return found | {"rungs": [], "steps": [], "verdict": []}
+
+
 def noting(calls: list[str], name: str, answer: Any = None) -> Any:
     """A function that notes how it was called."""
 
@@ -398,6 +404,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
     for kind in (ttm_run.AdaptationRun, ttm_run.LedgerRun):
         monkeypatch.setattr(kind, "execute", noted(kind.execute))
     monkeypatch.setattr(cola_run.StrategyRun, "execute", epochs)
+    monkeypatch.setattr(Ladder, "measured", noting(world.calls, "measured", ladder_record))
     everywhere(monkeypatch, forgetting.unadapted_sets, lambda benchmark: ["toy/others"])
     for original, answer in (
         (processes.start_module, processes.ProcessIdentity(1, 0.0, "of no machine")),

@@ -124,6 +124,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "recall": {"": ("--benchmark", "toy/many-captions", "--model", "{clip}", "--json")},
     "audit": {"": ("toy/mixed", "--shape", "1x4", "--json")},
+    "ladder": {"": ("scenes/left-right", "--json")},
     "blind": {"": ("--benchmark", "toy/relations", "--model", "{lm}", "--json")},
     "adapt": {
         "joint": ("--json",),
@@ -581,6 +582,14 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--model": {"*": differs("--model", "{clip_2}")},
         "--split": {"*": differs("--split", "validation")},
         "--items": {"*": differs("--items", "5")},
+        "--json": {"*": NO_JSON},
+    },
+    "ladder": {
+        "<benchmark>": {"*": instead("scenes/size-swap", "--json")},
+        "--model": {"*": differs("--model", "builtin/siglip")},
+        "--device": {"*": described("--device", "cpu", by="tests/test_contrastive.py")},
+        "--seed": {"*": differs("--seed", "5")},
+        "--out": {"*": differs("--out", "ladder.json")},
         "--json": {"*": NO_JSON},
     },
     "audit": {

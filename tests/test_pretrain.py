@@ -16,9 +16,9 @@ from safetensors.torch import load_file  # noqa: E402
 from core.base import paths  # noqa: E402
 from core.base.errors import InputError  # noqa: E402
 from core.pretrain._heads import agreement  # noqa: E402
+from core.pretrain._recipes import RECIPES, Recipe, TowerSize  # noqa: E402
 from core.pretrain._tokens import EOS, PAD, questions, token_ids, word_tokenizer  # noqa: E402
 from core.pretrain.model_folder import pretrain  # noqa: E402
-from core.pretrain.recipes import RECIPES, Recipe, TowerSize  # noqa: E402
 from core.scenes.captions import Phrase, Statement  # noqa: E402
 from core.scenes.sets import SETS, build  # noqa: E402
 from core.scenes.training_data import (  # noqa: E402

@@ -23,7 +23,7 @@ from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import estimate_prior, null_sample
 from core.debiasing.retrieval import RetrievalStudy, score_table
 from core.debiasing.study import TUNED_PER_ROW, AlphaStudy
-from core.pretrain.recipes import RECIPES
+from core.pretrain._recipes import RECIPES
 from core.scoring.load import load_scorer
 from core.scoring.scores import ScoreCache, score_groups, score_matrix
 

@@ -3,8 +3,8 @@
     python -m benchmarks.results.ladder [MODEL ...]    the ladders that are missing, then the page
     python -m benchmarks.results.ladder table          benchmarks/LADDER.md, from what is there
 
-Writes assets/results/ladder.jsonl, a line per model and set: the record of `crossmatch ladder SET --model MODEL --json`. A
-line is appended when its ladder is measured, so the script may be killed and started again.
+Writes assets/results/ladder.jsonl, a line per model and set: the record of `crossmatch ladder SET --model MODEL
+--json`. A line is appended when its ladder is measured, so the script may be killed and started again.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def page() -> str:
 
 Written by `python -m benchmarks.results.ladder`; every interval, tie, control and paired test is in
 `assets/results/ladder.jsonl`, what the rungs mean in `core/ladder/ladder.py`. 300 test groups of a set, probes and map
-trained on {found[0]["trained_on"]:,} fresh groups of the training split; seed {found[0]["seed"]}. GroupMatch in percent with its
-95 % interval; its chance level is 50 %, of triples 16.7 %. A dash: the model has no such rung.
+trained on {found[0]["trained_on"]:,} fresh groups of the training split; seed {found[0]["seed"]}. GroupMatch in
+percent with its 95 % interval; its chance level is 50 %, of triples 16.7 %. A dash: the model has no such rung.
 {max(seconds):.0f} seconds of one core a ladder at most.
 
 {_rungs(found)}

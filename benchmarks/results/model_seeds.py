@@ -15,8 +15,8 @@ from typing import Any
 
 from core.datasets import load
 from core.metrics import groups as metrics
+from core.pretrain._recipes import RELATION_SETS
 from core.pretrain.model_folder import pretrain
-from core.pretrain.recipes import RELATION_SETS
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 

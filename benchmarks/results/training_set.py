@@ -40,7 +40,7 @@ class TrainingPairs(NamedTuple):
 def training_pairs(recipe: DataRecipe, n: int, seed: int = 0) -> TrainingPairs:
     """The first `n` training scenes, in the order of the data, whose last caption no scene before them has.
 
-    recipe, seed : of the model (`core.pretrain.recipes`); the captions are those that it was trained on. Where a
+    recipe, seed : of the model (`core.pretrain._recipes`); the captions are those that it was trained on. Where a
     relation can be argued about, the caption counts as relevant, so that no model is blamed for it.
     """
     rng, taken = np.random.default_rng([seed, 1]), set()

@@ -63,7 +63,7 @@ COMMANDS: dict[str, _Command] = {
         "How much of a gain of test-time matching comes from the metric, from one-to-one groups, and from training.",
         "ledger scenes/left-right~tinted --model builtin/clip --out ledger.csv",
     ),
-"audit": _Command(
+    "audit": _Command(
         "_audit",
         "audit",
         "Is a benchmark sound? Solved without looking, duplicates, contradictions, size: each with a verdict.",

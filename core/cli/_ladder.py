@@ -31,7 +31,7 @@ def ladder(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Where a two-tower model loses the binding: tokens, pooled vectors, one linear map, its scores, the metric, TTM."""
+    """Where a two-tower model loses the binding: tokens, pooled vectors, one linear map, its scores, the metric."""
     record = Ladder.measured(benchmark, model, device, seed, ProgressPrinter())
     if out is not None:
         with storage_errors(out):

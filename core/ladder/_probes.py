@@ -1,10 +1,10 @@
 """Linear probes of what a tower gives, and one linear map between two towers: scores (n, m, m) of held-out groups.
 
 All of them are trained by one loss, on groups of the training split: every picture is told from the others of its
-group by caption, and every caption by picture. A probe knows one side of the pair exactly, as facts, and reads the other
-from a tower: a linear score of every fact, of a pooled vector, or of every token and then their soft maximum (logsumexp), summed
-over the facts that are asked for. The map knows neither side: it turns the caption vectors before their cosines with
-the image vectors, and starts as the identity, which is the model itself.
+group by caption, and every caption by picture. A probe knows one side of the pair exactly, as facts, and reads the
+other from a tower: a linear score of every fact, of a pooled vector, or of every token and then their soft maximum
+(logsumexp), summed over the facts that are asked for. The map knows neither side: it turns the caption vectors before
+their cosines with the image vectors, and starts as the identity, which is the model itself.
 """
 
 from __future__ import annotations

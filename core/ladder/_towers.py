@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
@@ -47,7 +48,7 @@ class Towers(NamedTuple):
     caption_tokens: torch.Tensor | None = None
     mask: torch.Tensor | None = None
     caption_pooled: torch.Tensor | None = None
-    missing: dict[str, str] = {}
+    missing: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
     @torch.no_grad()

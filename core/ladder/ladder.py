@@ -13,9 +13,9 @@ metrics with the same chance levels. What differs is what the scores are read fr
 
 Probes and map are trained on fresh groups of the training split, never on test groups, by one loss (`_probes.py`).
 Combinations that no training scene holds were seen neither by model nor probe, and are shown apart. Two controls go
-through the same code: labels dealt at random, which must end at chance, and an untrained model of the same architecture,
-which shows how much a probe finds where nothing was learned. Steps between rungs are paired tests over groups, corrected
-together (Holm). Source: issue 22 C.
+through the same code: labels dealt at random, which must end at chance, and an untrained model of the same
+architecture, which shows how much a probe finds where nothing was learned. Steps between rungs are paired tests over
+groups, corrected together (Holm). Source: issue 22 C.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -157,7 +158,7 @@ class Ladder:
         towers, controls = {}, {}
         for name, each in {"": scorer, **cls._twin(scorer, seed)}.items():
             what = "encoding by an untrained model" if name else "encoding"
-            parts = [Towers.of(each, groups, lambda share: progress(what, share)) for groups in (train, test)]
+            parts = [Towers.of(each, groups, partial(progress, what)) for groups in (train, test)]
             towers[name] = (parts[0], parts[1])
         scale = _scale(scorer)
         progress("training probes", 0.0)

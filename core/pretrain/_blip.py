@@ -28,8 +28,8 @@ from core.pretrain._layers import (
     trimmed,
     vision_settings,
 )
+from core.pretrain._recipes import Recipe
 from core.pretrain._tokens import BOS, EOS, NO, PAD, YES, image_settings, questions
-from core.pretrain.recipes import Recipe
 
 _ITC_SCALE = 20.0  # BlipForImageTextRetrieval has no temperature of its own: its ITC score is the bare cosine
 

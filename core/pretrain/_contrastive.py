@@ -29,8 +29,8 @@ from core.pretrain._layers import (
     trimmed,
     vision_settings,
 )
+from core.pretrain._recipes import Recipe
 from core.pretrain._tokens import PAD, image_settings
-from core.pretrain.recipes import Recipe
 from core.scenes.render import MODEL_SIZE
 
 # CLIP

@@ -7,8 +7,8 @@ from torch.nn import functional as F
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from core.pretrain._layers import Batch, ForwardResult, ModelFamily, trimmed
+from core.pretrain._recipes import Recipe
 from core.pretrain._tokens import BOS, EOS, PAD
-from core.pretrain.recipes import Recipe
 
 
 def _build_language(recipe: Recipe, words: int) -> GPT2LMHeadModel:

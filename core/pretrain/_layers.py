@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn import functional as F
 
+from core.pretrain._recipes import Recipe, TowerSize
 from core.pretrain._tokens import BOS, EOS, PAD
-from core.pretrain.recipes import Recipe, TowerSize
 from core.scenes.render import MODEL_SIZE
 
 

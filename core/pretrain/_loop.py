@@ -14,9 +14,9 @@ import torch
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, evaluate
 from core.pretrain._heads import SceneHeads
 from core.pretrain._layers import Batch, ForwardResult, Score
+from core.pretrain._recipes import Recipe
 from core.pretrain._tokens import pixels, token_ids
 from core.pretrain.families import FAMILIES
-from core.pretrain.recipes import Recipe
 from core.scenes.render import SceneImage, render_many
 from core.scenes.sets import build
 from core.scenes.training_data import TrainingData

@@ -11,7 +11,7 @@ from typing import Any
 
 from safetensors import safe_open
 
-from core.pretrain.recipes import Recipe
+from core.pretrain._recipes import Recipe
 
 LOG = "training_log.jsonl"
 _PROSE = ("title", "use", "notes", "limits")
@@ -39,7 +39,7 @@ the world outside the scenes.
 
 {steps} steps of {batch} scenes, seed {seed}, {minutes:.0f} minutes on {machine}. {images} rendered 64 px pictures of
 the train split with {captions} captions each; {share:.0f} % of a batch are twins, two scenes that differ in one
-exchange of {kinds}. Training follows steps, never the clock. All of the recipe (`core/pretrain/recipes.py`):
+exchange of {kinds}. Training follows steps, never the clock. All of the recipe (`core/pretrain/_recipes.py`):
 
 ```json
 {recipe}

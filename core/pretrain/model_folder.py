@@ -15,9 +15,9 @@ from core.base.errors import InputError, unknown_name
 from core.base.files import storage_errors
 from core.pretrain._loop import Progress, Validation, seeded, train
 from core.pretrain._model_card import LOG, write_card
+from core.pretrain._recipes import RECIPES, Recipe
 from core.pretrain._tokens import word_tokenizer
 from core.pretrain.families import FAMILIES
-from core.pretrain.recipes import RECIPES, Recipe
 from core.scenes.training_data import TrainingData
 
 # A text tower that looks at the picture is the same thing as an encoder and as a decoder, the mask aside.
