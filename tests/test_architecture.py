@@ -17,7 +17,8 @@ PAGES = [ROOT / "app.py", *sorted((ROOT / "ui").rglob("*.py")), *sorted((ROOT / 
 READS_TRUTH = {
     *("groups.py", "scenes/sets.py"),  # groups hold it, the built-in world writes it
     "datasets/score_files.py",
-    *("ladder/ladder.py", "ladder/_facts.py"),  # probes are trained on training scenes, and judged on test groups
+    # Probes are trained on groups of the training split, and judged on test groups.
+    *("ladder/ladder.py", "ladder/_facts.py"),
     *(f"metrics/{name}.py" for name in ("groups", "evaluation", "alpha_intervals", "paired", "table")),
     *(f"debiasing/{name}.py" for name in ("curves", "study", "blind")),
     *("ttm/run.py", "ttm/records.py", "ttm/explain.py"),  # what a run measures beside its training
