@@ -596,6 +596,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "<benchmark>": {"*": instead("toy/relations", "--json")},
         "--split": {"*": differs("--split", "validation")},
         "--shape": {"*": differs("--shape", "2x2")},
+        "--tag": {"*": differs("--tag", "colour: red")},
         "--blind": {"*": differs("--blind", "{lm}")},
         "--training": {"*": differs("--training", "{tags}")},
         "--out": {"*": differs("--out", "audit.html")},

@@ -47,6 +47,8 @@ def test_a_folder_becomes_a_benchmark_on_every_page(app, tmp_path):
     name.set_value("kitchen")
     fine(next(b for b in test.button if b.label == "Add it to the benchmarks").click().run())
     assert "mine/kitchen" in text(test).replace("\\", "")
+    (line,) = [e.label for e in test.expander if e.label.startswith("Audit of")]
+    assert "mine/kitchen: 1 fault," in line.replace("\\", "")  # one group shows no difference
     assert datasets.load("mine/kitchen").ids == ["a"]
     there = app("pages/1_Groups.py", set="mine/kitchen")
     assert "1 of 1 groups" in text(there)

@@ -26,6 +26,7 @@ from core.exchange.importing import (
 from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import Group, image_name
+from ui import audit
 from ui.images import image_tags
 from ui.loaders import load_groups
 from ui.selection import benchmarks, page_button
@@ -256,6 +257,9 @@ def show_added() -> None:
             "Browse its groups", "pages/1_Groups.py", state, icon=":material/grid_view:", type="primary"
         )
         page_button("Measure a model on it", "pages/2_Matching.py", state, icon=":material/join_inner:")
+    for name in added:
+        for part in load_groups(name, "test").buckets().values():
+            audit.summary_line(part, "test")
 
 
 def clear_caches() -> None:

@@ -41,6 +41,7 @@ PAGES = {
     "app.py": ("Home", ":material/home:"),
     "pages/0_Lessons.py": ("Lessons", ":material/school:"),
     "pages/1_Groups.py": ("Groups", ":material/grid_view:"),
+    "pages/10_Audit.py": ("Audit", ":material/fact_check:"),
     "pages/2_Matching.py": ("Matching", ":material/join_inner:"),
     "pages/3_Debias.py": ("Debias", ":material/balance:"),
     "pages/4_Test-Time_Matching.py": ("Test-time matching", ":material/trending_up:"),
@@ -52,6 +53,7 @@ PAGES = {
 }
 WITH_SELECTION = (  # pages that show it
     "pages/1_Groups.py",
+    "pages/10_Audit.py",
     "pages/2_Matching.py",
     "pages/3_Debias.py",
     "pages/4_Test-Time_Matching.py",

@@ -139,7 +139,7 @@ class Audit:
                 else ""
             )
             blocks.append(f"{found.verdict.upper():<12}{found.question}\n  {found.says}{ids}")
-        return "\n\n".join([*blocks, _HOW_TO_READ])
+        return "\n\n".join([*blocks, HOW_TO_READ])
 
     def in_order(self) -> list[Finding]:
         """Faults first, then what nobody can tell."""
@@ -170,7 +170,7 @@ class Audit:
         body = (
             f"<p>{escape(self.about)}.</p><p><b>{escape(self.summary)}</b></p>"
             f"<table><thead><tr><th>Verdict</th><th>Check</th></tr></thead><tbody>{rows}</tbody></table>"
-            f"<section><h2>How to read this</h2><p>{escape(_HOW_TO_READ)}</p></section>"
+            f"<section><h2>How to read this</h2><p>{escape(HOW_TO_READ)}</p></section>"
         )
         return report_page(f"Audit of {self.title}", body, self.record())
 
@@ -191,7 +191,7 @@ _NO_BLIND = Finding(
     CANNOT_TELL,
     "Scores of no text-only model are at hand; name one with --blind, such as lm:openai-community/gpt2.",
 )
-_HOW_TO_READ = (
+HOW_TO_READ = (
     "A fault: a rule that looks at no image does better than guessing, or groups are wrong as they are. Sound: the "
     "whole 95 % interval is within a fifth of the way from chance to 100 %. Cannot tell: neither; more groups, or data "
     "that are not here, are needed. p values are corrected for all rules together (Holm), so that of sound sets at "

@@ -134,7 +134,7 @@ def judged(finding: Finding) -> Finding:
     most = (found.bounds[1] - found.chance) / (100 - found.chance)
     verdict = FAULT if finding.p_holm < 0.05 else SOUND if most <= _HARMLESS else CANNOT_TELL
     return finding._replace(
-        verdict=verdict, says=f"{finding.says} p {finding.p_value:.2g}, corrected {finding.p_holm:.2g}."
+        verdict=verdict, says=f"{finding.says} p\u00a0{finding.p_value:.2g}, corrected {finding.p_holm:.2g}."
     )
 
 

@@ -12,12 +12,14 @@ from core.audit import Audit
 from core.cli import options
 from core.cli._output import ProgressPrinter, print_note, show_json
 from core.datasets.shapes import of_shape
+from core.metrics.group_filters import with_tags
 
 
 def audit(
     benchmark: Annotated[str, typer.Argument(help="A benchmark by name, such as scenes/left-right.")],
     split: options.Split = "test",
     shape: options.Shape = None,
+    tag: options.Tag = None,
     blind: Annotated[
         list[str] | None,
         typer.Option(
@@ -34,7 +36,7 @@ def audit(
     as_json: options.Json = False,
 ) -> None:
     """Is a benchmark sound? Solved without looking, duplicates, contradictions, size: each with a verdict."""
-    groups = of_shape(datasets.load(benchmark, split, images=False), shape)
+    groups = with_tags(of_shape(datasets.load(benchmark, split, images=False), shape), tag or ())
     found = Audit.of(groups, split, blind or (), training, ProgressPrinter())
     if out is not None:
         print_note(f"wrote {found.write(out)}")
