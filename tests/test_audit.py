@@ -165,6 +165,13 @@ def test_a_blind_model_that_solves_a_set_is_caught_without_loading_it():
     assert found["agreement"].verdict == _rules.SOUND
 
 
+def test_a_built_in_group_with_the_wrong_truth_is_caught_by_its_scene():
+    groups = datasets.load("scenes/swap").select(np.arange(40))
+    wrong = changed(groups, lambda g, i: replace(g, truth=(1 - g.truth[0],)) if i == 5 else g)
+    (found,) = [f for f in Audit.of(wrong).findings if f.key == "contradictions"]
+    assert found.verdict == _rules.FAULT and found.evidence == (groups[5].id,)
+
+
 def test_sound_sets_are_flagged_at_no_more_than_the_stated_rate():
     """Of 40 sets 5 % are 2; more than 5 would be seen once in seventy times."""
     assert sum(bool(faults(sound(seed, n=120))) for seed in range(100, 140)) <= 5

@@ -224,6 +224,16 @@ def test_random_captions_are_true_and_use_the_small_vocabulary(scenes):
     assert seen <= set(VOCABULARY) and len(seen) > 45
 
 
+def test_a_caption_is_read_back_as_the_statement_that_it_says(scenes):
+    rng = np.random.default_rng(7)
+    for scene in scenes[:300]:
+        statement = statement_about(scene, rng, KINDS, 0.2, 0.15)
+        wording = CaptionTemplate.draw(rng, definite=statement.is_unambiguous(scene))
+        assert Statement.of_caption(statement.caption(wording)) == statement
+    assert Statement.of_caption("a cube red to the left of a ball") is None
+    assert Statement.of_caption("two dogs on a beach") is None
+
+
 def test_captions_follow_the_generator_and_the_asked_kinds(scenes):
     once, again = (random_caption(scenes[0], np.random.default_rng(1)) for _ in range(2))
     assert once == again

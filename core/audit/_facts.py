@@ -16,6 +16,8 @@ from core.base.errors import InputError
 from core.base.text import counted
 from core.groups import BytesImage, FileImage, GroupSet, ImageRef
 from core.metrics.statistics import Clusters, Comparison, estimate
+from core.scenes.captions import Statement
+from core.scenes.render import SceneImage
 
 _SOLVED, _NOWHERE = 0.8, 0.2  # of the way from chance to 100 %, as in `core.debiasing.blind`
 _EFFECTIVE = 0.8  # below so many independent groups for each one, plain intervals are an eighth too narrow
@@ -75,7 +77,7 @@ def equal_captions(groups: GroupSet) -> Finding:
 
 def contradictions(groups: GroupSet, names: Sequence[Sequence[str]], is_global: bool) -> Finding:
     """Captions that are false here and true of the same image elsewhere, and, where the set is matched as a whole,
-    captions that are right of several images.
+    captions that are right of several images. In the built-in world the drawn scenes are asked too.
 
     names : of the images of every group, equal for equal images.
     """
@@ -93,6 +95,8 @@ def contradictions(groups: GroupSet, names: Sequence[Sequence[str]], is_global: 
                 for o in range(len(captions))
                 if o != j
             )
+    drawn = _against_scenes(groups, is_global)
+    bad |= drawn
     images = Counter(caption for said in right.values() for caption in said)
     shared = np.array(
         [any(images[t[j]] > 1 for j in g.truth or ()) for g, t in zip(groups, texts, strict=True)]
@@ -107,6 +111,8 @@ def contradictions(groups: GroupSet, names: Sequence[Sequence[str]], is_global: 
         f"another group. {int(shared.sum()):,} groups have a right caption that is right of another image "
         f"too, {several}."
     )
+    if any(isinstance(image, SceneImage) for group in groups for image in group.images):
+        says += f" In {int(drawn.sum()):,} groups the scene that was drawn says otherwise than the set."
     wrong = bad | shared if is_global else bad
     return Finding(
         "contradictions",
@@ -116,6 +122,23 @@ def contradictions(groups: GroupSet, names: Sequence[Sequence[str]], is_global: 
         estimate(wrong, 0.0),
         evidence=_ids(groups, wrong),
     )
+
+
+def _against_scenes(groups: GroupSet, is_global: bool) -> np.ndarray:
+    """Groups of the built-in world in which a right caption is false of the drawn scene, or another one true of it,
+    bool (n,); of a set that is matched as a whole also one that is true of another group's scene."""
+    wrong = np.zeros(len(groups), dtype=bool)
+    said = [[Statement.of_caption(caption) for caption in group.captions] for group in groups]
+    for i, group in enumerate(groups):
+        for image, right in zip(group.images, group.truth or (), strict=True):
+            if not isinstance(image, SceneImage):
+                continue
+            for other in range(len(groups)) if is_global else (i,):
+                wrong[i] |= any(
+                    found is not None and found.is_true_of(image.scene) is not (other == i and j == right)
+                    for j, found in enumerate(said[other])
+                )
+    return wrong
 
 
 # --- images

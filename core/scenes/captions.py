@@ -14,7 +14,17 @@ from itertools import permutations
 
 import numpy as np
 
-from core.scenes.world import ATTRIBUTES, COLOURS, INVERSE, RELATIONS, Scene, SceneObject
+from core.scenes.world import (
+    ATTRIBUTES,
+    COLOURS,
+    INVERSE,
+    MATERIALS,
+    RELATIONS,
+    SHAPES,
+    SIZES,
+    Scene,
+    SceneObject,
+)
 
 _NUMBERS = ("one", "two", "three", "four", "five", "six")
 # The first word is the plain one. "metal" and "rubber" follow the colour, "shiny" and "matte" precede it.
@@ -34,6 +44,18 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 }
 # `x` is a list of things, a relation between two, or a number of things.
 _FRAMES = ("{x}", "there {is} {x}", "a picture of {x}", "a photo of {x}", "an image of {x}", "we see {x}")
+# What captions are read by (`Statement.of_caption`).
+_FRAME = re.compile("^(there (is|are)|an? (picture|photo|image) of|we see) ")
+_ARTICLE = re.compile("^(an?|the) ")
+_RELATION_OF = {said: relation for relation in RELATIONS for said in SYNONYMS[relation]}
+_BETWEEN = re.compile(f" (?:is )?({'|'.join(sorted(_RELATION_OF, key=len, reverse=True))}) ")
+_ATTRIBUTE_OF: dict[str, tuple[str, str | None]] = {
+    **{colour: ("colour", colour) for colour in COLOURS},
+    **{said: ("shape", shape) for shape in SHAPES for said in SYNONYMS[shape]},
+    **{said: ("size", size) for size in SIZES for said in SYNONYMS[size]},
+    **{said: ("material", material) for material in MATERIALS for said in SYNONYMS[material]},
+    **dict.fromkeys(SYNONYMS["object"], ("shape", None)),
+}
 _DEFINITE = len(_FRAMES)  # the frame "the red cube is behind the blue sphere", for relations alone
 
 
@@ -50,6 +72,17 @@ class Phrase:
     def of(cls, item: SceneObject, *attributes: str) -> Phrase:
         """The phrase that says these attributes of an object; colour and shape if none is named."""
         return cls(**{name: getattr(item, name) for name in attributes or ("colour", "shape")})
+
+    @classmethod
+    def of_noun(cls, text: str) -> Phrase | None:
+        """`large shiny red cube` as what it says; None where a word means nothing, or two mean the same thing."""
+        found: dict[str, str | None] = {}
+        for word in text.split():
+            name, value = _ATTRIBUTE_OF.get(word, ("", None))
+            if not name or name in found:
+                return None
+            found[name] = value
+        return cls(**found) if "shape" in list(found)[-1:] else None  # the noun comes last
 
     def fits(self, item: SceneObject | Phrase) -> bool:
         """Whether everything that is said is true of this object, or of every object that fits this other phrase."""
@@ -72,6 +105,22 @@ class Statement:
     phrases: tuple[Phrase, ...]
     relation: str | None = None
     count: int | None = None
+
+    @classmethod
+    def of_caption(cls, text: str) -> Statement | None:
+        """What a caption of the built-in world says; None for any other text, as for one whose words are shuffled."""
+        plain = _FRAME.sub("", text)
+        number, _, counted = plain.partition(" ")
+        if number in _NUMBERS:
+            phrase = Phrase.of_noun(counted if number == "one" else counted.removesuffix("s"))
+            return None if phrase is None else cls((phrase,), count=1 + _NUMBERS.index(number))
+        first, *rest = _BETWEEN.split(plain)
+        nouns = [first, *rest[1:]] if rest else re.split(", | and ", plain)
+        phrases = [Phrase.of_noun(_ARTICLE.sub("", noun)) for noun in nouns]
+        known = tuple(phrase for phrase in phrases if phrase is not None)
+        if len(known) < len(nouns) or len(rest) > 2:
+            return None
+        return cls(known, _RELATION_OF[rest[0]] if rest else None)
 
     def inverse(self) -> Statement:
         """The same relation told from the other side."""
