@@ -7,7 +7,7 @@ import shlex
 
 import streamlit as st
 
-from core.audit import CANNOT_TELL, FAULT, HOW_TO_READ, SOUND, Audit, Finding
+from core.audit import Audit, Finding
 from core.base.text import counted
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
@@ -17,10 +17,11 @@ from ui.export import export_section, tag_words
 from ui.formatting import progress
 from ui.selection import Selection, page_button
 
+_FAULT, _CANNOT_TELL, _SOUND = Audit.VERDICTS
 _LOOKS = {
-    FAULT: ("red", ":material/error:"),
-    CANNOT_TELL: ("gray", ":material/help:"),
-    SOUND: ("green", ":material/check:"),
+    _FAULT: ("red", ":material/error:"),
+    _CANNOT_TELL: ("gray", ":material/help:"),
+    _SOUND: ("green", ":material/check:"),
 }
 _BUTTONS = 4  # groups to open of each finding
 
@@ -55,16 +56,16 @@ def show(selection: Selection) -> None:
         _exports(found, selection)
     st.caption(escape_markdown(f"{found.about}."))
     for finding in found.in_order():
-        if finding.verdict != SOUND:
+        if finding.verdict != _SOUND:
             with st.container(border=True, gap="xsmall"):
                 _finding(finding, True)
-    sound = [finding for finding in found.findings if finding.verdict == SOUND]
+    sound = [finding for finding in found.findings if finding.verdict == _SOUND]
     label = f"Sound: {counted(len(sound), 'check')}"
     with st.expander(label, icon=":material/check:", key="sound", on_change="rerun") as closed:
         if closed.open:
             for finding in sound:
                 _finding(finding, False)
-    st.caption(escape_markdown(HOW_TO_READ))
+    st.caption(escape_markdown(found.HOW_TO_READ))
 
 
 def headline(found: Audit) -> str:
@@ -83,7 +84,7 @@ def summary_line(groups: GroupSet, split: str) -> None:
     ) as closed:
         if closed.open:
             for finding in found.in_order():
-                if finding.verdict != SOUND:
+                if finding.verdict != _SOUND:
                     _finding(finding, False)
             state = {"set": groups.name, "split": split}
             page_button("Open the audit", "pages/10_Audit.py", state, icon=":material/fact_check:")

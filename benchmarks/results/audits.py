@@ -16,13 +16,14 @@ from pathlib import Path
 import numpy as np
 
 from core import datasets
-from core.audit import CANNOT_TELL, FAULT, Audit, Finding
+from core.audit import Audit, Finding
 from core.base.errors import InputError
 from core.datasets.embeddings import RowImage
 from core.datasets.sugarcrepe import SUBSETS
 from core.groups import Group, GroupSet
 from core.metrics.statistics import estimate
 
+FAULT, CANNOT_TELL, _ = Audit.VERDICTS
 PAGE = Path(__file__).resolve().parents[1] / "AUDITS.md"
 _FAMILY = [f"sugarcrepe/{subset}" for subset in SUBSETS]
 _NOUNS = ("cat", "dog", "cup", "tree", "lamp", "ball", "bird", "book", "fish", "door", "shoe", "boat")

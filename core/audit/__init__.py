@@ -7,7 +7,7 @@
 | `_facts.py` | what is in the set: equal words, duplicates, contradictions, shared images, its size |
 """
 
-from core.audit._audit import HOW_TO_READ, Audit
-from core.audit._rules import CANNOT_TELL, FAULT, SOUND, Finding
+from core.audit._audit import Audit
+from core.audit._rules import Finding
 
-__all__ = ["CANNOT_TELL", "FAULT", "HOW_TO_READ", "SOUND", "Audit", "Finding"]
+__all__ = ["Audit", "Finding"]

@@ -10,7 +10,7 @@ from functools import partial
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,6 +42,14 @@ class Audit:
     independent : how many groups share no image or caption with another one of them; rules are tested on these.
     by : what others share.
     """
+
+    VERDICTS: ClassVar = (FAULT, CANNOT_TELL, SOUND)
+    HOW_TO_READ: ClassVar = (
+        "A fault: a rule that looks at no image does better than guessing, or groups are wrong as they are. Sound: the "
+        "whole 95 % interval is within a fifth of the way from chance to 100 %. Cannot tell: neither; more groups, or "
+        "data that are not here, are needed. p values are corrected for all rules together (Holm), so that of sound "
+        "sets at most 5 % are said to have a fault."
+    )
 
     name: str
     title: str
@@ -139,11 +147,11 @@ class Audit:
                 else ""
             )
             blocks.append(f"{found.verdict.upper():<12}{found.question}\n  {found.says}{ids}")
-        return "\n\n".join([*blocks, HOW_TO_READ])
+        return "\n\n".join([*blocks, self.HOW_TO_READ])
 
     def in_order(self) -> list[Finding]:
         """Faults first, then what nobody can tell."""
-        return sorted(self.findings, key=lambda found: (FAULT, CANNOT_TELL, SOUND).index(found.verdict))
+        return sorted(self.findings, key=lambda found: self.VERDICTS.index(found.verdict))
 
     def record(self) -> dict[str, Any]:
         """JSON-safe."""
@@ -170,7 +178,7 @@ class Audit:
         body = (
             f"<p>{escape(self.about)}.</p><p><b>{escape(self.summary)}</b></p>"
             f"<table><thead><tr><th>Verdict</th><th>Check</th></tr></thead><tbody>{rows}</tbody></table>"
-            f"<section><h2>How to read this</h2><p>{escape(HOW_TO_READ)}</p></section>"
+            f"<section><h2>How to read this</h2><p>{escape(self.HOW_TO_READ)}</p></section>"
         )
         return report_page(f"Audit of {self.title}", body, self.record())
 
@@ -190,12 +198,6 @@ _NO_BLIND = Finding(
     "Does a model that sees no image solve it?",
     CANNOT_TELL,
     "Scores of no text-only model are at hand; name one with --blind, such as lm:openai-community/gpt2.",
-)
-HOW_TO_READ = (
-    "A fault: a rule that looks at no image does better than guessing, or groups are wrong as they are. Sound: the "
-    "whole 95 % interval is within a fifth of the way from chance to 100 %. Cannot tell: neither; more groups, or data "
-    "that are not here, are needed. p values are corrected for all rules together (Holm), so that of sound sets at "
-    "most 5 % are said to have a fault."
 )
 
 

@@ -106,7 +106,7 @@ COMMANDS: dict[str, _Command] = {
         "cost run/20261121-101500000-abcdef --json",
     ),
     "reproduce": _Command(
-        "tables",
+        "_tables",
         "reproduce",
         "A paper's table cell by cell: its numbers and yours, what is missing, and how long the rest will take.",
         "reproduce ttm/1",
@@ -149,12 +149,12 @@ COMMANDS: dict[str, _Command] = {
         "report --model builtin/clip --benchmark scenes/left-right --out report.html",
     ),
     "doctor": _Command(
-        "doctor",
+        "_doctor",
         "doctor",
         "What this machine has and lacks: device, memory, caches, data, extras. Works offline; changes nothing.",
         "doctor --json",
     ),
-    "cache": _Command("doctor", "cache_app", "The cache of scores: show, clear."),
+    "cache": _Command("_doctor", "cache_app", "The cache of scores: show, clear."),
     "export": _Command(
         "export",
         "export_app",
