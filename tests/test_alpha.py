@@ -184,6 +184,16 @@ def test_the_frequency_chart_splits_captions_by_whether_an_image_has_them():
     assert found.likelier.ties == 1
 
 
+def test_the_syntax_bias_score_is_the_true_captions_lead_as_text_scaled_to_the_largest():
+    prior = np.array([[-1.0, -2.0, -4.0], [-3.0, -1.0, -2.0]])
+    s = AlphaStudy(np.full((2, 1, 3), -1.0), prior, np.zeros((2, 1), dtype=int), ["a", "b"])
+    # -1 - (-2 - 4) / 2 = 2 and -3 - (-1 - 2) / 2 = -1.5
+    assert s.frequency.syntax_bias == pytest.approx([1.0, -0.75])
+    assert s.record()["language"]["syntax_bias"] == 0.125
+    square = AlphaStudy(np.full((2, 2, 2), -1.0), prior[:, :2], np.array([[0, 1], [1, 0]]), ["a", "b"])
+    assert square.frequency.syntax_bias.tolist() == [0, 0]
+
+
 def test_scenarios_follow_from_the_prior_alone():
     rng = np.random.default_rng(0)
     n, truth = 200, np.zeros((200, 1), dtype=int)

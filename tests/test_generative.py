@@ -195,6 +195,22 @@ def test_a_blind_scorer_gives_the_prior_and_opens_no_image(make):
     assert blind.key != scorer.key
 
 
+@pytest.mark.parametrize("name", ["blip-caption", "llava"])
+def test_mass_is_the_mean_over_tokens_of_what_the_image_adds_to_their_log_probability(make, name, images):
+    scorer, mass = load(make, name), load(make, name, "mass")
+    pairs = everything(images, CAPTIONS)
+    for count in (1, 3):
+        mass.count = count
+        found = mass.score(images, CAPTIONS, pairs)
+        for value, (i, j) in zip(found, pairs, strict=True):
+            seen = scorer.token_log_probs(images[i], CAPTIONS[j]).log_probs
+            blind = [np.exp(scorer.token_log_probs(n, CAPTIONS[j]).log_probs) for n in scorer.nulls(count)]
+            assert value == pytest.approx(np.mean(seen - np.log(np.mean(blind, axis=0))), abs=2e-5)
+    one = scorer.score(images, CAPTIONS, pairs) - scorer.null_scores(CAPTIONS, 1)[0][pairs[:, 1]]
+    mass.count = 1
+    np.testing.assert_allclose(mass.score(images, CAPTIONS, pairs), one, atol=2e-5)  # alpha = 1
+
+
 def test_null_images_are_gaussian_in_the_models_own_pixels(make):
     pixels = NullImage(1.0, 0.25).draw((3, 200, 200)).numpy()
     assert pixels.mean() == pytest.approx(1.0, abs=0.01) and pixels.std() == pytest.approx(0.25, abs=0.01)
@@ -246,7 +262,8 @@ def test_keys_tell_kinds_weights_and_null_images_apart(make, tmp_path):
         load_scorer(f"vgpt:{other}", "cpu").key,
         load_scorer(f"blind:{other}", "cpu").key,
     }
-    assert len(found) == 4
+    mass = load(make, "blip-caption", "mass")
+    assert len(found) == 4 and mass.key not in found and mass.key == scorer_key(f"mass:{folder}")
     blind.count = 5
     assert blind.key not in found
     blind.count = 3

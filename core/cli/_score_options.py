@@ -34,7 +34,9 @@ NullMean = Annotated[
     typer.Option(help="Mean of null images, in the model's normalised pixels (default: its own)."),
 ]
 NullStd = Annotated[float | None, typer.Option(help="Standard deviation of null images (default: its own).")]
-NullCount = Annotated[int | None, typer.Option(help="Null images of a blind: score (default: 3).", min=1)]
+NullCount = Annotated[
+    int | None, typer.Option(help="Null images of a blind: score (default: 3) or of mass: (1).", min=1)
+]
 Device = Annotated[
     str | None,
     typer.Option(

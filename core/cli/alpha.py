@@ -373,7 +373,11 @@ def _metric_lines(record: dict[str, Any]) -> list[str]:
     lines += ["", f"one alpha: {alpha:.3f}, the best for TextScore of all groups, {TUNED_ON_TEST}"]
     likelier = record["language"]["true_caption_likelier"]
     if likelier is not None:
-        lines += [f"true captions are the likelier text in {_accuracy(likelier)} % of pairs, chance 50"]
+        bias = record["language"]["syntax_bias"]
+        lines += [
+            f"true captions are the likelier text in {_accuracy(likelier)} % of pairs, chance 50",
+            f"SyntaxBias {bias:+.3f} (mean over groups, -1 to 1; above 0 the prior favours true captions)",
+        ]
     return lines
 
 

@@ -43,11 +43,16 @@ class _CaptionLikelihoods(NamedTuple):
     true, false : float64, one per caption of a group. likelier : percent of (true, false) pairs within a group where
     the true one is likelier as text, ties half; None where a group has no false caption, as in square groups.
     tied : the prior prefers no caption of any group.
+    syntax_bias : float64 (n,), the SyntaxBias score of every group, -1 to 1: mean log P(t) of its true captions less
+    that of its false ones, divided by the largest such difference of the set. 0 in square groups, whose captions are
+    all true of an image. Source: Ma et al. 2024, arXiv 2308.10509, Eq. 4, with log P of a text-only language model; the
+    paper scales to [-1, 1] without saying how.
     """
 
     true: np.ndarray
     false: np.ndarray
     likelier: Estimate | None
+    syntax_bias: np.ndarray
     tied: bool = False
 
     @property
@@ -160,15 +165,17 @@ class AlphaStudy:
         belongs = np.zeros((n, k), dtype=bool)
         belongs[np.arange(n)[:, None], self.truth] = True
         if m == k:
-            return _CaptionLikelihoods(self.prior[belongs], self.prior[~belongs], None)
+            return _CaptionLikelihoods(self.prior[belongs], self.prior[~belongs], None, np.zeros(n))
         true, false = self.prior[belongs].reshape(n, m, 1), self.prior[~belongs].reshape(n, 1, k - m)
         ahead, level = true > false, true == false
         share = (ahead + level / 2).mean(axis=(1, 2))
+        bias = (true - false).mean(axis=(1, 2))
         ties = int(level.any(axis=(1, 2)).sum())
         return _CaptionLikelihoods(
             self.prior[belongs],
             self.prior[~belongs],
             statistics.estimate(share, 50.0, ties, 2 * m * (k - m), self.clusters),
+            bias / max(np.abs(bias).max(), np.finfo(float).tiny),
             tied=not np.ptp(self.prior, axis=1).any(),
         )
 
@@ -208,6 +215,7 @@ class AlphaStudy:
             "language": {
                 "scenario": self.frequency.scenario or None,
                 "true_caption_likelier": None if likelier is None else likelier.record(),
+                "syntax_bias": round(float(self.frequency.syntax_bias.mean()), 4),
             },
         }
 

@@ -30,6 +30,7 @@ from core.scorers.hub import locate
 from core.scorers.model_folder import read_config
 from core.scorers.null_images import (
     DEFAULT_NULL_COUNT,
+    MASS_NULL_COUNT,
     NullImage,
     blind_key,
     null_images,
@@ -109,6 +110,23 @@ class CaptionScorer(PairScorer):
     def prior(self, captions: Sequence[str], count: int = DEFAULT_NULL_COUNT, seed: int = 0) -> np.ndarray:
         """log P_train(t) of each caption from null images, float64 (captions,). Source: [VGPT] Eq. 13, appendix B."""
         return _log_mean(self.null_scores(captions, count, seed))
+
+    def token_prior(self, captions: Sequence[str], count: int = MASS_NULL_COUNT, seed: int = 0) -> np.ndarray:
+        """Mean over each caption's tokens of log P(t_k | t_<k) without an image, float32 (captions,).
+
+        The mean over null images is taken of every token's probability; in `prior` it is of the whole caption's.
+        """
+        texts, found = self._encode_captions(list(captions)), np.empty(len(captions), dtype=np.float32)
+        order = np.argsort([len(ids) for ids in texts], kind="stable")
+        with self._scoring():
+            nulls = [self._encode_image(image) for image in self.nulls(count, seed)]
+            step = min(self.caption_batch, *map(self._room, nulls))
+            for start in range(0, len(order), step):
+                part = order[start : start + step]
+                rows = [self._token_log_probs(encoded, [texts[j] for j in part]) for encoded in nulls]
+                tokens = torch.stack([values.double() for values, _ in rows]).logsumexp(dim=0) - np.log(count)
+                found[part] = mean_log_prob(tokens, rows[0][1]).float().cpu().numpy()
+        return found
 
 
 class BlipCaptioner(CaptionScorer, BlipGroups, CaptionLearner):
@@ -241,12 +259,10 @@ class _ChatCaptioner(ChatLearner, CaptionScorer, CaptionLearner):
         return text_log_probs(self.module, encoded, rows, self._follow), mask
 
 
-class _BlindScorer(StreamingScorer):
-    """P_train(t): a captioner on null images. The image of a pair is never opened; null images are encoded once."""
+class _NullImageScorer(StreamingScorer):
+    """A score for which a captioner reads null images, each encoded once."""
 
-    def __init__(
-        self, captioner: CaptionScorer, name: str, count: int = DEFAULT_NULL_COUNT, seed: int = 0
-    ) -> None:
+    def __init__(self, captioner: CaptionScorer, name: str, count: int, seed: int = 0) -> None:
         self.captioner, self.name, self.count, self.seed = captioner, name, count, seed
 
     def take(self, options: ScoreOptions) -> None:
@@ -260,6 +276,10 @@ class _BlindScorer(StreamingScorer):
         """Hash of the captioner and of its null images."""
         return blind_key(self.captioner.key, self.captioner.nulls(self.count, self.seed))
 
+
+class _BlindScorer(_NullImageScorer):
+    """P_train(t): a captioner on null images. The image of a pair is never opened."""
+
     def stream(
         self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray
     ) -> Iterator[ScoredRows]:
@@ -270,6 +290,28 @@ class _BlindScorer(StreamingScorer):
             yield np.arange(len(index)), found[index[:, 1]].astype(np.float32)
 
 
+class _MassScorer(_NullImageScorer):
+    """MASS: (1/l) sum_t log p(x_t | x_<t, image) / p(x_t | x_<t), the mean PMI of a caption's tokens with the image.
+
+    The denominator is what the captioner gives for a null image. Source: Chung et al. 2025, arXiv 2501.11469; the
+    formula, the null image and the division by the length l as published summaries of the paper quote them. Which null
+    image they take could not be verified here: it is one Gaussian image of this model's ([VGPT] appendix B), more by
+    `?count=`. With one it equals alpha-debiasing by that image at alpha = 1 ([VGPT] Eq. 7).
+    """
+
+    def stream(
+        self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray
+    ) -> Iterator[ScoredRows]:
+        """VisualGPTScore less the tokens' mean log-likelihood without the image, block by block."""
+        _, texts, index = used_inputs(pairs)
+        if len(index):
+            prior = self.captioner.token_prior([captions[j] for j in texts], self.count, self.seed)
+            for rows, values in self.captioner.stream(images, captions, pairs):
+                yield rows, values - prior[index[rows, 1]]
+
+
+# Kind of score -> what makes it of a captioner, and its null images by default.
+_ON_NULL_IMAGES = {"blind": (_BlindScorer, DEFAULT_NULL_COUNT), "mass": (_MassScorer, MASS_NULL_COUNT)}
 _CLASSES: dict[str, tuple[type[CaptionScorer], str]] = {
     "blip": (BlipCaptioner, "BlipForConditionalGeneration"),
     "blip-2": (_Blip2Captioner, "Blip2ForConditionalGeneration"),
@@ -280,8 +322,8 @@ _CLASSES: dict[str, tuple[type[CaptionScorer], str]] = {
 def load(name: str, source: str, device: str = "auto", kind: str = "vgpt") -> Scorer:
     """VisualGPTScore of BLIP, BLIP-2, InstructBLIP, or any image-text-to-text model; source as `locate` takes it.
 
-    kind : "vgpt", or "blind" for the same on the paper's default of 3 null images. Raises InputError where the model
-    does not fit into memory or does not load.
+    kind : "vgpt", "blind" for the same on the paper's default of 3 null images, or "mass". Raises InputError where the
+    model does not fit into memory or does not load.
     """
     if source.startswith("api:"):
         return _served(name, source.partition(":")[2], kind)
@@ -289,7 +331,10 @@ def load(name: str, source: str, device: str = "auto", kind: str = "vgpt") -> Sc
     model = str(read_config(folder).get("model_type", ""))
     made, auto = _CLASSES.get(model, (_ChatCaptioner, "AutoModelForImageTextToText"))
     captioner = made(load_parts(name, folder, device, kind, auto))
-    return _BlindScorer(captioner, name) if kind == "blind" else captioner
+    if kind not in _ON_NULL_IMAGES:
+        return captioner
+    scorer, count = _ON_NULL_IMAGES[kind]
+    return scorer(captioner, name, count)
 
 
 def _served(name: str, model: str, kind: str) -> Scorer:

@@ -23,7 +23,7 @@ FAMILIES: dict[str, str] = {
     "api": "api",  # endpoints that return log-probabilities
     # Models that read image and caption together, or caption alone: a prefix for every kind ...
     **dict.fromkeys(("itm", "itc"), "_matching_head"),
-    **dict.fromkeys(("vgpt", "blind"), "_generative"),
+    **dict.fromkeys(("vgpt", "blind", "mass"), "_generative"),
     **dict.fromkeys(("vqa", "vqa-log"), "_vqa"),
     "lm": "_language",
     # ... and the model types that are known without one.

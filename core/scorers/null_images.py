@@ -19,6 +19,7 @@ _PIXELS = {"blip": (1.0, 0.25), "blip-2": (1.0, 0.25), "instructblip": (1.0, 0.2
 # Null images per prior ([VGPT] appendix B), by benchmark; 3 elsewhere, 1 for LLaVA in its Table 4.
 NULL_COUNTS = {"winoground": 100, "eqben": 30, "imagenet": 1}
 DEFAULT_NULL_COUNT = 3
+MASS_NULL_COUNT = 1  # MASS takes one null image (arXiv 2501.11469)
 
 
 @dataclass(frozen=True)

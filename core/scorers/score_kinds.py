@@ -50,6 +50,13 @@ KINDS: dict[str, _ScoreKind] = {
         np.exp,
         log_prob=True,
     ),
+    "mass": _ScoreKind(
+        "MASS",
+        "How much likelier the image makes the caption's words: mean log-likelihood of its tokens, less that for an "
+        "image of noise.",
+        "mean pointwise mutual information of the caption's tokens with the image (arXiv 2501.11469)",
+        _same,
+    ),
     "vqa": _ScoreKind(
         "VQAScore", "How confidently the model answers yes for the caption.", 'P("Yes")', _same
     ),

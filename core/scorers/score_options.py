@@ -4,7 +4,7 @@ prompt : what a captioner is asked, or continues, before the caption, in place o
 end : `yes` or `no`, does the end token count? Without it, where the family's tokenizer writes one (BLIP, T5) and so its
     training loss counts it; the others' captions end with their last word.
 question : what VQAScore asks; `{caption}` stands for the caption.
-mean, std, count : of the null images of a blind score.
+mean, std, count : of the null images of a blind score or of MASS.
 device : where the model runs (cpu, cuda:1); batch : captions and images that pass it at once at most.
 They are part of the score's key, so the cache keeps apart what they change.
 """
@@ -18,15 +18,17 @@ from urllib.parse import parse_qsl, urlencode
 
 from core.base.errors import InputError
 
-_PAIRED = ("vgpt", "blind", "vqa", "vqa-log", "itm", "lm")
+_NULL_KINDS = ("blind", "mass")
+_CAPTIONED = ("vgpt", *_NULL_KINDS)
+_PAIRED = (*_CAPTIONED, "vqa", "vqa-log", "itm", "lm")
 # Option -> the kinds of score that it changes.
 _KINDS = {
-    "prompt": ("vgpt", "blind"),
-    "end": ("vgpt", "blind"),
+    "prompt": _CAPTIONED,
+    "end": _CAPTIONED,
     "question": ("vqa", "vqa-log"),
-    "mean": ("blind",),
-    "std": ("blind",),
-    "count": ("blind",),
+    "mean": _NULL_KINDS,
+    "std": _NULL_KINDS,
+    "count": _NULL_KINDS,
     "device": _PAIRED,
     "batch": _PAIRED,
 }
@@ -89,7 +91,7 @@ class ScoreOptions(dict[str, str]):
             )
             count = int(self.get("count", count))
         except ValueError:
-            raise InputError("The options mean=, std= and count= of a blind score take numbers.") from None
+            raise InputError("The options mean=, std= and count= take numbers.") from None
         if not (abs(mean) <= 100 and 0 < std <= 100 and 1 <= count <= 10_000):
             raise InputError(
                 "Null images take a mean between -100 and 100, a std above 0 up to 100, and a count from 1 to 10,000."

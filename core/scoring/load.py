@@ -20,7 +20,7 @@ from core.scorers.families import FAMILIES, kind_by_family, load_family
 from core.scorers.hub import builtin_models, family, locate
 from core.scorers.inference_modes import converted_copy, key_of, split_prefix
 from core.scorers.model_folder import file_states, files_key, model_files, read_config
-from core.scorers.null_images import DEFAULT_NULL_COUNT, blind_key, null_images, null_pixels
+from core.scorers.null_images import DEFAULT_NULL_COUNT, MASS_NULL_COUNT, blind_key, null_images, null_pixels
 from core.scorers.score_kinds import KINDS, kind_key, kinds_of
 from core.scorers.score_options import ScoreOptions
 
@@ -128,8 +128,9 @@ def scorer_key(name: str) -> str | None:
         kind, files = kind_by_family(chosen, str(folder)), model_files(folder)
         key = key_of(kind_key(kind, files) if kind else files_key(files), modes)
         key = options.key(key)
-        if kind == "blind":
-            mean, std, count = options.nulls(null_pixels(read_config(folder)), DEFAULT_NULL_COUNT)
+        if kind in ("blind", "mass"):
+            most = DEFAULT_NULL_COUNT if kind == "blind" else MASS_NULL_COUNT
+            mean, std, count = options.nulls(null_pixels(read_config(folder)), most)
             key = blind_key(key, null_images(count, mean, std))
         return key
     except (InputError, OSError):  # a damaged folder: loading says what is wrong
