@@ -27,7 +27,7 @@ ROWS = {
     ("VGPT", "Table 3a"): 33,
     ("VGPT", "Table 3b"): 12,
     ("VGPT", "Table 4"): 54,
-    ("VGPT", "Table 5a"): 20,
+    ("VGPT", "Table 5a"): 24,
     ("VGPT", "Table 6"): 16,
     ("VGPT", "Table 7"): 24,
     ("VGPT", "Table 9"): 65,
@@ -88,6 +88,7 @@ VGPT | Table 4 | EqBen | Mini | LLaVA-1.5 | VQ2 | image_score | 40.7 |
 VGPT | Table 4 | Winoground | | CLIP-B32 | CLIPScore | text_score | 31.3 |
 VGPT | Table 5a | LAION114M | size 5000 | BLIP | ITM | image_to_text_accuracy | 79.8 |
 VGPT | Table 5a | LAION114M | size 100 | BLIP | VisualGPTScore alpha=alpha* | alpha | 0.535 |
+VGPT | Table 5a | LAION114M | size 2000 | BLIP | ITM or VisualGPTScore alpha=0 | text_to_image_accuracy | 87.8 |
 VGPT | Table 6 | Winoground | | BLIP | VisualGPTScore alpha=alpha*_test, 10 training images | alpha | 0.91 | 0.104
 VGPT | Table 6 | Winoground | | BLIP | VisualGPTScore alpha=alpha*_test, 3 null images | text_score | 35.95 | 0.5
 VGPT | Table 7 | COCO | | BLIP | VisualGPTScore alpha=1, 3 null images | image_to_text_r1 | 24.4 |

@@ -411,5 +411,6 @@ def test_a_dry_run_says_how_long_a_row_takes_by_a_trial(store, monkeypatch):
     monkeypatch.setattr(AdaptationRun, "execute", execute)
     plan = papers.table_plan(store, "world/oracle", seeds=2).with_trials()
     assert tried == [(8, 1, 1, False)] * 2
+    assert plan.lines[0].needs == ["scenes/left-right, test; builtin/clip"]
     # 4 s for 8 groups and an epoch: 300 groups, 5 epochs, 10 iterations, 2 seeds
     assert [(s.seconds, s.time_source) for s in plan.lines] == [(4 / 8 * 300 * 5 * 10 * 2, "a trial")] * 2

@@ -279,6 +279,25 @@ def test_subsets_that_the_paper_counts_as_one_set_have_one_alpha():
     assert next(iter(line.cells)).read_mean({i: [{"alpha": {}}] for i in records}) is None
 
 
+def test_a_row_says_what_it_reads(store):
+    def needs(table, label):
+        return next(s.needs for s in papers.table_plan(store, table).lines if s.line.label == label)
+
+    large = "vgpt:Salesforce/blip-image-captioning-large"
+    assert needs("vgpt/7", "BLIP, VisualGPTScore α=α*_val, 3 null images") == [
+        f"{name}, test and validation (for alpha); {large}; log P(t) from 3 Gaussian noise images"
+        for name in ("coco", "flickr30k")
+    ]
+    assert needs("vgpt/8", "COCO, BLIP, VisualGPTScore") == [
+        f"coco, test and validation (for alpha); {large}; log P(t) from all its own images"
+    ]
+    noise = needs("vgpt/4", "LLaVA-1.5, VisualGPTScore α=1")
+    assert (
+        noise[0] == "winoground, test; vgpt:llava-hf/llava-1.5-13b-hf; log P(t) from 1 Gaussian noise images"
+    )
+    assert needs("vgpt/10", "BLIP, ITC")[0] == "winoground, test; itc:Salesforce/blip-itm-large-coco"
+
+
 def small_captioner(tmp_path, monkeypatch, *samples):
     """The data folders of `samples`, and a tiny captioner."""
     monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path / "data"))

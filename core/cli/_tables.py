@@ -39,7 +39,9 @@ def reproduce(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Measure how long each row will take: one short iteration on 8 groups."
+            "--dry-run",
+            help="Say what each row needs and, where it trains, how long it will take: by one short iteration on 8 "
+            "groups.",
         ),
     ] = False,
     run: Annotated[
@@ -62,12 +64,12 @@ def reproduce(
     )
     if dry_run:
         plan = plan.with_trials(report=print_note)
-    show_json(plan.record()) if as_json else print(_format_plan(plan))
+    show_json(plan.record()) if as_json else print(_format_plan(plan, dry_run))
 
 
-def _format_plan(plan: TablePlan) -> str:
-    """A plan as text, one block a line of the table."""
-    blocks = [_format_line(status) for status in plan.lines]
+def _format_plan(plan: TablePlan, needs: bool) -> str:
+    """A plan as text, one block a line of the table. needs : say what each line reads."""
+    blocks = [_format_line(status, needs) for status in plan.lines]
     left = plan.seconds
     end = f"what can run takes about {duration(left)}" if left else "nothing can run now"
     done = all(status.state in ("done", "printed") for status in plan.lines)
@@ -75,7 +77,7 @@ def _format_plan(plan: TablePlan) -> str:
     return "\n\n".join([head, *blocks, "all done" if done else end])
 
 
-def _format_line(status: LineStatus) -> str:
+def _format_line(status: LineStatus, needs: bool) -> str:
     state = _STATES[status.state]
     if status.complete:
         state += f", {len(status.complete)} of {status.seeds_needed} seeds complete"
@@ -90,6 +92,7 @@ def _format_line(status: LineStatus) -> str:
         where = f" on the {cell.part}" if cell.part else ""
         name = cell.head if cell.head is not None else f"{cell.method} {cell.metric}{where}"
         lines.append(f"  {name:<42}{paper}yours {yours}")
+    lines += [f"  needs {what}" for what in status.needs] if needs else []
     return "\n".join([*lines, *(f"  {what}" for what in status.missing)])
 
 

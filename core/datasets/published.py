@@ -42,6 +42,7 @@ UNITS: dict[str, str] = {
     "text_to_image_r5": "percent",
     "accuracy": "percent",  # one question at a time: ImageNet classes, MMVP questions
     "image_to_text_accuracy": "percent",  # VGPT Table 5, which does not name its metric
+    "text_to_image_accuracy": "percent",  # likewise
     # TTM against what its row's note names
     "absolute_gain": "percentage points",
     "relative_gain": "percent of the base",

@@ -50,6 +50,7 @@ class LineStatus(NamedTuple):
         return {
             "line": self.line.label,
             "state": self.state,
+            "needs": self.needs,
             "missing": list(self.missing),
             "seeds": list(self.complete),
             "wanted": self.seeds_needed,
@@ -58,6 +59,11 @@ class LineStatus(NamedTuple):
             "runs": self.runs,
             "cells": cells,
         }
+
+    @property
+    def needs(self) -> list[str]:
+        """What each of its runs reads, once."""
+        return list(dict.fromkeys(_runs.needs_of(job) for job in self.line.jobs))
 
     def start(self, store: RunStore) -> None:
         """Launch what the line still needs, in the background: resume what was interrupted, start the missing seeds.

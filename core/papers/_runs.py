@@ -10,6 +10,7 @@ from core.cola.run import StrategyRun
 from core.cola.tasks import PUBLISHED, SCENE_GRAPHS
 from core.datasets.base import RETRIEVAL
 from core.papers._table_rows import Records
+from core.papers.measurement_run import MeasurementRun
 from core.runs.description import RunDescription
 from core.runs.store import Run, RunStore
 from core.scoring.weights import weights_state
@@ -75,6 +76,11 @@ def expected_time(store: RunStore, job: RunDescription, seeds: int) -> tuple[flo
     else:
         seconds, pace = _time_of_similar_run(store, job)
     return None if seconds is None else seconds * seeds, pace
+
+
+def needs_of(job: RunDescription) -> str:
+    """What a job reads, in a line."""
+    return job.needs if isinstance(job, MeasurementRun) else f"{job.benchmark}, {job.split}; {job.model}"
 
 
 _TRIED = 8  # groups of a trial

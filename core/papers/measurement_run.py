@@ -18,7 +18,7 @@ from core.base.errors import InputError
 from core.base.settings import Count, Names, Seed, Settings
 from core.datasets.base import RETRIEVAL
 from core.debiasing.debias import prior_from_samples
-from core.debiasing.priors import check_log_prob, estimate_prior, null_sample
+from core.debiasing.priors import PRIORS, check_log_prob, default_count, estimate_prior, null_sample
 from core.debiasing.retrieval import RetrievalStudy, retrieval_record, score_table
 from core.debiasing.study import AlphaStudy
 from core.metrics.evaluation import Evaluation
@@ -64,6 +64,21 @@ class MeasurementRun(RunDescription):
         """The description. settings : those of `_MeasurementSettings`."""
         source: dict[str, Any] = {"benchmark": benchmark, "split": split, "model": absolute_name(model)}
         return cls(**source, device=device, settings=_MeasurementSettings(**settings))
+
+    @property
+    def needs(self) -> str:
+        """What it reads: the data with their splits, the model, and what its prior is from."""
+        settings, splits = self.settings, self.split
+        is_retrieval = self.benchmark in datasets.names(RETRIEVAL)
+        if settings.prior is None:
+            return f"{self.benchmark}, {splits}; {self.model}"
+        if is_retrieval and self._has_validation:
+            splits += " and validation (for alpha)"
+        count = settings.images or default_count(settings.prior, self.benchmark)
+        source = f"{count} {PRIORS[settings.prior].label}"
+        if is_retrieval and settings.prior == "test":
+            source = "all its own images"
+        return f"{self.benchmark}, {splits}; {self.model}; log P(t) from {source}"
 
     def execute(
         self, remains: Remains | None = None, stop: Stop | None = None, progress: Progress | None = None
