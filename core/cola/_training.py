@@ -1,12 +1,13 @@
 """The training loop of the strategies, as a generator: sigmoid cross-entropy over all image-query pairs ([Cola] 11.1).
 
-Frozen features are computed once, before the first step, and indexed ever after. Everything random comes from
+Frozen features are computed once, before the first step, and indexed ever after: in memory where they are few, else on
+disk (core/cola/_feature_store.py). Everything random comes from
 (seed, epoch), so a run that is resumed needs no stored generator state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import cos, pi
 from time import perf_counter
@@ -17,6 +18,7 @@ import numpy as np
 import torch
 
 from core.base.errors import InputError
+from core.cola._feature_store import StoredFeatures, disk_bytes, features_key, in_blocks, stored_features
 from core.cola._training_data import TrainingQueries
 from core.scorers.base import Prepared
 from core.scorers.cola_adapted import AdaptedModel
@@ -55,7 +57,7 @@ class EncoderInputs:
 
     def __init__(self, model: AdaptedModel, data: Prepared, side: str) -> None:
         self.model, self.data, self.side = model, data, side
-        self.frozen: Features | None = None
+        self.frozen: Features | StoredFeatures | None = None
 
     def freeze(self, count: int, progress: Callable[[float], None] | None = None) -> None:
         """Compute all `count` features now; they stay on the CPU."""
@@ -120,34 +122,90 @@ class _SharedFeatures:
     """What runs of one base on one material have in common: prepared inputs, and features of encoders left alone."""
 
     data: Prepared
-    features: dict[str, Features] = field(default_factory=dict)
+    features: dict[str, Features | StoredFeatures] = field(default_factory=dict)
 
 
-# Material -> base weights -> what is shared; forgotten with the material.
+# Material -> base weights and how they are read -> what is shared; forgotten with the material.
 _shared: WeakKeyDictionary[TrainingQueries, dict[str, _SharedFeatures]] = WeakKeyDictionary()
+_FEW = 2000  # images, or captions, whose features are kept in memory whatever their size
+_MEMORY = 1 << 29  # bytes of float32 features that are kept in memory for each side
 
 
 def _inputs_of(
     model: AdaptedModel, material: TrainingQueries, report: Callable[[float, str], None]
 ) -> tuple[EncoderInputs, EncoderInputs]:
     """Both sides, frozen where the strategy leaves the encoder alone; several strategies share them in a process."""
-    known = _shared.setdefault(material, {})
-    if model.base_key not in known:
+    known, items = _shared.setdefault(material, {}), {"image": material.images, "caption": material.captions}
+    on_disk = {side: model.frozen[side] and _is_large(model, side, items[side]) for side in items}
+    key = f"{model.features_key} {on_disk['image']}"
+    if key not in known:
         report(0.0, "preparing images")
         known.clear()  # one base at a time
-        known[model.base_key] = _SharedFeatures(model.prepare(material.images, material.captions))
-    shared = known[model.base_key]
+        captions = list(material.captions)
+        few = on_disk["image"]  # images are then read one block after the other, and only once
+        known[key] = _SharedFeatures(
+            model.caption_block(captions) if few else model.prepare(material.images, captions)
+        )
+    shared = known[key]
     sides = (EncoderInputs(model, shared.data, "image"), EncoderInputs(model, shared.data, "caption"))
-    counts = (len(material.images), len(material.captions))
-    for side, count in zip(sides, counts, strict=True):
+    for side in sides:
         if not model.frozen[side.side]:
             continue
         if side.side not in shared.features:
-            side.freeze(count, lambda share: report(0.0, f"reading images and queries: {share:.0%}"))
+            count = len(items[side.side])
+
+            def told(share: float) -> None:
+                report(0.0, f"reading images and queries: {share:.0%}")
+
+            if on_disk[side.side]:
+                side.frozen = _stored(model, side.side, items[side.side], told)
+            else:
+                side.freeze(count, told)
             assert side.frozen is not None
             shared.features[side.side] = side.frozen
         side.frozen = shared.features[side.side]
     return sides
+
+
+def sample_features(model: AdaptedModel, side: str, items: Sequence[Any]) -> Features:
+    """Features of the first of some images or captions, without gradients."""
+    with torch.no_grad():
+        data = (
+            next(model.image_blocks(items[:8])) if side == "image" else model.caption_block(list(items[:256]))
+        )
+        return model.features(data, torch.arange(_count(data, side)), side)
+
+
+def _count(data: Prepared, side: str) -> int:
+    return len(data.pixels) if side == "image" else len(data.tokens["input_ids"])
+
+
+def _is_large(model: AdaptedModel, side: str, items: Sequence[Any]) -> bool:
+    """Whether features are too many to be kept in memory."""
+    return len(items) > _FEW and 2 * disk_bytes(sample_features(model, side, items), len(items)) > _MEMORY
+
+
+def _stored(
+    model: AdaptedModel, side: str, items: Sequence[Any], progress: Callable[[float], None]
+) -> StoredFeatures:
+    """Features on disk, computed a block at a time where nobody has before."""
+    contents = (item if side == "caption" else item.key for item in items)
+
+    def blocks() -> Iterator[Features]:
+        done = 0
+        prepared = (
+            model.image_blocks(items)
+            if side == "image"
+            else map(model.caption_block, in_blocks(items, _BLOCK))
+        )
+        for data in prepared:
+            count = _count(data, side)
+            with torch.no_grad():
+                yield model.features(data, torch.arange(count), side)
+            done += count
+            progress(done / len(items))
+
+    return stored_features(features_key(model.features_key, side, contents), blocks())
 
 
 def _optimizer(model: AdaptedModel, config: AdaptConfig) -> torch.optim.AdamW:

@@ -131,13 +131,26 @@ class AdaptedModel(Trainable):
         """Every image preprocessed and every caption tokenised, as the base wants them."""
         return self._base.model.prepare(images, captions, crop_factor)
 
+    def image_blocks(self, images: Sequence[ImageRef]) -> Iterator[Prepared]:
+        """Images preprocessed, a few at a time, the next ones read meanwhile."""
+        for block in prefetch(images, self._base.model._open, self.image_batch, self.device):
+            yield Prepared(block.pop("pixel_values"), {}, block)
+
+    def caption_block(self, captions: list[str]) -> Prepared:
+        """Captions tokenised."""
+        return Prepared(torch.empty(0), {"input_ids": self._base.model.tokens(captions)})
+
+    @property
+    def features_key(self) -> str:
+        """What the base's features depend on besides images and captions: its weights, and how they are read."""
+        return f"{self.base_key} {type(self._base).__name__}"
+
     def _encode_captions(self, captions: list[str]) -> Features:
-        data = Prepared(torch.empty(0), {"input_ids": self._base.model.tokens(captions)})
+        data = self.caption_block(captions)
         return self.encode(data, torch.arange(len(captions)), "caption", self.caption_batch)
 
     def _encode_images(self, images: list[ImageRef]) -> Iterator[tuple[Features, int]]:
-        for block in prefetch(images, self._base.model._open, self.image_batch, self.device):
-            data = Prepared(block.pop("pixel_values"), {}, block)
+        for data in self.image_blocks(images):
             yield self.encode(data, torch.arange(len(data.pixels)), "image"), len(data.pixels)
 
     def _score_block(self, images: Features, captions: Features, index: np.ndarray) -> np.ndarray:

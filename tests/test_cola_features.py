@@ -1,0 +1,116 @@
+"""Frozen features on disk, and the pairs of a batch a few at a time: the same training in less memory."""
+
+import numpy as np
+import pytest
+import torch
+
+from core.cola import _training
+from core.cola._feature_store import disk_bytes, stored_features
+from core.cola._training import train
+from core.cola._training_data import builtin_training_queries
+from core.scorers import _cola_heads
+from core.scorers.cola_adapted import AdaptedModel
+from core.scorers.cola_config import AdaptConfig
+from core.scorers.cola_features import Features
+from core.scoring.load import load_base
+
+SMALL = {"epochs": 1, "steps": 3, "batch": 4, "mix": "hard"}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
+    for name, value in (("IMAGES", 20), ("TWINS", 6), ("WORDINGS", 1), ("TEXTS", 6)):
+        monkeypatch.setattr(f"core.cola._training_data.{name}", value)
+    return tmp_path
+
+
+def model(strategy="mm-adapter", **settings):
+    return AdaptedModel.of(
+        load_base("builtin/clip", "cpu"), AdaptConfig(strategy=strategy, **SMALL | settings)
+    )
+
+
+def losses(one, material):
+    return [report.losses for report, _ in train(one, material, one.config)][1]
+
+
+def blocks(rng):
+    """Two blocks of captions of different lengths."""
+    for longest in (5, 3):
+        mask = torch.arange(longest) < torch.tensor([[longest], [2], [1]])
+        draw = lambda *shape: torch.from_numpy(rng.normal(size=shape)).float()  # noqa: E731
+        yield Features(draw(3, 4), draw(3, longest, 6), mask, draw(3, longest, 4))
+
+
+def test_features_come_back_in_half_precision_padded_to_the_longest_that_is_asked_for():
+    parts = list(blocks(np.random.default_rng(0)))
+    whole = Features.concatenate(parts)
+    found = stored_features("a", iter(parts))
+    index = torch.tensor([4, 0, 5, 4])
+    given, wanted = found.rows(index), whole.rows(index).cut()
+    assert given.mask.equal(wanted.mask) and given.tokens.dtype == torch.float32
+    for one, other in ((given.tokens, wanted.tokens), (given.words, wanted.words)):
+        np.testing.assert_allclose(one[given.mask], other[wanted.mask], rtol=1e-3, atol=1e-3)
+        assert not one[~given.mask].any()
+    np.testing.assert_allclose(given.pooled, wanted.pooled, rtol=1e-3, atol=1e-3)
+    short = found.rows(torch.tensor([2, 5]))
+    assert short.tokens.shape == (2, 1, 6)
+
+
+def test_features_are_computed_once_for_a_key_and_take_the_disk_that_was_foretold():
+    parts = list(blocks(np.random.default_rng(0)))
+    found = stored_features("a", iter(parts))
+    again = stored_features("a", (pytest.fail("computed twice") for _ in range(1)))
+    assert again.rows(torch.tensor([1])).pooled.equal(found.rows(torch.tensor([1])).pooled)
+    tokens = found.shapes.tokens
+    assert sum((found.folder / n).stat().st_size for n in ("pooled", "token", "words", "starts")) == (
+        2 * (6 * 4 + tokens * 10) + 8 * 7
+    )
+    assert disk_bytes(Features.concatenate(parts), 6) == 2 * (6 * 4 + tokens * 10) + 8 * 6
+
+
+def test_a_folder_that_was_left_half_written_is_not_taken_for_whole(home):
+    def broken():
+        yield next(blocks(np.random.default_rng(0)))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stored_features("a", broken())
+    assert stored_features("a", blocks(np.random.default_rng(0))).shapes.rows == 6
+
+
+def test_training_from_disk_is_training_from_memory_and_other_runs_share_the_features(home, monkeypatch):
+    material = builtin_training_queries.__wrapped__("hard")
+    in_memory = losses(model(), material)
+    monkeypatch.setattr(_training, "_FEW", 0)
+    monkeypatch.setattr(_training, "_MEMORY", 0)
+    from_disk = losses(model(), material)
+    np.testing.assert_allclose(from_disk, in_memory, rtol=2e-3)
+    assert len(list((home / "cache/features").iterdir())) == 2
+    monkeypatch.setattr(AdaptedModel, "features", lambda *given: pytest.fail("computed again"))
+    monkeypatch.setattr(_training, "_is_large", lambda *given: True)
+    again = builtin_training_queries.__wrapped__("hard")
+    assert np.isfinite(losses(model(seed=1), again)).all()
+
+
+@pytest.mark.parametrize("adapter", ["text", "readme"])
+def test_pairs_a_few_at_a_time_give_the_same_loss_and_gradients(adapter, monkeypatch):
+    one = model(adapter=adapter)
+    rng = torch.Generator().manual_seed(0)
+    patches, words, d = one._base.sizes
+    images = Features.of(torch.randn(3, d, generator=rng), torch.randn(3, 6, patches, generator=rng))
+    texts = torch.randn(4, 5, words, generator=rng)
+    captions = Features(
+        torch.randn(4, d), texts, torch.ones(4, 5, dtype=torch.bool), torch.randn(4, 5, d, generator=rng)
+    )
+    results = []
+    for most in (1 << 21, 1500):
+        monkeypatch.setattr(_cola_heads, "_MICRO", most)
+        one.head.zero_grad()
+        loss = one.pair_loss(one.head.image(images), one.head.caption(captions), torch.eye(3, 4))
+        loss.backward()
+        results.append(
+            (loss.detach(), {n: p.grad.clone() for n, p in one.head.named_parameters() if p.grad is not None})
+        )
+    torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-6)
