@@ -405,6 +405,8 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
         monkeypatch.setattr(kind, "execute", noted(kind.execute))
     monkeypatch.setattr(cola_run.StrategyRun, "execute", epochs)
     monkeypatch.setattr(Ladder, "measured", noting(world.calls, "measured", ladder_record))
+    needs = {"images": 9, "queries": 9, "steps": 9, "disk": 1e9, "memory": 1e9, "seconds": 60.0}
+    monkeypatch.setattr(cola_run.StrategyRun, "forecast", lambda job: needs)
     everywhere(monkeypatch, forgetting.unadapted_sets, lambda benchmark: ["toy/others"])
     for original, answer in (
         (processes.start_module, processes.ProcessIdentity(1, 0.0, "of no machine")),

@@ -1,9 +1,12 @@
 """Frozen features on disk, and the pairs of a batch a few at a time: the same training in less memory."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
 
+from core.cli import cola as cli
 from core.cola import _training
 from core.cola._feature_store import disk_bytes, stored_features
 from core.cola._training import train
@@ -89,7 +92,8 @@ def test_training_from_disk_is_training_from_memory_and_other_runs_share_the_fea
     np.testing.assert_allclose(from_disk, in_memory, rtol=2e-3)
     assert len(list((home / "cache/features").iterdir())) == 2
     monkeypatch.setattr(AdaptedModel, "features", lambda *given: pytest.fail("computed again"))
-    monkeypatch.setattr(_training, "_is_large", lambda *given: True)
+    monkeypatch.setattr(_training, "sample_features", lambda *given: None)
+    monkeypatch.setattr(_training, "is_large", lambda *given: True)
     again = builtin_training_queries.__wrapped__("hard")
     assert np.isfinite(losses(model(seed=1), again)).all()
 
@@ -114,3 +118,19 @@ def test_pairs_a_few_at_a_time_give_the_same_loss_and_gradients(adapter, monkeyp
             (loss.detach(), {n: p.grad.clone() for n, p in one.head.named_parameters() if p.grad is not None})
         )
     torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-6)
+
+
+def test_a_dry_run_says_disk_memory_and_time_and_trains_nothing(home, monkeypatch, capsys):
+    monkeypatch.setattr("core.cola.tasks.builtin_training_queries", builtin_training_queries.__wrapped__)
+    monkeypatch.setattr(_training, "_FEW", 0)
+    monkeypatch.setattr(_training, "_MEMORY", 0)
+    cli.adapt(
+        "scenes/retrieval", mix="hard", epochs=2, steps=5, batch=4, device="cpu", dry_run=True, as_json=True
+    )
+    needs = json.loads(capsys.readouterr().out)
+    material = builtin_training_queries.__wrapped__("hard")
+    assert needs["images"] == len(material.images) and needs["steps"] == 10
+    assert needs["seconds"] > 0 and needs["memory"] > 1e8
+    losses(model(), material)
+    taken = sum(file.stat().st_size for file in home.rglob("cache/features/*/*") if file.suffix != ".json")
+    assert needs["disk"] == pytest.approx(taken, rel=0.1)  # foretold from the first 256 queries

@@ -662,6 +662,12 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "all graphs": refused(DEAD, "--background"),
             "*": differs("--background"),
         },
+        "--dry-run": {
+            "background": refused(DEAD, "--dry-run"),
+            "all": refused(DEAD, "--dry-run"),
+            "all graphs": refused(DEAD, "--dry-run"),
+            "*": differs("--dry-run"),
+        },
         "--all": {
             "apart": refused(DEAD, "--all"),
             "background": refused(DEAD, "--all"),

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from core.base.errors import InputError, unknown_name
+from core.base.text import duration
 from core.cli import options as o
 from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._output import ProgressPrinter, make_folder, print_note, show_json, writing
@@ -57,6 +58,12 @@ Epochs = Annotated[o.Whole, typer.Option(help="Epochs; after each one the model 
 Steps = Annotated[o.Whole, typer.Option(help="Steps per epoch; 0: one pass over the training pairs.")]
 Batch = Annotated[o.Whole, typer.Option(help="Images and queries of a step: batch x batch pairs.")]
 Rate = Annotated[o.Number, typer.Option(help="Learning rate (default: depends on strategy and model).")]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run", help="Only say what the training will take: disk, memory, time; one batch is timed."
+    ),
+]
 Everything = Annotated[
     bool,
     typer.Option(
@@ -84,6 +91,7 @@ def adapt(
     seed: o.Seed = 0,
     save: o.Save = None,
     background: o.Background = False,
+    dry_run: DryRun = False,
     everything: Everything = False,
     as_json: o.Json = False,
 ) -> None:
@@ -95,11 +103,17 @@ def adapt(
     if everything:
         refuse_unused("with --all, which has every strategy and its seeds", "strategy", "seed")
         refuse_unused("with --all, whose results are cached and not saved elsewhere", "save", "background")
+        refuse_unused("with --all: ask for one strategy at a time", "dry_run")
         _table(where, model, options, source, as_json)
         return
     job = StrategyRun.of(where, model, **source, options={**options, "strategy": strategy, "seed": seed})
     if job.shortfall:
         print_note(job.shortfall)
+    if dry_run:
+        refuse_unused("with --dry-run, which trains nothing", "save", "background")
+        needs = job.forecast()
+        show_json(needs) if as_json else print(_format_forecast(needs))
+        return
     if background:
         refuse_unused("with --background: get the model with `runs export` when the run has finished", "save")
         run = start(RunStore(), job.title, job)
@@ -107,6 +121,16 @@ def adapt(
         show_json({"id": run.id}) if as_json else print(text)
         return
     _run(job, save, as_json)
+
+
+def _format_forecast(needs: Mapping[str, float]) -> str:
+    """What a training will take, in a sentence."""
+    return (
+        f"{needs['images']:,} images, {needs['queries']:,} queries, {needs['steps']:,} steps: "
+        f"{needs['disk'] / 1e9:.1f} GB of features on disk, shared with other runs, at most "
+        f"{needs['memory'] / 1e9:.1f} GB of memory, about {duration(needs['seconds'])} on this machine without "
+        "the measurement on test queries."
+    )
 
 
 def _length(preset: str | None, epochs: int | None, steps: int | None, batch: int | None) -> dict[str, Any]:

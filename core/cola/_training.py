@@ -136,7 +136,12 @@ def _inputs_of(
 ) -> tuple[EncoderInputs, EncoderInputs]:
     """Both sides, frozen where the strategy leaves the encoder alone; several strategies share them in a process."""
     known, items = _shared.setdefault(material, {}), {"image": material.images, "caption": material.captions}
-    on_disk = {side: model.frozen[side] and _is_large(model, side, items[side]) for side in items}
+    on_disk = {
+        side: model.frozen[side]
+        and len(items[side]) > _FEW
+        and is_large(sample_features(model, side, items[side]), len(items[side]))
+        for side in items
+    }
     key = f"{model.features_key} {on_disk['image']}"
     if key not in known:
         report(0.0, "preparing images")
@@ -180,9 +185,29 @@ def _count(data: Prepared, side: str) -> int:
     return len(data.pixels) if side == "image" else len(data.tokens["input_ids"])
 
 
-def _is_large(model: AdaptedModel, side: str, items: Sequence[Any]) -> bool:
-    """Whether features are too many to be kept in memory."""
-    return len(items) > _FEW and 2 * disk_bytes(sample_features(model, side, items), len(items)) > _MEMORY
+def is_large(sample: Features, count: int) -> bool:
+    """Whether `count` features like these are too many to be kept in memory."""
+    return count > _FEW and 2 * disk_bytes(sample, count) > _MEMORY
+
+
+def step_seconds(model: AdaptedModel, material: TrainingQueries, config: AdaptConfig) -> float:
+    """How long a step of training takes: the second of two, whose weights stay as they are."""
+    image_rows, query_rows, labels = next(material.batches(config, 1))
+    images, captions = ([items[i] for i in rows] for items, rows in (
+        (material.images, image_rows), (material.captions, query_rows),
+    ))  # fmt: skip
+    data, every = model.prepare(images, captions), torch.arange(len(images))
+    for _ in range(2):
+        started = perf_counter()
+        sides = (model.features(data, every, "image"), model.features(data, every, "caption"))
+        loss = model.pair_loss(
+            model.head.image(sides[0]),
+            model.head.caption(sides[1]),
+            torch.from_numpy(labels).to(model.device),
+        )
+        loss.backward()
+        model.module.zero_grad(set_to_none=True)
+    return perf_counter() - started
 
 
 def _stored(

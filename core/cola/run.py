@@ -13,6 +13,7 @@ from functools import partial
 from itertools import chain
 from math import ceil
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from core.cola._training import TrainingState
-    from core.cola.tasks import AdaptationTask
+    from core.cola._training_data import TrainingQueries
     from core.datasets.sets import Retrieval
     from core.scorers.cola_adapted import AdaptedModel
 
@@ -156,8 +157,7 @@ class StrategyRun(RunDescription):
         settings, report_progress = self.settings, progress or (lambda share, text: None)
         report_progress(0.0, "collecting scenes and queries")
         task = AdaptationTask.load(self.benchmark, settings, self.images, self.folder)
-        if not settings.steps:
-            settings = settings.updated({"steps": ceil(task.material.links.nnz / settings.batch)})
+        settings = _with_steps(settings, task.material)
         checkpoint, state = None if remains is None else remains.checkpoint, None
         if checkpoint is None:
             source = base_source(self.model)
@@ -188,6 +188,40 @@ class StrategyRun(RunDescription):
                 record["measured_in"] = perf_counter() - started
                 arrays |= outcomes
             yield Iteration(record, arrays, model, partial(_save_state, state=now))
+
+    def forecast(self) -> dict[str, float]:
+        """What the training will take on this machine, measured on one block of each side and one batch.
+
+        images, queries, steps; disk : bytes of features, which other runs share; memory : bytes at the most; seconds,
+        without what is measured on test queries.
+        """
+        from core.cola import _training  # torch
+        from core.scorers.cola_adapted import AdaptedModel  # torch
+
+        material, settings = self._material()
+        source = base_source(self.model)
+        model = AdaptedModel.of(load_base(source, self.device), settings, source)
+        seconds, disk, memory = 0.0, 0, 0
+        for side, items in (("image", material.images), ("caption", material.captions)):
+            if not model.frozen[side]:
+                continue
+            started = perf_counter()
+            sample = _training.sample_features(model, side, items)
+            seconds += (perf_counter() - started) / len(sample.pooled) * len(items)
+            size = _training.disk_bytes(sample, len(items))
+            large = _training.is_large(sample, len(items))
+            disk, memory = disk + large * size, memory + (not large) * 2 * size
+        steps = settings.epochs * settings.steps
+        seconds += steps * _training.step_seconds(model, material, settings)
+        moments = 8 * model.parameters["trained"]
+        peak = 1024 * getrusage(RUSAGE_SELF).ru_maxrss + moments + memory
+        counts = {"images": len(material.images), "queries": len(material.captions), "steps": steps}
+        return {**counts, "disk": disk, "memory": peak, "seconds": seconds}
+
+    def _material(self) -> tuple[TrainingQueries, AdaptConfig]:
+        """What is trained on, and the settings with the steps of a whole pass where none are given."""
+        task = AdaptationTask.load(self.benchmark, self.settings, self.images, self.folder)
+        return task.material, _with_steps(self.settings, task.material)
 
     def card(self, model: Path, records: Sequence[Mapping[str, Any]]) -> str:
         """Which strategy on which base, how many weights, what it measured before and after."""
@@ -220,6 +254,12 @@ Test queries, 95 % bootstrap intervals over queries:
 {json.dumps(description, indent=1, ensure_ascii=False)}
 ```
 """
+
+
+def _with_steps(settings: AdaptConfig, material: TrainingQueries) -> AdaptConfig:
+    """Settings whose steps are those of one pass over the training pairs where they are 0."""
+    steps = settings.steps or ceil(material.links.nnz / settings.batch)
+    return settings.updated({"steps": steps})
 
 
 def _pairs(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, str, Any, Any]]:
