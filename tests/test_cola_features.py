@@ -13,7 +13,7 @@ from core.cola._training import train
 from core.cola._training_data import builtin_training_queries
 from core.scorers import _cola_heads
 from core.scorers.cola_adapted import AdaptedModel
-from core.scorers.cola_config import AdaptConfig
+from core.scorers.cola_config import STRATEGIES, AdaptConfig
 from core.scorers.cola_features import Features
 from core.scoring.load import load_base
 
@@ -96,6 +96,19 @@ def test_training_from_disk_is_training_from_memory_and_other_runs_share_the_fea
     monkeypatch.setattr(_training, "is_large", lambda *given: True)
     again = builtin_training_queries.__wrapped__("hard")
     assert np.isfinite(losses(model(seed=1), again)).all()
+
+
+def test_a_frozen_base_is_not_held_twice_and_a_tuned_one_is_a_copy():
+    loaded = load_base("builtin/clip", "cpu")
+    free = [p.requires_grad for p in loaded.module.parameters()]
+    for strategy in STRATEGIES:
+        one = model(strategy)
+        shared = [
+            a.data_ptr() == b.data_ptr()
+            for a, b in zip(one._base.module.parameters(), loaded.module.parameters(), strict=True)
+        ]
+        assert set(shared) == {strategy not in ("ft-all", "prompt-tune")}
+        assert [p.requires_grad for p in loaded.module.parameters()] == free and not loaded.module.training
 
 
 @pytest.mark.parametrize("adapter", ["text", "readme"])

@@ -186,7 +186,7 @@ class _ReadmeAdapterHead(_PairHead):
             )
         self.image_in = nn.Linear(patches, width)
         self.transformer = nn.Transformer(width, config.heads, 1, 1, 4 * width, 0.1, batch_first=True)
-        self.transformer.encoder.enable_nested_tensor = False
+        self.transformer.encoder.use_nested_tensor = False  # a prototype, which warns
         self.query = nn.Parameter(torch.rand(1, 1, width))
 
     def image(self, features: Features) -> Features:

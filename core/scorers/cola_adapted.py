@@ -41,6 +41,15 @@ class _AdaptedModule(torch.nn.Module):
         self.base, self.head = base, head
 
 
+def _reading_copy(loaded: ContrastiveModel) -> ContrastiveModel:
+    """The model with modules and parameters of its own, whose numbers are the loaded ones: to be read, not trained."""
+    twin, module = copy(loaded), loaded.module
+    same = {id(p): torch.nn.Parameter(p.data, requires_grad=False) for p in module.parameters()}
+    twin.module = deepcopy(module, same | {id(b): b for b in module.buffers()}).float()
+    twin._key = None
+    return twin
+
+
 class AdaptedModel(Trainable):
     """A strategy on its base: score = calibrated score of the strategy's head, float32."""
 
@@ -64,8 +73,9 @@ class AdaptedModel(Trainable):
         layers on FLAVA's two towers, as it was once done and saved, instead of its multimodal encoder.
         """
         name = base_name or loaded.name
-        base = base_of(loaded.copy(), "" if towers else config.strategy)
-        return cls(f"{name} + {config.strategy}", base, config, name, loaded.key)
+        base = base_of(loaded, "" if towers else config.strategy)
+        own = type(base)(loaded.copy() if base.is_tuned_by(config.strategy) else _reading_copy(loaded))
+        return cls(f"{name} + {config.strategy}", own, config, name, loaded.key)
 
     def _free(self) -> None:
         """Gradients for what the strategy tunes, and for nothing else."""

@@ -77,6 +77,10 @@ class FeatureBase(ABC):
     def __init__(self, model: ContrastiveModel) -> None:
         self.model, self.module = model, model.module
 
+    def is_tuned_by(self, strategy: str) -> bool:
+        """Whether a strategy changes weights of the base itself."""
+        return strategy in ("ft-all", "prompt-tune")
+
     def take_multimodal(self) -> torch.nn.Module | None:
         """A pretrained encoder over both modalities, which FT late tunes instead of new ones; None: there is none."""
         return None
@@ -197,6 +201,9 @@ class _FlavaLateBase(_FlavaBase):
         out = self.flava.text_model(ids, attention_mask=mask.long(), output_hidden_states=True)
         pooled = self.flava.text_projection(out.last_hidden_state[:, 0])
         return Features.of(pooled, self.flava.text_to_mm_projection(out.hidden_states[-1]), mask)
+
+    def is_tuned_by(self, strategy: str) -> bool:
+        return True  # the encoder that is taken is the base's
 
     def take_multimodal(self) -> torch.nn.Module:
         """The pretrained multimodal encoder, which from then on belongs to whoever took it."""
