@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from scipy.stats import binomtest
 from core import datasets
 from core.audit import Audit, _facts, _rules
 from core.base.errors import InputError
+from core.cli._audit import audit as audit_command
 from core.datasets.embeddings import RowImage
 from core.datasets.sugarcrepe import SUBSETS
 from core.groups import BytesImage, Group, GroupSet
@@ -158,7 +160,8 @@ def test_compositions_of_a_training_list_that_give_the_answer_away_are_caught(tm
         Audit.of(groups, training=file)
 
 
-def test_a_blind_model_that_solves_a_set_is_caught_without_loading_it():
+def test_a_blind_model_that_solves_a_set_is_caught_without_loading_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # an import of it fails
     found = {f.key: f for f in Audit.of(datasets.load("scenes/word-order")).findings}
     assert found["blind builtin/blind-lm"].verdict == _rules.FAULT
     assert found["blind builtin/blind-lm"].found.value > 99
@@ -240,6 +243,13 @@ def test_an_audit_is_text_json_and_a_page_that_opens_alone(tmp_path):
     assert {f["verdict"] for f in record["findings"]} <= {_rules.SOUND, _rules.FAULT, _rules.CANNOT_TELL}
     with pytest.raises(InputError, match=r"\.json or a \.html"):
         audit.write(Path("a.csv"))
+
+
+def test_the_command_says_which_words_a_blind_model_does_not_know(real_data, monkeypatch, capsys):
+    monkeypatch.setenv("CROSSMATCH_DATA", str(real_data("winoground").parent))
+    audit_command("winoground", blind=["builtin/blind-lm"])
+    said = capsys.readouterr()
+    assert "does not know" in said.err and "400 groups of 2x2" in said.out
 
 
 def test_on_a_public_server_only_built_in_sets_of_bounded_size_are_audited(monkeypatch):

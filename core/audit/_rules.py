@@ -244,9 +244,7 @@ def _learned_words(groups: GroupSet) -> Finding:
             right = j in (group.truth or ())
             seen[right].update(found)
             totals[right] += 1
-    return _rule(
-        "words", question, ("the caption that words of the groups before speak for",), groups, values
-    )
+    return _rule("words", question, ("the caption whose words marked right captions before",), groups, values)
 
 
 def _parts(caption: str) -> set[object]:

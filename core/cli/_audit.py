@@ -13,6 +13,8 @@ from core.cli import options
 from core.cli._output import ProgressPrinter, print_note, show_json
 from core.datasets.shapes import of_shape
 from core.metrics.group_filters import with_tags
+from core.runs.models import run_source
+from core.scorers.vocabulary import vocabulary_note
 
 
 def audit(
@@ -37,6 +39,11 @@ def audit(
 ) -> None:
     """Is a benchmark sound? Solved without looking, duplicates, contradictions, size: each with a verdict."""
     groups = with_tags(of_shape(datasets.load(benchmark, split, images=False), shape), tag or ())
+    captions = [caption for group in groups for caption in group.captions]
+    for name in blind or ():
+        note = vocabulary_note(name, run_source(name), benchmark, captions)
+        if note is not None:
+            print_note(note)
     found = Audit.of(groups, split, blind or (), training, ProgressPrinter())
     if out is not None:
         print_note(f"wrote {found.write(out)}")
