@@ -7,6 +7,7 @@ import streamlit as st
 import ui
 from core.groups import GroupSet
 from ui import debias, debias_alpha, debias_views
+from ui.score_options import score_options
 
 LEAD = (
     "A captioner scores a caption by how likely it is to write it: log P(t | image). Part of that is how common the "
@@ -70,6 +71,7 @@ def file_debiased(selection: ui.Selection, view: str) -> None:
 def debiased(selection: ui.Selection, view: str) -> None:
     """The views that need a captioner and its prior."""
     model, groups = debias.captioner(selection), selection.selected_groups
+    score_options(model)
     if view == WORDS:
         debias_views.tokens_view(model, groups)
         return
@@ -85,6 +87,7 @@ def debiased_views(inputs: debias.DebiasInputs, groups: GroupSet, view: str) -> 
     else:
         debias_alpha.alpha_section(inputs, groups)
         debias_alpha.protocol(inputs, groups)
+        debias_views.other_methods()
 
 
 asked = st.session_state.get("view", st.query_params.get("view", ALPHA))

@@ -21,6 +21,7 @@ from ui.export import tag_words
 from ui.fields import number
 from ui.formatting import progress
 from ui.loaders import LazyScorer, evaluate, model_source
+from ui.score_options import noise_pixels
 from ui.selection import NearestModel, last_benchmark, offer_nearest
 from ui.uploads import PREFIX, PRIOR, TAGS, is_upload, put_beside, stored_upload, upload_prior
 
@@ -161,13 +162,16 @@ def debias_inputs(selection: Selection, model: str, kind: str, count: int | None
     """Scores and prior of the selected groups: from memory, the score cache, or the model itself."""
     evaluation, source = evaluate(selection, model), model_source(model)
     key = (selection.benchmark, selection.split, selection.groups.shape, model, scorer_key(source))
-    prior = _prior((*key, kind, count), selection.groups, source, kind, count)
+    pixels = noise_pixels() if kind == "gaussian" else (None, None)
+    prior = _prior((*key, kind, count, pixels), selection.groups, source, kind, count)
     prior = prior._replace(
         values=prior.values[selection.mask], caption_index=prior.caption_index[selection.mask]
     )
     sampled = [] if count is None else ["--samples", str(count)]
+    for flag, value in zip(("--null-mean", "--null-std"), pixels, strict=True):
+        sampled += [] if value is None else [flag, f"{value:g}"]
     command = alpha_command(selection, "alpha", model, "--prior", kind, *sampled)
-    study = _study((*key, kind, count, selection.tags), evaluation, prior)
+    study = _study((*key, kind, count, pixels, selection.tags), evaluation, prior)
     return DebiasInputs(model, study, prior, command)
 
 
@@ -182,7 +186,9 @@ def alpha_command(selection: Selection, name: str, model: str, *words: str) -> s
 def _prior(key: tuple, _groups: Any, _source: str, kind: str, count: int | None) -> Prior:
     with progress("Sampling the prior") as (container, bar):
         scorer, report = LazyScorer(_source, container), lambda done, total: bar(done / total)
-        return estimate_prior(scorer, _groups, kind, count, cache=ScoreCache(), progress=report)
+        return estimate_prior(
+            scorer, _groups, kind, count, cache=ScoreCache(), progress=report, pixels=key[-1]
+        )
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)

@@ -26,13 +26,15 @@ PREFIX = "upload/"  # of an entry of the selection: `upload/scores.csv`
 FILES = ["npz", "csv", "jsonl", "parquet"]
 FORMATS = (
     "Scores: CSV or Parquet `group,image,caption,score`, optional `match`; NPZ `scores` (groups, images, captions); "
-    "JSON lines with `c0_i0`, `c1_i0`, …. Embeddings: NPZ with `img` and `cap`, rows in group order."
+    "JSON lines with `c0_i0`, `c1_i0`, …, or a sample log of lm-eval or lmms-eval. "
+    "Embeddings: NPZ with `img` and `cap`, rows in group order."
 )
 BESIDE = {  # what: label of the field, endings
     TAGS: ("Tags: CSV with `id` and a column per tag", ["csv"]),
     PRIOR: (
-        "Language prior: CSV or Parquet `group,caption,log_prob`, or NPZ `prior` (groups, captions)",
-        ["csv", "parquet", "npz"],
+        "Language prior: CSV or Parquet `group,caption,log_prob`, NPZ `prior` (groups, captions), or a sample log of "
+        "lm-eval or lmms-eval",
+        ["csv", "parquet", "npz", "jsonl"],
     ),
 }
 _CONTENTS = {  # by whether it names captions
