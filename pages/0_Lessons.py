@@ -11,7 +11,7 @@ from core.teaching.glossary import glossary
 from ui.lessons import LESSONS, answers
 
 LEAD = (
-    "Eight short lessons: predict first, then see the result. Each ends with a question and a link to the page "
+    "Nine short lessons: predict first, then see the result. Each ends with a question and a link to the page "
     "where you can try it yourself. The address of this page remembers your answers."
 )
 TITLES = {name: f"{number}. {lesson.title}" for number, (name, lesson) in enumerate(LESSONS.items(), 1)}

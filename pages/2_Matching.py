@@ -18,6 +18,7 @@ from core.metrics import group_filters, statistics
 from core.metrics import groups as metrics
 from core.metrics.evaluation import MAX_SLICES, Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
+from ui.ladder import section as ladder_section
 from ui.selection import last_benchmark
 from ui.uploads import FORMATS, new_upload, show_left_out, stored_upload
 
@@ -311,6 +312,8 @@ def page(selection: ui.Selection) -> None:
         )
     thresholds(evaluation, name)
     slices(evaluation)
+    if not selection.is_file:
+        ladder_section(selection.benchmark, selection.model)
     with st.container(horizontal=True):
         st.download_button(
             "groups.csv", lambda: evaluation.table().to_csv(index=False).encode(), "groups.csv", "text/csv",

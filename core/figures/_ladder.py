@@ -61,7 +61,7 @@ def _part(row: Mapping[str, Any], kind: str, name: str) -> float | None:
 _LOOKS = {
     "image": ("image tower, caption known", SERIES[0][0], ""),
     "caption": ("caption tower, image known", SERIES[2][0], "."),
-    "both": ("image with caption", SERIES[1][0], "/"),
+    "both": ("image with caption", SERIES[3][0], "/"),
 }
 
 

@@ -240,7 +240,10 @@ class Ladder:
             f"{'in' if name in there else 'not shown to be in'} {RUNGS[name].within} ({e.value:.1f} %)"
             for name, e in values.items()
         ]
-        found = [f"Binding is {'; '.join(parts)}; chance is {values['own'].chance:.1f} %."]
+        found = [
+            f"Binding is {'; '.join(parts)}; chance is {values['own'].chance:.1f} %.",
+            *self._unlearned(),
+        ]
         steps = self.steps()
         lost = {name: change for name, change in steps.items() if _lost(change)}
         if lost:
@@ -257,6 +260,14 @@ class Ladder:
         else:
             found.append("Cannot tell where anything is lost: this model has no two rungs to compare.")
         return [*found, *self._metric_and_rest(values)]
+
+    def _unlearned(self) -> list[str]:
+        """What a probe finds in an untrained model, above chance."""
+        control = {name: e.metrics[GROUP_MATCH] for name, e in self.controls.get("untrained", {}).items()}
+        parts = [
+            f"{e.value:.1f} % in {RUNGS[n].within}" for n, e in control.items() if e.bounds[0] > e.chance
+        ]
+        return [f"That much takes no learning: an untrained model has {', '.join(parts)}."] if parts else []
 
     def _metric_and_rest(self, values: Mapping[str, Estimate]) -> list[str]:
         """What is said of the metric, of the weaker tower's limit and of test-time matching."""

@@ -1,6 +1,6 @@
 """The lessons, in order."""
 
-from ui.lessons import alpha, binding, blind, chance, ledger, matrix, pseudolabels, transfer
+from ui.lessons import alpha, binding, blind, chance, ladder, ledger, matrix, pseudolabels, transfer
 from ui.lessons.elements import Lesson
 
 LESSONS = {
@@ -31,6 +31,12 @@ LESSONS = {
     ),
     "binding": Lesson(
         "Whose colour is it?", 8, "Why is “red cube, blue ball” hard, and what fixes it?", binding.show
+    ),
+    "ladder": Lesson(
+        "Where is the binding lost?",
+        8,
+        "Tokens, pooling, alignment or metric: which step forgets whose colour it was?",
+        ladder.show,
     ),
 }
 

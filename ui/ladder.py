@@ -1,0 +1,131 @@
+"""The binding ladder: where a model loses which attribute belongs to which object, rung by rung."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from core import figures
+from core.base.public_mode import is_public
+from core.figures.text import escape_markdown, metric_line
+from core.ladder.ladder import SETS, Ladder
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
+from core.metrics.statistics import Estimate
+from ui.export import chart, export_section
+
+TITLE = "Where is the binding lost?"
+READING = (
+    "Bars: GroupMatch with its 95 % interval, of every rung on the same test groups; dotted: its chance level. A probe "
+    "reads one tower, and what the other side says is known exactly; probes and map are trained on fresh groups of the "
+    "training split."
+)
+LIMITS = (
+    "What a linear probe finds is there; what it does not find may be there in another form. An untrained model of "
+    "the same architecture shows how much a probe finds without learning; labels dealt at random must end at chance. "
+    "Unseen combinations of colour and shape are in the training data of neither model nor probe. A loss is named "
+    "where a paired test over groups finds one after Holm's correction; elsewhere nothing can be told."
+)
+
+
+def section(benchmark: str, model: str) -> None:
+    """Of the selected model and set; drawn when it is open."""
+    part = st.expander(TITLE, icon=":material/stairs:", key="ladder", on_change="rerun", bind="query-params")
+    if not part.open:
+        return
+    with part:
+        if benchmark not in SETS:
+            st.info(
+                "The ladder needs to know what every picture shows; that is so on the built-in sets "
+                f"{', '.join(SETS)}. For a set of your own it needs scene graphs, which Crossmatch does not read yet.",
+                icon=":material/info:",
+            )
+            return
+        record = _record(benchmark, model)
+        if record is not None:
+            draw(record, "ladder")
+            shown = {"ladder": lambda: figures.ladder_figure(record)}
+            export_section("ladder", lambda: _table(record), shown, label="Export the ladder")
+        elif is_public():
+            st.info("It has not been measured for this model; those of the built-in models have.")
+        else:
+            st.info(
+                "It has not been measured for this model yet. About a minute, and the result appears here:"
+            )
+            st.code(f"crossmatch ladder {benchmark} --model {model}", language=None)
+
+
+@cache
+def shipped() -> dict[tuple[str, str], dict[str, Any]]:
+    """The ladders that ship with Crossmatch, by set and model."""
+    return {(record["benchmark"], record["model"]): record for record in Ladder.shipped()}
+
+
+def _record(benchmark: str, model: str) -> dict[str, Any] | None:
+    return shipped().get((benchmark, model)) or (None if is_public() else Ladder.stored(benchmark, model))
+
+
+def draw(record: Mapping[str, Any], key: str) -> None:
+    """The verdict, the figure, and every number."""
+    st.markdown("\n".join(f"- {escape_markdown(said)}" for said in record["verdict"]))
+    there = [row for row in record["rungs"] if "missing" not in row]
+    summary = "; ".join(f"{row['label']} {row[GROUP_MATCH]['value']:.1f} %" for row in there)
+    chart(figures.ladder_figure(record), f"{TITLE} GroupMatch by rung: {summary}.", f"{key}-figure")
+    st.caption(READING)
+    absent: dict[str, list[str]] = {}
+    for row in record["rungs"]:
+        if "missing" in row:
+            absent.setdefault(row["missing"], []).append(row["label"])
+    for why, labels in absent.items():
+        st.caption(f"**{', '.join(labels)}**: {escape_markdown(why)}")
+    with st.expander("Every rung in numbers", icon=":material/table_rows:"):
+        st.dataframe(_table(record), hide_index=True)
+        if record["steps"]:
+            st.dataframe(_steps(record), hide_index=True)
+    st.caption(LIMITS)
+
+
+def line(estimate: Mapping[str, Any] | None) -> str:
+    """An estimate of a record with its interval, chance and ties; a dash for none."""
+    return "–" if estimate is None else metric_line(Estimate.of_record(estimate))
+
+
+def _table(record: Mapping[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "rung": row["label"],
+                **{METRICS[m].label: line(row.get(m)) for m in (GROUP_MATCH, GROUP_SCORE)},
+                **{
+                    f"GroupMatch, {name}": line(row.get(kind, {}).get(which, {}).get(GROUP_MATCH))
+                    for kind, which, name in (
+                        ("combinations", "seen", "seen combinations"),
+                        ("combinations", "unseen", "unseen combinations"),
+                        ("controls", "untrained", "untrained model"),
+                        ("controls", "shuffled", "labels at random"),
+                    )
+                },
+            }
+            for row in record["rungs"]
+        ]
+    )
+
+
+def _steps(record: Mapping[str, Any]) -> pd.DataFrame:
+    label = {row["name"]: row["label"] for row in record["rungs"]}
+    return pd.DataFrame(
+        [
+            {
+                "from": label[step["before"]],
+                "to": label[step["after"]],
+                "points of GroupMatch": round(step["difference"], 1),
+                "95 %": f"{step['low']:+.1f} to {step['high']:+.1f}",
+                "p (Holm)": f"{step['p_holm']:.2g}",
+                "what can be told": "lost" if step["lost"] else "cannot tell",
+            }
+            for step in record["steps"]
+        ]
+    )

@@ -1,0 +1,94 @@
+"""Lesson 9: where the binding is lost: in the tokens, by pooling, between the towers, or in the metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
+from ui.images import draw_group
+from ui.ladder import draw, line, shipped
+from ui.lessons import elements
+
+SET = "scenes/left-right"
+STAGES = {
+    "image-pooling": "in the image tower: its one vector no longer says it",
+    "caption-pooling": "in the caption tower: its one vector no longer says it",
+    "map": "between the towers: what one says has no counterpart in the other",
+    "alignment": "in the alignment: both vectors say it, but not in the same directions",
+}
+
+
+def show() -> None:
+    record = shipped()[SET, elements.MODEL]
+    rungs = {row["name"]: row for row in record["rungs"]}
+    own = rungs["own"]
+    st.markdown(
+        "Two pictures that differ in nothing but which of two objects stands to the left, and two captions that differ "
+        "in nothing but what they say of it. A two-tower model turns each into **tokens** of patches or words, pools "
+        "those into **one vector**, and compares the two vectors."
+    )
+    evaluation = elements.evaluate(SET, elements.MODEL)
+    draw_group(elements.load_group(SET), evaluation.group(0), revealed=False)
+    elements.define(GROUP_MATCH, GROUP_SCORE)
+    st.markdown(f"The built-in CLIP, all groups: GroupMatch {line(own[GROUP_MATCH])}.")
+    choice = elements.predict(
+        "ladder",
+        f"GroupMatch is {own[GROUP_MATCH]['value']:.1f} % here. Where is most of the rest lost?",
+        tuple(STAGES.values()),
+    )
+    if choice is None:
+        return
+    elements.verdict(choice, STAGES[most_lost(record)])
+    st.markdown(
+        "How can one know? A **linear probe** is trained to read one tower alone, while the other side is known "
+        "exactly: the scenes are drawn by this project. Every rung answers the same question on the same groups, so "
+        "that they can be compared: *which caption belongs to which picture?*"
+    )
+    step_by_step(rungs)
+    st.subheader("The whole ladder", anchor=False)
+    draw(record, "lesson-ladder")
+    elements.question(
+        "ladder",
+        "A probe of the image tokens is right on 97 % of the groups of a set. What follows?",
+        {
+            "The model uses the binding": "A probe shows what is there, not what the model makes of it: its own scores "
+            "may never read it.",
+            "Whatever the model gets wrong, this was not lost before the tokens": "What is read linearly is there. "
+            "An untrained model as a control says how much of it was learned.",
+            "Pooling loses nothing": "That takes the next rung: a probe of the pooled vector, and a paired test.",
+        },
+        "Whatever the model gets wrong, this was not lost before the tokens",
+    )
+    elements.link_to_page(
+        "Climb the ladder of other models and sets",
+        "pages/2_Matching.py",
+        {**elements.selection_state(SET), "ladder": True},
+    )
+
+
+def most_lost(record: Mapping[str, Any]) -> str:
+    """The step of the largest loss."""
+    return min(record["steps"], key=lambda step: step["difference"])["name"]
+
+
+def step_by_step(rungs: Mapping[str, Mapping[str, Any]]) -> None:
+    """The interactive figure: one rung after the other, with both metrics, unseen combinations and the control."""
+    names = [name for name, row in rungs.items() if "missing" not in row]
+    name = st.select_slider(
+        "Rung", names, format_func=lambda each: rungs[each]["label"], key="rung", bind="query-params"
+    )
+    row = rungs[name]
+    parts = [f"**{row['label']}.** {row['meaning']}", f"- GroupMatch: {line(row[GROUP_MATCH])}"]
+    parts.append(f"- GroupScore: {line(row[GROUP_SCORE])}")
+    for kind, which, label in (
+        ("combinations", "unseen", "on combinations that were never trained on"),
+        ("controls", "untrained", "of a model that was never trained"),
+    ):
+        found = row.get(kind, {}).get(which)
+        if found is not None:
+            parts.append(f"- GroupMatch {label}: {line(found[GROUP_MATCH])}")
+    with st.container(border=True):
+        st.markdown(parts[0] + "\n" + "\n".join(parts[1:]))
