@@ -9,6 +9,7 @@ from driving import button, fine, html, text
 from PIL import Image
 
 from core import datasets
+from core.audit import Audit
 from core.datasets import user_sets
 from core.exchange import importing
 from core.scoring.scores import ScoreCache
@@ -37,7 +38,7 @@ def checked(app, folder):
     return fine(button(test, "Check everything").click().run())
 
 
-def test_a_folder_becomes_a_benchmark_on_every_page(app, tmp_path):
+def test_a_folder_becomes_a_benchmark_on_every_page(app, tmp_path, monkeypatch):
     test = checked(app, brought(tmp_path / "set", GOOD))
     assert "1 usable group (1 of 2×2); no problems found" in text(test)
     shown = html(test)
@@ -48,6 +49,8 @@ def test_a_folder_becomes_a_benchmark_on_every_page(app, tmp_path):
     fine(next(b for b in test.button if b.label == "Add it to the benchmarks").click().run())
     assert "mine/kitchen" in text(test).replace("\\", "")
     (line,) = [e.label for e in test.expander if e.label.startswith("Audit of")]
+    monkeypatch.setattr(Audit, "of", lambda *_, **__: pytest.fail("audited again"))
+    fine(test.run())
     assert "mine/kitchen: 1 fault," in line.replace("\\", "")  # one group shows no difference
     assert datasets.load("mine/kitchen").ids == ["a"]
     there = app("pages/1_Groups.py", set="mine/kitchen")

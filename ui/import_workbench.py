@@ -27,6 +27,7 @@ from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import Group, image_name
 from ui import audit
+from ui.cached import cached_on
 from ui.images import image_tags
 from ui.loaders import load_groups
 from ui.selection import benchmarks, page_button
@@ -258,7 +259,8 @@ def show_added() -> None:
         )
         page_button("Measure a model on it", "pages/2_Matching.py", state, icon=":material/join_inner:")
     for name in added:
-        for part in load_groups(name, "test").buckets().values():
+        groups = load_groups(name, "test")
+        for part in cached_on(groups, "shapes", groups.buckets).values():
             audit.summary_line(part, "test")
 
 
