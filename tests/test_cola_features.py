@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from core.cli import _doctor
 from core.cli import cola as cli
 from core.cola import _training
 from core.cola._feature_store import disk_bytes, stored_features
@@ -147,3 +148,12 @@ def test_a_dry_run_says_disk_memory_and_time_and_trains_nothing(home, monkeypatc
     losses(model(), material)
     taken = sum(file.stat().st_size for file in home.rglob("cache/features/*/*") if file.suffix != ".json")
     assert needs["disk"] == pytest.approx(taken, rel=0.1)  # foretold from the first 256 queries
+
+
+def test_the_cache_commands_count_and_delete_features(home, capsys):
+    found = stored_features("a", blocks(np.random.default_rng(0)))
+    _doctor._cache_show(as_json=True)
+    assert json.loads(capsys.readouterr().out)["feature_bytes"] == found.bytes > 0
+    _doctor._cache_clear()
+    assert not found.folder.exists()
+    assert "of features" in capsys.readouterr().err

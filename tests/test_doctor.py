@@ -128,6 +128,7 @@ def test_the_cache_is_shown_and_cleared_by_command():
         "path": str(paths.home() / "cache/scores.sqlite"),
         "scores": 0,
         "bytes": 0,
+        "feature_bytes": 0,
     }
     keys = [("image", f"caption {i}") for i in range(500)]
     ScoreCache().put("model", keys, np.arange(500, dtype=np.float32))

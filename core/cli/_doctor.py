@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from core.base import paths
+from core.base.files import folder_size, remove
 from core.cli._given_options import App
 from core.cli._output import print_note, show_json
 from core.cli.options import Json
@@ -36,20 +39,31 @@ def doctor(
 
 @cache_app.command("show", epilog="Example: crossmatch cache show --json")
 def _cache_show(as_json: Json = False) -> None:
-    """How many scores are cached, and how much disk space they take."""
+    """How many scores are cached, and how much disk space they and the features of Cola's trainings take."""
     path, scores, size = cache_size()
+    features = folder_size(_features())
     if as_json:
-        show_json({"path": str(path), "scores": scores, "bytes": size})
+        show_json({"path": str(path), "scores": scores, "bytes": size, "feature_bytes": features})
     else:
         print(f"{scores} scores, {human_bytes(size)} in {path}")
+        print(f"features, {human_bytes(features)} in {_features()}")
+
+
+def _features() -> Path:
+    """Where core/cola/_feature_store.py keeps features, by a name that imports no torch."""
+    return paths.home() / "cache" / "features"
 
 
 @cache_app.command("clear", epilog="Example: crossmatch cache clear")
 def _cache_clear() -> None:
-    """Delete every cached score; scores are computed again when needed."""
+    """Delete every cached score and every feature of Cola's trainings; both are computed again when needed."""
     from core.scoring.scores import ScoreCache  # imports pandas, which is slow
 
     cache = ScoreCache()
     before = cache.size()
     cache.clear()
-    print_note(f"deleted {before.scores} scores, {human_bytes(before.bytes)}")
+    features = folder_size(_features())
+    remove(_features())
+    print_note(
+        f"deleted {before.scores} scores, {human_bytes(before.bytes)}, and {human_bytes(features)} of features"
+    )

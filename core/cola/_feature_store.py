@@ -81,7 +81,7 @@ def stored_features(key: str, blocks: Iterable[Features]) -> StoredFeatures:
         aside = folder.with_name(f"{key}.{os.getpid()}.part")
         files.remove(aside)
         with files.storage_errors(aside):
-            aside.mkdir(parents=True)
+            files.private_folder(aside)
             files.write_json(aside / _FACTS, _write(aside, blocks)._asdict())
             files.publish(aside, folder)
     return StoredFeatures(folder)
