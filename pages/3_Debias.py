@@ -7,6 +7,7 @@ import streamlit as st
 import ui
 from core.groups import GroupSet
 from ui import debias, debias_alpha, debias_views
+from ui.retrieval_files import own_retrieval_set
 from ui.score_options import score_options
 
 LEAD = (
@@ -37,6 +38,8 @@ def page(selection: ui.Selection | None) -> None:
     )
     if selection is None:
         (debias_views.trainset_view if view == TRAINSET else debias_views.retrieval_view)()
+        if view == RETRIEVAL:
+            own_retrieval_set()
         ui.cite(None, ("VGPT",))
         return
     if view == BLIND:

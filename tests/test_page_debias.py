@@ -262,3 +262,20 @@ def test_other_methods_are_read_when_they_are_opened(app):
     assert "Chung et al." not in text(test)
     test.session_state["other-methods"] = True
     assert "Chung et al." in text(fine(test.run()))
+
+
+def test_two_files_of_a_retrieval_set_are_measured(app):
+    test = app(view="retrieval")
+    assert not test.get("file_uploader")
+    test.session_state["own-set"] = True
+    fine(test.run())
+    scores = "image,caption,score,match\ni,a,-2,1\ni,b,-1.5,0\nj,a,-3,0\nj,b,-1,1\n"
+    fields = test.get("file_uploader")
+    for field, (name, content) in zip(
+        fields, {"s.csv": scores, "p.csv": "caption,log_prob\na,-6\nb,-1\n"}.items(), strict=True
+    ):
+        field.upload(name, content.encode())
+    fine(test.run())
+    table = next(d.value for d in test.dataframe if "α" in d.value.columns and len(d.value) == 3)
+    assert [cell.split()[0] for cell in table["image to text R@1"]] == ["50.0", "50.0", "100.0"]
+    assert "crossmatch alpha --scores s.csv --prior p.csv" in [c.value for c in test.code]

@@ -1,0 +1,86 @@
+"""A retrieval set of the visitor's own on the Debias page: log P(t | image) of all pairs and log P(t), in two files."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from core.base import public_mode
+from core.base.errors import InputError
+from core.datasets.retrieval_files import RetrievalFile
+from core.debiasing.debias import prior_from_samples
+from core.debiasing.retrieval import RetrievalStudy
+from core.debiasing.study import TUNED_ON_TEST
+from core.metrics.groups import IMAGE_TO_TEXT, TEXT_TO_IMAGE
+from ui.compute_queue import MODELS
+from ui.formatting import interval_text
+from ui.page import show_errors
+
+_FIELDS = {
+    "scores": "Scores: CSV or Parquet `image,caption,score,match` of all pairs, or NPZ `scores` and `match`",
+    "prior": "Language prior: CSV or Parquet `caption,log_prob`, or NPZ `prior` or `samples`",
+}
+
+
+def own_retrieval_set() -> None:
+    """The two fields, closed at first, and recall at alpha 0, at 1 and at its best."""
+    box = st.expander(
+        "Your own set, from two files", icon=":material/upload_file:", key="own-set", on_change="rerun"
+    )
+    if not box.open:
+        return
+    with box, show_errors():
+        most = public_mode.upload_megabytes(100)
+        given = [
+            st.file_uploader(label, ["csv", "parquet", "npz"], key=f"own-{name}", max_upload_size=most)
+            for name, label in _FIELDS.items()
+        ]
+        if not all(given):
+            return
+        (scores, prior), contents = given, [file.getvalue() for file in given if file is not None]
+        assert scores is not None and prior is not None
+        names = (scores.name, prior.name)
+        record = _measure((*names, *(hashlib.sha256(c).hexdigest() for c in contents)), *contents)
+        st.markdown(f"{record['images']} images, {record['captions']} captions.")
+        st.dataframe(_table(record), hide_index=True)
+        st.caption(
+            "Percent with 95 % intervals. log P(t) of several null images is averaged as probabilities."
+        )
+        st.code(
+            shlex.join(["crossmatch", "alpha", "--scores", names[0], "--prior", names[1]]), language="bash"
+        )
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _measure(key: tuple[str, ...], _scores: bytes, _prior: bytes) -> dict[str, Any]:
+    """key : names and hashes of the two files."""
+    with (
+        st.spinner("Reading the files …"),
+        MODELS.one(),
+    ):  # several at once would need the memory of all of them
+        found = RetrievalFile.read(key[0], _scores)
+        if found is None:
+            raise InputError(f"{key[0]} holds groups; upload it on Your data and select it as the benchmark.")
+        prior = prior_from_samples(found.prior(key[1], _prior))
+        return RetrievalStudy(found.scores, found.relevant, prior, found.images).record()
+
+
+def _table(record: dict[str, Any]) -> pd.DataFrame:
+    """A row per alpha."""
+    labels = {"alpha_0": "α = 0", "alpha_1": "α = 1", "best": f"best α ({TUNED_ON_TEST})"}
+    columns = {
+        "image to text R@1": IMAGE_TO_TEXT,
+        "R@5": "image_to_text_r5",
+        "text to image R@1": TEXT_TO_IMAGE,
+        "R@5 ": "text_to_image_r5",
+    }
+    rows = []
+    for name, label in labels.items():
+        found = record[name]["metrics"]
+        cells = {title: interval_text(found[metric]) for title, metric in columns.items() if metric in found}
+        rows.append({"": label, "α": f"{record[name]['alpha']:.3f}", **cells})
+    return pd.DataFrame(rows)
