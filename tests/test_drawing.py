@@ -116,7 +116,7 @@ def test_the_cells_of_a_matrix_are_the_same_for_whoever_draws_them():
     assert (first.signs, second.signs) == ("✓", "●") and first.edge != second.edge
     assert first.description == "image A, caption 1: 1.50, a true pair"
     assert second.description == "image A, caption 2: 4.00, matched"
-    assert (second.ink, first.ink) == ("#ffffff", "#1d1b3a")  # readable on the darkest and on a light shade
+    assert (second.ink, first.ink) == ("#ffffff", "#05040f")  # readable on the darkest and on a light shade
 
 
 HOSTILE = "<img src=x onerror=alert(1)> & *bold* \"quoted\" 'single'"

@@ -152,7 +152,9 @@ def test_the_prior_view_says_which_scenario_this_is(app, scored):
     assert f"{found.likelier.value:.1f} %" in text(test)
     assert found.scenario is None and not test.success  # 24 groups are too few
     assert any("Cannot tell" in i.value for i in test.info)
-    assert "Neither scenario applies" in text(app(view="language prior", set="scenes/left-right"))
+    assert "help neither the true nor the false captions" in text(
+        app(view="language prior", set="scenes/left-right")
+    )
 
 
 @pytest.mark.parametrize(

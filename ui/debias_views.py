@@ -43,9 +43,9 @@ def prior_view(inputs: DebiasInputs) -> None:
     st.caption(f"log P(t) from {escape_markdown(inputs.prior.line)}.")
     if likelihoods.likelier is None:
         st.markdown(
-            "**Neither scenario applies.** In a square group the false caption of one image is the true caption of "
-            "another: as texts they are equally likely, and words alone decide nothing. Alpha still has an effect: "
-            "it keeps one of the two captions from winning both rows only because it is the more common text."
+            "**Here common words help neither the true nor the false captions.** In a square group the false caption of "
+            "one image is the true caption of another, so as texts both are equally likely. Alpha still has an "
+            "effect: a caption no longer wins for every image only because it is the more common text."
         )
     else:
         st.markdown(
