@@ -43,8 +43,8 @@ def prior_view(inputs: DebiasInputs) -> None:
     st.caption(f"log P(t) from {escape_markdown(inputs.prior.line)}.")
     if likelihoods.likelier is None:
         st.markdown(
-            "**Here common words help neither the true nor the false captions.** In a square group the false caption of "
-            "one image is the true caption of another, so as texts both are equally likely. Alpha still has an "
+            "**Here common words help neither the true nor the false captions.** In a square group the false caption "
+            "of one image is the true caption of another, so as texts both are equally likely. Alpha still has an "
             "effect: a caption no longer wins for every image only because it is the more common text."
         )
     else:

@@ -127,7 +127,8 @@ def choose_columns(table: Table) -> ColumnMapping:
         group = two.selectbox(
             "Group", _options(names), _index(names, first.group), key="col_group", help=told
         )
-        name = three.selectbox("Id", _options(names), _index(names, first.id), key="col_id")
+        told = "Column that names each group. None: the groups are numbered."
+        name = three.selectbox("Id", _options(names), _index(names, first.id), key="col_id", help=told)
     st.caption("Every other column becomes a tag.")
     return ColumnMapping(tuple(images), tuple(captions), _value(answer), _value(name), _value(group))
 
