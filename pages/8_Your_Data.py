@@ -58,8 +58,8 @@ def images() -> None:
             type=["zip", *(ending[1:] for ending in READ)],
             key="set_upload",
             max_upload_size=UPLOAD_MB,
-            help="Put a table (CSV, TSV, JSON) into a zip together with its images. A Parquet or Arrow file can hold the "
-            "images itself.",
+            help="Put a table (CSV, TSV, JSON) into a zip together with its images. A Parquet or Arrow file can "
+            "hold the images itself.",
         )
         folder = st.text_input(
             "Or a folder on this machine",
