@@ -268,6 +268,11 @@ def test_the_page_says_what_the_distractors_share(app):
     table = test.dataframe[0].value
     assert table["pictures"].sum() > 0 and table["among the first 8"].sum() == 8
     assert table["the picture has"][0].startswith("✓") and "What gets in the way" in text(test)
+    wrong = table[table["the picture has"].str.startswith("✗")]
+    apart = wrong[wrong["the picture has"].str.endswith("on different objects")]["among the first 8"].sum()
+    total = wrong["among the first 8"].sum()
+    assert f"Wrong among the first 8: **{apart} with every word" in text(test)
+    assert f"and {total - apart} that lack a word" in text(test)
 
 
 def test_a_strategy_trains_on_other_sets_once_their_data_are_here(app, monkeypatch, tmp_path):

@@ -156,21 +156,17 @@ def ranked_table(subset: RetrievalSubset, ranked: Mapping[str, Sequence[RankedIm
 def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, pool: str, most: int) -> None:
     """What the distractors share with the query, and how far up that brings them under this model."""
     shares = shared_word_counts(found, query, scores, pool, most)
-    if not shares:
+    if not shares or found.phrases is None:
         return
-    everything = max(len(s.words) for s in shares)
+    everything = sum(value is not None for _, value in found.phrases[query].attributes())
     st.header("What gets in the way", anchor=False)
-    confused = max(
-        (s for s in shares if not s.right), key=lambda s: (s.first, s.first / s.images), default=None
+    wrong = sum(share.first for share in shares if not share.right)
+    apart = sum(share.first for share in shares if not share.right and len(share.words) == everything)
+    first = min(most, sum(share.images for share in shares))
+    st.markdown(
+        f"Wrong among the first {first}: **{apart} with every word, but on different objects**, and {wrong - apart} "
+        "that lack a word."
     )
-    if confused is not None and confused.first:
-        words = escape_markdown(_shared_words(confused, everything))
-        st.markdown(
-            f"The largest share of the wrong pictures among the first {most} has **{words}**: {confused.first} of the "
-            f"{confused.images} such pictures are there."
-        )
-    else:
-        st.markdown(f"No distractor is among the first {most}.")
     rows = [
         {
             "the picture has": f"{'✓' if s.right else '✗'} {_shared_words(s, everything)}",
@@ -187,11 +183,8 @@ def _shared_words(share: SharedWords, everything: int) -> str:
     """`cube, rubber on one object`"""
     if not share.words:
         return "none of the words"
-    if share.right:
-        how = ", on one object"
-    else:
-        how = ", on different objects" if len(share.words) == everything else ", nothing else"
-    return ", ".join(share.words) + how
+    apart = ", on different objects" if len(share.words) == everything else " only"
+    return ", ".join(share.words) + (", on one object" if share.right else apart)
 
 
 def metric_lines(found: RetrievalEvaluation, metric: str) -> list[str]:
